@@ -21,8 +21,8 @@ from pyarrow import csv
 
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness.randomness import Memoised
-from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.collect.randomness import Memoised
+from ldpopt.survey.collect.words import create_key
 from ldpopt.survey.plan.plan import Plan, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 

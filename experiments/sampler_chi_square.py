@@ -14,9 +14,8 @@ import numpy as np
 from scipy import stats
 
 from ldpopt.exact_rounding import round_exact
-from ldpopt.survey.collect.randomness.keystream import Keystream
-from ldpopt.survey.collect.randomness.secret import SecretKey
-from ldpopt.survey.collect.sampler import Sampler
+from ldpopt.survey.collect.coding import Sampler
+from ldpopt.survey.collect.words import Keystream, SecretKey
 
 STEP = 1 << 22
 

@@ -17,7 +17,6 @@ from ldpopt.survey import (
     Difference,
     Estimate,
     Intervals,
-    LogisticRegression,
     MultiSelect,
     NumericQuestion,
     Power,
@@ -32,7 +31,6 @@ from ldpopt.survey import (
     goodness_of_fit,
     goodness_of_fit_power,
     linear_regression,
-    logistic_regression,
     logit_regression,
     multi_select,
     numeric_question,
@@ -41,25 +39,6 @@ from ldpopt.survey import (
     two_sample,
     two_way,
 )
-
-_FOUND_BY = {
-    "partition": "[SPR]",
-    "pattern LP": "[KOV14, Thm 2 and 4]",
-    "extreme columns": "[KOV14, Thm 2 and 4]",
-    "unimodal level shapes": "[KOV14, Thm 2]",
-    "erasure": "[Dobrushin]",
-    "exchange": "[HK]",
-    "linear program on the decisions": "[BCP]",
-    "column generation": "[KOV14, Thm 2; KW]",
-    "mirror descent": "[KOV14, Thm 2; KW]",
-    "public coin between": "[HS; Huber]",
-    "linear program on tangents": "[PAL]",
-    "distributions": "[PAL]",
-    "local search": "[CCP]",
-    "subset selection": "[YB]",
-    "repaired rounding": "",
-}
-"""How the text `method` of a design begins, and the papers of that method, if there are any."""
 
 _ESTIMATED_BY = {
     "generalised least squares": "[Rao, chapter 4]",
@@ -90,7 +69,6 @@ _TESTED_BY = {
 _MADE_BY = {
     Difference: difference,
     TwoWayTable: two_way,
-    LogisticRegression: logistic_regression,
     MultiSelect: multi_select,
     NumericQuestion: numeric_question,
     Quantile: quantile,
@@ -171,11 +149,7 @@ def _keys(result: Any) -> Iterator[str]:
 def _of_design(result: Design) -> Iterator[str]:
     """The papers of the method, the certificate, the utility, the constraints and the measured guarantees, in order."""
     yield from _of_documentation(optimal_channel)
-    for start, papers in _FOUND_BY.items():
-        if result.method.startswith(start):
-            yield from cited(papers)
-    if "branch and bound" in result.method:
-        yield from cited("[FS]")
+    yield from cited(result.reference)
     if result.certificate is not None:
         yield from _of_documentation(type(result.certificate))
     asked = result.utility

@@ -21,17 +21,16 @@ from ldpopt import survey
 from ldpopt.errors import LdpoptError
 from ldpopt.exact import ExactChannel
 from ldpopt.survey.collect import answers as answer_files
-from ldpopt.survey.collect import coding, delivery, duplicates, manifest, rowset, tasks, workfolder
-from ldpopt.survey.collect.aggregate import Counts, aggregate, table_names
+from ldpopt.survey.collect import batch, coding, delivery, manifest, workfolder
+from ldpopt.survey.collect import privatize as tasks
+from ldpopt.survey.collect import words as memo
+from ldpopt.survey.collect.aggregate import Counts, aggregate, read_rows, table_names
 from ldpopt.survey.collect.batch import privatize_frame
+from ldpopt.survey.collect.coding import Sampler
 from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness import memo
-from ldpopt.survey.collect.randomness.keystream import Given, Keystream
-from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated, WordSource, word_tags
-from ldpopt.survey.collect.randomness.secret import SecretKey, read_key
-from ldpopt.survey.collect.rows import read_rows
+from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated, WordSource, word_tags
 from ldpopt.survey.collect.runner import Threads, every
-from ldpopt.survey.collect.sampler import Sampler
+from ldpopt.survey.collect.words import Given, Keystream, SecretKey, read_key
 
 KEY = SecretKey(bytes(range(32)))
 FORMS = ("one.csv", "one.parquet", "folder")
@@ -631,33 +630,36 @@ def _words() -> list[Case]:
 def _parts() -> list[Case]:
     numbers = np.array([[1, 2], [1, 3], [1, 2], [4, 4], [1, 3], [2, 2]], np.uint64)
     made: list[Case] = [
-        ("duplicates", lambda: duplicates.duplicate_rows(numbers, np.arange(10, 16))),
-        ("no duplicates", lambda: duplicates.duplicate_rows(numbers[[0, 1, 3]], np.arange(3))),
+        ("duplicates", lambda: batch.duplicate_rows(numbers, np.arange(10, 16))),
+        ("no duplicates", lambda: batch.duplicate_rows(numbers[[0, 1, 3]], np.arange(3))),
         (
             "buckets",
-            lambda: [duplicates.bucket_count(n) for n in (0, 1, 2**19 - 1, 2**19, 2**20 - 1, 2**20, 2**30, 2**60)],
+            lambda: [batch.bucket_count(n) for n in (0, 1, 2**19 - 1, 2**19, 2**20 - 1, 2**20, 2**30, 2**60)],
         ),
-        ("spilled", lambda: hashlib.sha256(duplicates.spilled(numbers, 7, 4)).hexdigest()),
+        ("spilled", lambda: hashlib.sha256(batch.spilled(numbers, 7, 4)).hexdigest()),
         (
             "total",
             lambda: [
-                rowset.total([]),
-                rowset.total(["f" * 32, "0" * 31 + "2"]),
-                rowset.of_numbers(numbers),
-                rowset.NO_ROWS,
+                manifest.total([]),
+                manifest.total(["f" * 32, "0" * 31 + "2"]),
+                manifest.of_numbers(numbers),
+                manifest.NO_ROWS,
             ],
         ),
-        ("is hex", lambda: [rowset.is_hex(one) for one in ("0" * 32, "0" * 31, "0" * 33, "F" * 32, "g" * 32, None, 0)]),
+        (
+            "is hex",
+            lambda: [manifest.is_hex(one) for one in ("0" * 32, "0" * 31, "0" * 33, "F" * 32, "g" * 32, None, 0)],
+        ),
     ]
     made += [
-        (f"row set {at}", lambda one=one: rowset.row_set(one, "it"))
+        (f"row set {at}", lambda one=one: manifest.row_set(one, "it"))
         for at, one in enumerate(("0" * 32, "0" * 31, "g" * 32, None, 3))
     ]
 
     def bucket(folder: Path) -> Any:
         for at in range(2):
-            (folder / str(at)).write_bytes(duplicates.spilled(numbers, 6 * at, 4))
-        return [duplicates.duplicates_in_bucket([folder / "0", folder / "1"], one, 4) for one in range(4)]
+            (folder / str(at)).write_bytes(batch.spilled(numbers, 6 * at, 4))
+        return [batch.duplicates_in_bucket([folder / "0", folder / "1"], one, 4) for one in range(4)]
 
     made.append(("in buckets", inside(bucket)))
     words = np.arange(64, dtype=np.uint64) * np.uint64(0x0400000000000001)

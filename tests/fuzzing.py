@@ -23,8 +23,8 @@ from ldpopt.survey.collect.aggregate import Counts
 from ldpopt.survey.collect.answers import batches, column_names, partitions
 from ldpopt.survey.collect.manifest import Manifest
 from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness.randomness import Simulated
-from ldpopt.survey.collect.randomness.secret import read_key
+from ldpopt.survey.collect.randomness import Simulated
+from ldpopt.survey.collect.words import read_key
 from ldpopt.survey.plan.plan import Plan, _checksum, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 

@@ -24,8 +24,8 @@ from ldpopt.reproduce.experiment import Table
 from ldpopt.reproduce.folder import Finished, _suspecting, parameters_of, verdict_in
 from ldpopt.reproduce.folder import run as reproduce
 from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness.randomness import Memoised
-from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.collect.randomness import Memoised
+from ldpopt.survey.collect.words import create_key
 from ldpopt.survey.plan.plan import Plan, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 

@@ -25,11 +25,11 @@ from scipy import stats
 
 from ldpopt.datasets import load_anes96
 from ldpopt.survey import Memoised, Plan, QuestionSpec, SurveySpec, aggregate, plan_survey, privatize
-from ldpopt.survey.collect.randomness.secret import create_key
 from ldpopt.survey.collect.runner import Threads
+from ldpopt.survey.collect.words import create_key
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.estimate import estimate
-from ldpopt.survey.estimate.simultaneous import Simultaneous
+from ldpopt.survey.estimate.intervals import Simultaneous
 from ldpopt.survey.plan.survey import report_channel
 
 HERE = Path(__file__).parent

@@ -14,10 +14,8 @@ import pyarrow as pa
 import pytest
 
 from ldpopt.exact_rounding import round_exact
-from ldpopt.survey.collect.randomness.keystream import CHUNK, Keystream
-from ldpopt.survey.collect.randomness.memo import Respondents, tag
-from ldpopt.survey.collect.randomness.secret import SecretKey
-from ldpopt.survey.collect.sampler import Sampler
+from ldpopt.survey.collect.coding import Sampler
+from ldpopt.survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, tag
 
 N, K = 1 << 22, 24
 KEY = SecretKey(bytes(32))

@@ -21,10 +21,8 @@ import run
 
 from ldpopt.exact_rounding import round_exact
 from ldpopt.survey import Plan
-from ldpopt.survey.collect.randomness.keystream import CHUNK, Keystream
-from ldpopt.survey.collect.randomness.memo import Respondents, tag
-from ldpopt.survey.collect.randomness.secret import SecretKey
-from ldpopt.survey.collect.sampler import Sampler
+from ldpopt.survey.collect.coding import Sampler
+from ldpopt.survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, tag
 
 N, K, REPEATS = 1 << 23, 24, 7
 HERE = Path(__file__).resolve().parent

@@ -24,7 +24,7 @@ import numpy as np
 from run import covered, flat, randomized_response, skewed, subset_selection
 
 from ldpopt.survey import GeneralizedLeastSquares, Score, Simultaneous, Wald
-from ldpopt.survey.estimate.moments import moments
+from ldpopt.survey.estimate.intervals import moments
 
 SEED = 20241106
 BASES = (Wald(), Score())

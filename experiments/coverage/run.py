@@ -20,7 +20,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.survey import Bonferroni, GeneralizedLeastSquares, MaximumLikelihood, Score, Simultaneous, Wald, estimate
 from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.moments import moments
+from ldpopt.survey.estimate.intervals import moments
 
 SEED = 20241105
 METHODS = (Wald(), Score(), Simultaneous(Wald()), Simultaneous(Score()), Bonferroni(Score()))

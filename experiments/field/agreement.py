@@ -23,8 +23,8 @@ from scipy.stats import chi2
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from kit_plans import CLIENT, NODE, WITHOUT_NODE, drawn_by_node, node, ten_plans
 
-from ldpopt.survey.collect.randomness.keystream import Given
-from ldpopt.survey.collect.sampler import Sampler
+from ldpopt.survey.collect.coding import Sampler
+from ldpopt.survey.collect.words import Given
 from ldpopt.survey.kit.folder import boundary_words, public_plan
 
 SHARES = """

@@ -15,7 +15,8 @@ from ldpopt.privacy.laws import shift
 from ldpopt.privacy.loss import log_ratios
 from ldpopt.privacy.pairs import stacked, worst_pair
 from ldpopt.privacy.policy import Policy
-from ldpopt.rounding import SUBNORMAL, ULP, exact_sum
+from ldpopt.rounding import SUBNORMAL, ULP, exact_sum, first_largest
+from ldpopt.tolerances import TIE
 
 REFERENCE = "[GI, Def 1]"
 
@@ -96,7 +97,9 @@ def _events(p: Array, q: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _event(p: Array, q: Array, level: float) -> npt.NDArray[np.bool_]:
-    return positive_event(p, q, float(np.minimum(epsilon_of_pairs(p, q, level)[0], 1e6)[0]))
+    # Outputs whose ratio is e^epsilon up to rounding belong to the event.
+    epsilon = min(float(epsilon_of_pairs(p, q, level)[0][0]), 1e6)
+    return positive_event(p, q, max(0.0, epsilon - max(16 * TIE * epsilon, 64 * ULP)))
 
 
 def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
@@ -105,7 +108,7 @@ def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
     while True:
         low, high = screen(matrix, epsilon)
         np.fill_diagonal(high, 0.0)
-        x, other = np.unravel_index(int(low.argmax()), low.shape)
+        x, other = np.unravel_index(first_largest(low.ravel()), low.shape)
         step = float(epsilon_of_pairs(matrix[[x]], matrix[[other]], level)[0][0])
         if not step > epsilon or step == np.inf:
             break
@@ -117,4 +120,7 @@ def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
     # If the delta of a pair at some epsilon is at most the level, this epsilon is large enough for the pair.
     later = epsilon * (1 + 1e-9) + 1e-15
     upper = np.where(high <= level, epsilon, np.where(screen(matrix, later)[1] <= level, later, np.inf))
-    return np.full((k, k), epsilon), upper
+    tied = screen(matrix, epsilon * (1 - TIE))[0] > level
+    lower = np.where(tied, epsilon * (1 - TIE), -np.inf)
+    lower[x, other] = epsilon
+    return lower, upper

@@ -13,7 +13,7 @@ from ldpopt.privacy.loss import privacy_loss
 from ldpopt.privacy.pairs import ENTRIES, SCREENED, larger, stacked, worst_pair
 from ldpopt.privacy.policy import Policy
 from ldpopt.privacy.zcdp import zcdp_of_pairs
-from ldpopt.rounding import ULP
+from ldpopt.rounding import ULP, first_largest
 
 REFERENCE = "[BS, Def 8.1]"
 
@@ -77,7 +77,7 @@ def _screen(matrix: Array, level: float, xi: float) -> tuple[Array, Array]:
         rows = slice(at, at + step)
         left, right, off = _conditioned(matrix[i[rows]], matrix[j[rows]], level, 1)
         high[i[rows], j[rows]] = np.maximum(_at_most(left, right, xi, off), _at_most(right, left, xi, off))
-    x, other = (int(at) for at in np.unravel_index(int(high.argmax()), high.shape))
+    x, other = np.unravel_index(first_largest(high.ravel()), high.shape)
     low[x, other] = approximate_zcdp_of_pairs(matrix[[x]], matrix[[other]], level, xi)[0][0]
     return low, high
 

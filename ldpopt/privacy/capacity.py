@@ -17,7 +17,8 @@ from ldpopt.privacy.pairs import blocks, normalised
 from ldpopt.privacy.policy import Policy
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.restricted import Bracket, restricted_kl, restricted_power, restricted_total_variation
-from ldpopt.rounding import down, up
+from ldpopt.rounding import down, first_largest, up
+from ldpopt.tolerances import TIE
 
 REFERENCE = "[CIM, Def 3]"
 ATTAINED = 1e-7
@@ -209,13 +210,25 @@ def capacity_bounded(
     lower, upper, witness = 0.0, 0.0, None
     if pairs:
         rows, bound, pair = channel.matrix, np.concatenate(bounds), np.concatenate(pairs)
-        for at in np.argsort(-bound, kind="stable"):
-            if bound[at] <= lower:
+        above = np.zeros(len(bound))
+        for at in _falling(bound):
+            if bound[at] <= lower * (1 - 2 * TIE) or bound[at] == 0:
                 break  # not even an unrestricted adversary finds more in the remaining pairs
-            x, other = (int(i) for i in pair[at])
-            low, high = (0.0, 0.0) if bound[at] == 0 else divergence.bracket(rows[x], rows[other], basis)
-            if high > upper:
-                witness = Witness((channel.inputs[x], channel.inputs[other]))
-            lower, upper = max(lower, low), max(upper, high)
+            if bound[at] <= lower and at > first_largest(above):
+                continue  # nor here, and of pairs with equal values the first is named
+            x, other = pair[at]
+            low, above[at] = divergence.bracket(rows[x], rows[other], basis)
+            lower, upper = max(lower, low), max(upper, float(above[at]))
+        if upper > 0:
+            x, other = pair[first_largest(above)]
+            witness = Witness((channel.inputs[x], channel.inputs[other]))
     exact = upper == lower or upper - lower <= ATTAINED * (upper + 1e-6)
     return Guarantee(divergence.notion, upper, lower, witness, exact, REFERENCE, divergence.parameters)
+
+
+def _falling(bound: Array) -> list[int]:
+    """The positions of `bound` from the largest to the least, ties in the order of their positions."""
+    order = np.argsort(-bound, kind="stable")
+    falling = bound[order]
+    group = np.concatenate([[0], np.cumsum(falling[1:] < falling[:-1] * (1 - TIE))])
+    return [int(at) for at in order[np.lexsort((order, group))]]

@@ -13,7 +13,7 @@ from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.laws import Shift, centred, scaled, shift
-from ldpopt.privacy.pairs import normalised, stacked, worst_pair
+from ldpopt.privacy.pairs import named_event, normalised, stacked, worst_pair
 from ldpopt.privacy.policy import Policy
 from ldpopt.rounding import SUBNORMAL, ULP
 
@@ -92,7 +92,7 @@ def _tiny(p: Array) -> Array:
 
 def positive_event(p: Array, q: Array, epsilon: float) -> npt.NDArray[np.bool_]:
     """The outputs whose probability under the law of p exceeds e^epsilon times that under the law of q."""
-    return np.asarray(_positive_part(p, q, epsilon, shift(p, q))[0] > 0)
+    return named_event(p, _positive_part(p, q, epsilon, shift(p, q))[0])
 
 
 def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:

@@ -11,7 +11,8 @@ from ldpopt.privacy.hockey_stick import hockey_stick_of_pairs, positive_event
 from ldpopt.privacy.laws import centred
 from ldpopt.privacy.pairs import ENTRIES
 from ldpopt.privacy.policy import Policy, ordered_pairs
-from ldpopt.rounding import ULP
+from ldpopt.rounding import ULP, first_largest
+from ldpopt.tolerances import TIE
 
 REFERENCE = "[GI, Def 7]"
 
@@ -38,20 +39,14 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
         (i, j), missed = ordered_pairs(channel, graph), 0.0
         if len(i) == 0:
             return Guarantee("total_variation", 0.0, 0.0, None, True, REFERENCE)
-    best, low, high = None, 0.0, 0.0
-    for rows in range(0, len(i), max(1, ENTRIES // q.shape[1])):
-        some = slice(rows, rows + max(1, ENTRIES // q.shape[1]))
-        below, above = hockey_stick_of_pairs(q[i[some]], q[j[some]], 0.0)
-        at = int(above.argmax())
-        if best is None or above[at] > high:
-            best, high = (int(i[some][at]), int(j[some][at])), float(above[at])
-        low = max(low, float(below.max()))
-    if best is None or high == 0:
+    step = max(1, ENTRIES // q.shape[1])
+    bounds = [hockey_stick_of_pairs(q[i[at : at + step]], q[j[at : at + step]], 0.0) for at in range(0, len(i), step)]
+    below, above = (np.concatenate(side) for side in zip(*bounds, strict=True))
+    low, high = float(below.max()), float(above.max())
+    if high == 0:
         return Guarantee("total_variation", missed, 0.0, None, True, REFERENCE)
-    x, other = best
+    x, other = (int(end[first_largest(above)]) for end in (i, j))
     event = positive_event(q[[x]], q[[other]], 0.0)[0]
-    # An output is left out of the event if its two probabilities differ only by rounding.
-    event &= np.abs(q[x] - q[other]) > 4 * ULP * q[x]
     witness = Witness(
         (channel.inputs[x], channel.inputs[other]), tuple(channel.outputs[y] for y in np.flatnonzero(event))
     )
@@ -74,9 +69,10 @@ def _candidates(q: Array) -> tuple[Index, Index, float]:
     if farthest == 0:
         return rows[:1], rows[:1], float(lost.max()) if (q != q[0]).any() else 0.0
     error = 2 * float(lost.max())
-    near = distance >= farthest * (1 - 2 * (m + 8) * ULP) - 2 * error
+    near = distance >= farthest * (1 - max(TIE, 2 * (m + 8) * ULP)) - 2 * error
     i, j = np.divmod(np.flatnonzero(np.triu(near, 1)), len(rows))
     if len(i) * m > _ENTRIES:
-        i, j = (np.array([part]) for part in np.unravel_index(int(distance.argmax()), distance.shape))
+        flat = distance.ravel()
+        i, j = np.divmod(np.unique([first_largest(flat), flat.argmax()]), len(rows))
         return rows[i], rows[j], error + (m + 8) * ULP * farthest
     return rows[i], rows[j], 0.0

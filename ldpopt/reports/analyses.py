@@ -17,8 +17,8 @@ from ldpopt.survey.estimate.groups import Difference
 from ldpopt.survey.estimate.intervals import Intervals, Score
 from ldpopt.survey.estimate.numbers import Quantile
 from ldpopt.survey.estimate.tables import TwoWayTable
+from ldpopt.survey.hypothesis_tests import TestResult
 from ldpopt.survey.regress.result import Regression
-from ldpopt.survey.test.hypothesis_tests import TestResult
 
 PERCENT = ("all", "row", "column")
 """The total of which a cell's share is shown: everybody, its row or its column."""

@@ -28,11 +28,11 @@ from ldpopt.design import (
 from ldpopt.distribution import distribution, positive_epsilon, unit_interval
 from ldpopt.divergences.base import rebuild
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.plots.blocks import ratio_order
+from ldpopt.plots.channel import ratio_order
 from ldpopt.reports.words import guarantee_in_words, reports_in_words
 from ldpopt.studio.fields import FieldError, State, field, items, number, numbers, take, text, whole
-from ldpopt.survey.test.hypothesis_tests import checked_level
-from ldpopt.survey.test.two_hypotheses import respondents_to_tell
+from ldpopt.survey.hypothesis_tests import checked_level
+from ldpopt.survey.two_hypotheses import respondents_to_tell
 
 MOST_ANSWERS = 5000
 """The most answers on the page; the library takes more."""

@@ -1,25 +1,25 @@
 """Surveys: plan the questions, privatize the answers, count the reports, estimate with honest errors."""
 
-from ldpopt.survey.collect.aggregate import Counts, aggregate
+from ldpopt.survey.collect.aggregate import Counts, ReportRows, aggregate, read_rows
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated
-from ldpopt.survey.collect.rows import ReportRows, read_rows
-from ldpopt.survey.estimate.answered import among_answered
-from ldpopt.survey.estimate.bootstrap import Bootstrap, parametric_bootstrap
+from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
 from ldpopt.survey.estimate.counts import CountTable, merge
 from ldpopt.survey.estimate.estimate import Estimate, estimate, estimate_contrasts
-from ldpopt.survey.estimate.groups import Difference, difference, tables_by_group
-from ldpopt.survey.estimate.intervals import Intervals, Score, Wald
-from ldpopt.survey.estimate.likelihood import MaximumLikelihood
+from ldpopt.survey.estimate.groups import Difference, difference, estimate_waves, pooled_channel, tables_by_group
+from ldpopt.survey.estimate.intervals import Bonferroni, Intervals, Score, Simultaneous, Wald
+from ldpopt.survey.estimate.likelihood import Bootstrap, MaximumLikelihood, parametric_bootstrap
 from ldpopt.survey.estimate.linear import (
     GeneralizedLeastSquares,
     LeastSquares,
     LeftInverse,
     NotIdentifiable,
+    Projection,
     asymptotic_covariance,
     estimable_contrasts,
     fisher_information,
+    norm_sub,
+    simplex_projection,
 )
 from ldpopt.survey.estimate.noncompliance import (
     CHEATS,
@@ -31,13 +31,18 @@ from ldpopt.survey.estimate.noncompliance import (
     repeated,
     with_cheaters,
 )
-from ldpopt.survey.estimate.numbers import Quantile, mean, population_total, quantile
-from ldpopt.survey.estimate.project import Projection, norm_sub, simplex_projection
-from ldpopt.survey.estimate.regression import LogisticRegression, logistic_regression, with_constant
+from ldpopt.survey.estimate.numbers import Quantile, among_answered, mean, population_total, quantile
 from ldpopt.survey.estimate.sampled import SampledReports
-from ldpopt.survey.estimate.simultaneous import Bonferroni, Simultaneous
 from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
-from ldpopt.survey.estimate.waves import estimate_waves, pooled_channel
+from ldpopt.survey.hypothesis_tests import (
+    Power,
+    TestResult,
+    goodness_of_fit,
+    goodness_of_fit_power,
+    respondents_for_power,
+    two_sample,
+    two_sample_power,
+)
 from ldpopt.survey.kit.device import Device
 from ldpopt.survey.kit.folder import kit_files
 from ldpopt.survey.paper.design import PaperSurvey, paper_survey
@@ -61,27 +66,14 @@ from ldpopt.survey.plan.two_stage import (
     second_spec,
 )
 from ldpopt.survey.regress.linear import linear_regression
-from ldpopt.survey.regress.logit import logit_regression
-from ldpopt.survey.regress.result import Regression
-from ldpopt.survey.regress.sampling import Subsample
-from ldpopt.survey.sample.analysis import Analysis, Findings
-from ldpopt.survey.sample.conditions import Condition
-from ldpopt.survey.sample.design import SampleDesign
-from ldpopt.survey.sample.margins import post_stratify, rake
-from ldpopt.survey.sample.replicates import GivenReplicates, Jackknife, Linearization, RescaledBootstrap
+from ldpopt.survey.regress.logit import logistic_regression, logit_regression, with_constant
+from ldpopt.survey.regress.result import Regression, Subsample
+from ldpopt.survey.sample.analysis import Analysis, Condition, Findings
+from ldpopt.survey.sample.design import Linearization, LonelyUnit, SampleDesign, SamplingVariance
+from ldpopt.survey.sample.replicates import GivenReplicates, Jackknife, RescaledBootstrap, post_stratify, rake
 from ldpopt.survey.sample.respondents import Respondents
 from ldpopt.survey.sample.spec import SampleSpec
-from ldpopt.survey.sample.strata import LonelyUnit, SamplingVariance
-from ldpopt.survey.test.hypothesis_tests import (
-    Power,
-    TestResult,
-    goodness_of_fit,
-    goodness_of_fit_power,
-    respondents_for_power,
-    two_sample,
-    two_sample_power,
-)
-from ldpopt.survey.test.two_hypotheses import (
+from ldpopt.survey.two_hypotheses import (
     Enough,
     chernoff_exponent,
     neyman_pearson_power,
@@ -113,7 +105,6 @@ __all__ = [
     "LeastSquares",
     "LeftInverse",
     "Linearization",
-    "LogisticRegression",
     "LonelyUnit",
     "MaximumLikelihood",
     "Memoised",

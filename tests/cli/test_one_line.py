@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldpopt.survey.collect.tasks import PrivatizePartition
+from ldpopt.survey.collect.privatize import PrivatizePartition
 from ldpopt.survey.plan.plan import make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 

@@ -7,7 +7,7 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import pairs
-from ldpopt.privacy.pairs import blocks, larger, normalised, stacked, worst_pair
+from ldpopt.privacy.pairs import FEW_TIED, blocks, larger, normalised, stacked, worst_pair
 
 
 def random_channel(k=9, m=5, seed=0):
@@ -99,7 +99,7 @@ def test_a_screen_hides_no_pair(low, high, seed):
     assert found.lower <= value * (1 + 1e-12)
     assert found.value >= value * (1 - 1e-12)
     assert not found.exact or found.lower == pytest.approx(value)
-    assert sum(asked) <= 64
+    assert sum(asked) <= 64 + FEW_TIED
     if low == high:
         assert found.exact
         assert found.value == pytest.approx(value)
@@ -131,7 +131,7 @@ def test_what_a_screen_cannot_bound_is_measured_whole():
         return np.full((40, 40), np.inf), np.full((40, 40), np.inf)
 
     worst_pair("test", channel, None, measure, "here", screen=infinite, limit=3)
-    assert sum(asked) == 64
+    assert 64 <= sum(asked) <= 64 + FEW_TIED
 
 
 def test_a_screen_is_for_large_channels_without_a_graph():

@@ -14,7 +14,7 @@ from ldpopt import strictjson
 from ldpopt.errors import InvalidInput
 from ldpopt.reports import results, survey_report, verify_delivery
 from ldpopt.survey import Counts, Fresh, QuestionSpec, Simulated, Survey, SurveySpec, aggregate, make_plan, privatize
-from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.collect.words import create_key
 
 PLAN = make_plan(
     SurveySpec("habits", (QuestionSpec("drug", ("no", "yes")), QuestionSpec("drink", ("no", "yes")))),

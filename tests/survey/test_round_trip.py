@@ -34,7 +34,7 @@ from ldpopt.survey import (
     two_way,
     with_constant,
 )
-from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.collect.words import create_key
 
 N = 3000
 LABELS = ("01", "true", "NA?", "1.0")
@@ -127,7 +127,7 @@ def test_every_form_of_reports_goes_into_every_estimator(survey: Survey, forms: 
                 goodness_of_fit(column, channel, [0.7, 0.3]).statistic,
                 two_sample(first, second, channel).statistic,
                 parametric_bootstrap(column, channel, np.random.default_rng(0), 200).standard_errors[0],
-                logistic_regression(column, x, channel).coefficients[1],
+                logistic_regression(column, x, channel).values[1],
                 tables_by_group(column, channel, reports["sex"])["f"].totals[0],
                 fisher_information(channel, [0.7, 0.3])[0, 0],
                 asymptotic_covariance(channel, [0.7, 0.3])[0, 0],

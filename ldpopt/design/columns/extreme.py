@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.constraints.policy import shortest_paths
+from ldpopt.design.constraints.local_dp import shortest_paths
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
 

@@ -30,7 +30,7 @@ from ldpopt.design.columns.prices import ROWS, Charges, Prices
 from ldpopt.design.columns.relaxation import ROUNDING, PolicyRelaxation
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.constraints.policy import shortest_paths
+from ldpopt.design.constraints.local_dp import shortest_paths
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure

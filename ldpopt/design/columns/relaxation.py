@@ -30,8 +30,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.certificates.numbers import real_array
-from ldpopt.design.certificates.unproved import Unproved
+from ldpopt.design.certificates.numbers import Unproved, real_array
 from ldpopt.design.columns.extreme import direct_limits
 from ldpopt.design.columns.prices import Charges
 from ldpopt.distribution import Array

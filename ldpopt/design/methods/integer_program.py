@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.columns.integer import Integers, as_matrix, integer_columns, merged
 from ldpopt.design.design import Design
@@ -104,7 +104,7 @@ POLISHED = 5_000
 
 
 @dataclass(frozen=True)
-class Rounded:
+class Rounded(Method):
     """The best of several channels after rounding to the denominator; a better channel may exist.
 
     >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
@@ -116,6 +116,7 @@ class Rounded:
     """
 
     reference: ClassVar[str] = ""
+    preference: ClassVar[int] = 20
     integral: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str:
@@ -197,7 +198,7 @@ CLOSE = 1e-5
 
 
 @dataclass(frozen=True)
-class IntegerProgram:
+class IntegerProgram(Method):
     """A mixed-integer program over columns of integers [KOV14, Thm 2], for up to 4 inputs.
 
     >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
@@ -209,6 +210,7 @@ class IntegerProgram:
     """
 
     reference: ClassVar[str] = "[KOV14]"
+    preference: ClassVar[int] = 10
     integral: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str:
@@ -216,7 +218,7 @@ class IntegerProgram:
         if why := refusal(problem):
             return why
         if len(problem.inputs) > MOST:
-            return f"{len(problem.inputs)} inputs have too many columns of integers (at most {MOST})"
+            return Limit(f"{len(problem.inputs)} inputs have too many columns of integers (at most {MOST})")
         if not isinstance(problem.utility, ColumnUtility) and not _reciprocal(problem.utility):
             return f"{problem.utility.name} is neither a sum over outputs nor a sum of variances at a pilot"
         return ""

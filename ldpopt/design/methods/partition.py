@@ -16,15 +16,14 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.arrange import Arranged
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.envelope import MOST, EnvelopeDual
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.methods.blocks import LARGEST, Blocks, merge_starts
 from ldpopt.design.methods.refusals import needs_pure_ldp
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.problems.reduction import Pair, reduce
-from ldpopt.design.problems.spread import dominating, knots
+from ldpopt.design.problems.reduction import Pair, dominating, knots, reduce
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import invalid
@@ -94,7 +93,7 @@ PARTITION_LIMIT = 20_000
 
 
 @dataclass(frozen=True)
-class Partition:
+class Partition(Method):
     """Sort, partition, randomize: the best partition of the sorted answers into blocks, for two hypotheses [SPR].
 
     Answers are sorted by likelihood ratio and cut into blocks of neighbours, and the report is randomized response on
@@ -103,6 +102,7 @@ class Partition:
     """
 
     reference: ClassVar[str] = "[SPR]"
+    preference: ClassVar[int] = 40
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses under pure LDP, and not too many inputs."""
@@ -114,7 +114,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class MergedPartition:
+class MergedPartition(Method):
     """`Partition` on at most `bins` runs of answers of nearly equal ratio, which are merged; for any number of answers.
 
     >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
@@ -127,6 +127,7 @@ class MergedPartition:
 
     bins: int = 4000
     reference: ClassVar[str] = "[SPR]"
+    preference: ClassVar[int] = 50
 
     def __post_init__(self) -> None:
         if not isinstance(self.bins, int) or self.bins < 2:
@@ -144,7 +145,8 @@ class MergedPartition:
 
 def too_many(count: int, most: int) -> str:
     """Why a method for up to `most` inputs refuses `count` of them."""
-    return f"there are {count} inputs of distinct likelihood ratio, and it takes at most {most}" if count > most else ""
+    why = f"there are {count} inputs of distinct likelihood ratio, and it takes at most {most}"
+    return Limit(why) if count > most else ""
 
 
 def _coin(problem: Problem, starts: Index, how: str) -> Candidate:
@@ -186,7 +188,7 @@ INPUTS = 2000
 
 
 @dataclass(frozen=True)
-class Erasure:
+class Erasure(Method):
     """Full disclosure with probability eta, erasure otherwise: the optimum under `TotalVariation` alone [Dobrushin].
 
     Erasure is a report that is equally likely under all answers, so that it says nothing.
@@ -199,6 +201,7 @@ class Erasure:
     """
 
     reference: ClassVar[str] = "[Dobrushin]"
+    preference: ClassVar[int] = 30
 
     def refuses(self, problem: Problem) -> str:
         """It needs a cap on total variation and nothing else, and a utility that full disclosure keeps finite.
@@ -215,7 +218,7 @@ class Erasure:
             return (f"{problem.utility.name} is infinite for these hypotheses under a cap on total variation alone; "
                     "add LocalDP or take a bounded divergence")  # fmt: skip
         k = len(problem.inputs)
-        return f"{k} inputs make a channel of {k} x {k + 1} (at most {INPUTS} inputs)" if k > INPUTS else ""
+        return Limit(f"{k} inputs make a channel of {k} x {k + 1} (at most {INPUTS} inputs)") if k > INPUTS else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The identity channel, erased with probability 1 - eta."""

@@ -12,8 +12,7 @@ from pathlib import Path
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import digest
 from ldpopt.survey.collect.answers import Partition, column_names, input_files, values_hidden
-from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_manifest, in_table, sidecar
-from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_manifest, in_table, sidecar, total
 from ldpopt.survey.plan.plan import Plan
 
 BY_HAND = "reports written by hand are counted with --unlabelled (unlabelled=True)"

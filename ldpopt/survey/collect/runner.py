@@ -1,15 +1,22 @@
-"""Runners, which process partitions: threads of this process here, or a Dask cluster, with the same result."""
+"""Tasks on partitions -> their results: on threads of this process, or on a Dask cluster, with the same result.
+
+On a cluster counts are merged in a tree. Tasks carry paths and partition numbers, never answers or keys. So every
+worker must see the same files at the same paths, the key file included. A task that runs twice, because its worker was
+killed, writes the same bytes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Protocol, TypeVar
 
 from ldpopt.distribution import positive_integer
-from ldpopt.errors import LdpoptError
+from ldpopt.errors import LdpoptError, invalid
+from ldpopt.extras import need
 
 T = TypeVar("T")
 
@@ -71,3 +78,100 @@ class Threads:
     def total(self, function: Callable[[Any], T], items: Sequence[Any], merge: Callable[[T, T], T]) -> T:
         """The results of at least one item, merged."""
         return reduce(merge, self.map(function, items))
+
+
+_BRANCHES = 8
+
+
+@dataclass(frozen=True)
+class Dask:
+    """A runner on a `distributed.Client`. If the cluster loses work, it raises `LostWork` and never skips a result."""
+
+    client: Any
+
+    def map(self, function: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
+        """The results in the order in which they are ready. After a failure the remaining tasks are cancelled."""
+        from distributed import as_completed
+
+        futures = self.client.map(function, list(items), pure=False)
+        try:
+            # Each future is asked for its result, since a lost scheduler shows as cancelled futures or as an early end.
+            yield from every((_result(future) for future in as_completed(futures)), len(futures))
+        finally:
+            self._cancel(futures)
+
+    def total(
+        self,
+        function: Callable[[Any], T],
+        items: Sequence[Any],
+        merge: Callable[[T, T], T],
+    ) -> T:
+        """The results of at least one item, merged on the workers, a few at a time."""
+        fold = _Fold(merge)
+        level = self.client.map(function, list(items), pure=False)
+        while len(level) > 1:
+            groups = [level[at : at + _BRANCHES] for at in range(0, len(level), _BRANCHES)]
+            level = [self.client.submit(fold, group, pure=False) for group in groups]
+        made: T = _result(level[0])
+        return made
+
+    def _cancel(self, futures: list[Any]) -> None:
+        """Cancel the tasks that are left, if the client is still connected."""
+        if self.client.status == "running":
+            with suppress(*_lost()):
+                self.client.cancel(futures)
+
+
+def _result(future: Any) -> Any:
+    """The result of a future. The task's own exceptions pass through; the cluster's become `LostWork`."""
+    try:
+        return future.result()
+    except _lost() as error:
+        reason = f"the cluster lost part of the work ({type(error).__name__})"
+    raise LostWork(f"{reason}; the same call goes on from what is done")
+
+
+def _lost() -> tuple[type[BaseException], ...]:
+    """The exceptions that a cluster raises when its scheduler or its workers are gone."""
+    import asyncio
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    return (CancelledError, asyncio.CancelledError, KilledWorker, CommClosedError)
+
+
+@dataclass(frozen=True)
+class _Fold:
+    merge: Callable[[Any, Any], Any]
+
+    def __call__(self, parts: list[Any]) -> Any:
+        return reduce(self.merge, parts)
+
+
+@contextmanager
+def dask_runner(scheduler: str | None = None, workers: int = 2) -> Iterator[Dask]:
+    """A runner on the cluster at `scheduler` (``tcp://...``), or on `workers` processes of this machine.
+
+    Needs the extra ``dask``.
+    """
+    need("distributed")
+    from distributed import Client, LocalCluster
+
+    if scheduler is not None:
+        if not isinstance(scheduler, str) or "://" not in scheduler:
+            raise invalid("scheduler", "an address such as tcp://host:8786", scheduler)
+        try:
+            client = Client(scheduler)
+        except OSError:
+            raise invalid("scheduler", "one that answers", scheduler) from None
+        with client:
+            yield Dask(client)
+        return
+    workers = positive_integer(workers, "workers")
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield Dask(client)

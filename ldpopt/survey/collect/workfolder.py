@@ -21,9 +21,9 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import NO_FILE, UNFINISHED, digest, replace_private, replace_text, sync_folder
 from ldpopt.survey.collect.answers import Partition, partitions
 from ldpopt.survey.collect.coding import Tally
-from ldpopt.survey.collect.randomness.randomness import Memoised, Randomness
-from ldpopt.survey.collect.randomness.secret import read_key
-from ldpopt.survey.collect.rowset import row_set
+from ldpopt.survey.collect.manifest import row_set
+from ldpopt.survey.collect.randomness import Memoised, Randomness
+from ldpopt.survey.collect.words import read_key
 from ldpopt.survey.plan.plan import Plan
 
 STATE, PLAN, KEY, DROPPED = "state.json", "plan.json", "run.key", "dropped.rows"

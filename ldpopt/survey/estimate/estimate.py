@@ -1,4 +1,4 @@
-"""The estimate: proportions of the true answers from privatized reports, with their errors."""
+"""Privatized reports -> the proportions of the true answers, contrasts and ratios of them, with their errors."""
 
 from __future__ import annotations
 
@@ -14,26 +14,31 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
 from ldpopt.exact import ExactChannel
-from ldpopt.results import Pictured, jsonable
-from ldpopt.survey.estimate.counts import as_table
-from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
+from ldpopt.results import jsonable
+from ldpopt.survey.estimate.intervals import (
+    Estimated,
+    IntervalMethod,
+    Intervals,
+    Moments,
+    Score,
+    moments,
+    text_table,
+)
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
 from ldpopt.survey.estimate.linear import (
     Estimator,
     GeneralizedLeastSquares,
+    Projection,
     asymptotic_covariance,
     contrast_loadings,
     contrast_name,
 )
-from ldpopt.survey.estimate.linearization import Table, sampling_variance
-from ldpopt.survey.estimate.moments import Moments, moments
-from ldpopt.survey.estimate.project import Projection
-from ldpopt.survey.estimate.sampled import SampledReports
-from ldpopt.survey.sample.strata import SamplingVariance
+from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
+from ldpopt.survey.sample.design import SamplingVariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate(Pictured):
+class Estimate(Estimated):
     """Estimated proportions, or contrasts of them, from privatized reports.
 
     values : (r,) the estimates. A proportion may be negative, unless the estimator returns a distribution.
@@ -90,11 +95,6 @@ class Estimate(Pictured):
         return self._sampling.covariance if self.model_covariance is None else self.model_covariance
 
     @property
-    def standard_errors(self) -> Array:
-        """Square roots of the diagonal of `covariance`."""
-        return np.sqrt(np.maximum(self.covariance.diagonal(), 0.0))
-
-    @property
     def degrees(self) -> float:
         """Degrees of freedom of the variance: inf for a simple sample, units minus strata for others."""
         return self.moments.degrees
@@ -128,14 +128,27 @@ class Estimate(Pictured):
         >>> e.contrast([1, -1])
         p(0) - p(1)  0.333333 (0.163299), 95 % [0.006675, 0.635329]
         """
-        a = np.atleast_2d(finite_array(contrasts, "contrasts", np.ndim(contrasts)))
-        if a.ndim != 2 or a.shape[1] != len(self.values):
-            raise invalid("contrasts", f"{len(self.values)} weights in a row", f"shape {a.shape}")
+        a = _weights(contrasts, len(self.values))
         names = labels or tuple(contrast_name(row, self.labels) for row in a)
         model = None if self.model_covariance is None else a @ self.model_covariance @ a.T
-        return Estimate(
-            a @ self.values, names, a @ self.loadings, self.table, self.channel, self.estimator, self.boundary, model
-        )
+        return replace(self, values=a @ self.values, labels=names, loadings=a @ self.loadings, model_covariance=model)
+
+    def ratio(self, above: Array, below: Array, labels: tuple[Label, ...], name: str = "") -> Estimate:
+        """The ratios of the contrasts `above`, (s, r), to the contrast `below`, (r,), linearised [SSW, section 5.6].
+
+        name : what the ratio is among, as in the name of the estimator. `InvalidInput` unless the estimate of `below`
+        is positive.
+        """
+        size = float(below @ self.values)
+        if not size > 0:
+            raise invalid(name or "ratio", "an estimated share below that is positive", size)
+        values = above @ self.values / size
+        # These loadings are the gradient of the ratio plus the ratio itself. Frequencies sum to one, so loadings @
+        # frequencies gives the ratios, and its variance is the variance of the linearised ratios.
+        loadings = (above - np.outer(values, below)) @ self.loadings / size + values[:, None]
+        held = tuple(label for label in self.boundary if label in labels)
+        return replace(self, values=values, labels=labels, loadings=loadings, boundary=held, model_covariance=None,
+                       estimator=f"{self.estimator}, {name}" if name else self.estimator)  # fmt: skip
 
     def project(self, step: Callable[[Array], Array]) -> Projection:
         """The estimate made into a distribution by `simplex_projection` or `norm_sub`, with the name of that step.
@@ -171,47 +184,34 @@ class Estimate(Pictured):
         labels = pd.Index(columns.pop("category"), name="category", tupleize_cols=False)
         return pd.DataFrame(columns, index=labels)
 
-    _picture, _heads = "shares", 1
-
-    def _drawn(self) -> tuple[Any, ...]:
-        made = self.intervals()
-        return self.labels, self.values, made.lower, made.upper
-
     def _columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        made = self.intervals(Score(level))
         error = np.full(len(self.values), np.nan) if self.boundary else self.standard_errors
-        columns = {"estimate": self.values, "se": error, "lower": made.lower, "upper": made.upper}
-        return {"category": list(self.labels)} | {name: column.tolist() for name, column in columns.items()}
+        return self._table(("category", "estimate", "se"), (self.values, error), self.intervals(Score(level)))
 
     def _cells(self) -> list[tuple[str, list[str]]]:
-        rows = [(name, f"{v:.6f}", error, f"[{low:.6f}, {high:.6f}]") for name, v, error, low, high in self._rows()]
-        heads = ("", "estimate", "se", "95 % score interval")
-        return [(head, list(column)) for head, column in zip(heads, zip(*rows, strict=True), strict=True)]
+        columns, error = self._columns(), self._errors()
+        limits = [f"[{low:.6f}, {high:.6f}]" for low, high in zip(columns["lower"], columns["upper"], strict=True)]
+        values = [f"{value:.6f}" for value in columns["estimate"]]
+        return [("", list(map(str, self.labels))), ("estimate", values), ("se", error), ("95 % score interval", limits)]
 
     def _title(self) -> str:
         return f"{self.n} reports, {self.estimator}"
 
-    def _rows(self, level: float = 0.95) -> list[tuple[str, float, str, float, float]]:
-        shown = self.intervals(Score(level))
-        error = ["boundary"] * len(self.values) if self.boundary else [f"{e:.6f}" for e in self.standard_errors]
-        names = [str(label) for label in self.labels]
-        return list(zip(names, self.values.tolist(), error, shown.lower.tolist(), shown.upper.tolist(), strict=True))
+    def _errors(self) -> list[str]:
+        return ["boundary"] * len(self.values) if self.boundary else [f"{e:.6f}" for e in self.standard_errors]
 
     def __repr__(self) -> str:
         return self.summary()
 
     def summary(self, level: float = 0.95) -> str:
         """The estimates with their standard errors and score intervals, as text."""
-        rows = self._rows(level)
-        if len(rows) == 1:
-            (name, value, error, low, high) = rows[0]
-            return f"{name}  {value:.6f} ({error}), {100 * level:g} % [{low:.6f}, {high:.6f}]"
-        wide = max(8, *(len(name) for name, *_ in rows))
-        lines = [f"Estimate of {len(rows)} proportions from {self.n} reports, {self.estimator}"]
-        lines.append(f"{'':{wide}}  {'estimate':>9}  {'se':>9}  {100 * level:g} % score interval")
-        for name, value, error, low, high in rows:
-            lines.append(f"{name:{wide}}  {value:9.6f}  {error:>9}  [{low:.6f}, {high:.6f}]")
-        return "\n".join(lines)
+        limits, error = self.intervals(Score(level)), self._errors()
+        if len(self.values) == 1:
+            (name,), (value,), (low,), (high,) = self.labels, self.values, limits.lower, limits.upper
+            return f"{name}  {value:.6f} ({error[0]}), {100 * level:g} % [{low:.6f}, {high:.6f}]"
+        columns = {"estimate": ("{:9.6f}", self.values), "se": ("{:>9}", error)}
+        title = f"Estimate of {len(self.values)} proportions from {self.n} reports, {self.estimator}"
+        return "\n".join([title, *text_table(self.labels, columns, limits, f"{100 * level:g} % score interval")])
 
 
 def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None) -> Estimate:
@@ -281,9 +281,15 @@ def estimate_contrasts(
     """
     data, channel = _in_order(data, channel)
     table, channel = as_table(data, channel), as_channel(channel)
-    a = np.atleast_2d(finite_array(contrasts, "contrasts", np.ndim(contrasts)))
-    if a.ndim != 2 or a.shape[1] != channel.shape[0]:
-        raise invalid("contrasts", f"{channel.shape[0]} weights in a row", f"shape {a.shape}")
+    a = _weights(contrasts, channel.shape[0])
     loadings = contrast_loadings(channel, a)
     names = labels or tuple(contrast_name(row, channel.inputs) for row in a)
     return Estimate(loadings @ table.frequencies, names, loadings, table, channel, "least squares")
+
+
+def _weights(contrasts: Any, size: int) -> Array:
+    """Contrasts as a matrix (s, size)."""
+    a = np.atleast_2d(finite_array(contrasts, "contrasts", np.ndim(contrasts)))
+    if a.ndim != 2 or a.shape[1] != size:
+        raise invalid("contrasts", f"{size} weights in a row", f"shape {a.shape}")
+    return a

@@ -1,23 +1,23 @@
-"""Groups of respondents: a table for each, and the difference between two with its error."""
+"""Reports of several groups or waves -> a table or an estimate for each, differences, and one estimate of all waves."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array
-from ldpopt.errors import invalid
-from ldpopt.results import Pictured
-from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.encode import column as as_column
-from ldpopt.survey.estimate.encode import factor, report_column
-from ldpopt.survey.estimate.estimate import Estimate
-from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
-from ldpopt.survey.estimate.linearization import Table, sampling_variance
-from ldpopt.survey.estimate.sampled import SampledReports
+from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.estimate.counts import CountTable, factor, report_column
+from ldpopt.survey.estimate.counts import column as as_column
+from ldpopt.survey.estimate.estimate import Estimate, estimate
+from ldpopt.survey.estimate.intervals import Estimated, IntervalMethod, Intervals, Score, text_table
+from ldpopt.survey.estimate.linear import Estimator
+from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt.survey.sample.design import SampleDesign
 
 
@@ -57,7 +57,7 @@ def tables_by_group(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Difference(Pictured):
+class Difference(Estimated):
     """a - b for two groups: `values` (r,) with `covariance` (r, r); `first` and `second` are the two estimates."""
 
     first: Estimate
@@ -70,11 +70,6 @@ class Difference(Pictured):
     def labels(self) -> tuple[Label, ...]:
         """The category of each difference."""
         return self.first.labels
-
-    @property
-    def standard_errors(self) -> Array:
-        """Square roots of the diagonal of `covariance`."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     @property
     def p_values(self) -> Array:
@@ -107,30 +102,20 @@ class Difference(Pictured):
         centre = a.centre - b.centre
         return Intervals(self.labels, centre - down, centre + up, method.level, method.name)
 
-    _picture, _heads = "coefficients", 1
-
-    def _drawn(self) -> tuple[Any, ...]:
-        made = self.intervals()
-        return self.labels, self.values, made.lower, made.upper
+    _picture = "coefficients"
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw the differences with their intervals on matplotlib axes, new ones without `ax`, and return them."""
         return super().plot(ax, **{"what": "difference"} | options)
 
     def _columns(self) -> dict[str, list[Any]]:
-        made = self.intervals()
-        columns = (self.values, self.standard_errors, self.p_values, made.lower, made.upper)
-        inside = zip(("difference", "se", "p", "lower", "upper"), (c.tolist() for c in columns), strict=True)
-        return {"category": list(self.labels), **dict(inside)}
+        heads = ("category", "difference", "se", "p")
+        return self._table(heads, (self.values, self.standard_errors, self.p_values), self.intervals())
 
     def __repr__(self) -> str:
-        shown = self.intervals()
-        wide = max(8, *(len(str(label)) for label in self.labels))
-        lines = [f"{'':{wide}}  {'difference':>10}  {'se':>9}  {'p':>7}  95 % score interval"]
-        rows = zip(self.labels, self.values, self.standard_errors, self.p_values, shown.lower, shown.upper, strict=True)
-        for label, value, error, p, low, high in rows:
-            lines.append(f"{label!s:{wide}}  {value:10.6f}  {error:9.6f}  {p:7.4f}  [{low:.6f}, {high:.6f}]")
-        return "\n".join(lines)
+        columns = {"difference": ("{:10.6f}", self.values), "se": ("{:9.6f}", self.standard_errors),
+                   "p": ("{:7.4f}", self.p_values)}  # fmt: skip
+        return "\n".join(text_table(self.labels, columns, self.intervals(), "95 % score interval"))
 
 
 def difference(first: Estimate, second: Estimate) -> Difference:
@@ -148,3 +133,69 @@ def difference(first: Estimate, second: Estimate) -> Difference:
         raise invalid("groups", f"the same categories {first.labels[:8]}", second.labels[:8])
     sampled = sampling_variance([(first.table, first.loadings), (second.table, -second.loadings)])
     return Difference(first, second, first.values - second.values, sampled.covariance, sampled.degrees)
+
+
+def pooled_channel(channels: Sequence[ChannelLike], sizes: Sequence[float]) -> Channel:
+    """One channel for the respondents of all waves. Its outputs are pairs (wave, report).
+
+    channels : one (k, m) channel for each wave, with the same k inputs and perhaps different outputs. A single wave
+        need not identify all inputs, as long as the waves together do.
+    sizes : the numbers of respondents in the waves; a respondent is in a wave with probability proportional to its
+        size.
+
+    `InvalidInput` for different inputs.
+
+    >>> pooled_channel([[[0.8, 0.2], [0.2, 0.8]], [[0.6, 0.4], [0.4, 0.6]]], [100, 300]).matrix
+    array([[0.2 , 0.05, 0.45, 0.3 ],
+           [0.05, 0.2 , 0.3 , 0.45]])
+    """
+    known = [as_channel(channel) for channel in channels]
+    if not known or len(sizes) != len(known) or not min(sizes) >= 0 or not sum(sizes) > 0:
+        raise invalid("waves", "one or more, each with a size that is not negative", Phrase(f"{len(known)}"))
+    for channel in known[1:]:
+        if channel.inputs != known[0].inputs:
+            raise invalid("waves", f"channels of the same answers {known[0].inputs[:8]}", channel.inputs[:8])
+    shares = np.asarray(sizes, dtype=np.float64) / sum(sizes)
+    outputs = tuple((wave, label) for wave, channel in enumerate(known, 1) for label in channel.outputs)
+    matrix = np.hstack([share * channel.matrix for share, channel in zip(shares, known, strict=True)])
+    return Channel(matrix, known[0].inputs, outputs)
+
+
+def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimator | None = None) -> Estimate:
+    """The `Estimate` from several waves or random groups of simple samples of one population [Rao, chapter 5].
+
+    waves : pairs of reports (or counts) and the channel that they went through.
+
+    All reports are treated as those of one channel whose output is the wave together with the report. In the estimate
+    each wave has the weight that its information deserves. The channel of a second wave may depend on the reports of
+    the first, since the randomness of the second wave is independent of them. `InvalidInput` for channels with
+    different answers, and for samples with a design (average their estimates instead).
+
+    >>> estimate_waves([({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), ({0: 90, 1: 110}, [[0.7, 0.3], [0.3, 0.7]])])
+    Estimate of 2 proportions from 300 reports, generalised least squares
+              estimate         se  95 % score interval
+    0         ...
+    1         ...
+    """
+    tables = [as_table(data, channel) for data, channel in waves]
+    if not all(isinstance(table, CountTable) and table.simple for table in tables):
+        raise invalid("waves", "simple samples", Phrase("one with a design"))
+    channel = pooled_channel([channel for _, channel in waves], [table.n for table in tables])
+    counts = np.concatenate([table.totals for table in tables])
+    found = estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
+    return replace(found, loadings=_centred(found.loadings, [table.totals for table in tables]))
+
+
+def _centred(loadings: Array, counts: Sequence[npt.NDArray[np.int64]]) -> Array:
+    """The loadings shifted to have the same mean in every wave, so that their variance is for waves of fixed sizes.
+
+    The shifts average to zero over the waves. So the loadings remain a left inverse, and the estimate does not change.
+    """
+    made, at, whole = loadings.copy(), 0, np.concatenate(counts)
+    mean = loadings @ whole / whole.sum()
+    for wave in counts:
+        here = slice(at, at + len(wave))
+        if wave.sum():
+            made[:, here] -= (loadings[:, here] @ wave / wave.sum() - mean)[:, None]
+        at += len(wave)
+    return made

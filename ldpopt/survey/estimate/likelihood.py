@@ -1,16 +1,30 @@
-"""Maximum likelihood on the simplex: accelerated EM, finished by an interior-point method, with a proven gap."""
+"""Frequencies of reports -> the maximum-likelihood shares, by an interior-point method, with a proven gap.
+
+The parametric bootstrap simulates surveys from an estimate, and estimates each again.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import Channel
-from ldpopt.distribution import Array
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
-from ldpopt.survey.estimate.linear import efficient_loadings, require_identifiable
-from ldpopt.survey.estimate.project import simplex_projection
+from ldpopt.survey.estimate.intervals import Estimated, Intervals, check_level
+from ldpopt.survey.estimate.linear import (
+    Estimator,
+    GeneralizedLeastSquares,
+    efficient_loadings,
+    require_identifiable,
+    simplex_projection,
+)
+from ldpopt.survey.estimate.sampled import as_table
+
+ENTRIES = 1 << 22
+"""The most entries of the arrays of a Newton step that are in memory at once."""
 
 BOUNDARY = 1e-9
 """Proportions below this count as zero: the estimate lies on the boundary of the simplex."""
@@ -59,12 +73,8 @@ class MaximumLikelihood:
         require_identifiable(channel)
         q = channel.matrix
         _require_possible(frequencies, q)
-        p, gap = em(frequencies[None], q, cycles=10, tolerance=self.tolerance)
-        best, best_gap = p[0], float(gap[0])
-        if best_gap > self.tolerance or best.min() < 1e-6:
-            finer, finer_gap = _interior_point(frequencies, q, self.tolerance)
-            if finer_gap < best_gap or finer_gap <= self.tolerance:
-                best, best_gap = finer, finer_gap
+        p, gaps = maxima(frequencies[None], q, self.tolerance)
+        best, best_gap = p[0], float(gaps[0])
         if best_gap > 100 * self.tolerance:
             raise SolverError(
                 f"maximum likelihood: stopped {best_gap:.2g} nats a respondent from the maximum; "
@@ -76,96 +86,138 @@ class MaximumLikelihood:
         return Maximum(best, value, max(best_gap, 0.0) * n, zero)
 
 
-def em(frequencies: Array, q: Array, cycles: int = 2000, tolerance: float = 1e-9) -> tuple[Array, Array]:
-    """Maximum likelihood for every row of `frequencies`, (r, m), by EM with squared extrapolation (SQUAREM).
+def maxima(frequencies: Array, q: Array, tolerance: float, rounds: int = 100) -> tuple[Array, Array]:
+    """Maximum likelihood for every row of `frequencies`, (r, m): proportions (r, k) and gaps, in nats a respondent.
 
-    Returns proportions (r, k) and the gap of each, in nats a respondent. A row stops when its gap is at most
-    `tolerance` or after `cycles`. Each extrapolation is kept only if the likelihood does not fall below that
-    of the two EM steps it replaces, so the likelihood never falls.
+    Primal-dual Newton for min sum x - sum f log(x Q) over x >= 0, whose solution sums to 1 by itself. A row stops when
+    its gap is at most `tolerance`, or after `rounds`.
 
-    >>> p, gap = em(np.array([[0.3, 0.7]]), np.array([[0.8, 0.2], [0.2, 0.8]]))
-    >>> bool(abs(p[0, 0] - 1 / 6) < 1e-6), bool(gap[0] <= 1e-9)
+    >>> p, gap = maxima(np.array([[0.3, 0.7]]), np.array([[0.8, 0.2], [0.2, 0.8]]), 1e-12)
+    >>> bool(abs(p[0, 0] - 1 / 6) < 1e-9), bool(gap[0] <= 1e-12)
     (True, True)
     """
+    step = max(1, ENTRIES // q.size)
+    parts = [_maxima(frequencies[at : at + step], q, tolerance, rounds) for at in range(0, len(frequencies), step)]
+    return np.concatenate([p for p, _ in parts]), np.concatenate([gap for _, gap in parts])
+
+
+def _maxima(frequencies: Array, q: Array, tolerance: float, rounds: int) -> tuple[Array, Array]:
     k = len(q)
-    start = simplex_projection(frequencies @ efficient_loadings(Channel(q), np.full(k, 1 / k)).T)
-    p = 0.9 * start + 0.1 / k
-    gap = np.full(len(p), np.inf)
-    active = np.arange(len(p))
-    for _ in range(cycles):
-        x0, f = p[active], frequencies[active]
-        g0, _ = _gradient(x0, f, q)
-        gap[active] = g0.max(axis=1) - 1
-        busy = gap[active] > tolerance
+    best = np.full((len(frequencies), k), 1 / k)
+    best_gap = _gradient(best, frequencies, q)[1].max(axis=1) - 1
+    x, f, rows = best.copy(), frequencies, np.arange(len(frequencies))
+    slack = np.maximum(1 - _gradient(x, f, q)[1], 0.1)
+    for _ in range(rounds):
+        root, g = _gradient(x, f, q)
+        residual = 1 - g - slack
+        close = np.abs(residual).max(axis=1) < 1e-3
+        target = np.where(close, 0.1, 0.5) * (x * slack).sum(axis=1) / k
+        weighted = q * root[:, None, :]
+        matrix = weighted @ weighted.transpose(0, 2, 1)
+        matrix[:, np.arange(k), np.arange(k)] += slack / x
+        goal = target[:, None]
+        dx = np.linalg.solve(matrix, (goal / x - slack - residual)[..., None])[..., 0]
+        ds = (goal - slack * dx) / x - slack
+        longest = np.maximum(np.max(-dx / x, axis=1), np.max(-ds / slack, axis=1))
+        size = np.minimum(1.0, 0.995 / np.maximum(longest, 1e-300))[:, None]
+        x, slack = x + size * dx, slack + size * ds
+        candidate = np.where((x > slack) | (goal >= 1e-10), x, 0.0)
+        candidate = candidate / candidate.sum(axis=1, keepdims=True)
+        possible = ((candidate @ q > 0) | (f == 0)).all(axis=1)
+        gap = np.where(possible, _gradient(candidate, f, q)[1].max(axis=1) - 1, np.inf)
+        better = gap < best_gap[rows]
+        best[rows[better]], best_gap[rows[better]] = candidate[better], gap[better]
+        # One step more than the tolerance needs, since Newton's last step gains the most digits.
+        busy = ~possible | (best_gap[rows] > tolerance) | (target >= 1e-3 * tolerance)
         if not busy.any():
             break
-        active, x0, f, g0 = active[busy], x0[busy], f[busy], g0[busy]
-        x1 = x0 * g0
-        g1, _ = _gradient(x1, f, q)
-        x2 = x1 * g1
-        g2, plain = _gradient(x2, f, q)
-        step = x1 - x0
-        bend = (x2 - x1) - step
-        with np.errstate(divide="ignore", invalid="ignore"):
-            length = np.sqrt((step**2).sum(axis=1) / (bend**2).sum(axis=1))
-        length = np.maximum(np.where(np.isfinite(length), length, 1.0), 1.0)[:, None]
-        far = x0 + 2 * length * step + length**2 * bend
-        inside = far.min(axis=1) > 0
-        far = np.where(inside[:, None], far, x2)
-        far /= far.sum(axis=1, keepdims=True)
-        g3, reached = _gradient(far, f, q)
-        keep = inside & (reached >= plain)
-        p[active] = np.where(keep[:, None], far * g3, x2 * g2)
-    final, _ = _gradient(p[active], frequencies[active], q)
-    gap[active] = final.max(axis=1) - 1
-    return p / p.sum(axis=1, keepdims=True), gap
+        x, slack, f, rows = x[busy], slack[busy], f[busy], rows[busy]
+    return best, best_gap
 
 
 def _gradient(p: Array, f: Array, q: Array) -> tuple[Array, Array]:
-    """d/dp of sum f log(p Q), row by row, and that sum."""
-    m = p @ q
-    seen = f > 0
-    safe = np.where(seen, m, 1.0)
-    return np.asarray((f / safe) @ q.T), np.asarray((f * np.log(safe)).sum(axis=1))
-
-
-def _interior_point(f: Array, q: Array, tolerance: float) -> tuple[Array, float]:
-    """Primal-dual Newton for min sum x - sum f log(x Q) over x >= 0, whose solution sums to 1 by itself."""
-    k = len(q)
-    used = f > 0
-    f, q = f[used], q[:, used]
-    x = np.full(k, 1 / k)
-    g = q @ (f / (x @ q))
-    slack = np.maximum(1 - g, 0.1)
-    best, best_gap = x, float(g.max() - 1)
-    for _ in range(100):
-        m = x @ q
-        g = q @ (f / m)
-        residual = 1 - g - slack
-        target = 0.1 * float(x @ slack) / k if np.abs(residual).max() < 1e-3 else 0.5 * float(x @ slack) / k
-        weighted = q * (np.sqrt(f) / m)
-        matrix = weighted @ weighted.T
-        matrix[np.diag_indices(k)] += slack / x
-        dx = np.linalg.solve(matrix, target / x - slack - residual)
-        ds = (target - slack * dx) / x - slack
-        with np.errstate(divide="ignore"):
-            reach = min(1.0, *(0.995 / np.max(-d / v, initial=1e-300) for d, v in ((dx, x), (ds, slack))))
-        x, slack = x + reach * dx, slack + reach * ds
-        candidate = np.where(x > slack, x, 0.0) if target < 1e-10 else x
-        candidate = candidate / candidate.sum()
-        m = candidate @ q
-        if m.min() <= 0:
-            continue
-        gap = float((q @ (f / m)).max() - 1)
-        if gap < best_gap:
-            best, best_gap = candidate, gap
-        # One step more than the tolerance needs, since Newton's last step gains the most digits.
-        if best_gap <= tolerance and target < 1e-3 * tolerance:
-            break
-    return best, best_gap
+    """sqrt(f) / (p Q), and d/dp of sum f log(p Q), row by row. Outputs that were not seen count as zero."""
+    seen = (f > 0) & (p @ q > 0)
+    marginal = np.where(seen, p @ q, 1.0)
+    return np.where(seen, np.sqrt(f) / marginal, 0.0), np.asarray(np.where(seen, f / marginal, 0.0) @ q.T)
 
 
 def _require_possible(f: Array, q: Array) -> None:
     impossible = np.flatnonzero((f > 0) & (q.max(axis=0) == 0))
     if len(impossible):
         raise invalid("reports", "outputs that the channel can give", "one of probability 0", f"output {impossible[0]}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bootstrap(Estimated):
+    """The estimates of simulated surveys, `draws` (replications, k), and the estimate itself, `values` (k,)."""
+
+    values: Array
+    draws: Array
+    labels: tuple[Label, ...]
+    estimator: str
+
+    @property
+    def covariance(self) -> Array:
+        """(k, k) covariance of the draws."""
+        return np.atleast_2d(np.cov(self.draws, rowvar=False))
+
+    def intervals(self, level: float = 0.95) -> Intervals:
+        """Percentile intervals: the middle `level` of the draws."""
+        check_level(level)
+        tail = (1 - level) / 2
+        lower, upper = np.quantile(self.draws, [tail, 1 - tail], axis=0)
+        return Intervals(self.labels, lower, upper, level, "bootstrap percentile")
+
+    def _columns(self) -> dict[str, list[Any]]:
+        heads = ("category", "estimate", "se")
+        return self._table(heads, (self.values, self.standard_errors), self.intervals())
+
+    def _title(self) -> str:
+        return f"{len(self.draws)} simulated surveys, {self.estimator}"
+
+    def __repr__(self) -> str:
+        return f"Bootstrap({len(self.draws)} surveys, {self.estimator})\n{self.intervals()!r}"
+
+
+def parametric_bootstrap(
+    data: Any,
+    channel: ChannelLike,
+    rng: np.random.Generator,
+    replications: int = 2000,
+    estimator: Estimator | None = None,
+) -> Bootstrap:
+    """Simulate `replications` surveys of the same size from the estimate, and estimate each [Efron].
+
+    The estimate is first projected on the simplex (made non-negative with sum 1), so that surveys can be simulated from
+    it. Only simple samples are allowed: a table with weights, strata or clusters is `InvalidInput`, since linearisation
+    gives its variance (`Estimate.covariance`).
+
+    >>> rng = np.random.default_rng(5)
+    >>> b = parametric_bootstrap({0: 400, 1: 600}, [[0.8, 0.2], [0.2, 0.8]], rng, estimator=MaximumLikelihood())
+    >>> b.standard_errors.round(3)
+    array([0.026, 0.026])
+    """
+    estimator = GeneralizedLeastSquares() if estimator is None else estimator
+    if not isinstance(rng, np.random.Generator):
+        raise invalid("rng", "a numpy.random.Generator", type(rng).__name__)
+    table, channel = as_table(data, channel), as_channel(channel)
+    if not table.simple:
+        raise invalid("bootstrap", "a simple sample", repr(table))
+    values, _ = estimator.fit(table.frequencies, channel)
+    marginal = channel.push(simplex_projection(values))
+    counts = rng.multinomial(table.n, marginal / marginal.sum(), size=positive_integer(replications, "replications", 2))
+    draws = fit_many(counts / table.n, channel, estimator)
+    return Bootstrap(values, draws, channel.inputs, estimator.name)
+
+
+def fit_many(frequencies: Array, channel: Channel, estimator: Estimator) -> Array:
+    """The estimates, shape (r, k), for `frequencies`, shape (r, m).
+
+    They are computed together if the estimator allows it.
+    """
+    if isinstance(estimator, MaximumLikelihood):
+        return maxima(frequencies, channel.matrix, estimator.tolerance)[0]
+    if channel.shape[0] == channel.shape[1]:
+        return np.asarray(frequencies @ estimator.fit(frequencies[0], channel)[1].T)
+    return np.stack([estimator.fit(row, channel)[0] for row in frequencies])

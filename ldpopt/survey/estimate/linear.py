@@ -1,4 +1,7 @@
-"""Linear estimates: every unbiased estimate that is linear in the reports is a left inverse of the channel."""
+"""Frequencies of reports -> linear estimates of shares: every unbiased one is a left inverse of the channel [Rao].
+
+Projections on the simplex, which make an estimate non-negative with sum 1, follow an unbiased estimate.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,77 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, distribution, finite_array, positive_integer
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.results import ByValue
-from ldpopt.survey.estimate.project import simplex_projection
+from ldpopt.results import ByValue, Result
 from ldpopt.tolerances import REGULAR
+
+
+def simplex_projection(p: Any) -> Array:
+    """The distribution nearest to `p` in Euclidean distance; (k,), or (..., k) row by row.
+
+    It is max(p - tau, 0), with the tau that makes the sum 1. Sorting finds tau in O(k log k) steps [DSSC].
+
+    >>> simplex_projection([0.7, 0.5, -0.2])
+    array([0.6, 0.4, 0. ])
+    """
+    rows = _rows(p)
+    down = -np.sort(-rows, axis=-1)
+    k = rows.shape[-1]
+    excess = (np.cumsum(down, axis=-1) - 1) / np.arange(1, k + 1)
+    last = np.sum(down > excess, axis=-1, keepdims=True) - 1  # the first entry always qualifies
+    return _exact_sum(np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0))
+
+
+def norm_sub(p: Any) -> Array:
+    """Norm-sub: set negative entries to 0 and shift the positive ones equally, until the entries are a distribution.
+
+    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry.
+
+    If an estimate sums to 1 or more, the result is the simplex projection. If it sums to less, negative entries become
+    0, while the projection would lift all entries.
+
+    >>> norm_sub([0.7, 0.5, -0.2]), norm_sub([0.4, 0.5, -0.2])
+    (array([0.6, 0.4, 0. ]), array([0.45, 0.55, 0.  ]))
+    """
+    rows = _rows(p)
+    if np.any(rows.max(axis=-1) <= 0):
+        raise invalid("estimate", "a positive entry", float(rows.max()))
+    positive = rows > 0
+    while True:
+        count = positive.sum(axis=-1, keepdims=True)
+        shift = (1 - np.where(positive, rows, 0.0).sum(axis=-1, keepdims=True)) / count
+        kept = positive & (rows + shift > 0)
+        if np.array_equal(kept, positive):
+            return _exact_sum(np.where(positive, rows + shift, 0.0))
+        positive = kept
+
+
+@dataclass(frozen=True, eq=False)
+class Projection(Result):
+    """A distribution made from an unbiased estimate by a named step. It is no longer unbiased and has no intervals.
+
+    >>> from ldpopt.survey import estimate, simplex_projection
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]]).project(simplex_projection).values
+    array([0., 1.])
+    """
+
+    values: Array
+    labels: tuple[Label, ...]
+    step: str
+    estimator: str
+
+
+def _rows(p: Any) -> Array:
+    array = finite_array(p, "estimate", np.ndim(p) or 1)
+    if array.shape[-1] == 0:
+        raise invalid("estimate", "at least one entry", "none")
+    return array
+
+
+def _exact_sum(rows: Array) -> Array:
+    return np.asarray(rows / rows.sum(axis=-1, keepdims=True))
 
 
 class NotIdentifiable(InvalidInput):
@@ -76,10 +144,18 @@ def asymptotic_covariance(channel: ChannelLike, p: Any, n: int = 1) -> Array:
     """
     channel = as_channel(channel)
     p = distribution(p, "p", size=channel.shape[0], labels=channel.inputs)
-    loadings = efficient_loadings(channel, p)
-    m = channel.push(p)
-    centred = loadings - p[:, None]
-    return np.asarray((centred * m) @ centred.T / positive_integer(n, "n"))
+    return report_covariance(efficient_loadings(channel, p), channel.push(p)) / positive_integer(n, "n")
+
+
+def centred(loadings: Array, frequencies: Array) -> Array:
+    """The loadings (r, m) minus their means under `frequencies` (m,): the influence of one report on each estimate."""
+    return np.asarray(loadings - (loadings @ frequencies)[:, None])
+
+
+def report_covariance(loadings: Array, frequencies: Array) -> Array:
+    """l diag(f) l^T - t t^T, t = l f, of one report, (r, r). The means are taken off first, so no digits cancel."""
+    away = centred(loadings, frequencies)
+    return np.asarray((away * frequencies) @ away.T)
 
 
 # -- what can be estimated -------------------------------------------------------------------------

@@ -20,11 +20,11 @@ from ldpopt.distribution import Array, distribution, positive_epsilon, unit_inte
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import Result
 from ldpopt.survey.estimate.estimate import Estimate
+from ldpopt.survey.estimate.groups import estimate_waves, pooled_channel
 from ldpopt.survey.estimate.intervals import check_level, two_sided
 from ldpopt.survey.estimate.likelihood import MaximumLikelihood
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
-from ldpopt.survey.estimate.waves import estimate_waves, pooled_channel
-from ldpopt.survey.test.hypothesis_tests import TestResult
+from ldpopt.survey.hypothesis_tests import TestResult
 
 CHEATS = "does not comply"
 """The name of the answer that stands for people who do not follow the instructions."""

@@ -1,4 +1,4 @@
-"""Means, quantiles and totals, from the estimated shares of answers that are numbers or bins of numbers."""
+"""Estimated shares -> means, quantiles and totals of numbers or bins, and shares among the people who answered."""
 
 from __future__ import annotations
 
@@ -196,3 +196,25 @@ def _discrete(found: Estimate, share: float, values: Array, method: IntervalMeth
     upper = int(under[-1]) + 1 if len(under) else 0
     ends = float(values[min(lower, value)]), float(values[max(upper, value)])
     return Quantile(share, float(values[value]), *ends, method.level)
+
+
+def among_answered(found: Estimate, missing: Label) -> Estimate:
+    """The shares p_x / (1 - p_missing) of the other categories, a ratio linearised at the estimate [SSW, section 5.6].
+
+    found : an estimate of all shares, for a simple or a weighted sample. missing : the label of the category that
+        stands for "no answer".
+
+    Raises `InvalidInput` if there is no such category, if there are fewer than two others, or if the estimated share of
+    people who answered is not positive.
+
+    >>> from ldpopt.survey import estimate
+    >>> channel = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
+    >>> made = among_answered(estimate([31, 38, 31], channel), 2)
+    >>> made.labels, made.values.round(4)
+    ((0, 1), array([0.4286, 0.5714]))
+    """
+    if missing not in found.labels or len(found.labels) < 3:
+        raise invalid("missing", f"one of three or more categories {found.labels[:8]}", missing)
+    others = np.delete(np.eye(len(found.labels)), found.labels.index(missing), axis=0)
+    labels = tuple(label for label in found.labels if label != missing)
+    return found.ratio(others, others.sum(axis=0), labels, "among those who answered")

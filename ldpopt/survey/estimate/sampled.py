@@ -1,8 +1,9 @@
-"""Reports together with the design that drew their respondents. Estimates of a complex sample start from them."""
+"""Reports with the design that drew their respondents -> sampling variances by linearisation or replication."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,11 +15,16 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
-from ldpopt.survey.estimate.encode import positions, report_column
-from ldpopt.survey.estimate.linear import NotIdentifiable, efficient_loadings, require_identifiable
-from ldpopt.survey.estimate.project import simplex_projection
-from ldpopt.survey.sample.design import SampleDesign
-from ldpopt.survey.sample.strata import SamplingVariance
+from ldpopt.survey.estimate.counts import CountTable, known, places, positions, report_column
+from ldpopt.survey.estimate.linear import (
+    NotIdentifiable,
+    centred,
+    efficient_loadings,
+    report_covariance,
+    require_identifiable,
+    simplex_projection,
+)
+from ldpopt.survey.sample.design import SampleDesign, SamplingVariance, over_strata
 
 Mask = npt.NDArray[np.bool_]
 
@@ -145,8 +151,8 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
 
 
 def _scores(reports: SampledReports, loadings: Array) -> Array:
-    centred = (loadings - (loadings @ reports.frequencies)[:, None]) / reports.total_weight
-    return np.asarray(centred.T[reports.at] * reports.mask[:, None])
+    influence = centred(loadings, reports.frequencies) / reports.total_weight
+    return np.asarray(influence.T[reports.at] * reports.mask[:, None])
 
 
 def _noise(parts: Sequence[Part]) -> Array | None:
@@ -186,3 +192,106 @@ def _noise(parts: Sequence[Part]) -> Array | None:
             answers = simplex_projection(sums[some] / total[some, None] @ inverse.T) * total[some, None]
             made[some] += np.einsum("hx,xrs->hrs", answers, given)
     return made
+
+
+Table = CountTable | SampledReports
+"""Reports for estimates: counted, or of single respondents with their design."""
+
+
+def as_table(data: Any, channel: ChannelLike) -> CountTable | SampledReports:
+    """The count table of `data`: a table, counts by label, an array of m counts, or reports, perhaps in a data frame.
+
+    A numeric array of m entries is taken as counts, and anything else as reports; an array that could be either is
+    `InvalidInput`. A pandas series of counts, as from `value_counts`, is read by its index. Reports that come with
+    their design (`SampledReports`) are returned without being counted.
+    """
+    if not isinstance(data, (CountTable, SampledReports, Mapping)):
+        data = report_column(data, channel)
+    channel = as_channel(channel)
+    if isinstance(data, (CountTable, SampledReports)):
+        if data.outputs == channel.outputs and not isinstance(data, SampledReports):
+            return data
+        if places(list(data.outputs), channel.outputs).tolist() != list(range(len(channel.outputs))):
+            raise invalid("count table", f"the channel's outputs {channel.outputs[:8]}", data.outputs[:8])
+        if isinstance(data, SampledReports):
+            return data.with_channel(channel)
+        return CountTable(channel.outputs, data.keys, data.counts, data.weights, data.squares)
+    if isinstance(data, Mapping):
+        return CountTable.from_counts(data, channel.outputs)
+    if hasattr(data, "to_pylist"):  # an arrow column
+        data = np.asarray(data.to_pylist())
+    array = np.asarray(data)
+    numeric, full = array.ndim == 1 and array.dtype.kind in "iuf", len(array) == len(channel.outputs)
+    labelled = numeric and hasattr(data, "to_dict") and (full or getattr(data, "name", None) == "count")
+    if labelled and list(data.index) not in (list(channel.outputs), list(range(len(array)))):
+        return CountTable.from_counts(data.to_dict(), channel.outputs)
+    if numeric and full:
+        if known(array, channel.outputs):
+            raise invalid(
+                "data",
+                "CountTable.from_counts(...) or CountTable.from_reports(...)",
+                "an array that could be either counts or reports",
+            )
+        return CountTable.from_counts(array, channel.outputs)
+    return CountTable.from_reports(data, channel)
+
+
+def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
+    """Covariance of sum_i l_i f_i, for tables with frequencies f_i and loadings l_i of shape (r, m_i).
+
+    For a simple sample it is (l diag(f) l^T - t t^T) / n.
+
+    For count tables with weights, strata or clusters it is the linearised variance of a ratio of weighted totals, for
+    sampling with replacement: within each stratum, n_h / (n_h - 1) times the scatter of the totals of its n_h units
+    [SSW, section 5.5]. The units are the clusters, or the respondents if there are no clusters. Clusters of the same
+    stratum and name in several tables are one unit, so the covariance between groups that share clusters is counted. A
+    stratum with a single unit is `InvalidInput`.
+
+    For reports with a `SampleDesign` the design determines the variance. Different designs are taken as independent
+    samples, and the degrees of freedom are then the smallest of theirs.
+    """
+    counted: list[tuple[CountTable, Array]] = []
+    designed: dict[int, list[Part]] = {}
+    for table, loadings in parts:
+        if isinstance(table, SampledReports):
+            designed.setdefault(id(table.design), []).append((table, loadings))
+        else:
+            counted.append((table, loadings))
+    found = [designed_variance(same) for same in designed.values()]
+    if counted:
+        found.append(_counted_variance(counted))
+    if len(found) == 1:
+        return found[0]
+    return SamplingVariance(np.sum([one.covariance for one in found], axis=0), min(one.degrees for one in found))
+
+
+def _counted_variance(parts: Sequence[tuple[CountTable, Array]]) -> SamplingVariance:
+    if all(table.simple for table, _ in parts):
+        each = [report_covariance(loadings, table.frequencies) / table.n for table, loadings in parts]
+        return SamplingVariance(np.sum(each, axis=0), math.inf)
+    r = parts[0][1].shape[0]
+    scatter: dict[Label, Array] = {}
+    totals: dict[Label, dict[Label, Array]] = {}
+    singles: dict[Label, list[Array]] = {}
+    units: dict[Label, int] = {}
+    for table, loadings in parts:
+        influence = centred(loadings, table.frequencies) / table.total_weight
+        for (stratum, cluster), counts, weights, squares in zip(
+            table.keys, table.counts, table.weights, table.squares, strict=True
+        ):
+            if cluster is None:
+                scatter[stratum] = scatter.get(stratum, np.zeros((r, r))) + (influence * squares) @ influence.T
+                singles.setdefault(stratum, []).append(influence @ weights)
+                units[stratum] = units.get(stratum, 0) + int(counts.sum())
+            else:
+                inside = totals.setdefault(stratum, {})
+                inside[cluster] = inside.get(cluster, np.zeros(r)) + influence @ weights
+    names = list(dict.fromkeys([*units, *totals]))
+    inner, sizes = np.zeros((len(names), r, r)), np.zeros(len(names))
+    for h, stratum in enumerate(names):
+        clusters = np.array(list(totals.get(stratum, {}).values())).reshape(-1, r)
+        sizes[h] = count = units.get(stratum, 0) + len(clusters)
+        if count:
+            mean = (clusters.sum(axis=0) + np.sum(singles.get(stratum, [np.zeros(r)]), axis=0)) / count
+            inner[h] = scatter.get(stratum, np.zeros((r, r))) + clusters.T @ clusters - count * np.outer(mean, mean)
+    return over_strata(inner, sizes, names)

@@ -12,16 +12,19 @@ from ldpopt.distribution import Array, finite_array, positive_integer
 from ldpopt.errors import invalid
 from ldpopt.labels import as_text
 from ldpopt.results import Result
-from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.encode import positions, report_column
+from ldpopt.survey.estimate.counts import CountTable, positions, report_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
-from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals
-from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance, efficient_loadings
-from ldpopt.survey.estimate.linearization import Table, sampling_variance
-from ldpopt.survey.estimate.project import simplex_projection
-from ldpopt.survey.estimate.sampled import SampledReports
+from ldpopt.survey.estimate.linear import (
+    Estimator,
+    asymptotic_covariance,
+    centred,
+    efficient_loadings,
+    report_covariance,
+    simplex_projection,
+)
+from ldpopt.survey.estimate.sampled import SampledReports, Table, sampling_variance
+from ldpopt.survey.hypothesis_tests import Power, TestResult, checked_level, chi_squared_result, wald_result
 from ldpopt.survey.sample.design import SampleDesign
-from ldpopt.survey.test.hypothesis_tests import Power, TestResult, checked_level, chi_squared_result, wald_result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,36 +63,24 @@ class TwoWayTable(Result):
         k1, k2 = self.shape
         return self.joint.contrast(np.kron(np.ones(k1), np.eye(k2)), self.column_channel.inputs)
 
-    def given_row(self, label: Label) -> ConditionalProportions:
+    def given_row(self, label: Label) -> Estimate:
         """The proportions of the column question among those whose row answer is `label`.
 
         It is a ratio of estimates, with its linearised (delta-method) covariance. `InvalidInput` if the estimated
         proportion of the row's answer is not positive.
         """
-        if label not in self.row_channel.inputs:
-            raise invalid("row", f"one of {self.row_channel.inputs[:8]}", label)
-        k1, k2 = self.shape
-        x = self.row_channel.inputs.index(label)
-        cells = np.kron(np.eye(k1)[x], np.eye(k2)).reshape(k2, -1)
-        return self._given("row", label, cells, self.column_channel.inputs)
+        return self._given("row", self.row_channel.inputs, label, self.column_channel.inputs)
 
-    def given_column(self, label: Label) -> ConditionalProportions:
+    def given_column(self, label: Label) -> Estimate:
         """The proportions of the row question among those whose column answer is `label`, as in `given_row`."""
-        if label not in self.column_channel.inputs:
-            raise invalid("column", f"one of {self.column_channel.inputs[:8]}", label)
-        k1, k2 = self.shape
-        x = self.column_channel.inputs.index(label)
-        return self._given("column", label, np.kron(np.eye(k1), np.eye(k2)[x]), self.row_channel.inputs)
+        return self._given("column", self.column_channel.inputs, label, self.row_channel.inputs)
 
-    def _given(self, what: str, label: Label, cells: Array, labels: tuple[Label, ...]) -> ConditionalProportions:
-        part = self.joint.contrast(cells, labels)
-        share = float(part.values.sum())
-        if not share > 0:
-            raise invalid(what, f"a {what} whose estimated proportion is positive", share, repr(label))
-        values = part.values / share
-        influence = (part.loadings - np.outer(values, part.loadings.sum(axis=0))) / share
-        ratio = Estimate(values, part.labels, influence, part.table, part.channel, part.estimator)
-        return ConditionalProportions(label, ratio.labels, values, ratio.covariance, ratio)
+    def _given(self, what: str, among: tuple[Label, ...], label: Label, labels: tuple[Label, ...]) -> Estimate:
+        if label not in among:
+            raise invalid(what, f"one of {among[:8]}", label)
+        one, every = np.eye(len(among))[[among.index(label)]], np.eye(len(labels))
+        cells = np.kron(one, every) if what == "row" else np.kron(every, one)
+        return self.joint.ratio(cells, cells.sum(axis=0), labels)
 
     def independence(self) -> TestResult:
         """Test that the two answers are independent, on (k1 - 1)(k2 - 1) degrees of freedom.
@@ -109,8 +100,7 @@ class TwoWayTable(Result):
             if degrees and min(np.linalg.eigvalsh(side.covariance)[0] for side in sides) <= 1e-13:
                 raise invalid("independence", "reports that vary for both questions", "a singular covariance")
             return chi_squared_result("independence", table.n * _form(inner, sides), degrees)
-        influence = np.kron(*(side.loadings - (side.loadings @ m)[:, None]
-                              for side, m in zip(sides, (f.sum(axis=1), f.sum(axis=0)), strict=True)))  # fmt: skip
+        influence = np.kron(centred(sides[0].loadings, f.sum(axis=1)), centred(sides[1].loadings, f.sum(axis=0)))
         sampled = sampling_variance([(table, influence)])
         return wald_result("independence", inner.ravel(), sampled.covariance, sampled.degrees)
 
@@ -133,28 +123,6 @@ class TwoWayTable(Result):
         return f"{self.joint.n} pairs of reports"
 
 
-@dataclass(frozen=True, eq=False)
-class ConditionalProportions(Result):
-    """Proportions (k2,) of one answer among those who gave another, with their linearised covariance."""
-
-    given: Label
-    labels: tuple[Label, ...]
-    values: Array
-    covariance: Array
-    linearised: Estimate
-
-    @property
-    def standard_errors(self) -> Array:
-        """Square roots of the diagonal of `covariance`."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-
-    def intervals(self, method: IntervalMethod | None = None) -> Intervals:
-        """Intervals of the linearised ratio, shifted so that they are around the estimate."""
-        made = self.linearised.intervals(method)
-        shift = self.values - self.linearised.moments.centre
-        return Intervals(self.labels, made.lower + shift, made.upper + shift, made.level, made.method)
-
-
 @dataclass(frozen=True)
 class _Side:
     """The efficient loadings of one question, last category dropped, and their covariance per report."""
@@ -166,8 +134,7 @@ class _Side:
     def of(cls, channel: Channel, frequencies: Array) -> _Side:
         pilot = simplex_projection(estimate(_whole_table(frequencies, channel), channel).values)
         loadings = efficient_loadings(channel, 0.99 * pilot + 0.01 / len(pilot))[:-1]
-        centred = loadings - (loadings @ frequencies)[:, None]
-        return cls(loadings, (centred * frequencies) @ centred.T)
+        return cls(loadings, report_covariance(loadings, frequencies))
 
 
 def _whole_table(frequencies: Array, channel: Channel) -> CountTable:

@@ -12,15 +12,15 @@ import numpy as np
 
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label, as_text
-from ldpopt.survey.collect.randomness.keystream import WordArray
-from ldpopt.survey.collect.randomness.randomness import (
+from ldpopt.schema import text
+from ldpopt.survey.collect.randomness import (
     Randomness,
     Simulated,
     WordSource,
     default_randomness,
 )
+from ldpopt.survey.collect.words import WordArray
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
-from ldpopt.survey.plan.spec import text
 
 SCHEMA = "ldpopt-submission"
 VERSION = 1

@@ -21,9 +21,8 @@ from urllib.parse import urlsplit
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import as_text
-from ldpopt.survey.collect.randomness.memo import Respondents
-from ldpopt.survey.collect.randomness.randomness import word_tags
-from ldpopt.survey.collect.randomness.secret import SecretKey
+from ldpopt.survey.collect.randomness import word_tags
+from ldpopt.survey.collect.words import Respondents, SecretKey
 from ldpopt.survey.kit.device import ID, report
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 from ldpopt.version import __version__

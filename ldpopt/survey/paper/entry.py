@@ -11,10 +11,8 @@ from pathlib import Path
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import digest, read_text, replace_text
-from ldpopt.survey.collect.commit import refuse_taken
-from ldpopt.survey.collect.manifest import Manifest, sidecar, with_manifest
-from ldpopt.survey.collect.reports import write_reports
-from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.collect.commit import refuse_taken, write_reports
+from ldpopt.survey.collect.manifest import Manifest, sidecar, total, with_manifest
 from ldpopt.survey.paper.design import SHEET
 from ldpopt.survey.plan.plan import Plan
 

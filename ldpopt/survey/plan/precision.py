@@ -18,8 +18,8 @@ from ldpopt.results import ByValue
 from ldpopt.rounding import up
 from ldpopt.survey.estimate.intervals import check_level, two_sided
 from ldpopt.survey.estimate.linear import asymptotic_covariance
+from ldpopt.survey.hypothesis_tests import goodness_of_fit_power, respondents_for_power
 from ldpopt.survey.plan.spec import QuestionSpec
-from ldpopt.survey.test.hypothesis_tests import goodness_of_fit_power, respondents_for_power
 
 MANY = 14
 """Up to this many categories the largest variance is minimised. Beyond, this takes minutes and gains one per cent."""

@@ -17,24 +17,22 @@ from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.results import ByValue, Pictured
 from ldpopt.rounding import up
-from ldpopt.survey.collect.aggregate import Counts, aggregate
+from ldpopt.survey.collect.aggregate import Counts, aggregate, read_rows
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.manifest import in_table
-from ldpopt.survey.collect.randomness.randomness import Randomness
-from ldpopt.survey.collect.rows import read_rows
-from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.encode import column as as_column
-from ldpopt.survey.estimate.encode import positions, report_column
+from ldpopt.survey.collect.randomness import Randomness
+from ldpopt.survey.estimate.counts import CountTable, positions, report_column
+from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
+from ldpopt.survey.estimate.groups import estimate_waves
 from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
 from ldpopt.survey.estimate.sampled import SampledReports
-from ldpopt.survey.estimate.waves import estimate_waves
 from ldpopt.survey.plan.budget import Budget, invited, split_within
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, composed_epsilon, make_plan
 from ldpopt.survey.plan.precision import DEFAULT_WIDTH, HalfWidth, TestPower, targets
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
-from ldpopt.survey.sample.analysis import Analysis, Findings
+from ldpopt.survey.sample.analysis import Analysis, Findings, report_channel
 from ldpopt.survey.sample.spec import SampleSpec
 
 if TYPE_CHECKING:
@@ -308,8 +306,3 @@ def _answered(column: Any) -> Any:
         if hasattr(column, name):
             return getattr(column, name)()
     return column
-
-
-def report_channel(question: PlannedQuestion) -> Channel:
-    """A question's channel with its reports as the text that data files hold."""
-    return Channel(question.channel.matrix, question.categories, question.reports)

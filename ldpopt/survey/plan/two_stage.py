@@ -17,9 +17,8 @@ from ldpopt.distribution import Array, distribution, positive_epsilon, positive_
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import Result
 from ldpopt.survey.estimate.estimate import Estimate
-from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance
-from ldpopt.survey.estimate.project import simplex_projection
-from ldpopt.survey.estimate.waves import pooled_channel
+from ldpopt.survey.estimate.groups import pooled_channel
+from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance, simplex_projection
 from ldpopt.survey.plan.plan import PlannedQuestion
 from ldpopt.survey.plan.spec import SurveySpec
 

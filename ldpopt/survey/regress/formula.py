@@ -1,13 +1,30 @@
-"""Formulas such as ``evade ~ age + sex``: the outcome, and the terms that explain it."""
+"""A formula such as ``evade ~ age + sex`` and columns -> the regressors, one row for each combination of values."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.estimate.counts import column as as_column
+from ldpopt.survey.estimate.counts import factor as codes_of
+from ldpopt.survey.estimate.counts import positions
 
-_TOKEN = re.compile(r"\s*(?:(`[^`]+`)|(C)\s*\(|([^\W\d]\w*(?:\.\w+)*)|(\d+)|([~+:*()-]))")
+_NAME = r"(?:`[^`]+`|[^\W\d]\w*(?:\.\w+)*)"
+_FACTOR = rf"(?:C\s*\(\s*{_NAME}\s*\)|{_NAME})"
+_OUTCOME = re.compile(rf"\s*({_NAME})\s*~\s*")
+_PIECE = re.compile(rf"([+-])\s*(?:(\d+)|({_FACTOR}(?:\s*[:*]\s*{_FACTOR})*))\s*")
+_PART = re.compile(rf"([:*]?)\s*(?:C\s*\(\s*({_NAME})\s*\)|({_NAME}))\s*")
+_TERMS = "terms of names, C(name), : and * with + between them (a name with other signs in backticks)"
 
 
 @dataclass(frozen=True)
@@ -48,29 +65,26 @@ def parse_formula(text: str) -> Formula:
     ``a + b + a:b``. ``0`` or ``-1`` leaves the intercept out. A name with blanks or signs is put in backticks. Anything
     else is `InvalidInput`.
     """
-    words = _words(text)
-    if len(words) < 3 or words[0][0] != "name" or words[1] != ("sign", "~"):
-        raise invalid("formula", "outcome ~ predictor + predictor", text)
-    outcome, rest = words[0][1], words[2:]
+    if not isinstance(text, str) or (head := _OUTCOME.match(text)) is None:
+        raise invalid("formula", "a text: outcome ~ predictor + predictor", text)
+    outcome, rest = head[1].strip("`"), text[head.end() :].strip()
+    if not re.match(r"-\s*1\b", rest):
+        rest = f"+{rest}"  # every term has a sign before it
     terms: list[Term] = []
-    intercept, at, sign = True, 0, "+"
+    intercept, at = True, 0
     while at < len(rest):
-        if rest[at][0] == "number":
-            number, at = rest[at][1], at + 1
-            if number not in ("0", "1") or (sign == "-" and number == "0"):
-                raise invalid("formula", "no number but 0, 1 and -1, which are about the intercept", number)
+        piece = _PIECE.match(rest, at)
+        if piece is None:
+            raise invalid("formula", _TERMS, text)
+        (sign, number, product), at = piece.groups(), piece.end()
+        if number is not None and (number not in ("0", "1") or (sign == "-" and number == "0")):
+            raise invalid("formula", "no number but 0, 1 and -1, which are about the intercept", number)
+        if number is not None:
             intercept = number == "1" and sign == "+"
+        elif sign == "-":
+            raise invalid("formula", "- before 1 alone", text)
         else:
-            if sign == "-":
-                raise invalid("formula", "- before 1 alone", text)
-            made, at = _product(rest, at, text)
-            terms += [term for term in made if set(term) not in [set(one) for one in terms]]
-        if at < len(rest):
-            if rest[at] not in (("sign", "+"), ("sign", "-")) or at + 1 == len(rest):
-                raise invalid("formula", "terms with + between them", text)
-            sign, at = rest[at][1], at + 1
-        elif rest[-1][0] == "sign" and rest[-1][1] != ")":
-            raise invalid("formula", "a term after the last sign", text)
+            terms += [term for term in _product(product) if set(term) not in map(set, terms)]
     if not terms and not intercept:
         raise invalid("formula", "an intercept or a predictor", text)
     if any(factor.name == outcome for term in terms for factor in term):
@@ -78,66 +92,179 @@ def parse_formula(text: str) -> Formula:
     return Formula(outcome, tuple(terms), intercept)
 
 
-def _words(text: str) -> list[tuple[str, str]]:
-    if not isinstance(text, str):
-        raise invalid("formula", "a text such as 'evade ~ age + sex'", Phrase(type(text).__name__))
-    words, at, text = [], 0, text.strip()
-    if text.startswith(("-", "~")):
-        raise invalid("formula", "outcome ~ predictor + predictor", text)
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
-            raise invalid("formula", "names, C(name), + : * and ~ (a name with other signs in backticks)", text)
-        quoted, categorical, name, number, sign = found.groups()
-        if quoted is not None:
-            words.append(("name", quoted[1:-1]))
-        elif categorical is not None:
-            words.append(("sign", "C("))
-        elif name is not None:
-            words.append(("name", name))
-        elif number is not None:
-            words.append(("number", number))
+def _product(text: str) -> list[Term]:
+    """The terms of ``a``, ``a:b`` or ``a*b*c``."""
+    crossed: list[Term] = []
+    for sign, categorical, name in _PART.findall(text):
+        factor = Factor((categorical or name).strip("`"), bool(categorical))
+        if sign == ":":
+            crossed[-1] = _joined(crossed[-1], (factor,))
         else:
-            words.append(("sign", sign))
-        at = found.end()
-        if not text[at:].strip():
-            break
-    if ("sign", "~") in words and words[words.index(("sign", "~")) + 1 :][:1] == [("sign", "-")]:
-        # "y ~ -1 + x" has a sign before the first term.
-        first = words.index(("sign", "~")) + 1
-        if words[first + 1 : first + 2] == [("number", "1")]:
-            words[first : first + 2] = [("number", "0")]
-    return words
-
-
-def _product(words: list[tuple[str, str]], at: int, text: str) -> tuple[list[Term], int]:
-    """The terms of ``a``, ``a:b`` or ``a*b*c`` at a position, and the position after them."""
-    made, at = _interaction(words, at, text)
-    terms = [made]
-    while at < len(words) and words[at] == ("sign", "*"):
-        other, at = _interaction(words, at + 1, text)
-        terms = [*terms, other, *[_joined(term, other) for term in terms]]
-    return sorted(terms, key=len), at
-
-
-def _interaction(words: list[tuple[str, str]], at: int, text: str) -> tuple[Term, int]:
-    factor, at = _factor(words, at, text)
-    term: Term = (factor,)
-    while at < len(words) and words[at] == ("sign", ":"):
-        factor, at = _factor(words, at + 1, text)
-        term = _joined(term, (factor,))
-    return term, at
+            crossed.append((factor,))
+    terms: list[Term] = []
+    for one in crossed:
+        terms = [*terms, one, *(_joined(term, one) for term in terms)]
+    return sorted(terms, key=len)
 
 
 def _joined(first: Term, second: Term) -> Term:
     return (*first, *(factor for factor in second if factor not in first))
 
 
-def _factor(words: list[tuple[str, str]], at: int, text: str) -> tuple[Factor, int]:
-    if words[at : at + 1] == [("sign", "C(")]:
-        inside = words[at + 1 : at + 3]
-        if len(inside) == 2 and inside[0][0] == "name" and inside[1] == ("sign", ")"):
-            return Factor(inside[0][1], True), at + 3
-    elif at < len(words) and words[at][0] == "name":
-        return Factor(words[at][1]), at + 1
-    raise invalid("formula", "a column's name in every term", text)
+Codes = npt.NDArray[np.intp]
+
+MOST_CELLS = 256
+"""The most combinations of private answers over which a likelihood is summed."""
+
+MOST_LEVELS = 100
+"""The most levels of a public predictor that is not a number."""
+
+
+@dataclass(frozen=True)
+class Regressors:
+    """The design of n respondents. Respondents of one `group` have the same public values.
+
+    names : the names of the d regressors.
+    values : (u, z, d), the regressors for each of u different rows of public values and each of z cells. A cell is a
+        combination of answers to the private predictors.
+    public : (u, q), the public columns with a constant, from which the private predictors are modelled.
+    group : (n,), the public row of each respondent.
+    cell_channel : (z, r), the channel from a person's cell to the reports of all private predictors together.
+    reports : (n,), the positions of these reports. levels : the reference level of each factor.
+    """
+
+    names: tuple[str, ...]
+    values: Array
+    public: Array
+    group: Codes
+    cell_channel: Array
+    reports: Codes
+    levels: dict[str, Label]
+
+    @property
+    def private(self) -> bool:
+        """Whether some predictor is private."""
+        return bool(self.values.shape[1] > 1)
+
+
+def regressors(formula: Formula, data: Any, channels: Mapping[str, ChannelLike], n: int) -> Regressors:
+    """The design of `formula` from the columns of `data`.
+
+    The columns named in `channels` hold reports of private answers.
+    """
+    private = {name: as_channel(channels[name]) for name in formula.columns if name in channels}
+    cells = list(product(*(range(channel.shape[0]) for channel in private.values())))
+    if len(cells) > MOST_CELLS:
+        raise invalid("private predictors", f"at most {MOST_CELLS} combinations of answers", len(cells))
+    categorical = {factor.name for term in formula.terms for factor in term if factor.categorical}
+    columns: dict[str, list[tuple[str, Array, bool]]] = {}
+    levels: dict[str, Label] = {}
+    for name in formula.columns:
+        if name in private:
+            k = private[name].shape[0]
+            made = _coded(name, list(private[name].inputs), np.arange(k), name in categorical, levels, True)
+            at = np.array([cell[list(private).index(name)] for cell in cells], dtype=np.intp)
+            columns[name] = [(title, values[at], True) for title, values in made]
+        else:
+            code, kinds = public_column(data, name, n)
+            made = _coded(name, kinds, code, name in categorical, levels)
+            columns[name] = [(title, values, False) for title, values in made]
+    group, firsts, open_columns = _groups(columns, n)
+    terms: list[tuple[str, Array]] = []
+    shape = (len(firsts), len(cells))
+    if formula.intercept:
+        terms.append(("Intercept", np.ones(shape)))
+    for term in formula.terms:
+        for parts in product(*(columns[factor.name] for factor in term)):
+            value = np.ones(shape)
+            for _, values, inside in parts:
+                value = value * (values[None, :] if inside else values[firsts][:, None])
+            terms.append((":".join(title for title, *_ in parts), value))
+    values = np.stack([value for _, value in terms], axis=-1)
+    flat = values.reshape(-1, values.shape[-1])
+    scale = np.abs(flat).max(axis=0)
+    if (scale == 0).any() or np.linalg.matrix_rank(flat / scale) < flat.shape[1]:
+        raise invalid("formula", "predictors of which none follows from the others", Phrase("collinear ones"))
+    public = np.column_stack([np.ones(len(firsts)), *[one[firsts] for one in open_columns]])
+    matrix, reports = _together(private, data, n)
+    return Regressors(tuple(title for title, _ in terms), values, public, group, matrix, reports, levels)
+
+
+def public_regressors(names: tuple[str, ...], x: Array) -> Regressors:
+    """The design of public regressors that are given as a matrix (n, d)."""
+    rows, group = np.unique(x, axis=0, return_inverse=True)
+    one, none = np.ones((1, 1)), np.zeros(len(x), dtype=np.intp)
+    return Regressors(names, rows[:, None], np.ones((len(rows), 1)), group.reshape(-1), one, none, {})
+
+
+def _groups(columns: dict[str, list[tuple[str, Array, bool]]], n: int) -> tuple[Codes, Codes, list[Array]]:
+    """The public row of each respondent, the first respondent of each row, and the public columns."""
+    found = [values for made in columns.values() for _, values, inside in made if not inside]
+    if not found:
+        return np.zeros(n, dtype=np.intp), np.zeros(1, dtype=np.intp), []
+    _, firsts, group = np.unique(np.stack(found, axis=1), axis=0, return_index=True, return_inverse=True)
+    return group.reshape(-1).astype(np.intp), firsts.astype(np.intp), found
+
+
+def _together(private: Mapping[str, Channel], data: Any, n: int) -> tuple[Array, Codes]:
+    """The product of the predictors' channels, and the position of every respondent's reports in it."""
+    matrix: Array = np.ones((1, 1))
+    reports: Codes = np.zeros(n, dtype=np.intp)
+    for name, channel in private.items():
+        found = positions(data[name], channel.outputs)
+        if len(found) != n:
+            raise invalid(f"column {name!r}", f"{n} reports", len(found))
+        reports = reports * channel.shape[1] + found
+        matrix = np.asarray(np.kron(matrix, channel.matrix), dtype=np.float64)
+    return matrix, reports
+
+
+def public_column(data: Any, name: str, n: int) -> tuple[Codes, list[Any]]:
+    """Codes and kinds of a public column, (n,), without missing values; else `InvalidInput`."""
+    try:
+        found = data[name]
+    except (KeyError, IndexError, ValueError):
+        raise invalid("formula", "columns of the data", name) from None
+    column = as_column(found, f"column {name!r}")
+    code, kinds = codes_of(column, n, f"column {name!r}")
+    if any(isinstance(kind, str) and not kind.strip() for kind in kinds):
+        raise invalid(f"column {name!r}", "a value for every respondent", Phrase("an empty one"))
+    return code, kinds
+
+
+def numbers_of(kinds: list[Any]) -> Array | None:
+    """The kinds as numbers, if all of them are; None for labels."""
+    made = []
+    for kind in kinds:
+        if isinstance(kind, (bool, tuple)):
+            return None
+        try:
+            value = float(kind)
+        except (TypeError, ValueError):
+            return None
+        if not math.isfinite(value) or (isinstance(kind, str) and "_" in kind):
+            return None
+        made.append(value)
+    return np.array(made)
+
+
+def _coded(
+    name: str, kinds: list[Any], code: Codes, categorical: bool, levels: dict[str, Label], ordered: bool = False
+) -> list[tuple[str, Array]]:
+    """The columns of one variable: the number itself, or for a factor an indicator of each level except the first.
+
+    ordered : whether the levels are in the order of their question already; otherwise they are sorted.
+    """
+    numbers = None if categorical else numbers_of(kinds)
+    if numbers is not None:
+        return [(name, numbers[code])]
+    order = list(range(len(kinds)))
+    if not ordered:
+        as_numbers = numbers_of(kinds)
+        order.sort(key=lambda at: str(kinds[at]) if as_numbers is None else as_numbers[at])
+    if len(order) < 2:
+        raise invalid(f"column {name!r}", "at least two different values", Phrase("one"))
+    if len(order) > MOST_LEVELS:
+        raise invalid(f"column {name!r}", f"numbers, or at most {MOST_LEVELS} levels", len(order))
+    levels[name] = kinds[order[0]]
+    return [(f"{name}[{kinds[at]}]", (code == at).astype(float)) for at in order[1:]]

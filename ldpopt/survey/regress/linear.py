@@ -10,15 +10,12 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid
-from ldpopt.survey.estimate.encode import positions
+from ldpopt.survey.estimate.counts import positions
 from ldpopt.survey.estimate.estimate import estimate
-from ldpopt.survey.estimate.linear import efficient_loadings, require_identifiable
+from ldpopt.survey.estimate.linear import efficient_loadings, require_identifiable, simplex_projection
 from ldpopt.survey.estimate.numbers import scores_of
-from ldpopt.survey.estimate.project import simplex_projection
-from ldpopt.survey.regress.design import Regressors, numbers_of, public_column, regressors
-from ldpopt.survey.regress.formula import parse_formula
-from ldpopt.survey.regress.result import Regression
-from ldpopt.survey.regress.sampling import Sample, sampled
+from ldpopt.survey.regress.formula import Regressors, numbers_of, parse_formula, public_column, regressors
+from ldpopt.survey.regress.result import Regression, Sample, inverse_of, sampled
 
 _CHUNK = 1 << 22
 
@@ -70,7 +67,7 @@ def linear_regression(
         moment[:, cell] = np.bincount(design.group, each * y, u)
     flat = design.values.reshape(-1, d)
     squares = (flat * mass.reshape(-1, 1)).T @ flat
-    inverse = _inverse(squares)
+    inverse = inverse_of(squares)
     b = inverse @ (flat.T @ moment.ravel())
     influence = np.zeros((n, d))
     fitted = design.values @ b
@@ -124,10 +121,3 @@ def _inside(design: Regressors) -> Array:
     frequencies = np.bincount(design.reports, minlength=q.shape[1]) / len(design.reports)
     pilot = simplex_projection(first @ frequencies)
     return efficient_loadings(channel, 0.99 * pilot + 0.01 / len(q))
-
-
-def _inverse(squares: Array) -> Array:
-    scale = np.sqrt(np.abs(np.diag(squares)))
-    if not (scale > 0).all() or not np.linalg.cond(squares / np.outer(scale, scale)) < 1e13:
-        raise invalid("regression", "reports that tell the coefficients apart", Phrase("singular moments"))
-    return np.asarray(np.linalg.inv(squares / np.outer(scale, scale)) / np.outer(scale, scale))

@@ -1,23 +1,222 @@
-"""Logistic and multinomial regression by the likelihood of the reports."""
+"""A formula and reports -> logistic or multinomial regression, by a likelihood summed over unknown answers [VHG]."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.distribution import Array
-from ldpopt.errors import Phrase, invalid
-from ldpopt.survey.estimate.encode import positions
+from ldpopt.distribution import Array, finite_array
+from ldpopt.errors import SolverError, invalid
+from ldpopt.survey.estimate.counts import positions, report_column
+from ldpopt.survey.estimate.likelihood import MaximumLikelihood
 from ldpopt.survey.estimate.linear import require_identifiable
-from ldpopt.survey.regress.design import numbers_of, public_column, regressors
-from ldpopt.survey.regress.formula import parse_formula
-from ldpopt.survey.regress.likelihood import CellLikelihood
-from ldpopt.survey.regress.result import Regression
-from ldpopt.survey.regress.sampling import Sample, sampled
+from ldpopt.survey.regress.formula import (
+    Regressors,
+    numbers_of,
+    parse_formula,
+    public_column,
+    public_regressors,
+    regressors,
+)
+from ldpopt.survey.regress.result import Regression, Sample, inverse_of, sampled, softmax
+
+CHUNK = 1 << 21
+"""The most entries of score arrays that are in memory at once."""
+
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Coefficients (c,), the information (c, c) at them, the log-likelihood, the scores (n, c), and the steps taken."""
+
+    coefficients: Array
+    information: Array
+    log_likelihood: float
+    scores: Array
+    steps: int
+
+
+@dataclass(frozen=True)
+class CellLikelihood:
+    """Reports (r1, r2) of private predictors z and an answer a, given public values x.
+
+    Pr(r1, r2 | x) = sum_z Pr(z | x) G[z, r1] sum_a Pr(a | x, z) Q[a, r2] [VHG]. Here Pr(a | x, z) is a multinomial
+    logit in the design, with answer 0 as its reference, and Pr(z | x) is a multinomial logit in the public columns. The
+    vector of coefficients has those of the answers first (a - 1 rows of d), then those of the predictors (z - 1 rows of
+    q).
+
+    answers : Q, (a, r2). outcome : (n,) positions of the answers' reports. sample : None for a simple sample.
+    """
+
+    design: Regressors
+    answers: Array
+    outcome: npt.NDArray[np.intp]
+    sample: Sample | None
+
+    @property
+    def split(self) -> int:
+        """The number of coefficients that belong to the answers."""
+        return int((len(self.answers) - 1) * self.design.values.shape[2])
+
+    def fit(self) -> Fitted:
+        """Fisher scoring with step halving, to a stationary point of the likelihood.
+
+        The likelihood never falls on the way.
+        """
+        scale = self._scale()
+        b = np.zeros(len(scale))
+        cells = self._counted()
+        now, score, information = self._at(b, cells)
+        for step in range(200):
+            move = _solved(information / np.outer(scale, scale), score / scale)
+            if move is None:
+                break
+            # Half of this is about the log-likelihood left to gain. Under separation it vanishes, but the moves do not.
+            won = float(score / scale @ move)
+            if won < 1e-13 * max(1.0, abs(now)) and np.abs(move).max() < 1e-6 * (1 + np.abs(b * scale).max()):
+                return Fitted(b, information, now, self._scores(b), step)
+            size = min(1.0, 4.0 / float(np.abs(move).max()))
+            trial = b + size * move / scale
+            value = self._value(trial, cells)
+            # A sum of many logarithms has a rounding error, which is allowed for.
+            while not value >= now - 1e-12 * max(1.0, abs(now)) and size > 1e-12:
+                size /= 2
+                trial = b + size * move / scale
+                value = self._value(trial, cells)
+            b = trial
+            now, score, information = self._at(b, cells)
+            if np.abs(b * scale).max() > 60:
+                break
+        raise SolverError(
+            "regression: no finite maximum was reached; a predictor separates the reports, or so few reports carry the "
+            "answer that their likelihood has no peak (drop predictors, join categories, or collect more reports)"
+        )
+
+    def null_log_likelihood(self) -> float | None:
+        """The log-likelihood of an intercept alone; without one in the design, of equal chances for every answer.
+
+        None if some predictor is private.
+        """
+        if self.design.private:
+            return None
+        frequencies = np.bincount(self.outcome, minlength=self.answers.shape[1]) / len(self.outcome)
+        x = self.design.values[:, 0]
+        spanned = np.linalg.lstsq(x, np.ones(len(x)), rcond=None)[0]
+        if np.allclose(x @ spanned, 1.0, atol=1e-8):
+            return MaximumLikelihood().maximum(frequencies, Channel(self.answers), len(self.outcome)).log_likelihood
+        seen = frequencies > 0
+        return float(len(self.outcome) * (frequencies[seen] @ np.log(self.answers.mean(axis=0)[seen])))
+
+    def _scale(self) -> Array:
+        """The root mean square of each regressor, by which steps are scaled, so that units do not matter."""
+        d, public = self.design.values, self.design.public
+        first = np.tile(np.sqrt((d**2).mean(axis=(0, 1))), len(self.answers) - 1)
+        second = np.tile(np.sqrt((public**2).mean(axis=0)), d.shape[1] - 1)
+        return np.asarray(np.maximum(np.concatenate([first, second]), TINY))
+
+    def _counted(self) -> Array:
+        """The weight of every (public row, pair of reports), (u, r1, r2)."""
+        u = len(self.design.values)
+        r1, r2 = self.design.cell_channel.shape[1], self.answers.shape[1]
+        at = (self.design.group * r1 + self.design.reports) * r2 + self.outcome
+        weights = None if self.sample is None else self.sample.weights
+        counted = np.bincount(at, weights, u * r1 * r2)
+        return np.asarray(counted, dtype=np.float64).reshape(u, r1, r2)
+
+    def _laws(self, b: Array, rows: slice) -> tuple[Array, Array]:
+        """Pr(z | x), (u, z), and Pr(a | x, z), (u, z, a), for some public rows."""
+        design = self.design.values[rows]
+        a, z = len(self.answers), design.shape[1]
+        first = b[: self.split].reshape(a - 1, design.shape[2])
+        odds = np.concatenate([np.zeros((*design.shape[:2], 1)), design @ first.T], axis=2)
+        public = self.design.public[rows]
+        second = b[self.split :].reshape(z - 1, public.shape[1])
+        return softmax(np.concatenate([np.zeros((len(public), 1)), public @ second.T], axis=1)), softmax(odds)
+
+    def _joint(self, b: Array, rows: slice) -> tuple[Array, Array, Array, Array]:
+        """Pr(z), Pr(a | z), Pr(r2 | z), and Pr(r1, r2), for some public rows."""
+        mixed, answered = self._laws(b, rows)
+        given = answered @ self.answers
+        both = np.einsum("uz,zr,uzs->urs", mixed, self.design.cell_channel, given)
+        return mixed, answered, given, both
+
+    def _value(self, b: Array, cells: Array) -> float:
+        total = 0.0
+        for rows in self._chunks():
+            both = self._joint(b, rows)[3]
+            seen = cells[rows] > 0
+            total += float((cells[rows][seen] * np.log(np.maximum(both[seen], TINY))).sum())
+        return total
+
+    def _at(self, b: Array, cells: Array) -> tuple[float, Array, Array]:
+        """Log-likelihood, score and expected information."""
+        value, score, information = 0.0, np.zeros(len(b)), np.zeros((len(b), len(b)))
+        for rows in self._chunks():
+            slopes, both = self._slopes(b, rows)
+            count = cells[rows]
+            seen = count > 0
+            value += float((count[seen] * np.log(np.maximum(both[seen], TINY))).sum())
+            ratio = np.where(seen, count, 0.0) / np.maximum(both, TINY)
+            score += np.einsum("urs,ursc->c", ratio, slopes)
+            share = count.sum(axis=(1, 2))[:, None, None] / np.maximum(both, TINY)
+            flat = slopes.reshape(-1, len(b))
+            information += (flat * np.where(both > 0, share, 0.0).reshape(-1, 1)).T @ flat
+        return value, score, information
+
+    def _slopes(self, b: Array, rows: slice) -> tuple[Array, Array]:
+        """d Pr(r1, r2 | x) / d coefficients, (u, r1, r2, c), and the probabilities."""
+        mixed, answered, given, both = self._joint(b, rows)
+        design, public = self.design.values[rows], self.design.public[rows]
+        g, q = self.design.cell_channel, self.answers
+        # d Pr(r2 | z) / d log-odds of answer a = Pr(a | z) (Q[a, r2] - Pr(r2 | z)).
+        turned = answered[:, :, 1:, None] * (q[None, None, 1:, :] - given[:, :, None, :])
+        first = np.einsum("uz,zr,uzas,uzd->ursad", mixed, g, turned, design, optimize=True)
+        second = mixed[:, None, None, 1:] * (np.einsum("zr,uzs->ursz", g[1:], given[:, 1:]) - both[..., None])
+        third = np.einsum("ursz,uq->urszq", second, public)
+        return np.concatenate([part.reshape(*both.shape, -1) if part.size else np.empty((*both.shape, 0))
+                               for part in (first, third)], axis=-1), both  # fmt: skip
+
+    def _scores(self, b: Array) -> Array:
+        """The score of each respondent's reports, (n, c), without weights."""
+        made = np.empty((len(self.outcome), len(b)))
+        order = np.argsort(self.design.group, kind="stable")
+        sorted_groups = self.design.group[order]
+        for rows in self._chunks():
+            slopes, both = self._slopes(b, rows)
+            low, high = np.searchsorted(sorted_groups, [rows.start, rows.stop])
+            who = order[low:high]
+            at = (self.design.group[who] - rows.start, self.design.reports[who], self.outcome[who])
+            made[who] = slopes[at] / np.maximum(both[at], TINY)[:, None]
+        return made
+
+    def _chunks(self) -> Iterator[slice]:
+        u, z, d = self.design.values.shape
+        r1, r2 = self.design.cell_channel.shape[1], self.answers.shape[1]
+        each = r1 * r2 * ((len(self.answers) - 1) * d + (z - 1) * self.design.public.shape[1])
+        size = max(1, CHUNK // max(each, 1))
+        for start in range(0, u, size):
+            yield slice(start, min(u, start + size))
+
+
+def _solved(information: Array, score: Array) -> Array | None:
+    """The Newton step. A little of the diagonal is added if the information has no inverse."""
+    if not (np.isfinite(information).all() and np.isfinite(score).all()):
+        return None
+    for ridge in (0.0, 1e-10, 1e-6, 1e-3):
+        try:
+            made = np.linalg.solve(information + ridge * np.diag(np.diag(information) + TINY), score)
+        except np.linalg.LinAlgError:
+            continue
+        if np.isfinite(made).all():
+            return np.asarray(made)
+    return None
 
 
 def logit_regression(
@@ -55,39 +254,94 @@ def logit_regression(
     """
     asked = parse_formula(formula)
     known = {name: as_channel(channel) for name, channel in channels.items()}
-    told, outcome = _outcome(data, asked.outcome, known.get(asked.outcome))
-    n = len(outcome)
+    known_outcome, outcome = _outcome(data, asked.outcome, known.get(asked.outcome))
     for name in (asked.outcome, *asked.columns):
         if name in known:
             require_identifiable(known[name])
-    answers, labels = _from_reference(told, reference)
-    design = regressors(asked, data, known, n)
-    drawn = sampled(weights, strata, clusters, sample, n)
-    made = CellLikelihood(design, answers, outcome, np.ones(n) if drawn is None else drawn.weights)
-    if n <= made.split:
-        raise invalid("data", f"more respondents than the {made.split} coefficients", n)
-    found = made.fit()
-    degrees, likelihood = math.inf, None
+    answers, labels = _from_reference(known_outcome, reference)
+    design = regressors(asked, data, known, len(outcome))
+    drawn = sampled(weights, strata, clusters, sample, len(outcome))
+    return _fitted(formula, CellLikelihood(design, answers, outcome, drawn), labels)
+
+
+def logistic_regression(
+    reports: Any, design: Any, channel: ChannelLike, success: Label = None, names: tuple[str, ...] | None = None
+) -> Regression:
+    """`logit_regression` of a privatized binary answer on a matrix of regressors, of a simple sample [VHG].
+
+    Parameters
+    ----------
+    reports : n output labels of `channel`, a channel (2, m).
+    design : (n, d) regressors, an array or a data frame; add an intercept by `with_constant`.
+    success : the input label counted as 1; the channel's last input by default.
+
+    A report has probability Q[0, y] (1 - pi) + Q[1, y] pi, where the log-odds of pi, the probability of `success`, are
+    design @ coefficients. The likelihood need not be concave, so the fit is a stationary point, perhaps not the
+    maximum. Raises `InvalidInput` for collinear regressors. Raises `SolverError` without convergence, as under
+    separation, when the reports are compatible with infinite coefficients.
+
+    >>> rng = np.random.default_rng(3)
+    >>> x = with_constant(rng.normal(size=2000))
+    >>> truth = (rng.random(2000) < 1 / (1 + np.exp(-(x @ [-0.5, 1.0])))).astype(int)
+    >>> q = np.array([[0.8, 0.2], [0.2, 0.8]])
+    >>> reports = np.where(rng.random(2000) < q[truth, 1], 1, 0)
+    >>> logistic_regression(reports, x, q).values.round(1)
+    array([-0.4,  1.1])
+    """
+    reports, channel = report_column(reports, channel), as_channel(channel)
+    if channel.shape[0] != 2:
+        raise invalid("channel", "2 inputs, for a binary answer", channel.shape[0])
+    require_identifiable(channel)
+    success = channel.inputs[1] if success is None else success
+    if success not in channel.inputs:
+        raise invalid("success", f"one of the inputs {channel.inputs}", success)
+    x, y = finite_array(design, "design", 2), positions(reports, channel.outputs)
+    n, d = x.shape
+    if len(y) != n or n <= d:
+        raise invalid("design", f"{len(y)} rows, one a report, and more rows than columns", f"shape {x.shape}")
+    if np.linalg.matrix_rank(x) < d:
+        raise invalid("design", "linearly independent columns", f"rank {np.linalg.matrix_rank(x)} of {d}")
+    names = tuple(map(str, getattr(design, "columns", (f"x{i}" for i in range(d))))) if names is None else names
+    if len(names) != d:
+        raise invalid("names", f"{d} names", len(names))
+    answers, labels = _from_reference(channel, channel.inputs[1 - channel.inputs.index(success)])
+    made = CellLikelihood(public_regressors(names, x), answers, y, None)
+    return _fitted(f"{success} ~ {' + '.join(names)}", made, labels)
+
+
+def with_constant(design: Any) -> Any:
+    """The design (n, d) with a first column of ones, shape (n, d + 1). In a data frame the new column is ``const``.
+
+    >>> with_constant([[2.0], [3.0]])
+    array([[1., 2.],
+           [1., 3.]])
+    """
+    if hasattr(design, "columns") and hasattr(design, "insert"):
+        made = design.copy()
+        made.insert(0, "const", 1.0)
+        return made
+    x = finite_array(design, "design", np.ndim(design))
+    return np.column_stack([np.ones(len(x)), x])
+
+
+def _fitted(formula: str, model: CellLikelihood, labels: tuple[Label, ...]) -> Regression:
+    """The regression that a likelihood gives; the covariance of a complex sample is that of the weighted scores."""
+    n, split, drawn = len(model.outcome), model.split, model.sample
+    if n <= split:
+        raise invalid("data", f"more respondents than the {split} coefficients", n)
+    fit = model.fit()
+    covariance, degrees, likelihood, null = inverse_of(fit.information), math.inf, None, None
     if drawn is None:
-        covariance, likelihood = _inverse(found.information), found.log_likelihood
+        likelihood, null = fit.log_likelihood, model.null_log_likelihood()
     else:
-        influence = found.scores @ _inverse(found.information)
-        total = drawn.total_variance(influence)
+        total = drawn.total_variance(fit.scores @ covariance)
         covariance, degrees = total.covariance, total.degrees
-    split = made.split
+    kind = "logistic" if len(labels) == 2 else "multinomial"
+    coefficients = fit.coefficients[:split].reshape(len(labels) - 1, -1)
     return Regression(
-        formula,
-        "logistic" if len(labels) == 2 else "multinomial",
-        design.names,
-        labels[1:],
-        labels[0],
-        found.coefficients[:split].reshape(len(labels) - 1, -1),
-        np.asarray(covariance)[:split, :split],
-        n,
-        degrees,
-        design.levels,
-        likelihood,
-    )
+        formula, kind, model.design.names, labels[1:], labels[0], coefficients, np.asarray(covariance)[:split, :split],
+        n, degrees, model.design.levels, likelihood, null,
+    )  # fmt: skip
 
 
 def _outcome(data: Any, name: str, channel: Channel | None) -> tuple[Channel, Any]:
@@ -115,13 +369,3 @@ def _from_reference(answers: Channel, reference: Label) -> tuple[Array, tuple[La
         at = known[0]
     order = [at, *(place for place in range(len(labels)) if place != at)]
     return answers.matrix[order], tuple(labels[place] for place in order)
-
-
-def _inverse(information: Array) -> Array:
-    scale = np.sqrt(np.diag(information))
-    if not (scale > 0).all():
-        raise invalid("regression", "reports that say something about every coefficient", Phrase("reports that do not"))
-    scaled = information / np.outer(scale, scale)
-    if not np.linalg.cond(scaled) < 1e13:
-        raise invalid("regression", "reports that tell the coefficients apart", Phrase("a singular information"))
-    return np.asarray(np.linalg.inv(scaled) / np.outer(scale, scale))

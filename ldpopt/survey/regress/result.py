@@ -1,4 +1,4 @@
-"""The result of a regression: coefficients with errors, intervals and tests."""
+"""A fitted regression -> its errors, intervals and tests; and the sample of a regression, or a subgroup of it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Label
-from ldpopt.distribution import Array
-from ldpopt.results import Pictured
-from ldpopt.survey.estimate.intervals import Intervals, two_sided
-from ldpopt.survey.test.hypothesis_tests import TestResult, wald_result
+from ldpopt.distribution import Array, finite_array
+from ldpopt.errors import Phrase, invalid
+from ldpopt.results import ByValue
+from ldpopt.survey.estimate.intervals import Estimated, Intervals, text_table, two_sided
+from ldpopt.survey.hypothesis_tests import TestResult, wald_result
+from ldpopt.survey.sample.design import SampleDesign, SamplingVariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Regression(Pictured):
+class Regression(Estimated):
     """A fitted regression. Its coefficients describe the true answers, not the reports.
 
     formula : as it was given. kind : "logistic", "multinomial" or "linear".
@@ -27,6 +30,8 @@ class Regression(Pictured):
     n : number of respondents. degrees : degrees of freedom: for a simple sample n - d (linear) or inf (likelihood), for
         a complex one units minus strata.
     log_likelihood : of the reports, in nats; None for a linear regression and a weighted sample.
+    null_log_likelihood : the same for a model with an intercept alone (for a design that cannot express one, for equal
+        chances); None also for private predictors.
     levels : the first level of each factor, with which the others are compared.
 
     >>> from ldpopt.survey import logit_regression
@@ -47,6 +52,7 @@ class Regression(Pictured):
     degrees: float
     levels: Mapping[str, Label]
     log_likelihood: float | None = None
+    null_log_likelihood: float | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -63,7 +69,7 @@ class Regression(Pictured):
     @property
     def standard_errors(self) -> Array:
         """Square roots of the diagonal of `covariance`, (e, d)."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0)).reshape(self.coefficients.shape)
+        return super().standard_errors.reshape(self.coefficients.shape)
 
     @property
     def statistics(self) -> Array:
@@ -88,6 +94,16 @@ class Regression(Pictured):
         """Intervals of exp(coefficient): how the odds against the reference change."""
         made = self.intervals(level)
         return Intervals(made.labels, np.exp(made.lower), np.exp(made.upper), level, "Wald, odds ratio")
+
+    def predict(self, design: Any) -> Array:
+        """The expected outcome (n,) for rows of a design (n, d); for a logit the chances (n, e) of `equations`."""
+        x = finite_array(design, "design", 2)
+        if x.shape[1] != len(self.names):
+            raise invalid("design", f"{len(self.names)} columns", x.shape[1])
+        fitted = x @ self.coefficients.T
+        if self.kind == "linear":
+            return np.asarray(fitted[:, 0])
+        return np.asarray(softmax(np.column_stack([np.zeros(len(x)), fitted]))[:, 1:])
 
     def slopes(self) -> TestResult:
         """Test that all coefficients except the intercepts are zero, by Wald's statistic."""
@@ -114,30 +130,79 @@ class Regression(Pictured):
             "log_likelihood": self.log_likelihood,
         }
 
-    _picture, _heads = "coefficients", 1
-
-    def _drawn(self) -> tuple[Any, ...]:
-        made = self.intervals()
-        return self.labels, self.values, made.lower, made.upper
+    _picture = "coefficients"
 
     def _columns(self) -> dict[str, list[Any]]:
-        made = self.intervals()
-        columns = (self.values, self.standard_errors.ravel(), self.p_values.ravel(), made.lower, made.upper)
-        inside = zip(("coefficient", "se", "p", "lower", "upper"), (c.tolist() for c in columns), strict=True)
-        return {"label": list(self.labels), **dict(inside)}
+        heads = ("label", "coefficient", "se", "p")
+        return self._table(heads, (self.values, self.standard_errors, self.p_values), self.intervals())
 
     def _title(self) -> str:
         return f"{self.kind.capitalize()} regression of privatized answers, {self.n} respondents: {self.formula}"
 
     def __repr__(self) -> str:
-        shown = self.intervals()
-        wide = max(10, *(len(label) for label in self.labels))
         lines = [self._title()]
         if self.kind != "linear":
             lines.append(f"log-odds of {', '.join(map(str, self.equations))} against {self.reference}")
-        lines.append(f"{'':{wide}}  {'coefficient':>11}  {'se':>9}  {'p':>7}  95 % interval")
-        error, p_values = self.standard_errors.ravel(), self.p_values.ravel()
-        rows = zip(self.labels, self.values, error, p_values, shown.lower, shown.upper, strict=True)
-        for label, value, se, p, low, high in rows:
-            lines.append(f"{label:{wide}}  {value:11.4f}  {se:9.4f}  {p:7.4f}  [{low:.4f}, {high:.4f}]")
-        return "\n".join(lines)
+        columns = {"coefficient": ("{:11.4f}", self.values), "se": ("{:9.4f}", self.standard_errors.ravel()),
+                   "p": ("{:7.4f}", self.p_values.ravel())}  # fmt: skip
+        return "\n".join([*lines, *text_table(self.labels, columns, self.intervals(), "95 % interval", 4)])
+
+
+@dataclass(frozen=True, eq=False)
+class Subsample(ByValue):
+    """A subgroup of the respondents of a design.
+
+    design : the design of all n respondents. inside : (n,) mask of the subgroup. The others stay in the design, with no
+        share in a total. This makes the variance of a subgroup right [SSW, section 5.8].
+
+    >>> from ldpopt.survey import SampleDesign
+    >>> Subsample(SampleDesign(weights=[1.0, 3.0, 2.0]), np.array([True, False, True])).n
+    2
+    """
+
+    design: SampleDesign
+    inside: npt.NDArray[np.bool_]
+
+    @property
+    def n(self) -> int:
+        """The number of respondents in the subgroup."""
+        return int(self.inside.sum())
+
+    @property
+    def weights(self) -> Array:
+        """The weights of the subgroup."""
+        return np.asarray(self.design.weights[self.inside])
+
+    def total_variance(self, scores: Array) -> SamplingVariance:
+        """The covariance of the weighted total of scores, which have one row for each respondent of the subgroup."""
+        every = np.zeros((self.design.n, scores.shape[1]))
+        every[self.inside] = scores
+        return self.design.total_variance(every)
+
+
+Sample = SampleDesign | Subsample
+
+
+def sampled(weights: Any, strata: Any, clusters: Any, sample: Sample | None, n: int) -> Sample | None:
+    """The sample of n respondents that the arguments describe; None for a simple one."""
+    given = any(one is not None for one in (weights, strata, clusters))
+    if sample is not None and given:
+        raise invalid("sample", "a design, or weights, strata and clusters", Phrase("both"))
+    made = SampleDesign(weights, strata, clusters, size=n) if given else sample
+    if made is not None and made.n != n:
+        raise invalid("sample", f"{n} respondents", made.n)
+    return made
+
+
+def softmax(odds: Array) -> Array:
+    """Probabilities from log-odds, along the last axis."""
+    made = np.exp(odds - odds.max(axis=-1, keepdims=True))
+    return np.asarray(made / made.sum(axis=-1, keepdims=True))
+
+
+def inverse_of(information: Array) -> Array:
+    """The inverse of an information or moment matrix; `InvalidInput` if the reports do not tell coefficients apart."""
+    scale = np.sqrt(np.abs(np.diag(information)))
+    if not (scale > 0).all() or not np.linalg.cond(information / np.outer(scale, scale)) < 1e13:
+        raise invalid("regression", "reports that tell the coefficients apart", Phrase("reports that do not"))
+    return np.asarray(np.linalg.inv(information / np.outer(scale, scale)) / np.outer(scale, scale))

@@ -16,9 +16,8 @@ import numpy as np
 from ldpopt.distribution import positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import digest, replace_text, sync_folder
-from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_content, with_manifest
-from ldpopt.survey.collect.reports import write_reports
-from ldpopt.survey.collect.rowset import of_numbers, total
+from ldpopt.survey.collect.commit import write_reports
+from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_content, of_numbers, total, with_manifest
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.server.location import database
 from ldpopt.survey.server.store import Rows, Store

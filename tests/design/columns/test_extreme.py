@@ -19,7 +19,7 @@ from ldpopt.design.columns.extreme import (
     extreme_labelings,
 )
 from ldpopt.design.columns.staircase import StaircaseColumns
-from ldpopt.design.constraints.policy import shortest_paths
+from ldpopt.design.constraints.local_dp import shortest_paths
 from ldpopt.errors import InvalidInput
 
 

@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ldpopt.design import FisherInformation, LocalDP, TotalVariation, estimation_design
+from ldpopt.design import FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.columns.extreme import extreme_columns
 from ldpopt.design.columns.policy import SearchedColumns, policy_limits
 from ldpopt.design.columns.prices import Charges, Prices
@@ -120,9 +120,9 @@ def test_the_bound_of_many_categories_knows_the_cap(monkeypatch):
     """The relaxed bound under a cap on total variation is below the optimum, and above that without the cap."""
     p = np.random.default_rng(6).dirichlet(np.ones(6))
     utility, cap = FisherInformation(p), [LocalDP(1.0), TotalVariation(0.2)]
-    exact, free = estimation_design(utility, cap), estimation_design(utility, LocalDP(1.0))
+    exact, free = optimal_channel(utility, cap), optimal_channel(utility, LocalDP(1.0))
     monkeypatch.setattr("ldpopt.design.columns.staircase.EXACT_LIMIT", 4)
-    relaxed = estimation_design(utility, cap)
+    relaxed = optimal_channel(utility, cap)
     assert relaxed.certificate.verify()
     assert free.value < relaxed.lower_bound <= exact.value * (1 + 1e-9)
     assert relaxed.value <= exact.value * (1 + 1e-3)
@@ -190,9 +190,9 @@ def test_a_cap_on_total_variation_sharpens_the_bound(monkeypatch):
     graph = LocalDP(1.0, nx.path_graph(4))
     constraints = [graph, TotalVariation(0.3)]
     utility = FisherInformation([0.4, 0.3, 0.2, 0.1])
-    listed = estimation_design(utility, constraints)
+    listed = optimal_channel(utility, constraints)
     monkeypatch.setattr("ldpopt.design.columns.policy._too_many", lambda *_: True)
-    searched, alone = estimation_design(utility, constraints), estimation_design(utility, graph)
+    searched, alone = optimal_channel(utility, constraints), optimal_channel(utility, graph)
     assert 1.02 * alone.lower_bound <= searched.lower_bound <= listed.lower_bound
     assert searched.value == pytest.approx(listed.value, rel=1e-4)
     assert not searched.certified

@@ -1,4 +1,7 @@
-"""A batch of rows becomes a batch of reports, and its tally says what the policies did."""
+"""A batch of rows becomes a batch of reports, and its tally says what the policies did.
+
+Duplicates are the rows after the first of each identity, found the same in memory and in buckets.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,22 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.collect.batch import Privatizer, privatize_frame, refuse_duplicates, require_columns
-from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated
-from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.collect.batch import (
+    Privatizer,
+    bucket_count,
+    duplicate_rows,
+    duplicates_in_bucket,
+    privatize_frame,
+    refuse_duplicates,
+    require_columns,
+    spilled,
+)
+from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
+from ldpopt.survey.collect.words import create_key
 from ldpopt.survey.plan.plan import Plan, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
@@ -103,3 +117,34 @@ def test_refused_duplicates_name_the_first_row() -> None:
     refuse_duplicates(plan(respondent="id", first_of_duplicates=True), np.array([7, 3]))
     with pytest.raises(InvalidInput, match="row 3"):
         refuse_duplicates(plan(respondent="id"), np.array([7, 3]))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=40))
+def test_all_but_the_first_row_of_an_identity(identities: list[tuple[int, int]]) -> None:
+    """The result is what a set of identities seen so far gives."""
+    seen, expected = set(), []
+    for row, identity in enumerate(identities):
+        if identity in seen:
+            expected.append(row + 5)
+        seen.add(identity)
+    found = duplicate_rows(np.array(identities, np.uint64).reshape(-1, 2), np.arange(len(identities)) + 5)
+    assert found.tolist() == expected
+
+
+def test_buckets_together_find_the_same(tmp_path: Path) -> None:
+    """Spilling three partitions into eight buckets finds the duplicates across partitions."""
+    rng = np.random.default_rng(0)
+    identities = rng.integers(0, 40, (900, 2), dtype=np.uint64)
+    for part in range(3):
+        contents = spilled(identities[300 * part : 300 * part + 300], 300 * part, 8)
+        (tmp_path / str(part)).write_bytes(contents)
+    paths = [tmp_path / str(part) for part in range(3)]
+    found = np.sort(np.concatenate([duplicates_in_bucket(paths, bucket, 8) for bucket in range(8)]))
+    assert found.tolist() == duplicate_rows(identities, np.arange(900)).tolist()
+    assert 0 < len(found) < 900
+
+
+def test_buckets_stay_small() -> None:
+    """A bucket holds about half a million rows at most, up to tens of billions of rows."""
+    assert bucket_count(1) == 1
+    assert all(n / bucket_count(n) <= 1 << 19 for n in (10**6, 10**8, 3 * 10**10))

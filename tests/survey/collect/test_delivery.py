@@ -18,8 +18,8 @@ from ldpopt.survey.collect.aggregate import Counts, aggregate
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.manifest import Manifest
 from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated
-from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
+from ldpopt.survey.collect.words import create_key
 from ldpopt.survey.plan.plan import Plan, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 

@@ -14,8 +14,8 @@ from faults import Faults, Killed, everything
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Randomness
-from ldpopt.survey.collect.randomness.secret import SecretKey, create_key
+from ldpopt.survey.collect.randomness import Fresh, Memoised, Randomness
+from ldpopt.survey.collect.words import SecretKey, create_key
 from ldpopt.survey.plan.plan import Plan, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 

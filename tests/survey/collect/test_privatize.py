@@ -1,4 +1,7 @@
-"""Files of answers become files of reports: exactly once, whole or not at all, and by themselves after a kill."""
+"""Files of answers become files of reports: exactly once, whole or not at all, and by themselves after a kill.
+
+The tasks of a run: what they share in a process is of this run alone, and is forgotten with it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +25,13 @@ from pyarrow import csv
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput
 from ldpopt.files import UNFINISHED
+from ldpopt.survey.collect import privatize as tasks
 from ldpopt.survey.collect.batch import privatize_frame
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated
-from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.collect.privatize import Job, PrivatizePartition, privatize
+from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
 from ldpopt.survey.collect.runner import Threads
+from ldpopt.survey.collect.words import create_key
+from ldpopt.survey.collect.workfolder import WorkFolder
 from ldpopt.survey.plan.plan import Plan, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
@@ -183,7 +189,7 @@ import numpy as np
 from pathlib import Path
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness.randomness import Memoised, Simulated
+from ldpopt.survey.collect.randomness import Memoised, Simulated
 
 plan, answers, output, key, moment = Path(sys.argv[1]).read_bytes(), *sys.argv[2:]
 left, sync = int(moment), os.fsync
@@ -406,3 +412,53 @@ def test_frames_of_other_libraries(memoised: Memoised) -> None:
         privatize_frame(plan(), raw.to_dict(), memoised)
     with pytest.raises(InvalidInput, match="at least one row"):
         privatize_frame(plan(), raw.iloc[:0].astype({"c": str, "id": str}), memoised)
+
+
+def planned(respondent: str | None = None, share: float = 0.75) -> Plan:
+    spec = SurveySpec("s", (QuestionSpec("q", ("no", "yes")),), respondent=respondent)
+    return make_plan(spec, {"q": [[share, 1 - share], [1 - share, share]]})
+
+
+def written(folder: Path, values: list[str]) -> Path:
+    path = folder / "answers.csv"
+    pd.DataFrame({"id": range(len(values)), "q": values}).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("values", [["no", "yes"], ["no", "perhaps"]])
+def test_keys_are_forgotten_when_a_run_ends(tmp_path: Path, values: list[str]) -> None:
+    """Nothing that tasks share, the key among it, stays in the process, whether the run ends well or is refused."""
+    given = written(tmp_path, values)
+    if "perhaps" in values:
+        with pytest.raises(InvalidInput):
+            privatize(planned(), given, tmp_path / "out", Fresh())
+    else:
+        privatize(planned(), given, tmp_path / "out", Fresh())
+    assert tasks._ready.cache_info().currsize == 0
+
+
+def test_a_task_takes_no_other_plan_key_or_folder(tmp_path: Path) -> None:
+    """The plan, the key and the state must be those that the caller named, whatever lies in the folder."""
+    create_key(tmp_path / "key")
+    create_key(tmp_path / "other")
+    made = planned("id")
+    folder = WorkFolder.create(
+        tmp_path / ".out.partial",
+        made,
+        [written(tmp_path, ["no", "yes"])],
+        Memoised(tmp_path / "key"),
+        "csv",
+    )
+    job = Job(str(folder.path), folder.seal, made.checksum, str(tmp_path / "key"))
+    for wrong, said in (
+        (replace(job, plan=planned("id", 0.8).checksum), "plan"),
+        (replace(job, key_file=str(tmp_path / "other")), "key file"),
+        (replace(job, seal="0" * 64), "work folder"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            PrivatizePartition(wrong)(0)
+        tasks.forget()
+    with pytest.raises(InvalidInput, match="rows to leave out"):
+        PrivatizePartition(job)(0)
+    tasks.forget()
+    assert not folder.part(0).exists()

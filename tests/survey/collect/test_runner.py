@@ -1,13 +1,27 @@
-"""Threads give every result once, and stop at a failure."""
+"""Threads give every result once, and stop at a failure.
+
+On a Dask cluster the result is the same, and a killed worker changes nothing.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 import time
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.collect.runner import Threads
+from ldpopt.survey.collect.aggregate import aggregate
+from ldpopt.survey.collect.privatize import privatize
+from ldpopt.survey.collect.randomness import Memoised
+from ldpopt.survey.collect.runner import Dask, LostWork, Threads, dask_runner, every
+from ldpopt.survey.collect.words import create_key
+from ldpopt.survey.plan.plan import make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -38,3 +52,79 @@ def test_workers_are_counted_from_one() -> None:
     """No workers do no work."""
     with pytest.raises(InvalidInput, match="workers"):
         Threads(0)
+
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
+    """Two workers, one killed in mid-run: the reports are the bytes of a run without Dask, and so are the counts."""
+    plan = make_plan(SurveySpec("s", (QuestionSpec("q", (0, 1, 2)),), respondent="id"), {"q": np.eye(3) / 2 + 1 / 6})
+    (tmp_path / "raw").mkdir()
+    for file in range(12):
+        raw = {"id": [f"{file}-{i}" for i in range(500)], "q": np.arange(500) % 3}
+        pd.DataFrame(raw).to_parquet(tmp_path / "raw" / f"{file:02d}.parquet")
+    create_key(tmp_path / "key")
+    privatize(plan, tmp_path / "raw", tmp_path / "alone", Memoised(tmp_path / "key"))
+    with dask_runner(workers=2) as runner:
+        victim = next(iter(runner.client.run(os.getpid).values()))
+        killed = []
+
+        def kill(done: int, total: int) -> None:
+            if not killed:
+                killed.append(done)
+                os.kill(victim, signal.SIGKILL)
+
+        tally = privatize(plan, tmp_path / "raw", tmp_path / "cluster", Memoised(tmp_path / "key"), runner, kill)
+        counts = aggregate(plan, tmp_path / "cluster", runner=runner)
+    assert killed
+    assert tally.rows == 6000
+    names = sorted(path.name for path in (tmp_path / "alone").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "cluster").iterdir())
+    for name in names:
+        assert (tmp_path / "alone" / name).read_bytes() == (tmp_path / "cluster" / name).read_bytes()
+    assert counts == aggregate(plan, tmp_path / "alone")
+
+
+def test_addresses_are_checked() -> None:
+    """A scheduler is named by its address, and workers are counted from one."""
+    with pytest.raises(InvalidInput, match="tcp://"), dask_runner("somewhere"):
+        pass
+    with pytest.raises(InvalidInput, match="workers"), dask_runner(workers=0):
+        pass
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_lost_scheduler_is_an_error(tmp_path: Path) -> None:
+    """When the scheduler goes in mid-run, nothing is published; the same call, elsewhere, ends with the same bytes."""
+    plan = make_plan(SurveySpec("s", (QuestionSpec("q", (0, 1, 2)),), respondent="id"), {"q": np.eye(3) / 2 + 1 / 6})
+    (tmp_path / "raw").mkdir()
+    for file in range(12):
+        raw = {"id": [f"{file}-{i}" for i in range(50)], "q": np.arange(50) % 3}
+        pd.DataFrame(raw).to_parquet(tmp_path / "raw" / f"{file:02d}.parquet")
+    create_key(tmp_path / "key")
+    privatize(plan, tmp_path / "raw", tmp_path / "alone.csv", Memoised(tmp_path / "key"))
+    impatient = dask.config.set({"distributed.comm.timeouts.connect": "2s"})
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None)
+    with impatient, cluster, distributed.Client(cluster) as client:
+
+        def lose(done: int, total: int) -> None:
+            if done == 1:
+                cluster.sync(cluster.scheduler.close)
+
+        with pytest.raises(LostWork):
+            privatize(plan, tmp_path / "raw", tmp_path / "r.csv", Memoised(tmp_path / "key"), Dask(client), lose)
+        with pytest.raises(LostWork):
+            Dask(client).total(len, ["a", "b"], max)
+    assert not (tmp_path / "r.csv").exists()
+    assert privatize(plan, tmp_path / "raw", tmp_path / "r.csv", Memoised(tmp_path / "key")).rows == 600
+    assert (tmp_path / "r.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
+
+
+def test_a_map_that_ends_early_is_an_error() -> None:
+    """Fewer results than items are never taken for all of them."""
+    assert list(every(iter([1, 2]), 2)) == [1, 2]
+    with pytest.raises(LostWork, match="1 of 2"):
+        list(every(iter([1]), 2))

@@ -22,8 +22,8 @@ from ldpopt.errors import LdpoptError
 from ldpopt.survey import Survey, aggregate
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness.randomness import Memoised
-from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.collect.randomness import Memoised
+from ldpopt.survey.collect.words import create_key
 from ldpopt.survey.plan.plan import make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
@@ -289,7 +289,7 @@ def test_an_error_that_nobody_thought_of_is_one_line(
     def broken(*_: Any, **__: Any) -> Any:
         raise KeyError(canary("vote"))
 
-    monkeypatch.setattr("ldpopt.survey.collect.sampler.Sampler.reports", broken)
+    monkeypatch.setattr("ldpopt.survey.collect.coding.Sampler.reports", broken)
     made = CliRunner().invoke(app, ["survey", "privatize", "plan.json", "a.csv", "-o", "r", "--key", str(key)])
     assert made.exit_code == 1
     assert made.output.count("\n") == 1

@@ -8,8 +8,8 @@ import pytest
 from kit_plans import CLIENT, NODE, WITHOUT_NODE, drawn_by_node, node, ten_plans
 from scipy.stats import chi2
 
-from ldpopt.survey.collect.randomness.keystream import Given
-from ldpopt.survey.collect.sampler import Sampler
+from ldpopt.survey.collect.coding import Sampler
+from ldpopt.survey.collect.words import Given
 from ldpopt.survey.kit.folder import boundary_words, public_plan, vectors
 
 PLANS = ten_plans()

@@ -12,9 +12,8 @@ from kit_plans import districts, ten_plans
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt.survey import Device, Memoised, Simulated, privatize_frame
-from ldpopt.survey.collect.randomness.keystream import Given
-from ldpopt.survey.collect.randomness.secret import create_key
-from ldpopt.survey.collect.sampler import Sampler
+from ldpopt.survey.collect.coding import Sampler
+from ldpopt.survey.collect.words import Given, create_key
 from ldpopt.survey.kit.device import report
 from ldpopt.survey.kit.folder import boundary_words, public_plan, vectors
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion

@@ -1,0 +1,297 @@
+"""Tests on the distribution of the true answers, with their power from the marginals of the reports."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.distribution import Array, distribution, number, positive_integer
+from ldpopt.errors import invalid
+from ldpopt.results import Result
+from ldpopt.survey.estimate.linear import (
+    GeneralizedLeastSquares,
+    asymptotic_covariance,
+    efficient_loadings,
+    simplex_projection,
+)
+from ldpopt.survey.estimate.sampled import Table, as_table, sampling_variance
+
+ENUMERATED = 200_000
+"""The most count tables that are enumerated for an exact power."""
+
+
+@dataclass(frozen=True, eq=False)
+class TestResult(Result):
+    """A chi-squared statistic with `degrees` of freedom, and the probability of a larger one under the null.
+
+    denominator : degrees of freedom of the estimated variance. It is inf for a simple sample; for a complex sample the
+        reference distribution is Fisher's F instead of chi-squared.
+
+    >>> from ldpopt.survey import goodness_of_fit
+    >>> test = goodness_of_fit({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5])
+    >>> round(test.p_value, 4), test.degrees
+    (0.0455, 1)
+    """
+
+    __test__ = False
+
+    name: str
+    statistic: float
+    degrees: int
+    p_value: float
+    denominator: float = math.inf
+
+    def __str__(self) -> str:
+        return f"{self.name}: chi-squared {self.statistic:.4f} on {self.degrees} degrees, p = {self.p_value:.4g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Power(Result):
+    """The probability of rejecting.
+
+    It is `exact` if all count tables were enumerated, else from noncentral chi-squared.
+    """
+
+    value: float
+    exact: bool
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def chi_squared_result(name: str, statistic: float, degrees: int, denominator: float = math.inf) -> TestResult:
+    """The result of a quadratic-form test: chi-squared, or Hotelling's F when the variance has few degrees."""
+    from scipy.stats import chi2, f
+
+    if degrees == 0:
+        return TestResult(name, 0.0, 0, 1.0, denominator)
+    if math.isinf(denominator):
+        return TestResult(name, statistic, degrees, float(chi2.sf(statistic, degrees)))
+    rest = denominator - degrees + 1
+    scaled = statistic * rest / (denominator * degrees)
+    return TestResult(name, statistic, degrees, float(f.sf(scaled, degrees, rest)), denominator)
+
+
+def wald_result(name: str, d: Array, covariance: Array, denominator: float = math.inf) -> TestResult:
+    """The result of the statistic d^T C^-1 d. `InvalidInput` if C has too few degrees of freedom, or no inverse."""
+    if len(d) == 0:
+        return chi_squared_result(name, 0.0, 0, denominator)
+    if denominator < len(d):
+        raise invalid(name, f"at least {len(d)} degrees of freedom (clusters less strata)", denominator)
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    if scale.min() == 0 or np.linalg.cond(covariance / np.outer(scale, scale)) > 1e13:
+        raise invalid(name, "reports that vary in every direction tested", "a singular covariance")
+    return chi_squared_result(name, float(d @ np.linalg.solve(covariance, d)), len(d), denominator)
+
+
+# -- goodness of fit -------------------------------------------------------------------------------
+
+
+def goodness_of_fit(data: Any, channel: ChannelLike, p0: Any) -> TestResult:
+    """Test that the true answers follow `p0`: the score test, n s^T (J - 1 1^T)^+ s with s = Q D^-1 (f - m0) [Rao].
+
+    p0 : distribution, shape (k,).
+
+    The test has rank(Q) - 1 degrees of freedom. For a square channel the statistic is Pearson's statistic of the
+    reports; for others it leaves out variation that answers cannot cause. The channel need not identify every
+    proportion. Complex samples use the linearised variance of s and Hotelling's F.
+
+    >>> str(goodness_of_fit({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5]))
+    'goodness of fit: chi-squared 4.0000 on 1 degrees, p = 0.0455'
+    """
+    table, channel = as_table(data, channel), as_channel(channel)
+    null = _ScoreForm.at(channel, p0)
+    f = table.frequencies
+    if np.any(f[~null.used] > 0):
+        return TestResult("goodness of fit", math.inf, null.degrees, 0.0)
+    if table.simple:
+        return chi_squared_result("goodness of fit", float(table.n * null.form(f[None])[0]), null.degrees)
+    sampled = sampling_variance([(table, null.basis.T @ null.loadings)])
+    s = null.basis.T @ (null.loadings @ f - 1)
+    return wald_result("goodness of fit", s, sampled.covariance, sampled.degrees)
+
+
+@dataclass(frozen=True)
+class _ScoreForm:
+    """The score statistic per report as a function of frequencies, at a null distribution."""
+
+    loadings: Array
+    basis: Array
+    variances: Array
+    marginal: Array
+    used: Any
+
+    @classmethod
+    def at(cls, channel: Channel, p0: Any) -> _ScoreForm:
+        q, m0 = channel.matrix, channel.push(distribution(p0, "p0", size=channel.shape[0], labels=channel.inputs))
+        used = m0 > 0
+        loadings = np.where(used, q / np.where(used, m0, 1.0), 0.0)
+        information = loadings @ q.T - 1
+        values, vectors = np.linalg.eigh((information + information.T) / 2)
+        kept = values > 1e-10 * max(float(values[-1]), 1e-300)
+        kept &= values > 1e-14  # a constant channel has no information, only rounding
+        return cls(loadings, vectors[:, kept], values[kept], m0, used)
+
+    @property
+    def degrees(self) -> int:
+        return len(self.variances)
+
+    def form(self, frequencies: Array) -> Array:
+        """s^T (J - 1 1^T)^+ s for rows of `frequencies`."""
+        scores = ((frequencies - self.marginal) @ self.loadings.T) @ self.basis
+        return np.asarray((scores**2 / self.variances).sum(axis=1))
+
+
+def goodness_of_fit_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: float = 0.05) -> Power:
+    """The probability that `goodness_of_fit` of `p0` at significance `level` rejects when the truth is `p1`.
+
+    p0, p1 : distributions, shape (k,).
+
+    It is exact, by enumeration, if n reports have at most 200,000 different count tables. Otherwise it comes from
+    noncentral chi-squared [Rao], with noncentrality n s1^T (J - 1 1^T)^+ s1, s1 = Q D^-1 (m1 - m0).
+
+    >>> power = goodness_of_fit_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.3, 0.7], 500)
+    >>> power.exact, round(float(power), 3)
+    (True, 1.0)
+    """
+    from scipy.stats import chi2, ncx2
+
+    channel = as_channel(channel)
+    null = _ScoreForm.at(channel, p0)
+    m1 = channel.push(distribution(p1, "p1", size=channel.shape[0], labels=channel.inputs))
+    n, level = positive_integer(n, "n"), checked_level(level)
+    critical = float(chi2.isf(level, null.degrees)) if null.degrees else math.inf
+    if math.comb(n + len(m1) - 1, len(m1) - 1) <= ENUMERATED:
+        tables = compositions(n, len(m1))
+        reject = (n * null.form(tables / n) > critical) | (tables[:, ~null.used] > 0).any(axis=1)
+        return Power(min(1.0, float(np.exp(log_multinomial(tables, m1))[reject].sum())), True)
+    if null.degrees == 0:
+        return Power(0.0, False)
+    noncentrality = n * float(null.form(m1[None])[0])
+    return Power(float(ncx2.sf(critical, null.degrees, noncentrality)), False)
+
+
+def respondents_for_power(channel: ChannelLike, p0: Any, p1: Any, power: float = 0.8, level: float = 0.05) -> int:
+    """The fewest respondents for which `goodness_of_fit` has `power` against `p1`, by noncentral chi-squared [Rao].
+
+    p0, p1 : distributions, shape (k,). Raises `InvalidInput` when both give the same reports.
+
+    >>> respondents_for_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.3, 0.7])
+    137
+    """
+    from scipy.optimize import brentq
+    from scipy.stats import chi2, ncx2
+
+    channel = as_channel(channel)
+    null = _ScoreForm.at(channel, p0)
+    each = float(null.form(channel.push(distribution(p1, "p1", size=channel.shape[0], labels=channel.inputs))[None])[0])
+    power, level = checked_level(power, "power"), checked_level(level)
+    if each <= 1e-15:
+        raise invalid("p1", "a distribution whose reports differ from those of p0", "one that gives the same reports")
+    if power <= level:
+        return 1
+    critical = chi2.isf(level, null.degrees)
+    top = 1.0
+    while ncx2.sf(critical, null.degrees, top) < power:
+        top *= 2
+    needed = brentq(lambda x: ncx2.sf(critical, null.degrees, x) - power, 0.0 if top == 1.0 else top / 2, top,
+                    xtol=1e-10 * top)  # fmt: skip
+    return max(1, math.ceil(float(needed) / each))
+
+
+# -- two samples -----------------------------------------------------------------------------------
+
+
+def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike | None = None) -> TestResult:
+    """Test that two groups have the same distribution of true answers, on k - 1 degrees of freedom [Rao; SSW].
+
+    first, second : data as in `estimate`: a count for each of the m outputs, shape (m,), or n reports.
+    other : the channel of the second group, if it differs; it must have the same inputs (else `InvalidInput`).
+
+    The statistic is d^T V^-1 d, for the difference d of the unbiased estimates and its variance V at the pooled
+    estimate. Complex samples use linearised variances and Hotelling's F.
+
+    >>> str(two_sample({0: 40, 1: 60}, {0: 60, 1: 40}, [[0.8, 0.2], [0.2, 0.8]]))
+    'two samples: chi-squared 8.0000 on 1 degrees, p = 0.004678'
+    """
+    given = (channel, channel if other is None else other)
+    channels = (as_channel(given[0]), as_channel(given[1]))
+    if channels[0].inputs != channels[1].inputs:
+        raise invalid("other channel", f"the inputs {channels[0].inputs[:8]}", channels[1].inputs[:8])
+    tables = tuple(as_table(data, q) for data, q in zip((first, second), given, strict=True))
+    pooled = _pooled(tables, channels)
+    loadings = [efficient_loadings(q, pooled) for q in channels]
+    d = (loadings[0] @ tables[0].frequencies - loadings[1] @ tables[1].frequencies)[:-1]
+    degrees = math.inf
+    if all(table.simple for table in tables):
+        v = sum(asymptotic_covariance(q, pooled, table.n) for q, table in zip(channels, tables, strict=True))
+    else:
+        sampled = sampling_variance([(tables[0], loadings[0]), (tables[1], -loadings[1])])
+        v, degrees = sampled.covariance, sampled.degrees
+    return wald_result("two samples", d, np.asarray(v)[:-1, :-1], degrees)
+
+
+def two_sample_power(
+    channel: ChannelLike, p1: Any, p2: Any, n1: int, n2: int, level: float = 0.05, other: ChannelLike | None = None
+) -> Power:
+    """The probability that `two_sample` at significance `level` rejects, by noncentral chi-squared [Rao].
+
+    Groups of n1 and n2 respondents with true distributions p1 and p2, shape (k,).
+
+    >>> round(float(two_sample_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.4, 0.6], 800, 800)), 4)
+    0.6716
+    """
+    from scipy.stats import chi2, ncx2
+
+    channel = as_channel(channel)
+    channels = (channel, channel if other is None else as_channel(other))
+    p1, p2 = (
+        distribution(p, what, size=channel.shape[0], labels=channel.inputs) for p, what in ((p1, "p1"), (p2, "p2"))
+    )
+    pooled = (n1 * p1 + n2 * p2) / (n1 + n2)
+    v = sum(asymptotic_covariance(q, pooled, n) for q, n in zip(channels, (n1, n2), strict=True))
+    d = (p1 - p2)[:-1]
+    noncentrality = float(d @ np.linalg.solve(np.asarray(v)[:-1, :-1], d)) if len(d) else 0.0
+    return Power(float(ncx2.sf(chi2.isf(checked_level(level), len(d)), len(d), noncentrality)), False)
+
+
+def _pooled(tables: tuple[Table, ...], channels: tuple[Channel, ...]) -> Array:
+    if channels[0] == channels[1]:
+        n = np.array([table.n for table in tables], dtype=float)
+        f = (n[0] * tables[0].frequencies + n[1] * tables[1].frequencies) / n.sum()
+        values = GeneralizedLeastSquares().fit(f, channels[0])[0]
+    else:
+        fits = [GeneralizedLeastSquares().fit(t.frequencies, q)[0] for t, q in zip(tables, channels, strict=True)]
+        values = (tables[0].n * fits[0] + tables[1].n * fits[1]) / (tables[0].n + tables[1].n)
+    return simplex_projection(values)
+
+
+def compositions(n: int, m: int) -> Array:
+    """All vectors of m non-negative integers that sum to n, as rows."""
+    rows = np.zeros((1, 0), dtype=np.int64)
+    rest = np.array([n])
+    for _ in range(m - 1):
+        repeat = np.repeat(np.arange(len(rows)), rest + 1)
+        starts = np.repeat(np.cumsum(rest + 1) - (rest + 1), rest + 1)
+        value = np.arange(len(repeat)) - starts
+        rows, rest = np.column_stack([rows[repeat], value]), rest[repeat] - value
+    return np.column_stack([rows, rest]).astype(np.float64)
+
+
+def log_multinomial(tables: Array, m: Array) -> Array:
+    """Log-probability of every row of counts under the multinomial law of `m`."""
+    from scipy.special import gammaln, xlogy
+
+    return np.asarray(gammaln(tables.sum(axis=1) + 1) + (xlogy(tables, m) - gammaln(tables + 1)).sum(axis=1))
+
+
+def checked_level(value: Any, what: str = "level") -> float:
+    """`value` as a float strictly between 0 and 1."""
+    result = number(value, what, "a number between 0 and 1")
+    if not 0 < result < 1:
+        raise invalid(what, "a number between 0 and 1", result)
+    return result

@@ -1,0 +1,163 @@
+"""An answer that is changed inside a memoised round costs at most twice epsilon; older plans keep their words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from cryptography.hazmat.primitives.ciphers import algorithms
+from cryptography.hazmat.primitives.cmac import CMAC
+
+from ldpopt.errors import InvalidInput
+from ldpopt.survey.collect.batch import privatize_frame
+from ldpopt.survey.collect.randomness import Memoised, WordSource
+from ldpopt.survey.collect.words import CHUNK, SecretKey, create_key, respondents, tag
+from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+
+KEY = SecretKey(bytes(range(32)))
+ANSWERS = ("never", "some", "daily")
+MATRIX = np.array([[0.6, 0.25, 0.15], [0.2, 0.6, 0.2], [0.15, 0.25, 0.6]])
+SPEC = SurveySpec("demo", (QuestionSpec("drink", ANSWERS),), respondent="id")
+PLAN = make_plan(SPEC, {"drink": MATRIX}, bits=16)
+OLD = replace(PLAN, derivation=1)
+
+
+def cmac(identity: str, question: bytes) -> int:
+    content = identity.encode()
+    mac = CMAC(algorithms.AES(KEY.derive(b"ldpopt memo")))
+    mac.update(content + bytes((-len(content) - 2) % 16) + len(content).to_bytes(2, "little") + question)
+    return int.from_bytes(mac.finalize()[:8], "little")
+
+
+def words(plan: Plan, ids: list[str], answers: list[int]) -> list[int]:
+    source = WordSource(plan, "memoised", KEY)
+    found = source.words(0, None, source.respondents(pa.array(ids, pa.string())), np.array(answers, np.uint8))
+    made = np.empty(len(ids), np.uint64)
+    for start in range(0, len(ids), CHUNK):
+        found.fill(made[start : start + CHUNK])
+    return made.tolist()
+
+
+def parts(question: PlannedQuestion) -> tuple[str, ...]:
+    return "demo", "1", "drink", question.channel.to_json()
+
+
+def test_a_word_is_the_cmac_of_the_answer_too() -> None:
+    """Each word is the library's CMAC under the tag of question, channel and answer, also beyond one chunk."""
+    ids = [f"p{i}" for i in range(CHUNK + 50)]
+    answers = [i % 3 for i in range(len(ids))]
+    found = words(PLAN, ids, answers)
+    tags = [tag("word of answer", *parts(PLAN.questions[0]), answer) for answer in ANSWERS]
+    for at in [*range(40), CHUNK - 1, CHUNK, CHUNK + 49]:
+        assert found[at] == cmac(ids[at], tags[answers[at]])
+
+
+def test_plans_of_version_one_keep_their_words() -> None:
+    """There the tag has no answer in it, and the word of a respondent is one whatever the answer."""
+    ids = [f"p{i}" for i in range(40)]
+    old = tag("word", *parts(OLD.questions[0]))
+    assert words(OLD, ids, [0] * 40) == words(OLD, ids, [2] * 40) == [cmac(identity, old) for identity in ids]
+
+
+def test_the_derivation_is_part_of_the_plan() -> None:
+    """A plan of version 1 is read with its checksum and written as it was; the two versions are two plans."""
+    old, new = json.loads(OLD.to_json()), json.loads(PLAN.to_json())
+    assert (old["version"], new["version"], new["derivation"]) == (1, 2, 2)
+    assert "derivation" not in old
+    assert OLD.checksum != PLAN.checksum
+    for plan in (OLD, PLAN):
+        again = Plan.from_json(plan.to_json())
+        assert (again.derivation, again.checksum) == (plan.derivation, plan.checksum)
+        assert again.to_json() == plan.to_json()
+    kept = Path(__file__).parents[2] / "data" / "anes_plan.json"
+    data = json.loads(kept.read_text("utf-8"))
+    assert Plan.from_json(kept.read_bytes()).checksum == data["checksum"]
+    assert Plan.from_json(kept.read_bytes()).derivation == data["version"] == 1
+    for changes in ({"version": 1}, {"version": True}, {"version": 3}, {"derivation": 1}, {"derivation": 3}):
+        with pytest.raises(InvalidInput):
+            Plan.from_json(json.dumps({**new, **changes}))
+    with pytest.raises(InvalidInput, match="1 or 2"):
+        replace(PLAN, derivation=3)
+
+
+def pair_law(plan: Plan, x: int, y: int) -> dict[tuple[int, int], Fraction]:
+    """The law of the two reports of one respondent who answers x and then y, over all words of the channel's bits."""
+    channel = plan.questions[0].channel
+    steps = np.cumsum(channel.weights, axis=1)
+    size = 1 << channel.bits
+    every = np.arange(size)
+    first, second = (np.searchsorted(steps[row], every, side="right") for row in (x, y))
+    if plan.derivation == 1:  # one word for both
+        counts = np.bincount(first * 3 + second, minlength=9) * size
+    else:  # a word for each
+        counts = np.outer(np.bincount(first, minlength=3), np.bincount(second, minlength=3)).ravel()
+    return {(a, b): Fraction(int(counts[3 * a + b]), size * size) for a, b in product(range(3), repeat=2)}
+
+
+def largest_ratio(plan: Plan) -> float:
+    """Of the laws of the pair of reports, over all two pairs of different answers."""
+    laws = [pair_law(plan, x, y) for x, y in product(range(3), repeat=2) if x != y]
+    ratios = [
+        one[cell] / other[cell] if other[cell] else float("inf")
+        for one, other in product(laws, repeat=2)
+        for cell in one
+        if one[cell]
+    ]
+    return float(max(ratios))
+
+
+def test_a_changed_answer_costs_at_most_twice_epsilon() -> None:
+    """Over all words, in rationals: no pair of reports is e^(2 epsilon) times likelier under two other answers."""
+    assert largest_ratio(PLAN) <= np.exp(2 * PLAN.epsilon) * (1 + 1e-12)
+    assert largest_ratio(PLAN) > np.exp(1.9 * PLAN.epsilon)  # and about that it is
+    assert largest_ratio(OLD) == float("inf")  # with one word, some pairs prove the answers
+
+
+@pytest.mark.parametrize("plan", [PLAN, OLD], ids=["derivation 2", "derivation 1"])
+def test_reports_of_changed_answers_follow_that_law(plan: Plan, tmp_path: Path) -> None:
+    """60,000 respondents change their answer: pairs of reports are as frequent as the law says, within 5 sigma."""
+    create_key(tmp_path / "key")
+    n = 60_000
+    ids = [f"p{i}" for i in range(n)]
+    made = [
+        privatize_frame(plan, pa.table({"id": ids, "drink": [answer] * n}), Memoised(tmp_path / "key"))[0]["drink"]
+        .cast(pa.string())
+        .to_numpy()
+        .astype(int)
+        for answer in ANSWERS
+    ]
+    for x, y in product(range(3), repeat=2):
+        if x == y:
+            continue
+        found = np.bincount(made[x] * 3 + made[y], minlength=9) / n
+        for (a, b), share in pair_law(plan, x, y).items():
+            p = float(share)
+            assert abs(found[3 * a + b] - p) <= 5 * np.sqrt(p * (1 - p) / n) + 1e-12
+
+
+def test_the_same_answer_repeats_its_report(tmp_path: Path) -> None:
+    """Whoever answers the same gives the same report, in whatever order, beside whatever other answers."""
+    create_key(tmp_path / "key")
+    rng = np.random.default_rng(1)
+    ids = np.array([f"p{i}" for i in range(3000)])
+    answers = rng.choice(ANSWERS, len(ids))
+    order = rng.permutation(len(ids))
+    changed = np.where(rng.random(len(ids)) < 0.3, "some", answers)
+    key = Memoised(tmp_path / "key")
+    one = privatize_frame(PLAN, pa.table({"id": ids, "drink": answers}), key)[0]["drink"].to_pylist()
+    two = privatize_frame(PLAN, pa.table({"id": ids[order], "drink": changed[order]}), key)[0]["drink"].to_pylist()
+    same = (changed == answers)[order]
+    assert [r for r, kept in zip(two, same, strict=True) if kept] == [one[at] for at in order[same]]
+
+
+def test_answers_and_ids_go_together() -> None:
+    """As many answers as ids; anything else is refused."""
+    with pytest.raises(InvalidInput, match="one an id"):
+        respondents(KEY, ["a", "b"]).words_of_answers([tag("x")], np.zeros(3, np.uint8))
