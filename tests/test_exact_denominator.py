@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ldpopt import Channel
 from ldpopt.errors import CertificateError, InvalidInput
 from ldpopt.exact import ExactChannel, exp_lower
-from ldpopt.exact_denominator import integers_near, round_to_denominator
+from ldpopt.exact_rounding import integers_near, round_to_denominator
 from ldpopt.io import read_exact, write_exact
 from ldpopt.mechanisms import randomized_response
 

@@ -22,7 +22,7 @@ from ldpopt import (
 from ldpopt.design import AgainstSet, PrivateSampling
 from ldpopt.divergences import KL, TOTAL_VARIATION
 from ldpopt.errors import InvalidInput
-from ldpopt.frames import index_labels
+from ldpopt.labels import index_labels
 from ldpopt.mechanisms import binary, sort_partition_randomize
 from ldpopt.privacy import FinitePair, mutual_information
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.locks import held
+from ldpopt.files import held
 
 
 def test_a_lock_is_held_by_one(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ COUNT = """
 import os, sys
 from pathlib import Path
 from ldpopt.errors import InvalidInput
-from ldpopt.locks import held
+from ldpopt.files import held
 folder, done = Path(sys.argv[1]), 0
 while done < 100:
     try:

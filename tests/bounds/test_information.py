@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.bounds.information`: how much a private report can tell."""
+"""Tests of `ldpopt.bounds.published`: how much a private report can tell."""
 
 import math
 

@@ -10,8 +10,7 @@ import pytest
 from mpmath import mpf
 
 from ldpopt.composition import lattice
-from ldpopt.composition.direction import Direction, infinite_mass, largest_loss, variation
-from ldpopt.composition.gaussian_law import GaussianLaw
+from ldpopt.composition.direction import Direction, GaussianLaw, infinite_mass, largest_loss, variation
 from ldpopt.composition.laws import UNDERFLOW
 from ldpopt.composition.parametric import ParametricPair
 from ldpopt.privacy.finite_pair import FinitePair

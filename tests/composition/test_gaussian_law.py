@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from ldpopt.composition.gaussian_law import GaussianLaw
+from ldpopt.composition.direction import GaussianLaw
 from ldpopt.composition.laws import UNDERFLOW
 from ldpopt.mechanisms.gaussian import GaussianPair
 

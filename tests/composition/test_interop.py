@@ -7,7 +7,7 @@ import pytest
 from ldpopt.composition import FinitePair, compose, k_fold
 from ldpopt.composition.interop import from_dp_accounting, to_dp_accounting
 from ldpopt.errors import InvalidInput, LdpoptError
-from ldpopt.privacy.hockey_stick import hockey_stick_of_pairs
+from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs
 
 
 def test_missing_package_is_said(monkeypatch):

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from ldpopt.composition import FinitePair, k_fold, kov15
-from ldpopt.composition.k_fold import _log_deltas
-from ldpopt.composition.trinomial import trinomial_log_pmf
+from ldpopt.composition.k_fold import _log_deltas, trinomial_log_pmf
 from ldpopt.errors import InvalidInput
 
 ORACLE = json.loads((Path(__file__).parents[1] / "data" / "composition.json").read_text())["cases"]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from ldpopt.composition.parametric import ParametricPair
-from ldpopt.composition.rare import RARE, rare, rare_error
+from ldpopt.composition.parametric import RARE, ParametricPair, rare, rare_error
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.tolerances import ROW_SUM
 

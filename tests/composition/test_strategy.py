@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ldpopt.composition import FinitePair, Ledger, compose
-from ldpopt.composition.strategy import best_in_order, best_pair
+from ldpopt.composition.mechanism import best_in_order, best_pair
 from ldpopt.mechanisms import gaussian, laplace
 
 

@@ -23,7 +23,7 @@ from ldpopt.composition import (
 )
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import MCDP, TV, ZCDP, ApproximateDP, ApproximateZCDP, Guarantee, PureDP, RenyiDP
-from ldpopt.privacy.hockey_stick import hockey_stick_of_pairs
+from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs
 from ldpopt.privacy.renyi import renyi_of_pairs
 
 SUMS = [

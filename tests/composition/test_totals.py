@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import pytest
 
-from ldpopt.composition.totals import float_down, float_up, total, union
+from ldpopt.composition.parametric import float_down, float_up, total, union
 
 
 @pytest.mark.parametrize("exact", [Fraction(1, 3), Fraction(1, 4), Fraction(0), Fraction(10**30), Fraction(1, 10**320)])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from ldpopt.composition.trinomial import trinomial_log_pmf
+from ldpopt.composition.k_fold import trinomial_log_pmf
 
 
 def exact(count, epsilon, kept):

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from ldpopt.composition import window as windows
-from ldpopt.composition.laws import LatticeLaw
-from ldpopt.composition.window import Window
+from ldpopt.composition import laws as windows
+from ldpopt.composition.laws import LatticeLaw, Window
 
 
 def law(spacing=0.25, counts=(30, 12)):

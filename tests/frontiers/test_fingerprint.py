@@ -10,7 +10,7 @@ from scipy import stats
 
 from ldpopt import ApproximateLDP, Divergence, LocalDP, RenyiLDP
 from ldpopt.divergences import CHI_SQUARED, KL, FDivergence
-from ldpopt.frontiers.fingerprint import fingerprint
+from ldpopt.frontiers.run import fingerprint
 
 P0, P1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
 
@@ -88,7 +88,7 @@ def test_other_processes_agree():
     """The checksum does not depend on the process, its hash seed or the order of a set."""
     code = (
         "from ldpopt import Divergence, LocalDP; from ldpopt.divergences import KL; "
-        "from ldpopt.frontiers.fingerprint import fingerprint; "
+        "from ldpopt.frontiers.run import fingerprint; "
         f"print(fingerprint(Divergence(KL, {P0}, {P1}), LocalDP(1.0), {{'a', 'b', 'c'}}))"
     )
     here = fingerprint(Divergence(KL, P0, P1), LocalDP(1.0), {"a", "b", "c"})

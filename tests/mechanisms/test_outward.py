@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from ldpopt.mechanisms.outward import enlarge, guarantee
+from ldpopt.mechanisms.additive import enlarge, guarantee
 from ldpopt.rounding import toward_privacy
 
 

@@ -5,9 +5,9 @@ import pytest
 from mpmath import mp
 
 from ldpopt.mechanisms import gaussian, laplace, staircase
+from ldpopt.mechanisms.additive import log_growth, pair_growth
 from ldpopt.mechanisms.gaussian import gaussian_noise
 from ldpopt.mechanisms.laplace import laplace_noise
-from ldpopt.mechanisms.restricted import log_growth, pair_growth
 
 
 @pytest.mark.parametrize("mechanism", [laplace(0.1), laplace(2.0), gaussian(0.5), gaussian(5.0), staircase(1.0, 0.2)])

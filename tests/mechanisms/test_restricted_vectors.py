@@ -5,7 +5,7 @@ import pytest
 from mpmath import mp
 
 from ldpopt.mechanisms import laplace
-from ldpopt.mechanisms.restricted_vectors import vector_divergence, weighted_excess
+from ldpopt.mechanisms.matrix_mechanism import vector_divergence, weighted_excess
 
 
 def density_of_two(a, b):

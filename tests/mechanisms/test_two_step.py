@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.mechanisms.two_step`: its delta is what it says, exactly, and it beats the coin where it should."""
+"""Tests of `ldpopt.mechanisms.response`: its delta is what it says, exactly, and it beats the coin where it should."""
 
 import itertools
 import math

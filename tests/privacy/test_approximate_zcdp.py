@@ -6,7 +6,7 @@ import truth
 
 from ldpopt.privacy import approximate_zcdp, hockey_stick, local_dp, renyi, zcdp
 from ldpopt.privacy.approximate_dp import epsilon_of_pairs
-from ldpopt.privacy.approximate_zcdp import _cut, _screen, approximate_zcdp_of_pairs
+from ldpopt.privacy.concentrated import _cut, _screen_approximate, approximate_zcdp_of_pairs
 
 
 def test_the_trimmed_pair_minimises_every_renyi_divergence():
@@ -89,7 +89,7 @@ def test_the_screen_brackets_every_pair(seed, delta, xi):
     q = truth.FAMILIES[seed % len(truth.FAMILIES)](rng, 6, 5)
     q = q / q.sum(axis=1, keepdims=True)
     i, j = np.triu_indices(len(q), 1)
-    (low, high), (least, most) = _screen(q, delta, xi), approximate_zcdp_of_pairs(q[i], q[j], delta, xi)
+    (low, high), (least, most) = _screen_approximate(q, delta, xi), approximate_zcdp_of_pairs(q[i], q[j], delta, xi)
     assert (low[i, j] <= most).all()
     matters = least == np.inf if (least == np.inf).any() else least >= 0
     assert (high[i, j] >= least)[matters].all()

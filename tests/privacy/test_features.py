@@ -3,7 +3,7 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import Affine, Polynomial
-from ldpopt.privacy.features import feature_map
+from ldpopt.privacy.capacity import feature_map
 
 
 def test_the_basis_is_orthonormal_and_spans_the_polynomials():

@@ -6,7 +6,7 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import ZCDP, ApproximateDP, FinitePair, PureDP, RenyiDP
-from ldpopt.privacy.group import group_approximate, group_gaussian_mcdp, group_pure, group_renyi, group_zcdp
+from ldpopt.privacy.implications import group_approximate, group_gaussian_mcdp, group_pure, group_renyi, group_zcdp
 
 
 def chain(seed, size):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ldpopt.privacy import hockey_stick, pairs
-from ldpopt.privacy.hockey_stick import hockey_stick_of_pairs
+from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "channel_measures.json").read_text())["cases"]
 

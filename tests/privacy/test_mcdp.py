@@ -10,7 +10,7 @@ import truth
 
 from ldpopt.channel import Channel
 from ldpopt.privacy import mcdp, zcdp
-from ldpopt.privacy.mcdp import _screen, subgaussian_of_pairs
+from ldpopt.privacy.concentrated import _screen_mcdp, subgaussian_of_pairs
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "channel_measures.json").read_text())["cases"]
 
@@ -83,7 +83,7 @@ def test_the_screen_brackets_every_pair(seed):
     q = truth.FAMILIES[seed % len(truth.FAMILIES)](rng, 6, 5)
     q = q / q.sum(axis=1, keepdims=True) * (1 + rng.uniform(-9e-10, 9e-10, (len(q), 1)))
     i, j = np.nonzero(~np.eye(len(q), dtype=bool))
-    (low, high), (least, most) = _screen(q), subgaussian_of_pairs(q[i], q[j])
+    (low, high), (least, most) = _screen_mcdp(q), subgaussian_of_pairs(q[i], q[j])
     assert (low[i, j] <= most).all()
     matters = least == np.inf if (least == np.inf).any() else least >= 0
     assert (high[i, j] >= least)[matters].all()

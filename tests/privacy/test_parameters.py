@@ -9,7 +9,7 @@ import pytest
 from mpmath import mpf
 
 from ldpopt.errors import InvalidInput
-from ldpopt.privacy.parameters import checked, kept_mass, largest_eta, nonnegative_epsilon, point_at_least_zero
+from ldpopt.privacy.least_pair import checked, kept_mass, largest_eta, nonnegative_epsilon, point_at_least_zero
 from ldpopt.tolerances import MAXIMUM_EPSILON
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.privacy.policy import ordered_pairs
+from ldpopt.privacy.pairs import ordered_pairs
 
 CHANNEL = Channel([[1.0], [1.0], [1.0]], ("a", "b", "c"))
 

@@ -7,7 +7,7 @@ import pytest
 import truth
 
 from ldpopt.privacy import renyi, zcdp
-from ldpopt.privacy.zcdp import _screen, zcdp_of_pairs
+from ldpopt.privacy.concentrated import _screen, zcdp_of_pairs
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "channel_measures.json").read_text())["cases"]
 

@@ -62,8 +62,14 @@ from ldpopt.divergences import NAMED, FDivergence
 from ldpopt.divergences.base import FAMILIES, rebuild
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.labels import Label, distinct_labels, from_jsonable, to_jsonable
-from ldpopt.privacy.capacity import RestrictedAlpha, RestrictedKL, RestrictedRenyi, RestrictedTotalVariation
-from ldpopt.privacy.features import Affine, Polynomial
+from ldpopt.privacy.capacity import (
+    Affine,
+    Polynomial,
+    RestrictedAlpha,
+    RestrictedKL,
+    RestrictedRenyi,
+    RestrictedTotalVariation,
+)
 from ldpopt.privacy.guarantee import Guarantee, Witness
 
 UTILITIES = (

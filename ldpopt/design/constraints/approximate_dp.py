@@ -14,7 +14,7 @@ from ldpopt.distribution import unit_interval
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, hockey_stick
-from ldpopt.privacy.hockey_stick import nonnegative
+from ldpopt.privacy.approximate_dp import nonnegative
 from ldpopt.tolerances import MAXIMUM_EPSILON
 
 

@@ -13,7 +13,7 @@ from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.distribution import positive_epsilon
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee, local_dp
-from ldpopt.privacy.policy import Policy
+from ldpopt.privacy.pairs import Policy
 
 
 @dataclass(frozen=True, eq=False, repr=False)

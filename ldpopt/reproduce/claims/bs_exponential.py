@@ -9,7 +9,7 @@ import numpy as np
 from ldpopt.distribution import Array
 from ldpopt.privacy import FinitePair, local_dp
 from ldpopt.privacy.claims import ZCDP
-from ldpopt.privacy.information import information_any
+from ldpopt.privacy.implications import information_any
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, grid
 from ldpopt.reproduce.statements import Part, inequalities
 

@@ -10,7 +10,7 @@ import numpy as np
 from ldpopt.mechanisms import gaussian, laplace
 from ldpopt.privacy import FinitePair
 from ldpopt.privacy.claims import ZCDP
-from ldpopt.privacy.group import group_zcdp
+from ldpopt.privacy.implications import group_zcdp
 from ldpopt.reproduce.drawing import COLOURS, finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
 from ldpopt.reproduce.laws import random_chain

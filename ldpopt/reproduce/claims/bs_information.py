@@ -10,7 +10,7 @@ import numpy as np
 from ldpopt.distribution import Array
 from ldpopt.mechanisms import dominating_pair, gaussian
 from ldpopt.privacy.claims import ZCDP
-from ldpopt.privacy.information import information_blocks
+from ldpopt.privacy.implications import information_blocks
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.privacy import Affine, RestrictedKL, capacity_bounded
-from ldpopt.privacy.information import generalization_gap
+from ldpopt.privacy.implications import generalization_gap
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, grid
 from ldpopt.reproduce.statements import Part, inequalities

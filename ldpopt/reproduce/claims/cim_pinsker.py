@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.distribution import Array
-from ldpopt.privacy.information import restricted_pinsker
+from ldpopt.privacy.implications import restricted_pinsker
 from ldpopt.reproduce.drawing import finish, frames
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
 

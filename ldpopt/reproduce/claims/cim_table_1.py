@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.mechanisms import gaussian, laplace
-from ldpopt.mechanisms.restricted_vectors import vector_divergence
+from ldpopt.mechanisms.matrix_mechanism import vector_divergence
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict, grid
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ldpopt.composition import gaussian_total_variation, k_fold
-from ldpopt.composition.trinomial import trinomial_log_pmf
+from ldpopt.composition.k_fold import trinomial_log_pmf
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, grid
 from ldpopt.reproduce.statements import Part, inequalities
