@@ -195,9 +195,7 @@ def reach(low: int, ratio: Fraction | None, total: int) -> int:
     return total if ratio is None else min(low * ratio.numerator // ratio.denominator, total)
 
 
-def _column_intervals(
-    scaled: Array, given: Array, ratio: Fraction | None, total: int
-) -> tuple[list[int], list[int]]:
+def _column_intervals(scaled: Array, given: Array, ratio: Fraction | None, total: int) -> tuple[list[int], list[int]]:
     """The lower and upper ends of the columns' intervals, with room for rows that sum to `total`."""
     m = scaled.shape[1]
     top, bottom = scaled.max(axis=0), scaled.min(axis=0)

@@ -93,7 +93,6 @@ def ratio_excess(d: Any, b: Any) -> Any:
     return patch(d * x, np.isinf(x), lambda d, b: (d / sqrt(b)) ** 2, d, b)
 
 
-_INF = float("inf")
 _make = FDivergence._trusted
 
 
@@ -218,8 +217,6 @@ NAMED |= {
     )
     if f.recipe
 }
-
-
 
 
 def _digits(parameter: float) -> str:

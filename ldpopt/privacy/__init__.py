@@ -27,7 +27,7 @@ from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.renyi import renyi
 from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
 
-from . import calibrate, conversions, group, information
+from . import calibrate, conversions, implications
 
 __all__ = [
     "MCDP",
@@ -60,10 +60,9 @@ __all__ = [
     "chi_squared_contraction",
     "conversions",
     "doeblin",
-    "group",
     "hockey_stick",
     "hockey_stick_contraction",
-    "information",
+    "implications",
     "local_dp",
     "maximal_leakage",
     "mcdp",

@@ -127,7 +127,6 @@ def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
     return bounds
 
 
-
 _ENTRIES = 1 << 21
 """How many entries are compared exactly, of pairs that are nearly as far apart as the farthest pair."""
 
@@ -162,9 +161,7 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     witness = Witness(
         (channel.inputs[x], channel.inputs[other]), tuple(channel.outputs[y] for y in np.flatnonzero(event))
     )
-    return Guarantee(
-        "total_variation", min(1.0, high + missed), low, witness, missed <= 1e-9 * high, TOTAL_VARIATION
-    )
+    return Guarantee("total_variation", min(1.0, high + missed), low, witness, missed <= 1e-9 * high, TOTAL_VARIATION)
 
 
 def _candidates(q: Array) -> tuple[Index, Index, float]:
@@ -190,8 +187,6 @@ def _candidates(q: Array) -> tuple[Index, Index, float]:
         i, j = np.divmod(np.unique([first_largest(flat), flat.argmax()]), len(rows))
         return rows[i], rows[j], error + (m + 8) * ULP * farthest
     return rows[i], rows[j], 0.0
-
-
 
 
 def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> Guarantee:

@@ -153,8 +153,8 @@ def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph:
     level, shift = unit_interval(delta, "delta"), number(xi, "xi")
     return worst_pair(
         "approximate_zcdp", channel, graph, lambda p, q: approximate_zcdp_of_pairs(p, q, level, shift), APPROXIMATE,
-        parameters={"delta": level, "xi": shift}, event=larger, screen=lambda matrix: _screen_approximate(matrix, level, shift),
-        limit=SCREENED,
+        parameters={"delta": level, "xi": shift}, event=larger,
+        screen=lambda matrix: _screen_approximate(matrix, level, shift), limit=SCREENED,
     )  # fmt: skip
 
 

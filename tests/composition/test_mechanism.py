@@ -1,3 +1,5 @@
+""""""
+
 import itertools
 import math
 from fractions import Fraction

@@ -1,3 +1,5 @@
+""""""
+
 import math
 from fractions import Fraction
 

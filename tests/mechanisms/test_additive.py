@@ -1,3 +1,5 @@
+""""""
+
 import math
 
 import numpy as np
@@ -5,9 +7,26 @@ import pytest
 from mpmath import mp
 
 from ldpopt.mechanisms import gaussian, laplace, staircase
-from ldpopt.mechanisms.additive import log_growth, pair_growth
+from ldpopt.mechanisms.additive import enlarge, guarantee, log_growth, pair_growth
 from ldpopt.mechanisms.gaussian import gaussian_noise
 from ldpopt.mechanisms.laplace import laplace_noise
+from ldpopt.rounding import toward_privacy
+
+
+@pytest.mark.parametrize("value", [1e-9, 0.3, 1.0, 40.0, 500.0])
+def test_enlarging_undoes_rounding_toward_privacy(value):
+    """What is enlarged and then rounded toward privacy is not below the value it came from by more than an ulp."""
+    assert enlarge(value) > value
+    assert toward_privacy(enlarge(value)) >= value - 4 * math.ulp(value) - 1e-9 * value * (value < 1e-6)
+    assert enlarge(math.inf) == math.inf
+
+
+def test_claims_are_rounded_outward():
+    """The interval of a guarantee strictly holds the one it is made of; a lower bound is never negative."""
+    made = guarantee("renyi", 0.2, 0.3, "[M, Def 3]", parameters={"order": 2.0})
+    assert made.lower < 0.2 < 0.3 < made.value
+    assert guarantee("renyi", -1e-9, 0.0, "[M, Def 3]").lower == 0
+    assert guarantee("renyi", math.inf, math.inf, "[M, Def 3]").value == math.inf
 
 
 @pytest.mark.parametrize("mechanism", [laplace(0.1), laplace(2.0), gaussian(0.5), gaussian(5.0), staircase(1.0, 0.2)])
