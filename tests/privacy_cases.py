@@ -373,7 +373,7 @@ def _tried(convert: Any, *given: Any) -> Any:
 
 
 def _least() -> list[Case]:
-    m = module("conversions.least_divergence")
+    m = module("least_divergence")
     given = [
         (order, epsilon, delta)
         for order in (1.0 + 1e-9, 1.5, 3.0, 200.0, 1e9, 2e9)

@@ -1,13 +1,8 @@
-"""The f-divergence: a convex function f with f(1) = 0, its generator, and the functions that are derived from it.
-
-Users' functions are refused by pickles that would keep only the name of a function, not what it does.
-"""
+"""The f-divergence: a convex function f with f(1) = 0, its generator, and the functions that are derived from it."""
 
 from __future__ import annotations
 
-import inspect
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,41 +16,12 @@ from ldpopt.divergences.checked import (
     check_generator,
     difference,
     limit,
+    require_findable,
+    taken_whole,
     vectorised,
 )
 from ldpopt.errors import invalid
 from ldpopt.labels import together
-
-WHOLE = {"cloudpickle", "dill"}
-"""Packages whose pickles hold whole functions, even lambdas; joblib contains its own copy of the first."""
-
-
-def require_findable(function: Any, name: str) -> None:
-    """Raise `InvalidInput` for a function that a pickle cannot name: a lambda, or one that is defined inside another.
-
-    >>> require_findable(lambda t: (t - 1) ** 4, "fourth power")
-    Traceback (most recent call last):
-    ldpopt.errors.InvalidInput: pickle of fourth power: expected functions that stand in a module under their names ...
-    """
-    qualified = getattr(function, "__qualname__", None)
-    if qualified is None:  # None, or an object such as a partial, which pickles itself
-        return
-    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
-    for part in qualified.split("."):
-        found = getattr(found, part, None)
-    if found is not function and not inspect.isbuiltin(function):
-        expected = "functions that stand in a module under their names (cloudpickle.dumps takes others, too)"
-        raise invalid(f"pickle of {name}", expected, function)
-
-
-def taken_whole() -> bool:
-    """Whether a package of `WHOLE` is pickling, as happens when joblib or Dask send work to other processes."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        if WHOLE & set(str(frame.f_globals.get("__name__", "")).split(".")):
-            return True
-        frame = frame.f_back
-    return False
 
 
 class FDivergence:

@@ -8,7 +8,7 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import ZCDP, ApproximateDP, FinitePair, PureDP, RenyiDP
-from ldpopt.privacy import information as info
+from ldpopt.privacy import implications as info
 from ldpopt.privacy.implications import group_approximate, group_gaussian_mcdp, group_pure, group_renyi, group_zcdp
 
 
