@@ -88,7 +88,7 @@ def verify(
     """
     from ldpopt import strictjson
     from ldpopt.design import load_design
-    from ldpopt.design.recheck import checked
+    from ldpopt.design.load import checked
 
     with progress("verifying"):
         design = load_design(file)

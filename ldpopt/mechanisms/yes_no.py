@@ -19,7 +19,7 @@ from ldpopt.channel import Channel
 from ldpopt.distribution import Array, finite_array, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.exact import float_up, log_up
-from ldpopt.privacy import local_dp
+from ldpopt.privacy.local_dp import local_dp
 
 YES, NO = "yes", "no"
 Law = tuple[Fraction, ...]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design import Design
-from ldpopt.design.problems.cells import Cells
+from ldpopt.design.problems.reduction import Cells
 from ldpopt.plots.channel import blocks, channel, ratio_order
 from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, panels, picture, written
 from ldpopt.survey.plan.plan import Plan

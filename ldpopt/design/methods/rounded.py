@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.columns.integer import Integers
 from ldpopt.design.design import Design
@@ -28,7 +28,7 @@ POLISHED = 5_000
 
 
 @dataclass(frozen=True)
-class Rounded:
+class Rounded(Method):
     """The best of several channels after rounding to the denominator; a better channel may exist.
 
     >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
@@ -40,6 +40,7 @@ class Rounded:
     """
 
     reference: ClassVar[str] = ""
+    preference: ClassVar[int] = 20
     integral: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str:
