@@ -36,7 +36,7 @@ from ldpopt.design.utilities.base import ColumnUtility, columns_of
 from ldpopt.design.utilities.criterion import scores
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-from ldpopt.exact_denominator import integers_near
+from ldpopt.exact_rounding import integers_near
 
 KEPT = 300
 """The most columns that the search may use: the best ones by their reduced costs."""

@@ -33,7 +33,7 @@ from ldpopt.design.utilities.base import ColumnUtility, columns_of
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.exact import exp_lower, largest_distance
-from ldpopt.exact_denominator import reach
+from ldpopt.exact_rounding import reach
 
 MOVES = 400
 """The most units that are moved."""
