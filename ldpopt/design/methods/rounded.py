@@ -21,7 +21,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.integer import as_matrix, merged
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-from ldpopt.exact_denominator import integers_near
+from ldpopt.exact_rounding import integers_near
 
 POLISHED = 5_000
 """The most single-unit moves that are tried for each move that is made."""
