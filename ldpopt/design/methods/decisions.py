@@ -19,7 +19,7 @@ from ldpopt.design.constraints.base import outputs_of, within
 from ldpopt.design.constraints.repair import Unrepairable, private, repair, stochastic
 from ldpopt.design.methods.budgets import possible, without_budget
 from ldpopt.design.methods.local_search import STARTS, Climb, too_large_to_climb
-from ldpopt.design.methods.sizes import too_large
+from ldpopt.design.methods.refusals import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram, Tangents, sampling_program, stretched, tangents_at
 from ldpopt.design.programs.labels import FARTHEST, SPLIT, MatrixVariable, Solved, label_program

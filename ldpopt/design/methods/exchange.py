@@ -28,7 +28,7 @@ from ldpopt.design.constraints.base import ColumnConstraint, Expression
 from ldpopt.design.constraints.repair import private
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.methods.clean import cleanest, merge
-from ldpopt.design.methods.sizes import too_many_pairs
+from ldpopt.design.methods.refusals import too_many_pairs
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.intervals import Memory, closed, interval_program

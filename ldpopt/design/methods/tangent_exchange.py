@@ -32,7 +32,7 @@ from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.endless import EndlessExchange, endless
 from ldpopt.design.methods.exchange import Exchange, Labels
 from ldpopt.design.methods.local_search import LocalSearch
-from ldpopt.design.methods.sizes import too_many_pairs
+from ldpopt.design.methods.refusals import too_many_pairs
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.programs.knots import far_from, first_labels, joined_knots
 from ldpopt.design.programs.labels import excess_at, posteriors, tangent_gains, tangents_at, value_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.composition import compose_mcdp
-from ldpopt.composition.trinomial import trinomial_log_pmf
+from ldpopt.composition.k_fold import trinomial_log_pmf
 from ldpopt.privacy import FinitePair, mcdp
 from ldpopt.privacy.claims import MCDP
 from ldpopt.reproduce.drawing import finish, frames, line
