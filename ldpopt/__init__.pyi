@@ -76,18 +76,18 @@ from ldpopt.mechanisms import subset_selection as subset_selection
 from ldpopt.mechanisms import truncated_geometric as truncated_geometric
 from ldpopt.mechanisms import two_step as two_step
 from ldpopt.mechanisms import unary_encoding as unary_encoding
-from ldpopt.mechanisms.forced_response import forced_response as forced_response
-from ldpopt.mechanisms.forced_response import unrelated_question as unrelated_question
+from ldpopt.mechanisms.cards import kuk as kuk
+from ldpopt.mechanisms.cards import triangular as triangular
 from ldpopt.mechanisms.gaussian import gaussian as gaussian
-from ldpopt.mechanisms.kuk import kuk as kuk
 from ldpopt.mechanisms.laplace import laplace as laplace
 from ldpopt.mechanisms.matrix_mechanism import matrix_mechanism as matrix_mechanism
-from ldpopt.mechanisms.piecewise import piecewise as piecewise
-from ldpopt.mechanisms.square_wave import square_wave as square_wave
 from ldpopt.mechanisms.staircase import staircase as staircase
-from ldpopt.mechanisms.triangular import triangular as triangular
-from ldpopt.mechanisms.warner import crosswise as crosswise
-from ldpopt.mechanisms.warner import warner as warner
+from ldpopt.mechanisms.window import piecewise as piecewise
+from ldpopt.mechanisms.window import square_wave as square_wave
+from ldpopt.mechanisms.yes_no import crosswise as crosswise
+from ldpopt.mechanisms.yes_no import forced_response as forced_response
+from ldpopt.mechanisms.yes_no import unrelated_question as unrelated_question
+from ldpopt.mechanisms.yes_no import warner as warner
 from ldpopt.privacy import approximate_dp as approximate_dp
 from ldpopt.privacy import approximate_zcdp as approximate_zcdp
 from ldpopt.privacy import audit as audit
@@ -108,21 +108,13 @@ from ldpopt.survey.plan.survey import Survey as Survey
 from ldpopt.version import __version__ as __version__
 
 __all__ = [
-    "CHI_SQUARED",
-    "JEFFREYS",
-    "JENSEN_SHANNON",
-    "KL",
-    "LE_CAM",
-    "NEYMAN_CHI_SQUARED",
-    "REVERSE_KL",
-    "SQUARED_HELLINGER",
-    "TOTAL_VARIATION",
     "AOptimal",
     "AgainstSet",
     "ApproximateLDP",
     "Around",
     "Box",
     "BudgetExceeded",
+    "CHI_SQUARED",
     "COptimal",
     "CapacityBounded",
     "CertificateError",
@@ -139,18 +131,26 @@ __all__ = [
     "Hull",
     "InvalidInput",
     "Invariant",
+    "JEFFREYS",
+    "JENSEN_SHANNON",
+    "KL",
+    "LE_CAM",
     "LdpoptError",
     "Ledger",
     "LocalDP",
     "MVOptimal",
     "MutualInformation",
+    "NEYMAN_CHI_SQUARED",
     "Outputs",
     "Plan",
     "PrivateSampling",
+    "REVERSE_KL",
     "RenyiLDP",
+    "SQUARED_HELLINGER",
     "SolverError",
     "Support",
     "Survey",
+    "TOTAL_VARIATION",
     "TotalVariation",
     "TotalVariationBall",
     "TradeOff",

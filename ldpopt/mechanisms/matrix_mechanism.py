@@ -25,6 +25,7 @@ from ldpopt.mechanisms.laplace import Laplace, LaplacePair, laplace_noise
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.results import ByValue
 from ldpopt.rounding import exact_sum
+from ldpopt.simulation import Rng, generator
 from ldpopt.tolerances import MINIMUM_EPSILON
 
 LOWEST_ORDER = 1.5
@@ -215,9 +216,9 @@ class MatrixMechanism(ByValue):
         # The divergence is convex in the shift, so no column gives more than a vertex of the 1-norm ball.
         return guarantee("restricted_renyi", low, min(high, bound.value), "[CIM, eq. 3]", parameters={"order": order})
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Array:
+    def sample(self, x: Any, rng: Rng = None) -> Array:
         """A simulated release, shape (d,), for counts x of shape (n,)."""
-        x = answers(x, rng)
+        x, rng = answers(x), generator(rng)
         if x.shape != (self.strategy.shape[1],):
             raise invalid("counts", f"shape ({self.strategy.shape[1]},)", x.shape)
         noise = rng.laplace(0.0, self.sensitivity / self.epsilon, len(self.strategy))
