@@ -45,7 +45,9 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
     Arguments of a group stand where the group stands, its options after the command's own.
     """
-    groups, own, late = {}, [], []
+    groups: dict[str, tuple[type, list[str]]] = {}
+    own: list[inspect.Parameter] = []
+    late: list[inspect.Parameter] = []
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         group = parameter.annotation
         if not (isinstance(group, type) and is_dataclass(group)):
@@ -122,7 +124,7 @@ class FileFlags:
         if pair is not None and len(pair) != 2:
             raise InvalidInput(f"--columns: expected two names, NAME,NAME, got {self.columns!r}")
         try:
-            return read_pair(self.file, pair, counts=self.counts)  # type: ignore[arg-type]
+            return read_pair(self.file, pair, counts=self.counts)
         except InvalidInput as error:
             raise InvalidInput(_in_options(str(error), named=pair is not None)) from None
 

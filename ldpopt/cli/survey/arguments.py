@@ -155,7 +155,7 @@ class Analysing(SampleFlags, ResultFlags):
         return Respondents.read(plan, self.data, asked, tuple(columns), self.unlabelled)
 
 
-def notes_of(*said: str | Counts | Analysis) -> tuple[str, ...]:
+def notes_of(*said: Any) -> tuple[str, ...]:
     """Warnings and settings as notes below a table, each once and none empty."""
     words = (spoken(one) if hasattr(one, "simulation") else str(one) for one in said)
     return tuple(dict.fromkeys(one for one in words if one))
