@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import csv as standard_csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 DELIMITERS = (",", ";", "\t", "|")
 DECIMALS = (".", ",")
 
-HEAD = 1 << 18
+HEAD_BYTES = 1 << 18
 """Bytes from which the delimiter and the decimal sign are guessed."""
 
 RECORDS = 200
@@ -108,8 +107,8 @@ def sniff(path: Path, delimiter: str = "", encoding: str = "", decimal: str = ""
     if delimiter and decimal:
         return made
     with open(path, "rb") as file:
-        head = file.read(HEAD)
-    whole_lines = head[: head.rfind(b"\n") + 1] if len(head) == HEAD else head
+        head = file.read(HEAD_BYTES)
+    whole_lines = head[: head.rfind(b"\n") + 1] if len(head) == HEAD_BYTES else head
     text = whole_lines.removeprefix(codecs.BOM_UTF8).decode(made.encoding, "replace")
     cut = {one: _records(text, one) for one in ([delimiter] if delimiter else DELIMITERS)}
     best = max(cut, key=lambda one: _evenness(cut[one]))
@@ -165,13 +164,13 @@ def delimiter_in_words(delimiter: str) -> str:
     return {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(delimiter) or str(Phrase(delimiter))
 
 
-LONGEST_RECORD = 1 << 24
+MAX_RECORD = 1 << 24
 
 
 def header(path: Path) -> tuple[bytes, int]:
     """The header line, and the byte where the records begin."""
     with open(path, "rb") as file:
-        line = file.readline(LONGEST_RECORD)
+        line = file.readline(MAX_RECORD)
     if not line.endswith(b"\n") or line.count(b'"') % 2 or not line.strip():
         raise invalid("answers", "a first line with the column names", "none", str(path))
     return line.removeprefix(b"\xef\xbb\xbf"), len(line)
@@ -181,8 +180,8 @@ def names_in(content: bytes, dialect: Dialect = PLAIN) -> list[str]:
     """The column names in the first line of `content`."""
     try:
         line = dialect.decoded(content[: content.index(b"\n")]).decode().removesuffix("\r")
-        return next(standard_csv.reader([line], strict=True, delimiter=dialect.delimiter))
-    except (ValueError, standard_csv.Error):
+        return next(csv.reader([line], strict=True, delimiter=dialect.delimiter))
+    except (ValueError, csv.Error):
         encoding = "UTF-8" if dialect.encoding == "utf-8" else dialect.encoding
         raise InvalidInput(f"answers: the first line is not a list of column names in {encoding}") from None
 
@@ -206,7 +205,7 @@ def record_ranges(path: Path, reach: int, dialect: Dialect = PLAIN) -> Iterator[
                 if len(ends):
                     break
                 tried *= 2
-                if tried > reach + LONGEST_RECORD * 4:
+                if tried > reach + MAX_RECORD * 4:
                     raise invalid("answers", "records of moderate length (a quote may be open)", "one", str(path))
             stop = int(ends[-1]) + 1
             yield start, start + stop, _count(content[:stop], ends, blank_lines_count)
@@ -227,12 +226,12 @@ def parse(content: bytes, columns: Sequence[str], dialect: Dialect = PLAIN) -> A
     error of pyarrow's or of the encoding's.
     """
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
     content = dialect.decoded(content)
     plain = Dialect(dialect.delimiter)
     names = names_in(content, plain)
-    convert = csv.ConvertOptions(
+    convert = arrow_csv.ConvertOptions(
         include_columns=list(columns),
         column_types=dict.fromkeys(names, pa.string()),
         strings_can_be_null=True,
@@ -240,10 +239,12 @@ def parse(content: bytes, columns: Sequence[str], dialect: Dialect = PLAIN) -> A
         null_values=[""],
     )
     # A single column's empty line is an answer that is missing, not a line to skip.
-    parse = csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1)
-    read = csv.ReadOptions(use_threads=False, block_size=max(len(content), 1))
-    made = csv.read_csv(pa.py_buffer(content), read_options=read, parse_options=parse, convert_options=convert)
-    return made if dialect.decimal == "." else _with_points(made)
+    parse = arrow_csv.ParseOptions(
+        delimiter=dialect.delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
+    )
+    read = arrow_csv.ReadOptions(use_threads=False, block_size=max(len(content), 1))
+    table = arrow_csv.read_csv(pa.py_buffer(content), read_options=read, parse_options=parse, convert_options=convert)
+    return table if dialect.decimal == "." else _with_points(table)
 
 
 def _with_points(table: Any) -> Any:

@@ -34,7 +34,7 @@ def render(
     **values: Any,
 ) -> str:
     """The page that a template of `package` makes of these values and filters. Text among the values is escaped."""
-    _templates(package).filters.update(filters)
+    _templates(package).filters.update(filters or {})
     return _templates(package).get_template(template).render(**{"marks": ()} | values) + "\n"
 
 

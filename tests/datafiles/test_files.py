@@ -89,7 +89,7 @@ def test_a_workbook_that_would_fill_the_memory_is_refused(tmp_path: Path, monkey
     book.save(tmp_path / "corner.xlsx")
     with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", b"<" * 300_000)
-    monkeypatch.setattr(pieces, "MOST_BYTES", 200_000)
+    monkeypatch.setattr(pieces, "MAX_BYTES", 200_000)
     for name in ("corner.xlsx", "bomb.xlsx"):
         with pytest.raises(InvalidInput, match="save it as CSV"):
             names_of(tmp_path / name)
