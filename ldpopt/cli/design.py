@@ -54,7 +54,7 @@ def design(
     from ldpopt.design import optimal_channel
     from ldpopt.design.files import design_text
     from ldpopt.io import seen_once
-    from ldpopt.plots.planning import design_picture
+    from ldpopt.plots.channel import design_picture
 
     constraints = _limits(epsilon, eta, delta, rho, renyi, outputs)
     limit = seconds(time_limit)

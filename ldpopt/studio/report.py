@@ -12,7 +12,7 @@ from ldpopt.channel import Channel
 from ldpopt.citation import cite
 from ldpopt.design import Design
 from ldpopt.labels import as_text
-from ldpopt.plots.planning import design_picture
+from ldpopt.plots.channel import design_picture
 from ldpopt.privacy import Guarantee, local_dp, total_variation
 from ldpopt.reports.page import render, table
 from ldpopt.reports.words import guarantee_in_words, proof_in_words, reports_in_words, verdict
