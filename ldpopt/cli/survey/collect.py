@@ -81,7 +81,7 @@ def collect(
     """Serve a questionnaire and collect the reports in a database. A report is acknowledged when it is on disk.
 
     No address, user agent, cookie or time of day is kept. Stop it with Ctrl-C. `aggregate`, `estimate`, `report` and
-    `export` can read the database at any time. Needs ldpopt[collect].
+    `export` can read the database at any time. Needs ldpopt\\[collect].
     """
     from ldpopt.survey.server import collector, database, static_files
     from ldpopt.survey.server.location import shown

@@ -11,7 +11,7 @@ import typer
 from ldpopt.cli.options import ForceOption, TimeLimitOption, argument, numbers, option, seconds
 from ldpopt.cli.outputs import claim, kind_of, progress, say, write_all
 from ldpopt.cli.survey.arguments import read_counts, read_plan
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import read_text
 
 if TYPE_CHECKING:
@@ -249,7 +249,10 @@ def plan(
     limit = seconds(time_limit)
     if stages and respondents is None:
         raise invalid("--stages", "the number of respondents, by -n", Phrase("none"))
-    spec = SurveySpec.from_toml(read_text(survey))
+    try:
+        spec = SurveySpec.from_toml(read_text(survey))
+    except InvalidInput as error:
+        raise InvalidInput(str(error).replace("survey.toml", str(survey))) from None
     if after is not None:
         from ldpopt.survey.plan.survey import Survey
         from ldpopt.survey.plan.two_stage import second_spec

@@ -43,6 +43,12 @@ def privatize(
     from ldpopt.survey.collect.runner import Threads
 
     made = read_plan(plan)
+    if made.respondent is not None and key is None and simulate is None:
+        raise InvalidInput(
+            "--key: expected a key file (--new-key makes one), since the plan names respondents, got none"
+        )
+    if made.respondent is None and key is not None:
+        raise InvalidInput("--key: expected a plan that names respondents, got one that does not")
     if dask or scheduler:
         need("distributed")  # checked before a key is made
     with ExitStack() as stack:
