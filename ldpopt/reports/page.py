@@ -21,7 +21,11 @@ def _templates(package: str) -> Environment:
     """The templates of a package, which may build on those of this one."""
     loaders = [PackageLoader(name) for name in dict.fromkeys((package, "ldpopt.reports"))]
     made = Environment(
-        loader=ChoiceLoader(loaders), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+        loader=ChoiceLoader(loaders),
+        autoescape=lambda name: not str(name).endswith(".code"),  # programs, whose values are written by `repr`
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
     )
     made.globals |= {"embed": embed, "interval_table": interval_table, "table": table}
     return made
@@ -33,9 +37,9 @@ def render(
     filters: Mapping[str, Callable[..., Any]] | None = None,
     **values: Any,
 ) -> str:
-    """The page that a template of `package` makes of these values and filters. Text among the values is escaped."""
+    """The text that a template of `package` makes of these values and filters; in pages text among them is escaped."""
     _templates(package).filters.update(filters or {})
-    return _templates(package).get_template(template).render(**{"marks": ()} | values) + "\n"
+    return _templates(package).get_template(template).render(**{"marks": ()} | values).rstrip("\n") + "\n"
 
 
 def _part(name: str, *values: Any) -> Markup:
