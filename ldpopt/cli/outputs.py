@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ldpopt.bars import bar as progress
+from ldpopt.deadline import bar as progress
 from ldpopt.cli.options import ForceOption, option
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import write_bytes_atomically

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.design.problems.cells import Cells
+from ldpopt.design.problems.reduction import Cells
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.plots.figure import (
