@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ldpopt.deadline import bar as progress
 from ldpopt.cli.options import ForceOption, option
+from ldpopt.deadline import bar as progress
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import write_bytes_atomically
 
