@@ -1,4 +1,4 @@
-"""What is too large to be held is refused in words, before its programs are posed."""
+"""Tests of `ldpopt.design.methods.refusals`: too large programs are refused in words, before they are posed."""
 
 import tracemalloc
 
@@ -30,7 +30,7 @@ from ldpopt.design import (
     WorstOf,
     optimal_channel,
 )
-from ldpopt.design.methods.sizes import pairs_of
+from ldpopt.design.methods.refusals import pairs_of
 from ldpopt.design.problems.problem import Problem
 from ldpopt.divergences import KL
 from ldpopt.errors import InvalidInput

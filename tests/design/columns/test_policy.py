@@ -1,12 +1,13 @@
+"""Tests of `ldpopt.design.columns.policy`: what a local search finds under a policy graph."""
+
 import networkx as nx
 import numpy as np
 import pytest
 
 from ldpopt.design import LocalDP
-from ldpopt.design.columns.choose import policy_limits
 from ldpopt.design.columns.extreme import extreme_columns
+from ldpopt.design.columns.policy import climb, finite_limits, first_columns, policy_limits
 from ldpopt.design.columns.prices import Prices
-from ldpopt.design.columns.search import climb, finite_limits, first_columns
 
 GRAPHS = [nx.path_graph(8), nx.cycle_graph(7), nx.DiGraph([(0, 1), (1, 2), (2, 3), (3, 4)]), nx.star_graph(6)]
 

@@ -1,11 +1,12 @@
+"""Tests of `ldpopt.design.columns.staircase`: no pattern gains more than the bound in floats says."""
+
 import math
 
 import numpy as np
 import pytest
 
-from ldpopt.design.columns.charges import Charges
-from ldpopt.design.columns.halves import most_of_patterns
-from ldpopt.design.columns.prices import subsets
+from ldpopt.design.columns.prices import Charges, subsets
+from ldpopt.design.columns.staircase import most_of_patterns
 from ldpopt.enclosures import EXACT, FLOAT
 
 

@@ -1,6 +1,8 @@
-"""The size of a problem's programs, computed before they are posed, so that too large ones are refused in words."""
+"""Conditions that several methods share: too large programs, or other constraints than pure LDP, refused in words."""
 
 from __future__ import annotations
+
+import math
 
 from ldpopt.design.candidate import Limit
 from ldpopt.design.constraints.local_dp import LocalDP
@@ -42,3 +44,14 @@ def too_large(problem: Problem, inputs: int, outputs: int, most: int) -> str:
     """
     entries = outputs * (inputs + pairs_of(problem, inputs))
     return Limit(f"its programs would have {entries} entries, and it takes at most {most}") if entries > most else ""
+
+
+def needs_pure_ldp(problem: Problem) -> str:
+    """Why a method for two hypotheses under `LocalDP`, with `TotalVariation` or without, refuses; empty if not."""
+    if problem.utility.pair is None:
+        return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
+    if not problem.plain:
+        return "it takes LocalDP and TotalVariation between all inputs, and there are other constraints"
+    if math.isinf(problem.epsilon):
+        return "it needs a LocalDP constraint; Erasure solves a cap on total variation alone"
+    return ""
