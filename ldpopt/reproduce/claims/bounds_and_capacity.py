@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.bounds import asoodeh_zhang, information_capacity
 from ldpopt.design import Divergence, LocalDP, MutualInformation, optimal_channel
-from ldpopt.design.columns.masks import members
+from ldpopt.design.columns.sets import members
 from ldpopt.design.columns.shares import information_of, level_of
 from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER

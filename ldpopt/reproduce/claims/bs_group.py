@@ -13,7 +13,7 @@ from ldpopt.distribution import Array
 from ldpopt.mechanisms import gaussian, laplace
 from ldpopt.privacy import FinitePair
 from ldpopt.privacy.claims import ZCDP
-from ldpopt.privacy.group import group_zcdp
+from ldpopt.privacy.implications import group_zcdp
 from ldpopt.reproduce.drawing import curves, level, line, marks, panel, picture
 from ldpopt.reproduce.experiment import Experiment, Row, Subject, Table, Verdict, grid, outcome_of, span
 from ldpopt.reproduce.laws import random_chain

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from ldpopt.distribution import Array
 from ldpopt.privacy import Affine, RestrictedAlpha, RestrictedKL, RestrictedRenyi, capacity_bounded
-from ldpopt.privacy.information import generalization_gap, restricted_pinsker
+from ldpopt.privacy.implications import generalization_gap, restricted_pinsker
 from ldpopt.reproduce.drawing import COLOURS, diagonal, formula, marks, panel, picture
 from ldpopt.reproduce.experiment import Experiment, Row, Subject, Table, Verdict, ends, grid, outcome_of, span
 from ldpopt.reproduce.laws import random_law, tilted
