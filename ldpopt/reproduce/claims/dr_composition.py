@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.composition import compose_mcdp, k_fold
+from ldpopt.composition.k_fold import trinomial_log_pmf
 from ldpopt.composition.sums import advanced_composition
-from ldpopt.composition.trinomial import trinomial_log_pmf
 from ldpopt.mechanisms import dominating_pair
 from ldpopt.privacy import FinitePair, mcdp
 from ldpopt.privacy.claims import MCDP, ApproximateDP

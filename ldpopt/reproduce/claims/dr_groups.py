@@ -10,7 +10,7 @@ import numpy as np
 from ldpopt.distribution import Array
 from ldpopt.mechanisms import gaussian
 from ldpopt.privacy import FinitePair, mcdp
-from ldpopt.privacy.group import group_gaussian_mcdp
+from ldpopt.privacy.implications import group_gaussian_mcdp
 from ldpopt.reproduce.drawing import COLOURS, curves, level, panel, picture
 from ldpopt.reproduce.experiment import Experiment, Outcome, Points, Row, Subject, Table, Verdict, grid, off_by
 from ldpopt.reproduce.laws import kl, random_law, tilted

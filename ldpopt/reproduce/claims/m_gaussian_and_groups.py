@@ -8,7 +8,7 @@ from typing import Any
 
 from ldpopt.mechanisms import gaussian, laplace
 from ldpopt.privacy.claims import RenyiDP
-from ldpopt.privacy.group import group_renyi
+from ldpopt.privacy.implications import group_renyi
 from ldpopt.reproduce.drawing import curves, level, marks, panel, picture
 from ldpopt.reproduce.experiment import Experiment, Row, Table, Verdict, ends, grid, off_by, outcome_of, span
 from ldpopt.reproduce.laws import random_chain, renyi

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.composition import k_fold, renyi_advanced_composition
+from ldpopt.composition.k_fold import trinomial_log_pmf
 from ldpopt.composition.sums import advanced_composition
-from ldpopt.composition.trinomial import trinomial_log_pmf
 from ldpopt.mechanisms import dominating_pair
 from ldpopt.privacy.claims import ApproximateDP, PureDP
 from ldpopt.privacy.conversions import pure_to_renyi

@@ -10,13 +10,13 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from ldpopt.composition import compose
-from ldpopt.composition.trinomial import trinomial_log_pmf
+from ldpopt.composition.k_fold import trinomial_log_pmf
 from ldpopt.distribution import Array
 from ldpopt.mechanisms import gaussian, laplace
 from ldpopt.privacy import FinitePair, renyi, zcdp
 from ldpopt.privacy.claims import RenyiDP
 from ldpopt.privacy.conversions import renyi_to_approximate, renyi_to_approximate_closed
-from ldpopt.privacy.information import bad_outcome, bayes_factor_log, bayes_factor_moment, bayes_factor_tail
+from ldpopt.privacy.implications import bad_outcome, bayes_factor_log, bayes_factor_moment, bayes_factor_tail
 from ldpopt.reproduce.drawing import curves, diagonal, level, marks, panel, picture
 from ldpopt.reproduce.experiment import Experiment, Row, Table, Verdict, ends, grid, holds_if, off_by, outcome_of, span
 from ldpopt.reproduce.laws import rr
