@@ -15,7 +15,7 @@ from ldpopt.distribution import Array, distribution, positive_epsilon, unit_inte
 from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.mechanisms import subset_selection
 from ldpopt.results import Result
-from ldpopt.survey.plan.precision import HalfWidth, Precision, targets
+from ldpopt.survey.plan.precision import HalfWidth, Precision
 from ldpopt.survey.plan.question import LEAST_EPSILON, QuestionPlanner
 from ldpopt.survey.plan.spec import SurveySpec
 
@@ -313,7 +313,7 @@ def respondents_needed(
     >>> respondents_needed(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), [1.0])
     [Needed(epsilon=1.0, respondents=1799, invited=1799)]
     """
-    asked = {question.name: targets(question) for question in spec.questions}
+    asked = {question.name: (question.shares, question.target) for question in spec.questions}
     made = []
     with watched(time_limit, progress) as deadline:
         for at, epsilon in enumerate(epsilons):

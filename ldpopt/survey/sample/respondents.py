@@ -23,7 +23,6 @@ from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.tables import TwoWayTable, two_way
 from ldpopt.survey.hypothesis_tests import TestResult, two_sample
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.survey import report_channel
 from ldpopt.survey.regress.formula import numbers_of
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
@@ -100,7 +99,7 @@ class Respondents(ByValue):
     def estimate(self, question: str, mask: Any = None) -> Estimate:
         """The shares of a question among the respondents who fulfil the conditions and are in `mask` (n,), if given."""
         who = self.meant if mask is None else self.meant & mask
-        channel = report_channel(self.plan.question(question))
+        channel = self.plan.question(question).report_channel
         y = self.rows.reports[question]
         if self.design is None:
             return estimate(
@@ -123,7 +122,7 @@ class Respondents(ByValue):
     def _side(self, name: str) -> tuple[npt.NDArray[np.intp], Channel]:
         """The positions of the reports and the channel of a question, or of a public column."""
         if name in self.rows.reports:
-            channel = report_channel(self.plan.question(name))
+            channel = self.plan.question(name).report_channel
             return self.rows.reports[name], Channel(channel.matrix, channel.inputs)
         codes, labels = _values(self.rows.columns[name], name)
         return codes, Channel(np.eye(len(labels)), labels)
@@ -168,7 +167,7 @@ class Respondents(ByValue):
         made: dict[str, Any] = {name: column[self.meant] for name, column in self.rows.columns.items()}
         channels = {}
         for name, y in self.rows.reports.items():
-            channel = report_channel(self.plan.question(name))
+            channel = self.plan.question(name).report_channel
             channels[name] = Channel(channel.matrix, channel.inputs)
             made[name] = y[self.meant]
         return made, channels
