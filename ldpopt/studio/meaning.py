@@ -22,7 +22,7 @@ from ldpopt.studio import chances
 from ldpopt.studio.chances import Ratio, as_chance, as_typed, at_least, at_most
 from ldpopt.studio.fields import FieldError, State, choice, field, items, mapping, number, numbers, take, text, whole
 from ldpopt.studio.question import asked, designed, wishes
-from ldpopt.survey.plan.question import LEAST_EPSILON, MOST_EPSILON
+from ldpopt.survey.plan.question import MAX_EPSILON, MIN_EPSILON
 
 MOST_ANSWERS, MOST_REPORTS = 100, 1000
 MOST_ROUNDS = 365
@@ -256,8 +256,8 @@ def channel_of(state: State) -> tuple[Channel, Array]:
                 "question.pilot", "a question whose channel is found at once", Phrase(f"{len(question.labels)} answers")
             )
         epsilon = take(state, "epsilon", positive_epsilon)
-        if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
-            raise _wrong("epsilon", f"{LEAST_EPSILON:g} to {MOST_EPSILON:g} nats", epsilon)
+        if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
+            raise _wrong("epsilon", f"{MIN_EPSILON:g} to {MAX_EPSILON:g} nats", epsilon)
         return designed(question, epsilon, eta).channel, question.pilot
     inputs, outputs = take(state, "inputs", _labels, None), take(state, "outputs", _labels, None)
     rows = take(state, "matrix", items)

@@ -79,15 +79,15 @@ class HalfWidth:
             return criterion_at(self.criterion(len(pilot)), channel.matrix, pilot)
         return self.variance(np.diag(asymptotic_covariance(channel, pilot)))
 
-    def worth(self, variance: float) -> float:
+    def unrounded_respondents(self, variance: float) -> float:
         """z^2 V / width^2, an upper bound in floating point: the respondents, not rounded to a whole number."""
         return up((two_sided(self.level) / self.width) ** 2 * variance, 16)
 
     def respondents_for(self, variance: float) -> int:
         """ceil(z^2 V / width^2), rounded up."""
-        return max(1, math.ceil(self.worth(variance)))
+        return max(1, math.ceil(self.unrounded_respondents(variance)))
 
-    def width_for(self, variance: float, n: int) -> float:
+    def width_for(self, variance: float, n: float) -> float:
         """The half-width z sqrt(V/n) of n respondents, rounded up."""
         return up(two_sided(self.level) * math.sqrt(variance / n), 16)
 

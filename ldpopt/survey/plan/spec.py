@@ -156,7 +156,7 @@ class QuestionSpec(ByValue):
     alternative: Any = key(default=None)
     reading: Reading = key(record(Reading), default=PLAIN_READING, inline=True)
 
-    type: ClassVar[str] = "choice"
+    type_name: ClassVar[str] = "choice"
     types: ClassVar[dict[str, type[QuestionSpec]]] = {}
 
     def __post_init__(self) -> None:
@@ -180,7 +180,7 @@ class QuestionSpec(ByValue):
 
     def __init_subclass__(cls, type: str) -> None:
         """Let ``type = "..."`` in a file mean a subclass."""
-        cls.type = type
+        cls.type_name = type
         QuestionSpec.types[type] = cls
 
     @property
@@ -232,7 +232,7 @@ class QuestionSpec(ByValue):
         return expected
 
 
-QuestionSpec.types[QuestionSpec.type] = QuestionSpec
+QuestionSpec.types[QuestionSpec.type_name] = QuestionSpec
 
 
 def _question(value: Any, what: str) -> QuestionSpec:
@@ -240,7 +240,7 @@ def _question(value: Any, what: str) -> QuestionSpec:
     if isinstance(value, QuestionSpec):
         return value
     data = dict(mapping(value, what))
-    word = choice(*QuestionSpec.types)(data.pop("type", QuestionSpec.type), f"{what}: type")
+    word = choice(*QuestionSpec.types)(data.pop("type", QuestionSpec.type_name), f"{what}: type")
     return load(QuestionSpec.types[word], data, what)
 
 
