@@ -30,9 +30,6 @@ BRACKET_GAP = 1e-4
 COARSE_GAP = 1e-3
 """The same gap for an estimation design with too many possible columns to check each: one respondent in a thousand."""
 
-VERIFY = 1e-9
-"""The relative rounding error that is allowed when the inequalities of a certificate are recomputed."""
-
 PLANNED_EPSILON = 1e-4
 """The relative accuracy of an epsilon or eta that the planner of a survey solves for, on the safe side."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ldpopt.bars import bar
+from ldpopt.deadline import bar
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import write_bytes_atomically
 

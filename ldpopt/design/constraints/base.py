@@ -15,6 +15,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.registry import Kind
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee
@@ -49,7 +50,7 @@ def within(channel: Channel, constraints: Iterable[Constraint]) -> bool:
     return all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints)
 
 
-class Measured(ByValue, ABC):
+class Measured(Kind, ByValue, ABC):
     """What the constraints of this package share: a cap, and the measure that re-checks every design."""
 
     @property

@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.decisions import SamplingDual, gains_of, linearised
 from ldpopt.design.certificates.intervals import LossDual, TermMultiplier
 from ldpopt.design.constraints.base import within
 from ldpopt.design.constraints.repair import Unrepairable, private, repair, stochastic
 from ldpopt.design.constraints.terms import Ratio
-from ldpopt.design.methods.sizes import too_large
+from ldpopt.design.methods.refusals import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.labels import FARTHEST, SPLIT, MatrixVariable, Solved, label_program, scaled
 from ldpopt.design.programs.sampling import Tangents, sampling_program, stretched, tangents_at
@@ -34,7 +34,7 @@ DRAWS = 1000
 
 
 @dataclass(frozen=True)
-class DecisionProgram:
+class DecisionProgram(Method):
     """One linear (or cone) program on the decisions of an expected loss, which is linear in the channel.
 
     >>> from ldpopt.design import ExpectedLoss, LocalDP, optimal_channel
@@ -43,7 +43,8 @@ class DecisionProgram:
     (-0.268941, True)
     """
 
-    reference: ClassVar[str] = ""
+    reference: ClassVar[str] = "[BCP]"
+    preference: ClassVar[int] = 90
 
     def refuses(self, problem: Problem) -> str:
         """It needs an expected loss, and no constraint on the outputs."""
@@ -125,7 +126,7 @@ def _used(matrix: Array, widest: float, close: bool) -> Array:
 
 
 @dataclass(frozen=True)
-class SamplingProgram:
+class SamplingProgram(Method):
     """Private sampling by linear programs on tangents of the risks, which are added in rounds [PAL].
 
     >>> from ldpopt.design import LocalDP, PrivateSampling, optimal_channel
@@ -136,6 +137,7 @@ class SamplingProgram:
     """
 
     reference: ClassVar[str] = "[PAL]"
+    preference: ClassVar[int] = 100
 
     def refuses(self, problem: Problem) -> str:
         """It needs a private sampling, and no constraint on the outputs."""
@@ -145,7 +147,7 @@ class SamplingProgram:
             return "constraints fix the outputs"
         n, k = problem.utility.distributions.shape
         if n * k > DRAWS:
-            return f"{n} distributions of {k} answers have {n * k} shares, and it takes at most {DRAWS}"
+            return Limit(f"{n} distributions of {k} answers have {n * k} shares, and it takes at most {DRAWS}")
         return too_large(problem, n, k, ENTRIES)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:

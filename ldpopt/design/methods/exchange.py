@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.chords import reach, residual
 from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint, Expression
@@ -29,8 +29,8 @@ from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.methods.pairs import first_pairs, tight_pairs, violated_pairs
+from ldpopt.design.methods.refusals import too_many_pairs
 from ldpopt.design.methods.round import Round
-from ldpopt.design.methods.sizes import too_many_pairs
 from ldpopt.design.methods.span import told_posteriors, widest_ratio
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.problems.reduction import Pair
@@ -67,7 +67,7 @@ THINNED = 3
 
 
 @dataclass(frozen=True)
-class Exchange:
+class Exchange(Method):
     """The ratio-labelled program, whose labels are exchanged until they fit; for every convex constraint, with a proof.
 
     A label is an interval of likelihood ratios of the reports, with one report each. In rounds, a convex program over
@@ -88,7 +88,8 @@ class Exchange:
     def __post_init__(self) -> None:
         check_rounds(self.rounds, self.accuracy)
 
-    reference: ClassVar[str] = "[KOV14]"
+    reference: ClassVar[str] = "[HK]"
+    preference: ClassVar[int] = 210
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and constraints that a program can pose well."""
