@@ -27,14 +27,8 @@ from ldpopt.survey.estimate.linear import Estimator
 from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.plan.budget import Budget, invited, split_within
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, composed_epsilon, make_plan
-<<<<<<< HEAD
 from ldpopt.survey.plan.spec import SurveySpec
 from ldpopt.survey.sample.analysis import Analysis, Findings
-=======
-from ldpopt.survey.plan.precision import DEFAULT_WIDTH, HalfWidth, TestPower, targets
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
-from ldpopt.survey.sample.analysis import Analysis, Findings
->>>>>>> main
 from ldpopt.survey.sample.spec import SampleSpec
 
 if TYPE_CHECKING:

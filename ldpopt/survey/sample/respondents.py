@@ -19,11 +19,7 @@ from ldpopt.survey.estimate.groups import Difference, difference
 from ldpopt.survey.estimate.tables import TwoWayTable, two_way
 from ldpopt.survey.hypothesis_tests import TestResult, two_sample
 from ldpopt.survey.plan.plan import Plan
-<<<<<<< HEAD
-from ldpopt.survey.regress.formula import numbers_of
-=======
 from ldpopt.survey.regress.formula import numbers_of, parse_formula
->>>>>>> main
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression, Sample, Subsample
@@ -71,40 +67,6 @@ class Respondents(Selection):
         public = [name for name in names if name not in questions]
         return cls(plan, read_rows(plan, reports, [*asked.columns, *public], unlabelled), asked)
 
-<<<<<<< HEAD
-    @cached_property
-    def design(self) -> SampleDesign | None:
-        """The design of the sample of all respondents; None for a simple one."""
-        return self.asked.sample.design(self.rows.columns) if self.asked.sample.columns else None
-
-    @cached_property
-    def meant(self) -> npt.NDArray[np.bool_]:
-        """(n,) mask of the respondents who fulfil every condition. `InvalidInput` if nobody does."""
-        made = np.ones(self.rows.n, dtype=bool)
-        for condition in self.asked.where:
-            made &= condition.holds(self.rows.columns)
-        if not made.any():
-            raise invalid("condition", "somebody who meets it", Phrase("nobody"))
-        return made
-
-    @property
-    def n(self) -> int:
-        """The number of respondents who fulfil every condition."""
-        return int(self.meant.sum())
-
-    def estimate(self, question: str, mask: Any = None) -> Estimate:
-        """The shares of a question among the respondents who fulfil the conditions and are in `mask` (n,), if given."""
-        who = self.meant if mask is None else self.meant & mask
-        channel = self.plan.question(question).report_channel
-        y = self.rows.reports[question]
-        if self.design is None:
-            return estimate(
-                CountTable.from_counts(np.bincount(y[who], minlength=channel.shape[1]), channel.outputs), channel
-            )
-        return estimate(SampledReports(y, channel, self.design).where(who), channel)
-
-=======
->>>>>>> main
     def two_way(self, row: str, column: str) -> TwoWayTable:
         """The table of two questions, or of a question and a public column, whose channel is the identity.
 
@@ -124,13 +86,8 @@ class Respondents(Selection):
     def _side(self, name: str) -> tuple[npt.NDArray[np.intp], Channel]:
         """The positions of the reports and the channel of a question, or of a public column."""
         if name in self.rows.reports:
-<<<<<<< HEAD
-            channel = self.plan.question(name).report_channel
-            return self.rows.reports[name], Channel(channel.matrix, channel.inputs)
-=======
             channel = self.plan.question(name).report_channel
             return np.maximum(self.rows.reports[name], 0), Channel(channel.matrix, channel.inputs)
->>>>>>> main
         codes, labels = _values(self.rows.columns[name], name)
         return codes, Channel(np.eye(len(labels)), labels)
 
@@ -169,20 +126,8 @@ class Respondents(Selection):
         data, channels, sample = self._data(formula)
         return linear_regression(formula, data, channels, scores, sample=sample)
 
-<<<<<<< HEAD
-    def _columns(self) -> tuple[dict[str, Any], dict[str, Channel]]:
-        """Columns and channels for a formula, for the respondents of the analysis."""
-        made: dict[str, Any] = {name: column[self.meant] for name, column in self.rows.columns.items()}
-        channels = {}
-        for name, y in self.rows.reports.items():
-            channel = self.plan.question(name).report_channel
-            channels[name] = Channel(channel.matrix, channel.inputs)
-            made[name] = y[self.meant]
-        return made, channels
-=======
     def _data(self, formula: str) -> tuple[dict[str, Any], dict[str, Channel], Sample | None]:
         """Columns and channels for a formula, for those whose reports of its questions are not empty, and their sample.
->>>>>>> main
 
         The sample keeps the strata and clusters of all respondents.
         """
