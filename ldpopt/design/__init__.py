@@ -78,6 +78,7 @@ from ldpopt.design.methods.saddle import Saddle
 from ldpopt.design.methods.sampled_columns import SampledColumns, SmallSets
 from ldpopt.design.methods.shapes import LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange
+from ldpopt.design.methods.threshold_columns import ThresholdColumns
 from ldpopt.design.optimal import estimation_design, optimal_channel
 from ldpopt.design.structure import Structure, Structures, structures
 from ldpopt.design.utilities.against_set import AgainstSet
@@ -87,6 +88,7 @@ from ldpopt.design.utilities.criteria import AOptimal, COptimal, Criterion, DOpt
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.fisher_information import FisherInformation
+from ldpopt.design.utilities.marginals import Marginals
 from ldpopt.design.utilities.neighbourhood import Box, Contamination, Neighbourhood, TotalVariationBall
 from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.design.utilities.sets import Around, Hull, HypothesisSet

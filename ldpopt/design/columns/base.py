@@ -19,13 +19,14 @@ from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.design.columns.sizes import Sizes
+from ldpopt.design.columns.thresholds import Scarf, Thresholds
 from ldpopt.distribution import Array
 
 BATCH = 200
 """The most columns that join a design in one round."""
 
 
-AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes
+AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes | Thresholds | Scarf
 
 
 class Columns(ABC):

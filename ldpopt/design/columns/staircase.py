@@ -14,6 +14,7 @@ from ldpopt.design.columns.line import most_of_line
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices, subsets
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.design.columns.sizes import Sizes
+from ldpopt.design.columns.thresholds import Scarf, Thresholds
 from ldpopt.distribution import Array
 
 FULL = 8
@@ -87,7 +88,7 @@ class StaircaseColumns(Columns):
             found = most_of_line(charges, level)
             if found < math.inf or self.k > EXACT_LIMIT:
                 return found
-        if isinstance(relaxed, Sizes):
+        if isinstance(relaxed, Sizes | Thresholds | Scarf):
             return relaxed.most(charges, epsilon)
         if not self.exact:
             return relaxed.most(charges, epsilon) if isinstance(relaxed, Relaxation | Branches) else math.inf

@@ -23,6 +23,7 @@ from ldpopt.design.methods.saddle import Saddle
 from ldpopt.design.methods.sampled_columns import SampledColumns, SmallSets
 from ldpopt.design.methods.shapes import LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange
+from ldpopt.design.methods.threshold_columns import ThresholdColumns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
@@ -38,6 +39,7 @@ METHODS: tuple[Method, ...] = (
     DecisionProgram(),
     SamplingProgram(),
     Saddle(),
+    ThresholdColumns(),
     EvenPilot(),
     SmallSets(),
     SampledColumns(),
