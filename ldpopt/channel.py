@@ -14,10 +14,8 @@ from ldpopt import strictjson
 from ldpopt.distribution import Array, distribution, finite_array, unit_interval
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.exact import ExactChannel
-from ldpopt.exact_denominator import round_to_denominator
-from ldpopt.exact_rounding import round_exact
-from ldpopt.frames import ANSWER, matrix_labels
-from ldpopt.labels import Label, as_text, distinct_labels, from_jsonable, positions, to_jsonable
+from ldpopt.exact_rounding import round_exact, round_to_denominator
+from ldpopt.labels import ANSWER, Label, as_text, distinct_labels, from_jsonable, matrix_labels, positions, to_jsonable
 from ldpopt.results import Pictured
 from ldpopt.simulation import simulate
 from ldpopt.tolerances import REGULAR, ROW_SUM

@@ -14,12 +14,12 @@ from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
 from html import escape
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ldpopt.drawings import drawing
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import as_text
 from ldpopt.rounding import ceil_digits, floor_digits
@@ -195,9 +195,7 @@ class Pictured(Result):
 
         options : further arguments of the function in `ldpopt.plots` that draws this kind of result.
         """
-        # By name: `ldpopt.plots` imports the modules of all results, and it is loaded only when it is needed.
-        draw = getattr(import_module("ldpopt.plots"), self._picture)
-        return draw(*self._drawn(), ax=ax, **options)
+        return drawing(self._picture)(*self._drawn(), ax=ax, **options)
 
 
 def left_out(*cuts: tuple[int, int | None, str]) -> str:

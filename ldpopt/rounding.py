@@ -9,6 +9,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.tolerances import TIE
+
 ULP = 2.0**-52
 
 SUBNORMAL = 2.0**-1074
@@ -47,6 +49,21 @@ def sum_up(*parts: float) -> float:
     True
     """
     return math.fsum((*parts, 16 * ULP * max(map(abs, parts))))
+
+
+def first_largest(values: npt.NDArray[np.float64], scale: float | None = None) -> int:
+    """The first position of a largest value, where values within `tolerances.TIE` of it, relatively, count as equal.
+
+    What a result names (a pair, an output, a set) is chosen by it: the first in the order of the indices, so that the
+    rounding of another processor names the same one. What a result claims is the largest value itself.
+    scale : what the tolerance is relative to; the largest value unless given.
+
+    >>> first_largest(np.array([0.0, 0.3, 0.1 + 0.2])), int(np.argmax([0.0, 0.3, 0.1 + 0.2]))
+    (1, 2)
+    """
+    top = values.max()
+    least = top if np.isinf(top) else top - TIE * (abs(top) if scale is None else scale)
+    return int(np.argmax(values >= least))
 
 
 def exact_sum(values: npt.NDArray[np.float64]) -> Fraction:

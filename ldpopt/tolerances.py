@@ -9,6 +9,9 @@ from __future__ import annotations
 ROW_SUM = 1e-9
 """How far a row of a channel, or a distribution, may be from summing to one."""
 
+TIE = 1e-9
+"""Candidates whose values differ by no more than this share of the largest are tied: the first of them is named."""
+
 RATIO = 1e-14
 """Inputs whose likelihood ratios agree to this relative difference count as one input."""
 
@@ -26,9 +29,6 @@ BRACKET_GAP = 1e-4
 
 COARSE_GAP = 1e-3
 """The same gap for an estimation design with too many possible columns to check each: one respondent in a thousand."""
-
-VERIFY = 1e-9
-"""The relative rounding error that is allowed when the inequalities of a certificate are recomputed."""
 
 CONVEXITY = 1e-9
 """How far, relatively, a user's generator f may lie above a chord of its graph before it is refused as not convex."""

@@ -47,7 +47,7 @@ from ldpopt.design import (
     WeightedSum,
     WorstOf,
 )
-from ldpopt.design.certificates.unbounded import Unbounded
+from ldpopt.design.certificates.base import Unbounded
 from ldpopt.divergences import KL
 from ldpopt.divergences import TOTAL_VARIATION as DISTANCE
 from ldpopt.frontiers import envelope

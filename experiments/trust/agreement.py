@@ -38,7 +38,7 @@ from honest_design_files import excess, normalised
 from ldpopt import LocalDP, TotalVariation, load_design, optimal_channel
 from ldpopt.design import Design, Divergence
 from ldpopt.design.certificates.envelope import EnvelopeDual
-from ldpopt.design.judge import is_certified
+from ldpopt.design.design import is_certified
 from ldpopt.divergences import NAMED, alpha, hockey_stick
 from ldpopt.errors import InvalidInput
 

@@ -1,13 +1,47 @@
-"""Files that a command writes. Bad paths are refused before the work begins; writing comes after all work succeeded."""
+"""What commands give: text and tables on standard output, progress on standard error, and files, whole or not at all.
+
+Bad paths are refused before the work begins; writing comes after all work succeeded.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from ldpopt.deadline import bar
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import write_bytes_atomically
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ldpopt.privacy import Guarantee
+    from ldpopt.reports.tables import ResultTable
+
+
+progress = bar
+"""The bar of every command, on standard error."""
+
+
+def output() -> Console:
+    """Standard output. Lines are not wrapped unless it is a terminal."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=max(console.width, 160))
+
+
+def promise(guarantee: Guarantee) -> str:
+    """The indented sentence below a printed guarantee; empty for a notion without a sentence."""
+    from ldpopt.reports.words import guarantee_in_words
+
+    sentence = guarantee_in_words(guarantee)
+    return "" if sentence == f"{guarantee}." else f"\n  {sentence}"
 
 
 def claim(paths: list[Path], force: bool) -> None:
@@ -78,3 +112,53 @@ def write_folder(folder: Path, files: Mapping[str, bytes], force: bool) -> None:
     except BaseException:
         folder.rmdir()
         raise
+
+
+_RESULTS = "Results"
+
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        help="text, csv, xlsx, html, md or json; by default from the name of --out, or text.",
+        rich_help_panel=_RESULTS,
+    ),
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Write to this file instead of standard output.",
+        rich_help_panel=_RESULTS,
+        show_default=False,
+    ),
+]
+
+
+def chosen(format: str | None, out: Path | None, force: bool) -> str:
+    """The chosen format. An unknown format, or one that cannot be printed, is refused before the work begins."""
+    from ldpopt.errors import Phrase, invalid
+    from ldpopt.reports.tables import FORMATS
+
+    if out is not None:
+        claim([out], force)
+    by_name = "" if out is None else out.suffix.removeprefix(".").lower()
+    made = format or {"txt": "text", "": "text", "htm": "html", "markdown": "md"}.get(by_name, by_name)
+    if made not in FORMATS:
+        raise invalid("--format", f"one of {', '.join(FORMATS)}", Phrase(made))
+    if made == "xlsx" and out is None:
+        raise invalid("--format xlsx", "a file to write to (--out results.xlsx)", Phrase("none"))
+    return made
+
+
+def show(table: ResultTable, format: str, out: Path | None, force: bool) -> None:
+    """Write the table to `out`, or print it."""
+    made = table.in_format(format)
+    if out is None:
+        sys.stdout.write(made.decode())
+        return
+    write_all({out: made}, force)
+    output().print(f"wrote {out}", markup=False)

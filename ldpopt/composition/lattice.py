@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.composition.laws import AtomLaw, LatticeLaw
-from ldpopt.composition.parametric import ParametricPair
-from ldpopt.composition.rare import RARE, rare
+from ldpopt.composition.parametric import RARE, ParametricPair, rare
 from ldpopt.distribution import Array
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP

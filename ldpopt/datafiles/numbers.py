@@ -1,11 +1,68 @@
-"""Columns of text as numbers, and values that stand for no answer, compared as text or as numbers."""
+"""Columns of text to numbers, codes of no answer to missing values, and numbers to bins with round edges."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from ldpopt.distribution import Array
 from ldpopt.errors import invalid
+
+BINS = 6
+MOST_CATEGORIES = 25
+"""The most bins, or answers, that are proposed; more need many more respondents."""
+
+
+def round_edges(numbers: Array, bins: int) -> tuple[float, ...]:
+    """Edges of about `bins` bins that hold equally many of `numbers`, (n,), moved to round numbers; rising.
+
+    >>> round_edges(np.arange(18, 97), 5)
+    (30.0, 50.0, 60.0, 80.0)
+    """
+    if not 2 <= bins <= MOST_CATEGORIES:
+        raise invalid("bins", f"2 to {MOST_CATEGORIES} of them, or their edges", bins)
+    quantiles = np.quantile(numbers, np.arange(1, bins) / bins)
+    low, high = np.quantile(numbers, [0.02, 0.98])
+    if not high > low:
+        return ()
+    size = (high - low) / bins
+    ten = 10.0 ** math.floor(math.log10(size))
+    steps = [step * ten for step in (5.0, 2.5, 2.0, 1.0, 0.5, 0.1)]
+    for step in steps:
+        if step > size or step < 1e-300:
+            continue
+        edges = np.unique(np.round(quantiles / step) * step)
+        edges = edges[(edges > numbers.min()) & (edges <= numbers.max())]
+        if len(edges) >= min(bins - 1, 3):
+            return tuple(float(f"{edge:.12g}") for edge in edges)
+    edges = np.unique(quantiles)
+    return tuple(float(f"{edge:.6g}") for edge in edges if edge > numbers.min())
+
+
+def bin_labels(edges: Sequence[float], whole: bool) -> list[str]:
+    """The names of the m + 1 bins between m edges.
+
+    >>> bin_labels([20, 40], whole=True), bin_labels([1.5], whole=False)
+    (['under 20', '20 to 39', '40 and more'], ['under 1.5', '1.5 and more'])
+    """
+    whole = whole and all(edge == math.floor(edge) for edge in edges)
+    made = [f"under {shown(edges[0])}"]
+    for low, high in pairwise(edges):
+        if whole:
+            made.append(shown(low) if high - low == 1 else f"{shown(low)} to {shown(high - 1)}")
+        else:
+            made.append(f"{shown(low)} to under {shown(high)}")
+    return [*made, f"{shown(edges[-1])} and more"]
+
+
+def shown(value: float) -> str:
+    """A number as people write it."""
+    return str(int(value)) if value == math.floor(value) and abs(value) < 1e15 else f"{value:.6g}"
+
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 

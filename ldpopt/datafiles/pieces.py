@@ -1,17 +1,209 @@
-"""Files of any kind by their ranges of rows: names, ranges, and the record batches of a range."""
+"""Files of any kind (text, workbook, Parquet, SPSS, Stata, SAS) to record batches, one range of rows after another.
+
+Errors of the libraries that read answers are told without what they quote.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from ldpopt.datafiles.delimited import distinct, header, names_in, range_batches, record_ranges
-from ldpopt.datafiles.dialect import PLAIN, Dialect
-from ldpopt.datafiles.hidden import values_hidden
-from ldpopt.datafiles.statistical import READERS, statistical_names, statistical_rows, statistical_table
-from ldpopt.datafiles.workbook import workbook_table
-from ldpopt.errors import Phrase, invalid
+from ldpopt.datafiles.delimited import PLAIN, Dialect, distinct, header, names_in, range_batches, record_ranges
+from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
+from ldpopt.extras import need
+
+T = TypeVar("T")
+
+
+def values_hidden(where: str, function: Callable[..., T], *arguments: Any) -> T:
+    """The function's result; an error of a library, whose message may quote answers, becomes one that names `where`.
+
+    Our own errors and the file system's pass.
+    """
+    try:
+        return function(*arguments)
+    except LdpoptError:
+        raise
+    except OSError as error:
+        if error.errno is not None:  # the file system's, not arrow's word for a corrupt file
+            raise
+        failure = "a corrupt one"
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Polars' own, no Exception
+            raise
+        failure = type(error).__name__
+    # Raised out here, so that the first error is not the context of this one.
+    raise invalid("answers", "well-formed values in UTF-8", Phrase(failure), where)
+
+
+READERS = {
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+    ".dta": "read_dta",
+    ".sas7bdat": "read_sas7bdat",
+}
+
+
+def statistical_names(path: Path) -> list[str]:
+    """The column names, from the head of the file."""
+    _, metadata = _read(path, metadataonly=True)
+    return list(metadata.column_names)
+
+
+def statistical_rows(path: Path) -> int:
+    """How many rows the file has, read to its end where its head does not say."""
+    _, metadata = _read(path, metadataonly=True)
+    if metadata.number_rows is not None and metadata.number_rows >= 0:
+        return int(metadata.number_rows)
+    found, _ = _read(path, usecols=list(metadata.column_names)[:1])
+    return len(next(iter(found.values()), ()))
+
+
+def statistical_questions(path: Path) -> dict[str, str]:
+    """The wording of the questions, by column, where the file has it."""
+    _, metadata = _read(path, metadataonly=True)
+    return {name: label for name, label in metadata.column_names_to_labels.items() if label}
+
+
+def statistical_table(path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Any:
+    """Rows `start` to `stop` - 1 of some columns as a pyarrow table.
+
+    Values that the file labels become their labels (with the value, where two share a label); values that it declares
+    missing become null. `InvalidInput` for what cannot be read; `MissingExtra` without pyreadstat.
+    """
+    import pyarrow as pa
+
+    rows = {} if stop is None else {"row_offset": start, "row_limit": max(1, stop - start)}
+    found, metadata = _read(path, usecols=list(columns), **rows)
+    labels: Mapping[str, Mapping[Any, str]] = metadata.variable_value_labels
+    made = [
+        values_hidden(f"column {name!r} of {path}", _column, list(found[name]), labels.get(name, {}))
+        for name in columns
+    ]
+    return pa.Table.from_arrays(made, list(columns))
+
+
+def _column(values: list[Any], labels: Mapping[Any, str]) -> Any:
+    import pyarrow as pa
+
+    if labels:
+        shared = Counter(labels.values())
+        said = {value: label if shared[label] == 1 else f"{label} ({_text(value)})" for value, label in labels.items()}
+        return pa.array([None if _absent(one) else said.get(one, _text(one)) for one in values], pa.string())
+    if all(_absent(one) or (isinstance(one, (int, float)) and not isinstance(one, bool)) for one in values):
+        return pa.array([None if _absent(one) else float(one) for one in values], pa.float64())
+    return pa.array([None if _absent(one) else _text(one) for one in values], pa.string())
+
+
+def _absent(value: Any) -> bool:
+    return value is None or value == "" or value != value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _read(path: Path, **options: Any) -> tuple[Any, Any]:
+    need("pyreadstat")
+    import pyreadstat
+
+    read = getattr(pyreadstat, READERS[path.suffix.lower()])
+    found = values_hidden(str(path), lambda: read(str(path), output_format="dict", **options))
+    return found[0], found[1]
+
+
+MOST_CELLS = 10_000_000
+"""Cells of the rectangle that a sheet spans; one cell in its last corner makes it 17 thousand million."""
+
+MOST_BYTES = 1 << 29
+"""Bytes of the workbook when it is unpacked: a few kilobytes can unpack to gigabytes."""
+
+_CELL = re.compile(rb'\sr="([A-Z]{1,3})([0-9]{1,7})"')
+_OVERLAP = 32
+
+
+def workbook_table(path: Path) -> Any:
+    """The first sheet as a pyarrow table named by its first row: columns of numbers alone as floats, others as text.
+
+    `InvalidInput` for what is no workbook, is too large or has no names; `MissingExtra` without python-calamine.
+    """
+    need("python_calamine")
+    values_hidden(str(path), _refuse_too_large, path)
+    rows = values_hidden(str(path), _rows, path)
+    if not rows:
+        raise invalid("answers", "a first row with the column names", "none", str(path))
+    names = [_cell_text(cell) or f"column {at + 1}" for at, cell in enumerate(rows[0])]
+    return values_hidden(str(path), _table, names, rows[1:])
+
+
+def _rows(path: Path) -> list[list[Any]]:
+    from python_calamine import CalamineWorkbook
+
+    with CalamineWorkbook.from_path(path) as workbook:
+        found: list[list[Any]] = workbook.get_sheet_by_index(0).to_python()
+    return [row for at, row in enumerate(found) if at == 0 or any(cell != "" for cell in row)]
+
+
+def _refuse_too_large(path: Path) -> None:
+    if not zipfile.is_zipfile(path):
+        raise invalid("answers", "an Excel workbook (.xlsx)", "another file", str(path))
+    unpacked = width = height = 0
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            sheet = entry.filename.startswith("xl/worksheets/")
+            before = b""
+            with archive.open(entry) as file:
+                while content := file.read(1 << 20):
+                    unpacked += len(content)
+                    if unpacked > MOST_BYTES:
+                        raise _too_large(path)
+                    for column, row in _CELL.findall(before + content) if sheet else ():
+                        width, height = max(width, _number(column)), max(height, int(row))
+                    before = content[-_OVERLAP:]
+            if width * height > MOST_CELLS:
+                raise _too_large(path)
+
+
+def _too_large(path: Path) -> InvalidInput:
+    expected = f"a workbook of at most {MOST_CELLS:,} cells and {MOST_BYTES >> 20} MB unpacked (save it as CSV)"
+    return invalid("answers", expected, "a larger one", str(path))
+
+
+def _number(column: bytes) -> int:
+    number = 0
+    for letter in column:
+        number = 26 * number + letter - 64
+    return number
+
+
+def _table(names: list[str], rows: list[list[Any]]) -> Any:
+    import pyarrow as pa
+
+    columns = []
+    for at in range(len(names)):
+        cells = [row[at] if at < len(row) and row[at] != "" else None for row in rows]
+        if all(cell is None or (isinstance(cell, (int, float)) and not isinstance(cell, bool)) for cell in cells):
+            columns.append(pa.array(cells, pa.float64(), from_pandas=True))
+        else:
+            columns.append(pa.array([None if cell is None else _cell_text(cell) for cell in cells], pa.string()))
+    return pa.Table.from_arrays(columns, names)
+
+
+def _cell_text(cell: Any) -> str:
+    """A cell as its text: whole numbers without a point, days and times as ISO 8601 writes them."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() else repr(cell)
+    return cell.isoformat() if hasattr(cell, "isoformat") else str(cell)
+
 
 DELIMITED = (".csv", ".tsv", ".txt")
 WORKBOOKS = (".xlsx", ".xlsm")

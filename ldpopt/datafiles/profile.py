@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.datafiles.dialect import PLAIN, Dialect, sniff
-from ldpopt.datafiles.hidden import values_hidden
+from ldpopt.datafiles.delimited import PLAIN, Dialect, sniff
 from ldpopt.datafiles.numbers import to_numbers
-from ldpopt.datafiles.pieces import batches_of, kind_of, names_of, ranges_of
-from ldpopt.datafiles.statistical import statistical_questions
+from ldpopt.datafiles.pieces import batches_of, kind_of, names_of, ranges_of, statistical_questions, values_hidden
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 

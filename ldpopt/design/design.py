@@ -1,4 +1,7 @@
-"""The design: a channel, what it keeps, what it guarantees, and the proof of how close it is to the best."""
+"""The design: a channel, its utility, what it guarantees, and the proof of how close it is to the best.
+
+Whether a gap between value and bound counts as certified is decided here and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.base import Certificate, Unproved, Verification
+from ldpopt.design.certificates.base import Certificate, Unbounded, Unproved, Verification
 from ldpopt.design.certificates.numbers import expect, expect_each
-from ldpopt.design.certificates.unbounded import Unbounded
 from ldpopt.design.constraints.base import Constraint
-from ldpopt.design.judge import gap_between, is_certified, relative_gap
 from ldpopt.distribution import Array
 from ldpopt.privacy import Guarantee
 from ldpopt.results import Pictured
@@ -20,6 +23,35 @@ from ldpopt.tolerances import COARSE_GAP
 
 if TYPE_CHECKING:
     from os import PathLike
+
+
+def gap_between(value: float, bound: float) -> float:
+    """|bound - value|; inf where one of them is not finite."""
+    return abs(bound - value) if math.isfinite(bound) and math.isfinite(value) else math.inf
+
+
+def relative_gap(value: float, bound: float, logarithmic: bool = False) -> float:
+    """The gap over |value|; 0 where value and bound agree, and inf where only the value is 0.
+
+    logarithmic : the utility is a logarithm, of which the gap itself is the relative gap.
+    """
+    gap = gap_between(value, bound)
+    if logarithmic or gap in (0.0, math.inf):
+        return gap
+    with np.errstate(over="ignore", divide="ignore"):
+        return float(np.divide(gap, abs(value))) if value else math.inf
+
+
+def is_certified(value: float, bound: float, tolerance: float, error: bool, logarithmic: bool) -> bool:
+    """Whether a proved bound is finite, on its side of the value, and within the relative tolerance of it.
+
+    error : less is better, so that the bound belongs below the value, not above it.
+    """
+    if not (math.isfinite(value) and math.isfinite(bound)):
+        return False
+    if not (bound <= value if error else value <= bound):
+        return False
+    return relative_gap(value, bound, logarithmic) <= tolerance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +71,7 @@ class Design(Pictured):
         not, and whatever else a reader should know, such as a cap that does not bind.
     edges : for continuous hypotheses, the interior cut points; ``channel.inputs[np.digitize(x, edges, right=True)]``
         is the interval of x.
+    reference : the keys of the papers of the method that found it, for `cite`.
     """
 
     utility: Any
@@ -54,6 +87,7 @@ class Design(Pictured):
     tolerance: float
     note: str
     edges: Array | None = None
+    reference: str = ""
 
     _picture = "channel"
 

@@ -1,4 +1,4 @@
-"""A design and its certificate read from a file: schema ``ldpopt-design``, version 1 (docs/design-file.md)."""
+"""A design read from a file of schema ``ldpopt-design``, version 1 (docs/design-file.md), and checked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ldpopt import strictjson
-from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.base import Certificate, Verification
 from ldpopt.design.codec.kinds import FILE
 from ldpopt.design.codec.records import Reader, expect_keys, real
 from ldpopt.design.design import Design
@@ -20,7 +20,7 @@ LARGEST = 2**28
 
 KEYS = {
     "schema", "version", "utility", "constraints", "channel", "value", "lower_bound", "upper_bound", "certified",
-    "tolerance", "guarantees", "method", "note", "edges", "certificate",
+    "tolerance", "guarantees", "method", "reference", "note", "edges", "certificate",
 }  # fmt: skip
 
 
@@ -77,8 +77,22 @@ def _design(data: dict[str, Any]) -> Design:
         **{name: real(data[name], name) for name in ("value", "lower_bound", "upper_bound", "tolerance")},
         guarantees=reader.read(data["guarantees"], tuple[Guarantee, ...], "guarantees"),
         method=reader.read(data["method"], str, "method"),
+        reference=reader.read(data["reference"], str, "reference"),
+        note=reader.read(data["note"], str, "note"),
         certificate=certificate,
         certified=reader.read(data["certified"], bool, "certified"),
-        note=reader.read(data["note"], str, "note"),
         edges=edges,
     )
+
+
+def checked(design: Design, exact: bool = False) -> tuple[Verification, bool]:
+    """The result of a check, and whether it was exact.
+
+    Another processor may sum in another order, and then recompute a bound that is one digit looser than the stated one.
+    Where float64 does not confirm a claim, ball arithmetic of 256 bits decides.
+    """
+    found = design.verify(exact)
+    if found or exact:
+        return found, exact
+    closer = design.verify(exact=True)
+    return (closer, True) if closer else (found, False)

@@ -1,20 +1,37 @@
-"""The optimal channel: pose the problem, choose a method, find a channel, and finish it into a design."""
+"""From a utility and constraints to the optimal channel: pose a problem, choose a method, find a channel, finish it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 from ldpopt.deadline import Progress, watched
 from ldpopt.design.candidate import Method
+from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.constraints.repair import Unrepairable
 from ldpopt.design.design import Design
 from ldpopt.design.finish import finish
 from ldpopt.design.methods.choose import choose
-from ldpopt.design.near import numbers_near
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.base import Utility
-from ldpopt.errors import SolverError
+from ldpopt.errors import Phrase, SolverError, invalid
+
+
+def numbers_near(problem: Problem, near: Any) -> Certificate | None:
+    """The certificate of the design `near`; `InvalidInput` for anything but a design with the same kind of utility.
+
+    Its numbers are checked as a proof about this problem, so that any neighbouring design may be tried.
+    """
+    if near is None:
+        return None
+    if not isinstance(near, Design):
+        raise invalid("near", "a Design", type(near).__name__)
+    if type(near.utility) is not type(problem.whole):
+        raise invalid("near", f"a Design of a {type(problem.whole).__name__}", Phrase(f"one of {near.utility.name}"))
+    return near.certificate
+
 
 SEARCH = 0.9
 """The share of the progress bar that the search takes; repair and proof take the rest."""
@@ -87,9 +104,11 @@ def designed(problem: Problem, method: Method | None, certify: bool, near: Desig
     known = numbers_near(problem, near)
     while True:
         try:
-            candidate = choose(problem, method).find(problem, ask)
+            chosen = choose(problem, method)
+            candidate = chosen.find(problem, ask)
             problem.deadline.tell(1.0)
-            return finish(candidate.problem or problem, candidate, certify, known, ask)
+            design = finish(candidate.problem or problem, candidate, certify, known, ask)
+            return replace(design, reference=candidate.reference or chosen.reference)
         except Unrepairable as failure:
             # Constraints of infinitely many orders are posed for a few; orders that the channel exceeds are added.
             tighter = problem.tightened(failure.matrix)
@@ -108,15 +127,3 @@ def _say_late(problem: Problem, failure: SolverError) -> None:
         spent = f"{problem.deadline.seconds:g} s"
         told = f"time_limit: {spent} were over before any channel was known: allow more time ({failure})"
         raise SolverError(told) from failure
-
-
-def estimation_design(
-    utility: Utility, constraints: Constraint | Iterable[Constraint], *, certify: bool = True
-) -> Design:
-    """`optimal_channel` under its former name for a `FisherInformation`; the next release removes it.
-
-    >>> from ldpopt.design import FisherInformation, LocalDP
-    >>> round(estimation_design(FisherInformation([0.5, 0.5]), LocalDP(1.0)).value, 6)
-    2.341347
-    """
-    return optimal_channel(utility, constraints, certify=certify)

@@ -1,10 +1,8 @@
 """Files: channels, pairs of populations, and writing files whole or not at all."""
 
 from ldpopt.files import read_text, write_bytes_atomically, write_text
-from ldpopt.io.channels import read_channel, read_exact, read_released, write_channel, write_exact
-from ldpopt.io.microdata import read_microdata, seen_once
-from ldpopt.io.opendp import to_opendp
-from ldpopt.io.populations import Populations, read_pair
+from ldpopt.io.channels import read_channel, read_exact, read_released, to_opendp, write_channel, write_exact
+from ldpopt.io.populations import Populations, read_microdata, read_pair, seen_once
 
 __all__ = [
     "Populations",

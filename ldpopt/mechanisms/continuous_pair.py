@@ -13,11 +13,11 @@ import numpy as np
 
 from ldpopt.distribution import Array, finite_array, number, positive_integer, unit_interval
 from ldpopt.errors import invalid
+from ldpopt.mechanisms.additive import guarantee
 from ldpopt.mechanisms.concentration import subgaussian, zero_concentration
-from ldpopt.mechanisms.outward import guarantee
+from ldpopt.privacy.concentrated import MeanConcentrated
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.mcdp import MeanConcentrated
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.rounding import up
 

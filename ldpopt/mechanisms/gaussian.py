@@ -11,12 +11,10 @@ import numpy as np
 
 from ldpopt.distribution import Array, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.additive import answers, plain, positive
+from ldpopt.mechanisms.additive import Noise, answers, guarantee, plain, positive, restricted_renyi
 from ldpopt.mechanisms.continuous_pair import ContinuousPair, Interval
-from ldpopt.mechanisms.outward import guarantee
-from ldpopt.mechanisms.restricted import Noise, restricted_renyi
+from ldpopt.privacy.approximate_dp import nonnegative
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.hockey_stick import nonnegative
 from ldpopt.rounding import SUBNORMAL, ULP
 
 _ERROR = 64 * ULP

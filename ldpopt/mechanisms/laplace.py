@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.distribution import Array, positive_epsilon
-from ldpopt.mechanisms.additive import answers, plain, positive
+from ldpopt.mechanisms.additive import Noise, answers, guarantee, plain, positive, restricted_renyi
 from ldpopt.mechanisms.continuous_pair import ContinuousPair, Interval, expm2
-from ldpopt.mechanisms.outward import guarantee
-from ldpopt.mechanisms.restricted import Noise, restricted_renyi
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import ULP
 

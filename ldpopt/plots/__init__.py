@@ -4,18 +4,11 @@ Matplotlib is imported when the first picture is drawn. Pyplot is never imported
 changes global state. Save a picture with ``ax.figure.savefig(path)``.
 """
 
-from ldpopt.plots.blocks import blocks
-from ldpopt.plots.bounds import bounds
-from ldpopt.plots.channel import channel
+from ldpopt.drawings import register
+from ldpopt.plots.channel import blocks, channel, coefficients, shares, structures
 from ldpopt.plots.figure import Axes, panels, picture
-from ldpopt.plots.frontier import frontier
-from ldpopt.plots.gap_map import gap_map
-from ldpopt.plots.planning import budget_split, half_widths, planning, power_curves
-from ldpopt.plots.protocols import protocols
-from ldpopt.plots.shares import coefficients, shares
-from ldpopt.plots.structures import structures
-from ldpopt.plots.sweep import sweep
-from ldpopt.plots.trade_off import profile, trade_off
+from ldpopt.plots.frontier import bounds, frontier, gap_map, profile, sweep, trade_off
+from ldpopt.plots.planning import budget_split, half_widths, planning, power_curves, protocols
 
 __all__ = [
     "Axes",
@@ -38,3 +31,7 @@ __all__ = [
     "sweep",
     "trade_off",
 ]
+
+register(
+    bounds, budget_split, channel, coefficients, frontier, profile, protocols, shares, structures, sweep, trade_off
+)  # fmt: skip

@@ -1,15 +1,21 @@
-"""The channel as a labelled heat map."""
+"""Pictures of one channel or design: its matrix, its blocks, the patterns it uses, and shares with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.design.problems.reduction import Cells
+from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
-from ldpopt.plots.figure import Axes, axes_on, ink
-from ldpopt.plots.lettering import rows_written, written
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, ink, rows_written, written
+
+if TYPE_CHECKING:
+    from ldpopt.design import Design, Divergence, Structures
+
 
 LABELLED = 60
 """More rows or columns than this are numbered instead of labelled one by one."""
@@ -69,3 +75,177 @@ def _probability(value: float) -> str:
     if value in (0.0, 1.0):
         return f"{value:.0f}"
     return f"{value:.3f}" if 5e-4 <= value < 0.9995 else f"{value:.0e}" if value < 0.5 else "1−"
+
+
+def blocks(
+    utility: Divergence | Design,
+    channel: ChannelLike | None = None,
+    ax: Axes | None = None,
+    *,
+    names: tuple[str, str] | None = None,
+) -> Axes:
+    """Draw P0 and P1 with the answers sorted by P0/P1, and a band for every block of answers with one row.
+
+    utility : a finite `Divergence` with k answers, or a `Design`, whose own channel is then the default.
+    channel : the channel with the blocks, k rows. names : the names of P0 and P1.
+    ax : matplotlib axes; without them a new figure is made.
+
+    Answers of one block have the same distribution of reports, so a report cannot tell them apart. Returns the axes.
+    Raises `InvalidInput` for another number of rows.
+
+    >>> from ldpopt import Divergence
+    >>> from ldpopt.divergences import KL
+    >>> ax = blocks(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [[0.7, 0.3], [0.3, 0.7], [0.3, 0.7]])
+    >>> [text.get_text() for text in ax.texts]
+    ['block 0\\nP0/P1 0.4 to 1', 'block 1\\nP0/P1 = 2.5']
+    """
+    posed: Any = utility
+    if hasattr(posed, "channel"):
+        channel = posed.channel if channel is None else channel
+        edges, posed = posed.edges, posed.utility
+        if posed.continuous and edges is not None:
+            posed = Cells(posed.p0, posed.p1, edges).divergence(posed.f)
+    if channel is None:
+        raise invalid("channel", "a channel beside a Divergence", Phrase("none"))
+    channel = as_channel(channel)
+    if posed.continuous:
+        raise invalid("utility", "hypotheses on finitely many answers", posed)
+    if channel.shape[0] != len(posed.p0):
+        raise invalid("channel", f"{len(posed.p0)} rows, one for each answer", channel.shape[0])
+    p0, p1 = np.asarray(posed.p0), np.asarray(posed.p1)
+    ratio, order = ratio_order(p0, p1)
+    ratio, p0, p1, rows = ratio[order], p0[order], p1[order], channel.matrix[order]
+    starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
+    k = len(p0)
+    ax = axes_on(ax, 7.5, 1.2 + min(max(0.27 * k, 1.8), 12))
+    y = np.arange(k)
+    titles = ("P0", "P1") if names is None else tuple(f"P{at}: {written(one)}" for at, one in enumerate(names))
+    if k <= LABELLED:
+        ax.barh(y - 0.2, p0, 0.4, color=FIRST, label=titles[0])
+        ax.barh(y + 0.2, p1, 0.4, color=SECOND, label=titles[1])
+        ax.set_yticks(y, rows_written([channel.inputs[x] for x in order])[0])
+    else:
+        for mass, colour, name in ((p0, FIRST, titles[0]), (p1, SECOND, titles[1])):
+            ax.stairs(mass, np.arange(k + 1) - 0.5, orientation="horizontal", color=colour, lw=0.8, label=name)
+    line = 0.16 * k / (ax.get_window_extent().height / ax.figure.dpi)  # as many answers as one line of text is high
+    free = -np.inf
+    for number, (start, stop) in enumerate(zip(starts, [*starts[1:], k], strict=True)):
+        ax.axhspan(start - 0.5, stop - 0.5, color="1.0" if number % 2 else "0.93", lw=0, zorder=0)
+        if start:
+            ax.axhline(start - 0.5, color="0.35", lw=0.9, ls=(0, (5, 3)))
+        if len(starts) <= 24:
+            lines = 1 if stop - start < 2.2 * line else 2
+            text = f"block {number}" + (" · " if lines == 1 else "\n") + _range(ratio[start:stop])
+            # The text of a narrow block is moved to make room for the text above it.
+            middle = max((start + stop - 1) / 2, free + lines * line / 2)
+            free = middle + lines * line / 2
+            ax.text(1.01, middle, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
+    ax.set(xlim=(0, 1.05 * float(max(p0.max(), p1.max()))), ylim=(k - 0.5, -0.5))
+    ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)
+    ax.set_xlabel("probability of the answer")
+    ax.set_ylabel("answers, sorted by P0/P1")
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize=9, borderaxespad=0.2)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def ratio_order(p0: Array, p1: Array) -> tuple[Array, Any]:
+    """The likelihood ratios P0/P1 of k answers, and the order in which `blocks` draws them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = p0 / p1
+    return ratio, np.argsort(np.where(np.isnan(ratio), np.inf, ratio), kind="stable")
+
+
+def _range(ratios: Array) -> str:
+    """The likelihood ratios of a block, as ``P0/P1 0.4 to 1``."""
+    known = ratios[~np.isnan(ratios)]
+    if not known.size:
+        return "never occurs"
+    low, high = f"{known.min():.3g}", f"{known.max():.3g}"
+    return f"P0/P1 = {low}" if low == high else f"P0/P1 {low} to {high}"
+
+
+def structures(found: Structures, ax: Axes | None = None) -> Axes:
+    """Draw a bar for every pattern over the epsilons (nats) at which the optimal channel uses it.
+
+    found : from `ldpopt.design.structures`. ax : matplotlib axes; without them a new figure is made. A line marks every
+        epsilon at which the patterns change. Returns the axes.
+
+    >>> from ldpopt.design import Divergence, structures as seek
+    >>> from ldpopt.divergences import KL
+    >>> ax = structures(seek(Divergence(KL, [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]), 0.1, 5.0, tolerance=1e-6))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['0', '1, 2', '1', '2']
+    """
+    patterns = list(dict.fromkeys(pattern for piece in found for pattern in piece.patterns))
+    ax = axes_on(ax, 8, 1.2 + 0.27 * max(4, min(len(patterns), 40)))
+    for row, pattern in enumerate(patterns):
+        for piece in found:
+            if pattern in piece.patterns:
+                colour = FIRST if pattern else SECOND
+                ax.barh(row, piece.high - piece.low, left=piece.low, height=0.62, color=colour, lw=0)
+    for low, high in found.breaks:
+        ax.axvline((low + high) / 2, color="0.55", lw=0.7, zorder=0)
+    ax.set_xscale("log")
+    ax.set_xlim(found.pieces[0].low, found.pieces[-1].high)
+    ax.set_ylim(len(patterns) - 0.5, -0.5)
+    named = [written(", ".join(map(str, pattern)) if pattern else "none (erasure)") for pattern in patterns]
+    ax.set_yticks(range(len(patterns)), named)
+    ax.set_xlabel("ε in nats")
+    ax.set_ylabel("answers that a report favours")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def shares(
+    labels: Sequence[object], values: Any, lower: Any, upper: Any, truth: Any = None, ax: Axes | None = None
+) -> Axes:
+    """Draw a point and an interval for each of k answers, with the first answer on top.
+
+    values, lower, upper : arrays (k,). truth : known shares to mark, (k,), if any.
+    ax : matplotlib axes; without them a new figure is made. Returns the axes.
+
+    >>> shares(["no", "yes"], [0.4, 0.6], [0.3, 0.5], [0.5, 0.7]).get_xlabel()
+    'share of respondents'
+    """
+    values, lower, upper = (np.asarray(one, dtype=float) for one in (values, lower, upper))
+    k = len(labels)
+    if not values.shape == lower.shape == upper.shape == (k,):
+        raise invalid("shares", f"{k} values with lower and upper ends", values.shape)
+    rows, inch = rows_written(labels)
+    ax = axes_on(ax, 7.0, 0.9 + inch * max(k, 2))
+    at = np.arange(k)[::-1]
+    ax.hlines(at, lower, upper, color=FIRST, linewidth=2.2, alpha=0.75)
+    ax.plot(values, at, "o", color=FIRST, markersize=5, label="estimate, 95 % interval")
+    if truth is not None:
+        ax.plot(np.asarray(truth), at, "D", color=SECOND, markersize=4, label="truth")
+        ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
+    ax.axvline(0, color="0.6", linewidth=0.8)
+    ax.set_yticks(at, rows)
+    ax.set_ylim(-0.6, k - 0.4)
+    ax.set_xlabel("share of respondents")
+    ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
+    ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.grid(axis="x", color="0.9", linewidth=0.8)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def coefficients(
+    labels: Sequence[object], values: Any, lower: Any, upper: Any, ax: Axes | None = None, what: str = "coefficient"
+) -> Axes:
+    """Draw a point and an interval for each of k numbers, with the first on top and a line at zero.
+
+    values, lower, upper : arrays (k,). what : the name of the scale. ax : matplotlib axes; without them a new figure is
+        made. Returns the axes.
+
+    >>> coefficients(["Intercept", "age"], [-1.0, 0.2], [-1.5, 0.1], [-0.5, 0.3]).get_xlabel()
+    'coefficient'
+    """
+    from matplotlib.ticker import ScalarFormatter
+
+    ax = shares(labels, values, lower, upper, ax=ax)
+    ax.xaxis.set_major_formatter(ScalarFormatter())
+    ax.set_xlabel(what)
+    return ax

@@ -1,14 +1,52 @@
-"""The frontier: the largest utility against eta, for each epsilon."""
+"""Curves over limits: value against epsilon or eta, gaps, published bounds, trade-off curves and privacy profiles."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ldpopt.distribution import Array
 from ldpopt.frontiers import Frontier, Sweep
-from ldpopt.plots.figure import Axes, axes_on, shade, with_unit
-from ldpopt.plots.sweep import sweep
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, ink, shade, with_unit, written
+
+if TYPE_CHECKING:
+    from ldpopt.bounds import Comparison
+    from ldpopt.frontiers import Frontier, Sweep
+
+
+def sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
+    """Draw the value of every design of a sweep, with a bar up to its proven bound if it is not certified.
+
+    sweep : from `ldpopt.sweep`; parameters that are tuples are drawn side by side in their order.
+    ax : matplotlib axes; without them a new figure is made. Returns the axes.
+
+    >>> from ldpopt import LocalDP, MutualInformation, frontiers
+    >>> sweep(frontiers.sweep(MutualInformation([0.6, 0.4]), LocalDP, [0.5, 1.0])).get_ylabel()
+    'mutual information of the reports'
+    """
+    ax = axes_on(ax, 6.5, 4)
+    single = all(not isinstance(row.parameter, tuple) for row in sweep.rows)
+    at: Any = np.array(sweep.parameters) if single else np.arange(len(sweep.rows))
+    order = np.argsort(at, kind="stable")
+    at, value = at[order], sweep.value[order]
+    bound = (sweep.lower_bound if sweep.utility.error else sweep.upper_bound)[order]
+    proved = np.array([row.certified for row in sweep.rows])[order]
+    ax.plot(at, value, "o-" if single else "o", color=FIRST, lw=1.8, ms=4, label="optimal channel")
+    loose = ~proved & np.isfinite(bound)
+    if loose.any():
+        low, high = np.minimum(value, bound)[loose], np.maximum(value, bound)[loose]
+        ax.vlines(at[loose], low, high, color=SECOND, lw=3, alpha=0.6, label="up to the proven bound, not certified")
+        ax.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
+    if not single:
+        names = [", ".join(f"{part:g}" for part in np.atleast_1d(parameter)) for parameter in sweep.parameters]
+        ax.set_xticks(at, names, rotation=30 if len(names) > 6 else 0, fontsize=8)
+    ax.set_xlabel("parameter of the constraint" + ("" if single else "s"))
+    ax.set_ylabel(f"{sweep.utility.name} of the reports")
+    ax.grid(alpha=0.25, lw=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
 
 STYLES = {
     "optimum": ("optimal channel", "-", 2.2),
@@ -101,6 +139,145 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("cap η on total variation")
     f = getattr(frontier.utility, "f", None)
     ax.set_ylabel(f"{frontier.utility.name if f is None else with_unit(f)} of the reports")
+    ax.grid(alpha=0.25, lw=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
+    """Draw the share of the optimum that a mechanism loses, 1 - baseline / optimum, at every (epsilon, eta).
+
+    frontier : from `ldpopt.frontier`, over a grid. baseline : one of its columns, such as ``"binary_with_erasure"``.
+    ax : matplotlib axes; without them a new figure is made.
+
+    Above the curve eta = tanh(epsilon/2) the cap on eta has no effect [GI, Prop 2]. Returns the axes. Raises
+    `InvalidInput` for an unknown column.
+
+    >>> from ldpopt import Divergence, frontiers
+    >>> from ldpopt.divergences import KL
+    >>> made = frontiers.frontier(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [0.5, 1.0], [0.1, 0.2])
+    >>> gap_map(made, "binary_with_erasure").get_xlabel()
+    'ε (nats)'
+    """
+    from matplotlib.patheffects import withStroke
+    from matplotlib.ticker import PercentFormatter
+
+    gap = frontier.gap(baseline)
+    epsilons, column = np.unique(frontier.column("epsilon"), return_inverse=True)
+    etas, row = np.unique(frontier.column("eta"), return_inverse=True)
+    table = np.full((len(etas), len(epsilons)), np.nan)
+    table[row, column] = gap
+    ax = axes_on(ax, 3.2 + min(max(0.55 * len(epsilons), 3), 9), 1.4 + min(max(0.36 * len(etas), 2.6), 7))
+    across, up = _edges(epsilons), np.clip(_edges(etas), 0, 1)
+    mesh = ax.pcolormesh(across, up, table, cmap="cividis", vmin=0, vmax=max(0.01, float(np.nanmax(table))))
+    if table.size <= 150:
+        for i, j in np.argwhere(np.isfinite(table)):
+            cell = mesh.cmap(mesh.norm(table[i, j]))
+            x, y = (across[j] + across[j + 1]) / 2, (up[i] + up[i + 1]) / 2
+            text = ax.text(x, y, f"{max(0.0, table[i, j]):.0%}", ha="center", va="center", fontsize=7, color=ink(cell))
+            text.set(zorder=4, path_effects=[withStroke(linewidth=2, foreground=cell)])
+    curve = np.linspace(across[0], across[-1], 200)
+    reach = np.tanh(curve / 2)
+    ax.plot(curve, reach, color="white", lw=3)
+    ax.plot(curve, reach, color="#D55E00", lw=1.4, label="η = tanh(ε/2): above it η does not bind")
+    ax.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
+    if np.any((reach > up[0]) & (reach < up[-1])):
+        ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8.5, borderaxespad=0.2)
+    name = STYLES.get(baseline, (baseline.replace("_", " "),))[0]
+    ax.set_xlabel("ε (nats)")
+    ax.set_ylabel("cap η on total variation")
+    bar = ax.figure.colorbar(mesh, ax=ax, format=PercentFormatter(1.0), pad=0.02)
+    bar.set_label(f"share of the optimum missed by\n{name}")
+    bar.outline.set_visible(False)
+    return ax
+
+
+def _edges(centres: Array) -> Array:
+    """Cell borders halfway between sorted positive `centres`.
+
+    A single cell reaches a tenth of its centre to either side.
+    """
+    if len(centres) == 1:
+        return np.array([centres[0] - 0.1, centres[0] + 0.1])
+    middle = (centres[1:] + centres[:-1]) / 2
+    first, last = 2 * centres[0] - middle[0], 2 * centres[-1] - middle[-1]
+    return np.concatenate([[max(first, 0.0)], middle, [last]])
+
+
+def bounds(comparison: Comparison, ax: Axes | None = None) -> Axes:
+    """Draw the ratio of each bound of a `Comparison` to the optimum, on a logarithmic scale.
+
+    comparison : from `bounds.compare`. ax : matplotlib axes; without them a new figure is made.
+
+    Bounds that are infinite are left out. Returns the axes.
+
+    >>> from ldpopt.bounds import compare
+    >>> bounds(compare([0.9, 0.1], [0.4, 0.6], 1.0)).get_xlabel()
+    'times off the optimum'
+    """
+    rows = [row for row in comparison.rows if 0 < row.looseness < np.inf][::-1]
+    ax = axes_on(ax, 8.5, 1.0 + 0.21 * max(len(rows), 4))
+    at = np.arange(len(rows))
+    for above, colour, marker, name in ((True, FIRST, "o", "upper bound"), (False, SECOND, "s", "lower bound")):
+        mine = np.array([row.above is above for row in rows], dtype=bool)
+        off = np.array([row.looseness for row in rows])
+        ax.plot(off[mine], at[mine], marker, color=colour, ms=4.5, ls="", label=name)
+    ax.axvline(1.0, color="0.4", lw=0.9)
+    ax.set_xscale("log")
+    ax.set_yticks(at, [written(f"{row.divergence}  {row.reference}", 60, 1) for row in rows], fontsize=7)
+    ax.set_ylim(-0.7, len(rows) - 0.3)
+    ax.set_xlabel("times off the optimum")
+    ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
+    ax.grid(axis="x", alpha=0.25, lw=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def trade_off(curve: Any, ax: Axes | None = None) -> Axes:
+    """Draw the least type II error against the type I error, with the line of perfect privacy [GI, section III].
+
+    curve : a `TradeOffCurve`, or an object that has one, such as a `FinitePair`.
+    ax : matplotlib axes; without them a new figure is made.
+
+    Both errors are small in the shaded region, which no test reaches. Returns the axes.
+
+    >>> from ldpopt.privacy import TradeOffCurve
+    >>> trade_off(TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75])).get_xlabel()
+    'type I error'
+    """
+    made = getattr(curve, "trade_off", None)
+    curve = made() if callable(made) else curve
+    ax = axes_on(ax, 4.2, 4)
+    a, b = np.vstack([curve.knots, [1.0, 0.0]]).T
+    ax.plot([0, 1], [1, 0], color="0.6", lw=1, ls=(0, (5, 3)), label="perfect privacy")
+    ax.plot(a, b, color=FIRST, lw=2, label="the best test")
+    ax.fill_between(a, 0, b, color=FIRST, alpha=0.12, lw=0)
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="type I error", ylabel="type II error", aspect="equal")
+    ax.legend(frameon=False, fontsize=9, loc="upper right")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def profile(composed: Any, ax: Axes | None = None) -> Axes:
+    """Draw the smallest delta at every epsilon, on a logarithmic scale.
+
+    composed : a `ComposedPair`, or another object with `hockey_stick` and `local_dp`.
+    ax : matplotlib axes; without them a new figure is made.
+
+    Epsilon is in nats; delta is a probability [GI, Def 1]. Returns the axes.
+
+    >>> from ldpopt import compose
+    >>> profile(compose([(0.5,)] * 4)).get_ylabel()
+    'smallest δ'
+    """
+    ax = axes_on(ax, 5, 3.6)
+    top = float(composed.approximate_dp(1e-12))
+    epsilons = np.linspace(0.0, top if 0 < top < np.inf else 1.0, 120)
+    deltas = np.array([float(composed.hockey_stick(float(epsilon))) for epsilon in epsilons])
+    ax.plot(epsilons, np.where(deltas > 0, deltas, np.nan), color=FIRST, lw=2)
+    ax.set_yscale("log")
+    ax.set_ylim(max(1e-12, float(deltas[deltas > 0].min(initial=1.0)) / 2), 1.0)
+    ax.set(xlabel="ε (nats)", ylabel="smallest δ")
     ax.grid(alpha=0.25, lw=0.6)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

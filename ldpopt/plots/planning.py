@@ -1,4 +1,4 @@
-"""A planned survey: how the budget is split over its questions, and the precision with more respondents."""
+"""Pictures of a plan (budget, precision, power), of protocols by the respondents they need, and those of commands."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, panels
-from ldpopt.plots.lettering import written
+from ldpopt.design import Design
+from ldpopt.design.problems.reduction import Cells
+from ldpopt.plots.channel import blocks, channel, ratio_order
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, panels, picture, written
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.spec import SurveySpec
 
 COLOURS = (FIRST, SECOND, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "0.35")
 STYLES = ("-", "--", ":", "-.")
@@ -150,3 +154,60 @@ def _finish(ax: Axes, lines: int) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="0.92", linewidth=0.8)
     ax.set_axisbelow(True)
+
+
+def protocols(table: Any, ax: Axes | None = None) -> Axes:
+    """Draw a bar for every protocol of a `ProtocolTable`, on a logarithmic scale of respondents.
+
+    table : from `survey.compare_protocols`. ax : matplotlib axes; without them a new figure is made. Returns the axes.
+
+    >>> from ldpopt.survey import HalfWidth, compare_protocols
+    >>> protocols(compare_protocols([0.3, 0.7], HalfWidth(0.05), 1.0)).get_xlabel()
+    'respondents for a half-width of 5 points'
+    """
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    rows = list(table)[::-1]
+    ax = axes_on(ax, 7.0, 1.1 + 0.3 * len(rows))
+    colours = [FIRST if row.protocol in ("optimal channel", "channel of this survey") else "0.72" for row in rows]
+    bars = ax.barh([row.protocol for row in rows], [row.respondents for row in rows], color=colours)
+    for bar, row in zip(bars, rows, strict=True):
+        text = f" {row.respondents:,}"
+        ax.text(bar.get_width(), bar.get_y() + bar.get_height() / 2, text, va="center", fontsize=8)
+    ax.axvline(table.unprivate, color=SECOND, linewidth=1.2)
+    ax.text(table.unprivate, len(rows) - 0.4, " without privacy", color=SECOND, fontsize=8)
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=6))
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_xlim(table.unprivate / 1.5, 4 * max(row.respondents for row in rows))
+    ax.set_xlabel(f"respondents for a half-width of {100 * table.precision.width:g} points")
+    ax.tick_params(axis="y", length=0, labelsize=9)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
+
+
+def _as_in_blocks(design: Design) -> list[int]:
+    """The order of the answers in the left panel, which the right panel uses, too."""
+    posed: Any = design.utility
+    if posed.continuous and design.edges is not None:
+        posed = Cells(posed.p0, posed.p1, design.edges).divergence(posed.f)
+    return [int(x) for x in ratio_order(np.asarray(posed.p0), np.asarray(posed.p1))[1]]
+
+
+def design_picture(design: Design, names: tuple[str, str] | None = None, kind: str = "png") -> bytes:
+    """P0 and P1 with the design's blocks, beside its channel, as the bytes of a png, svg or pdf file.
+
+    The answers are in the same order in both.
+    """
+    k, m = design.channel.shape
+    left, right = panels((7.5, 2.6 + min(max(0.6 * m, 2.4), 9)), 1.3 + min(max(0.27 * k, 2.2), 12))
+    blocks(design, ax=left, names=names)
+    channel(design.channel, ax=right, order=_as_in_blocks(design))
+    return picture(left, kind)
+
+
+def survey_picture(plan: Plan, spec: SurveySpec, kind: str = "png") -> bytes:
+    """The split of a plan's budget, its half-widths, and its power if `spec` asks for it, as the bytes of a picture."""
+    alternatives = {one.name: one.alternative for one in spec.questions if one.alternative is not None}
+    return picture(planning(plan, alternatives), kind)

@@ -1,4 +1,4 @@
-"""The audit: every guarantee that a channel offers, in one report."""
+"""The audit: every guarantee that a channel offers in one report; and what the integers of an exact channel prove."""
 
 from __future__ import annotations
 
@@ -11,21 +11,47 @@ import numpy as np
 
 from ldpopt import strictjson
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.privacy.approximate_dp import approximate_dp
-from ldpopt.privacy.approximate_zcdp import approximate_zcdp
+from ldpopt.exact import ExactChannel, ExactProof
+from ldpopt.privacy.approximate_dp import TOTAL_VARIATION, approximate_dp, hockey_stick, total_variation
 from ldpopt.privacy.capacity import RestrictedKL, RestrictedRenyi, RestrictedTotalVariation, capacity_bounded
-from ldpopt.privacy.contraction import chi_squared_contraction
-from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.hockey_stick import hockey_stick
-from ldpopt.privacy.leakage import doeblin, maximal_leakage, mutual_information
+from ldpopt.privacy.concentrated import approximate_zcdp, mcdp, zcdp
+from ldpopt.privacy.guarantee import Guarantee, Witness
+from ldpopt.privacy.leakage import chi_squared_contraction, doeblin, maximal_leakage, mutual_information
+from ldpopt.privacy.local_dp import REFERENCE as LOCAL_DP
 from ldpopt.privacy.local_dp import local_dp
-from ldpopt.privacy.mcdp import mcdp
-from ldpopt.privacy.policy import Policy
+from ldpopt.privacy.pairs import Policy
 from ldpopt.privacy.renyi import renyi
-from ldpopt.privacy.total_variation import total_variation
 from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
-from ldpopt.privacy.zcdp import zcdp
 from ldpopt.results import Pictured
+from ldpopt.rounding import down
+
+
+def proved(channel: ExactChannel) -> tuple[Guarantee, Guarantee]:
+    """The epsilon (nats) and eta of an exact channel, proved in rational arithmetic [GI, Def 6; GI, Def 7].
+
+    >>> epsilon, eta = proved(ExactChannel([[3, 1], [1, 3]], bits=2))
+    >>> round(float(epsilon), 9), float(eta), epsilon.witness.inputs
+    (1.098612289, 0.5, (0, 1))
+    """
+    proof = channel.proof()
+    return _epsilon(channel, proof), _eta(channel, proof)
+
+
+def _epsilon(channel: ExactChannel, proof: ExactProof) -> Guarantee:
+    x, other, y = proof.ratio_at
+    witness = Witness((channel.inputs[x], channel.inputs[other]), (channel.outputs[y],)) if x != other else None
+    return Guarantee("local_dp", proof.epsilon, down(proof.epsilon), witness, True, LOCAL_DP)
+
+
+def _eta(channel: ExactChannel, proof: ExactProof) -> Guarantee:
+    x, other = proof.distance_at
+    if x == other:
+        return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION)
+    event = channel.weights[x] > channel.weights[other]
+    outputs = tuple(label for label, inside in zip(channel.outputs, event.tolist(), strict=True) if inside)
+    witness = Witness((channel.inputs[x], channel.inputs[other]), outputs)
+    return Guarantee("total_variation", proof.eta, down(proof.eta), witness, True, TOTAL_VARIATION)
+
 
 FORMAT = "ldpopt-audit"
 VERSION = 1

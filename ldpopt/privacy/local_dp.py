@@ -11,9 +11,9 @@ from ldpopt.distribution import Array, Index
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.laws import log_sums, shift
 from ldpopt.privacy.loss import log_ratios
-from ldpopt.privacy.pairs import blocks
-from ldpopt.privacy.policy import Policy
-from ldpopt.rounding import ULP
+from ldpopt.privacy.pairs import Policy, blocks
+from ldpopt.rounding import ULP, first_largest
+from ldpopt.tolerances import TIE
 
 REFERENCE = "[GI, Def 6]"
 
@@ -50,7 +50,7 @@ def _every_pair(channel: Channel) -> Found:
     mixed = used[q[:, used].min(axis=0) == 0]
     if len(mixed):
         y = int(mixed[0])
-        return math.inf, math.inf, (int(q[:, y].argmax()), int(q[:, y].argmin()), y)
+        return math.inf, math.inf, (first_largest(q[:, y]), int(q[:, y].argmin()), y)
     sums = log_sums(q)[:, None]
     q = q[:, used]
     raw = log_ratios(q, np.broadcast_to(q.max(axis=0), q.shape))
@@ -58,24 +58,27 @@ def _every_pair(channel: Channel) -> Found:
     error = _log_error(raw) + 4 * ULP * np.abs(sums) + ULP / 2 * np.abs(logs)
     low = (logs - error).max(axis=0) - (logs + error).min(axis=0)
     high = (logs + error).max(axis=0) - (logs - error).min(axis=0)
-    y = int(high.argmax())
-    x, other = int(logs[:, y].argmax()), int(logs[:, y].argmin())
-    if x == other:
+    spread = np.ptp(logs, axis=0)
+    if not spread.any():
         return 0.0, 0.0, None
-    return _down(float(low.max())), _up(float(high[y])), (x, other, int(used[y]))
+    y = first_largest(np.where(spread > 0, high, 0.0))
+    x, other = first_largest(logs[:, y], spread[y]), first_largest(-logs[:, y], spread[y])
+    return _down(float(low.max())), _up(float(high.max())), (x, other, int(used[y]))
 
 
 def _adjacent(channel: Channel, graph: Policy) -> Found:
     """The largest log-ratio over the pairs of a policy graph, and where it occurs."""
     q = channel.matrix
-    low, high, best = 0.0, 0.0, None
+    low, found = 0.0, []
     for i, j in blocks(channel, graph):
         below, above, y = _largest(q[i], q[j])
-        at = int(above.argmax()) if len(above) else 0
-        if len(above) and above[at] > high:
-            high, best = float(above[at]), (int(i[at]), int(j[at]), int(y[at]))
         low = max(low, float(below.max(initial=0.0)))
-    return _down(low), _up(high), best
+        found.append((above, i, j, y))
+    if not found:
+        return 0.0, 0.0, None
+    high, i, j, y = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    at = first_largest(high)
+    return _down(low), _up(float(high.max())), (int(i[at]), int(j[at]), int(y[at]))
 
 
 def _largest(p: Array, q: Array) -> tuple[Array, Array, Index]:
@@ -88,7 +91,8 @@ def _largest(p: Array, q: Array) -> tuple[Array, Array, Index]:
     outside = np.where(p > 0, np.inf, -np.inf)
     above, below = np.where(inside, logs + error, outside), np.where(inside, logs - error, outside)
     same = (p == q).all(axis=1)
-    y = above.argmax(axis=1)
+    top = above.max(axis=1, keepdims=True)
+    y = (above >= top * (1 - TIE * np.sign(top))).argmax(axis=1)
     return np.where(same, 0.0, below.max(axis=1)), np.where(same, 0.0, above.max(axis=1)), y
 
 

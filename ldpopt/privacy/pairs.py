@@ -1,8 +1,9 @@
-"""The worst pair of inputs: the largest value of a measure over the pairs of rows of a channel.
+"""The worst pair of inputs: the largest value of a measure over the pairs of rows that a policy graph compares.
 
 A `PairMeasure` takes n pairs of distributions (p, q) as two arrays (n, m), called stacked pairs, and returns two arrays
 (n,): a lower and an upper bound on its value for each pair. So the same code measures a channel, a dominating pair
-(a channel of two rows) and a stack of composed pairs.
+(a channel of two rows) and a stack of composed pairs. The edges of a policy graph connect the inputs that must not be
+told apart.
 """
 
 from __future__ import annotations
@@ -17,7 +18,41 @@ from ldpopt.channel import Channel
 from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee, Witness
-from ldpopt.privacy.policy import Policy, ordered_pairs
+from ldpopt.rounding import ULP, first_largest
+from ldpopt.tolerances import TIE
+
+Policy = Any
+"""A networkx Graph or DiGraph over input labels, or None for every pair of inputs. networkx is not imported here."""
+
+Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+def ordered_pairs(channel: Channel, graph: Policy = None) -> Pairs:
+    """Positions (i, j) of every ordered pair of inputs that `graph` compares; all of them without a graph.
+
+    Nodes are input labels. An undirected edge stands for both orders; self-loops are ignored. Raises
+    `InvalidInput` for an object that is not a graph, and for a node that is not an input.
+
+    >>> i, j = ordered_pairs(Channel([[1.0], [1.0]]))
+    >>> list(zip(i.tolist(), j.tolist()))
+    [(0, 1), (1, 0)]
+    """
+    k = channel.shape[0]
+    if graph is None:
+        i, j = np.nonzero(~np.eye(k, dtype=bool))
+        return i, j
+    if not (hasattr(graph, "edges") and hasattr(graph, "nodes")):
+        raise invalid("policy graph", "a networkx graph over the inputs", type(graph).__name__)
+    position = {label: x for x, label in enumerate(channel.inputs)}
+    unknown = [node for node in graph.nodes if node not in position]
+    if unknown:
+        raise invalid("policy graph", f"nodes among the inputs {channel.inputs[:8]}", unknown[0])
+    edges = {(position[a], position[b]) for a, b in graph.edges() if a != b}
+    if not graph.is_directed():
+        edges |= {(b, a) for a, b in edges}
+    ordered = np.array(sorted(edges), dtype=np.intp).reshape(-1, 2)
+    return ordered[:, 0], ordered[:, 1]
+
 
 Index = npt.NDArray[np.intp]
 PairMeasure = Callable[[Array, Array], tuple[Array, Array]]
@@ -35,6 +70,9 @@ EXACT = 1e-9
 
 FEW = 8
 """If a channel has at most this many different entries, only one of all pairs of rows of the same kind is measured."""
+
+FEW_TIED = 64
+"""How many of the pairs that are tied in a screen are measured in any case, the first ones."""
 
 SCREENED = 1 << 14
 """Up to this many entries of stacked pairs, a supremum over orders is computed without a screen."""
@@ -86,18 +124,19 @@ def worst_pair(
     bound: no more than `limit` entries of them, or all of them if `limit` is `SCREENED`.
     """
     limit = BUDGET if limit is None else limit
-    lower, upper, best, left = 0.0, 0.0, None, 0.0
+    lower, left, measured = 0.0, 0.0, [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))]
     for i, j, rest in _rounds(channel, graph, screen, limit):
         low, high = measure(channel.matrix[i], channel.matrix[j])
-        at = int(np.argmax(high))
-        if high[at] > 0 and (best is None or high[at] > upper):
-            best = (int(i[at]), int(j[at]))
-        lower, upper, left = max(lower, float(low.max())), max(upper, float(high[at]), rest), max(left, rest)
+        measured.append((i, j, high))
+        lower, left = max(lower, float(low.max())), max(left, rest)
+    first, second, bounds = (np.concatenate(parts) for parts in zip(*measured, strict=True))
+    upper = max(left, float(bounds.max(initial=0.0)))
     # Pairs that were left out may attain more than those that were measured.
     exact = exact and not left > lower * (1 + EXACT)
     witness = None
-    if best is not None:
-        x, other = best
+    if bounds.max(initial=0.0) > 0:
+        at = first_largest(bounds)
+        x, other = int(first[at]), int(second[at])
         mask = event(channel.matrix[[x]], channel.matrix[[other]])[0] if event else np.zeros(0, bool)
         outputs = tuple(channel.outputs[y] for y in np.flatnonzero(mask))
         witness = Witness((channel.inputs[x], channel.inputs[other]), outputs)
@@ -119,6 +158,7 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
     np.fill_diagonal(low, -np.inf)
     np.fill_diagonal(high, -np.inf)
     flat, best = high.ravel(), float(low.max())
+    tied = np.flatnonzero(low.ravel() >= best * (1 - TIE))[: FEW_TIED if best > 0 else 0]
     count = int(np.count_nonzero(flat >= best))
     candidates = count if limit == SCREENED else max(limit // m, 64)
     # All pairs that the screen could not bound are measured, unless some pair is known to be infinite.
@@ -129,9 +169,10 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
     if len(order) > kept:
         order = order[np.argpartition(-flat[order], kept - 1)]
         rest = float(flat[order[kept:]].max()) if count > kept else 0.0
-    i, j = np.divmod(np.sort(order[:kept]), k)
+    # Which of many equal pairs are measured must not depend on rounding: the first ones are.
+    i, j = np.divmod(np.union1d(order[:kept], tied), k)
     step = max(1, ENTRIES // m)
-    for at in range(0, kept, step):
+    for at in range(0, len(i), step):
         yield i[at : at + step], j[at : at + step], rest
 
 
@@ -158,9 +199,15 @@ def _unlike(matrix: Array) -> Index | None:
             kind = np.unique(kind * (matrix.shape[1] + 1) + counts, return_inverse=True)[1].reshape(k, k)
     kind[np.diag_indices(k)] = -1
     found, first = np.unique(kind, return_index=True)
-    return first[found >= 0]
+    return np.sort(first[found >= 0])
+
+
+def named_event(p: Array, gain: Array) -> npt.NDArray[np.bool_]:
+    """The outputs with a positive `gain` to the event of a witness, (n, m) each: those of rounding alone stay out."""
+    clear = gain > np.maximum(8 * ULP * p, TIE * np.maximum(gain, 0.0).sum(axis=-1, keepdims=True))
+    return np.where(clear.any(axis=-1, keepdims=True), clear, gain > 0)
 
 
 def larger(p: Array, q: Array) -> npt.NDArray[np.bool_]:
     """The outputs that are likelier under the first input."""
-    return np.asarray(p > q)
+    return named_event(p, p - q)

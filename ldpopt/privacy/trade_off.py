@@ -12,10 +12,9 @@ import numpy as np
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, finite_array
 from ldpopt.errors import invalid
+from ldpopt.privacy.approximate_dp import nonnegative
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.hockey_stick import nonnegative
-from ldpopt.privacy.pairs import blocks, normalised
-from ldpopt.privacy.policy import Policy
+from ldpopt.privacy.pairs import Policy, blocks, normalised
 from ldpopt.results import Pictured
 from ldpopt.rounding import ULP
 

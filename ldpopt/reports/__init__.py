@@ -1,9 +1,8 @@
 """Results for readers: guarantees in plain words, pictures of a design, and self-contained pages."""
 
-from ldpopt.reports.delivery import Finding, Findings, verify_delivery
+from ldpopt.plots.planning import design_picture
+from ldpopt.reports.delivery import Finding, Findings, results, verify_delivery
 from ldpopt.reports.page import embed, page, table
-from ldpopt.reports.pictures import design_picture
-from ldpopt.reports.results import results
 from ldpopt.reports.survey import survey_report
 from ldpopt.reports.words import guarantee_in_words, reports_in_words, verdict
 

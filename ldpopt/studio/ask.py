@@ -12,8 +12,7 @@ from ldpopt.privacy import local_dp, total_variation
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
 from ldpopt.studio.fields import FieldError, State, choice, field, items, mapping, numbers, take, whole
-from ldpopt.studio.question import Asked, Made, asked, designed, shown, wishes
-from ldpopt.studio.simulated import surveys
+from ldpopt.studio.question import Asked, Made, asked, designed, shown, surveys, wishes
 from ldpopt.survey.plan.budget import Budget, split_budget
 from ldpopt.survey.plan.protocols import compare_protocols
 from ldpopt.survey.plan.question import LEAST_EPSILON, LEAST_ETA, MOST_EPSILON, QuestionPlanner

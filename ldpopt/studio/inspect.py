@@ -12,7 +12,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.files import design_text
-from ldpopt.design.recheck import checked
+from ldpopt.design.load import checked
 from ldpopt.distribution import distribution, positive_epsilon, unit_interval
 from ldpopt.divergences.base import spelled
 from ldpopt.errors import CertificateError, LdpoptError, Phrase, invalid
@@ -24,8 +24,7 @@ from ldpopt.reports.words import guarantee_in_words, proof_in_words
 from ldpopt.rounding import ceil_digits, floor_digits
 from ldpopt.studio.fields import State, field, flag, numbers, plain, take
 from ldpopt.studio.fields import text as short
-from ldpopt.studio.mending import Mended, mended
-from ldpopt.studio.pasted import NAMELESS, Pasted, claims, contents, file_name, parts, pasted
+from ldpopt.studio.pasted import NAMELESS, Mended, Pasted, claims, contents, file_name, mended, parts, pasted
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 
 AUDITED = 10_000_000

@@ -1,7 +1,4 @@
-"""Work that takes longer.
-
-It runs in processes of its own, so that it can be watched and killed while the page works.
-"""
+"""The functions that the page may call: views, which answer at once, and jobs in processes that can be killed."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import secrets
 import signal
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from multiprocessing.connection import Connection
@@ -20,7 +17,42 @@ from typing import Any
 
 from ldpopt.errors import LdpoptError
 from ldpopt.studio.fields import FieldError, plain
-from ldpopt.studio.registry import function_of
+
+VIEWS = {
+    "takeaway": "ldpopt.studio.takeaway:view",
+    "inspect": "ldpopt.studio.inspect:view",
+    "tell": "ldpopt.studio.tell:view",
+    "compare": "ldpopt.studio.tell_curves:view",
+    "ask": "ldpopt.studio.ask:view",
+    "meaning": "ldpopt.studio.meaning:view",
+    "load": "ldpopt.studio.load:view",
+    "examples": "ldpopt.studio.load:examples",
+}
+"""For each NAME in ``/api/NAME`` the ``module:function``, called with a state."""
+
+JOBS = {
+    "report": "ldpopt.studio.report:view",
+    "takeaway": "ldpopt.studio.takeaway:taken",
+    "inspect": "ldpopt.studio.inspect:view",
+    "design": "ldpopt.studio.tell:job",
+    "envelope": "ldpopt.studio.tell_curves:envelope",
+    "phases": "ldpopt.studio.tell_curves:phases",
+    "survey": "ldpopt.studio.ask:job",
+    "split": "ldpopt.studio.ask:split",
+}
+"""For each NAME in ``/api/jobs/NAME`` the ``module:function``, called with a state and a function for the progress."""
+
+
+def function_of(place: str) -> Callable[..., Any]:
+    """The function at ``module:name``, imported at its first use.
+
+    >>> function_of("ldpopt.studio.fields:plain")((1, 2))
+    [1, 2]
+    """
+    module, _, name = place.partition(":")
+    made: Callable[..., Any] = getattr(import_module(module), name)
+    return made
+
 
 RUNNING = 3
 """Jobs that run at once. Another one replaces the oldest."""

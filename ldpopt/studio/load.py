@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ldpopt.datafiles.dialect import PLAIN, sniff
+from ldpopt.datafiles.delimited import PLAIN, sniff
 from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, names_of
 from ldpopt.datasets import load_anes96
 from ldpopt.errors import LdpoptError, Phrase, invalid

@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.composition.k_fold import KFold, k_fold
-from ldpopt.composition.totals import float_down, float_up
+from ldpopt.composition.parametric import float_down, float_up
 from ldpopt.distribution import Array, from_counts, positive_epsilon
 from ldpopt.errors import Phrase, invalid
 from ldpopt.privacy import FinitePair, TradeOffCurve, local_dp, total_variation, trade_off

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput
 from ldpopt.extras import need
-from ldpopt.studio.jobs import Jobs, outcome
-from ldpopt.studio.registry import JOBS, VIEWS
+from ldpopt.studio.jobs import JOBS, VIEWS, Jobs, outcome
 from ldpopt.survey.server.submission import Refused
 from ldpopt.survey.server.web import HEADERS, Sender, body, encoded, file_of, no_route, refusal, said, static_files
 

@@ -1,4 +1,4 @@
-"""Python code and shell commands that make the results of the page again, to the last digit."""
+"""What a view shows to Python code, shell commands and survey.toml that give it again, to the last digit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from ldpopt.channel import Channel
-from ldpopt.design import Constraint, Divergence
+from ldpopt.design import AOptimal, Constraint, Design, Divergence, FisherInformation
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.base import spelling
 from ldpopt.studio.tell import Posed
@@ -226,3 +226,108 @@ def _options(one: Constraint) -> list[str]:
     }
     made: list[str] = options[type(one).__name__]()
     return made
+
+
+Planned = tuple[str, Design, float]
+"""A question's name, its design and its target half-width."""
+
+
+def survey_code(title: str, questions: Sequence[Planned]) -> str:
+    """A program that designs the channel of every question and makes the plan."""
+    parts: list[str] = []
+    named: set[str] = {"FisherInformation", "optimal_channel"}
+    for name, design, width in questions:
+        utility: FisherInformation = design.utility
+        criterion = "" if isinstance(utility.criterion, AOptimal) else f", {utility.criterion!r}"
+        if criterion:
+            named.add(type(utility.criterion).__name__)
+        named |= {type(one).__name__ for one in design.constraints}
+        limits = ", ".join(map(constraint_source, design.constraints))
+        caps = ", ".join(f"{name}={value!r}" for name, value in limits_of(design).items())
+        parts += [
+            "",
+            listed("labels", list(design.channel.inputs)),
+            listed("pilot", utility.prior.tolist()),
+            f"question = FisherInformation(pilot{criterion}, inputs=labels)",
+            f"designs[{name!r}] = optimal_channel(question, [{limits}])",
+            f"questions.append(QuestionSpec({name!r}, labels, pilot=pilot, {caps}, half_width={width!r}))",
+        ]
+    return "\n".join(
+        [
+            *head("Asks", [name for name, _, _ in questions]),
+            *imports(named),
+            "from ldpopt.survey import QuestionSpec, SurveySpec, make_plan",
+            "",
+            "designs, questions = {}, []",
+            *parts,
+            "",
+            f"spec = SurveySpec({title!r}, questions)",
+            "plan = make_plan(spec, {name: design.channel for name, design in designs.items()})",
+            "",
+            "for name, design in designs.items():",
+            '    print(name, design, "verified:", bool(design.verify()))',
+            "",
+        ]
+    )
+
+
+def survey_file(title: str, questions: Iterable[Planned]) -> str:
+    """The survey's description in the form that ``ldpopt survey plan`` reads."""
+    lines = ["[survey]", f"name = {_toml(title)}"]
+    for name, design, width in questions:
+        labels = ", ".join(_toml(str(label)) for label in design.channel.inputs)
+        pilot = ", ".join(map(repr, design.utility.prior.tolist()))
+        lines += ["", "[[questions]]", f"name = {_toml(name)}", f"categories = [{labels}]", f"pilot = [{pilot}]"]
+        lines += [f"{name} = {value!r}" for name, value in limits_of(design).items()]
+        lines += [f"half_width = {width!r}"]
+    return "\n".join(lines) + "\n"
+
+
+def survey_command(title: str, questions: Sequence[Planned], respondents: int) -> str:
+    """The commands that plan the same survey, or a program if commands have no option for the page's aim."""
+    if all(isinstance(design.utility.criterion, AOptimal) for _, design, _ in questions):
+        made = here("survey.toml", survey_file(title, questions))
+        return f"{made}ldpopt survey plan survey.toml --respondents {respondents} --out plan.json\n"
+    return f"{here('survey.py', survey_code(title, questions))}{shlex.join(['python', 'survey.py'])}\n"
+
+
+def limits_of(design: Design) -> dict[str, float]:
+    """The epsilon and the eta of a question's design, under the names that plans use.
+
+    >>> from ldpopt.design import LocalDP, optimal_channel
+    >>> limits_of(optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(1.0)))
+    {'epsilon': 1.0}
+    """
+    words = {"LocalDP": "epsilon", "TotalVariation": "eta"}
+    return {words[type(one).__name__]: one.bound for one in design.constraints}
+
+
+def _toml(text: str) -> str:
+    """A text in TOML. Its escapes are those of JSON, except for characters beyond 16 bits and DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def meaning_code(channel: Channel, answer: int, prior: float, rounds: int, delta: float) -> str:
+    """A program that measures a channel, and what its reports tell about one answer in one and in many rounds."""
+    return "\n".join(
+        [
+            *head("What a channel means for a person", [str(channel.inputs[answer])]),
+            *imports(["Channel", "audit", "compose"]),
+            "",
+            *channel_source(channel),
+            "",
+            f"answer, prior, rounds, delta = {answer!r}, {prior!r}, {rounds!r}, {delta!r}",
+            "",
+            "# Against the one other answer that is worst, how many times likelier some report is from this one:",
+            "others = [row for at, row in enumerate(channel.matrix) if at != answer]",
+            "pairs = [(own, min(row[y] for row in others)) for y, own in enumerate(channel.matrix[answer])]",
+            'times = max(own / other if other > 0 else float("inf") for own, other in pairs if own > 0)',
+            "against = (1 - prior) / prior / times**rounds",
+            'print("the chance of this answer after the reports is at most", 1 / (1 + against))',
+            "",
+            "print(audit(channel))",
+            "together = compose([channel], rounds)",
+            'print(rounds, "rounds: epsilon", together.epsilon_at(delta), "at delta", delta)',
+            "",
+        ]
+    )

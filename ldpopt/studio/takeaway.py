@@ -1,24 +1,105 @@
-""" "Take away": code, a command, files, a report and a link, each of which gives a view's result again."""
+"""From a view and its state to "take away": code, a command, files and a link that give the result again."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ldpopt.channel import Channel
 from ldpopt.design import Design
 from ldpopt.design.files import design_text
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.exact import ExactChannel
+from ldpopt.io.channels import to_csv
+from ldpopt.labels import as_text
 from ldpopt.privacy import local_dp, total_variation
-from ldpopt.studio import source
+from ldpopt.studio import ask, source
 from ldpopt.studio.fields import State, choice, mapping, take
-from ldpopt.studio.files import Taken, channel_files
 from ldpopt.studio.inspect import hypotheses, looked, own_limits
 from ldpopt.studio.pasted import contents
+from ldpopt.studio.question import Asked, Together, designed, wishes
+from ldpopt.studio.source import Planned, limits_of, survey_code, survey_command, survey_file
 from ldpopt.studio.tell import posed, respondents, solved
+from ldpopt.survey.plan.plan import make_plan
+from ldpopt.survey.plan.precision import HalfWidth
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.tolerances import MINIMUM_EPSILON
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Code and a command that make a state's result again, and its files by name.
+
+    `code_name` is the name for the code.
+    """
+
+    code: str
+    command: str
+    files: Mapping[str, str]
+    code_name: str = "studio.py"
+    about: str = ""
+
+
+def channel_files(channel: Channel, guarantees: Any = (), stem: str = "channel") -> dict[str, str]:
+    """The JSON and the CSV file of a channel, by name. The CSV file has labels as text.
+
+    >>> sorted(channel_files(Channel([[0.75, 0.25], [0.25, 0.75]])))
+    ['channel.csv', 'channel.json']
+    """
+    files = {f"{stem}.json": channel.to_json(guarantees)}
+    try:
+        files[f"{stem}.csv"] = to_csv(channel)
+    except InvalidInput:
+        labels = [[as_text(label) for label in side] for side in (channel.inputs, channel.outputs)]
+        with suppress(InvalidInput):  # labels that CSV cannot hold, such as blanks, are in the JSON file only
+            files[f"{stem}.csv"] = to_csv(Channel(channel.matrix, *labels))
+    return files
+
+
+SURVEY = "survey"
+"""The name of a survey from the page."""
+
+
+def _ask(state: State) -> Taken:
+    """The plan of the survey, with the design of every question."""
+    told, planned = asked_designs(state)
+    files = {}
+    for at, (_, design, _) in enumerate(planned):
+        stem = "" if len(planned) == 1 else f"-{at + 1}"
+        files[f"design{stem}.json"] = design_text(design)
+        files |= channel_files(design.channel, design.guarantees, f"channel{stem}")
+    questions = []
+    for name, design, width in planned:
+        caps, pilot = limits_of(design), design.utility.prior
+        made = QuestionSpec(name, design.channel.inputs, pilot=pilot, half_width=width, epsilon=caps["epsilon"])
+        questions.append(replace(made, eta=caps.get("eta")))
+    plan = make_plan(SurveySpec(SURVEY, tuple(questions)), {name: design.channel for name, design, _ in planned})
+    files = {"plan.json": plan.to_json(), "survey.toml": survey_file(SURVEY, planned), **files}
+    return Taken(survey_code(SURVEY, planned), survey_command(SURVEY, planned, told["respondents"]), files, "survey.py")
+
+
+def asked_designs(state: State) -> tuple[dict[str, Any], list[Planned]]:
+    """The content of the survey's view, and the name, the design and the target half-width of each question.
+
+    >>> told, planned = asked_designs({"questions": [{"pilot": [0.3, 0.7]}], "epsilon": 1.0})
+    >>> planned[0][0], planned[0][1].certified
+    ('question', True)
+    """
+    shown = ask.told(state)
+    _, _, eta = wishes(state)
+    planned: list[Planned] = []
+    for one in shown["questions"]:
+        target = (Together if shown["aim"] == "together" else HalfWidth)(one["wanted"], shown["level"])
+        question = Asked(one["name"], tuple(one["labels"]), one["pilot"], target)
+        name, used = one["name"], {name for name, _, _ in planned}
+        name = next(n for n in (name, *(f"{name} {at}" for at in range(2, 99))) if n not in used)
+        planned.append((name, designed(question, one["epsilon"], eta).design, one["wanted"]))
+    return shown, planned
+
 
 DOWNLOAD = "Download the files first; the commands read them."
 TYPES = {".json": "application/json", ".csv": "text/csv", ".py": "text/x-python", ".toml": "text/plain"}
@@ -126,24 +207,15 @@ def _inspect(state: State) -> Taken:
 def _meaning(state: State) -> Taken:
     """The channel, and code that computes again what it means."""
     from ldpopt.studio import meaning
-    from ldpopt.studio.source_meaning import meaning_code
 
     told = meaning.view(state)
     channel, _ = meaning.channel_of(state)
-    code = meaning_code(channel, told["answer"], told["prior"]["chance"], told["now"]["rounds"], told["delta"])
+    code = source.meaning_code(channel, told["answer"], told["prior"]["chance"], told["now"]["rounds"], told["delta"])
     files = channel_files(channel, (local_dp(channel), total_variation(channel)))
     return Taken(code, "ldpopt check channel.json --all\n", files, "meaning.py", DOWNLOAD)
 
 
-def _ask(state: State) -> Taken:
-    from ldpopt.studio.takeaway_survey import taken
-
-    return taken(state)
-
-
 def _slow_survey(state: State) -> bool:
-    from ldpopt.studio import ask
-
     return ask.view(state) == {"slow": True}
 
 

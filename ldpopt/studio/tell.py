@@ -28,7 +28,7 @@ from ldpopt.design import (
 from ldpopt.distribution import distribution, positive_epsilon, unit_interval
 from ldpopt.divergences.base import rebuild
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.plots.blocks import ratio_order
+from ldpopt.plots.channel import ratio_order
 from ldpopt.reports.words import guarantee_in_words, reports_in_words
 from ldpopt.studio.fields import FieldError, State, field, items, number, numbers, take, text, whole
 from ldpopt.survey.hypothesis_tests import checked_level

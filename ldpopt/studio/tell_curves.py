@@ -1,18 +1,111 @@
-"""Curves that take longer: the envelope with every point proved, and the changes of the design along epsilon."""
+"""Comparisons with the optimum: textbook mechanisms, published bounds, and curves along epsilon and eta."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ldpopt.design import Constraint, LocalDP, TotalVariation, optimal_channel
+from ldpopt.bounds.comparison import published
+from ldpopt.channel import Channel
+from ldpopt.design import Constraint, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.structure import Structure, structures
+from ldpopt.errors import InvalidInput
 from ldpopt.frontiers import frontier
-from ldpopt.frontiers.grid import CHAIN
-from ldpopt.studio.fields import FieldError, State
-from ldpopt.studio.tell import Posed, posed
+from ldpopt.frontiers.envelope import MOST_INPUTS
+from ldpopt.frontiers.envelope import envelope as optimum_envelope
+from ldpopt.frontiers.grid import BASELINES, CHAIN, row_of
+from ldpopt.mechanisms import binary_with_erasure, randomized_response
+from ldpopt.plots.frontier import STYLES
+from ldpopt.studio.fields import FieldError, State, take
+from ldpopt.studio.tell import Posed, Solved, posed, solved
+from ldpopt.survey.hypothesis_tests import checked_level
+from ldpopt.survey.two_hypotheses import respondents_to_tell
+
+GRID = 17
+"""Number of caps at which the papers' bounds are evaluated for the picture."""
+
+
+def view(state: State) -> dict[str, Any]:
+    """Comparisons for a state's design: corners of the envelope, mechanisms and bounds, at its cap and at other caps.
+
+    They exist only for pure epsilon-LDP with or without a cap eta. ``applies`` is false for other limits.
+
+    >>> shown = view({"p0": [0.6, 0.3, 0.1], "p1": [0.1, 0.3, 0.6], "epsilon": 2.0})
+    >>> [round(one["eta"], 4) for one in shown["corners"]]
+    [0.0, 0.6805]
+    """
+    made = solved(state)
+    if not made.posed.quick or len(made.posed.utility.p0) > MOST_INPUTS:
+        return {"applies": False}
+    utility, epsilon = made.posed.utility, made.posed.epsilon
+    edge = optimum_envelope(utility, epsilon)
+    pure, reach = edge.corners[-1].value, math.tanh(epsilon / 2)
+    eta = 1.0 if made.posed.eta is None else made.posed.eta
+    here = row_of(made.design, epsilon, eta, pure)
+    knees = {0.0, (math.exp(epsilon) - 1) / (math.exp(epsilon) + len(utility.p0) - 1), reach}
+    rows = [row_of(made.design, epsilon, at, pure) for at in sorted(knees)]
+    needed = _respondents(state, made, eta)
+    mechanisms = [
+        {
+            "name": STYLES[name][0],
+            "value": getattr(here, name),
+            "share": getattr(here, name) / made.design.value if made.design.value > 0 else 1.0,
+            "respondents": needed.get(name),
+            "points": [[row.eta, getattr(row, name)] for row in rows],
+        }
+        for name in BASELINES
+    ]
+    return {
+        "applies": True,
+        "reach": reach,
+        "corners": [{"eta": one.eta, "value": one.value, "blocks": one.blocks} for one in edge.corners],
+        "mechanisms": mechanisms,
+        "bounds": _bounds(utility, epsilon, min(eta, reach), reach, pure, made.design.value),
+    }
+
+
+def _bounds(
+    utility: Divergence, epsilon: float, eta: float, reach: float, pure: float, value: float
+) -> list[dict[str, Any]]:
+    """Every published bound at the cap, and its finite values along the caps up to `reach`."""
+    grid = [reach * at / (GRID - 1) for at in range(GRID)]
+    along: dict[str, list[list[float]]] = {}
+    for at in grid:
+        for reference, _, bound in published(utility, epsilon, at, pure):
+            if math.isfinite(bound):
+                along.setdefault(reference, []).append([at, bound])
+    told = []
+    for reference, above, bound in published(utility, epsilon, eta, pure):
+        large, small = (bound, value) if above else (value, bound)
+        off = large / small if small > 0 else (1.0 if large == 0 else math.inf)
+        told.append(
+            {"reference": reference, "above": above, "value": bound, "off": off, "points": along.get(reference, [])}
+        )
+    return told
+
+
+def _respondents(state: State, made: Solved, eta: float) -> dict[str, int | None]:
+    """Respondents that the test needs with other mechanisms."""
+    utility, epsilon = made.posed.utility, made.posed.epsilon
+    power, level = take(state, "power", checked_level, 0.8), take(state, "level", checked_level, 0.05)
+    k = len(utility.p0)
+    shared = math.expm1(epsilon) / (math.exp(epsilon) + k - 1)
+    channels: dict[str, Channel] = {
+        "binary_with_erasure": binary_with_erasure(utility.p0, utility.p1, epsilon, eta),
+        "randomized_response_with_erasure": randomized_response(k, epsilon).erase(1 - min(1.0, eta / shared)),
+    }
+    return {name: _needed(channel, utility, power, level) for name, channel in channels.items()}
+
+
+def _needed(channel: Channel, utility: Divergence, power: float, level: float) -> int | None:
+    try:
+        return respondents_to_tell(channel, utility.p0, utility.p1, power, level).respondents
+    except InvalidInput:
+        return None  # both populations give the same reports
+
 
 POINTS = 40
 """Number of caps at which the envelope is proved."""

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpopt.datafiles import workbook
-from ldpopt.datafiles.dialect import Dialect, sniff
+from ldpopt.datafiles import pieces
+from ldpopt.datafiles.delimited import Dialect, sniff
 from ldpopt.datafiles.numbers import to_numbers
 from ldpopt.datafiles.pieces import batches_of, names_of, ranges_of
 from ldpopt.datafiles.profile import profile
@@ -89,7 +89,7 @@ def test_a_workbook_that_would_fill_the_memory_is_refused(tmp_path: Path, monkey
     book.save(tmp_path / "corner.xlsx")
     with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", b"<" * 300_000)
-    monkeypatch.setattr(workbook, "MOST_BYTES", 200_000)
+    monkeypatch.setattr(pieces, "MOST_BYTES", 200_000)
     for name in ("corner.xlsx", "bomb.xlsx"):
         with pytest.raises(InvalidInput, match="save it as CSV"):
             names_of(tmp_path / name)

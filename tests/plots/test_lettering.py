@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 from ldpopt import plots
-from ldpopt.plots import lettering
+from ldpopt.plots import figure
 
 SCRIPTS = ["東京", "สวัสดี", "नमस्ते", "Привет", "שלום", "emoji 🎲", "private \U0010fffd"]
 
 
 def test_long_labels_are_wrapped():
     """Words stay whole, what does not fit ends in dots, and a dollar is a dollar."""
-    assert lettering.written("a " * 12, 10) == "a a a a a\na a a a a\na a"
-    assert lettering.written("x" * 200, 10).endswith("…")
-    assert max(map(len, lettering.written("word " * 100).split("\n"))) <= lettering.LINE
-    assert lettering.written(("a", 1)) == "('a', 1)"
-    assert lettering.written("") == " "
+    assert figure.written("a " * 12, 10) == "a a a a a\na a a a a\na a"
+    assert figure.written("x" * 200, 10).endswith("…")
+    assert max(map(len, figure.written("word " * 100).split("\n"))) <= figure.LINE
+    assert figure.written(("a", 1)) == "('a', 1)"
+    assert figure.written("") == " "
 
 
 def test_dollars_are_no_formula():
@@ -30,7 +30,7 @@ def test_dollars_are_no_formula():
 def test_no_character_is_a_box(label):
     """Drawing warns of no missing glyph, whatever the script: a font is found, or the code point stands for it."""
     ax = plots.channel([[0.7, 0.3], [0.3, 0.7]])
-    ax.set_yticks([0, 1], [lettering.written(label), "b"])
+    ax.set_yticks([0, 1], [figure.written(label), "b"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         plots.picture(ax)
@@ -38,7 +38,7 @@ def test_no_character_is_a_box(label):
 
 def test_what_no_font_has_is_a_code_point(monkeypatch):
     """Where the machine has no font for a script, its characters are named."""
-    monkeypatch.setattr(lettering, "_font_with", lambda code: None)
+    monkeypatch.setattr(figure, "_font_with", lambda code: None)
     ax = plots.shares(["東", "b"], [0.4, 0.6], [0.3, 0.5], [0.5, 0.7])
     plots.picture(ax)
     assert ax.get_yticklabels()[0].get_text().strip() == "U+6771"

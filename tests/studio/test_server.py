@@ -11,8 +11,7 @@ import pytest
 pytest.importorskip("starlette", reason="starlette is not installed: the studio is not served here")
 from studio_asgi import HOST, OURS, PORT, TOKEN, ask, call, post
 
-from ldpopt.studio.jobs import Jobs
-from ldpopt.studio.registry import JOBS, VIEWS, function_of
+from ldpopt.studio.jobs import JOBS, VIEWS, Jobs, function_of
 from ldpopt.studio.server import LARGEST, studio
 
 STATE = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}

@@ -16,7 +16,7 @@ from ldpopt.errors import LdpoptError
 from ldpopt.mechanisms import randomized_response, subset_selection
 from ldpopt.survey import CountTable, Memoised, Plan, Simultaneous, aggregate, estimate, privatize
 from ldpopt.survey.collect.words import SecretKey
-from ldpopt.survey.plan.survey import report_channel
+from ldpopt.survey.sample.analysis import report_channel
 
 PLAN = Path(__file__).parents[1] / "data" / "anes_plan.json"
 ROWS = 60_000

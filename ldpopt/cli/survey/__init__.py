@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from ldpopt.cli.survey.aggregate import aggregate
-from ldpopt.cli.survey.collect import collect
-from ldpopt.cli.survey.compare import compare
-from ldpopt.cli.survey.describe import describe
-from ldpopt.cli.survey.discreet import Discreet
-from ldpopt.cli.survey.estimate import estimate
-from ldpopt.cli.survey.export import export
-from ldpopt.cli.survey.invitations import invitations
-from ldpopt.cli.survey.kit import kit
-from ldpopt.cli.survey.new import new
-from ldpopt.cli.survey.paper import enter, paper
-from ldpopt.cli.survey.plan import plan
-from ldpopt.cli.survey.privatize import privatize
-from ldpopt.cli.survey.regress import regress
-from ldpopt.cli.survey.report import report
-from ldpopt.cli.survey.table import table
-from ldpopt.cli.survey.verify import verify
+from ldpopt.cli.groups import Discreet
+from ldpopt.cli.survey.analyses import compare, describe, regress, table
+from ldpopt.cli.survey.collect import collect, export, invitations, kit
+from ldpopt.cli.survey.estimate import estimate, report, verify
+from ldpopt.cli.survey.plan import new, plan
+from ldpopt.cli.survey.privatize import aggregate, enter, paper, privatize
 
 app = typer.Typer(
     cls=Discreet,

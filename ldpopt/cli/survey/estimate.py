@@ -1,4 +1,4 @@
-"""``ldpopt survey estimate``: from reports or counts to shares with intervals."""
+"""Reports or counts to shares (``ldpopt survey estimate``), to a page (``report``) or to findings (``verify``)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ldpopt.cli.console import output, progress
-from ldpopt.cli.hypotheses import ForceOption
-from ldpopt.cli.survey.files import (
+from ldpopt.cli.options import ForceOption
+from ldpopt.cli.outputs import FormatOption, OutOption, chosen, claim, output, progress, show, write_all
+from ldpopt.cli.survey.arguments import (
+    NO_FLAGS,
+    SIMULATION,
+    ByOption,
     DataArgument,
     PlanArgument,
+    SampleFlags,
     UnlabelledOption,
     read_counts,
     read_plan,
     read_reports,
     spoken,
+    with_sample_flags,
 )
-from ldpopt.cli.survey.sample import NO_FLAGS, ByOption, SampleFlags, with_sample_flags
-from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
 
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
@@ -51,8 +54,8 @@ def estimate(
     from ldpopt import strictjson
     from ldpopt.errors import Phrase, invalid
     from ldpopt.reports.analyses import share_table
-    from ldpopt.reports.missing import among_those_who_answered, missing_of
-    from ldpopt.reports.results import results
+    from ldpopt.reports.delivery import results
+    from ldpopt.reports.survey import among_those_who_answered, missing_of
     from ldpopt.survey.plan.survey import Survey
 
     if json and (format is not None or out is not None):
@@ -110,3 +113,65 @@ def _with_wave(
     if before.simulation != counts.simulation:
         raise invalid("--wave", "simulated reports in both waves, or in none", Phrase("one of each"))
     return {name: Findings(one, {}) for name, one in survey.with_wave(counts, Survey(earlier), before).items()}
+
+
+@with_sample_flags
+def report(
+    plan: PlanArgument,
+    data: DataArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the page (HTML).")] = Path("report.html"),
+    by: ByOption = None,
+    sample: SampleFlags = NO_FLAGS,
+    unlabelled: UnlabelledOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Write one HTML page: estimates with intervals, channels, guarantees in plain words, design effects."""
+    from ldpopt.reports.survey import survey_report
+    from ldpopt.survey.plan.survey import Survey
+
+    claim([out], force)
+    made = read_plan(plan)
+    asked = sample.analysis(made, by)
+    with progress("estimating and drawing"):
+        found, counts = Survey(made).findings(read_reports(data, made, unlabelled), asked, unlabelled)
+        page = survey_report(made, found, counts, analysis=asked)
+    write_all({out: page.encode()}, force)
+    output().print(f"wrote {out}", markup=False)
+
+
+def verify(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER",
+            help="Folder with the plan, the reports, and files that were made from them.",
+            show_default=False,
+        ),
+    ],
+    workers: Annotated[int, typer.Option(help="Number of threads.")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
+) -> None:
+    """Check a survey's delivery: prove the plan, compare reports with their manifests, recompute counts and estimates.
+
+    FOLDER holds plan.json, reports, and perhaps counts.json, estimates.json (from ldpopt survey estimate --json) and
+    pages. Exit code 0: everything holds. 1: something does not hold, and the output says what. 2: not a delivery.
+    """
+    from ldpopt import strictjson
+    from ldpopt.reports.delivery import verify_delivery
+    from ldpopt.survey.collect.runner import Threads
+
+    with progress("verifying"):
+        found = verify_delivery(folder, Threads(workers))
+    if json:
+        print(strictjson.dumps(found.to_dict()), end="")
+    else:
+        console = output()
+        for one in found.findings:
+            console.print(repr(one), markup=False)
+        if found.simulation:
+            console.print(SIMULATION, markup=False)
+        console.print(
+            "Everything that was checked holds." if found else "This delivery is not what it says.", markup=False
+        )
+    if not found:
+        raise typer.Exit(1)

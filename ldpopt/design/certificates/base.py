@@ -1,8 +1,9 @@
 """The certificate: numbers that prove a bound on every channel within some constraints, and their check.
 
 Nothing here trusts a solver. A certificate holds the problem, a channel, and the numbers that a solver or a search
-found; the kernel recomputes the rest in arithmetic that is rounded outward (`ldpopt.enclosures`): the channel's
-guarantees, its utility, and a bound from weak duality that is right whatever the numbers are.
+found. The kernel recomputes the rest in arithmetic that is rounded outward (`ldpopt.enclosures`): a bound from weak
+duality, which depends on problem and numbers alone and is right whatever the numbers are, and the channel's guarantees
+and utility, which `verify` compares with it.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.numbers import expect, expect_each, increasing
-from ldpopt.design.certificates.unproved import Unproved
+from ldpopt.design.certificates.numbers import Unproved, expect, expect_each, increasing
 from ldpopt.design.constraints.base import Constraint
-from ldpopt.design.problems.cells import Cells
+from ldpopt.design.problems.reduction import Cells
+from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.base import Utility
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
@@ -85,7 +86,7 @@ class Bound:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate(Result, ABC):
+class Certificate(Kind, Result, ABC):
     """A proof that no channel within `constraints` has a better utility than `bound`, and a claim about `channel`.
 
     utility, constraints : the problem. channel : one that meets the constraints; None where only the bound is asked
@@ -253,3 +254,17 @@ class Certificate(Result, ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(bound={self.bound:.9g})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Unbounded(Certificate):
+    """No bound at all: the channel's guarantees and its utility are recomputed, and nothing else."""
+
+    argument = "nothing is proved"
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """Raises `Unproved`, as there is no bound."""
+        raise Unproved(
+            "there is no certificate, so that nothing about the optimum is proved; what is said of the channel itself "
+            "is recomputed, and holds unless another failure names it"
+        )

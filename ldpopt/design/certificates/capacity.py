@@ -1,22 +1,52 @@
-"""The bound on mutual information that holds for every prior and any number of inputs under epsilon-LDP."""
+"""Bounds on mutual information without columns: of every prior under epsilon-LDP, and from how far two rows may differ.
+
+`PairwiseInformation` averages moments and excesses over pairs of answers. For an output y of probability m_y let s_x =
+Q[x, y]/m_y, so that E s = 1 over the prior, and s_x <= 1/P_x. Then
+
+    I(X; Y) = sum_y m_y E e(s),    e(s) = s log s - s + 1.
+
+Let a constraint cap sum_y psi(Q[x, y], Q[x', y]) for every two inputs. Then its average over two independent answers is
+at most (1 - sum P^2) cap, since the sum is 0 where the two answers are equal. For each output, that average is at least
+the mean of a function of s alone:
+
+    moments of order o > 1    E E' psi = E s^o E s^(1-o) - 1 >= E k_o(s),    k_o(s) = s^o + s^(1-o) - 1 - s,
+    of order 1                E E' psi = E k_1(s),                           k_1(s) = (s - 1) log s,
+    excesses beyond epsilon   E E' (s - R s')_+ >= E (s - R)_+  and  >= E (1 - R s)_+,    R = e^epsilon,
+
+by Jensen's inequality: both powers are convex and E s = 1, so that neither mean is below 1, and u v >= u + v - 1 for
+u, v >= 1. So with weights c, a, b >= 0, any slope and t_x such that
+
+    e(s) <= sum c k(s) + sum a (s - R)_+ + sum b (1 - R s)_+ + slope (s - 1) + t_x    for 0 <= s <= 1/P_x,
+
+I(X; Y) is at most (1 - sum P^2)(sum c cap + sum (a + b) cap) + sum P_x t_x. The t_x are found here, on intervals
+between knots. On each, e lies below its chord, and the right side without t_x above its tangents. Around 1, where e
+less that side is concave, the difference also lies below its own tangent at 1. That part is always in floats,
+rounded outward: exact arithmetic is rigorous, too, but no sharper.
+"""
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.chords import least_spread
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array
 from ldpopt.design.certificates.plain import Caps
-from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.design.constraints.base import ColumnConstraint, plain_caps, tanh_of_half
+from ldpopt.design.certificates.tails import least
+from ldpopt.design.constraints.base import AlphabetConstraint, ColumnConstraint, plain_caps, tanh_of_half, variation_of
 from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.utilities.column import MutualInformation
+from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.divergences import KL
+from ldpopt.divergences.enclosed import enclosed_excess
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput
 from ldpopt.rounding import ULP
 
@@ -149,3 +179,191 @@ CLOSE = 1e-2
 
 SMALL = 3e-3
 """Below this epsilon the terms of the closed form cancel, and its expansion is used instead."""
+
+
+PIECES = 2048
+"""How many knots each of the two outer stretches of [0, 1/P] has. The two beside 1 have twice as many each."""
+
+LEAST, NEAREST, NEAR = 2.0**-40, 2.0**-20, 8.0
+"""The first knot above 0, how near to 1 the knots beside it lie, and up to where the knots above 1 are dense."""
+
+BEND = 2.0**-49
+"""How near, relatively, knots lie to the points where excesses begin."""
+
+HIGHEST = 600.0
+"""Powers with a larger logarithm are refused, so that none overflows."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairwiseInformation(Certificate):
+    """Weights of moments and excesses between rows that bound mutual information, for any prior and number of inputs.
+
+    With s = Q[x, y]/P(Y = y), s log s - s + 1 is at most sum c k(s) + sum a (s - R)_+ + sum b (1 - R s)_+
+    + slope (s - 1) + t_x: moments and excesses, whose averages the constraints cap (see `certificates.pairwise`).
+
+    orders : (n,) orders of the moments k, at least 1, each capped by some constraint. weights : (n,) the c,
+    non-negative. reaches : (m,) the logarithms of R, at least 0. above, below : (m,) the a and the b, non-negative.
+    slope : any number.
+    """
+
+    proves = MutualInformation
+
+    orders: Array
+    weights: Array
+    reaches: Array
+    above: Array
+    below: Array
+    slope: float
+
+    argument = "what every two rows may differ by, averaged over the answers, pays for the information of each report"
+    tight = False
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """(1 - sum P^2) times what the weights pay, and what is left unpaid at each answer."""
+        used = np.asarray(self.utility.prior) > 0
+        prior, near = (law(np.asarray(self.utility.prior), of)[used] for of in (arithmetic, FLOAT))
+        # What is left unpaid is bounded in floats, which prove it as well.
+        paid, top = self._paid(FLOAT), np.asarray((1 / near).upper)
+        if not (top < math.inf).all():
+            raise Unproved("an answer of next to no probability tells without end")
+        knots = paid.knots(top)
+        unpaid = paid.unpaid(knots)
+        # On the intervals that begin below 1/P_x.
+        at = np.searchsorted(knots, top, side="left") - 1
+        each = arithmetic.of(np.maximum.accumulate(unpaid)[np.clip(at, 0, len(unpaid) - 1)])
+        return (prior * (1 - prior)).sum() * self._charged(arithmetic) + prior @ each
+
+    def _paid(self, arithmetic: Arithmetic) -> Paid:
+        orders = real_array(self.orders, (-1,), "orders")
+        reaches = nonnegative_array(self.reaches, (-1,), "reaches")
+        if not (reaches < HIGHEST).all():
+            raise Unproved("an excess is beyond every ratio")
+        if not (orders >= 1).all():
+            raise Unproved("an order is below 1")
+        return Paid(
+            orders, nonnegative_array(self.weights, orders.shape, "weights"), reaches,
+            nonnegative_array(self.above, reaches.shape, "weights above"),
+            nonnegative_array(self.below, reaches.shape, "weights below"),
+            float(real_array(self.slope, (), "the slope")), arithmetic,
+        )  # fmt: skip
+
+    def _charged(self, of: Arithmetic) -> Enclosure:
+        """sum c cap + sum (a + b) cap."""
+        paid, total = self._paid(of), of.zeros(())
+        known = [c for c in self.constraints if isinstance(c, ColumnConstraint)]
+        for order, weight in zip(paid.orders.tolist(), paid.weights.tolist(), strict=True):
+            cap = least([made for c in known if (made := c.moment(order, of)) is not None])
+            if cap is None:
+                raise Unproved(f"no constraint caps a moment of order {order:g} between rows")
+            total = total + cap * weight
+        for reach, above, below in zip(*(x.tolist() for x in (paid.reaches, paid.above, paid.below)), strict=True):
+            total = total + excess_cap(self.constraints, reach, of) * (of.of(above) + below)
+        return total
+
+
+def excess_cap(constraints: tuple[object, ...], reach: float, of: Arithmetic) -> Enclosure:
+    """The least cap that constraints imply on sum_y (Q[x, y] - e^reach Q[x', y])_+ between any two rows, at most 1."""
+    caps = [variation_of(c, of) for c in constraints]
+    caps += [made for c in constraints if isinstance(c, ColumnConstraint) and (made := c.beyond(reach, of)) is not None]
+    found = least([of.of(1.0), *caps])
+    assert found is not None
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Paid:
+    """The right side without t_x, sum c k + sum a (s - R)_+ + sum b (1 - R s)_+ + slope (s - 1), as a function of s."""
+
+    orders: Array
+    weights: Array
+    reaches: Array
+    above: Array
+    below: Array
+    slope: float
+    arithmetic: Arithmetic
+
+    def knots(self, tops: Array) -> Array:
+        """0, 1, `tops` and knots up to the largest of them and beyond; `Unproved` where a power has no float."""
+        high, top = float(self.orders.max(initial=1.0)), float(tops.max())
+        if not high * math.log(top) < HIGHEST:
+            raise Unproved(f"powers of order {high:g} are too large for answers of so little probability")
+        low = max(LEAST, math.exp(-HIGHEST / (high + 1)))
+        far = max(NEAR, top)
+        parts = [np.zeros(1), np.geomspace(low, 0.25, PIECES) if low < 0.25 else np.full(1, 0.25)]
+        parts += [
+            1 - np.geomspace(NEAREST, 0.75, 2 * PIECES),
+            1 + np.geomspace(NEAREST, NEAR - 1, 2 * PIECES),
+        ]
+        parts += [np.geomspace(NEAR, far, PIECES)]
+        bends = np.exp(np.concatenate([self.reaches, -self.reaches])[:, None]) * (1 + np.array([-BEND, BEND]))
+        end = max(2.0, float(np.nextafter(far, math.inf)))
+        made = np.unique(np.concatenate([*parts, bends.ravel(), tops, np.array([1.0, end])]))
+        return np.asarray(made[made <= end])
+
+    def unpaid(self, knots: Array) -> Array:
+        """(n - 1,) upper bounds on e(s) less this function, one for each interval between knots."""
+        of, ends = self.arithmetic, (knots[:-1], knots[1:])
+        middle = (ends[0] + ends[1]) / 2
+        # Powers may have no tangent at 0. Below the first knot above 0, moments and excesses are at least those there.
+        middle[0] = knots[1]
+        value, slope = self._at(middle)
+        slope = of.where(np.arange(len(middle)) > 0, slope, 0.0)
+        chord = enclosed_excess(KL, of.of(knots) - 1.0, of.of(np.ones(len(knots))))
+        worth = (chord[:-1], chord[1:])
+        made = np.full(len(middle), -math.inf)
+        for end, own in zip(ends, worth, strict=True):
+            off = of.of(end) - middle
+            left = own - value - slope * off - (of.of(end) - 1.0) * self.slope
+            made = np.maximum(made, np.asarray(left.upper))
+        near = self._concave_about_one(knots)
+        flat = np.maximum(*(np.asarray(((1.0 - of.of(end)) * self.slope).upper) for end in ends))
+        return np.where(near, np.minimum(made, flat), made)
+
+    def _at(self, s: Array) -> tuple[Enclosure, Enclosure]:
+        """The function at s, without the term of the slope, and a subgradient there."""
+        of, one = self.arithmetic, self.arithmetic.of(s)
+        log = one.log()
+        value, slope = of.zeros(len(s)), of.zeros(len(s))
+        for order, weight in zip(self.orders.tolist(), self.weights.tolist(), strict=True):
+            if not weight > 0:
+                continue
+            if order == 1:
+                value = value + (one - 1.0) * log * weight
+                slope = slope + (log + 1.0 - 1 / one) * weight
+                continue
+            less = of.of(Fraction(order) - 1)  # exactly
+            up, down = (log * order).exp(), (log * -less).exp()
+            value = value + (up + down - 1.0 - one) * weight
+            slope = slope + (up / one * order - down / one * less - 1.0) * weight
+        reach = of.of(self.reaches).exp()
+        for ratio, above, below in zip(reach, self.above.tolist(), self.below.tolist(), strict=True):
+            # An excess lies above both of its linear pieces, so that either gives a lower bound.
+            over = (s > float(ratio.midpoint)).astype(np.float64) * above
+            under = (s * float(ratio.midpoint) < 1).astype(np.float64) * below
+            value = value + (one - ratio) * over + (1.0 - ratio * one) * under
+            slope = slope + of.of(over) - ratio * under
+        return value, slope
+
+    def _concave_about_one(self, knots: Array) -> Array:
+        """(n - 1,) booleans: the intervals in a row around 1 where e less the moments is surely concave (e'' = 1/s)."""
+        of = self.arithmetic
+        bent = of.zeros(len(knots) - 1)
+        low, high = np.maximum(knots[:-1], knots[1]), knots[1:]
+        for order, weight in zip(self.orders.tolist(), self.weights.tolist(), strict=True):
+            if not weight > 0:
+                continue
+            if order == 1:
+                bent = bent + (1 / of.of(high) + 1 / of.of(high).square()) * weight
+                continue
+            ends = [of.of(end).log() for end in (low, high)]
+            rising = [(log * (of.of(Fraction(order) - 2))).exp() for log in ends]
+            falling = (ends[1] * -(of.of(Fraction(order) + 1))).exp()
+            factor = of.of(Fraction(order) * (Fraction(order) - 1)) * weight
+            bent = bent + (rising[0].minimum(rising[1]) + falling) * factor
+        with np.errstate(divide="ignore"):
+            needed = np.nextafter(1 / knots[:-1], math.inf)
+        concave = np.asarray(bent.lower) >= needed
+        at = int(np.searchsorted(knots, 1.0))  # the interval that begins at 1
+        after = np.logical_and.accumulate(concave[at:])
+        before = np.logical_and.accumulate(concave[:at][::-1])[::-1]
+        return np.concatenate([before, after])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.leaves import Leaf, Limits, leaf_bound
+from ldpopt.design.certificates.boxes import Leaf, Limits, leaf_bound
 from ldpopt.design.certificates.numbers import expect, nonnegative_array, nonnegative_list
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.laws import law

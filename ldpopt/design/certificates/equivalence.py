@@ -12,7 +12,7 @@ from ldpopt.design.certificates.numbers import expect, nonnegative_array, real_a
 from ldpopt.design.columns.base import AnyRelaxation, Columns
 from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.choose import columns_for
-from ldpopt.design.constraints.total_variation import TotalVariation
+from ldpopt.design.constraints.hockey_stick import TotalVariation
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure

@@ -1,4 +1,4 @@
-"""Two hypotheses sorted by likelihood ratio without rounding, and whether one pair dominates another."""
+"""Two hypotheses in the order of likelihood ratio, without rounding: sorting, dominance, classes of equal ratios."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.certificates.base import Unproved
+from ldpopt.design.certificates.numbers import positions
+from ldpopt.design.constraints.terms import scatter
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import FLOAT, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
 
 
@@ -145,3 +149,86 @@ def _running(part: Enclosure) -> Enclosure:
     square = FLOAT.concatenate([part, FLOAT.zeros(rows * width - n)]).reshape(rows, width).cumsum(axis=1)
     before = FLOAT.concatenate([FLOAT.zeros(1), square[:, -1].cumsum()])[:-1]
     return FLOAT.concatenate([FLOAT.zeros(1), (square + before[:, None]).reshape(rows * width)])[: n + 1]
+
+
+@dataclass(frozen=True, eq=False)
+class LogRatioRays:
+    """Rays (a, b) at log-ratios log(a/b): on_p0 = a/(a + b), on_p1 = b/(a + b) and their difference `lean`.
+
+    All three are kept, because each has digits that the others lose.
+    """
+
+    on_p0: Enclosure
+    on_p1: Enclosure
+    lean: Enclosure
+
+    @classmethod
+    def at(cls, log: Array, arithmetic: Arithmetic) -> LogRatioRays:
+        """The rays at exact logarithms, which may be infinite."""
+        endless = np.isinf(log)
+        size = -arithmetic.of(np.where(endless, 0.0, np.abs(log)))
+        less = arithmetic.where(endless, 0.0, size.exp())
+        small = arithmetic.where(endless, 0.0, less / (1 + less))
+        large = arithmetic.where(endless, 1.0, 1 / (1 + less))
+        lean = arithmetic.where(endless, 1.0, -size.expm1() / (1 + less))
+        above = log >= 0
+        return cls(
+            arithmetic.where(above, large, small), arithmetic.where(above, small, large),
+            arithmetic.where(above, lean, -lean),
+        )  # fmt: skip
+
+
+def log_ratios(laws: Laws) -> tuple[float, float]:
+    """The least and the largest log(P0/P1) of the inputs that occur, rounded outward."""
+    of = laws.p0.arithmetic
+    none0, none1 = np.asarray(laws.p0.upper) == 0, np.asarray(laws.p1.upper) == 0
+    both = ~none0 & ~none1
+    p0, p1 = of.where(both, laws.p0, 1.0), of.where(both, laws.p1, 1.0)
+    apart = of.where(both, laws.apart, 0.0)
+    near = np.abs(np.asarray(apart.midpoint)) <= np.asarray(p1.lower) / 2
+    log = of.where(near, (of.where(near, apart, 0.0) / p1).log1p(), p0.log() - p1.log())
+    lower = np.where(both, log.lower, np.where(none1, np.inf, -np.inf))[~(none0 & none1)]
+    upper = np.where(both, log.upper, np.where(none1, np.inf, -np.inf))[~(none0 & none1)]
+    return float(lower.min()), float(upper.max())
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """A partition of the inputs into classes of equal likelihood ratio; inputs that never occur may be in any class.
+
+    Both hypotheses give the inputs of a class the same shares. The average of a channel over a class, by these shares,
+    has the same marginals, and is as private under every constraint that treats all inputs alike. So merging the inputs
+    of a class keeps the optimum under such constraints. number : (k,) the class of every input, 0..count-1.
+    """
+
+    number: Index
+    count: int
+
+    @classmethod
+    def checked(cls, given: Any, p0: Array, p1: Array) -> Classes:
+        """The classes. Raises `Unproved` unless the ratios in each are equal, which exact products decide."""
+        number = positions(given, len(p0), len(p0), "the classes of the inputs")
+        count = int(number.max()) + 1
+        if not np.array_equal(np.unique(number), np.arange(count)):
+            raise Unproved("the classes are not numbered 0, 1, 2, ...")
+        used = np.flatnonzero((p0 > 0) | (p1 > 0))
+        first = np.full(count, -1, dtype=np.intp)
+        first[number[used][::-1]] = used[::-1]
+        for x, y in zip(used.tolist(), first[number[used]].tolist(), strict=True):
+            if x != y and Fraction(float(p0[x])) * Fraction(float(p1[y])) != (
+                Fraction(float(p0[y])) * Fraction(float(p1[x]))
+            ):
+                raise Unproved("inputs of one class differ in their likelihood ratio")
+        return cls(number, count)
+
+    @property
+    def trivial(self) -> bool:
+        """Whether each input is its own class, in order."""
+        return np.array_equal(self.number, np.arange(len(self.number)))
+
+    def laws(self, p0: Array, p1: Array, arithmetic: Arithmetic) -> Laws:
+        """The hypotheses on the classes."""
+        laws = Laws.of(p0, p1, arithmetic)
+        if self.trivial:
+            return laws
+        return Laws(*(scatter(part, self.number, self.count) for part in (laws.p0, laws.p1, laws.apart)))

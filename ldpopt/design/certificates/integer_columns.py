@@ -21,7 +21,7 @@ import numpy as np
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.columns.integer import count, integer_columns, pairs
 from ldpopt.design.constraints.base import plain_caps
-from ldpopt.design.constraints.denominator import Denominator
+from ldpopt.design.constraints.outputs import Denominator
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic

@@ -7,6 +7,8 @@ u_i of the constraints (`constraints.terms`), weak duality gives, for every feas
     D_f <= sum lambda + charges + max over columns of sum_i (c_i - lambda - u_i).q_i .
 
 Everything but lambda and the multipliers of the constraints is recomputed here from the problem itself.
+
+`LossDual` is the same for an expected loss, with one column for each decision.
 """
 
 from __future__ import annotations
@@ -21,20 +23,34 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.chords import Gains, Rays, enclosed_chords, least_spread, open_chords, open_sides, rays
-from ldpopt.design.certificates.classes import Classes
-from ldpopt.design.certificates.hypotheses import by_ratio
-from ldpopt.design.certificates.numbers import count, expect, expect_each, position, positions, real_array
-from ldpopt.design.certificates.residual import enclosed_residual
-from ldpopt.design.certificates.shared_ends import End
-from ldpopt.design.certificates.tails import least
-from ldpopt.design.constraints.base import ColumnConstraint, Constraint, variation_of
+from ldpopt.design.certificates.chords import (
+    Gains,
+    Rays,
+    enclosed_chords,
+    enclosed_residual,
+    least_spread,
+    open_chords,
+    open_sides,
+    rays,
+)
+from ldpopt.design.certificates.hypotheses import Classes, by_ratio
+from ldpopt.design.certificates.numbers import (
+    count,
+    expect,
+    expect_each,
+    nonnegative_array,
+    position,
+    positions,
+    real_array,
+)
+from ldpopt.design.certificates.tails import End, least
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint, implied, variation_of
 from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.parts import implied
-from ldpopt.design.constraints.terms import Index, Malformed, Ratio, Term
+from ldpopt.design.constraints.terms import Malformed, Ratio, Term
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.design.utilities.laws import Laws
-from ldpopt.distribution import Array
+from ldpopt.design.utilities.expected_loss import ExpectedLoss
+from ldpopt.design.utilities.laws import Laws, law
+from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.results import ByValue
 
@@ -233,3 +249,28 @@ class IntervalDual(ColumnDual):
             raise Unproved(f"{self.utility.name} is not a divergence of two hypotheses")
         p0, p1 = self.utility.pair
         return np.asarray(p0), np.asarray(p1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LossDual(ColumnDual):
+    """Multipliers of the linear program of an expected loss, with one column for each decision.
+
+    weights : (priors,) non-negative, not all zero: the mixture of the priors whose loss is bounded.
+    """
+
+    proves = ExpectedLoss
+
+    weights: Array
+
+    argument = "linear-programming duality, one column a decision"
+
+    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Gains]:
+        """Minus the loss of every decision under the mixture of the priors, whose loss is at most the worst."""
+        priors = self.utility.priors
+        weights = arithmetic.of(nonnegative_array(self.weights, (len(priors),), "the weights of the priors"))
+        total = weights.sum()
+        if not total.lower > 0:
+            raise Unproved("the weights of the priors are all zero")
+        mixture = (weights / total) @ arithmetic.stack([law(prior, arithmetic) for prior in priors])
+        values = -(mixture * self.utility.loss.T)
+        return (Gains(values, values.sum(axis=1), arithmetic.zeros(())),)

@@ -17,8 +17,7 @@ from ldpopt.design.certificates.base import Unproved
 from ldpopt.design.certificates.listed import Listed, ListedDual
 from ldpopt.design.certificates.numbers import nonnegative_array
 from ldpopt.design.columns.levels import LIMIT, Levels, level_columns
-from ldpopt.design.constraints.approximate_dp import ApproximateLDP
-from ldpopt.design.constraints.total_variation import TotalVariation
+from ldpopt.design.constraints.hockey_stick import ApproximateLDP, TotalVariation
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 

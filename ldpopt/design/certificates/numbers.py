@@ -9,8 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.distribution import Array, Index
+from ldpopt.errors import LdpoptError
+
+
+class Unproved(LdpoptError, RuntimeError):
+    """The numbers of a certificate do not prove a bound; the message says why."""
 
 
 def expect(value: Any, kind: Any, what: str) -> Any:

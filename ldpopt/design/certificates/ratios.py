@@ -30,7 +30,7 @@ from functools import cached_property
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.classes import Classes
+from ldpopt.design.certificates.hypotheses import Classes
 from ldpopt.design.certificates.minimum_cut import Network
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array
 from ldpopt.design.certificates.plain import Caps

@@ -1,12 +1,58 @@
-"""The certificate of a problem with fewer constraints, whose optimum is not smaller."""
+"""Bounds from the bounds of other problems: fewer constraints, parts, dominating points, least favourable pairs.
+
+`Contraction` needs no other problem: f-divergences contract by the Dobrushin coefficient of the channel.
+
+`Dominated`: if (A0, A1) dominates (P0, P1) in Blackwell's order, some stochastic T makes P_v = A_v T. A channel Q of
+the inputs then gives the channel T Q of the points: it has the same marginals, and its rows are mixtures of rows of Q,
+so that it meets every constraint that holds between all pairs of rows and is jointly convex in them. The optimum for
+the points is therefore not smaller.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.numbers import expect
+from ldpopt.design.certificates.hypotheses import dominates
+from ldpopt.design.certificates.numbers import expect, expect_each, nonnegative_array
+from ldpopt.design.constraints.base import ColumnConstraint, variation_of
+from ldpopt.design.utilities.against_set import AgainstSet, LowerLine
+from ldpopt.design.utilities.divergence import Divergence
+from ldpopt.design.utilities.laws import law
+from ldpopt.distribution import Array
+from ldpopt.divergences import FDivergence
+from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.errors import InvalidInput
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contraction(Certificate):
+    """A channel keeps at most its Dobrushin coefficient times what full disclosure keeps [Dobrushin].
+
+    This holds for every f-divergence and for mutual information. The Dobrushin coefficient is the largest total
+    variation between two rows. Every constraint implies a cap on it: eta itself under `TotalVariation`,
+    (e^epsilon - 1)/(e^epsilon + 1) under epsilon-LDP [GI, Prop 2], and so on.
+    """
+
+    argument = "every f-divergence contracts by the Dobrushin coefficient of the channel"
+    tight = False
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """The coefficient that the constraints allow, times the utility of full disclosure."""
+        if not self.utility.contracts or self.utility.continuous:
+            raise Unproved(f"{self.utility.name} is not known to contract")
+        caps = [variation_of(constraint, arithmetic) for constraint in self.constraints]
+        least = reduce(lambda a, b: a.minimum(b), caps, arithmetic.of(1.0))
+        if float(least.upper) == 0:  # equal rows keep nothing, even of infinitely much
+            return least
+        whole: Enclosure = self.utility.enclosed_unprivate(arithmetic)
+        return least * whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,3 +80,146 @@ class Relaxed(Certificate):
         if not kept or not all(any(one is own or one == own for own in self.constraints) for one in kept):
             raise Unproved("the relaxation has a constraint that the problem has not")
         return arithmetic.of(relaxation.of(self.utility, kept, self.channel, self.edges).proved(arithmetic))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartsBound(Certificate):
+    """The bounds of the parts put together: the least for the worst of several, the weighted sum for a sum.
+
+    each : one certificate for each part, under the same constraints.
+    """
+
+    each: tuple[Certificate, ...]
+
+    argument = "the optimum of each part alone"
+    tight = False
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """The bound that the utility makes of the bounds of its parts."""
+        parts = self.utility.parts()
+        each = expect_each(self.each, Certificate, "the certificates of the parts")
+        if not parts or len(parts) != len(each):
+            raise Unproved(f"{self.utility.name} has {len(parts)} parts, the certificate {len(each)}")
+        bounds = [
+            certificate.of(part, self.constraints, self.channel).bound_in(arithmetic)
+            for part, certificate in zip(parts, each, strict=True)
+        ]
+        together: Enclosure = self.utility.from_parts([bound.value for bound in bounds], arithmetic)
+        if not math.isfinite(together.lower if self.utility.error else together.upper):
+            reasons = [f"{part.name}: {bound.why}" for part, bound in zip(parts, bounds, strict=True) if bound.why]
+            raise Unproved("; ".join(reasons) or "the parts prove no finite bound")
+        return together
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dominated(Certificate):
+    """A bound from a pair on few points that dominates the hypotheses: it is more informative in Blackwell's order.
+
+    points : (n, 2) masses (A0, A1). of_points : a certificate for them, under some of the same constraints.
+    """
+
+    proves = Divergence
+    tight = False
+
+    points: Array
+    of_points: Certificate
+
+    @property
+    def argument(self) -> str:
+        """Why the bound holds."""
+        how = self.of_points.argument if isinstance(self.of_points, Certificate) else "nothing is proved"
+        return f"points that dominate the hypotheses: {how}"
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """The bound for the points."""
+        if self.utility.continuous:
+            raise Unproved("the answers are real numbers, and points are checked against finite hypotheses only")
+        inner: Certificate = expect(self.of_points, Certificate, "the certificate of the points")
+        a0, a1 = nonnegative_array(self.points, (-1, 2), "points").T
+        p0, p1 = self.utility.pair
+        if not (a0.sum() > 0 and a1.sum() > 0) or not dominates(a0, a1, np.asarray(p0), np.asarray(p1)):
+            raise Unproved("the points do not dominate the hypotheses")
+        kept = tuple(one for one in self.constraints if isinstance(one, ColumnConstraint) and one.symmetric)
+        if not kept:
+            raise Unproved("no constraint holds between all pairs of inputs alike")
+        utility = Divergence(self.utility.f, a0, a1)
+        # `Divergence` may normalise its floats, and would then stand for laws that were not checked.
+        if not (np.array_equal(utility.p0, a0) and np.array_equal(utility.p1, a1)):
+            raise Unproved("the points are not two laws")
+        return arithmetic.of(inner.of(utility, kept, inner.channel).proved(arithmetic))
+
+
+SHARE = 2.0**-46
+"""How far a float64 law may be from the member of a set that it stands for, per number that goes into it."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SaddlePoint(Certificate):
+    """A least favourable pair of the two sets, with the certificate of its own optimum and a proof of the value.
+
+    No channel keeps more for the worst pair of the sets than for any one pair, so that a bound for one pair is enough.
+
+    p0, p1 : the pair, (k,) each. mixtures : for each of the two sets, the proof that it has a member near that law
+    (`HypothesisSet.member_near`). pair : the certificate that bounds the divergence of this pair for every channel.
+    support : the linear function below the divergence that proves the value.
+
+    The exact members m0, m1 may differ from the laws p0, p1 by rounding. Then m = (1 - s) p + s r for laws r and a
+    small share s. The divergence is jointly convex in the pair, so that the members' is at most 1 - s times that of p0,
+    p1 plus s times that of r0, r1, which contracts under the channel.
+    """
+
+    proves = AgainstSet
+
+    p0: Array
+    p1: Array
+    mixtures: tuple[Array | None, Array | None]
+    pair: Certificate
+    support: LowerLine
+
+    argument = "the optimum for one pair of the sets, which is least favourable"
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """The bound for the pair, and what the pair's rounding may add."""
+        utility = self.utility
+        pair: Certificate = expect(self.pair, Certificate, "the certificate of the pair")
+        posed = as_given(utility.f, self.p0, self.p1, utility.inputs)
+        bound = pair.of(posed, self.constraints, self.channel).checked_bound(arithmetic)
+        mixtures: tuple[Any, ...] = expect(self.mixtures, tuple, "what shows that the pair is of the sets")
+        if len(mixtures) != 2:
+            raise Unproved("the certificate does not say which members of the two sets the pair is")
+        laws = [law(p, arithmetic) for p in (posed.p0, posed.p1)]
+        members = [
+            one.member_near(p, mixture, arithmetic)
+            for one, p, mixture in zip(utility.sets, (posed.p0, posed.p1), mixtures, strict=True)
+        ]
+        if all(member is None for member in members):
+            return bound
+        share = SHARE * (8 + sum(np.size(np.asarray(mixture)) for mixture in mixtures))
+        rests = [
+            own * share if member is None else member - own * (1 - share)
+            for own, member in zip(laws, members, strict=True)
+        ]
+        if not all((np.asarray(rest.lower) >= 0).all() for rest in rests):
+            raise Unproved("the pair is not that of the members of the sets")
+        caps = [variation_of(constraint, arithmetic) for constraint in self.constraints]
+        least = reduce(lambda a, b: a.minimum(b), caps, arithmetic.of(1.0))
+        hidden = enclosed_excess(utility.f, rests[0] - rests[1], rests[1], rests[0]).sum()
+        whole: Enclosure = bound * (1 - share) + least * hidden
+        return whole
+
+    def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
+        """The least of a linear function below the divergence, over both sets."""
+        utility: AgainstSet = expect(self.utility, AgainstSet, "the utility")
+        support: LowerLine = expect(self.support, LowerLine, "the linear function below the divergence")
+        return support.enclosed_bound(utility.f, utility.sets, self.check_claim(), arithmetic)
+
+
+def as_given(f: FDivergence, p0: Array, p1: Array, inputs: tuple[object, ...] | None) -> Divergence:
+    """The divergence of two hypotheses whose floats are kept as they are, not divided by their sum once more."""
+    try:
+        made = Divergence(f, p0, p1, inputs)
+    except InvalidInput as error:
+        raise Unproved(str(error)) from None
+    for name, p in (("p0", p0), ("p1", p1)):
+        object.__setattr__(made, name, nonnegative_array(p, (made.size,), name))
+    return made

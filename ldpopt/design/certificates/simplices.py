@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.certificates.unproved import Unproved
+from ldpopt.design.certificates.numbers import Unproved
 from ldpopt.design.utilities.laws import Compared, Laws
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences.enclosed import enclosed_excess

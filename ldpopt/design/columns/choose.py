@@ -16,7 +16,7 @@ from ldpopt.design.columns.policy import PolicyColumns, SearchedColumns, _listed
 from ldpopt.design.columns.policy_relaxation import OUTWARD
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.constraints.policy import shortest_paths
+from ldpopt.design.constraints.local_dp import shortest_paths
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.columns.labelings import TooManyColumns, extreme_labelings, too_many
-from ldpopt.design.constraints.policy import shortest_paths
+from ldpopt.design.constraints.local_dp import shortest_paths
 from ldpopt.distribution import Array
 
 MOST, LABELED = 2**16, 2**18

@@ -15,7 +15,7 @@ from ldpopt.design.columns.labelings import common_unit
 from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.columns.search import climb, first_columns
-from ldpopt.design.constraints.policy import shortest_paths
+from ldpopt.design.constraints.local_dp import shortest_paths
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 

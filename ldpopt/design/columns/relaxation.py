@@ -18,8 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpopt.design.certificates.numbers import real_array
-from ldpopt.design.certificates.unproved import Unproved
+from ldpopt.design.certificates.numbers import Unproved, real_array
 from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.definite import least_eigenvalue
 from ldpopt.distribution import Array

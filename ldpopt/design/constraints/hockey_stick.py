@@ -1,22 +1,28 @@
-"""Hockey-stick terms: a cap on the amount by which one row exceeds a multiple of another, summed over outputs.
+"""Caps on the amount by which one row exceeds a multiple of another, summed over outputs, as terms and constraints.
 
-Pure and approximate LDP, total variation and trade-off curves are all of this form. A linear program states it with one
-slack for every output and pair, and a multiplier is one number for every label and pair.
+`TotalVariation`, `ApproximateLDP` and `TradeOff` are of this form, and `LocalDP` along a graph. A linear program states
+it with one slack for every output and pair, and a multiplier is one number for every label and pair.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ldpopt.design.constraints.scatter import scatter
-from ldpopt.design.constraints.terms import Index, Malformed, Ratio, Term, all_pairs, finite, pick
-from ldpopt.distribution import Array
+from ldpopt.channel import Channel, Label
+from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
+from ldpopt.design.constraints.terms import Malformed, Ratio, Term, all_pairs, finite, pick, scatter
+from ldpopt.distribution import Array, Index, unit_interval
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.errors import invalid
+from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick, total_variation
+from ldpopt.privacy.approximate_dp import nonnegative
+from ldpopt.tolerances import MAXIMUM_EPSILON
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,3 +178,188 @@ def every_pair(inputs: int, epsilon: float, delta: float) -> HockeyStick:
 def approximate(inputs: int, epsilon: float, delta: float) -> Term | Ratio:
     """The same, but a `Ratio` where delta = 0 makes it pure LDP."""
     return Ratio(epsilon) if delta == 0 and epsilon > 0 else every_pair(inputs, epsilon, delta)
+
+
+@dataclass(frozen=True)
+class TotalVariation(ColumnConstraint):
+    """sum_y |Q[x, y] - Q[x', y]| / 2 <= eta for any two inputs, eta in [0, 1] [GI, Def 7].
+
+    >>> TotalVariation(0.4).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= TotalVariation(0.41).bound
+    True
+    """
+
+    eta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eta", unit_interval(self.eta, "eta"))
+
+    @property
+    def plain(self) -> tuple[float, float] | None:
+        """(inf, eta)."""
+        return math.inf, self.eta
+
+    @property
+    def bound(self) -> float:
+        """The largest eta allowed."""
+        return self.eta
+
+    def measure(self, channel: Channel) -> Guarantee:
+        """The largest total variation between two rows, the channel's Dobrushin coefficient."""
+        return total_variation(channel)
+
+    def centred(self) -> TotalVariation:
+        """The same with half of eta."""
+        return replace(self, eta=self.eta / 2)
+
+    def variation(self, arithmetic: Arithmetic) -> Enclosure:
+        """eta."""
+        return arithmetic.of(self.eta)
+
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
+        """sum_y (Q[x, y] - Q[x', y])_+ <= eta for every two inputs."""
+        return (every_pair(len(inputs), 0.0, self.eta),)
+
+    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """eta, which caps the excess at reach 0; a larger reach only lowers the excess."""
+        return arithmetic.of(self.eta)
+
+
+@dataclass(frozen=True)
+class ApproximateLDP(ColumnConstraint):
+    """sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+ <= delta for all ordered pairs of inputs [GI, Def 1].
+
+    (a)_+ is max(a, 0), and the sum is called the hockey-stick divergence. epsilon is in nats, from 0 (then this is
+    `TotalVariation(delta)`) to `tolerances.MAXIMUM_EPSILON`; delta is in [0, 1] (at 0 this is `LocalDP(epsilon)`).
+
+    >>> ApproximateLDP(1.0, 0.01).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value
+    0.0
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        epsilon = nonnegative(self.epsilon, "epsilon")
+        if epsilon > MAXIMUM_EPSILON:
+            raise invalid("epsilon", f"at most {MAXIMUM_EPSILON:g} nats", epsilon)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", unit_interval(self.delta, "delta"))
+
+    @property
+    def plain(self) -> tuple[float, float] | None:
+        """`LocalDP` where delta is 0, `TotalVariation` where epsilon is 0."""
+        if self.epsilon == 0:
+            return math.inf, self.delta
+        return (self.epsilon, 1.0) if self.delta == 0 else None
+
+    @property
+    def bound(self) -> float:
+        """The largest delta allowed."""
+        return self.delta
+
+    def measure(self, channel: Channel) -> Guarantee:
+        """The channel's own delta at this epsilon."""
+        return hockey_stick(channel, self.epsilon)
+
+    def centred(self) -> ApproximateLDP:
+        """The same with half of delta."""
+        return replace(self, delta=self.delta / 2)
+
+    def variation(self, arithmetic: Arithmetic) -> Enclosure:
+        """delta + (1 - delta) tanh(epsilon/2) [GI, eq. 7]."""
+        delta = arithmetic.of(self.delta)
+        return delta + (1 - delta) * tanh_of_half(arithmetic.of(self.epsilon))
+
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
+        """One hockey-stick sum for every ordered pair; with delta = 0, ratios within a box."""
+        return (approximate(len(inputs), self.epsilon, self.delta),)
+
+    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+        """epsilon where delta is 0, else None."""
+        return arithmetic.of(self.epsilon) if self.delta == 0 else None
+
+    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """delta where `reach` is at least epsilon; None below."""
+        return arithmetic.of(self.delta) if reach >= self.epsilon else None
+
+
+@dataclass(frozen=True)
+class TradeOff(ColumnConstraint):
+    """T(Q[x], Q[x']) >= curve for all pairs of inputs, for a `privacy.TradeOffCurve` [DRS, Def 2.2].
+
+    T is the trade-off curve of two rows: the least error of the second kind for each error of the first. Every segment
+    of the given curve is a line that says (epsilon_i, delta_i)-LDP [DRS, Prop 2.12]. The measure is the largest excess
+    of the channel's delta at epsilon_i over delta_i, which must be 0. The constraint is on all ordered pairs, so that a
+    curve that is not its own inverse also asks for its inverse.
+
+    >>> curve = TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75])
+    >>> [(round(e, 4), d) for e, d in TradeOff(curve).levels]
+    [(1.0986, 0.0)]
+    """
+
+    curve: TradeOffCurve
+    levels: tuple[tuple[float, float], ...] = field(init=False, repr=False, compare=False, default=())
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.curve, TradeOffCurve):
+            raise invalid("curve", "a TradeOffCurve", type(self.curve).__name__)
+        a, b = self.curve.knots.T
+        # Beyond the last knot the curve is flat at 0, which every pair meets.
+        slopes = -np.diff(b) / np.diff(a)
+        heights = b[:-1] + slopes * a[:-1]
+        found = set()
+        for slope, height in zip(slopes.tolist(), heights.tolist(), strict=True):
+            if slope > 0:
+                # A line flatter than -1 says the same of the pair in the other order, where it is steeper.
+                reached = height if slope >= 1 else height / slope
+                epsilon, delta = abs(math.log(slope)), 1 - reached
+                found.add((epsilon if epsilon > 1e-12 else 0.0, delta if delta > 1e-12 else 0.0))
+        object.__setattr__(self, "levels", _distinct(sorted(found)))
+
+    @property
+    def plain(self) -> tuple[float, float] | None:
+        """(epsilon, eta) where each line of the curve amounts to `LocalDP` or `TotalVariation`; else None."""
+        if not all(epsilon == 0 or delta == 0 for epsilon, delta in self.levels):
+            return None
+        return (
+            min((epsilon for epsilon, delta in self.levels if epsilon > 0 and delta == 0), default=math.inf),
+            min((delta for epsilon, delta in self.levels if epsilon == 0), default=1.0),
+        )
+
+    @property
+    def bound(self) -> float:
+        """0: no line may be exceeded."""
+        return 0.0
+
+    def measure(self, channel: Channel) -> Guarantee:
+        """The largest excess of the channel's delta over the curve's lines."""
+        worst = max((hockey_stick(channel, e).value - d for e, d in self.levels), default=0.0)
+        return Guarantee("trade_off", max(worst, 0.0), 0.0, None, False, "[DRS, Prop 2.12]")
+
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
+        """One hockey-stick sum for each line and ordered pair; a `Ratio` for a line with delta = 0."""
+        return tuple(approximate(len(inputs), e, d) for e, d in self.levels)
+
+    def variation(self, arithmetic: Arithmetic) -> Enclosure:
+        """The least of delta + (1 - delta) tanh(epsilon/2) over the lines [GI, eq. 7]."""
+        least = arithmetic.of(1.0)
+        for epsilon, delta in self.levels:
+            least = least.minimum(delta + (1 - arithmetic.of(delta)) * tanh_of_half(arithmetic.of(epsilon)))
+        return least
+
+    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+        """The least epsilon of the lines with delta = 0; None without such a line."""
+        pure = min((e for e, d in self.levels if d == 0), default=None)
+        return None if pure is None else arithmetic.of(pure)
+
+
+def _distinct(levels: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """The levels that no other implies. With increasing epsilon, each has a smaller delta than the one before."""
+    kept: list[tuple[float, float]] = []
+    for epsilon, delta in levels:
+        if kept and epsilon - kept[-1][0] <= 1e-12 * (1 + epsilon):
+            # Rounding alone tells apart a line and its mirror image in a symmetric curve.
+            kept[-1] = (kept[-1][0], min(delta, kept[-1][1]))
+        elif not kept or delta < kept[-1][1]:
+            kept.append((epsilon, delta))
+    return tuple(kept)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.certificates.numbers import real_array
-from ldpopt.design.constraints.alphabet import AlphabetConstraint
+from ldpopt.design.constraints.base import AlphabetConstraint
 from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array, distribution
 from ldpopt.enclosures import Arithmetic, Enclosure

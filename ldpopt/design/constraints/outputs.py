@@ -1,17 +1,19 @@
-"""The constraint that a channel have few outputs: a communication budget."""
+"""Limits on the reports: how many there are, which are impossible under some answers, and multiples of 1/D."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.distribution import Index, positive_integer
+from ldpopt.design.constraints.base import AlphabetConstraint, Measured
+from ldpopt.distribution import Array, Index, positive_integer
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.privacy import Guarantee
+from ldpopt.privacy.guarantee import Witness
 
 
 @dataclass(frozen=True)
@@ -57,3 +59,131 @@ class Outputs(AlphabetConstraint):
     def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
         """No constraint, as the shape of the matrix says it all."""
         return [], lambda: None
+
+
+@dataclass(frozen=True, eq=False)
+class Support(AlphabetConstraint):
+    """Q[x, y] = 0 wherever `mask` is False.
+
+    mask : boolean array (k, m), with at least one True in every row.
+
+    Pure LDP between all inputs allows no output that is possible for only some of them [GI, Def 6]: together with
+    `LocalDP`, an output with a False in its column never occurs. Total variation, (epsilon, delta)-LDP and
+    `CapacityBounded` allow such outputs.
+
+    >>> Support([[True, False], [True, True]]).measure(Channel([[1.0, 0.0], [0.5, 0.5]])).value
+    0.0
+    """
+
+    mask: Any
+
+    def __post_init__(self) -> None:
+        mask = np.array(self.mask)
+        if mask.dtype != bool or mask.ndim != 2:
+            raise invalid("mask", "a boolean array (k, m)", Phrase(f"{mask.dtype} of {mask.ndim} dimensions"))
+        empty = np.flatnonzero(~mask.any(axis=1)) if mask.size else np.zeros(1)
+        if len(empty):
+            raise InvalidInput(f"mask: expected an allowed output for every input, got none for input {empty[0]}")
+        mask.setflags(write=False)
+        object.__setattr__(self, "mask", mask)
+
+    @property
+    def symmetric(self) -> bool:
+        """False: the mask says for each input which outputs it allows."""
+        return False
+
+    @property
+    def bound(self) -> float:
+        """0: forbidden reports must have probability zero."""
+        return 0.0
+
+    def measure(self, channel: Channel) -> Guarantee:
+        """The largest probability of a forbidden report; inf for a channel of another shape."""
+        if channel.shape != self.mask.shape:
+            return Guarantee("support", np.inf, np.inf, None, True, "[GI, Def 6]")
+        outside = np.where(self.mask, 0.0, channel.matrix)
+        x, y = np.unravel_index(int(outside.argmax()), outside.shape)
+        worst, witness = float(outside.max()), None
+        if worst > 0:
+            witness = Witness((channel.inputs[x], channel.inputs[x]), (channel.outputs[y],))
+        return Guarantee("support", worst, worst, witness, True, "[GI, Def 6]")
+
+    def outputs(self, inputs: int) -> int:
+        """The number of columns of the mask."""
+        if len(self.mask) != inputs:
+            raise invalid("mask", f"{inputs} rows, one an input", len(self.mask))
+        return int(self.mask.shape[1])
+
+    def kinds(self, outputs: int) -> Index:
+        """(m,) the same number for outputs with the same column of the mask."""
+        return np.unique(self.mask, axis=1, return_inverse=True)[1].reshape(-1)
+
+    def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
+        """The entries outside the mask are zero; they have no multiplier."""
+        import cvxpy as cp
+
+        if self.mask.all():
+            return [], lambda: None
+        return [cp.multiply((~self.mask).astype(np.float64), q) == 0], lambda: None
+
+    def allowed(self, shape: tuple[int, int]) -> Array:
+        """The mask."""
+        if self.mask.shape != shape:
+            raise invalid("mask", f"shape {shape}", self.mask.shape)
+        return np.asarray(self.mask)
+
+    def mend(self, matrix: Array) -> Array:
+        """The matrix with zeros outside the mask."""
+        return np.where(self.mask, matrix, 0.0)
+
+    def constant(self, shape: tuple[int, int]) -> Array | None:
+        """The uniform row on the outputs that every answer allows; None if there are none."""
+        common = self.mask.all(axis=0)
+        return common / common.sum() if common.any() else None
+
+
+LARGEST = 10**6
+REFERENCE = "[Warner]"
+
+
+@dataclass(frozen=True)
+class Denominator(Measured):
+    """Every probability of the channel is n/D for an integer n. D is 36 for two dice, 52 for a deck, 2^c for c coins.
+
+    D : from 2 to a million. A matrix of floats meets this when its entries are the floats nearest to such fractions,
+    and the integers of each row add up to D. Nothing can be said here about whether the dice or coins are fair.
+
+    >>> Denominator(4).measure(Channel([[0.75, 0.25], [0.25, 0.75]])).value
+    0.0
+    """
+
+    D: int
+
+    def __post_init__(self) -> None:
+        made = positive_integer(self.D, "denominator", 2)
+        if made > LARGEST:
+            raise invalid("denominator", f"at most {LARGEST:,}", made)
+        object.__setattr__(self, "D", made)
+
+    @property
+    def bound(self) -> float:
+        """0: every entry must be the float nearest to a multiple of 1/D."""
+        return 0.0
+
+    def measure(self, channel: Channel) -> Guarantee:
+        """How far the entries are from multiples of 1/D: 0 where each is the float nearest to one.
+
+        Infinite where the multiples of a row do not add up to 1.
+        """
+        weights = np.rint(channel.matrix * self.D)
+        away = np.abs(channel.matrix - weights / self.D)
+        x, y = (int(at) for at in np.unravel_index(int(away.argmax()), away.shape))
+        worst = float(away[x, y])
+        if worst == 0 and not (weights.sum(axis=1) == self.D).all():
+            worst = float("inf")
+        witness = Witness((channel.inputs[x], channel.inputs[x]), (channel.outputs[y],)) if worst > 0 else None
+        return Guarantee("denominator", worst, worst, witness, True, REFERENCE, {"D": float(self.D)})
+
+    def expression(self, q: Any) -> Sequence[Any]:
+        """Raises `InvalidInput`: a convex program cannot ask for integers."""
+        raise InvalidInput("constraints: Denominator is for optimal_channel alone, as no convex program has integers")

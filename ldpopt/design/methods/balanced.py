@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import Deadline
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.columns.affine import Orbit, orbits
@@ -72,7 +72,7 @@ MOST = 2000
 
 
 @dataclass(frozen=True)
-class BalancedSets:
+class BalancedSets(Method):
     """For mutual information: reports favour sets of nearly the best probability, and all answers equally [KOV14].
 
     A pattern's information depends on the probability of its set alone. Answers of large probability are taken whole,
@@ -88,6 +88,7 @@ class BalancedSets:
     """
 
     reference: ClassVar[str] = "[KOV14]"
+    preference: ClassVar[int] = 190
 
     def refuses(self, problem: Problem) -> str:
         """It needs mutual information under LocalDP."""
@@ -96,7 +97,7 @@ class BalancedSets:
         if not problem.plain or math.isinf(problem.epsilon):
             return "staircase patterns are optimal under LocalDP between all inputs, with TotalVariation or without"
         if problem.utility.size > MOST:
-            return f"{problem.utility.size} answers make channels too large to hold (at most {MOST})"
+            return Limit(f"{problem.utility.size} answers make channels too large to hold (at most {MOST})")
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:

@@ -21,12 +21,11 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.boxes import Boxes, BranchDual, Split
-from ldpopt.design.certificates.classes import Classes
-from ldpopt.design.certificates.leaves import Leaf, leaf_bound
-from ldpopt.design.constraints.parts import outputs_of
+from ldpopt.design.certificates.boxes import Boxes, BranchDual, Leaf, Split, leaf_bound
+from ldpopt.design.certificates.hypotheses import Classes
+from ldpopt.design.constraints.base import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
 from ldpopt.design.methods.local_search import STARTS, Climb, LocalSearch, too_large_to_climb
 from ldpopt.design.problems.problem import Problem
@@ -53,7 +52,7 @@ CLIMBS = 20
 
 
 @dataclass(frozen=True)
-class BranchAndBound:
+class BranchAndBound(Method):
     """Local search, then branch and bound on the reports' likelihood ratios; for constraints on outputs, proved [FS].
 
     nodes : the most programs of boxes to solve. By default from 30 to 1500, fewer where programs are large; with a
@@ -76,7 +75,8 @@ class BranchAndBound:
             object.__setattr__(self, "nodes", positive_integer(self.nodes, "nodes"))
         LocalSearch(self.starts, self.rng)
 
-    reference: ClassVar[str] = "[FS]"
+    reference: ClassVar[str] = "[CCP; FS]"
+    preference: ClassVar[int] = 60
 
     def refuses(self, problem: Problem) -> str:
         """It needs constraints on the outputs, and two hypotheses."""

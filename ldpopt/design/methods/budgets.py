@@ -11,8 +11,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.relaxed import Relaxed
-from ldpopt.design.constraints.base import within
-from ldpopt.design.constraints.parts import outputs_of
+from ldpopt.design.constraints.base import outputs_of, within
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, SolverError
 
@@ -56,5 +55,5 @@ def without_budget(problem: Problem, ask: Ask) -> Candidate | None:
             matrix = design.channel.matrix
             if problem.utility.pair is not None and problem.symmetric:
                 matrix = matrix[np.unique(problem.reduction.classes, return_index=True)[1]]
-            return Candidate(matrix, design.method, prove)
+            return Candidate(matrix, design.method, prove, reference=design.reference)
     return None

@@ -11,9 +11,9 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.classes import Classes
+from ldpopt.design.certificates.hypotheses import Classes
 from ldpopt.design.certificates.ratios import RatioDual
 from ldpopt.design.methods.partition import too_many
 from ldpopt.design.methods.plain import needs_pure_ldp
@@ -54,7 +54,7 @@ class RowsAndPairs:
 
 
 @dataclass(frozen=True)
-class ColumnGeneration:
+class ColumnGeneration(Method):
     """The staircase-pattern program [KOV14, Thm 4] by column generation: exact, for up to 200 ratios, with its proof.
 
     The program is solved over a few patterns; pricing finds patterns that are worth more than they cost at its dual
@@ -73,6 +73,7 @@ class ColumnGeneration:
     rounds: int = ROUNDS
     accuracy: float = ACCURACY
     reference: ClassVar[str] = "[KOV14]"
+    preference: ClassVar[int] = 250
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds, self.accuracy)

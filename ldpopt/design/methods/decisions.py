@@ -9,11 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.decisions import SamplingDual, gains_of, linearised
-from ldpopt.design.certificates.intervals import TermMultiplier
-from ldpopt.design.certificates.losses import LossDual
+from ldpopt.design.certificates.intervals import LossDual, TermMultiplier
 from ldpopt.design.constraints.base import within
 from ldpopt.design.constraints.repair import Unrepairable, private, repair, stochastic
 from ldpopt.design.constraints.terms import Ratio
@@ -35,7 +34,7 @@ DRAWS = 1000
 
 
 @dataclass(frozen=True)
-class DecisionProgram:
+class DecisionProgram(Method):
     """One linear (or cone) program on the decisions of an expected loss, which is linear in the channel.
 
     >>> from ldpopt.design import ExpectedLoss, LocalDP, optimal_channel
@@ -44,7 +43,8 @@ class DecisionProgram:
     (-0.268941, True)
     """
 
-    reference: ClassVar[str] = ""
+    reference: ClassVar[str] = "[BCP]"
+    preference: ClassVar[int] = 90
 
     def refuses(self, problem: Problem) -> str:
         """It needs an expected loss, and no constraint on the outputs."""
@@ -126,7 +126,7 @@ def _used(matrix: Array, widest: float, close: bool) -> Array:
 
 
 @dataclass(frozen=True)
-class SamplingProgram:
+class SamplingProgram(Method):
     """Private sampling by linear programs on tangents of the risks, which are added in rounds [PAL].
 
     >>> from ldpopt.design import LocalDP, PrivateSampling, optimal_channel
@@ -137,6 +137,7 @@ class SamplingProgram:
     """
 
     reference: ClassVar[str] = "[PAL]"
+    preference: ClassVar[int] = 100
 
     def refuses(self, problem: Problem) -> str:
         """It needs a private sampling, and no constraint on the outputs."""
@@ -146,7 +147,7 @@ class SamplingProgram:
             return "constraints fix the outputs"
         n, k = problem.utility.distributions.shape
         if n * k > DRAWS:
-            return f"{n} distributions of {k} answers have {n * k} shares, and it takes at most {DRAWS}"
+            return Limit(f"{n} distributions of {k} answers have {n * k} shares, and it takes at most {DRAWS}")
         return too_large(problem, n, k, ENTRIES)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:

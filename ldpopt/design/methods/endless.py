@@ -13,14 +13,13 @@ import numpy as np
 
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
 from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.terms import Index
 from ldpopt.design.methods.clean import merge
 from ldpopt.design.methods.exchange import Labels
 from ldpopt.design.methods.knots import graded_knots, parted_knots
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.gains import chord_gains, heights, kept, posteriors, tangent_gains, value_of
 from ldpopt.design.programs.moments import Priced, moment_program
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT
 
 GRID = 25

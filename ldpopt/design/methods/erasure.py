@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.problems.problem import Problem
 
 INPUTS = 2000
@@ -16,7 +16,7 @@ INPUTS = 2000
 
 
 @dataclass(frozen=True)
-class Erasure:
+class Erasure(Method):
     """Full disclosure with probability eta, erasure otherwise: the optimum under `TotalVariation` alone [Dobrushin].
 
     Erasure is a report that is equally likely under all answers, so that it says nothing.
@@ -29,6 +29,7 @@ class Erasure:
     """
 
     reference: ClassVar[str] = "[Dobrushin]"
+    preference: ClassVar[int] = 30
 
     def refuses(self, problem: Problem) -> str:
         """It needs a cap on total variation and nothing else, and a utility that full disclosure keeps finite.
@@ -45,7 +46,7 @@ class Erasure:
             return (f"{problem.utility.name} is infinite for these hypotheses under a cap on total variation alone; "
                     "add LocalDP or take a bounded divergence")  # fmt: skip
         k = len(problem.inputs)
-        return f"{k} inputs make a channel of {k} x {k + 1} (at most {INPUTS} inputs)" if k > INPUTS else ""
+        return Limit(f"{k} inputs make a channel of {k} x {k + 1} (at most {INPUTS} inputs)") if k > INPUTS else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The identity channel, erased with probability 1 - eta."""

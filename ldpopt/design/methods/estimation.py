@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import Deadline
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.base import Columns
@@ -50,7 +50,7 @@ FINE = 14
 
 
 @dataclass(frozen=True)
-class EstimationColumns:
+class EstimationColumns(Method):
     """The channel of least error of an estimate, from columns that are generated [KW].
 
     min over channels Q of criterion(J(Q)^-1 - p p^T)  subject to  Q epsilon-LDP, Q eta-TV
@@ -72,7 +72,8 @@ class EstimationColumns:
     (10.150574, True)
     """
 
-    reference: ClassVar[str] = "[KW]"
+    reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
+    preference: ClassVar[int] = 150
 
     def refuses(self, problem: Problem) -> str:
         """It needs a Fisher information, under LocalDP and perhaps TotalVariation."""
@@ -84,8 +85,8 @@ class EstimationColumns:
             return "a design for estimation needs constraints with LocalDP among them"
         if problem.eta <= 0:
             return "a channel of eta 0 says nothing"
-        if problem.utility.size > LARGEST and not _of_line(problem):
-            return f"a design for estimation takes at most {LARGEST} categories, and here are {problem.utility.size}"
+        if (k := problem.utility.size) > LARGEST and not _of_line(problem):
+            return Limit(f"a design for estimation takes at most {LARGEST} categories, and here are {k}")
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:

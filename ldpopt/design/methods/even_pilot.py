@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.choose import columns_for
@@ -40,7 +40,7 @@ ROUNDS = 4
 
 
 @dataclass(frozen=True)
-class EvenPilot:
+class EvenPilot(Method):
     """The exact survey design for a pilot of equal shares: each report favours a set of one size [YB].
 
     It makes the sum of variances small, under `LocalDP` alone. By convexity an optimal channel treats all categories
@@ -59,6 +59,7 @@ class EvenPilot:
     """
 
     reference: ClassVar[str] = "[YB]"
+    preference: ClassVar[int] = 120
 
     def refuses(self, problem: Problem) -> str:
         """It needs the sum of variances at equal shares, under LocalDP alone."""
@@ -86,7 +87,7 @@ class EvenPilot:
             return f"epsilon is above {WIDEST:g}"
         if utility.size > MOST:
             size, error = _best(utility.size, columns.epsilon)
-            return f"subset selection of size {size} is optimal, of error {error:.6g}, too large for a matrix"
+            return Limit(f"subset selection of size {size} is optimal, of error {error:.6g}, too large for a matrix")
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:

@@ -18,14 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate
-from ldpopt.design.certificates.chords import reach
-from ldpopt.design.certificates.residual import residual
+from ldpopt.design.candidate import Ask, Candidate, Method
+from ldpopt.design.certificates.chords import reach, residual
 from ldpopt.design.certificates.tails import far_enough
-from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.base import ColumnConstraint, Expression
 from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.repair import private
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
@@ -69,7 +67,7 @@ THINNED = 3
 
 
 @dataclass(frozen=True)
-class Exchange:
+class Exchange(Method):
     """The ratio-labelled program, whose labels are exchanged until they fit; for every convex constraint, with a proof.
 
     A label is an interval of likelihood ratios of the reports, with one report each. In rounds, a convex program over
@@ -90,7 +88,8 @@ class Exchange:
     def __post_init__(self) -> None:
         check_rounds(self.rounds, self.accuracy)
 
-    reference: ClassVar[str] = "[KOV14]"
+    reference: ClassVar[str] = "[HK]"
+    preference: ClassVar[int] = 210
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and constraints that a program can pose well."""

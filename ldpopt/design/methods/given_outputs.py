@@ -10,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.capacity import nearest_half
 from ldpopt.design.certificates.decisions import AlphabetLossDual, gains_of
-from ldpopt.design.constraints.parts import outputs_of
+from ldpopt.design.constraints.base import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
 from ldpopt.design.methods.local_search import STARTS, Climb, too_large_to_climb
 from ldpopt.design.problems.problem import Problem
@@ -25,7 +25,7 @@ from ldpopt.distribution import Array
 
 
 @dataclass(frozen=True)
-class GivenSearch:
+class GivenSearch(Method):
     """Local search over channels with given outputs, for column utilities; the bound is that of free outputs.
 
     >>> from ldpopt.design import LocalDP, MutualInformation, Outputs, optimal_channel
@@ -35,6 +35,7 @@ class GivenSearch:
     """
 
     reference: ClassVar[str] = "[CCP]"
+    preference: ClassVar[int] = 80
 
     def refuses(self, problem: Problem) -> str:
         """It needs constraints on the outputs and a utility with gradients."""
@@ -65,7 +66,7 @@ def _halves(problem: Problem) -> Iterator[Array]:
 
 
 @dataclass(frozen=True)
-class GivenDecisions:
+class GivenDecisions(Method):
     """The linear program of an expected loss whose constraints fix the decisions.
 
     >>> from ldpopt.design import ExpectedLoss, LocalDP, Outputs, optimal_channel
@@ -74,7 +75,8 @@ class GivenDecisions:
     (-0.268941, True)
     """
 
-    reference: ClassVar[str] = ""
+    reference: ClassVar[str] = "[BCP]"
+    preference: ClassVar[int] = 70
 
     def refuses(self, problem: Problem) -> str:
         """It needs an expected loss and constraints on its decisions."""

@@ -21,7 +21,7 @@ from ldpopt.design.methods.integer_search import Task
 from ldpopt.design.programs.integer import merged
 from ldpopt.design.utilities.base import ColumnUtility, columns_of
 from ldpopt.distribution import Array
-from ldpopt.exact_denominator import reach
+from ldpopt.exact_rounding import reach
 
 STEPS = 300
 """The most moves that are made one after another."""

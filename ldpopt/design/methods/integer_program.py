@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.columns.integer import Integers, integer_columns
 from ldpopt.design.design import Design
@@ -43,7 +43,7 @@ CLOSE = 1e-5
 
 
 @dataclass(frozen=True)
-class IntegerProgram:
+class IntegerProgram(Method):
     """A mixed-integer program over columns of integers [KOV14, Thm 2], for up to 4 inputs.
 
     >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
@@ -55,6 +55,7 @@ class IntegerProgram:
     """
 
     reference: ClassVar[str] = "[KOV14]"
+    preference: ClassVar[int] = 10
     integral: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str:
@@ -62,7 +63,7 @@ class IntegerProgram:
         if why := refusal(problem):
             return why
         if len(problem.inputs) > MOST:
-            return f"{len(problem.inputs)} inputs have too many columns of integers (at most {MOST})"
+            return Limit(f"{len(problem.inputs)} inputs have too many columns of integers (at most {MOST})")
         if not isinstance(problem.utility, ColumnUtility) and not _reciprocal(problem.utility):
             return f"{problem.utility.name} is neither a sum over outputs nor a sum of variances at a pilot"
         return ""

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.terms import Index, Ratio, Term
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.methods.knots import parted_knots
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.gains import chord_gains, heights, kept
 from ldpopt.design.programs.prices import best_columns
 from ldpopt.design.programs.smooth import PairsPriced
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 
 CUTS = 40

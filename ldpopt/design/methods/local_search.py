@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate
-from ldpopt.design.constraints.parts import outputs_of
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
+from ldpopt.design.constraints.base import outputs_of
 from ldpopt.design.methods.sizes import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
@@ -43,7 +43,7 @@ CELLS = 10_000
 
 
 @dataclass(frozen=True)
-class LocalSearch:
+class LocalSearch(Method):
     """Local search from many starts, for every convex constraint and any alphabet: a channel, but no proof [CCP].
 
     It takes up to 200 inputs, channels of up to 10,000 entries, and programs of up to 100,000 entries: outputs, times
@@ -73,6 +73,12 @@ class LocalSearch:
             object.__setattr__(self, "outputs", positive_integer(self.outputs, "outputs"))
 
     reference: ClassVar[str] = "[CCP]"
+    preference: ClassVar[int] = 240
+
+    @classmethod
+    def usual(cls) -> LocalSearch:
+        """From 8 starts."""
+        return cls(8)
 
     def refuses(self, problem: Problem) -> str:
         """It needs a column utility, and programs that are not too large."""
@@ -80,7 +86,7 @@ class LocalSearch:
             return f"{problem.utility.name} is no sum over outputs of functions of the column"
         k = len(problem.inputs)
         if k > INPUTS:
-            return f"{k} inputs make programs too large to search with (at most {INPUTS})"
+            return Limit(f"{k} inputs make programs too large to search with (at most {INPUTS})")
         m = outputs_of(problem.given, k) if problem.given else self.outputs or k + 1
         if why := too_large_to_climb(problem, m):
             return why if problem.given or self.outputs else f"{why}; LocalSearch(starts, outputs=...) has fewer"
@@ -100,7 +106,7 @@ def too_large_to_climb(problem: Problem, outputs: int) -> str:
     """Why channels with so many outputs cannot be searched; empty if they can."""
     k = len(problem.inputs)
     if k * outputs > CELLS:
-        return f"its channels would have {k * outputs} entries, and it takes at most {CELLS}"
+        return Limit(f"its channels would have {k * outputs} entries, and it takes at most {CELLS}")
     return too_large(problem, k, outputs, ENTRIES)
 
 

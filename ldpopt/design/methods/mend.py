@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.design.constraints.base import Constraint, Measured, within
+from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, Measured, parts, within
 from ldpopt.design.constraints.local_dp import LocalDP
-from ldpopt.design.constraints.parts import parts
 from ldpopt.design.constraints.repair import Unrepairable
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.distribution import Array

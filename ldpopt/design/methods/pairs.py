@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpopt.design.constraints.terms import Index, Ratio, Term
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, Index
 
 EVERY = 60
 """Terms of up to this many pairs are posed whole; of larger ones, pairs that bind join in rounds."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.methods.blocks import Blocks, merge_starts
 from ldpopt.design.methods.plain import needs_pure_ldp
@@ -25,7 +25,7 @@ PARTITION_LIMIT = 20_000
 
 
 @dataclass(frozen=True)
-class Partition:
+class Partition(Method):
     """Sort, partition, randomize: the best partition of the sorted answers into blocks, for two hypotheses [SPR].
 
     Answers are sorted by likelihood ratio and cut into blocks of neighbours, and the report is randomized response on
@@ -34,6 +34,7 @@ class Partition:
     """
 
     reference: ClassVar[str] = "[SPR]"
+    preference: ClassVar[int] = 40
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses under pure LDP, and not too many inputs."""
@@ -45,7 +46,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class MergedPartition:
+class MergedPartition(Method):
     """`Partition` on at most `bins` runs of answers of nearly equal ratio, which are merged; for any number of answers.
 
     >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
@@ -58,6 +59,7 @@ class MergedPartition:
 
     bins: int = 4000
     reference: ClassVar[str] = "[SPR]"
+    preference: ClassVar[int] = 50
 
     def __post_init__(self) -> None:
         if not isinstance(self.bins, int) or self.bins < 2:
@@ -75,7 +77,8 @@ class MergedPartition:
 
 def too_many(count: int, most: int) -> str:
     """Why a method for up to `most` inputs refuses `count` of them."""
-    return f"there are {count} inputs of distinct likelihood ratio, and it takes at most {most}" if count > most else ""
+    why = f"there are {count} inputs of distinct likelihood ratio, and it takes at most {most}"
+    return Limit(why) if count > most else ""
 
 
 def _coin(problem: Problem, starts: Index, how: str) -> Candidate:

@@ -14,8 +14,7 @@ from ldpopt.design.certificates.envelope import MOST, EnvelopeDual
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.methods.blocks import LARGEST, Blocks
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.problems.reduction import Pair, reduce
-from ldpopt.design.problems.spread import dominating, knots
+from ldpopt.design.problems.reduction import Pair, dominating, knots, reduce
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 

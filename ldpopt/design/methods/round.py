@@ -11,12 +11,12 @@ from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
 from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.terms import Index, Ratio, Term
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.flows import closed
 from ldpopt.design.programs.gains import chord_gains
 from ldpopt.design.programs.labels import Solved, scaled
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, Index
 
 MANY = 100
 """With more inputs than this, multipliers are taken from the solver without correction."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.columns.integer import Integers
 from ldpopt.design.design import Design
@@ -21,14 +21,14 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.integer import as_matrix, merged
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-from ldpopt.exact_denominator import integers_near
+from ldpopt.exact_rounding import integers_near
 
 POLISHED = 5_000
 """The most single-unit moves that are tried for each move that is made."""
 
 
 @dataclass(frozen=True)
-class Rounded:
+class Rounded(Method):
     """The best of several channels after rounding to the denominator; a better channel may exist.
 
     >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
@@ -40,6 +40,7 @@ class Rounded:
     """
 
     reference: ClassVar[str] = ""
+    preference: ClassVar[int] = 20
     integral: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str:

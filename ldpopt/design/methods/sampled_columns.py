@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.balanced import balanced_sets
@@ -58,7 +58,7 @@ THINNED = 40
 
 
 @dataclass(frozen=True)
-class SampledColumns:
+class SampledColumns(Method):
     """A design for estimation with many categories: columns drawn near the best ones, and a bound without pricing.
 
     It makes a sum of variances small, under `LocalDP` alone. There are 2^k staircase patterns, too many to list. But
@@ -81,7 +81,8 @@ class SampledColumns:
     columns: int | None = None
     rng: np.random.Generator | None = field(default=None, compare=False)
 
-    reference: ClassVar[str] = "[KW]"
+    reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
+    preference: ClassVar[int] = 140
 
     def __post_init__(self) -> None:
         if self.columns is not None:
@@ -103,7 +104,7 @@ class SampledColumns:
         if utility.size <= EXACT_LIMIT:
             return f"all patterns of at most {EXACT_LIMIT} categories are priced"
         if utility.size > MAX_CATEGORIES:
-            return f"it takes at most {MAX_CATEGORIES} categories, and here are {utility.size}"
+            return Limit(f"it takes at most {MAX_CATEGORIES} categories, and here are {utility.size}")
         if not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints):
             return "it takes LocalDP, and caps on total variation that do not bind"
         if not any(isinstance(c, LocalDP) for c in problem.constraints):
@@ -191,7 +192,7 @@ MAX_ROUNDS = 40
 
 
 @dataclass(frozen=True)
-class SmallSets:
+class SmallSets(Method):
     """A design for estimation whose reports favour few of many categories each, priced by branch and bound.
 
     It makes a sum of variances small, under `LocalDP` alone. The best reports favour sets of about
@@ -211,7 +212,8 @@ class SmallSets:
 
     sets: float = 2.0e6
 
-    reference: ClassVar[str] = "[KW]"
+    reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
+    preference: ClassVar[int] = 130
 
     def __post_init__(self) -> None:
         if not number(self.sets, "sets", "a number of sets above 0") > 0:
@@ -224,12 +226,12 @@ class SmallSets:
             return why
         k = problem.utility.size
         if k > MAX_SMALL_CATEGORIES:
-            return f"it takes at most {MAX_SMALL_CATEGORIES} categories, and here are {k}"
+            return Limit(f"it takes at most {MAX_SMALL_CATEGORIES} categories, and here are {k}")
         epsilon = columns_for(problem.utility, problem.constraints)[0].epsilon
         if not epsilon <= MAX_SMALL_EPSILON:
             return f"epsilon is above {MAX_SMALL_EPSILON:g}, where single answers are the sets"
         if not math.comb(k, min(round(k / (math.exp(epsilon) + 1) + 2), k // 2)) <= self.sets:
-            return "its reports favour too many sets of categories to look at all of them; `sets` allows more"
+            return Limit("its reports favour too many sets of categories to look at all of them; `sets` allows more")
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:

@@ -10,15 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.dominated import Dominated
+from ldpopt.design.certificates.relaxed import Dominated
 from ldpopt.design.methods.blocks import merge_starts
 from ldpopt.design.methods.exchange import Exchange
 from ldpopt.design.methods.levels import approximate_only
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.problems.spread import dominating
+from ldpopt.design.problems.reduction import Pair, dominating
 from ldpopt.design.programs.gains import heights
 from ldpopt.design.programs.shapes import shape_program
 from ldpopt.design.utilities.divergence import Divergence
@@ -33,7 +32,7 @@ SHORT = "the shapes are enough in every case that was looked at, but the bound i
 
 
 @dataclass(frozen=True)
-class LevelShapes:
+class LevelShapes(Method):
     """The best channel of unit vectors and unimodal level shapes, for two hypotheses and any number of inputs.
 
     A level shape is a column whose entries are 1, exp(-epsilon) or exp(-2 epsilon) on blocks of neighbours in the order
@@ -55,7 +54,8 @@ class LevelShapes:
     bins: int = 60
     points: int = 16
 
-    reference: ClassVar[str] = "[KOV14]"
+    reference: ClassVar[str] = "[KOV14, Thm 2]"
+    preference: ClassVar[int] = 220
 
     def __post_init__(self) -> None:
         positive_integer(self.bins, "bins")
@@ -71,7 +71,7 @@ class LevelShapes:
         if approximate_only(problem) is None:
             return "its shapes are for ApproximateLDP alone, with epsilon and delta above 0"
         if utility.size > LIMIT:
-            return f"{utility.size} inputs are too many to measure a channel of (at most {LIMIT})"
+            return Limit(f"{utility.size} inputs are too many to measure a channel of (at most {LIMIT})")
         if not np.isfinite(utility.unprivate):
             return f"{utility.name} of full disclosure is infinite, and delta allows for some of it"
         return ""

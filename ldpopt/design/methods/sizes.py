@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ldpopt.design.candidate import Limit
 from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.problems.problem import Problem
 
@@ -27,10 +28,10 @@ def pairs_of(problem: Problem, inputs: int) -> int:
 def too_many_pairs(problem: Problem, inputs: int) -> str:
     """Why a method whose programs have all constrained pairs at every ratio refuses; empty if it does not."""
     if inputs > LABELLED:
-        return f"{inputs} inputs are too many for its programs (at most {LABELLED})"
+        return Limit(f"{inputs} inputs are too many for its programs (at most {LABELLED})")
     count = pairs_of(problem, inputs)
     if count > PAIRS:
-        return f"its programs would constrain {count} pairs of inputs, and it takes at most {PAIRS}"
+        return Limit(f"its programs would constrain {count} pairs of inputs, and it takes at most {PAIRS}")
     return ""
 
 
@@ -40,4 +41,4 @@ def too_large(problem: Problem, inputs: int, outputs: int, most: int) -> str:
     Entries are the outputs, times the inputs and the constrained pairs of inputs.
     """
     entries = outputs * (inputs + pairs_of(problem, inputs))
-    return f"its programs would have {entries} entries, and it takes at most {most}" if entries > most else ""
+    return Limit(f"its programs would have {entries} entries, and it takes at most {most}") if entries > most else ""

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.intervals import IntervalDual
 from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP
@@ -64,7 +64,7 @@ IDLE = 1e-6
 
 
 @dataclass(frozen=True)
-class TangentExchange:
+class TangentExchange(Method):
     """The ratio-labelled program for divergences between rows: `RenyiLDP` and `ConcentratedLDP` [BS, Def 1.1].
 
     It solves a convex program with one report for each of a few likelihood ratios, and adds ratios until its bound and
@@ -82,7 +82,8 @@ class TangentExchange:
 
     rounds: int = ROUNDS
     accuracy: float | None = None
-    reference: ClassVar[str] = "[BS]"
+    reference: ClassVar[str] = "[HK]"
+    preference: ClassVar[int] = 200
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds, ACCURACY if self.accuracy is None else self.accuracy)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.choose import columns_for
@@ -65,7 +65,7 @@ LISTED_ANSWERS = 6
 
 
 @dataclass(frozen=True)
-class ThresholdColumns:
+class ThresholdColumns(Method):
     """The channel of least error for few contrasts of many inputs, from thresholds of scores, with its proof [KW].
 
     It takes a sum of variances under `LocalDP` alone: `Marginals`, or `AOptimal` with weights of low rank. Up to 64
@@ -81,6 +81,7 @@ class ThresholdColumns:
     """
 
     reference: ClassVar[str] = "[KW]"
+    preference: ClassVar[int] = 115
 
     def refuses(self, problem: Problem) -> str:
         """It needs a sum of variances of few contrasts, under LocalDP between all inputs alone."""
@@ -93,7 +94,9 @@ class ThresholdColumns:
         if not isinstance(utility.criterion, Marginals) and (d < 2 or d >= k // 2):
             return f"it takes few contrasts of many inputs, and here are {d} of {k}"
         if k > MAX_INPUTS or d > MAX_DIRECTIONS:
-            return f"it takes at most {MAX_INPUTS} inputs and {MAX_DIRECTIONS} directions, and here are {k} and {d}"
+            return Limit(
+                f"it takes at most {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}"
+            )
         if not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints) or not problem.symmetric:
             return "it takes LocalDP between all inputs alone"
         if not utility.prior.min() > 0:

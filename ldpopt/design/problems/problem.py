@@ -12,13 +12,18 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.design.constraints.base import ColumnConstraint, Constraint, plain_caps, plain_of
-from ldpopt.design.constraints.denominator import Denominator
-from ldpopt.design.constraints.parts import parts, symmetric
+from ldpopt.design.constraints.base import (
+    AlphabetConstraint,
+    ColumnConstraint,
+    Constraint,
+    parts,
+    plain_caps,
+    plain_of,
+    symmetric,
+)
+from ldpopt.design.constraints.outputs import Denominator
 from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.problems.cells import Cells
-from ldpopt.design.problems.reduction import Pair, Reduction, reduce
+from ldpopt.design.problems.reduction import Cells, Pair, Reduction, reduce
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import positive_integer

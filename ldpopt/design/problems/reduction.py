@@ -1,8 +1,14 @@
-"""The alphabet sorted by likelihood ratio, with inputs of equal ratio merged.
+"""Two hypotheses on few inputs: sorted, merged where ratios are equal, cut into cells, or spread onto points.
 
 Replacing a channel by its average over a class of inputs with one ratio P0/P1 (weights Pr(x | class), equal under
 both hypotheses) keeps both marginals and never raises a constraint that is jointly convex in pairs of rows, so the
 reduced problem has the same optimum. Inputs that never occur need only some feasible row.
+
+Continuous hypotheses are cut into finitely many intervals (cells), with a finite pair that dominates them. For large
+alphabets, merging unequal inputs restricts the channel, which gives a lower bound. Spreading every input between two
+points of extremer likelihood ratio, while its masses under both hypotheses are kept, gives a pair that dominates the
+hypotheses in Blackwell's order: whatever a channel can do with the answers, it can do with the points. That gives an
+upper bound. On the scale s = P0/(P0+P1), the posterior, it is a mean-preserving spread of the total mass.
 """
 
 from __future__ import annotations
@@ -10,11 +16,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array
+from ldpopt.design.utilities.divergence import Divergence
+from ldpopt.distribution import Array, Index
+from ldpopt.divergences import FDivergence
+from ldpopt.errors import invalid
 from ldpopt.rounding import exact_sum
 
 NEAR = 2.0**-50
@@ -109,3 +120,182 @@ def reduce(p0: Array, p1: Array) -> Reduction:
     last = np.maximum.accumulate(seen)
     classes = classes[np.where(last >= 0, last, int(np.argmax(classes >= 0)))]
     return Reduction(Pair(a, b, whole.apart[occurs]).merge(np.flatnonzero(new)), classes)
+
+
+ATOMS = 1e7
+"""The most integers of a cell that are scanned. A longer cell is taken to hold every posterior."""
+
+_INNER = np.linspace(0.0, 1.0, 9)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Two frozen `scipy.stats` distributions cut at `edges` (interior cut points, increasing).
+
+    Cell i is (edges[i-1], edges[i]]. The likelihood ratio may be any function that does not oscillate inside a
+    cell on a scale finer than an eighth of it: the range of the ratio is sampled there and widened by the largest
+    step seen. Unbounded cells are taken to hold every ratio. Distributions on the integers are scanned, not sampled.
+    """
+
+    p0: Any
+    p1: Any
+    edges: Array
+
+    @classmethod
+    def of(cls, p0: Any, p1: Any, count: int) -> Cells:
+        """About `count` cells, fine where either hypothesis has mass, down to a tail of 1e-12."""
+        levels = np.concatenate([np.linspace(0, 1, count // 4)[1:-1], 10.0 ** np.linspace(-12, -2, count // 16)])
+        points = [np.asarray(tail(levels), float) for p in (p0, p1) for tail in (p.ppf, p.isf)]
+        edges = np.unique(np.concatenate(points))
+        edges = edges[np.isfinite(edges)]
+        # The quantile functions of both tails may give one point up to rounding: it is one edge, not two.
+        edges = edges[np.concatenate([[True], np.diff(edges) > 1e-9 * (1 + np.abs(edges[1:]))])]
+        if len(edges) < 2:
+            raise invalid("p0 and p1", "distributions with at least three intervals of mass", "fewer")
+        return cls(p0, p1, edges)
+
+    @cached_property
+    def masses(self) -> tuple[Array, Array]:
+        """The probabilities of the cells under p0 and under p1, shape (cells,) each."""
+        return _masses(self.p0, self.edges), _masses(self.p1, self.edges)
+
+    def divergence(self, f: FDivergence) -> Divergence:
+        """The divergence between the masses of the cells."""
+        return Divergence(f, *self.masses, inputs=self.labels)
+
+    def starts(self, starts: Index) -> Cells:
+        """The coarser cells that begin at the cells `starts`, the first of which is 0."""
+        return Cells(self.p0, self.p1, self.edges[np.asarray(starts)[1:] - 1])
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The cells as text, e.g. ``"(-0.5, 0.25]"``."""
+        ends = ["-inf", *(f"{edge:.9g}" for edge in self.edges), "inf"]
+        return tuple(f"({a}, {b}]" if b != "inf" else f"({a}, inf)" for a, b in pairwise(ends))
+
+    def endpoints(self) -> tuple[Array, Array]:
+        """Masses (P0, P1) of a finite pair that dominates the hypotheses, shape (2 cells,) each.
+
+        The mass of each cell is spread to two points, with the smallest and the largest ratio that the cell may hold.
+        """
+        p0, p1 = self.masses
+        total = p0 + p1
+        used = total > 0
+        s = np.divide(p0, total, out=np.full_like(p0, 0.5), where=used)
+        low, high = self._posterior_range()
+        low, high = np.minimum(low, s), np.maximum(high, s)
+        width = np.where(high > low, high - low, 1.0)
+        up = total * np.where(high > low, (s - low) / width, 0.0)
+        down = total - up
+        return np.concatenate([low * down, high * up]), np.concatenate([(1 - low) * down, (1 - high) * up])
+
+    def _posterior_range(self) -> tuple[Array, Array]:
+        left, right = self.edges[:-1], self.edges[1:]
+        first = (0.0, 1.0)
+        if hasattr(self.p0.dist, "pmf"):
+            low, high = np.array([self._atoms(a, b) for a, b in pairwise(self.edges)]).T
+            start = min(self.p0.support()[0], self.p1.support()[0])
+            first = self._atoms(start - 1, self.edges[0]) if np.isfinite(start) else first
+        else:
+            x = left[:, None] + (right - left)[:, None] * _INNER
+            with np.errstate(all="ignore"):
+                s = 1 / (1 + np.exp(self.p1.logpdf(x) - self.p0.logpdf(x)))
+            s = np.where(np.isnan(s), 0.5, s)
+            step = np.abs(np.diff(s, axis=1)).max(axis=1)
+            low, high = s.min(axis=1) - step, s.max(axis=1) + step
+        return (
+            np.clip(np.concatenate([[first[0]], low, [0.0]]), 0, 1),
+            np.clip(np.concatenate([[first[1]], high, [1.0]]), 0, 1),
+        )
+
+    def _atoms(self, left: float, right: float) -> tuple[float, float]:
+        """The range of the posterior over the integers in (left, right]."""
+        if not right - left <= ATOMS:
+            return 0.0, 1.0
+        x = np.arange(np.floor(left) + 1, np.floor(right) + 1)
+        m0, m1 = self.p0.pmf(x), self.p1.pmf(x)
+        used = m0 + m1 > 0
+        s = m0[used] / (m0 + m1)[used]
+        return (float(s.min()), float(s.max())) if s.size else (0.5, 0.5)
+
+
+def _masses(p: Any, edges: Array) -> Array:
+    below, above = p.cdf(edges), p.sf(edges)
+    # Differences of the smaller tail keep relative accuracy on both sides.
+    inner = np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
+    mass = np.maximum(np.concatenate([[below[0]], inner, [above[-1]]]), 0.0)
+    return np.asarray(mass / mass.sum())
+
+
+def spread(p0: Array, p1: Array, knots: Array) -> Pair:
+    """The pair on the posteriors `knots` that dominates (p0, p1).
+
+    p0, p1 : masses (k,). knots : increasing, from the least posterior of the inputs or below to the largest or above.
+
+    >>> pair = spread(np.array([0.2, 0.8]), np.array([0.6, 0.4]), np.array([0.0, 0.5, 1.0]))
+    >>> pair.p0.round(3), pair.p1.round(3)
+    (array([0. , 0.6, 0.4]), array([0.4, 0.6, 0. ]))
+    """
+    total = p0 + p1
+    used = total > 0
+    total, s = total[used], np.clip(p0[used] / total[used], knots[0], knots[-1])
+    right = np.clip(np.searchsorted(knots, s), 1, len(knots) - 1)
+    up = (s - knots[right - 1]) / (knots[right] - knots[right - 1])
+    n = len(knots)
+    mass = np.bincount(right, total * up, n) + np.bincount(right - 1, total * (1 - up), n)
+    kept = mass > 0
+    q0, q1 = knots[kept] * mass[kept], (1 - knots[kept]) * mass[kept]
+    return Pair.plain(q0 / q0.sum(), q1 / q1.sum())
+
+
+WIDER = 1e-6
+"""How far the outermost points stand beyond the hypotheses' own posteriors, as a share of their range."""
+
+ROUNDING = 1e-12
+"""More than rounding can change a posterior."""
+
+SHARE = 1e-8
+"""The share of the mass that goes to the outermost points, so that the pair dominates in spite of rounding."""
+
+
+def dominating(p0: Array, p1: Array, knots: Array) -> tuple[Array, Array]:
+    """The two masses of points near `knots` that dominate the pair (p0, p1), with room for rounding."""
+    low, high = float(knots[0]), float(knots[-1])
+    # Where the hypotheses are near each other, rounding is a larger share of all that tells them apart.
+    share, room = (max(least, ROUNDING / (high - low)) for least in (SHARE, WIDER))
+    room *= high - low
+    low, high = max(0.0, low - room), min(1.0, high + room)
+    inner = spread(p0, p1, np.unique(np.concatenate([[low], knots[1:-1], [high]])))
+    # The two outermost points alone, with both hypotheses' masses, are a pair that dominates all others between them.
+    up = 2 * (0.5 - low) / (high - low)
+    outer0, outer1 = np.array([low * (2 - up), high * up]), np.array([(1 - low) * (2 - up), (1 - high) * up])
+    return (
+        np.concatenate([(1 - share) * inner.p0, share * outer0]),
+        np.concatenate([(1 - share) * inner.p1, share * outer1]),
+    )
+
+
+def knots(p0: Array, p1: Array, cuts: Array, base: int, steps: int, shrink: float = 1.5) -> Array:
+    """Posteriors to spread onto, dense where the bound depends on them.
+
+    Spreading an input costs nothing where the channel treats both ends alike, only where the channel changes between
+    them. cuts : (c, 2), pairs of posteriors between which the channel changes. The knots approach both ends of each cut
+    from either side in `steps` steps, each of which divides the distance by `shrink`. base : the number of further
+    knots, half of them even in the range and half in the mass.
+    """
+    total = p0 + p1
+    used = total > 0
+    s, total = p0[used] / total[used], total[used]
+    order = np.argsort(s, kind="stable")
+    s, mass = s[order], np.cumsum(total[order])
+    first, last = s[0], s[-1]
+    even = np.linspace(first, last, max(2, base - base // 2))
+    quantiles = s[np.searchsorted(mass, np.linspace(0, mass[-1], base // 2 + 2)[1:-1])]
+    distance = (last - first) * shrink ** -np.arange(1.0, steps + 1)
+    near = [np.concatenate([[low, high], low - distance, high + distance]) for low, high in cuts]
+    made = np.unique(np.concatenate([even, quantiles, *near]))
+    made = made[(made >= first) & (made <= last)]
+    # Of points that are closer than rounding, one is kept.
+    kept = made[np.concatenate([[True], np.diff(made) > 1e-13])]
+    kept[-1] = last
+    return np.asarray(kept)

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.design.certificates.boxes import Leaf
 from ldpopt.design.certificates.intervals import TermMultiplier
-from ldpopt.design.certificates.leaves import Leaf
-from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.design.constraints.parts import Expression
+from ldpopt.design.constraints.base import AlphabetConstraint, Expression
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.solve import CONIC, SIMPLEX, solve
 from ldpopt.distribution import Array

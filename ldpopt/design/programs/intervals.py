@@ -22,10 +22,10 @@ import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.terms import Index, Ratio, Term
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.programs.labels import Solved
 from ldpopt.design.solve import SIMPLEX, solve
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, Index
 from ldpopt.errors import SolverError
 
 LEAST = 1e-10

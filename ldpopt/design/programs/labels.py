@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.constraints.parts import Expression
+from ldpopt.design.constraints.base import Expression
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.programs.gains import LabelGains
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve

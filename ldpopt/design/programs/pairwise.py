@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.certificates.pairwise import HIGHEST, excess_cap
+from ldpopt.design.certificates.capacity import HIGHEST, excess_cap
 from ldpopt.design.certificates.tails import least
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.solve import SIMPLEX, solve

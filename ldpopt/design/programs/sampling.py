@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.constraints.parts import Expression
+from ldpopt.design.constraints.base import Expression
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.programs.labels import FARTHEST, MatrixVariable, nearby
 from ldpopt.design.solve import INTERIOR, solve

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.design.certificates.numbers import nonnegative_array, nonnegative_list
-from ldpopt.design.certificates.unproved import Unproved
+from ldpopt.design.certificates.numbers import Unproved, nonnegative_array, nonnegative_list
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.sets import HypothesisSet, as_set
@@ -26,8 +25,7 @@ from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_slopes
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import SolverError, invalid
-from ldpopt.frames import together
-from ldpopt.labels import distinct_labels
+from ldpopt.labels import distinct_labels, together
 from ldpopt.results import ByValue
 
 ROUNDS = 40

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.criterion import (
     Criterion,
     Influence,
@@ -34,7 +35,7 @@ from ldpopt.results import ByValue
 __all__ = ["AOptimal", "COptimal", "Criterion", "DOptimal", "Influence", "MVOptimal", "differences"]
 
 
-class LinearCriterion(ByValue, ABC):
+class LinearCriterion(Kind, ByValue, ABC):
     """tr(W C) with W = F F^T: the part that A- and c-optimality share."""
 
     logarithmic: ClassVar[bool] = False
@@ -200,7 +201,7 @@ class COptimal(LinearCriterion):
 
 
 @dataclass(frozen=True)
-class MVOptimal:
+class MVOptimal(Kind):
     """The largest variance of the estimated proportions, on which the widest of their confidence intervals depends.
 
     >>> MVOptimal().value(np.diag([0.5, 0.25]))
@@ -254,7 +255,7 @@ class MVOptimal:
 
 
 @dataclass(frozen=True)
-class DOptimal:
+class DOptimal(Kind):
     """log det of the covariance of any k - 1 of the proportions, which is -log det J [KW].
 
     >>> round(DOptimal().value(np.array([[0.5, -0.5], [-0.5, 0.5]])), 6)

@@ -13,7 +13,7 @@ from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Subject, Table, grid
 from ldpopt.reproduce.games import game, random_game
 from ldpopt.reproduce.laws import rr
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, old_inequalities
 
 PRINTED = Part("Theorem 3.4, adaptive", cells=("game", "size"))
 TAIL = Part("its tail above Σμ", cells=("game", "size"))
@@ -149,7 +149,7 @@ def draw(table: Table) -> Any:
     return left
 
 
-EXPERIMENT: Experiment = inequalities(
+EXPERIMENT: Experiment = old_inequalities(
     (PRINTED, TAIL, REPAIRED),
     title="",
     draw=draw,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.composition import compose_mcdp
-from ldpopt.composition.trinomial import trinomial_log_pmf
+from ldpopt.composition.k_fold import trinomial_log_pmf
 from ldpopt.privacy import FinitePair, mcdp
 from ldpopt.privacy.claims import MCDP
 from ldpopt.reproduce.drawing import finish, frames, line
@@ -50,7 +50,7 @@ def judge(table: Table) -> Verdict:
     seen = tails.column("exact") > 0
     tail = tails.column("claimed")[seen] / tails.column("exact")[seen]
     return Verdict(
-        outcome_of(np.concatenate([ratios, tail]), 1e-5),
+        outcome_of(np.concatenate([ratios, tail]), tolerance=1e-5),
         f"For mechanisms fixed in advance (Σμ, √Στ²) is exact (to {np.abs(ratios - 1).max():.1e}). The tail bound of "
         f"Corollary 3.1 is {tail.min():.3g} to {tail.max():.3g} times the probability.",
         {"Theorem 3.4 off by": float(np.abs(ratios - 1).max()), "tail bound over exact, smallest": float(tail.min()),

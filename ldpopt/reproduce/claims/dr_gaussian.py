@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.mechanisms import gaussian
-from ldpopt.privacy.group import group_gaussian_mcdp
+from ldpopt.privacy.implications import group_gaussian_mcdp
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict, grid
 

@@ -11,7 +11,7 @@ from ldpopt.distribution import Array
 from ldpopt.privacy import FinitePair, mcdp
 from ldpopt.reproduce.drawing import COLOURS, finish, frames
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Subject, Table
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, old_inequalities
 
 PURE = Part("pure privacy with μ = ε(e^ε-1)/2 and τ = ε", cells=("first", "second", "third"))
 CHAIN = Part("two outcomes: τ of the pair at distance 2", Subject.QUESTION, cells=("first", "second", "third"))
@@ -84,7 +84,7 @@ def draw(table: Table) -> Any:
     return ax
 
 
-EXPERIMENT: Experiment = inequalities(
+EXPERIMENT: Experiment = old_inequalities(
     (PURE, CHAIN),
     title="",
     draw=draw,

@@ -10,7 +10,7 @@ from ldpopt.distribution import Array
 from ldpopt.privacy import FinitePair, mcdp
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Subject, grid
 from ldpopt.reproduce.laws import kl, random_law, tilted
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, old_inequalities
 
 MEAN = Part("Lemma 4.2 as printed, 2τ₁²τ₂", cells=("seed", "spread"))
 PROVED = Part("Lemma 4.2 as proved, 3τ₁²τ₂", cells=("seed", "spread"))
@@ -70,7 +70,7 @@ def measure(kind: str, spread: float = 0.0, seed: float = 0, a: float = 0, b: fl
     return rows or [{"part": "conditions not met", "exact": 0.0, "claimed": 0.0}]
 
 
-EXPERIMENT: Experiment = inequalities(
+EXPERIMENT: Experiment = old_inequalities(
     PARTS,
     title="Section 4: lemmas of group privacy",
     ending="The printed 2τ₁²τ₂ is one less than what the proof ends with; no chain needs more than the printed one.",

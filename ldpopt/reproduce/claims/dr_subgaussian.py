@@ -10,7 +10,7 @@ from ldpopt.distribution import Array
 from ldpopt.privacy import FinitePair, mcdp
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, grid
 from ldpopt.reproduce.laws import random_law, tilted
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, old_inequalities
 
 TAIL = Part("Lemma 2.1", cells=("seed", "t"))
 VARIANCE = Part("Fact 2.1", cells=("seed",))
@@ -56,7 +56,7 @@ def _products(p: Array, x: Array, y: Array, tau: float, tilt: float) -> list[Row
     return [{"part": part.name, "tilt": tilt, "exact": exact, "claimed": bound} for part, bound in both]
 
 
-EXPERIMENT: Experiment = inequalities(
+EXPERIMENT: Experiment = old_inequalities(
     PARTS,
     title="Section 2: subgaussian variables",
     ending="The second line of Lemma 2.3 puts E[X] for |E[X]|: it needs E[X] ≥ 0, which the paper's uses of it have.",

@@ -79,7 +79,7 @@ def judge(table: Table) -> Verdict:
     plain, sharp = (implied.column(name) / implied.column("exact") for name in ("plain", "sharp"))
     worst = implied.with_column("r", plain).row("r", np.argmax)
     return Verdict(
-        outcome_of(np.concatenate([plain, sharp, [1.0 if off < 1e-9 else 0.0]]), 1e-4),
+        outcome_of(np.concatenate([plain, sharp, [1.0 if off < 1e-9 else 0.0]]), tolerance=1e-4),
         f"Table II is exact (to {off:.1e}). The ε that Proposition 3 implies is {plain.min():.3f} to "
         f"{plain.max():.3f} times "
         f"the exact one (most for {worst['mechanism']}, {worst['uses']:g} uses, δ = {worst['delta']:g}); with the "

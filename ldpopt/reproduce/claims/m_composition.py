@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.composition.trinomial import trinomial_log_pmf
+from ldpopt.composition.k_fold import trinomial_log_pmf
 from ldpopt.privacy.claims import PureDP
 from ldpopt.privacy.conversions import pure_to_renyi
 from ldpopt.reproduce.drawing import finish, frames, line

@@ -8,7 +8,7 @@ from typing import Any
 from ldpopt.mechanisms import gaussian
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, grid
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, old_inequalities
 
 INSIDE = Part("δ is enough, ε < 1", cells=("epsilon", "delta"))
 BEYOND = Part("δ is enough, ε ≥ 1 (not claimed)", cells=("epsilon", "delta"))
@@ -58,7 +58,7 @@ def draw(table: Table) -> Any:
     return left
 
 
-EXPERIMENT: Experiment = inequalities(
+EXPERIMENT: Experiment = old_inequalities(
     (INSIDE,),
     title="",
     draw=draw,

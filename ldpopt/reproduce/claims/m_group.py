@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.mechanisms import gaussian, laplace
 from ldpopt.privacy.claims import RenyiDP
-from ldpopt.privacy.group import group_renyi
+from ldpopt.privacy.implications import group_renyi
 from ldpopt.reproduce.drawing import COLOURS, finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
 from ldpopt.reproduce.laws import random_chain, renyi

@@ -7,7 +7,7 @@ from typing import Any
 
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Subject, Table, grid
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, old_inequalities
 
 CELLS = ("epsilon", "n", "log10_q")
 STEP = Part("2(α-1)nε² < ε√(n log 1/Q), as printed", Subject.STEP, cells=CELLS)
@@ -61,7 +61,7 @@ def draw(table: Table) -> Any:
     return ax
 
 
-EXPERIMENT: Experiment = inequalities(
+EXPERIMENT: Experiment = old_inequalities(
     (STEP, REPAIRED, END),
     title="",
     draw=draw,

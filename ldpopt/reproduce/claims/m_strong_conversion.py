@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from ldpopt.composition.trinomial import trinomial_log_pmf
+from ldpopt.composition.k_fold import trinomial_log_pmf
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Subject, Table, grid
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, old_inequalities
 
 CELLS = ("noise", "parameter", "order", "delta")
 SUM = Part("Pr ≤ e^ε' Q + δ", cells=CELLS)
@@ -71,7 +71,7 @@ def draw(table: Table) -> Any:
     return axes[0]
 
 
-EXPERIMENT: Experiment = inequalities(
+EXPERIMENT: Experiment = old_inequalities(
     (LARGER, SUM),
     title="",
     draw=draw,

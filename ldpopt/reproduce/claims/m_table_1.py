@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.composition.trinomial import trinomial_log_pmf
+from ldpopt.composition.k_fold import trinomial_log_pmf
 from ldpopt.privacy import renyi
 from ldpopt.privacy.claims import RenyiDP
-from ldpopt.privacy.information import bad_outcome, bayes_factor_log, bayes_factor_moment, bayes_factor_tail
+from ldpopt.privacy.implications import bad_outcome, bayes_factor_log, bayes_factor_moment, bayes_factor_tail
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
 

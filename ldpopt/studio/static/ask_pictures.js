@@ -1,7 +1,8 @@
 // The pictures of "Ask a question": protocols side by side, one survey's intervals, and one answer's intervals in many.
 
-import { cut, heatmap, picture, ticks, widthOf } from "./charts.js";
+import { cut, picture, ticks, widthOf } from "./charts.js";
 import { percent, shown, svg } from "./dom.js";
+import { heatmap } from "./heatmap.js";
 
 const points = (value) => `${shown(100 * value, 3)} points`;
 

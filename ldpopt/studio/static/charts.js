@@ -3,10 +3,6 @@
 import { h, newId, shown, svg } from "./dom.js";
 import { button } from "./fields.js";
 
-export { svg };
-export { bars } from "./bars.js";
-export { heatmap } from "./heatmap.js";
-
 /** A colour of the palette (Okabe and Ito), by number; it follows the light or dark scheme. */
 export const colour = (at) => `series-${at % 7}`;
 

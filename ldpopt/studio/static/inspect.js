@@ -1,8 +1,9 @@
 // Any channel: paste or drop a matrix, a channel file or a design file, see its guarantees, and mend it.
 
-import { heatmap, lines } from "./charts.js";
+import { lines } from "./charts.js";
 import { h, percent, shown } from "./dom.js";
 import { button, fieldOf, numberField, select, showError, textField } from "./fields.js";
+import { heatmap } from "./heatmap.js";
 import { figure as figureOf } from "./verdict.js";
 
 const EMPTY = { text: "", name: null, mend: false, epsilon: null, eta: null, p0: null, p1: null, divergence: null };

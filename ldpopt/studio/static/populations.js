@@ -1,6 +1,6 @@
 // The two populations: from bars that are dragged, a file, pasted lines, or the example data of the package.
 
-import { bars } from "./charts.js";
+import { bars } from "./bars.js";
 import { h } from "./dom.js";
 import { button, checkbox, fieldOf, select, showError, textField } from "./fields.js";
 

@@ -1,7 +1,8 @@
 // The pictures of "Tell two populations apart": sorted answers with their blocks, the channel, and other mechanisms.
 
-import { cut, heatmap, picture, widthOf } from "./charts.js";
+import { cut, picture, widthOf } from "./charts.js";
 import { h, percent, shown, svg } from "./dom.js";
+import { heatmap } from "./heatmap.js";
 
 export function tellPictures(host) {
   const sorted = picture(host, {

@@ -7,10 +7,9 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-from ldpopt.datafiles.delimited import bytes_between, header, parse
-from ldpopt.datafiles.dialect import PLAIN, Dialect
-from ldpopt.datafiles.hidden import values_hidden as values_hidden
+from ldpopt.datafiles.delimited import PLAIN, Dialect, bytes_between, header, parse
 from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, names_of, ranges_of
+from ldpopt.datafiles.pieces import values_hidden as values_hidden
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 PARTITION_ROWS = 1 << 20

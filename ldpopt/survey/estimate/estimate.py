@@ -34,7 +34,7 @@ from ldpopt.survey.estimate.linear import (
     contrast_name,
 )
 from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
-from ldpopt.survey.sample.replicates import SamplingVariance
+from ldpopt.survey.sample.design import SamplingVariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -24,8 +24,7 @@ from ldpopt.survey.estimate.linear import (
     require_identifiable,
     simplex_projection,
 )
-from ldpopt.survey.sample.design import SampleDesign
-from ldpopt.survey.sample.replicates import SamplingVariance, over_strata
+from ldpopt.survey.sample.design import SampleDesign, SamplingVariance, over_strata
 
 Mask = npt.NDArray[np.bool_]
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label, as_text
+from ldpopt.schema import text
 from ldpopt.survey.collect.randomness import (
     Randomness,
     Simulated,
@@ -20,7 +21,6 @@ from ldpopt.survey.collect.randomness import (
 )
 from ldpopt.survey.collect.words import WordArray
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
-from ldpopt.survey.plan.spec import text
 
 SCHEMA = "ldpopt-submission"
 VERSION = 1

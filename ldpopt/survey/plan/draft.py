@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ldpopt.datafiles.dialect import PLAIN, delimiter_in_words
+from ldpopt.datafiles.delimited import PLAIN, delimiter_in_words
 from ldpopt.datafiles.profile import FileProfile
 from ldpopt.survey.plan.budget import EPSILONS, Needed, respondents_needed
 from ldpopt.survey.plan.propose import Proposal, ProposedQuestion

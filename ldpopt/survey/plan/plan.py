@@ -6,31 +6,30 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.datafiles.dialect import PLAIN, Dialect
+from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.distribution import Array, distribution, number, positive_integer, unit_interval
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import MAXIMUM_BITS, ExactChannel, float_up
 from ldpopt.exact_rounding import round_exact
 from ldpopt.labels import Label, as_text, from_jsonable, to_jsonable
 from ldpopt.results import Pictured, Result
+from ldpopt.schema import check, dump, key, kind, listed, load, mapped, record, text, version_of
 from ldpopt.survey.plan.spec import (
     PLAIN_READING,
     QuestionSpec,
     Reading,
     SurveySpec,
-    category_or_none,
     check_columns,
     distinct_as_text,
-    duplicates_from_text,
-    text,
-    texts,
+    fitting_reading,
+    in_a_word,
+    keeps_first,
 )
 from ldpopt.survey.sample.spec import SampleSpec
 
@@ -40,6 +39,20 @@ VERSION, WITH_READINGS = 2, 3
 
 DERIVATIONS = (1, 2)
 """The ways to compute memoised words from the key: from (round, respondent, question), or from these and the answer."""
+
+
+def _epsilon(value: Any, what: str) -> float:
+    return math.inf if value == "inf" else number(value, what, 'a finite number of nats or "inf"')
+
+
+def _label(value: Any, what: str) -> Label:
+    return from_jsonable([value], what)[0]
+
+
+def _dialect(value: Any, what: str) -> Dialect:
+    if not isinstance(value, list) or len(value) != 3:
+        raise invalid(what, "a delimiter, an encoding and a decimal sign", Phrase(kind(value)))
+    return Dialect(*value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,43 +72,32 @@ class PlannedQuestion(Result):
     ('0', '1')
     """
 
-    name: str
-    column: str
-    channel: ExactChannel
-    epsilon: float = math.nan
-    eta: float = math.nan
-    unknown: Label | None = None
-    missing: Label | None = None
-    pilot: Array | None = None
-    expected: Mapping[str, float] | None = None
-    reading: Reading = PLAIN_READING
+    name: str = key(text)
+    column: str = key(text)
+    channel: ExactChannel = key(load=lambda data, _: ExactChannel.from_dict(data), dump=ExactChannel.to_dict)
+    epsilon: float = key(default=math.nan, load=_epsilon, dump=lambda value: "inf" if math.isinf(value) else value)
+    eta: float = key(default=math.nan, load=unit_interval)
+    unknown: Label | None = key(default=None, load=_label, dump=to_jsonable)
+    missing: Label | None = key(default=None, load=_label, dump=to_jsonable)
+    pilot: Array | None = key(default=None)
+    expected: Mapping[str, float] | None = key(mapped(number), default=None)
+    reading: Reading = key(record(Reading), default=PLAIN_READING)
 
     def __post_init__(self) -> None:
         what = f"question {self.name!r}"
-        text(self.name, "question name")
-        text(self.column, f"{what}: column")
+        check(self, what)
         if not isinstance(self.channel, ExactChannel):
             raise invalid(f"{what}: channel", "an ExactChannel", type(self.channel).__name__)
-        proof = self.channel.proof()
-        claims = {"epsilon": proof.epsilon, "eta": proof.eta}
-        for name, proved in claims.items():
+        proof, put = self.channel.proof(), object.__setattr__
+        for name, proved in (("epsilon", proof.epsilon), ("eta", proof.eta)):
             claimed = float(getattr(self, name))
-            object.__setattr__(self, name, proved if math.isnan(claimed) else claimed)
+            put(self, name, proved if math.isnan(claimed) else claimed)
         self.channel.verify(self.epsilon, self.eta)
         distinct_as_text(self.channel.inputs, f"{what}: categories")
         distinct_as_text(self.channel.outputs, f"{what}: reports")
-        category_or_none(self.unknown, self.categories, f"{what}: unknown")
-        category_or_none(self.missing, self.categories, f"{what}: missing")
-        if self.missing is not None and self.reading.missing_answers == "refuse":
-            object.__setattr__(self, "reading", replace(self.reading, missing_answers="counted"))
-        self.reading.require(self.categories, self.missing, what)
+        put(self, "reading", fitting_reading(self, what))
         if self.pilot is not None:
-            k = len(self.categories)
-            pilot = distribution(self.pilot, f"{what}: pilot", size=k, labels=self.categories)
-            object.__setattr__(self, "pilot", pilot)
-        if self.expected is not None:
-            values = {text(k, "expected"): number(v, f"{what}: expected {k}") for k, v in self.expected.items()}
-            object.__setattr__(self, "expected", MappingProxyType(values))
+            put(self, "pilot", distribution(self.pilot, f"{what}: pilot", len(self.categories), self.categories))
 
     @property
     def categories(self) -> tuple[Label, ...]:
@@ -114,17 +116,7 @@ class PlannedQuestion(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The question as JSON-ready values."""
-        return {
-            "name": self.name,
-            "column": self.column,
-            "epsilon": "inf" if math.isinf(self.epsilon) else self.epsilon,
-            "eta": self.eta,
-            "unknown": to_jsonable(self.unknown),
-            "missing": to_jsonable(self.missing),
-            "pilot": None if self.pilot is None else self.pilot.tolist(),
-            "expected": None if self.expected is None else dict(self.expected),
-            "channel": self.channel.to_dict(),
-        }
+        return dump(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,15 +128,15 @@ class Plan(Pictured):
         answer that changes inside a round uses the same word again, so that both reports together may reveal it.
     """
 
-    name: str
-    questions: tuple[PlannedQuestion, ...]
-    round: int = 1
-    respondent: str | None = None
-    first_of_duplicates: bool = False
-    carry: tuple[str, ...] = ()
-    derivation: int = DERIVATIONS[-1]
-    file: Dialect = PLAIN
-    sample: SampleSpec | None = None
+    name: str = key(text)
+    questions: tuple[PlannedQuestion, ...] = key(listed(record(PlannedQuestion)))
+    round: int = key(positive_integer, default=1)
+    respondent: str | None = key(text, default=None)
+    first_of_duplicates: bool = key(default=False, name="duplicates", load=keeps_first, dump=in_a_word)
+    carry: tuple[str, ...] = key(listed(text), default=())
+    derivation: int = key(default=DERIVATIONS[-1])
+    file: Dialect = key(default=PLAIN, load=_dialect, dump=lambda dialect: list(astuple(dialect)))
+    sample: SampleSpec | None = key(record(SampleSpec), default=None, omit=True, dump=SampleSpec.to_dict)
 
     _picture, _heads = "budget_split", 1
 
@@ -158,13 +150,10 @@ class Plan(Pictured):
         return f"Plan {self.name}"
 
     def __post_init__(self) -> None:
-        text(self.name, "survey name")
-        positive_integer(self.round, "round")
+        check(self, "plan")
         if type(self.derivation) is not int or self.derivation not in DERIVATIONS:
             raise invalid("derivation", "1 or 2", self.derivation)
-        object.__setattr__(self, "questions", tuple(self.questions))
-        object.__setattr__(self, "carry", tuple(self.carry))
-        check_columns(self.questions, self.respondent, self.carry, self.first_of_duplicates)
+        check_columns(self)
         if self.sample is not None and (lacking := [c for c in self.sample.columns if c not in self.carry]):
             raise invalid("sample", "columns that are carried into the reports", lacking[0])
 
@@ -198,27 +187,23 @@ class Plan(Pictured):
         return _checksum(self._content())
 
     def _content(self) -> dict[str, Any]:
-        # Version 1 names no derivation, so that old plans keep their checksum and their words.
-        derivation = {} if self.derivation == 1 else {"derivation": self.derivation}
+        """What the file says, without the checksum.
+
+        A file says no more than its survey needs, so that old plans keep their checksum and their words: version 1
+        names no derivation, and only version 3 says how answers are read.
+        """
         read = self.file != PLAIN or not all(question.plainly_read for question in self.questions)
         if read and self.derivation == 1:
             raise invalid("plan", "derivation 2 for answers that are read otherwise than as they stand", 1)
-        return {
-            "format": FORMAT,
-            "version": WITH_READINGS if read else 1 if self.derivation == 1 else VERSION,
-            **derivation,
-            **({"file": list(astuple(self.file))} if read else {}),
-            "name": self.name,
-            "round": self.round,
-            "respondent": self.respondent,
-            "duplicates": "first" if self.first_of_duplicates else "refuse",
-            "carry": list(self.carry),
-            **({} if self.sample is None else {"sample": self.sample.to_dict()}),
-            "questions": [
-                {**question.to_dict(), **({"reading": question.reading.to_dict()} if read else {})}
-                for question in self.questions
-            ],
-        }
+        version = WITH_READINGS if read else 1 if self.derivation == 1 else VERSION
+        content = {"format": FORMAT, "version": version, **dump(self)}
+        if not read:
+            content.pop("file")
+            for question in content["questions"]:
+                question.pop("reading")
+        if version == 1:
+            content.pop("derivation")
+        return content
 
     def to_json(self) -> str:
         """The plan as JSON text (schema ``ldpopt-plan``), with its checksum.
@@ -236,36 +221,15 @@ class Plan(Pictured):
         Malformed or altered plans are `InvalidInput`. Claims that the integers do not prove are `CertificateError`.
         """
         data = strictjson.loads(content, "plan")
-        fields = {"format", "version", "name", "round", "respondent", "duplicates", "carry", "questions", "checksum"}
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise invalid("plan", f'an object with "format": "{FORMAT}"', type(data).__name__)
-        if type(data.get("version")) is not int or data["version"] not in (1, VERSION, WITH_READINGS):
-            raise invalid("plan", f"version 1, {VERSION} or {WITH_READINGS}", data.get("version"))
-        read = data["version"] == WITH_READINGS
-        fields |= {"sample"} if "sample" in data else set()
-        fields |= {"derivation"} if data["version"] > 1 else set()
-        _exactly(data, fields | ({"file"} if read else set()), "plan")
-        if data["version"] > 1 and data["derivation"] == 1:
-            raise invalid("plan", "version 1 for derivation 1", data["version"])
-        if not isinstance(data["questions"], list):
-            raise invalid("plan", "a list of questions", type(data["questions"]).__name__)
-        claimed = data.pop("checksum")
+        version = version_of(data, "plan", FORMAT, (1, VERSION, WITH_READINGS))
+        claimed = data.pop("checksum", None)
         if claimed != _checksum(data):
-            raise invalid("plan", "the checksum of its content", claimed)
-        made = cls(
-            name=data["name"],
-            questions=tuple(_question(question, read) for question in data["questions"]),
-            round=data["round"],
-            respondent=data["respondent"],
-            first_of_duplicates=duplicates_from_text(data["duplicates"]),
-            carry=texts(data["carry"], "carry"),
-            derivation=data.get("derivation", 1),
-            file=_dialect(data["file"]) if read else PLAIN,
-            sample=SampleSpec.from_dict(data["sample"]) if "sample" in data else None,
-        )
-        if made.checksum != claimed:  # version 3 without file settings would get another checksum when written
-            raise invalid("plan", "the version that its content asks for", data["version"])
-        return made
+            raise invalid("plan", "the checksum of its content", Phrase("another"))
+        old = {"derivation": 1} if version == 1 else {}
+        plan = load(cls, {**old, **{name: data[name] for name in data if name not in ("format", "version")}}, "plan")
+        if plan.checksum != claimed:  # keys are missing, or the version is another than that which the content asks for
+            raise invalid("plan", "every key that a plan of its version has", version)
+        return plan
 
 
 Channels = Mapping[str, ChannelLike | ExactChannel] | Callable[[QuestionSpec], ChannelLike | ExactChannel]
@@ -340,39 +304,6 @@ def _exact(found: ChannelLike | ExactChannel, question: QuestionSpec, bits: int)
     if found.inputs != question.categories:
         raise invalid(what, f"the categories {question.categories[:8]} as its inputs", found.inputs[:8])
     return found
-
-
-def _question(data: Any, with_reading: bool) -> PlannedQuestion:
-    fields = {"name", "column", "epsilon", "eta", "unknown", "missing", "pilot", "expected", "channel"}
-    fields |= {"reading"} if with_reading else set()
-    if not isinstance(data, dict):
-        raise invalid("plan question", "an object", type(data).__name__)
-    _exactly(data, fields, "plan question")
-    if data["expected"] is not None and not isinstance(data["expected"], dict):
-        raise invalid("plan question", "expected as an object", type(data["expected"]).__name__)
-    infinite = data["epsilon"] == "inf"
-    read = {
-        "epsilon": math.inf if infinite else number(data["epsilon"], "epsilon", 'a finite number of nats or "inf"'),
-        "eta": unit_interval(data["eta"], "eta"),
-        "channel": ExactChannel.from_dict(data["channel"]),
-    }
-    if with_reading:
-        read["reading"] = Reading.from_dict(data["reading"])
-    for name in ("unknown", "missing"):
-        read[name] = None if data[name] is None else from_jsonable([data[name]], f"plan question: {name}")[0]
-    return PlannedQuestion(**{**data, **read})
-
-
-def _dialect(data: Any) -> Dialect:
-    if not isinstance(data, list) or len(data) != 3:
-        raise invalid("plan", "a file's delimiter, encoding and decimal sign", type(data).__name__)
-    return Dialect(*data)
-
-
-def _exactly(data: dict[str, Any], fields: set[str], what: str) -> None:
-    wrong = sorted(set(data) ^ fields)
-    if wrong:
-        raise invalid(what, f"exactly the fields {', '.join(sorted(fields))}", f"{wrong[0]} missing or added")
 
 
 def _checksum(content: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.datafiles.bins import BINS, MOST_CATEGORIES, bin_labels, round_edges, shown
+from ldpopt.datafiles.numbers import BINS, MOST_CATEGORIES, bin_labels, round_edges, shown
 from ldpopt.datafiles.profile import ColumnProfile, FileProfile
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid

@@ -8,15 +8,37 @@ from itertools import pairwise
 from typing import Any
 
 from ldpopt import stricttoml
-from ldpopt.datafiles.dialect import PLAIN, Dialect
+from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.distribution import distribution, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, as_text, distinct_labels, from_jsonable, to_jsonable
 from ldpopt.results import ByValue
+from ldpopt.schema import check, choice, key, listed, load, record, text, within
 from ldpopt.survey.sample.spec import SampleSpec
 
-MISSING_ANSWERS = ("refuse", "counted", "category", "left out")
-MOST_CODES = 10_000
+MAX_CODES = 10_000
+LEVEL_OF_TESTS = 0.05
+
+
+def _code(value: Any, what: str) -> str:
+    """A code of a file as text, in the form of data files."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value != value:
+        raise invalid(what, "texts or numbers", type(value).__name__)
+    written = as_text(value)
+    if not written.strip() or len(written) > 200:
+        raise invalid(what, "texts of 1 to 200 characters", f"{len(written)} characters")
+    return written
+
+
+def _codes(value: Any, what: str) -> tuple[tuple[str, Label], ...]:
+    """Pairs of a code and its category, from a table or from pairs, in which lists stand for tuples."""
+    pairs = value.items() if isinstance(value, Mapping) else value
+    try:
+        return tuple((_code(one, what), from_jsonable([to_jsonable(label)], what)[0]) for one, label in pairs)
+    except (TypeError, ValueError) as error:
+        raise invalid(what, 'a table from codes to categories, { "1" = "yes" }', type(error).__name__) from None
 
 
 @dataclass(frozen=True)
@@ -41,32 +63,22 @@ class Reading:
     ('-9',)
     """
 
-    codes: tuple[tuple[str, Label], ...] = ()
-    bins: tuple[float, ...] = ()
-    missing_codes: tuple[str, ...] = ()
-    missing_answers: str = "refuse"
+    codes: tuple[tuple[str, Label], ...] = key(
+        _codes, default=(), dump=lambda pairs: [[code, to_jsonable(label)] for code, label in pairs]
+    )
+    bins: tuple[float, ...] = key(listed(number), default=())
+    missing_codes: tuple[str, ...] = key(listed(_code), default=())
+    missing_answers: str = key(choice("refuse", "counted", "category", "left out"), default="refuse")
 
     def __post_init__(self) -> None:
-        codes = self.codes.items() if isinstance(self.codes, Mapping) else self.codes
-        if not isinstance(self.missing_codes, (list, tuple)) or not isinstance(self.bins, (list, tuple)):
-            raise invalid("bins and missing_codes", "lists", type(self.bins).__name__)
-        try:
-            pairs = tuple((_text(code, "codes"), label) for code, label in codes)
-        except (TypeError, ValueError) as error:
-            raise invalid("codes", 'a table from codes to categories, { "1" = "yes" }', type(error).__name__) from None
-        bins = tuple(number(edge, "bins") for edge in self.bins)
-        missing = tuple(_text(code, "missing_codes") for code in self.missing_codes)
-        if any(not low < high for low, high in pairwise(bins)):
-            raise invalid("bins", "rising edges", list(bins)[:8])
-        if pairs and bins:
+        check(self, "reading")
+        if any(not low < high for low, high in pairwise(self.bins)):
+            raise invalid("bins", "rising edges", list(self.bins)[:8])
+        if self.codes and self.bins:
             raise invalid("codes and bins", "one of them", "both")
-        for what, found in (("codes", [code for code, _ in pairs]), ("missing_codes", list(missing))):
-            if len(set(found)) != len(found) or len(found) > MOST_CODES:
-                raise invalid(what, f"distinct ones, at most {MOST_CODES}", f"{len(found)}")
-        if self.missing_answers not in MISSING_ANSWERS:
-            raise invalid("missing_answers", " or ".join(f'"{one}"' for one in MISSING_ANSWERS), self.missing_answers)
-        for name, value in (("codes", pairs), ("bins", bins), ("missing_codes", missing)):
-            object.__setattr__(self, name, value)
+        for what, entries in (("codes", [one for one, _ in self.codes]), ("missing_codes", list(self.missing_codes))):
+            if len(set(entries)) != len(entries) or len(entries) > MAX_CODES:
+                raise invalid(what, f"distinct ones, at most {MAX_CODES}", f"{len(entries)}")
 
     @property
     def left_out(self) -> bool:
@@ -94,39 +106,8 @@ class Reading:
         if self.own_category and len(categories) < 3:
             raise invalid(f"{what}: categories", "two besides the one of missing answers", len(categories) - 1)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready values."""
-        return {
-            "codes": [[code, to_jsonable(label)] for code, label in self.codes],
-            "bins": list(self.bins),
-            "missing_codes": list(self.missing_codes),
-            "missing_answers": self.missing_answers,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Any) -> Reading:
-        """The reading that `to_dict` gave; anything else is `InvalidInput`."""
-        if not isinstance(data, dict) or set(data) != set(Reading().to_dict()) or not isinstance(data["codes"], list):
-            raise invalid("plan question", "a reading of codes, bins, missing_codes and missing_answers", "another")
-        if any(not isinstance(pair, list) or len(pair) != 2 for pair in data["codes"]):
-            raise invalid("plan question", "codes as pairs", "others")
-        codes = tuple((code, from_jsonable([label], "codes")[0]) for code, label in data["codes"])
-        return cls(codes, data["bins"], data["missing_codes"], data["missing_answers"])
-
 
 PLAIN_READING = Reading()
-
-
-def _text(code: Any, what: str) -> str:
-    """A code as text, in the form of data files."""
-    if isinstance(code, float) and code.is_integer():
-        code = int(code)
-    if isinstance(code, bool) or not isinstance(code, (str, int, float)) or code != code:
-        raise invalid(what, "texts or numbers", type(code).__name__)
-    made = as_text(code)
-    if not made.strip() or len(made) > 200:
-        raise invalid(what, "texts of 1 to 200 characters", f"{len(made)} characters")
-    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,76 +116,76 @@ class QuestionSpec(ByValue):
 
     name : unique in the survey. column : the column of the answers in files; `name` by default.
     categories : the k possible answers, at least two; they must also differ when written as text.
-    unknown, missing : the category for an answer that is not listed, and for a missing one; None refuses the file.
+    unknown : the category for an answer that is not listed; without one the file is refused.
+    missing : the category for a missing answer; without one the file is refused.
     pilot : the expected shares of the categories, shape (k,), if known.
-    epsilon (nats), eta : the guarantee of this question alone, if fixed.
+    epsilon (nats) : the guarantee of this question alone, if fixed. eta : its total variation, if capped.
     half_width : the target half-width of a 95 % interval, if any.
-    power, alternative : the target power of a goodness-of-fit test of the pilot, at level 0.05, against the shares
-        `alternative`, shape (k,). The power is 0.8 if only the alternative is given.
+    power : the target power of a goodness-of-fit test, at level 0.05, of the pilot against `alternative`; by
+        default 0.8.
+    alternative : the shares that the test is to find, shape (k,).
     reading : how answers are written in files, and how missing answers are treated.
 
     >>> QuestionSpec("vote", ("no", "yes"), epsilon=1.0).categories
     ('no', 'yes')
     """
 
-    name: str
-    categories: tuple[Label, ...]
-    column: str = ""
-    unknown: Label | None = None
-    missing: Label | None = None
-    pilot: Any = None
-    epsilon: float | None = None
-    eta: float | None = None
-    half_width: float | None = None
-    power: float | None = None
-    alternative: Any = None
-    reading: Reading = PLAIN_READING
+    name: str = key(text)
+    categories: tuple[Label, ...] = key()
+    column: str = key(default="")
+    unknown: Label | None = key(default=None)
+    missing: Label | None = key(default=None)
+    pilot: Any = key(default=None)
+    epsilon: float | None = key(positive_epsilon, default=None)
+    eta: float | None = key(unit_interval, default=None)
+    half_width: float | None = key(within(0, 1, "()"), default=None)
+    power: float | None = key(within(LEVEL_OF_TESTS, 1, "()"), default=None)
+    alternative: Any = key(default=None)
+    reading: Reading = key(record(Reading), default=PLAIN_READING, inline=True)
 
     def __post_init__(self) -> None:
         what = f"question {self.name!r}"
-        put = _setter(self)
-        put("name", text(self.name, "question name"))
-        put("column", text(self.column or self.name, f"{what}: column"))
+        check(self, what)
         if not isinstance(self.categories, (list, tuple)) or len(self.categories) < 2:
             raise invalid(f"{what}: categories", "a list of at least two", self.categories)
-        put("categories", distinct_labels(self.categories, len(self.categories), f"{what}: categories"))
-        distinct_as_text(self.categories, f"{what}: categories")
-        for name in ("unknown", "missing"):
-            category_or_none(getattr(self, name), self.categories, f"{what}: {name}")
-        if self.missing is not None and self.reading.missing_answers == "refuse":
-            put("reading", replace(self.reading, missing_answers="counted"))
-        self.reading.require(self.categories, self.missing, what)
-        if self.alternative is not None:
-            put("alternative", distribution(self.alternative, f"{what}: alternative", size=len(self.categories)))
-            put("power", number(0.8 if self.power is None else self.power, f"{what}: power"))
-            if self.power is None or not 0.05 < self.power < 1:
-                raise invalid(f"{what}: power", "a number between 0.05 and 1", self.power)
-        elif self.power is not None:
+        categories = distinct_labels(self.categories, len(self.categories), f"{what}: categories")
+        distinct_as_text(categories, f"{what}: categories")
+        if self.alternative is None and self.power is not None:
             raise invalid(f"{what}: power", "an alternative beside it, the shares that a test is to find", "none")
-        if self.pilot is not None:
-            k = len(self.categories)
-            put("pilot", distribution(self.pilot, f"{what}: pilot", size=k, labels=self.categories))
-        if self.epsilon is not None:
-            put("epsilon", positive_epsilon(self.epsilon, f"{what}: epsilon"))
-        if self.eta is not None:
-            put("eta", unit_interval(self.eta, f"{what}: eta"))
-        if self.half_width is not None:
-            put("half_width", number(self.half_width, f"{what}: half_width"))
-            if not 0 < self.half_width < 1:
-                raise invalid(f"{what}: half_width", "a number between 0 and 1", self.half_width)
+        put = object.__setattr__
+        put(self, "categories", categories)
+        put(self, "column", text(self.column or self.name, f"{what}: column"))
+        put(self, "reading", fitting_reading(self, what))
+        for name in ("pilot", "alternative"):
+            if (shares := getattr(self, name)) is not None:
+                put(self, name, distribution(shares, f"{what}: {name}", len(categories), categories))
+        if self.alternative is not None and self.power is None:
+            put(self, "power", 0.8)
+
+
+def keeps_first(word: Any, what: str) -> bool:
+    """Whether the first of duplicate rows is kept, from the word "refuse" or "first" in a file."""
+    return bool(choice("refuse", "first")(word, what) == "first")
+
+
+def in_a_word(first: bool) -> str:
+    """The word that `keeps_first` reads."""
+    return "first" if first else "refuse"
 
 
 @dataclass(frozen=True)
 class SurveySpec:
     """A survey to plan: its questions, and the privacy budget of one respondent.
 
-    name, round : the survey, and the number of its wave. A new round has new randomness and new privacy loss.
+    name : the survey. round : the number of its wave; a new one has new randomness and new privacy loss.
     questions : at least one, with distinct names.
-    epsilon (nats), eta : the budget of one respondent over all questions, if limited.
+    epsilon (nats) : the budget of one respondent over all questions, if limited.
+    eta : the largest total variation of all reports of one respondent together, if limited.
     delta : if positive, all questions composed must be (epsilon, delta)-DP [GI, Thm 2]. If 0, epsilons add up.
     respondent : the column of respondent ids, or None. With ids, privatization should repeat a respondent's report
         instead of drawing a second one (memoised words), and asks for a key file.
-    first_of_duplicates : if a respondent has several rows, whether to keep the first (True) or refuse the file (False).
+    first_of_duplicates : if a respondent has several rows, whether to keep the first or refuse the file; in a file
+        "first" or "refuse".
     carry : columns that are public and go into the reports unchanged.
     file : how files of answers are written, if they are text.
     nonresponse : the share of invited people who will not answer, in [0, 1). The plan says how many to invite.
@@ -222,102 +203,68 @@ class SurveySpec:
     ('no', 'yes')
     """
 
-    name: str
-    questions: tuple[QuestionSpec, ...]
-    round: int = 1
-    epsilon: float | None = None
-    eta: float | None = None
-    respondent: str | None = None
-    first_of_duplicates: bool = False
-    carry: tuple[str, ...] = ()
-    delta: float = 0.0
-    file: Dialect = PLAIN
-    nonresponse: float = 0.0
-    design_effect: float = 1.0
-    sample: SampleSpec | None = None
+    name: str = key(text, table="survey")
+    questions: tuple[QuestionSpec, ...] = key(listed(record(QuestionSpec)))
+    round: int = key(positive_integer, default=1, table="survey")
+    epsilon: float | None = key(positive_epsilon, default=None, table="budget")
+    eta: float | None = key(unit_interval, default=None, table="budget")
+    respondent: str | None = key(text, default=None, table="survey")
+    first_of_duplicates: bool = key(default=False, name="duplicates", table="survey", load=keeps_first, dump=in_a_word)
+    carry: tuple[str, ...] = key(listed(text), default=(), table="survey")
+    delta: float = key(unit_interval, default=0.0, table="budget")
+    file: Dialect = key(record(Dialect), default=PLAIN)
+    nonresponse: float = key(within(0, 1, "[)"), default=0.0, table="planning")
+    design_effect: float = key(within(1, 1e6), default=1.0, table="planning")
+    sample: SampleSpec | None = key(record(SampleSpec), default=None)
 
     def __post_init__(self) -> None:
-        put = _setter(self)
-        put("delta", unit_interval(self.delta, "budget delta"))
+        check(self, "survey")
         if self.delta > 0 and self.epsilon is None:
-            raise invalid("budget delta", "an epsilon beside it", "none")
-        put("name", text(self.name, "survey name"))
-        put("round", positive_integer(self.round, "round"))
-        put("questions", tuple(self.questions))
+            raise invalid("[budget] delta", "an epsilon beside it", "none")
         design = () if self.sample is None else self.sample.columns
-        put("carry", tuple(dict.fromkeys([*self.carry, *design])) if design else tuple(self.carry))
-        put("nonresponse", number(self.nonresponse, "nonresponse", "a share in [0, 1)"))
-        put("design_effect", number(self.design_effect, "design_effect", "a number, 1 or more"))
-        if not 0 <= self.nonresponse < 1:
-            raise invalid("nonresponse", "a share in [0, 1)", self.nonresponse)
-        if not 1 <= self.design_effect <= 1e6:
-            raise invalid("design_effect", "a number from 1 to 1e6", self.design_effect)
-        if self.epsilon is not None:
-            put("epsilon", positive_epsilon(self.epsilon, "budget epsilon"))
-        if self.eta is not None:
-            put("eta", unit_interval(self.eta, "budget eta"))
-        check_columns(self.questions, self.respondent, self.carry, self.first_of_duplicates)
+        object.__setattr__(self, "carry", tuple(dict.fromkeys([*self.carry, *design])) if design else self.carry)
+        check_columns(self)
 
     @classmethod
     def from_toml(cls, content: str | bytes) -> SurveySpec:
         """The survey described by TOML text; anything wrong in it is `InvalidInput`.
 
-        Tables: ``[survey]`` (name, round, respondent, duplicates = "refuse" or "first", carry), ``[budget]``
-        (epsilon, delta, eta), ``[file]`` (delimiter, encoding, decimal), ``[planning]`` (nonresponse, design_effect),
-        ``[sample]`` (the fields of `SampleSpec`) and one ``[[questions]]`` for each question, with the fields of
-        `QuestionSpec` and `Reading`.
+        `schema.reference` prints every table and key. There is one ``[[questions]]`` for each question, with the keys
+        of `QuestionSpec` and `Reading`.
         """
-        data = stricttoml.loads(content, "survey.toml")
-        _known(data, {"survey", "budget", "sample", "questions", "file", "planning"}, "survey.toml")
-        survey, budget, questions = data.get("survey"), data.get("budget", {}), data.get("questions")
-        if not isinstance(survey, dict) or not isinstance(budget, dict) or not isinstance(questions, list):
-            raise invalid("survey.toml", "[survey], perhaps [budget], and [[questions]]", sorted(data))
-        _known(survey, {"name", "round", "respondent", "duplicates", "carry"}, "[survey]")
-        _known(budget, {"epsilon", "delta", "eta"}, "[budget]")
-        file = _table(data, "file", {"delimiter", "encoding", "decimal"})
-        planning = _table(data, "planning", {"nonresponse", "design_effect"})
-        return cls(
-            name=survey.get("name", ""),
-            questions=tuple(_question(question) for question in questions),
-            round=survey.get("round", 1),
-            respondent=survey.get("respondent"),
-            first_of_duplicates=duplicates_from_text(survey.get("duplicates", "refuse")),
-            carry=texts(survey.get("carry", []), "carry"),
-            file=Dialect(**file),
-            **planning,
-            sample=SampleSpec.from_dict(data["sample"]) if "sample" in data else None,
-            **budget,
-        )
+        return load(cls, stricttoml.loads(content, "survey.toml"), "survey.toml")
 
 
-def check_columns(questions: Any, respondent: str | None, carry: tuple[str, ...], first_of_duplicates: bool) -> None:
-    """`InvalidInput` unless names and columns of a survey fit together, and no column of answers is carried."""
-    if not questions:
+def check_columns(survey: Any) -> None:
+    """`InvalidInput` unless names and columns of a spec or plan fit together, and no column of answers is carried."""
+    if not survey.questions:
         raise invalid("questions", "at least one", "none")
-    names, columns = [q.name for q in questions], {q.column for q in questions}
-    named = set(names)
-    for what, found in (("question names", names), ("carried columns", list(carry))):
-        if len(set(found)) != len(found):
-            raise invalid(what, "distinct", found)
-    if respondent is not None:
-        text(respondent, "respondent column")
-    if first_of_duplicates and respondent is None:
+    names, columns = [q.name for q in survey.questions], {q.column for q in survey.questions}
+    for what, entries in (("question names", names), ("carried columns", list(survey.carry))):
+        if len(set(entries)) != len(entries):
+            raise invalid(what, "distinct", entries)
+    if survey.first_of_duplicates and survey.respondent is None:
         raise invalid("duplicates", "a respondent column to find them by", "none")
-    if respondent in columns:
-        raise invalid("respondent column", "a column that is no question's", respondent)
-    for column in carry:
-        text(column, "carried column")
+    if survey.respondent in columns:
+        raise invalid("respondent column", "a column that is no question's", survey.respondent)
+    for column in survey.carry:
         if column in columns:
             raise invalid("carried columns", "none that holds raw answers", column)
-        if column in named:
+        if column in names:
             raise invalid("carried columns", "none named like a question", column)
 
 
-def duplicates_from_text(value: Any) -> bool:
-    """Whether the first of duplicate rows is kept, from the word "refuse" or "first" in a file."""
-    if value not in ("refuse", "first"):
-        raise invalid("duplicates", '"refuse" or "first"', value)
-    return bool(value == "first")
+def fitting_reading(question: Any, what: str) -> Reading:
+    """The reading of a question, which must fit its categories, `unknown` and `missing`."""
+    for name in ("unknown", "missing"):
+        value = getattr(question, name)
+        if value is not None and not any(type(value) is type(one) and value == one for one in question.categories):
+            raise invalid(f"{what}: {name}", f"one of the categories {question.categories[:8]}", value)
+    reading: Reading = question.reading
+    if question.missing is not None and reading.missing_answers == "refuse":
+        reading = replace(reading, missing_answers="counted")
+    reading.require(question.categories, question.missing, what)
+    return reading
 
 
 def distinct_as_text(labels: tuple[Label, ...], what: str) -> None:
@@ -325,52 +272,3 @@ def distinct_as_text(labels: tuple[Label, ...], what: str) -> None:
     written = [as_text(label) for label in labels]
     if len(set(written)) != len(written) or "" in written:
         raise invalid(what, "labels that are distinct and not empty as text", written)
-
-
-def category_or_none(value: Any, categories: tuple[Label, ...], what: str) -> None:
-    """`InvalidInput` unless `value` is one of the categories, or None."""
-    if value is not None and not any(type(value) is type(label) and value == label for label in categories):
-        raise invalid(what, f"one of the categories {categories[:8]}", value)
-
-
-def text(value: Any, what: str) -> str:
-    """`value` as a non-empty string of at most 200 characters without control characters."""
-    if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
-        raise invalid(what, "a printable text of 1 to 200 characters", value)
-    return value
-
-
-def texts(value: Any, what: str) -> tuple[str, ...]:
-    """`value` as a tuple of such strings."""
-    if not isinstance(value, (list, tuple)):
-        raise invalid(what, "a list of texts", value)
-    return tuple(text(one, what) for one in value)
-
-
-def _question(data: Any) -> QuestionSpec:
-    fields = {"name", "column", "categories", "unknown", "missing", "pilot", "epsilon", "eta", "half_width"}
-    fields |= {"power", "alternative"}
-    reading = {"codes", "bins", "missing_codes", "missing_answers"}
-    if not isinstance(data, dict):
-        raise invalid("questions", "tables", type(data).__name__)
-    _known(data, fields | reading, "[[questions]]")
-    given = {name: value for name, value in data.items() if name not in reading}
-    read = Reading(**{name: value for name, value in data.items() if name in reading})
-    return QuestionSpec(**{"name": "", "categories": (), "reading": read, **given})
-
-
-def _table(data: dict[str, Any], name: str, fields: set[str]) -> dict[str, Any]:
-    found = data.get(name, {})
-    if not isinstance(found, dict):
-        raise invalid(f"[{name}]", "a table", type(found).__name__)
-    _known(found, fields, f"[{name}]")
-    return found
-
-
-def _known(data: dict[str, Any], fields: set[str], what: str) -> None:
-    if set(data) - fields:
-        raise invalid(what, f"only {', '.join(sorted(fields))}", sorted(set(data) - fields)[0])
-
-
-def _setter(made: Any) -> Any:
-    return lambda name, value: object.__setattr__(made, name, value)

@@ -32,7 +32,7 @@ from ldpopt.survey.plan.budget import Budget, invited, split_within
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, composed_epsilon, make_plan
 from ldpopt.survey.plan.precision import DEFAULT_WIDTH, HalfWidth, TestPower, targets
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
-from ldpopt.survey.sample.analysis import Analysis, Findings
+from ldpopt.survey.sample.analysis import Analysis, Findings, report_channel
 from ldpopt.survey.sample.spec import SampleSpec
 
 if TYPE_CHECKING:
@@ -306,8 +306,3 @@ def _answered(column: Any) -> Any:
         if hasattr(column, name):
             return getattr(column, name)()
     return column
-
-
-def report_channel(question: PlannedQuestion) -> Channel:
-    """A question's channel with its reports as the text that data files hold."""
-    return Channel(question.channel.matrix, question.categories, question.reports)

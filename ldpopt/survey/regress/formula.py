@@ -19,7 +19,12 @@ from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.counts import factor as codes_of
 from ldpopt.survey.estimate.counts import positions
 
-_TOKEN = re.compile(r"\s*(?:(`[^`]+`)|(C)\s*\(|([^\W\d]\w*(?:\.\w+)*)|(\d+)|([~+:*()-]))")
+_NAME = r"(?:`[^`]+`|[^\W\d]\w*(?:\.\w+)*)"
+_FACTOR = rf"(?:C\s*\(\s*{_NAME}\s*\)|{_NAME})"
+_OUTCOME = re.compile(rf"\s*({_NAME})\s*~\s*")
+_PIECE = re.compile(rf"([+-])\s*(?:(\d+)|({_FACTOR}(?:\s*[:*]\s*{_FACTOR})*))\s*")
+_PART = re.compile(rf"([:*]?)\s*(?:C\s*\(\s*({_NAME})\s*\)|({_NAME}))\s*")
+_TERMS = "terms of names, C(name), : and * with + between them (a name with other signs in backticks)"
 
 
 @dataclass(frozen=True)
@@ -60,29 +65,26 @@ def parse_formula(text: str) -> Formula:
     ``a + b + a:b``. ``0`` or ``-1`` leaves the intercept out. A name with blanks or signs is put in backticks. Anything
     else is `InvalidInput`.
     """
-    words = _words(text)
-    if len(words) < 3 or words[0][0] != "name" or words[1] != ("sign", "~"):
-        raise invalid("formula", "outcome ~ predictor + predictor", text)
-    outcome, rest = words[0][1], words[2:]
+    if not isinstance(text, str) or (head := _OUTCOME.match(text)) is None:
+        raise invalid("formula", "a text: outcome ~ predictor + predictor", text)
+    outcome, rest = head[1].strip("`"), text[head.end() :].strip()
+    if not re.match(r"-\s*1\b", rest):
+        rest = f"+{rest}"  # every term has a sign before it
     terms: list[Term] = []
-    intercept, at, sign = True, 0, "+"
+    intercept, at = True, 0
     while at < len(rest):
-        if rest[at][0] == "number":
-            number, at = rest[at][1], at + 1
-            if number not in ("0", "1") or (sign == "-" and number == "0"):
-                raise invalid("formula", "no number but 0, 1 and -1, which are about the intercept", number)
+        piece = _PIECE.match(rest, at)
+        if piece is None:
+            raise invalid("formula", _TERMS, text)
+        (sign, number, product), at = piece.groups(), piece.end()
+        if number is not None and (number not in ("0", "1") or (sign == "-" and number == "0")):
+            raise invalid("formula", "no number but 0, 1 and -1, which are about the intercept", number)
+        if number is not None:
             intercept = number == "1" and sign == "+"
+        elif sign == "-":
+            raise invalid("formula", "- before 1 alone", text)
         else:
-            if sign == "-":
-                raise invalid("formula", "- before 1 alone", text)
-            made, at = _product(rest, at, text)
-            terms += [term for term in made if set(term) not in [set(one) for one in terms]]
-        if at < len(rest):
-            if rest[at] not in (("sign", "+"), ("sign", "-")) or at + 1 == len(rest):
-                raise invalid("formula", "terms with + between them", text)
-            sign, at = rest[at][1], at + 1
-        elif rest[-1][0] == "sign" and rest[-1][1] != ")":
-            raise invalid("formula", "a term after the last sign", text)
+            terms += [term for term in _product(product) if set(term) not in map(set, terms)]
     if not terms and not intercept:
         raise invalid("formula", "an intercept or a predictor", text)
     if any(factor.name == outcome for term in terms for factor in term):
@@ -90,69 +92,23 @@ def parse_formula(text: str) -> Formula:
     return Formula(outcome, tuple(terms), intercept)
 
 
-def _words(text: str) -> list[tuple[str, str]]:
-    if not isinstance(text, str):
-        raise invalid("formula", "a text such as 'evade ~ age + sex'", Phrase(type(text).__name__))
-    words, at, text = [], 0, text.strip()
-    if text.startswith(("-", "~")):
-        raise invalid("formula", "outcome ~ predictor + predictor", text)
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
-            raise invalid("formula", "names, C(name), + : * and ~ (a name with other signs in backticks)", text)
-        quoted, categorical, name, number, sign = found.groups()
-        if quoted is not None:
-            words.append(("name", quoted[1:-1]))
-        elif categorical is not None:
-            words.append(("sign", "C("))
-        elif name is not None:
-            words.append(("name", name))
-        elif number is not None:
-            words.append(("number", number))
+def _product(text: str) -> list[Term]:
+    """The terms of ``a``, ``a:b`` or ``a*b*c``."""
+    crossed: list[Term] = []
+    for sign, categorical, name in _PART.findall(text):
+        factor = Factor((categorical or name).strip("`"), bool(categorical))
+        if sign == ":":
+            crossed[-1] = _joined(crossed[-1], (factor,))
         else:
-            words.append(("sign", sign))
-        at = found.end()
-        if not text[at:].strip():
-            break
-    if ("sign", "~") in words and words[words.index(("sign", "~")) + 1 :][:1] == [("sign", "-")]:
-        # "y ~ -1 + x" has a sign before the first term.
-        first = words.index(("sign", "~")) + 1
-        if words[first + 1 : first + 2] == [("number", "1")]:
-            words[first : first + 2] = [("number", "0")]
-    return words
-
-
-def _product(words: list[tuple[str, str]], at: int, text: str) -> tuple[list[Term], int]:
-    """The terms of ``a``, ``a:b`` or ``a*b*c`` at a position, and the position after them."""
-    made, at = _interaction(words, at, text)
-    terms = [made]
-    while at < len(words) and words[at] == ("sign", "*"):
-        other, at = _interaction(words, at + 1, text)
-        terms = [*terms, other, *[_joined(term, other) for term in terms]]
-    return sorted(terms, key=len), at
-
-
-def _interaction(words: list[tuple[str, str]], at: int, text: str) -> tuple[Term, int]:
-    factor, at = _factor(words, at, text)
-    term: Term = (factor,)
-    while at < len(words) and words[at] == ("sign", ":"):
-        factor, at = _factor(words, at + 1, text)
-        term = _joined(term, (factor,))
-    return term, at
+            crossed.append((factor,))
+    terms: list[Term] = []
+    for one in crossed:
+        terms = [*terms, one, *(_joined(term, one) for term in terms)]
+    return sorted(terms, key=len)
 
 
 def _joined(first: Term, second: Term) -> Term:
     return (*first, *(factor for factor in second if factor not in first))
-
-
-def _factor(words: list[tuple[str, str]], at: int, text: str) -> tuple[Factor, int]:
-    if words[at : at + 1] == [("sign", "C(")]:
-        inside = words[at + 1 : at + 3]
-        if len(inside) == 2 and inside[0][0] == "name" and inside[1] == ("sign", ")"):
-            return Factor(inside[0][1], True), at + 3
-    elif at < len(words) and words[at][0] == "name":
-        return Factor(words[at][1]), at + 1
-    raise invalid("formula", "a column's name in every term", text)
 
 
 Codes = npt.NDArray[np.intp]

@@ -16,8 +16,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
 from ldpopt.survey.estimate.intervals import Estimated, Intervals, text_table, two_sided
 from ldpopt.survey.hypothesis_tests import TestResult, wald_result
-from ldpopt.survey.sample.design import SampleDesign
-from ldpopt.survey.sample.replicates import SamplingVariance
+from ldpopt.survey.sample.design import SampleDesign, SamplingVariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)

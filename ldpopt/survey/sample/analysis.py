@@ -10,6 +10,7 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.intervals import check_level
 from ldpopt.survey.estimate.linear import Estimator
 from ldpopt.survey.estimate.sampled import SampledReports
-from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.sample.spec import SampleSpec
 
 _FORM = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.*?)\s*")
@@ -102,7 +104,7 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-MOST_GROUPS = 200
+MAX_GROUPS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,34 +175,17 @@ class Analysis(ByValue):
         """
         if rows.counts.plan != plan.checksum:
             raise invalid("reports", f"those of the plan {plan.name!r}", Phrase("another plan's"))
-        design = self.sample.design(rows.columns) if self.sample.columns else None
-        meant = np.ones(rows.n, dtype=bool)
-        for condition in self.where:
-            meant &= condition.holds(rows.columns)
-        if not meant.any():
-            said = " and ".join(map(str, self.where))
-            raise invalid("condition", "somebody who meets it", Phrase(f"nobody ({said})"))
-        groups = groups_of(rows.columns, self.by) if self.by else None
-        names = [] if groups is None else sorted(set(groups[meant]))
-        if len(names) > MOST_GROUPS:
-            raise invalid("groups", f"at most {MOST_GROUPS} of them", len(names))
+        chosen = Selection(plan, rows, self)
+        groups = groups_of(rows.columns, self.by) if self.by else np.zeros(rows.n)
+        names = sorted(set(groups[chosen.meant])) if self.by else []
+        if len(names) > MAX_GROUPS:
+            raise invalid("groups", f"at most {MAX_GROUPS} of them", len(names))
         made = {}
         for question in plan.questions:
-            channel = Channel(question.channel.matrix, question.categories, question.reports)
-            y = rows.reports[question.name]
-            answered = meant & (y >= 0)  # an empty report does not count in the shares
-            y = np.maximum(y, 0)
-            if not answered.any():
-                raise invalid(f"reports of {question.name!r}", "at least one that is not empty", Phrase("none"))
-
-            def of(mask: Any, y: Any = y, channel: Channel = channel) -> Estimate:
-                if design is None:  # a simple sample of those who fulfil the conditions
-                    counts = np.bincount(y[mask], minlength=len(channel.outputs))
-                    return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
-                return estimate(SampledReports(y, channel, design).where(mask), channel, estimator)
-
-            inside = {name: answered & (groups == name) for name in names}
-            made[question.name] = Findings(of(answered), {name: of(who) for name, who in inside.items() if who.any()})
+            answered = chosen.answered(question.name)
+            inside = {name: groups == name for name in names if (answered & (groups == name)).any()}
+            parts = {name: chosen.estimate(question.name, who, estimator) for name, who in inside.items()}
+            made[question.name] = Findings(chosen.estimate(question.name, None, estimator), parts)
         return made
 
     def to_dict(self) -> dict[str, Any]:
@@ -228,3 +213,58 @@ class Analysis(ByValue):
         said += [f"variance by {s.method.name if not s.replicate_weights else 'given replicates'}"] if said else []
         said += [f"only {' and '.join(map(str, self.where))}"] if self.where else []
         return "; ".join(said)
+
+
+@dataclass(frozen=True, eq=False)
+class Selection(ByValue):
+    """The reports and public columns of single respondents, and the settings of an analysis of them."""
+
+    plan: Plan
+    rows: ReportRows
+    asked: Analysis
+
+    @cached_property
+    def design(self) -> SampleDesign | None:
+        """The design of the sample of all respondents; None for a simple one."""
+        return self.asked.sample.design(self.rows.columns) if self.asked.sample.columns else None
+
+    @cached_property
+    def meant(self) -> npt.NDArray[np.bool_]:
+        """(n,) mask of the respondents who fulfil every condition. `InvalidInput` if nobody does."""
+        made = np.ones(self.rows.n, dtype=bool)
+        for condition in self.asked.where:
+            made &= condition.holds(self.rows.columns)
+        if not made.any():
+            said = " and ".join(map(str, self.asked.where))
+            raise invalid("condition", "somebody who meets it", Phrase(f"nobody ({said})"))
+        return made
+
+    def answered(self, *questions: str) -> npt.NDArray[np.bool_]:
+        """(n,) mask of those of them whose reports of these questions are not empty. `InvalidInput` if nobody's are."""
+        made = np.logical_and.reduce([self.meant, *(self.rows.reports[name] >= 0 for name in questions)])
+        if not made.any():
+            raise invalid(f"reports of {', '.join(questions)}", "at least one that is not empty", Phrase("none"))
+        return made
+
+    @property
+    def n(self) -> int:
+        """The number of respondents who fulfil every condition."""
+        return int(self.meant.sum())
+
+    def estimate(self, question: str, mask: Any = None, estimator: Estimator | None = None) -> Estimate:
+        """The shares of a question among the respondents who fulfil the conditions and are in `mask` (n,), if given.
+
+        Empty reports do not count. Without a design, those who remain are taken as a simple sample.
+        """
+        who = self.answered(question) if mask is None else self.answered(question) & mask
+        channel = report_channel(self.plan.question(question))
+        y = np.maximum(self.rows.reports[question], 0)
+        if self.design is None:
+            counts = np.bincount(y[who], minlength=channel.shape[1])
+            return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
+        return estimate(SampledReports(y, channel, self.design).where(who), channel, estimator)
+
+
+def report_channel(question: PlannedQuestion) -> Channel:
+    """A question's channel with its reports as the text that data files hold."""
+    return Channel(question.channel.matrix, question.categories, question.reports)

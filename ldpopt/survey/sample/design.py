@@ -1,25 +1,142 @@
-"""How respondents were drawn -> the variance of any sum over them; known margins of the population set the weights."""
+"""How respondents were drawn -> the variance of any sum over them, added over strata [SSW, chapters 3 to 5]."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from enum import Enum
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Label
-from ldpopt.distribution import Array, finite_array, number, positive_integer
-from ldpopt.errors import Phrase, invalid
-from ldpopt.results import ByValue
-from ldpopt.survey.estimate.counts import factor, places
-from ldpopt.survey.sample.replicates import Linearization, LonelyUnit, Replication, SamplingVariance, over_strata, raked
+from ldpopt.distribution import Array, finite_array, positive_integer
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.results import ByValue, Result
+from ldpopt.survey.estimate.counts import factor
 
 Codes = npt.NDArray[np.intp]
 Margin = tuple[Codes, Array]
 """A group for every respondent, and the known total of every group."""
+
+
+class LonelyUnit(Enum):
+    """What a stratum with a single primary unit adds to a variance, since one unit shows no spread [SSW, section 3.7].
+
+    REFUSE : `InvalidInput`; merge such a stratum with a neighbour.
+    CERTAINTY : nothing, since the unit was certain to be drawn (the variance of its channel still counts).
+    CENTRED : the square of its difference from the mean of all units, which is enough if strata are similar.
+    AVERAGE : as much as the other strata add on average.
+
+    >>> LonelyUnit.from_word("average")
+    <LonelyUnit.AVERAGE: 'average'>
+    """
+
+    REFUSE = "refuse"
+    CERTAINTY = "certainty"
+    CENTRED = "centre"
+    AVERAGE = "average"
+
+    @classmethod
+    def from_word(cls, word: object) -> LonelyUnit:
+        """The member that a file or a flag names; `InvalidInput` for another word."""
+        words = {one.value: one for one in cls}
+        if not isinstance(word, str) or word not in words:
+            raise invalid("lonely", f"one of {', '.join(words)}", word)
+        return words[word]
+
+
+@dataclass(frozen=True, eq=False)
+class SamplingVariance(Result):
+    """The covariance (r, r) of r linear functions, and its degrees of freedom (inf for a simple sample).
+
+    >>> from ldpopt.survey import SampleDesign
+    >>> SampleDesign(weights=[1.0, 3.0, 2.0, 2.0]).total_variance([0, 1, 1, 0])
+    SamplingVariance(covariance=array([[9.]]), degrees=3.0)
+    """
+
+    covariance: Array
+    degrees: float
+
+
+def over_strata(
+    scatter: Array,
+    units: Array,
+    names: Sequence[Label],
+    fractions: Array | None = None,
+    noise: Array | None = None,
+    lonely: LonelyUnit = LonelyUnit.REFUSE,
+) -> SamplingVariance:
+    """sum_h (1 - f_h) n_h / (n_h - 1) S_h + f_h N_h [SSW, sections 3.7 and 4.3].
+
+    scatter : (H, r, r), S_h, the scatter of the n_h unit totals of stratum h around their mean. For a single unit it is
+        the square around the mean of all units.
+    units : (H,), n_h; strata with n_h = 0 are left out. fractions : (H,), f_h, the share of the population's units that
+        was drawn.
+    noise : (H, r, r), N_h, the variance due to the channel's randomness alone. Even a census of a stratum, which has no
+        sampling error, has this part. Without `noise` the fractions are not used, which is on the safe side.
+    """
+    shares = shares_drawn(units, names, fractions, noise, lonely)
+    alone = units == 1
+    kept = (units > 0) & ~(alone if lonely is LonelyUnit.AVERAGE else np.zeros(len(units), dtype=bool))
+    if not kept.any() and alone.any():
+        raise invalid("strata", "one with at least two units, to take an average of", Phrase("none"))
+    factor = np.where(alone, 1.0, units / np.maximum(units - 1.0, 1.0))
+    covariance = np.einsum("h,hrs->rs", ((1 - shares) * factor)[kept], scatter[kept])
+    if noise is not None and shares.any():
+        covariance = covariance + np.einsum("h,hrs->rs", shares[kept], noise[kept])
+    filled = (units > 0).sum()
+    return SamplingVariance(covariance * (filled / kept.sum() if kept.any() else 1.0), float(units.sum() - filled))
+
+
+def shares_drawn(
+    units: Array, names: Sequence[Label], fractions: Array | None, noise: Array | None, lonely: LonelyUnit
+) -> Array:
+    """(H,) how much of each stratum counts as drawn, whose variance is that of the channel alone: none without `noise`.
+
+    `InvalidInput` that names a stratum of a single unit, if such strata are refused.
+    """
+    alone = units == 1
+    if alone.any() and lonely is LonelyUnit.REFUSE:
+        expected = "at least two clusters or respondents in each (merge a stratum that has one, or say what it counts: "
+        name = names[int(np.argmax(alone))]
+        where = "" if name is None else f" in {name!r}"
+        raise InvalidInput(f"strata: expected {expected}LonelyUnit, --lonely), got one{where}")
+    shares = np.zeros(len(units)) if fractions is None or noise is None else fractions
+    if alone.any() and lonely is LonelyUnit.CERTAINTY:
+        if noise is None:
+            raise invalid("noise", "the channel's own variance where a unit is certain", Phrase("none"))
+        shares = np.where(alone, 1.0, shares)
+    return shares
+
+
+@dataclass(frozen=True)
+class Replication:
+    """A method for variances: linearisation, or computing the statistic again with other weights."""
+
+    replicates: ClassVar[bool] = True
+    name: ClassVar[str] = "replication"
+
+    def variance(
+        self, design: SampleDesign, statistic: Callable[[Array], Array], noise: Array | None
+    ) -> SamplingVariance:
+        """The covariance of a statistic, a function from weights (R, n) to values (R, r)."""
+        raise invalid("method", "one with replicates (Jackknife, RescaledBootstrap, GivenReplicates)", self.name)
+
+
+@dataclass(frozen=True)
+class Linearization(Replication):
+    """Taylor linearisation: the variance of the sum of influence values, without replicates [SSW, section 5.5].
+
+    >>> from ldpopt.survey import SampleDesign
+    >>> SampleDesign(size=4, method=Linearization()).total_variance([1, 2, 3, 6]).covariance.round(6)
+    array([[18.666667]])
+    """
+
+    replicates: ClassVar[bool] = False
+    name: ClassVar[str] = "linearisation"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,7 +175,7 @@ class SampleDesign(ByValue):
     margins: tuple[Margin, ...] = ()
 
     def __post_init__(self) -> None:
-        put = _setter(self)
+        put = partial(object.__setattr__, self)
         given = next((v for v in (self.weights, self.strata, self.clusters, self.fpc) if v is not None), None)
         n = positive_integer(self.size if given is None or self.size is not None else len(given), "size")
         put("size", n)
@@ -272,64 +389,3 @@ def _mask(inside: Any, n: int) -> npt.NDArray[np.bool_]:
     if made.shape != (n,) or made.dtype != bool:
         raise invalid("inside", f"{n} truth values, one a respondent", Phrase(f"{made.dtype} of shape {made.shape}"))
     return made
-
-
-def _setter(made: Any) -> Any:
-    return lambda name, value: object.__setattr__(made, name, value)
-
-
-def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Any, float]) -> SampleDesign:
-    """Post-stratification: the design with weights changed so that every group has its known total [SSW, section 7.6].
-
-    groups : (n,) labels. totals : the population of every group, as a number of people or as shares that sum to 1.
-
-    `InvalidInput` for a group without a total, or a total without a respondent (merge the group with another).
-
-    >>> from ldpopt.survey import SampleDesign
-    >>> post_stratify(SampleDesign(size=4), ["f", "m", "m", "m"], {"f": 50, "m": 50}).weights.round(3)
-    array([50.   , 16.667, 16.667, 16.667])
-    """
-    return rake(design, [(groups, totals)])
-
-
-def rake(design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Any, float]]]) -> SampleDesign:
-    """Raking: the design with weights that meet the known totals of every margin [DemingStephan].
-
-    margins : pairs of groups, (n,) labels, and their totals, numbers of people or shares.
-
-    The method is iterative proportional fitting. Afterwards variances are those of the residuals from the margins, and
-    replicates are raked, too. `SolverError` if no weights meet all margins, for example if two of them have different
-    sums.
-
-    >>> from ldpopt.survey import SampleDesign
-    >>> sex, age = ["f", "f", "m", "m"], ["old", "young", "old", "young"]
-    >>> made = rake(SampleDesign(weights=[1, 2, 1, 1]), [(sex, {"f": 6, "m": 4}), (age, {"old": 5, "young": 5})])
-    >>> made.weights.round(3), made.total(np.array(sex) == "f")
-    (array([2.589, 3.411, 2.411, 1.589]), array([6.]))
-    """
-    if not margins:
-        raise invalid("margins", "at least one", Phrase("none"))
-    made = []
-    for groups, totals in margins:
-        codes, names = factor(groups, design.n, "margin")
-        made.append((codes, _totals(names, totals, float(design.weights.sum()))))
-    sums = [float(known.sum()) for _, known in made]
-    if not max(sums) - min(sums) <= 1e-6 * max(sums):
-        raise invalid("margins", "totals with the same sum", Phrase(f"sums {min(sums):.10g} and {max(sums):.10g}"))
-    made = [(codes, known * (sums[0] / total)) for (codes, known), total in zip(made, sums, strict=True)]
-    return design.weighted(raked(design.weights, made), tuple(made))
-
-
-def _totals(names: list[Any], totals: Mapping[Any, float], weight: float) -> Array:
-    """The known totals in the order of the groups' names; shares become totals of the weights."""
-    given = list(totals)
-    at = places(names, tuple(given))
-    if len(at) and at.min() < 0:
-        raise invalid("margin", "a known total for every group of the sample", names[int(np.argmin(at))])
-    if len(set(at.tolist())) != len(given):
-        missing = next(label for place, label in enumerate(given) if place not in at)
-        raise invalid("margin", "a respondent in every group with a known total", missing)
-    known = np.array([number(totals[given[place]], "margin") for place in at])
-    if not known.min() > 0:
-        raise invalid("margin", "positive totals", float(known.min()))
-    return known * (weight if abs(float(known.sum()) - 1) <= 1e-6 else 1.0)

@@ -1,117 +1,34 @@
-"""A sample with strata -> variances: summed over strata, by the jackknife, the rescaled bootstrap, or given weights.
+"""A sample -> other weights: raked to meet known margins of the population, or replicates for variances.
 
-A variance by replication computes the estimate again under many sets of changed weights (the replicates), which are
-raked to meet the known totals of every margin.
+A variance by replication computes the estimate again under many sets of changed weights (the replicates): by the
+jackknife, the rescaled bootstrap, or with weights that come with a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.channel import Label
-from ldpopt.distribution import Array, finite_array, positive_integer
+from ldpopt.distribution import Array, finite_array, number, positive_integer
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
-from ldpopt.results import ByValue, Result
+from ldpopt.results import ByValue
+from ldpopt.survey.estimate.counts import factor, places
+from ldpopt.survey.sample.design import LonelyUnit, Replication, SampleDesign, SamplingVariance, shares_drawn
 
-
-class LonelyUnit(Enum):
-    """What a stratum with a single primary unit adds to a variance, since one unit shows no spread [SSW, section 3.7].
-
-    REFUSE : `InvalidInput`; merge such a stratum with a neighbour.
-    CERTAINTY : nothing, since the unit was certain to be drawn (the variance of its channel still counts).
-    CENTRED : the square of its difference from the mean of all units, which is enough if strata are similar.
-    AVERAGE : as much as the other strata add on average.
-
-    >>> LonelyUnit.from_word("average")
-    <LonelyUnit.AVERAGE: 'average'>
-    """
-
-    REFUSE = "refuse"
-    CERTAINTY = "certainty"
-    CENTRED = "centre"
-    AVERAGE = "average"
-
-    @classmethod
-    def from_word(cls, word: object) -> LonelyUnit:
-        """The member that a file or a flag names; `InvalidInput` for another word."""
-        words = {one.value: one for one in cls}
-        if not isinstance(word, str) or word not in words:
-            raise invalid("lonely", f"one of {', '.join(words)}", word)
-        return words[word]
-
-
-@dataclass(frozen=True, eq=False)
-class SamplingVariance(Result):
-    """The covariance (r, r) of r linear functions, and its degrees of freedom (inf for a simple sample).
-
-    >>> from ldpopt.survey import SampleDesign
-    >>> SampleDesign(weights=[1.0, 3.0, 2.0, 2.0]).total_variance([0, 1, 1, 0])
-    SamplingVariance(covariance=array([[9.]]), degrees=3.0)
-    """
-
-    covariance: Array
-    degrees: float
-
-
-def refuse_lonely(units: Array, names: Sequence[Label], lonely: LonelyUnit) -> None:
-    """`InvalidInput` that names a stratum of a single unit, if such strata are refused."""
-    alone = np.flatnonzero(units == 1)
-    if len(alone) and lonely is LonelyUnit.REFUSE:
-        expected = "at least two clusters or respondents in each (merge a stratum that has one, or say what it counts: "
-        raise InvalidInput(f"strata: expected {expected}LonelyUnit, --lonely), got one{_inside(names[int(alone[0])])}")
-
-
-def _inside(name: Label) -> str:
-    return "" if name is None else f" in {name!r}"
-
-
-def over_strata(
-    scatter: Array,
-    units: Array,
-    names: Sequence[Label],
-    fractions: Array | None = None,
-    noise: Array | None = None,
-    lonely: LonelyUnit = LonelyUnit.REFUSE,
-) -> SamplingVariance:
-    """sum_h (1 - f_h) n_h / (n_h - 1) S_h + f_h N_h [SSW, sections 3.7 and 4.3].
-
-    scatter : (H, r, r), S_h, the scatter of the n_h unit totals of stratum h around their mean. For a single unit it is
-        the square around the mean of all units.
-    units : (H,), n_h; strata with n_h = 0 are left out. fractions : (H,), f_h, the share of the population's units that
-        was drawn.
-    noise : (H, r, r), N_h, the variance due to the channel's randomness alone. Even a census of a stratum, which has no
-        sampling error, has this part. Without `noise` the fractions are not used, which is on the safe side.
-    """
-    refuse_lonely(units, names, lonely)
-    alone = units == 1
-    shares = np.zeros(len(units)) if fractions is None or noise is None else fractions
-    if lonely is LonelyUnit.CERTAINTY and alone.any():
-        if noise is None:
-            raise invalid("noise", "the channel's own variance where a unit is certain", Phrase("none"))
-        shares = np.where(alone, 1.0, shares)
-    factor = np.where(alone, 1.0, units / np.maximum(units - 1.0, 1.0))
-    left_out = alone if lonely is LonelyUnit.AVERAGE else np.zeros(len(units), dtype=bool)
-    kept = (units > 0) & ~left_out
-    if left_out.any() and not kept.any():
-        raise invalid("strata", "one with at least two units, to take an average of", Phrase("none"))
-    covariance = np.einsum("h,hrs->rs", ((1 - shares) * factor)[kept], scatter[kept])
-    if noise is not None and shares.any():
-        covariance = covariance + np.einsum("h,hrs->rs", shares[kept], noise[kept])
-    if left_out.any():
-        covariance = covariance * ((kept.sum() + left_out.sum()) / kept.sum())
-    return SamplingVariance(covariance, float(units.sum() - (units > 0).sum()))
-
-
-CLOSE = 1e-10
+RAKING_TOL = 1e-10
 """The relative accuracy to which raked weights must meet every known total."""
 
-CYCLES = 2000
+MAX_CYCLES = 2000
+
+CHUNK = 4_000_000
+"""The most weights in memory at a time."""
+
+MAX_WEIGHTS = 2_000_000_000
+"""The most weights of all replicates. With more, replication takes too long."""
 
 
 def raked(weights: Array, margins: Sequence[tuple[npt.NDArray[np.intp], Array]]) -> Array:
@@ -120,7 +37,7 @@ def raked(weights: Array, margins: Sequence[tuple[npt.NDArray[np.intp], Array]])
     Within every cell of the margins they are proportional to `weights`, which may be zero.
     """
     w = np.array(weights)
-    for _ in range(CYCLES):
+    for _ in range(MAX_CYCLES):
         worst = 0.0
         for codes, known in margins:
             now = np.bincount(codes, w, len(known))
@@ -128,147 +45,118 @@ def raked(weights: Array, margins: Sequence[tuple[npt.NDArray[np.intp], Array]])
                 raise SolverError("raking: a group of a margin has no respondent left; merge it with another")
             worst = max(worst, float(np.abs(now / known - 1).max()))
             w *= (known / now)[codes]
-        if len(margins) == 1 or worst <= CLOSE:
+        if len(margins) == 1 or worst <= RAKING_TOL:
             return w
     raise SolverError(
-        f"raking: after {CYCLES} cycles the weights miss a known total by {worst:.2g} of itself; some combination of "
-        "groups has no respondent (merge groups, or leave a margin out)"
+        f"raking: after {MAX_CYCLES} cycles the weights miss a known total by {worst:.2g} of itself; some combination "
+        "of groups has no respondent (merge groups, or leave a margin out)"
     )
 
 
-CELLS = 4_000_000
-"""The most weights in memory at a time."""
+def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Any, float]) -> SampleDesign:
+    """Post-stratification: the design with weights changed so that every group has its known total [SSW, section 7.6].
 
-MOST = 2_000_000_000
-"""The most weights of all replicates. With more, replication takes too long."""
+    groups : (n,) labels. totals : the population of every group, as a number of people or as shares that sum to 1.
+
+    `InvalidInput` for a group without a total, or a total without a respondent (merge the group with another).
+
+    >>> post_stratify(SampleDesign(size=4), ["f", "m", "m", "m"], {"f": 50, "m": 50}).weights.round(3)
+    array([50.   , 16.667, 16.667, 16.667])
+    """
+    return rake(design, [(groups, totals)])
 
 
-class Sample(Protocol):
-    """The part of a `SampleDesign` that replication needs. `SampleDesign` explains each name."""
+def rake(design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Any, float]]]) -> SampleDesign:
+    """Raking: the design with weights that meet the known totals of every margin [DemingStephan].
 
-    @property
-    def n(self) -> int:
-        """Respondents."""
-        ...
+    margins : pairs of groups, (n,) labels, and their totals, numbers of people or shares.
 
-    @property
-    def weights(self) -> Array:
-        """(n,) weights."""
-        ...
+    The method is iterative proportional fitting. Afterwards variances are those of the residuals from the margins, and
+    replicates are raked, too. `SolverError` if no weights meet all margins, for example if two of them have different
+    sums.
 
-    @property
-    def margins(self) -> tuple[tuple[npt.NDArray[np.intp], Array], ...]:
-        """Known margins."""
-        ...
+    >>> sex, age = ["f", "f", "m", "m"], ["old", "young", "old", "young"]
+    >>> made = rake(SampleDesign(weights=[1, 2, 1, 1]), [(sex, {"f": 6, "m": 4}), (age, {"old": 5, "young": 5})])
+    >>> made.weights.round(3), made.total(np.array(sex) == "f")
+    (array([2.589, 3.411, 2.411, 1.589]), array([6.]))
+    """
+    if not margins:
+        raise invalid("margins", "at least one", Phrase("none"))
+    made = []
+    for groups, totals in margins:
+        codes, names = factor(groups, design.n, "margin")
+        made.append((codes, _totals(names, totals, float(design.weights.sum()))))
+    sums = [float(known.sum()) for _, known in made]
+    if not max(sums) - min(sums) <= 1e-6 * max(sums):
+        raise invalid("margins", "totals with the same sum", Phrase(f"sums {min(sums):.10g} and {max(sums):.10g}"))
+    made = [(codes, known * (sums[0] / total)) for (codes, known), total in zip(made, sums, strict=True)]
+    return design.weighted(raked(design.weights, made), tuple(made))
 
-    @property
-    def lonely(self) -> LonelyUnit:
-        """How a stratum with a single unit counts."""
-        ...
 
-    @property
-    def unit(self) -> npt.NDArray[np.intp]:
-        """(n,) primary units."""
-        ...
-
-    @property
-    def unit_stratum(self) -> npt.NDArray[np.intp]:
-        """(U,) their strata."""
-        ...
-
-    @property
-    def stratum_names(self) -> tuple[Label, ...]:
-        """The H strata."""
-        ...
-
-    @property
-    def units(self) -> Array:
-        """(H,) units drawn."""
-        ...
-
-    @property
-    def fractions(self) -> Array:
-        """(H,) share of units drawn."""
-        ...
-
-    def degrees(self) -> float:
-        """Units less strata."""
-        ...
+def _totals(names: list[Any], totals: Mapping[Any, float], weight: float) -> Array:
+    """The known totals in the order of the groups' names; shares become totals of the weights."""
+    given = list(totals)
+    at = places(names, tuple(given))
+    if len(at) and at.min() < 0:
+        raise invalid("margin", "a known total for every group of the sample", names[int(np.argmin(at))])
+    if len(set(at.tolist())) != len(given):
+        missing = next(label for place, label in enumerate(given) if place not in at)
+        raise invalid("margin", "a respondent in every group with a known total", missing)
+    known = np.array([number(totals[given[place]], "margin") for place in at])
+    if not known.min() > 0:
+        raise invalid("margin", "positive totals", float(known.min()))
+    return known * (weight if abs(float(known.sum()) - 1) <= 1e-6 else 1.0)
 
 
 @dataclass(frozen=True)
-class Replication:
-    """A method for variances: linearisation, or computing the statistic again with other weights."""
+class Reweighted(Replication):
+    """Variances by computing the statistic again under many sets of changed weights."""
 
-    replicates: ClassVar[bool] = True
-    name: ClassVar[str] = "replication"
-
-    def scales(self, design: Sample) -> Array:
+    def scales(self, design: SampleDesign) -> Array:
         """(R,) the factor of every replicate's squared deviation in the variance."""
         raise NotImplementedError
 
-    def factors(self, design: Sample) -> Iterator[Array]:
+    def factors(self, design: SampleDesign) -> Iterator[Array]:
         """Factors of the weights, (c, U) for the primary units or (c, n) for the respondents, R rows in all."""
         raise NotImplementedError
 
-    def variance(self, design: Sample, statistic: Callable[[Array], Array], noise: Array | None) -> SamplingVariance:
+    def degrees(self, design: SampleDesign) -> float:
+        """Degrees of freedom of the variance."""
+        return design.degrees()
+
+    def variance(
+        self, design: SampleDesign, statistic: Callable[[Array], Array], noise: Array | None
+    ) -> SamplingVariance:
         """sum_r c_r (t_r - t)(t_r - t)^T, where t is the full estimate. Every replicate meets the known margins."""
         scales = self.scales(design)
-        if len(scales) * design.n > MOST:
-            expected = f"at most {MOST // design.n} for {design.n} respondents (linearisation has no such limit)"
+        if len(scales) * design.n > MAX_WEIGHTS:
+            expected = f"at most {MAX_WEIGHTS // design.n} for {design.n} respondents (linearisation has no such limit)"
             raise invalid("replicates", expected, len(scales))
-        refuse_lonely(design.units, design.stratum_names, design.lonely)
+        shares = shares_drawn(design.units, design.stratum_names, design.fractions, noise, design.lonely)
         alone = design.units == 1
         if alone.any() and design.lonely is LonelyUnit.CENTRED:
             raise InvalidInput("lonely: expected refuse, certainty or average with replicate weights, got centre")
+        if noise is None and design.fractions.any():
+            raise invalid("noise", "the channel's own variance for a finite population", Phrase("none"))
         centre = statistic(design.weights[None])[0]
         covariance = np.zeros((len(centre), len(centre)))
         at = 0
         for factors in self.factors(design):
-            spread = factors if factors.shape[1] == design.n else factors[:, design.unit]
-            weights = design.weights * spread
+            weights = design.weights * (factors if factors.shape[1] == design.n else factors[:, design.unit])
             if design.margins:
                 weights = np.stack([raked(row, design.margins) for row in weights])
             away = statistic(weights) - centre
             covariance += (away * scales[at : at + len(away), None]).T @ away
             at += len(away)
-        shares = design.fractions if noise is not None else np.zeros(len(design.units))
-        if alone.any() and design.lonely is LonelyUnit.CERTAINTY:
-            if noise is None:
-                raise invalid("noise", "the channel's own variance where a unit is certain", Phrase("none"))
-            shares = np.where(alone, 1.0, shares)
-        if noise is not None and shares.any():
+        if noise is not None:
             covariance += np.einsum("h,hrs->rs", shares, noise)
-        elif noise is None and design.fractions.any():
-            raise invalid("noise", "the channel's own variance for a finite population", Phrase("none"))
         if alone.any() and design.lonely is LonelyUnit.AVERAGE:
             covariance *= len(design.units) / (~alone).sum()
         return SamplingVariance(covariance, self.degrees(design))
 
-    def degrees(self, design: Sample) -> float:
-        """Degrees of freedom of the variance."""
-        return design.degrees()
-
 
 @dataclass(frozen=True)
-class Linearization(Replication):
-    """Taylor linearisation: the variance of the sum of influence values, without replicates [SSW, section 5.5].
-
-    >>> from ldpopt.survey import SampleDesign
-    >>> SampleDesign(size=4, method=Linearization()).total_variance([1, 2, 3, 6]).covariance.round(6)
-    array([[18.666667]])
-    """
-
-    replicates: ClassVar[bool] = False
-    name: ClassVar[str] = "linearisation"
-
-    def variance(self, design: Sample, statistic: Callable[[Array], Array], noise: Array | None) -> SamplingVariance:
-        """Always `InvalidInput`, since there are no replicates."""
-        raise invalid("method", "one with replicates (Jackknife, RescaledBootstrap, GivenReplicates)", self.name)
-
-
-@dataclass(frozen=True)
-class Jackknife(Replication):
+class Jackknife(Reweighted):
     """The jackknife, which leaves out one primary unit at a time [Wolter, chapter 4].
 
     It is called JK1 without strata and JKn with strata. The weights of the other units of the stratum are multiplied by
@@ -281,16 +169,16 @@ class Jackknife(Replication):
 
     name: ClassVar[str] = "jackknife"
 
-    def scales(self, design: Sample) -> Array:
+    def scales(self, design: SampleDesign) -> Array:
         """(U,) one factor for each primary unit."""
         each = (1 - design.fractions) * (design.units - 1) / np.maximum(design.units, 1)
         return np.asarray(each[design.unit_stratum])
 
-    def factors(self, design: Sample) -> Iterator[Array]:
+    def factors(self, design: SampleDesign) -> Iterator[Array]:
         """(c, U) at a time."""
         stratum, u = design.unit_stratum, len(design.unit_stratum)
         lift = design.units / np.maximum(design.units - 1, 1)
-        step = max(1, CELLS // max(design.n, u))
+        step = max(1, CHUNK // max(design.n, u))
         for start in range(0, u, step):
             out = np.arange(start, min(start + step, u))
             made = np.where(stratum[out, None] == stratum, lift[stratum], 1.0)
@@ -299,7 +187,7 @@ class Jackknife(Replication):
 
 
 @dataclass(frozen=True)
-class RescaledBootstrap(Replication):
+class RescaledBootstrap(Reweighted):
     """Rao and Wu's bootstrap: n_h - 1 primary units drawn again with replacement in every stratum [RaoWu].
 
     A unit that was drawn r times has its weights multiplied by 1 - s + s n_h / (n_h - 1) r, where s = sqrt(1 - f_h).
@@ -319,15 +207,15 @@ class RescaledBootstrap(Replication):
         positive_integer(self.replications, "replications", 2)
         positive_integer(self.seed, "seed", 0)
 
-    def scales(self, design: Sample) -> Array:
+    def scales(self, design: SampleDesign) -> Array:
         """(replications,) all equal."""
         return np.full(self.replications, 1 / self.replications)
 
-    def factors(self, design: Sample) -> Iterator[Array]:
+    def factors(self, design: SampleDesign) -> Iterator[Array]:
         """(c, U) at a time."""
         rng, u = np.random.default_rng(self.seed), len(design.unit_stratum)
         members = [np.flatnonzero(design.unit_stratum == h) for h in range(len(design.units))]
-        step = max(1, CELLS // max(design.n, u))
+        step = max(1, CHUNK // max(design.n, u))
         for start in range(0, self.replications, step):
             count = min(step, self.replications - start)
             made = np.ones((count, u))
@@ -339,13 +227,13 @@ class RescaledBootstrap(Replication):
                     made[:, rows] = 1 - s + s * n / (n - 1) * drawn
             yield made
 
-    def degrees(self, design: Sample) -> float:
+    def degrees(self, design: SampleDesign) -> float:
         """The smaller of two numbers: units minus strata, and replicates minus one."""
         return min(design.degrees(), self.replications - 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class GivenReplicates(ByValue, Replication):
+class GivenReplicates(ByValue, Reweighted):
     """Replicate weights that come with a data file. Statistical offices publish them instead of the design.
 
     weights : (n, R), non-negative, one column for each replicate; full weights, not factors of the weights.
@@ -375,18 +263,18 @@ class GivenReplicates(ByValue, Replication):
         object.__setattr__(self, "weights", w)
         object.__setattr__(self, "scale", c)
 
-    def scales(self, design: Sample) -> Array:
+    def scales(self, design: SampleDesign) -> Array:
         """(R,) as they were given."""
         if len(self.weights) != design.n:
             raise invalid("replicate weights", f"{design.n} rows, one a respondent", len(self.weights))
         return np.asarray(self.scale)
 
-    def factors(self, design: Sample) -> Iterator[Array]:
+    def factors(self, design: SampleDesign) -> Iterator[Array]:
         """(c, n) at a time."""
-        step = max(1, CELLS // design.n)
+        step = max(1, CHUNK // design.n)
         for start in range(0, self.weights.shape[1], step):
             yield self.weights[:, start : start + step].T / design.weights
 
-    def degrees(self, design: Sample) -> float:
+    def degrees(self, design: SampleDesign) -> float:
         """The number of replicates minus one."""
         return float(self.weights.shape[1] - 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +12,27 @@ import numpy.typing as npt
 
 from ldpopt.channel import Channel, Label
 from ldpopt.errors import Phrase, invalid
-from ldpopt.results import ByValue
-from ldpopt.survey.collect.aggregate import ReportRows, read_rows
+from ldpopt.survey.collect.aggregate import read_rows
 from ldpopt.survey.collect.delivery import refuse_twice
-from ldpopt.survey.estimate.counts import CountTable, factor
-from ldpopt.survey.estimate.estimate import Estimate, estimate
+from ldpopt.survey.estimate.counts import factor
 from ldpopt.survey.estimate.groups import Difference, difference
-from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.tables import TwoWayTable, two_way
 from ldpopt.survey.hypothesis_tests import TestResult, two_sample
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.survey import report_channel
-from ldpopt.survey.regress.formula import numbers_of
+from ldpopt.survey.regress.formula import numbers_of, parse_formula
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression, Sample, Subsample
-from ldpopt.survey.sample.analysis import Analysis, groups_of
-from ldpopt.survey.sample.design import SampleDesign
+from ldpopt.survey.sample.analysis import Analysis, Selection, groups_of, report_channel
 
-MOST_GROUPS = 100
+MAX_GROUPS = 100
 """The most groups, or values of a public column in a table."""
 
 Differences = dict[tuple[str, str, str], Difference]
 
 
 @dataclass(frozen=True, eq=False)
-class Respondents(ByValue):
+class Respondents(Selection):
     """The reports and public columns of single respondents, and the settings of an analysis of them.
 
     plan : the plan of the reports. rows : reports and columns. asked : the design of the sample, and conditions.
@@ -58,10 +52,6 @@ class Respondents(ByValue):
     (('Intercept', 'sex[m]'), (2, 2))
     """
 
-    plan: Plan
-    rows: ReportRows
-    asked: Analysis
-
     @classmethod
     def read(
         cls,
@@ -77,54 +67,27 @@ class Respondents(ByValue):
         public = [name for name in names if name not in questions]
         return cls(plan, read_rows(plan, reports, [*asked.columns, *public], unlabelled), asked)
 
-    @cached_property
-    def design(self) -> SampleDesign | None:
-        """The design of the sample of all respondents; None for a simple one."""
-        return self.asked.sample.design(self.rows.columns) if self.asked.sample.columns else None
-
-    @cached_property
-    def meant(self) -> npt.NDArray[np.bool_]:
-        """(n,) mask of the respondents who fulfil every condition. `InvalidInput` if nobody does."""
-        made = np.ones(self.rows.n, dtype=bool)
-        for condition in self.asked.where:
-            made &= condition.holds(self.rows.columns)
-        if not made.any():
-            raise invalid("condition", "somebody who meets it", Phrase("nobody"))
-        return made
-
-    @property
-    def n(self) -> int:
-        """The number of respondents who fulfil every condition."""
-        return int(self.meant.sum())
-
-    def estimate(self, question: str, mask: Any = None) -> Estimate:
-        """The shares of a question among the respondents who fulfil the conditions and are in `mask` (n,), if given."""
-        who = self.meant if mask is None else self.meant & mask
-        channel = report_channel(self.plan.question(question))
-        y = self.rows.reports[question]
-        if self.design is None:
-            return estimate(
-                CountTable.from_counts(np.bincount(y[who], minlength=channel.shape[1]), channel.outputs), channel
-            )
-        return estimate(SampledReports(y, channel, self.design).where(who), channel)
-
     def two_way(self, row: str, column: str) -> TwoWayTable:
-        """The table of two questions, or of a question and a public column, whose channel is the identity."""
+        """The table of two questions, or of a question and a public column, whose channel is the identity.
+
+        It is about those whose reports are not empty.
+        """
         if row == column:
             raise invalid("table", "two different questions or columns", row)
-        sides = [self._side(name) for name in (row, column)]
-        if not any(name in self.rows.reports for name in (row, column)):
+        questions = [name for name in (row, column) if name in self.rows.reports]
+        if not questions:
             raise invalid(
                 "table", f"at least one question among {', '.join(self.rows.reports)}", Phrase(f"{row}, {column}")
             )
-        (a, first), (b, second) = sides
-        return two_way(a, b, first, second, sample=self.design, inside=None if self.meant.all() else self.meant)
+        (a, first), (b, second) = (self._side(name) for name in (row, column))
+        who = self.answered(*questions)
+        return two_way(a, b, first, second, sample=self.design, inside=None if who.all() else who)
 
     def _side(self, name: str) -> tuple[npt.NDArray[np.intp], Channel]:
         """The positions of the reports and the channel of a question, or of a public column."""
         if name in self.rows.reports:
             channel = report_channel(self.plan.question(name))
-            return self.rows.reports[name], Channel(channel.matrix, channel.inputs)
+            return np.maximum(self.rows.reports[name], 0), Channel(channel.matrix, channel.inputs)
         codes, labels = _values(self.rows.columns[name], name)
         return codes, Channel(np.eye(len(labels)), labels)
 
@@ -140,8 +103,8 @@ class Respondents(ByValue):
             raise invalid("groups", "a public column (two questions make a table)", by)
         groups = groups_of(self.rows.columns, [by])
         names = sorted(set(groups[self.meant].tolist()), key=_order)
-        if not 2 <= len(names) <= MOST_GROUPS:
-            raise invalid(f"column {by!r}", f"2 to {MOST_GROUPS} groups", len(names))
+        if not 2 <= len(names) <= MAX_GROUPS:
+            raise invalid(f"column {by!r}", f"2 to {MAX_GROUPS} groups", len(names))
         base = names[0] if against is None else against
         if base not in names:
             raise invalid("group", f"one of {', '.join(names[:8])}", base)
@@ -155,27 +118,26 @@ class Respondents(ByValue):
 
     def logit(self, formula: str, reference: Label = None) -> Regression:
         """Logistic or multinomial regression for the respondents of the analysis, by `logit_regression`."""
-        data, channels = self._columns()
-        return logit_regression(formula, data, channels, reference, sample=self._drawn())
+        data, channels, sample = self._data(formula)
+        return logit_regression(formula, data, channels, reference, sample=sample)
 
     def linear(self, formula: str, scores: Any = None) -> Regression:
         """Linear regression for the respondents of the analysis, by `linear_regression`."""
-        data, channels = self._columns()
-        return linear_regression(formula, data, channels, scores, sample=self._drawn())
+        data, channels, sample = self._data(formula)
+        return linear_regression(formula, data, channels, scores, sample=sample)
 
-    def _columns(self) -> tuple[dict[str, Any], dict[str, Channel]]:
-        """Columns and channels for a formula, for the respondents of the analysis."""
-        made: dict[str, Any] = {name: column[self.meant] for name, column in self.rows.columns.items()}
-        channels = {}
-        for name, y in self.rows.reports.items():
-            channel = report_channel(self.plan.question(name))
-            channels[name] = Channel(channel.matrix, channel.inputs)
-            made[name] = y[self.meant]
-        return made, channels
+    def _data(self, formula: str) -> tuple[dict[str, Any], dict[str, Channel], Sample | None]:
+        """Columns and channels for a formula, for those whose reports of its questions are not empty, and their sample.
 
-    def _drawn(self) -> Sample | None:
-        """The sample of the respondents of the analysis, which keeps the strata and clusters of all."""
-        return self.design if self.design is None or self.meant.all() else Subsample(self.design, self.meant)
+        The sample keeps the strata and clusters of all respondents.
+        """
+        asked = parse_formula(formula)
+        named = [name for name in (asked.outcome, *asked.columns) if name in self.rows.reports]
+        who = self.answered(*named)
+        made: dict[str, Any] = {name: column[who] for name, column in self.rows.columns.items()}
+        made |= {name: self.rows.reports[name][who] for name in named}
+        sample = self.design if self.design is None or who.all() else Subsample(self.design, who)
+        return made, {name: self._side(name)[1] for name in named}, sample
 
 
 def against_wave(
@@ -215,8 +177,8 @@ def _values(column: Any, name: str) -> tuple[npt.NDArray[np.intp], tuple[Label, 
     """Codes of a public column and its values as text, in order. A missing value counts as a value of its own."""
     texts = groups_of({name: column}, [name])
     code, kinds = factor(texts, len(texts), f"column {name!r}")
-    if not 2 <= len(kinds) <= MOST_GROUPS:
-        raise invalid(f"column {name!r}", f"2 to {MOST_GROUPS} different values", len(kinds))
+    if not 2 <= len(kinds) <= MAX_GROUPS:
+        raise invalid(f"column {name!r}", f"2 to {MAX_GROUPS} different values", len(kinds))
     order = sorted(range(len(kinds)), key=lambda at: _order(kinds[at]))
     return np.asarray(np.argsort(order)[code], dtype=np.intp), tuple(kinds[at] for at in order)
 

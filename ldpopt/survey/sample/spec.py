@@ -13,15 +13,8 @@ import numpy.typing as npt
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
-from ldpopt.survey.sample.design import SampleDesign, rake
-from ldpopt.survey.sample.replicates import (
-    GivenReplicates,
-    Jackknife,
-    Linearization,
-    LonelyUnit,
-    Replication,
-    RescaledBootstrap,
-)
+from ldpopt.survey.sample.design import Linearization, LonelyUnit, Replication, SampleDesign
+from ldpopt.survey.sample.replicates import GivenReplicates, Jackknife, RescaledBootstrap, rake
 
 METHODS = ("linearization", "jackknife", "bootstrap", "replicates")
 COLUMNS = ("weights", "strata", "clusters", "fpc")

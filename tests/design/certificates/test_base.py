@@ -10,7 +10,7 @@ from design_problems import constraints, utility
 from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import Contraction, Partition
 from ldpopt.design.certificates.base import Bound
-from ldpopt.design.certificates.unproved import Unproved
+from ldpopt.design.certificates.numbers import Unproved
 from ldpopt.divergences import KL
 from ldpopt.enclosures import FLOAT
 from tests.design.certificates.forging import NO_RECORD

@@ -23,10 +23,9 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.certificates.base import Unproved
-from ldpopt.design.certificates.boxes import Boxes, Split
-from ldpopt.design.certificates.classes import Classes
+from ldpopt.design.certificates.boxes import Boxes, Leaf, Split
+from ldpopt.design.certificates.hypotheses import Classes
 from ldpopt.design.certificates.intervals import TermMultiplier
-from ldpopt.design.certificates.leaves import Leaf
 from ldpopt.design.problems.problem import Problem
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, SQUARED_HELLINGER
 from ldpopt.enclosures import EXACT, FLOAT

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ldpopt.design.certificates.numbers import (
+    Unproved,
     count,
     expect,
     expect_each,
@@ -14,7 +15,6 @@ from ldpopt.design.certificates.numbers import (
     positions,
     real_array,
 )
-from ldpopt.design.certificates.unproved import Unproved
 
 HUGE = 10**400
 

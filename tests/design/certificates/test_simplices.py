@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ldpopt.design import WorstOf
+from ldpopt.design.certificates.numbers import Unproved
 from ldpopt.design.certificates.simplices import Marginals, Simplices
-from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION
 from ldpopt.enclosures import FLOAT
 

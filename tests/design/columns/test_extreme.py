@@ -7,7 +7,7 @@ import pytest
 
 from ldpopt.design.columns.extreme import OUTWARD, Grid, extreme_columns
 from ldpopt.design.columns.staircase import StaircaseColumns
-from ldpopt.design.constraints.policy import shortest_paths
+from ldpopt.design.constraints.local_dp import shortest_paths
 from ldpopt.errors import InvalidInput
 
 NONE = math.inf

@@ -9,7 +9,7 @@ import pytest
 from ldpopt.design.columns import extreme
 from ldpopt.design.columns.extreme import Grid, direct_limits, extreme_columns
 from ldpopt.design.columns.labelings import TooManyColumns, common_unit, extreme_labelings
-from ldpopt.design.constraints.policy import shortest_paths
+from ldpopt.design.constraints.local_dp import shortest_paths
 
 
 def limits_of(graph):

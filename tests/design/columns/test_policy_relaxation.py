@@ -2,7 +2,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ldpopt.design import FisherInformation, LocalDP, TotalVariation, estimation_design
+from ldpopt.design import FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.choose import policy_limits
 from ldpopt.design.columns.extreme import extreme_columns
@@ -75,9 +75,9 @@ def test_a_cap_on_total_variation_sharpens_the_bound(monkeypatch):
     graph = LocalDP(1.0, nx.path_graph(4))
     constraints = [graph, TotalVariation(0.3)]
     utility = FisherInformation([0.4, 0.3, 0.2, 0.1])
-    listed = estimation_design(utility, constraints)
+    listed = optimal_channel(utility, constraints)
     monkeypatch.setattr("ldpopt.design.columns.choose._too_many", lambda *_: True)
-    searched, alone = estimation_design(utility, constraints), estimation_design(utility, graph)
+    searched, alone = optimal_channel(utility, constraints), optimal_channel(utility, graph)
     assert 1.02 * alone.lower_bound <= searched.lower_bound <= listed.lower_bound
     assert searched.value == pytest.approx(listed.value, rel=1e-4)
     assert not searched.certified

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from ldpopt.design import FisherInformation, LocalDP, TotalVariation, estimation_design
+from ldpopt.design import FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.columns.relaxation import Relaxation
@@ -66,9 +66,9 @@ def test_the_bound_of_many_categories_knows_the_cap(monkeypatch):
     """The relaxed bound under a cap on total variation is below the optimum, and above that without the cap."""
     p = np.random.default_rng(6).dirichlet(np.ones(6))
     utility, cap = FisherInformation(p), [LocalDP(1.0), TotalVariation(0.2)]
-    exact, free = estimation_design(utility, cap), estimation_design(utility, LocalDP(1.0))
+    exact, free = optimal_channel(utility, cap), optimal_channel(utility, LocalDP(1.0))
     monkeypatch.setattr("ldpopt.design.columns.staircase.EXACT_LIMIT", 4)
-    relaxed = estimation_design(utility, cap)
+    relaxed = optimal_channel(utility, cap)
     assert relaxed.certificate.verify()
     assert free.value < relaxed.lower_bound <= exact.value * (1 + 1e-9)
     assert relaxed.value <= exact.value * (1 + 1e-3)

@@ -9,8 +9,7 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.design import ApproximateLDP, ConcentratedLDP, LocalDP, RenyiLDP, TotalVariation, TradeOff
-from ldpopt.design.constraints.base import variation_of
-from ldpopt.design.constraints.parts import implied, symmetric
+from ldpopt.design.constraints.base import implied, symmetric, variation_of
 from ldpopt.enclosures import EXACT, FLOAT
 from ldpopt.privacy import TradeOffCurve, total_variation
 

@@ -9,8 +9,7 @@ import pytest
 
 from ldpopt.design.constraints.hockey_stick import HockeyStick, approximate, every_pair
 from ldpopt.design.constraints.moment import Moment, moment
-from ldpopt.design.constraints.scatter import scatter
-from ldpopt.design.constraints.terms import Malformed, Ratio, all_pairs
+from ldpopt.design.constraints.terms import Malformed, Ratio, all_pairs, scatter
 from ldpopt.enclosures import EXACT, FLOAT
 
 ARITHMETICS = [FLOAT, EXACT]

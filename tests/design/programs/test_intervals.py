@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from ldpopt.design.certificates.chords import chords
-from ldpopt.design.certificates.residual import residual
+from ldpopt.design.certificates.chords import chords, residual
 from ldpopt.design.constraints.hockey_stick import HockeyStick, every_pair
 from ldpopt.design.constraints.terms import Ratio
 from ldpopt.design.methods.knots import even_knots

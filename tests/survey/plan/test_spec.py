@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpopt.datafiles.dialect import Dialect
+from ldpopt.datafiles.delimited import Dialect
 from ldpopt.errors import InvalidInput
+from ldpopt.schema import reference
 from ldpopt.survey import (
     Reading,
     Simulated,
@@ -30,6 +31,7 @@ from ldpopt.survey import (
 from ldpopt.survey.collect.aggregate import Counts
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt.survey.sample.spec import SampleSpec
 
 FULL = """
 [survey]
@@ -73,8 +75,8 @@ def test_everything_is_read() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('name = "health 1"', "", "survey name"),
-        ('name = "health 1"', "name = 3", "survey name"),
+        ('name = "health 1"', "", r"\[survey\].*'name'"),
+        ('name = "health 1"', "name = 3", r"\[survey\] name"),
         ('name = "health 1"', 'name = "a"\nextra = 1', "extra"),
         ("round = 2", "round = 0", "round"),
         ("round = 2", "round = true", "round"),
@@ -123,6 +125,15 @@ def test_deep_nesting_is_refused() -> None:
     """Thousands of brackets end in a message, not in the interpreter's limit."""
     with pytest.raises(InvalidInput):
         SurveySpec.from_toml("x = " + "[" * 100_000)
+
+
+def test_every_key_has_a_meaning_in_the_reference() -> None:
+    """The page of keys is made from what the classes say, and leaves none of the planner's own without a word."""
+    page = reference(SurveySpec, {"questions": QuestionSpec, "file": Dialect, "sample": SampleSpec})
+    rows = [line for line in page.split("### `[sample]`")[0].splitlines() if line.startswith("| `")]
+    assert len(rows) == 10 + 15 + 3
+    assert not [row for row in rows if row.endswith("|  |")]
+    assert "| `duplicates` | true or false | `'refuse'` |" in page
 
 
 def test_a_survey_needs_questions() -> None:

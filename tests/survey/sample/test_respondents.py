@@ -1,0 +1,114 @@
+"""Analyses of single respondents: when missing answers are left out, they are about those who answered."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldpopt.errors import InvalidInput
+from ldpopt.survey import (
+    Analysis,
+    Condition,
+    CountTable,
+    QuestionSpec,
+    Respondents,
+    SampleDesign,
+    SampleSpec,
+    Simulated,
+    Subsample,
+    SurveySpec,
+    difference,
+    estimate,
+    linear_regression,
+    logit_regression,
+    make_plan,
+    privatize,
+    two_way,
+)
+from ldpopt.survey.plan.spec import Reading
+
+FLIP = [[0.9, 0.1], [0.1, 0.9]]
+N = 1200
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> tuple[Respondents, pd.DataFrame]:
+    """A survey in which a third left each question out, and its reports as they stand in the file."""
+    folder: Path = tmp_path_factory.mktemp("left_out")
+    rng = np.random.default_rng(21)
+    reading = Reading(missing_answers="left out")
+    spec = SurveySpec(
+        "demo", tuple(QuestionSpec(name, ("no", "yes"), reading=reading) for name in ("a", "b")), carry=("sex", "w")
+    )
+    plan = make_plan(spec, {"a": FLIP, "b": FLIP})
+    columns = {name: np.where(rng.random(N) < 1 / 3, "", rng.choice(["no", "yes"], N)) for name in ("a", "b")}
+    frame = pd.DataFrame({**columns, "sex": rng.choice(["f", "m"], N), "w": rng.uniform(1, 3, N).round(3)})
+    frame.to_csv(folder / "answers.csv", index=False)
+    privatize(plan, folder / "answers.csv", folder / "reports.csv", Simulated(rng))
+    made = Respondents.read(plan, folder / "reports.csv", names=["sex", "w"])
+    return made, pd.read_csv(folder / "reports.csv", dtype=str)
+
+
+def codes(made: Respondents, column: pd.Series) -> np.ndarray:
+    reports = made.plan.questions[0].reports
+    return column.map({report: at for at, report in enumerate(reports)}).to_numpy(int)
+
+
+def test_estimates_tables_and_comparisons_are_of_those_who_answered(people: tuple[Respondents, pd.DataFrame]) -> None:
+    """Shares, tables, differences and regressions are those of the rows without an empty report, dropped by hand."""
+    made, frame = people
+    there = frame.dropna(subset=["a"])
+    assert 0 < len(there) < N
+    want = estimate(CountTable.from_reports(codes(made, there.a), FLIP), FLIP)
+    assert np.allclose(made.estimate("a").values, want.values, atol=1e-12)
+    groups = {sex: CountTable.from_reports(codes(made, rows.a), FLIP) for sex, rows in there.groupby("sex")}
+    apart, tests = made.compare("sex", ["a"])
+    by_hand = difference(estimate(groups["m"], FLIP), estimate(groups["f"], FLIP))
+    assert np.allclose(apart["a", "m", "f"].values, by_hand.values, atol=1e-12)
+    assert np.allclose(apart["a", "m", "f"].intervals().lower, by_hand.intervals().lower, atol=1e-12)
+    both = frame.dropna(subset=["a", "b"])
+    table = two_way(codes(made, both.a), codes(made, both.b), FLIP, FLIP)
+    assert np.allclose(made.two_way("a", "b").proportions, table.proportions, atol=1e-12)
+    assert made.two_way("a", "b").joint.n == len(both)
+    test = two_way(codes(made, there.a), (there.sex == "m").to_numpy(int), FLIP, np.eye(2)).independence()
+    assert np.isclose(tests["a"].p_value, test.p_value, atol=1e-12)
+
+
+def test_regressions_are_of_those_who_answered_every_question_of_the_formula(
+    people: tuple[Respondents, pd.DataFrame],
+) -> None:
+    made, frame = people
+    both = frame.dropna(subset=["a", "b"])
+    data = {"a": codes(made, both.a), "b": codes(made, both.b), "sex": both.sex.to_numpy()}
+    channels = {"a": FLIP, "b": FLIP}
+    for found, want in (
+        (made.logit("a ~ sex"), None),
+        (made.logit("a ~ b + sex"), logit_regression("a ~ b + sex", data, channels)),
+        (made.linear("a ~ b + sex", scores=[0, 1]), linear_regression("a ~ b + sex", data, channels, scores=[0, 1])),
+    ):
+        assert found.n == (frame.a.notna().sum() if want is None else len(both))
+        if want is not None:
+            assert np.allclose(found.values, want.values, atol=1e-12)
+            assert np.allclose(found.covariance, want.covariance, atol=1e-12)
+
+
+def test_who_left_a_question_out_stays_in_the_design(people: tuple[Respondents, pd.DataFrame]) -> None:
+    """With weights, those who answered are a subgroup of the sample, in estimates, tables and regressions."""
+    made, frame = people
+    people_ = Respondents(made.plan, made.rows, Analysis(SampleSpec(weights="w")))
+    answered = frame.a.notna().to_numpy()
+    design = SampleDesign(frame.w.astype(float).to_numpy())
+    sub = Subsample(design, answered)
+    data = {"a": codes(made, frame.a[answered]), "sex": frame.sex[answered].to_numpy()}
+    want = logit_regression("a ~ sex", data, {"a": FLIP}, sample=sub)
+    assert np.allclose(people_.logit("a ~ sex").covariance, want.covariance, atol=1e-12)
+    assert people_.two_way("a", "sex").joint.n == answered.sum()
+    assert people_.estimate("a").n == answered.sum()
+
+
+def test_nobody_who_answered_is_an_error(people: tuple[Respondents, pd.DataFrame]) -> None:
+    made, _ = people
+    alone = Respondents(made.plan, made.rows, Analysis(where=(Condition.parse("w > 100"),)))
+    with pytest.raises(InvalidInput, match="meets"):
+        alone.estimate("a")
