@@ -42,6 +42,7 @@ from ldpopt.design.utilities.criteria import MVOptimal as MVOptimal
 from ldpopt.design.utilities.divergence import Divergence as Divergence
 from ldpopt.design.utilities.expected_loss import ExpectedLoss as ExpectedLoss
 from ldpopt.design.utilities.fisher_information import FisherInformation as FisherInformation
+from ldpopt.design.utilities.marginals import Marginals as Marginals
 from ldpopt.design.utilities.neighbourhood import Box as Box
 from ldpopt.design.utilities.neighbourhood import Contamination as Contamination
 from ldpopt.design.utilities.neighbourhood import TotalVariationBall as TotalVariationBall
@@ -76,18 +77,18 @@ from ldpopt.mechanisms import subset_selection as subset_selection
 from ldpopt.mechanisms import truncated_geometric as truncated_geometric
 from ldpopt.mechanisms import two_step as two_step
 from ldpopt.mechanisms import unary_encoding as unary_encoding
-from ldpopt.mechanisms.forced_response import forced_response as forced_response
-from ldpopt.mechanisms.forced_response import unrelated_question as unrelated_question
+from ldpopt.mechanisms.cards import kuk as kuk
+from ldpopt.mechanisms.cards import triangular as triangular
 from ldpopt.mechanisms.gaussian import gaussian as gaussian
-from ldpopt.mechanisms.kuk import kuk as kuk
 from ldpopt.mechanisms.laplace import laplace as laplace
 from ldpopt.mechanisms.matrix_mechanism import matrix_mechanism as matrix_mechanism
-from ldpopt.mechanisms.piecewise import piecewise as piecewise
-from ldpopt.mechanisms.square_wave import square_wave as square_wave
 from ldpopt.mechanisms.staircase import staircase as staircase
-from ldpopt.mechanisms.triangular import triangular as triangular
-from ldpopt.mechanisms.warner import crosswise as crosswise
-from ldpopt.mechanisms.warner import warner as warner
+from ldpopt.mechanisms.window import piecewise as piecewise
+from ldpopt.mechanisms.window import square_wave as square_wave
+from ldpopt.mechanisms.yes_no import crosswise as crosswise
+from ldpopt.mechanisms.yes_no import forced_response as forced_response
+from ldpopt.mechanisms.yes_no import unrelated_question as unrelated_question
+from ldpopt.mechanisms.yes_no import warner as warner
 from ldpopt.privacy import approximate_dp as approximate_dp
 from ldpopt.privacy import approximate_zcdp as approximate_zcdp
 from ldpopt.privacy import audit as audit
@@ -143,6 +144,7 @@ __all__ = [
     "Ledger",
     "LocalDP",
     "MVOptimal",
+    "Marginals",
     "MutualInformation",
     "Outputs",
     "Plan",

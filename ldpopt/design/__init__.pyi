@@ -66,6 +66,7 @@ from ldpopt.design.methods.sampled_columns import SampledColumns as SampledColum
 from ldpopt.design.methods.sampled_columns import SmallSets as SmallSets
 from ldpopt.design.methods.shapes import LevelShapes as LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange as TangentExchange
+from ldpopt.design.methods.threshold_columns import ThresholdColumns as ThresholdColumns
 from ldpopt.design.optimal import optimal_channel as optimal_channel
 from ldpopt.design.structure import Structure as Structure
 from ldpopt.design.structure import Structures as Structures
@@ -84,6 +85,7 @@ from ldpopt.design.utilities.criterion import Criterion as Criterion
 from ldpopt.design.utilities.divergence import Divergence as Divergence
 from ldpopt.design.utilities.expected_loss import ExpectedLoss as ExpectedLoss
 from ldpopt.design.utilities.fisher_information import FisherInformation as FisherInformation
+from ldpopt.design.utilities.marginals import Marginals as Marginals
 from ldpopt.design.utilities.neighbourhood import Box as Box
 from ldpopt.design.utilities.neighbourhood import Contamination as Contamination
 from ldpopt.design.utilities.neighbourhood import Neighbourhood as Neighbourhood
@@ -150,6 +152,7 @@ __all__ = [
     "MVOptimal",
     "MarginalDual",
     "MarginalPatterns",
+    "Marginals",
     "MergedPartition",
     "Method",
     "MutualInformation",
@@ -177,6 +180,7 @@ __all__ = [
     "Structures",
     "Support",
     "TangentExchange",
+    "ThresholdColumns",
     "TotalVariation",
     "TotalVariationBall",
     "TradeOff",

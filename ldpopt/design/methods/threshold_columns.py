@@ -2,19 +2,20 @@
 
     max  2 tr(K F) - sum lambda   subject to   |K u_y|^2 <= lambda . u_y   for every column y,   u_y = S_y / (S_y . p)
 
-is the dual of the design problem for tr(F^T C F). Few rows of K, one for each of the d directions of F, make it a small
-cone program over the columns at hand; its multipliers are their weights. Columns that gain at (K, lambda) are thresholds
-of the score v.K_x - lambda_x / p_x, found by climbing from one threshold to the next (`columns.thresholds`), and join.
-The proof is a search over the directions v, of which there are as few.
+is the dual of the design problem for tr(F^T C F). Few rows of K, one for each of the d directions of F, make it a
+small cone program over the columns at hand; its multipliers are their weights. Columns that gain at (K, lambda) are
+thresholds of a score, found by climbing from one to the next (`columns.thresholds`), and join. The proof is a search
+over the directions, of which there are as few.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,15 +26,15 @@ from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.choose import columns_for
 from ldpopt.design.columns.thresholds import Members, Scarf, Thresholds, climb
 from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.constraints.repair import stochastic
-from ldpopt.design.methods.estimation_columns import inward
+from ldpopt.design.methods.estimation_columns import Mixture, inward
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.fisher import FisherSolution
 from ldpopt.design.solve import ALMOST, CONIC, solve
 from ldpopt.design.utilities.criteria import LinearCriterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.marginals import Marginals
 from ldpopt.distribution import Array
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.tolerances import CERTIFIED_GAP, COARSE_GAP
 
 MAX_INPUTS, MAX_DIRECTIONS = 256, 40
@@ -48,17 +49,20 @@ FINE_INPUTS = 64
 MAX_ROUNDS = 60
 """The most rounds of pricing."""
 
-JOINING = 60
+JOINING = 150
 """The most columns that join in a round."""
 
 STARTS = 400
 """Random directions from which a round's search for columns starts, besides those of the columns in use."""
 
-LEAST = 1e-8
-"""What the squares of kernel and prices cost, in units of the criterion, so that the least of optimal ones is found."""
+LEAST, LAST = 1e-5, 1e-8
+"""What the squares of kernel and prices cost, in units of the criterion, so that the least of optimal ones is found.
 
-KEPT = 0.05
-"""A column stays while it gains no less than this share of the criterion below zero."""
+The last weights are found at less cost, which moves them less.
+"""
+
+MANY_COLUMNS, KEPT = 500, 0.05
+"""Beyond so many columns, those that gain less than this share of the criterion below zero leave."""
 
 LISTED_ANSWERS = 6
 """All patterns of a question of up to this many answers are there from the start."""
@@ -95,7 +99,7 @@ class ThresholdColumns(Method):
             return f"it takes few contrasts of many inputs, and here are {d} of {k}"
         if k > MAX_INPUTS or d > MAX_DIRECTIONS:
             return Limit(
-                f"it takes at most {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}"
+                f"it takes up to {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}"
             )
         if not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints) or not problem.symmetric:
             return "it takes LocalDP between all inputs alone"
@@ -120,14 +124,17 @@ class ThresholdColumns(Method):
         sets = _starting(utility, columns.epsilon, ask)
         rng = np.random.default_rng(k)
         for _ in problem.deadline.rounds(range(MAX_ROUNDS)):
-            found = program.solve(sets)
+            found = program.evened(program.solve(sets, LEAST), utility.criterion)
             new, gains = found.search(program, sets, rng)
             size = float(found.rows.sum())
             if not len(new) or gains[0] <= 0.03 * tolerance * size:
                 break
-            sets = np.vstack([sets[found.gains > -KEPT * size], new])
-        shrunk = math.exp(columns.epsilon * inward(columns.epsilon))
-        matrix = stochastic(np.where(found.sets, shrunk, 1.0).T * found.theta)
+            kept = sets if len(sets) <= MANY_COLUMNS else sets[found.gains > -KEPT * size]
+            sets = np.vstack([kept, new])
+        with suppress(SolverError):
+            found = replace(found, theta=program.solve(sets, LAST).theta)
+        solution = FisherSolution(found.theta, found.rows, np.zeros((k, k)), found.kernel, np.ones(1))
+        matrix = Mixture(found.sets * columns.epsilon, solution).matrix(columns, inward(columns.epsilon))
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             size, none = float(found.rows.sum()), np.zeros((k, k))
@@ -210,7 +217,24 @@ class _Program:
         left, _, right = np.linalg.svd(root[:, None] * self.factor, full_matrices=False)
         return np.asarray((root[:, None] * (left @ right)).T)
 
-    def solve(self, sets: Members) -> _Mixture:
+    def evened(self, found: _Mixture, criterion: LinearCriterion) -> _Mixture:
+        """The same, with a kernel that is odd in every yes/no question whose answers the pilot does not tell apart.
+
+        The mean of a kernel and of its mirror image is as good, and its proof needs half of the directions.
+        """
+        shape = getattr(criterion, "shape", ())
+        if math.prod(shape) != len(self.prior) or len(found.kernel) != sum(shape) - len(shape):
+            return found
+        kernel, rows, row = found.kernel.reshape(-1, *shape), found.rows.reshape(shape), 0
+        for j, answers in enumerate(shape):
+            cells = self.prior.reshape(shape)
+            if answers == 2 and np.array_equal(cells, np.flip(cells, j)):
+                sign = np.where(np.arange(len(kernel)) == row, -1.0, 1.0).reshape(-1, *[1] * len(shape))
+                kernel, rows = (kernel + sign * np.flip(kernel, j + 1)) / 2, (rows + np.flip(rows, j)) / 2
+            row += answers - 1
+        return replace(found, kernel=kernel.reshape(len(found.kernel), -1), rows=rows.ravel())
+
+    def solve(self, sets: Members, least: float) -> _Mixture:
         """The best weights of the columns of `sets`, and the kernel and prices at which none of them gains."""
         import cvxpy as cp
 
@@ -227,8 +251,8 @@ class _Program:
         cone = cp.SOC(1 + paid, cp.vstack([2 * earned, cp.reshape(paid - 1, (1, len(sets)), order="C")]), axis=0)
         gain = 2 * cp.trace(scores @ (basis @ (root[:, None] * self.factor))) / scale - (basis @ root) @ prices
         # Of many optimal kernels and prices the least: at symmetric pilots these are symmetric, and few columns gain.
-        least = LEAST * (cp.sum_squares(scores) + cp.sum_squares(prices))
-        solve(cp.Problem(cp.Maximize(gain - least), [cone]), "design for estimation", (ALMOST, *CONIC))
+        size_of_both = cp.sum_squares(scores) + cp.sum_squares(prices)
+        solve(cp.Problem(cp.Maximize(gain - least * size_of_both), [cone]), "design for estimation", (ALMOST, *CONIC))
         heights, sides = cone.dual_value
         weights = np.maximum(np.asarray(heights) + np.asarray(sides)[-1], 0.0)
         kernel = scale * np.asarray(scores.value) @ basis * root
