@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.columns.charges import Charges
+from ldpopt.design.columns.prices import Charges
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.results import ByValue

@@ -2,7 +2,7 @@
 
 Categories of the same weight need not be told apart [KOV14, section 2.2]: they are merged. The first patterns cut the
 categories, sorted by weight, in two. In every round, all of the few sets that can be best at its multipliers
-(`columns.line`) are priced, and those that gain join, until none does.
+(`columns.prices`) are priced, and those that gain join, until none does.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.columns.balanced import balanced_sets
 from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.policy import FEW, PolicyColumns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
+from ldpopt.design.columns.sets import balanced_sets
 from ldpopt.design.columns.staircase import FULL, StaircaseColumns
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.methods.contrast import one_contrast, single_contrast

@@ -14,8 +14,8 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.columns.choose import columns_for
-from ldpopt.design.columns.sizes import Sizes
+from ldpopt.design.columns.branches import Sizes
+from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.staircase import FULL
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.repair import stochastic

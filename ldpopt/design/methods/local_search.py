@@ -13,7 +13,7 @@ import numpy as np
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.constraints.base import outputs_of
-from ldpopt.design.methods.sizes import too_large
+from ldpopt.design.methods.refusals import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of
@@ -146,8 +146,8 @@ class Climb:
 
         return cls(
             program,
-            lambda q: float(f.excess_of(pair.apart @ raised(q), pair.p1 @ raised(q)).sum()),
-            lambda q: tangents_apart(f, pair.apart, pair.p1, raised(q))[None],
+            lambda q: float(f.excess_of(pair.difference @ raised(q), pair.p1 @ raised(q)).sum()),
+            lambda q: tangents_apart(f, pair.difference, pair.p1, raised(q))[None],
             raised,
             problem.deadline,
         )

@@ -23,7 +23,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.columns.choose import columns_for
+from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.thresholds import Members, Scarf, Thresholds, climb
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.estimation_columns import Mixture, inward
@@ -98,9 +98,7 @@ class ThresholdColumns(Method):
         if not isinstance(utility.criterion, Marginals) and (d < 2 or d >= k // 2):
             return f"it takes few contrasts of many inputs, and here are {d} of {k}"
         if k > MAX_INPUTS or d > MAX_DIRECTIONS:
-            return Limit(
-                f"it takes up to {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}"
-            )
+            return Limit(f"it takes up to {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}")
         if not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints) or not problem.symmetric:
             return "it takes LocalDP between all inputs alone"
         if not utility.prior.min() > 0:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ldpopt.design.columns.charges import Charges
+from ldpopt.design.columns.prices import Charges
 from ldpopt.design.columns.thresholds import Scarf, Thresholds, climb
 from ldpopt.enclosures import FLOAT
 
