@@ -130,7 +130,7 @@ class ThresholdColumns(Method):
             kept = sets if len(sets) <= MANY_COLUMNS else sets[found.gains > -KEPT * size]
             sets = np.vstack([kept, new])
         with suppress(SolverError):
-            found = replace(found, theta=program.solve(sets, LAST).theta)
+            found = replace(found, theta=program.solve(found.sets, LAST).theta)
         solution = FisherSolution(found.theta, found.rows, np.zeros((k, k)), found.kernel, np.ones(1))
         matrix = Mixture(found.sets * columns.epsilon, solution).matrix(columns, inward(columns.epsilon))
 
