@@ -22,7 +22,7 @@ from ldpopt.design.programs.fisher import FisherSolution, fisher_program
 from ldpopt.design.programs.support import fewer_columns, fewer_weights
 from ldpopt.design.programs.survey_dual import survey_dual
 from ldpopt.design.programs.survey_program import survey_program
-from ldpopt.design.utilities.criteria import AOptimal, Criterion, DOptimal, MVOptimal
+from ldpopt.design.utilities.criterion import Criterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -197,9 +197,7 @@ def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool
         return False
     if not columns.epsilon >= (NARROW if eta is None else CAPPED):
         return False  # columns are nearly constant: posed in other units
-    if isinstance(criterion, AOptimal):
-        return criterion.diagonal(k) is not None
-    return isinstance(criterion, DOptimal | MVOptimal)
+    return criterion.smooth(k)
 
 
 def _newton(
@@ -211,8 +209,7 @@ def _newton(
     none is solved much finer than the gains of the patterns outside it, and each begins where the one before ended.
     """
     k = columns.k
-    factor: Any = criterion.diagonal(k) if isinstance(criterion, AOptimal) else np.ones(k)
-    heights = np.vstack([heights, unknown(_drawn(prior, columns, factor, eta), heights)])
+    heights = np.vstack([heights, unknown(_drawn(prior, columns, criterion.diagonal(k), eta), heights)])
     accuracy, least, start = COARSE, gap / (10 * k if criterion.logarithmic else 10), None
     leaving, gone, before = True, False, math.inf
     for at in deadline.rounds(range(ROUNDS)):
@@ -227,7 +224,7 @@ def _newton(
             break
         # Of a report that is nearly never given, a unit of probability is more than there is.
         outside = float((gains * (at_new @ prior) / at_new.max(axis=1)).max(initial=0.0))
-        if at == 0 and isinstance(criterion, MVOptimal):  # now that the variances have weights
+        if at == 0 and criterion.limited:  # now that the variances have weights
             weights = solution.central.prices[:k]
             more = _drawn(prior, columns, np.sqrt(np.maximum(weights, LIGHT * weights.max())), eta)
             new = np.vstack([new, unknown(more, np.vstack([heights, new]))])
@@ -241,12 +238,12 @@ def _newton(
     return found
 
 
-def _drawn(prior: Array, columns: Any, factor: Array, eta: float | None) -> Array:
-    """Columns near the best for weights `factor`^2 of the variances."""
+def _drawn(prior: Array, columns: Any, factor: Array | None, eta: float | None) -> Array:
+    """Columns near the best for weights `factor`^2 of the variances, by default one."""
     k, ratio = columns.k, math.exp(columns.epsilon)
     with suppress(SolverError):
         if prior.min() > 0:
-            dual = survey_dual(prior, ratio, factor)
+            dual = survey_dual(prior, ratio, np.ones(k) if factor is None else factor)
             rng = np.random.default_rng(k)
             sets = balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * k, rng, eta)
             if eta is not None:  # sets are small

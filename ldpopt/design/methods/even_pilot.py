@@ -21,7 +21,6 @@ from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.methods.estimation_columns import inward
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.utilities.criteria import AOptimal
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -68,7 +67,8 @@ class EvenPilot(Method):
             return f"{utility.name} is no error of an estimate"
         if utility.neighbourhood is not None:
             return "it designs for one distribution, not for its neighbourhood"
-        if not isinstance(utility.criterion, AOptimal) or utility.criterion.weights is not None:
+        roots = utility.criterion.diagonal(utility.size)
+        if roots is None or (roots != 1).any():
             return "it takes the sum of all variances, each of weight one"
         if np.ptp(utility.prior) > 0:
             return "the pilot's shares are not all equal"

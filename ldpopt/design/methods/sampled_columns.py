@@ -31,7 +31,6 @@ from ldpopt.design.programs.fisher import FisherSolution
 from ldpopt.design.programs.support import fewer_columns
 from ldpopt.design.programs.survey_dual import SurveyDual, mixture, survey_dual
 from ldpopt.design.programs.survey_program import survey_program
-from ldpopt.design.utilities.criteria import AOptimal
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.enclosures import FLOAT
@@ -97,7 +96,7 @@ class SampledColumns(Method):
             return f"{utility.name} is no error of an estimate"
         if utility.neighbourhood is not None:
             return "it designs for one distribution, not for its neighbourhood"
-        if not isinstance(utility.criterion, AOptimal) or utility.criterion.diagonal(utility.size) is None:
+        if utility.criterion.diagonal(utility.size) is None:
             return "it takes a sum of variances with a positive weight for each"
         if not utility.prior.min() > 0:
             return "a category that never occurs has no column near the others"
