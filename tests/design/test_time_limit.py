@@ -37,8 +37,8 @@ from ldpopt.design import (
 )
 from ldpopt.design.candidate import Candidate
 from ldpopt.design.methods.marginals import MarginalPatterns
-from ldpopt.design.methods.sampled_columns import SampledColumns
 from ldpopt.design.methods.shapes import LevelShapes
+from ldpopt.design.methods.variances import SampledColumns
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
 

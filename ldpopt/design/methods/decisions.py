@@ -44,6 +44,7 @@ class DecisionProgram(Method):
     """
 
     reference: ClassVar[str] = "[BCP]"
+    solves = ExpectedLoss
     preference: ClassVar[int] = 90
 
     def refuses(self, problem: Problem) -> str:
@@ -137,6 +138,7 @@ class SamplingProgram(Method):
     """
 
     reference: ClassVar[str] = "[PAL]"
+    solves = PrivateSampling
     preference: ClassVar[int] = 100
 
     def refuses(self, problem: Problem) -> str:

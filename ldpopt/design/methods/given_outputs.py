@@ -76,6 +76,7 @@ class GivenDecisions(Method):
     """
 
     reference: ClassVar[str] = "[BCP]"
+    solves = ExpectedLoss
     preference: ClassVar[int] = 70
 
     def refuses(self, problem: Problem) -> str:
