@@ -24,10 +24,8 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import BranchDual, Leaf, Split
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.codec.kinds import UNTAGGED, fields, kinds, subkinds
-from ldpopt.design.columns.branches import Branches
-from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
-from ldpopt.design.columns.relaxation import Relaxation
-from ldpopt.design.columns.sizes import Sizes
+from ldpopt.design.columns.branches import Branches, Sizes
+from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.against_set import LowerLine
 from ldpopt.divergences import KL, FDivergence, hockey_stick

@@ -12,20 +12,17 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.composition.direction import Direction, Parts, largest_loss, variation
-from ldpopt.composition.gaussian_law import GaussianLaw
+from ldpopt.composition.direction import Direction, GaussianLaw, Parts, largest_loss, variation
 from ldpopt.composition.lattice import EXACT, Rounding
-from ldpopt.composition.mechanism import Mechanism, as_mechanism
-from ldpopt.composition.rare import rare_error
-from ldpopt.composition.strategy import best_in_order, best_pair
-from ldpopt.composition.totals import MOST, union
+from ldpopt.composition.mechanism import Mechanism, as_mechanism, best_in_order, best_pair
+from ldpopt.composition.parametric import MOST, rare_error, union
 from ldpopt.distribution import Array, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
 from ldpopt.mechanisms.gaussian import GaussianPair
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.parameters import point_at_least_zero
+from ldpopt.privacy.least_pair import point_at_least_zero
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.results import Pictured

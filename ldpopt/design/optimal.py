@@ -61,7 +61,7 @@ def optimal_channel(
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `ConcentratedLDP`,
         `TradeOff`; of `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; of
         `Denominator`, for channels that can be run with dice; or of your own (docs/add-a-constraint.md).
-    method : a method object such as `Partition()`, `PatternLP()`, `ColumnGeneration()`, `Exchange()` or
+    method : a method object such as `Partition()`, `PatternLP()`, `Exchange()` or
         `LocalSearch(starts)`; `METHODS` lists them all. None chooses one that suits the problem. A method that does
         not apply is refused, with the reason.
     certify : False skips the certificate, and with it the bound.

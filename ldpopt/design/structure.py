@@ -11,10 +11,9 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.deadline import Deadline, Progress, watched
-from ldpopt.design.columns.masks import members
+from ldpopt.design.columns.sets import members
 from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.methods.blocks import Blocks
-from ldpopt.design.methods.coins import Cut
+from ldpopt.design.methods.blocks import Blocks, Cut
 from ldpopt.design.methods.patterns import LIMIT
 from ldpopt.design.problems.problem import pose
 from ldpopt.design.programs.patterns import pattern_program

@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.divergences.base import FDivergence
-from ldpopt.divergences.families import alpha
-from ldpopt.divergences.named import JENSEN_SHANNON, KL, REVERSE_KL
+from ldpopt.divergences.named import JENSEN_SHANNON, KL, REVERSE_KL, alpha
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure, Exact
 from ldpopt.rounding import SUBNORMAL, ULP
 

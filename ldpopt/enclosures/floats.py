@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.enclosures.base import LARGEST, Arithmetic, Array, Enclosure, Values, float_below, real_array
-from ldpopt.enclosures.matrices import product
+from ldpopt.enclosures.base import LARGEST, Arithmetic, Array, Enclosure, Values, float_below, product, real_array
 from ldpopt.errors import CertificateError
 from ldpopt.rounding import SUBNORMAL, ULP
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from ldpopt.deadline import Progress, watched
 from ldpopt.design import Divergence, LocalDP
-from ldpopt.design.methods.blocks import Blocks
-from ldpopt.design.methods.coins import Cut
+from ldpopt.design.methods.blocks import Blocks, Cut
 from ldpopt.design.problems.problem import pose
 from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.errors import invalid

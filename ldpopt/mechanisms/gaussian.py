@@ -11,13 +11,12 @@ import numpy as np
 
 from ldpopt.distribution import Array, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.additive import answers, plain, positive
+from ldpopt.mechanisms.additive import Noise, answers, guarantee, plain, positive, restricted_renyi
 from ldpopt.mechanisms.continuous_pair import ContinuousPair, Interval
-from ldpopt.mechanisms.outward import guarantee
-from ldpopt.mechanisms.restricted import Noise, restricted_renyi
+from ldpopt.privacy.approximate_dp import nonnegative
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.hockey_stick import nonnegative
 from ldpopt.rounding import SUBNORMAL, ULP
+from ldpopt.simulation import Rng, generator
 
 _ERROR = 64 * ULP
 
@@ -209,9 +208,9 @@ class Gaussian:
         """
         return restricted_renyi(self.noise, self.sensitivity, order)
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Any:
+    def sample(self, x: Any, rng: Rng = None) -> Any:
         """Simulated releases for an answer or an array of answers."""
-        x = answers(x, rng)
+        x, rng = answers(x), generator(rng)
         return plain(x + rng.normal(0.0, self.sigma, x.shape))
 
 

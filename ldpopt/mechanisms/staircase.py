@@ -1,4 +1,7 @@
-"""The staircase mechanism: noise whose density falls in steps, exactly as private as epsilon and eta demand."""
+"""The staircase mechanism, and the pair that dominates (epsilon, delta, eta): as easy to tell apart as limits allow.
+
+The density of the noise falls in steps, exactly as private as epsilon and eta demand.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,33 @@ import numpy as np
 
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.errors import SolverError, invalid
-from ldpopt.mechanisms.additive import answers, plain, positive
-from ldpopt.mechanisms.dominating_pair import dominating_pair
-from ldpopt.mechanisms.outward import guarantee
-from ldpopt.mechanisms.restricted import Noise, restricted_renyi
+from ldpopt.mechanisms.additive import Noise, answers, enlarge, guarantee, plain, positive, restricted_renyi
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import up
+from ldpopt.simulation import Rng, generator
+from ldpopt.tolerances import MAXIMUM_EPSILON
+
+
+def dominating_pair(epsilon: float, delta: float = 0.0, eta: float = 1.0) -> FinitePair:
+    """The five-point pair that dominates every (epsilon, delta)-DP mechanism of total variation eta [GI, eq. 7-8].
+
+    epsilon in nats; delta and eta in [0, 1]. With e = exp(epsilon) and
+    1 - alpha = (eta - delta)(e + 1)/((1 - delta)(e - 1)), p is
+    (delta, (1-delta)(1-alpha) e/(1+e), alpha (1-delta), (1-delta)(1-alpha)/(1+e), 0) and q is p reversed.
+    The pair dominates a mechanism if no two answers to it are easier to tell apart than p and q. An eta above
+    delta + (1 - delta) tanh(epsilon/2) limits nothing, and is lowered to this value; a delta above eta is lowered to
+    eta. Parameters are enlarged by a few units in the last place, so that the rounded pair dominates, too.
+
+    >>> dominating_pair(1.0, 0.0, 0.7 * 0.46211715726).p.round(4)
+    array([0.    , 0.5117, 0.3   , 0.1883, 0.    ])
+    >>> round(float(dominating_pair(1.0, 0.0, 0.3).renyi(1)), 9)  # epsilon eta
+    0.3
+    """
+    epsilon = min(enlarge(positive_epsilon(epsilon)), MAXIMUM_EPSILON)
+    eta = min(enlarge(unit_interval(eta, "eta")), 1.0)
+    return FinitePair.of_parameters(epsilon, delta, eta)
+
 
 MAXIMUM_STEPS = 50_000
 """The most steps into which the density of the noise is cut for numerical integration."""
@@ -168,9 +191,9 @@ class Staircase:
         """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3]."""
         return restricted_renyi(self.noise, self.sensitivity, order)
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Any:
+    def sample(self, x: Any, rng: Rng = None) -> Any:
         """Simulated releases for an answer or an array of answers."""
-        x = answers(x, rng)
+        x, rng = answers(x), generator(rng)
         q, g = math.exp(-self.epsilon), self.gamma
         whole = rng.geometric(-math.expm1(-self.epsilon), x.shape) - 1.0
         inside = rng.random(x.shape) < g / (g + q * (1 - g))

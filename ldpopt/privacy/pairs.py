@@ -1,8 +1,9 @@
-"""The worst pair of inputs: the largest value of a measure over the pairs of rows of a channel.
+"""The worst pair of inputs: the largest value of a measure over the pairs of rows that a policy graph compares.
 
 A `PairMeasure` takes n pairs of distributions (p, q) as two arrays (n, m), called stacked pairs, and returns two arrays
 (n,): a lower and an upper bound on its value for each pair. So the same code measures a channel, a dominating pair
-(a channel of two rows) and a stack of composed pairs.
+(a channel of two rows) and a stack of composed pairs. The edges of a policy graph connect the inputs that must not be
+told apart.
 """
 
 from __future__ import annotations
@@ -17,9 +18,41 @@ from ldpopt.channel import Channel
 from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee, Witness
-from ldpopt.privacy.policy import Policy, ordered_pairs
 from ldpopt.rounding import ULP, first_largest
-from ldpopt.tolerances import TIE
+from ldpopt.tolerances import EXACT_GAP, TIE
+
+Policy = Any
+"""A networkx Graph or DiGraph over input labels, or None for every pair of inputs. networkx is not imported here."""
+
+Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+def ordered_pairs(channel: Channel, graph: Policy = None) -> Pairs:
+    """Positions (i, j) of every ordered pair of inputs that `graph` compares; all of them without a graph.
+
+    Nodes are input labels. An undirected edge stands for both orders; self-loops are ignored. Raises
+    `InvalidInput` for an object that is not a graph, and for a node that is not an input.
+
+    >>> i, j = ordered_pairs(Channel([[1.0], [1.0]]))
+    >>> list(zip(i.tolist(), j.tolist()))
+    [(0, 1), (1, 0)]
+    """
+    k = channel.shape[0]
+    if graph is None:
+        i, j = np.nonzero(~np.eye(k, dtype=bool))
+        return i, j
+    if not (hasattr(graph, "edges") and hasattr(graph, "nodes")):
+        raise invalid("policy graph", "a networkx graph over the inputs", type(graph).__name__)
+    position = {label: x for x, label in enumerate(channel.inputs)}
+    unknown = [node for node in graph.nodes if node not in position]
+    if unknown:
+        raise invalid("policy graph", f"nodes among the inputs {channel.inputs[:8]}", unknown[0])
+    edges = {(position[a], position[b]) for a, b in graph.edges() if a != b}
+    if not graph.is_directed():
+        edges |= {(b, a) for a, b in edges}
+    ordered = np.array(sorted(edges), dtype=np.intp).reshape(-1, 2)
+    return ordered[:, 0], ordered[:, 1]
+
 
 Index = npt.NDArray[np.intp]
 PairMeasure = Callable[[Array, Array], tuple[Array, Array]]
@@ -31,9 +64,6 @@ ENTRIES = 1 << 19
 
 BUDGET = 1 << 21
 """How many entries of stacked pairs are measured at most, after a screen has bounded all pairs."""
-
-EXACT = 1e-9
-"""A value is still exact if the bound on pairs that were not measured exceeds it relatively by no more than this."""
 
 FEW = 8
 """If a channel has at most this many different entries, only one of all pairs of rows of the same kind is measured."""
@@ -99,7 +129,7 @@ def worst_pair(
     first, second, bounds = (np.concatenate(parts) for parts in zip(*measured, strict=True))
     upper = max(left, float(bounds.max(initial=0.0)))
     # Pairs that were left out may attain more than those that were measured.
-    exact = exact and not left > lower * (1 + EXACT)
+    exact = exact and not left > lower * (1 + EXACT_GAP)
     witness = None
     if bounds.max(initial=0.0) > 0:
         at = first_largest(bounds)

@@ -10,8 +10,8 @@ However many inputs there are, the left side is a convex, homogeneous function o
 masses of all columns lie in simplices (`simplices`). On each simplex the utility lies below a linear function g of s;
 a flow 0 <= z <= nu between the inputs makes the terms of the pairs linear, since nu (a)_+ >= z a. The difference
 h = g - lambda - div z  gains at most  t (sum g - L) + sum h_+.  Where that is above zero, lambda is raised by delta
-times the mean of the laws, or nu as in `ratios`, which says why. Linear functions, flows and simplices are looked for
-in floats; any of them give a valid bound.
+times the mean of the laws, or nu (`raises` says how). Linear functions, flows and simplices are looked for in floats;
+any of them give a valid bound.
 """
 
 from __future__ import annotations

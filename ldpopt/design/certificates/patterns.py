@@ -14,7 +14,7 @@ import numpy as np
 from ldpopt.design.certificates.base import Unproved
 from ldpopt.design.certificates.listed import BLOCK, Listed, ListedDual
 from ldpopt.design.certificates.plain import Caps
-from ldpopt.design.columns.masks import members
+from ldpopt.design.columns.sets import members
 from ldpopt.enclosures import Arithmetic, Enclosure
 
 MOST = 20

@@ -13,8 +13,7 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Unproved
 from ldpopt.design.certificates.listed import BLOCK, Listed, ListedDual
-from ldpopt.design.columns.choose import policy_limits
-from ldpopt.design.columns.policy import PolicyColumns, listable
+from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
 from ldpopt.design.constraints.hockey_stick import TotalVariation
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 

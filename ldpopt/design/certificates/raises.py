@@ -1,7 +1,9 @@
-"""How much the multipliers of `RatioDual` must be raised where they fall short, and what that costs.
+"""How much the multipliers of `MarginalDual` must be raised where they fall short, and what that costs.
 
-An interval of ratios needs one of two raises: the rows by delta times the mean of the hypotheses, or the pairs by
-profits times shares (`certificates.ratios` says why). One raise serves all intervals if it is as large as each needs.
+A simplex of masses needs one of two raises. (1) The rows by delta times the mean w of the laws, which costs delta,
+because w.Q sums to one. (2) Where h sums to zero or less, the pair (x, x') by p_x r_x': the flow p_x r_x' takes the
+same share of every profit h_+ away, and divides it among the losses in proportion. It costs eta sum p sum r, which is
+less where eta is small. One raise serves all simplices if it is as large as each needs.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array, Index
+from ldpopt.distribution import Array
 from ldpopt.enclosures import Enclosure
 
 Mask = npt.NDArray[np.bool_]
@@ -22,7 +24,7 @@ PADDING = 2.0**-46
 
 @dataclass(frozen=True, eq=False)
 class Raise:
-    """A raise that is enough on each of m intervals: of the rows by delta (m,), or of the pairs by (m, n) numbers.
+    """A raise that is enough on each of m simplices: of the rows by delta (m,), or of the pairs by (m, n) numbers.
 
     profits, shares : (m, n), which raise the pair (x, x') by profits[x] shares[x'].
     """
@@ -32,34 +34,23 @@ class Raise:
     shares: Array
 
     def cost(self, eta: float) -> tuple[Array, Array]:
-        """The costs of both ways for each interval alone, (m,) each."""
+        """The costs of both ways for each simplex alone, (m,) each."""
         with np.errstate(all="ignore"):
             return self.delta, np.nan_to_num(
                 eta * self.profits.sum(axis=1) * self.shares.sum(axis=1), nan=np.inf, posinf=np.inf
             )
-
-    def better(self, other: Raise, eta: float) -> Raise:
-        """For each interval, the one of two raises whose cheaper way costs less."""
-        mine, its = (np.minimum(*one.cost(eta)) for one in (self, other))
-        swap = its < mine
-        return Raise(*(np.where(swap if own.ndim == 1 else swap[:, None], new, own)
-                        for own, new in zip(self.parts, other.parts, strict=True)))  # fmt: skip
 
     @property
     def parts(self) -> tuple[Array, Array, Array]:
         """The three arrays."""
         return self.delta, self.profits, self.shares
 
-    def take(self, which: Index | Mask) -> Raise:
-        """The raise of some of the intervals."""
-        return Raise(*(part[which] for part in self.parts))
-
     def and_(self, other: Raise) -> Raise:
-        """The raise of the intervals of both."""
+        """The raise of the simplices of both."""
         return Raise(*(np.concatenate(pair) for pair in zip(self.parts, other.parts, strict=True)))
 
     def total(self, eta: Enclosure) -> Enclosure:
-        """The cost of one raise that serves all intervals, each in its cheaper way."""
+        """The cost of one raise that serves all simplices, each in its cheaper way."""
         of = eta.arithmetic
         by_rows, by_pairs = self.cost(float(eta.midpoint))
         rows = by_rows <= by_pairs

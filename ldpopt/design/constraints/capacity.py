@@ -17,8 +17,15 @@ from ldpopt.distribution import Array, Index, number
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, capacity_bounded
-from ldpopt.privacy.capacity import RestrictedAlpha, RestrictedKL, RestrictedRenyi, RestrictedTotalVariation
-from ldpopt.privacy.features import Affine, Polynomial, feature_map
+from ldpopt.privacy.capacity import (
+    Affine,
+    Polynomial,
+    RestrictedAlpha,
+    RestrictedKL,
+    RestrictedRenyi,
+    RestrictedTotalVariation,
+    feature_map,
+)
 
 TRACE = 1e-9
 """The probability that every output gets where a design under a restricted total variation leaves one unused."""

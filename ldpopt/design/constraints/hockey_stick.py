@@ -21,7 +21,7 @@ from ldpopt.distribution import Array, Index, unit_interval
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick, total_variation
-from ldpopt.privacy.hockey_stick import nonnegative
+from ldpopt.privacy.approximate_dp import nonnegative
 from ldpopt.tolerances import MAXIMUM_EPSILON
 
 

@@ -19,7 +19,7 @@ from ldpopt.distribution import Array, Index, number, positive_epsilon
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, local_dp
-from ldpopt.privacy.policy import Policy
+from ldpopt.privacy.pairs import Policy
 from ldpopt.rounding import ULP
 
 

@@ -14,9 +14,8 @@ from ldpopt.deadline import Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.information import InformationDual
-from ldpopt.design.columns.affine import Orbit, orbits
+from ldpopt.design.columns.sets import Orbit, Subsets, orbits, subsets_near
 from ldpopt.design.columns.shares import best_mass, information_of, level_of
-from ldpopt.design.columns.subsets import Subsets, subsets_near
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.shares import CutCaps, Shares, SharesProgram, weigh
 from ldpopt.design.solve import SIMPLEX
@@ -61,7 +60,7 @@ ROOM = 2.0**-38
 """The share of the weights that is left to erasure under a cap."""
 
 TRIED = 24
-"""The most orbits (families of sets, `columns.affine`) that are looked at."""
+"""The most orbits (families of sets, `columns.sets`) that are looked at."""
 
 CLOSE = 2e-8
 """The relative gap at which to stop."""

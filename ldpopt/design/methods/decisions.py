@@ -16,7 +16,7 @@ from ldpopt.design.certificates.intervals import LossDual, TermMultiplier
 from ldpopt.design.constraints.base import within
 from ldpopt.design.constraints.repair import Unrepairable, private, repair, stochastic
 from ldpopt.design.constraints.terms import Ratio
-from ldpopt.design.methods.sizes import too_large
+from ldpopt.design.methods.refusals import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.labels import FARTHEST, SPLIT, MatrixVariable, Solved, label_program, scaled
 from ldpopt.design.programs.sampling import Tangents, sampling_program, stretched, tangents_at

@@ -15,7 +15,7 @@ from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.base import Columns
-from ldpopt.design.columns.choose import columns_for
+from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.methods.estimation_columns import (
     MAX_ROUNDS,
     Mixture,

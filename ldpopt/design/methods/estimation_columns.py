@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.columns.balanced import balanced_sets
 from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.policy import FEW, PolicyColumns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
+from ldpopt.design.columns.sets import balanced_sets
 from ldpopt.design.columns.staircase import FULL, StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.repair import stochastic
@@ -202,7 +202,7 @@ def _one_contrast(
 
     Categories of the same weight need not be told apart [KOV14, section 2.2]: they are merged. The first patterns cut
     the categories, sorted by weight, in two. In every round all of the few sets that can be best are priced
-    (`columns.line`); under a cap, all sets, so that there must be at most 24 different weights.
+    (`columns.prices`); under a cap, all sets, so that there must be at most 24 different weights.
     """
     weights, place = np.unique(contrast, return_inverse=True)
     place = place.reshape(-1)

@@ -29,8 +29,8 @@ from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.methods.pairs import first_pairs, tight_pairs, violated_pairs
+from ldpopt.design.methods.refusals import too_many_pairs
 from ldpopt.design.methods.round import Round
-from ldpopt.design.methods.sizes import too_many_pairs
 from ldpopt.design.methods.span import told_posteriors, widest_ratio
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.problems.reduction import Pair

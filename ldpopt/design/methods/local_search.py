@@ -13,7 +13,7 @@ import numpy as np
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.constraints.base import outputs_of
-from ldpopt.design.methods.sizes import too_large
+from ldpopt.design.methods.refusals import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of

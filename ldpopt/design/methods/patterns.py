@@ -13,7 +13,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.patterns import PatternDual
-from ldpopt.design.columns.masks import members
+from ldpopt.design.columns.sets import members
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.patterns import pattern_program
 from ldpopt.design.utilities.base import ColumnUtility

@@ -12,9 +12,8 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.policies import PolicyDual
-from ldpopt.design.columns.choose import policy_limits
-from ldpopt.design.columns.labelings import TooManyColumns
-from ldpopt.design.columns.policy import PolicyColumns, listable
+from ldpopt.design.columns.extreme import TooManyColumns
+from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.policies import PolicyProgram

@@ -29,7 +29,7 @@ from ldpopt.design.methods.exchange import Labels
 from ldpopt.design.methods.interval_prices import LabelPrices, tried_everywhere
 from ldpopt.design.methods.knots import apart, far_from, first_labels
 from ldpopt.design.methods.mixed import beside, orders
-from ldpopt.design.methods.sizes import too_many_pairs
+from ldpopt.design.methods.refusals import too_many_pairs
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.programs.gains import heights, posteriors, tangent_gains, tangents_at, value_of
 from ldpopt.design.programs.row_pairs import served

@@ -21,13 +21,11 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.columns.balanced import balanced_sets
-from ldpopt.design.columns.branches import Branches, Form, Members, walk
-from ldpopt.design.columns.charges import Charges
-from ldpopt.design.columns.choose import columns_for
-from ldpopt.design.columns.prices import EXACT_LIMIT
+from ldpopt.design.columns.branches import Branches, Form, Members, Sizes, walk
+from ldpopt.design.columns.policy import columns_for
+from ldpopt.design.columns.prices import EXACT_LIMIT, Charges
 from ldpopt.design.columns.relaxation import Relaxation
-from ldpopt.design.columns.sizes import Sizes
+from ldpopt.design.columns.sets import balanced_sets
 from ldpopt.design.columns.staircase import FULL
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate, prices_at, unknown

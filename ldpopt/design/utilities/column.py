@@ -23,8 +23,7 @@ from ldpopt.divergences import KL, FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import Phrase, invalid
-from ldpopt.frames import together, vectors
-from ldpopt.labels import distinct_labels
+from ldpopt.labels import distinct_labels, together, vectors
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,7 @@ from ldpopt.design.utilities.neighbourhood import Neighbourhood
 from ldpopt.distribution import Array, distribution
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
-from ldpopt.frames import together
-from ldpopt.labels import distinct_labels
+from ldpopt.labels import distinct_labels, together
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.bounds import asoodeh_zhang, information_capacity
 from ldpopt.design import Divergence, LocalDP, MutualInformation, optimal_channel
-from ldpopt.design.columns.masks import members
+from ldpopt.design.columns.sets import members
 from ldpopt.design.columns.shares import information_of, level_of
 from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
@@ -55,8 +55,8 @@ def _contractions(ax: Any, table: Table) -> None:
     """The median over random populations and the smallest ratio found, for each divergence."""
     for at, (name, rows) in enumerate(table.groups("divergence")):
         for column, word, style, pick in (("random", "random, median", "-", np.median), ("ratio", "best", ":", np.min)):
-            found = [(epsilon, pick(by.column(column))) for epsilon, by in rows.groups("epsilon")]
-            line(ax, *zip(*found, strict=True), at, f"{name}: {word}", ls=style, marker="o", ms=3)
+            x, y = zip(*((epsilon, pick(by.column(column))) for epsilon, by in rows.groups("epsilon")), strict=True)
+            line(ax, x, y, at, f"{name}: {word}", ls=style, marker="o", ms=3)
 
 
 CONTRACTION = Experiment(

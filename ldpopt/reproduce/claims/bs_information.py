@@ -10,7 +10,7 @@ from ldpopt.distribution import Array
 from ldpopt.mechanisms import dominating_pair, gaussian
 from ldpopt.privacy import FinitePair, local_dp
 from ldpopt.privacy.claims import ZCDP
-from ldpopt.privacy.information import information_any, information_blocks
+from ldpopt.privacy.implications import information_any, information_blocks
 from ldpopt.reproduce.drawing import curves, level, panel, picture
 from ldpopt.reproduce.experiment import Experiment, Row, Table, Verdict, ends, grid, outcome_of, span
 from ldpopt.reproduce.statements import Part, inequalities

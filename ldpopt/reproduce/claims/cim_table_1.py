@@ -10,7 +10,7 @@ import numpy as np
 from scipy.integrate import quad
 
 from ldpopt.mechanisms import MatrixMechanism, gaussian, laplace
-from ldpopt.mechanisms.restricted_vectors import vector_divergence
+from ldpopt.mechanisms.matrix_mechanism import vector_divergence
 from ldpopt.reproduce.drawing import curves, level, panel, picture
 from ldpopt.reproduce.experiment import Experiment, Outcome, Row, Table, Verdict, grid, holds_if, off_by
 from ldpopt.reproduce.statements import Part, inequalities

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ldpopt.composition import gaussian_limit, gaussian_total_variation, k_fold, kov15
-from ldpopt.composition.trinomial import trinomial_log_pmf
+from ldpopt.composition.k_fold import trinomial_log_pmf
 from ldpopt.distribution import Array
 from ldpopt.mechanisms import dominating_pair
 from ldpopt.reproduce.claims.gi_regions import TESTS

@@ -18,8 +18,7 @@ from ldpopt.design import (
     TotalVariation,
     optimal_channel,
 )
-from ldpopt.design.columns.choose import columns_for, policy_limits
-from ldpopt.design.columns.policy import PolicyColumns
+from ldpopt.design.columns.policy import PolicyColumns, columns_for, policy_limits
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.errors import InvalidInput
 
@@ -70,7 +69,7 @@ def test_the_complete_graph_is_plain_local_dp(criterion, eta, monkeypatch):
     made = optimal_channel(utility, [LocalDP(1.0, graph), TotalVariation(eta)])
     assert made.value == pytest.approx(plain.value, rel=1e-8)
     monkeypatch.setattr(
-        "ldpopt.design.columns.choose.StaircaseColumns",
+        "ldpopt.design.columns.policy.StaircaseColumns",
         lambda k, epsilon, *_: PolicyColumns(np.where(np.eye(k) > 0, 0.0, epsilon), ordered=True),
     )
     listed = optimal_channel(utility, [LocalDP(1.0, graph), TotalVariation(eta)])
@@ -154,7 +153,7 @@ def test_searched_columns_come_to_the_design_of_the_listed_ones(graph, gap, monk
     p = 1 / np.arange(1, len(graph) + 1)
     utility = FisherInformation(p / p.sum())
     listed = optimal_channel(utility, LocalDP(1.0, graph))
-    monkeypatch.setattr("ldpopt.design.columns.choose._too_many", lambda *_: True)
+    monkeypatch.setattr("ldpopt.design.columns.policy._too_many", lambda *_: True)
     searched = optimal_channel(utility, LocalDP(1.0, graph))
     assert listed.certified
     assert searched.value == pytest.approx(listed.value, rel=1e-6)
