@@ -43,11 +43,11 @@ from ldpopt.design.methods.balanced import BalancedSets as BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound as BranchAndBound
 from ldpopt.design.methods.choose import METHODS as METHODS
 from ldpopt.design.methods.decisions import DecisionProgram as DecisionProgram
+from ldpopt.design.methods.decisions import GivenDecisions as GivenDecisions
+from ldpopt.design.methods.decisions import GivenSearch as GivenSearch
 from ldpopt.design.methods.decisions import SamplingProgram as SamplingProgram
 from ldpopt.design.methods.estimation import EstimationColumns as EstimationColumns
 from ldpopt.design.methods.exchange import Exchange as Exchange
-from ldpopt.design.methods.given_outputs import GivenDecisions as GivenDecisions
-from ldpopt.design.methods.given_outputs import GivenSearch as GivenSearch
 from ldpopt.design.methods.integer_program import IntegerProgram as IntegerProgram
 from ldpopt.design.methods.integer_program import Rounded as Rounded
 from ldpopt.design.methods.levels import LevelLP as LevelLP
