@@ -47,7 +47,6 @@ from ldpopt.design.methods.decisions import GivenDecisions as GivenDecisions
 from ldpopt.design.methods.decisions import GivenSearch as GivenSearch
 from ldpopt.design.methods.decisions import SamplingProgram as SamplingProgram
 from ldpopt.design.methods.estimation import EstimationColumns as EstimationColumns
-from ldpopt.design.methods.even_pilot import EvenPilot as EvenPilot
 from ldpopt.design.methods.exchange import Exchange as Exchange
 from ldpopt.design.methods.integer_program import IntegerProgram as IntegerProgram
 from ldpopt.design.methods.integer_program import Rounded as Rounded
@@ -60,11 +59,12 @@ from ldpopt.design.methods.partition import Partition as Partition
 from ldpopt.design.methods.patterns import PatternLP as PatternLP
 from ldpopt.design.methods.policies import PolicyLP as PolicyLP
 from ldpopt.design.methods.saddle import Saddle as Saddle
-from ldpopt.design.methods.sampled_columns import SampledColumns as SampledColumns
-from ldpopt.design.methods.sampled_columns import SmallSets as SmallSets
 from ldpopt.design.methods.shapes import LevelShapes as LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange as TangentExchange
 from ldpopt.design.methods.threshold_columns import ThresholdColumns as ThresholdColumns
+from ldpopt.design.methods.variances import EvenPilot as EvenPilot
+from ldpopt.design.methods.variances import SampledColumns as SampledColumns
+from ldpopt.design.methods.variances import SmallSets as SmallSets
 from ldpopt.design.optimal import optimal_channel as optimal_channel
 from ldpopt.design.structure import Structure as Structure
 from ldpopt.design.structure import Structures as Structures
