@@ -135,7 +135,7 @@ def _document(seen: Looked, state: State, report: Report) -> dict[str, Any]:
     document["comparison"], document["no_comparison"] = _comparison(seen, state)
     report(0.25)
     every = k * k * m <= AUDITED
-    whole = audit(channel, report=lambda share: report(0.25 + 0.75 * share)) if every else None
+    whole = audit(channel, progress=lambda share: report(0.25 + 0.75 * share)) if every else None
     document["guarantees"] = [_row(one) for one in (whole.guarantees if whole else found)]
     document["trade_off"] = whole.curve.knots if whole else None
     document["unmeasured"] = "" if every else "The channel is so large that only epsilon and eta are measured here."
