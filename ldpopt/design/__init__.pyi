@@ -47,7 +47,6 @@ from ldpopt.design.methods.decisions import GivenDecisions as GivenDecisions
 from ldpopt.design.methods.decisions import GivenSearch as GivenSearch
 from ldpopt.design.methods.decisions import SamplingProgram as SamplingProgram
 from ldpopt.design.methods.estimation import EstimationColumns as EstimationColumns
-from ldpopt.design.methods.even_pilot import EvenPilot as EvenPilot
 from ldpopt.design.methods.exchange import Exchange as Exchange
 from ldpopt.design.methods.integer_program import IntegerProgram as IntegerProgram
 from ldpopt.design.methods.integer_program import Rounded as Rounded
@@ -60,10 +59,12 @@ from ldpopt.design.methods.partition import Partition as Partition
 from ldpopt.design.methods.patterns import PatternLP as PatternLP
 from ldpopt.design.methods.policies import PolicyLP as PolicyLP
 from ldpopt.design.methods.saddle import Saddle as Saddle
-from ldpopt.design.methods.sampled_columns import SampledColumns as SampledColumns
-from ldpopt.design.methods.sampled_columns import SmallSets as SmallSets
 from ldpopt.design.methods.shapes import LevelShapes as LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange as TangentExchange
+from ldpopt.design.methods.threshold_columns import ThresholdColumns as ThresholdColumns
+from ldpopt.design.methods.variances import EvenPilot as EvenPilot
+from ldpopt.design.methods.variances import SampledColumns as SampledColumns
+from ldpopt.design.methods.variances import SmallSets as SmallSets
 from ldpopt.design.optimal import optimal_channel as optimal_channel
 from ldpopt.design.structure import Structure as Structure
 from ldpopt.design.structure import Structures as Structures
@@ -82,6 +83,7 @@ from ldpopt.design.utilities.criterion import Criterion as Criterion
 from ldpopt.design.utilities.divergence import Divergence as Divergence
 from ldpopt.design.utilities.expected_loss import ExpectedLoss as ExpectedLoss
 from ldpopt.design.utilities.fisher_information import FisherInformation as FisherInformation
+from ldpopt.design.utilities.marginals import Marginals as Marginals
 from ldpopt.design.utilities.neighbourhood import Box as Box
 from ldpopt.design.utilities.neighbourhood import Contamination as Contamination
 from ldpopt.design.utilities.neighbourhood import Neighbourhood as Neighbourhood
@@ -147,6 +149,7 @@ __all__ = [
     "MVOptimal",
     "MarginalDual",
     "MarginalPatterns",
+    "Marginals",
     "MergedPartition",
     "Method",
     "MutualInformation",
@@ -173,6 +176,7 @@ __all__ = [
     "Structures",
     "Support",
     "TangentExchange",
+    "ThresholdColumns",
     "TotalVariation",
     "TotalVariationBall",
     "TradeOff",

@@ -24,6 +24,7 @@ from ldpopt.design import (
     FisherInformation,
     LocalDP,
     LocalSearch,
+    Marginals,
     MutualInformation,
     Outputs,
     Partition,
@@ -34,10 +35,10 @@ from ldpopt.design import (
     WorstOf,
     optimal_channel,
 )
-from ldpopt.design.candidate import Candidate
+from ldpopt.design.candidate import Candidate, Method
 from ldpopt.design.methods.marginals import MarginalPatterns
-from ldpopt.design.methods.sampled_columns import SampledColumns
 from ldpopt.design.methods.shapes import LevelShapes
+from ldpopt.design.methods.variances import SampledColumns
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
 
@@ -73,6 +74,7 @@ CASES = {
     "one share of many": (FisherInformation([0.1] + [0.02] * 45), LocalDP(1.0), None),
     "sampled columns": (FisherInformation(np.arange(1, 26.0) / 325), LocalDP(1.0), SampledColumns(300)),
     "small sets": (FisherInformation(np.arange(1, 27.0) / 351), LocalDP(3.0), None),
+    "a questionnaire": (FisherInformation(np.full(8, 1 / 8), Marginals((2, 2, 2))), LocalDP(2.0), None),
     "integers": (SMALL, [LocalDP(1.0), Denominator(20)], None),
     "integers for estimation": (FisherInformation([0.5, 0.3, 0.2]), [LocalDP(1.0), Denominator(12)], None),
     "rounded": (PAIR, [LocalDP(1.0), Denominator(20)], None),
@@ -160,7 +162,7 @@ def test_no_design_is_begun_with_a_limit_that_is_none(bad):
         optimal_channel(None, None, time_limit=bad)
 
 
-class Fruitless:
+class Fruitless(Method):
     """A method whose first round finds nothing."""
 
     reference = ""

@@ -48,6 +48,7 @@ class DecisionProgram(Method):
     """
 
     reference: ClassVar[str] = "[BCP]"
+    solves = ExpectedLoss
     preference: ClassVar[int] = 90
 
     def refuses(self, problem: Problem) -> str:
@@ -141,6 +142,7 @@ class SamplingProgram(Method):
     """
 
     reference: ClassVar[str] = "[PAL]"
+    solves = PrivateSampling
     preference: ClassVar[int] = 100
 
     def refuses(self, problem: Problem) -> str:
@@ -259,6 +261,7 @@ class GivenDecisions(Method):
     """
 
     reference: ClassVar[str] = "[BCP]"
+    solves = ExpectedLoss
     preference: ClassVar[int] = 70
 
     def refuses(self, problem: Problem) -> str:

@@ -10,8 +10,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design import AOptimal, COptimal, MVOptimal
-from ldpopt.design.utilities.criteria import Criterion
-from ldpopt.design.utilities.criterion import criterion_at
+from ldpopt.design.utilities.criterion import Criterion, criterion_at
 from ldpopt.distribution import Array, distribution, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
