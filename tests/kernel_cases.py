@@ -128,7 +128,7 @@ def _numbers() -> list[Case]:
 
 
 def _residuals() -> list[Case]:
-    m = module("residual")
+    m = module("chords")
     made: list[Case] = []
     for seed in range(4):
         rows = np.array(matrix(3, 4, seed)) - 0.2 - 0.05 * seed
@@ -167,7 +167,7 @@ def _residuals() -> list[Case]:
 
 
 def _raises() -> list[Case]:
-    m = module("raises")
+    m = module("marginals")
     made: list[Case] = []
     for seed in range(4):
         rows = np.array(matrix(3, 4, seed)) - 0.23
@@ -184,7 +184,7 @@ def _raises() -> list[Case]:
                 (f"total {seed} {x}", lambda a=other, x=level: ends(a.total(x))),
                 (
                     f"costs {seed} {x}",
-                    lambda a=other, x=x: (a.cost(x), a.take(np.array([0, 2])).parts, a.and_(a).parts),
+                    lambda a=other, x=x: (a.cost(x), m.Raise(a.delta[[0, 2]], a.profits[[0, 2]], a.shares[[0, 2]]).parts, a.and_(a).parts),
                 ),
             ]
 
@@ -197,7 +197,7 @@ def _raises() -> list[Case]:
 
 
 def _rays() -> list[Case]:
-    chords, tails, log, shared = module("chords"), module("tails"), module("log_ratios"), module("shared_ends")
+    chords, tails, log, shared = module("chords"), module("tails"), module("hypotheses"), module("tails")
     made: list[Case] = []
     laws = Laws.of(P0, P1, FLOAT)
     knots = np.array([0.0, 0.3, 0.5, 0.6, 1.0])
@@ -240,7 +240,7 @@ def _rays() -> list[Case]:
             made.append(
                 (
                     f"reach {name} {said}",
-                    lambda f=f, k=constraints: chords.reach(f, P0, np.array([0.0, 0.4, 0.2, 0.4]), k, range(4)),
+                    lambda f=f, k=constraints: chords.posterior_range(f, P0, np.array([0.0, 0.4, 0.2, 0.4]), k, range(4)),
                 )
             )
             for mirrored in (False, True):
@@ -278,7 +278,7 @@ def _fields(record: Any) -> list[Any]:
 
 
 def _order() -> list[Case]:
-    m, classes, boxes = module("hypotheses"), module("classes"), module("boxes")
+    m, classes, boxes = module("hypotheses"), module("hypotheses"), module("boxes")
     given = {
         "plain": (P0, P1),
         "turned": (P1, P0),
@@ -346,7 +346,7 @@ def _order() -> list[Case]:
 
 
 def _boxes(boxes: Any, constraints: list[Any]) -> Any:
-    classes = module("classes").Classes.checked(np.arange(4), P0, P1)
+    classes = module("hypotheses").Classes.checked(np.arange(4), P0, P1)
     made = boxes.Boxes.of(dv.KL, classes, (P0, P1), constraints, range(4), FLOAT)
     halves = [made.halves(made.root, output, cut) for output in (0, 2) for cut in (-0.3, 0.4, 9.0)]
     planes = made.planes(np.stack([made.root, *halves[0], *halves[1]]))

@@ -199,7 +199,7 @@ class PairwiseInformation(Certificate):
     """Weights of moments and excesses between rows that bound mutual information, for any prior and number of inputs.
 
     With s = Q[x, y]/P(Y = y), s log s - s + 1 is at most sum c k(s) + sum a (s - R)_+ + sum b (1 - R s)_+
-    + slope (s - 1) + t_x: moments and excesses, whose averages the constraints cap (see `certificates.pairwise`).
+    + slope (s - 1) + t_x: moments and excesses, whose averages the constraints cap (see the module).
 
     orders : (n,) orders of the moments k, at least 1, each capped by some constraint. weights : (n,) the c,
     non-negative. reaches : (m,) the logarithms of R, at least 0. above, below : (m,) the a and the b, non-negative.

@@ -1,4 +1,4 @@
-"""Weights of moments and excesses that bound mutual information (`certificates.pairwise`), in floats.
+"""Weights of moments and excesses that bound mutual information (`certificates.capacity`), in floats.
 
 First the one moment whose bound is least when it is used alone: it keeps all digits however small the caps are. Then
 the best mixture, by a linear program over a grid of s, in units of about that bound.

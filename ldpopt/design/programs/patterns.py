@@ -1,6 +1,6 @@
 """The staircase-pattern linear program of any column utility, under epsilon-LDP and a cap on total variation or none.
 
-It has the form that `certificates.patterns` checks: columns are divided by e^epsilon - 1, so that they are
+It has the form that `certificates.listed` checks: columns are divided by e^epsilon - 1, so that they are
 S_A = t + 1_A with t = 1/(e^epsilon - 1) and weights phi_A:
 
     max  min_j sum_A phi_A mu_j(S_A)   s.t.  sum_A phi_A S_A = 1,  sum_{A with x, without x'} phi_A <= eta
