@@ -35,6 +35,7 @@ from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError, invalid
+from ldpopt.simulation import Rng, generator
 from ldpopt.tolerances import BRACKET_GAP, COARSE_GAP
 
 MAX_CATEGORIES = 256
@@ -67,8 +68,8 @@ class SampledColumns(Method):
     2, and grows to a few percent at epsilon = 3, where sets are small. It takes 25 to 256 categories, each with
     positive probability, and epsilon up to 12.
 
-    columns : how many sets are drawn; by default 2,000 plus 100 for each category. rng : a numpy Generator; by default
-    one with seed 0, so that designs can be repeated.
+    columns : how many sets are drawn; by default 2,000 plus 100 for each category. rng : a numpy Generator or a
+    seed; by default 0, so that designs can be repeated.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> prior = np.arange(1.0, 31.0) / 465
@@ -78,7 +79,7 @@ class SampledColumns(Method):
     """
 
     columns: int | None = None
-    rng: np.random.Generator | None = field(default=None, compare=False)
+    rng: Rng = field(default=None, compare=False)
 
     reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
     preference: ClassVar[int] = 140
@@ -86,8 +87,7 @@ class SampledColumns(Method):
     def __post_init__(self) -> None:
         if self.columns is not None:
             object.__setattr__(self, "columns", positive_integer(self.columns, "columns"))
-        if self.rng is not None and not isinstance(self.rng, np.random.Generator):
-            raise invalid("rng", "a numpy.random.Generator", type(self.rng).__name__)
+        generator(self.rng)  # refuses what is none
 
     def refuses(self, problem: Problem) -> str:
         """It needs a sum of variances of possible categories, under LocalDP alone."""
@@ -123,7 +123,7 @@ class SampledColumns(Method):
         prior, k = utility.prior, utility.size
         factor = utility.criterion.diagonal(k)
         columns, _ = columns_for(utility, problem.constraints)
-        ratio, rng = math.exp(columns.epsilon), self.rng or np.random.default_rng(0)
+        ratio, rng = math.exp(columns.epsilon), generator(self.rng, 0)
         dual = survey_dual(prior, ratio, factor)
         sets = [np.eye(k, dtype=bool)]
         if k * (k - 1) // 2 <= PAIRS:
