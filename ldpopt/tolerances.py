@@ -67,9 +67,21 @@ BRACKET_GAP = 1e-4
 COARSE_GAP = 1e-3
 """The same gap for an estimation design with too many possible columns to check each: one respondent in a thousand."""
 
+PLANNED_EPSILON = 1e-4
+"""The relative accuracy of an epsilon or eta that the planner of a survey solves for, on the safe side."""
+
+SPLIT_RESPONDENTS = 1e-3
+"""The relative accuracy of the fewest respondents over all splits of a budget, on the safe side."""
+
 CONVEXITY = 1e-9
 """How far, relatively, a user's generator f may lie above a chord of its graph before it is refused as not convex."""
 
 MINIMUM_EPSILON = 1e-9
 MAXIMUM_EPSILON = 700.0
 """The range of epsilon, in nats, in which a float64 channel can represent entries whose ratio is exp(epsilon)."""
+
+CLAIM_ROUNDING = 1e-9
+"""In `reproduce`: the largest relative difference of two sides of an inequality that can be due to rounding."""
+
+CLAIM_ATTAINED = 1e-6
+"""In `reproduce`: a bound counts as attained when the exact value comes this near, relatively."""

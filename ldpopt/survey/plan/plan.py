@@ -10,8 +10,10 @@ from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from ldpopt import strictjson
-from ldpopt.channel import ChannelLike, as_channel
+from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.distribution import Array, distribution, number, positive_integer, unit_interval
 from ldpopt.errors import Phrase, invalid
@@ -109,6 +111,17 @@ class PlannedQuestion(Result):
     def reports(self) -> tuple[str, ...]:
         """The possible reports as text, in the order of the channel's columns."""
         return tuple(as_text(label) for label in self.channel.outputs)
+
+    @property
+    def shares(self) -> Array:
+        """The pilot, or equal shares if there is none, shape (k,)."""
+        k = len(self.categories)
+        return np.full(k, 1 / k) if self.pilot is None else self.pilot
+
+    @property
+    def report_channel(self) -> Channel:
+        """The channel in floats, with its reports as the text that data files hold."""
+        return Channel(self.channel.matrix, self.categories, self.reports)
 
     @property
     def plainly_read(self) -> bool:
