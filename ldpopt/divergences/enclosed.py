@@ -112,22 +112,6 @@ def enclosed_slopes(f: FDivergence, ratio: Any, of: Arithmetic = FLOAT) -> tuple
     return _rule(f, of).slopes(of.of(ratio))
 
 
-def enclosed_chord(f: FDivergence, low: Enclosure, high: Enclosure) -> tuple[Enclosure, Enclosure]:
-    """(on_a, on_b) of the plane that meets the excess where a / (a + b) is low and high; the excess is below between.
-
-    low, high : enclosures of numbers in [0, 1]. Where both are the same exact number, the plane bounds the excess only
-    at that ratio. Where it is not certain that low < high, the result encloses every number.
-    """
-    of = low.arithmetic
-    one_low, one_high = 1 - low, 1 - high
-    below, above = enclosed_excess(f, 2 * low - 1, one_low), enclosed_excess(f, 2 * high - 1, one_high)
-    width = high - low
-    on_a, on_b = (above * one_low - below * one_high) / width, (high * below - low * above) / width
-    same = (np.asarray(low.lower) == np.asarray(low.upper)) & (np.asarray(high.lower) == np.asarray(high.upper))
-    same &= np.asarray(low.lower) == np.asarray(high.lower)
-    return of.where(same, below, on_a), of.where(same, below, on_b)
-
-
 def excess_above(f: FDivergence, d_low: Array, d_high: Array, b_low: Array, a_low: Array) -> Array:
     """Floats not below the excess on boxes d_low <= d <= d_high, b >= b_low > 0, a = b + d >= a_low > 0; arrays.
 
