@@ -294,8 +294,10 @@ class MemoisedWords:
 
     def fill(self, out: WordArray) -> None:
         """Put the words of the next ids into `out`."""
-        several = self._answers is not None and len(self._tags) > 1
-        tags = self._tags[self._answers[self._next : self._next + len(out)]] if several else self._tags[0]
+        if self._answers is None or len(self._tags) == 1:
+            tags = self._tags[0]
+        else:
+            tags = self._tags[self._answers[self._next : self._next + len(out)]]
         out[:] = self._respondents.some_macs(tags, self._next, len(out))[:, 0]
         self._next += len(out)
 
