@@ -189,8 +189,8 @@ NOTIONS = {"local_dp": ("LocalDP", "epsilon"), "total_variation": ("TotalVariati
 F = *({"name": f} for f in NAMED), *({"name": f, "parameter": double} for f in FAMILIES)
 POTENTIALS = {"kind": "EnvelopeDual", "level": double, "potentials": [double], "points": (None, [[double]])}
 FORM = {  # A form is a value, a type, a test, [form of the entries], (alternative forms) or {key: form}.
-    **{"schema": "ldpopt-design", "version": 1, "edges": None, "method": str, "note": str, "tolerance": double},
-    **{"value": EXTENDED, "lower_bound": EXTENDED, "upper_bound": EXTENDED, "certified": bool},
+    **{"schema": "ldpopt-design", "version": 1, "edges": None, "method": str, "reference": str, "note": str},
+    **{"value": EXTENDED, "lower_bound": EXTENDED, "upper_bound": EXTENDED, "certified": bool, "tolerance": double},
     "utility": {"kind": "Divergence", "f": F, "p0": [double], "p1": [double], "inputs": (None, list)},
     "channel": {"inputs": list, "outputs": list, "matrix": [[double]]},
     "constraints": [tuple({"kind": kind, cap: double} for kind, cap in NOTIONS.values())],

@@ -40,25 +40,6 @@ from ldpopt.survey import (
     two_way,
 )
 
-_FOUND_BY = {
-    "partition": "[SPR]",
-    "pattern LP": "[KOV14, Thm 2 and 4]",
-    "extreme columns": "[KOV14, Thm 2 and 4]",
-    "unimodal level shapes": "[KOV14, Thm 2]",
-    "erasure": "[Dobrushin]",
-    "exchange": "[HK]",
-    "linear program on the decisions": "[BCP]",
-    "column generation": "[KOV14, Thm 2; KW]",
-    "mirror descent": "[KOV14, Thm 2; KW]",
-    "public coin between": "[HS; Huber]",
-    "linear program on tangents": "[PAL]",
-    "distributions": "[PAL]",
-    "local search": "[CCP]",
-    "subset selection": "[YB]",
-    "repaired rounding": "",
-}
-"""How the text `method` of a design begins, and the papers of that method, if there are any."""
-
 _ESTIMATED_BY = {
     "generalised least squares": "[Rao, chapter 4]",
     "least squares": "[Rao, chapter 4]",
@@ -168,11 +149,7 @@ def _keys(result: Any) -> Iterator[str]:
 def _of_design(result: Design) -> Iterator[str]:
     """The papers of the method, the certificate, the utility, the constraints and the measured guarantees, in order."""
     yield from _of_documentation(optimal_channel)
-    for start, papers in _FOUND_BY.items():
-        if result.method.startswith(start):
-            yield from cited(papers)
-    if "branch and bound" in result.method:
-        yield from cited("[FS]")
+    yield from cited(result.reference)
     if result.certificate is not None:
         yield from _of_documentation(type(result.certificate))
     asked = result.utility

@@ -1,4 +1,4 @@
-"""How long work may take, and who is told how far it is: one frozen value that is passed down."""
+"""How long work may take, and who is told how far it is: one frozen value that is passed down, and its bar."""
 
 from __future__ import annotations
 
@@ -9,9 +9,37 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, TypeAlias, TypedDict, TypeVar
 
-from ldpopt.bars import bar
 from ldpopt.distribution import number
 from ldpopt.errors import invalid
+
+
+@contextmanager
+def bar(what: str, steps: int | None = None, *, shares: bool = False) -> Iterator[Callable[..., None]]:
+    """A bar while work goes on: of `steps`, of `shares` in percent, or a pulse. Nothing of it stays.
+
+    Call what it gives after every step; a bar of shares with the share in [0, 1] that is done. Only a terminal or a
+    notebook shows it.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not (console.is_terminal or console.is_jupyter):  # a bar that is disabled ends with an empty line
+        yield lambda *_: None
+        return
+    counted = [TaskProgressColumn()] if shares else [MofNCompleteColumn()] if steps is not None else []
+    columns = [TextColumn("{task.description}"), BarColumn(), *counted, TimeElapsedColumn()]
+    with Progress(*columns, console=console, transient=True) as shown:
+        task = shown.add_task(what, total=1.0 if shares else steps)
+
+        def step(*done: object) -> None:
+            if shares:
+                shown.update(task, completed=float(str(done[0])))
+            else:
+                shown.advance(task)
+
+        yield step
+
 
 Item = TypeVar("Item")
 
@@ -20,7 +48,7 @@ Progress: TypeAlias = bool | Callable[[float], object]
 
 EXPECTED = "seconds above 0, or inf or None for no limit"
 
-LAST = 0.99
+MAX_TIMED = 0.99
 """The most that the clock alone says is done."""
 
 
@@ -96,7 +124,7 @@ class Deadline:
         if self.meter is None:
             return
         done = share if self.counted else 0.0
-        timed = min((monotonic() - self.begun) / self.seconds, LAST) if math.isfinite(self.seconds) else 0.0
+        timed = min((monotonic() - self.begun) / self.seconds, MAX_TIMED) if math.isfinite(self.seconds) else 0.0
         self.meter.tell(max(timed, self.low + (self.high - self.low) * done))
 
     def rounds(self, items: Sequence[Item]) -> Iterator[Item]:

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.errors import Phrase, invalid
-from ldpopt.frames import by_label
-from ldpopt.labels import Label
+from ldpopt.labels import Label, by_label
 from ldpopt.rounding import ULP
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON, ROW_SUM
 

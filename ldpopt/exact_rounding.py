@@ -1,4 +1,11 @@
-"""Rounding a float matrix to an exact channel that keeps its privacy; probabilities move by a few units of 2**-bits."""
+"""A float matrix rounded to an exact channel within its privacy claims: to bits, or to a small denominator.
+
+Rounded to bits, probabilities move by a few units of 2**-bits. With a small denominator, as dice and cards have, every
+column of weights gets an interval [low, high] with high <= exp(epsilon) low; weights inside it satisfy epsilon, however
+they are chosen. Intervals are chosen near the columns of the matrix, with enough room for rows that sum to the
+denominator; each row is rounded inside the intervals; and rows that are still farther apart than eta allows are moved
+towards the middle, one unit at a time.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +23,7 @@ from ldpopt.exact import (
     MAXIMUM_BITS,
     ExactChannel,
     Integers,
+    checked_denominator,
     exp_lower,
     largest_distance,
     largest_ratio,
@@ -24,7 +32,7 @@ from ldpopt.exact import (
     row_sums,
 )
 from ldpopt.labels import Label
-from ldpopt.rounding import up
+from ldpopt.rounding import float_up, up
 from ldpopt.tolerances import FEASIBILITY
 
 
@@ -130,3 +138,113 @@ def _contract(weights: Integers, centre: Integers, numerator: int, denominator: 
     """centre + (weights - centre) * numerator / denominator, truncated toward the centre."""
     away = (weights - centre).astype(object)
     return np.asarray(centre + np.sign(away) * (abs(away) * numerator // denominator), dtype=np.int64)
+
+
+MAX_DENOMINATOR = 10**6
+"""The largest denominator. Units move one by one, so larger ones would be slow: use the rounding to bits for them."""
+
+
+def round_to_denominator(
+    matrix: Any,
+    denominator: int,
+    epsilon: float | None = None,
+    eta: float | None = None,
+    inputs: Iterable[Label] | None = None,
+    outputs: Iterable[Label] | None = None,
+) -> ExactChannel:
+    """`matrix`, shape (k, m), in multiples of 1/denominator, rounded so that `epsilon` (nats) and `eta` are proved.
+
+    epsilon and eta default to those of the float matrix, rounded up. An output that is too rare for the denominator
+    gets the weight 0 and keeps its column. Raises `InvalidInput` for a denominator above a million, and for one so
+    small that all rows would become equal although the rows of the matrix differ.
+
+    >>> round_to_denominator([[0.73, 0.27], [0.27, 0.73]], 36).weights.tolist()
+    [[26, 10], [10, 26]]
+    """
+    given = probabilities(matrix)
+    total = checked_denominator(denominator=denominator)
+    if total > MAX_DENOMINATOR:
+        raise invalid("denominator", f"at most {MAX_DENOMINATOR:,} (give bits for a finer one)", total)
+    if epsilon is None:
+        epsilon = log_up(largest_ratio(given)[0])
+    if eta is None:
+        # The float sum is right to a few units of its last place; the weights are far coarser.
+        distance = max(float(largest_distance(given)[0]), float(largest_distance(given[::-1])[0]))
+        eta = min(1.0, float_up(Fraction(distance) * (1 + Fraction(given.shape[1] + 4, 1 << 51))))
+    weights = integers_near(given, total, None if math.isinf(epsilon) else exp_lower(epsilon), eta)
+    if (weights == weights[0]).all() and not (given == given[0]).all():
+        least = "a larger one: multiples of it keep nothing of this channel within its privacy"
+        raise invalid("denominator", least, total)
+    made = ExactChannel(weights, None, inputs, outputs, denominator=total)
+    made.verify(epsilon, eta)
+    return made
+
+
+def integers_near(given: Array, total: int, ratio: Fraction | None, eta: float | Fraction = 1) -> Integers:
+    """Weights (k, m) near `total` times `given`, within `ratio` (None for any) and eta. Their rows may all be equal."""
+    scaled = given * float(total)
+    low, high = _column_intervals(scaled, given, ratio, total)
+    weights = np.array([_row(row, low, high, total) for row in scaled], dtype=np.int64)
+    centre = np.array(_row(scaled.mean(axis=0), low, high, total), dtype=np.int64)
+    return _nearer(weights, centre, math.floor(Fraction(eta) * total))
+
+
+def reach(low: int, ratio: Fraction | None, total: int) -> int:
+    """The largest weight that may stand in a column whose smallest weight is `low`."""
+    return total if ratio is None else min(low * ratio.numerator // ratio.denominator, total)
+
+
+def _column_intervals(scaled: Array, given: Array, ratio: Fraction | None, total: int) -> tuple[list[int], list[int]]:
+    """The lower and upper ends of the columns' intervals, with room for rows that sum to `total`."""
+    m = scaled.shape[1]
+    top, bottom = scaled.max(axis=0), scaled.min(axis=0)
+    if ratio is None:
+        return [0] * m, [total if given[:, y].max() > 0 else 0 for y in range(m)]
+    low = []
+    for y in range(m):
+        # The interval should reach both ends of the column: the squares of what it misses are added up.
+        middle = top[y] / float(ratio)
+        start = max(0, math.floor(min(bottom[y], middle)) - 1)
+        tried = range(start, math.ceil(max(bottom[y], middle)) + 2)
+        low.append(min(tried, key=lambda a: _missed(a, reach(a, ratio, total), float(bottom[y]), float(top[y]))))
+    order = sorted(range(m), key=lambda y: float(top[y]))
+    while sum(low) > total:  # the least used columns are lowered first
+        y = next(y for y in order if low[y] > 0)
+        low[y] -= 1
+    while sum(reach(a, ratio, total) for a in low) < total:
+        y = max(range(m), key=lambda y: float(bottom[y]) - low[y])
+        low[y] += 1
+    return low, [reach(a, ratio, total) for a in low]
+
+
+def _missed(low: int, high: int, bottom: float, top: float) -> float:
+    return max(low - bottom, 0.0) ** 2 + max(top - high, 0.0) ** 2 + 1e-3 * max(bottom - low, 0.0) ** 2
+
+
+def _row(row: Array, low: list[int], high: list[int], total: int) -> list[int]:
+    """Integers within [low, high] that sum to `total`, near `row`: rounded, then moved unit by unit to the sum."""
+    made = [min(max(round(value), a), b) for value, a, b in zip(row.tolist(), low, high, strict=True)]
+    missing = total - sum(made)
+    step = 1 if missing > 0 else -1
+    for _ in range(abs(missing)):
+        free = [y for y in range(len(made)) if low[y] <= made[y] + step <= high[y]]
+        y = max(free, key=lambda y: step * (float(row[y]) - made[y]))
+        made[y] += step
+    return made
+
+
+def _nearer(weights: Integers, centre: Integers, allowed: int) -> Integers:
+    """Move rows towards the centre until no two rows are farther apart than `allowed`.
+
+    In each step, take the two rows that are farthest apart. The one farther from the centre moves there by one unit.
+    """
+    weights = weights.copy()
+    while True:
+        found, (x, other) = largest_distance(weights)
+        if int(found) <= allowed:
+            return weights
+        if np.abs(weights[other] - centre).sum() > np.abs(weights[x] - centre).sum():
+            x = other
+        away = weights[x] - centre
+        weights[x, int(away.argmax())] -= 1
+        weights[x, int(away.argmin())] += 1

@@ -1,10 +1,17 @@
-"""The names of answers and reports: strings, numbers, or tuples of them, distinct within one list."""
+"""The names of answers and reports, checked, and matched to the labels that pandas and Polars data carry.
+
+Labels are strings, numbers, or tuples of them, distinct within one list. Data with labels are matched by their labels,
+never by their order: shares that `value_counts` sorted by size are put into the order of the labels. Missing, unknown
+and repeated labels are errors. Arrays, lists, Polars columns and the default pandas index 0, 1, 2, ... carry no labels,
+and are matched by position.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Iterable
+import sys
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -114,3 +121,125 @@ def as_text(label: Label) -> str:
     if type(label) is int:
         return str(label)
     return json.dumps(to_jsonable(label), separators=(",", ":"), ensure_ascii=False)
+
+
+ANSWER = "answer"
+"""The name of the column that holds the labels of the rows in a Polars frame, which has no index."""
+
+
+def index_labels(values: Any, what: str) -> tuple[Label, ...] | None:
+    """The labels along the first axis of a pandas object; None where there are none."""
+    pandas = sys.modules.get("pandas")  # if pandas is not loaded, nothing can be a pandas object
+    if pandas is None or not isinstance(values, pandas.Series | pandas.DataFrame):
+        return None
+    return _labels(values.index, len(values), what)
+
+
+def column_labels(values: Any, what: str) -> tuple[Label, ...] | None:
+    """The names of the columns of a pandas or Polars frame; None where there are none."""
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(values, pandas.DataFrame):
+        return _labels(values.columns, values.shape[1], what)
+    if polars is not None and isinstance(values, polars.DataFrame):
+        return _labels(values.columns, values.width, what)
+    return None
+
+
+def by_label(values: Any, labels: Sequence[Label] | None, what: str) -> Any:
+    """`values` in the order of `labels`, if they carry labels themselves; else unchanged.
+
+    Where `labels` are only the positions 0..k-1, values with other labels are unchanged, too.
+
+    >>> import pandas as pd
+    >>> list(by_label(pd.Series({"no": 0.25, "yes": 0.75}), ("yes", "no"), "p"))
+    [0.75, 0.25]
+    """
+    own = index_labels(values, what)
+    if own is None or labels is None:
+        return values
+    if tuple(labels) == tuple(range(len(labels))) and set(own) != set(labels):
+        return values  # default labels are positions; nobody chose them as names
+    unknown = next((label for label in own if label not in labels), None)
+    if unknown is not None:
+        raise invalid(what, f"the labels {_shown(labels)}", unknown)
+    at = {label: place for place, label in enumerate(own)}
+    missing = next((label for label in labels if label not in at), None)
+    if missing is not None:
+        raise invalid(what, f"the labels {_shown(labels)}, 0 where nothing is counted", Phrase(f"no {missing!r}"))
+    return values.iloc[[at[label] for label in labels]]
+
+
+def together(
+    given: Iterable[tuple[str, Any]], labels: Iterable[Label] | None = None
+) -> tuple[list[Any], tuple[Label, ...] | None]:
+    """Named vectors over the same labels, put into one order, and these labels.
+
+    The order is that of `labels` if they are given, else that of the first vector that carries labels.
+
+    >>> import pandas as pd
+    >>> first, second = pd.Series({"a": 0.7, "b": 0.3}), pd.Series({"b": 0.6, "a": 0.4})
+    >>> (p, q), labels = together([("p", first), ("q", second)])
+    >>> list(q), labels
+    ([0.4, 0.6], ('a', 'b'))
+    """
+    named = list(given)
+    if isinstance(labels, str | bytes):
+        count = len(named[0][1]) if hasattr(named[0][1], "__len__") else 2
+        raise invalid("inputs", f"{count} labels", labels)
+    order = None if labels is None else tuple(labels)
+    if order is None:
+        order = next((own for what, values in named if (own := index_labels(values, what)) is not None), None)
+    return [by_label(values, order, what) for what, values in named], order
+
+
+def matrix_labels(
+    values: Any, inputs: Iterable[Label] | None, outputs: Iterable[Label] | None, what: str
+) -> tuple[Any, Iterable[Label] | None, Iterable[Label] | None]:
+    """A matrix and the labels of its rows and columns. A frame is put into the order of labels that are given."""
+    inputs, outputs = (one if one is None or isinstance(one, str | bytes) else tuple(one) for one in (inputs, outputs))
+    values, told = _answers_aside(values)
+    own, named = told or index_labels(values, what), column_labels(values, what)
+    indexed = own is not None and told is None
+    if told is not None and inputs is not None and inputs != told:
+        raise invalid("inputs", f"those of the column {ANSWER!r}, or none beside it", _shown(tuple(inputs)))
+    if indexed and inputs is not None:
+        values = by_label(values, inputs, f"rows of {what}")
+    if indexed and outputs is not None:
+        values = by_label(values.T, outputs, f"columns of {what}").T
+    return values, own if inputs is None else inputs, named if outputs is None else outputs
+
+
+def _answers_aside(values: Any) -> tuple[Any, tuple[Label, ...] | None]:
+    """A Polars frame without its column `ANSWER`, and the labels in it, if that is its first column."""
+    polars = sys.modules.get("polars")
+    if polars is None or not isinstance(values, polars.DataFrame) or values.columns[:1] != [ANSWER]:
+        return values, None
+    return values.drop(ANSWER), tuple(values[ANSWER].to_list())
+
+
+def vectors(values: Any) -> list[Any]:
+    """One vector or several, as a list. A pandas frame gives its rows, which carry the names of its columns."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(values, pandas.DataFrame):
+        return [values.iloc[place] for place in range(len(values))]
+    if pandas is not None and isinstance(values, pandas.Series):
+        return [values]
+    several = list(values) if hasattr(values, "__len__") and not isinstance(values, str | bytes) else [values]
+    return several if several and np.ndim(several[0]) else [values]
+
+
+def _labels(index: Any, count: int, what: str) -> tuple[Label, ...] | None:
+    # Intervals of `pandas.cut`, dates and other objects become labels by their printed text.
+    plain = [one if isinstance(one, str | bool | int | float | tuple | np.generic) else str(one) for one in index]
+    if plain == list(range(count)) or (isinstance(plain[0] if plain else None, str) and _numbered(plain)):
+        return None
+    return distinct_labels(plain, count, f"labels of {what}")
+
+
+def _numbered(names: list[Any]) -> bool:
+    """Whether these are the default names that Polars gives to columns."""
+    return names == [f"column_{place}" for place in range(len(names))]
+
+
+def _shown(labels: Sequence[Label]) -> str:
+    return ", ".join(map(repr, labels[:8])) + (", ..." if len(labels) > 8 else "")

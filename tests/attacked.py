@@ -7,7 +7,6 @@ import numpy as np
 from ldpopt import (
     ApproximateLDP,
     Divergence,
-    Exchange,
     ExpectedLoss,
     FisherInformation,
     LdpoptError,
@@ -18,7 +17,7 @@ from ldpopt import (
     WorstOf,
     optimal_channel,
 )
-from ldpopt.design import AgainstSet, Hull, Outputs
+from ldpopt.design import AgainstSet, Exchange, Hull, Outputs
 from ldpopt.divergences import (
     KL,
     SQUARED_HELLINGER,

@@ -182,7 +182,7 @@ def written(entries: list[dict[str, Any]]) -> None:
     FILE.write_text(f"[\n{lines}\n]\n", "utf-8")
 
 
-KEPT = {"BranchDual": 2, "RatioDual": 1, "Contraction": 2, "InformationCapacity": 2, "Relaxed": 3}
+KEPT = {"BranchDual": 2, "Contraction": 2, "InformationCapacity": 2, "Relaxed": 3}
 """How many of a class are kept: three, but for these."""
 
 

@@ -103,7 +103,7 @@ def _laws() -> list[Case]:
         made += [
             (f"finite part of {name}", lambda x=pair: lattice.finite_part(x)),
             (f"mass of {name}", lambda x=pair: (direction.infinite_mass(x), direction.variation(x))),
-            (f"rare of {name}", lambda x=pair: (module("rare").rare(x), module("rare").rare_error(x))),
+            (f"rare of {name}", lambda x=pair: (module("parametric").rare(x), module("parametric").rare_error(x))),
         ]
     return made
 
@@ -152,7 +152,7 @@ def _k_fold() -> list[Case]:
             f"k_fold {at}", lambda x, at=at: co.k_fold(*[x if n == at else (0.5, 1e-6, 0.1, 3)[n] for n in range(4)])
         )
     made += odd("at", co.k_fold(0.5, 1e-6, 0.1, 3).delta_at) + odd("epsilon", co.k_fold(0.5, 1e-6, 0.1, 3).epsilon_at)
-    m = module("trinomial")
+    m = module("k_fold")
     made += [
         (f"trinomial {one}", lambda one=one: m.trinomial_log_pmf(*one))
         for one in ((3, 0.5, 0.2), (6, 2.0, 0.0), (5, 1e-9, 0.9), (4, 1.0, 1.0))
@@ -232,7 +232,7 @@ def _sums() -> list[Case]:
             (f"{name} of none", lambda f=function: f([])),
         ]
     m, exact = (
-        module("totals"),
+        module("parametric"),
         (Fraction(1, 3), Fraction(1, 2**1080), Fraction(2) ** 1030, Fraction(0), Fraction(5, 2**1074)),
     )
     made += [(f"ends {at}", lambda x=x: (m.float_up(x), m.float_down(x))) for at, x in enumerate(exact)]
@@ -378,10 +378,10 @@ def _gaussian() -> list[Case]:
     made += odd("limit of", lambda x: co.gaussian_limit([x], [0.01])) + odd(
         "eta of limit", lambda x: co.gaussian_limit([0.3], [x])
     )
-    law = module("gaussian_law").GaussianLaw
+    law = module("direction").GaussianLaw
     for scale, n in ((0.3, 1), (0.5, 40), (6.0, 2)):
         made.append((f"law {scale} {n}", lambda s=scale, n=n: _gauss(law.of([(mechanisms.GaussianPair(s), n)]))))
-    m = module("adaptivity")
+    m = module("sums")
     parts = (((0.1, 0.5, 2), (0.3, 0.7, 1)), ((0.0, 0.0, 3),), ((0.0, 0.7, 1),), ((2.0, 0.1, 1), (0.01, 3.0, 50)))
     for at, part in enumerate(parts):
         made += [
@@ -389,7 +389,7 @@ def _gaussian() -> list[Case]:
             (f"adaptive {at}", lambda p=part: m.adaptive_standard(p)),
             (f"in order {at}", lambda p=part: m.adaptive_standard(p, ordered=True)),
         ]
-    s, plain = module("strategy"), (PLAIN,)
+    s, plain = module("mechanism"), (PLAIN,)
     rows = tuple(co.FinitePair(a, b).ordered for a in CHANNELS["three"] for b in CHANNELS["three"] if a != b)
     for name in ("best_pair", "best_in_order"):
         function = getattr(s, name)

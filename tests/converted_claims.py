@@ -14,7 +14,7 @@ from ldpopt.composition.sums import advanced_composition, compose_approximate, c
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import calibrate as cal
 from ldpopt.privacy import conversions as c
-from ldpopt.privacy import group as g
+from ldpopt.privacy import implications as g
 from ldpopt.privacy.claims import MCDP, TV, ZCDP, ApproximateDP, ApproximateZCDP, PureDP, RenyiDP
 
 

@@ -9,13 +9,13 @@ import numpy as np
 from scipy import stats
 
 from ldpopt.design import (
-    ZCDP,
     AgainstSet,
     AOptimal,
     ApproximateLDP,
     Around,
     Box,
     CapacityBounded,
+    ConcentratedLDP,
     Contamination,
     COptimal,
     Divergence,
@@ -66,7 +66,7 @@ PROBLEMS = {
     "information": (MutualInformation(P0), [LocalDP(1.0), TotalVariation(0.3)]),
     "approximate": (Divergence(alpha(0.5), P0, P1), [ApproximateLDP(1.0, 0.05)]),
     "renyi": (U, [RenyiLDP(2.0, 0.5)]),
-    "concentrated": (U, [ZCDP(0.3)]),
+    "concentrated": (U, [ConcentratedLDP(0.3)]),
     "trade-off": (U, [TradeOff(TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75]))]),
     "policy": (Divergence(KL, P0, P1, inputs=LABELS), [LocalDP(1.0, policy())]),
     "worst": (WorstOf(KL, P0, [P1, P2]), [LocalDP(1.0)]),

@@ -183,6 +183,7 @@ def honest(f, p0, p1, epsilon=None, eta=None, points=None):
             "tolerance": tolerance,
             "guarantees": guarantees,
             "method": "blocks",
+            "reference": "",
             "note": "",
             "edges": None,
             "certificate": certificate,

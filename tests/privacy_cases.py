@@ -118,7 +118,7 @@ def _renyi() -> list[Case]:
 
 
 def _hockey_stick() -> list[Case]:
-    m, laws = module("hockey_stick"), module("laws")
+    m, laws = module("approximate_dp"), module("laws")
     made = []
     for x in (0.0, 1e-9, 0.3, 0.5, 0.6, 3.0, 700.0, 745.0):
         made += channels(f"hockey_stick at {x}", lambda q, x=x: pv.hockey_stick(q, x))
@@ -141,7 +141,7 @@ def _approximate_dp() -> list[Case]:
 
 
 def _total_variation() -> list[Case]:
-    m = module("total_variation")
+    m = module("approximate_dp")
     return [
         *channels("total_variation", pv.total_variation),
         *graphs("total_variation", pv.total_variation),
@@ -194,7 +194,7 @@ FEW = ("randomized response", "three", "strong", "near", "an ulp", "erasure", "r
 
 
 def _zcdp() -> list[Case]:
-    m = module("zcdp")
+    m = module("concentrated")
     made = channels("zcdp", pv.zcdp, FEW)
     made += channels("zcdp beyond", lambda q: pv.zcdp(q, 0.05, 3.0), FEW)
     made += [
@@ -205,20 +205,20 @@ def _zcdp() -> list[Case]:
 
 
 def _approximate_zcdp() -> list[Case]:
-    m = module("approximate_zcdp")
+    m = module("concentrated")
     made = channels("approximate_zcdp", lambda q: pv.approximate_zcdp(q, 1e-6), FEW)
     made += channels("approximate_zcdp beyond", lambda q: pv.approximate_zcdp(q, 0.1, 0.01), FEW)
-    made += [(f"screen {x}", lambda x=x: m._screen(SMALL[:6], x, 0.0)) for x in (0.0, 0.05)]
+    made += [(f"screen {x}", lambda x=x: m._screen_approximate(SMALL[:6], x, 0.0)) for x in (0.0, 0.05)]
     made += pairs("conditioned", lambda p, q: (m._conditioned(p, q, 0.05, 0), m._conditioned(p, q, 0.05, 1)))
     made += odd("delta", lambda x: pv.approximate_zcdp(CHANNELS["randomized response"], x))
     return [*made, *graphs("approximate_zcdp", lambda q, graph=None: pv.approximate_zcdp(q, 0.05, graph=graph))]
 
 
 def _mcdp() -> list[Case]:
-    m = module("mcdp")
+    m = module("concentrated")
     return [
         *channels("mcdp", pv.mcdp, FEW),
-        ("screens", lambda: (m._screen(SMALL), m._screen(CLOSE), m._screen(np.full((3, 2), 0.5)))),
+        ("screens", lambda: tuple(m._screen_mcdp(q) for q in (SMALL, CLOSE, np.full((3, 2), 0.5)))),
         ("text", lambda: str(pv.mcdp(CHANNELS["three"]))),
         *pairs("standard", m.subgaussian_of_pairs),
         *graphs("mcdp", pv.mcdp),
@@ -237,7 +237,7 @@ def _leakage() -> list[Case]:
 
 
 def _contraction() -> list[Case]:
-    m = module("contraction")
+    m = module("leakage")
     made = channels("chi_squared_contraction", pv.chi_squared_contraction, FEW)
     made += channels("hockey_stick_contraction", lambda q: pv.hockey_stick_contraction(q, 1.5), FEW)
     made += [*odd("gamma", lambda x: pv.hockey_stick_contraction(SMALL[:3], x)), *pairs("chi", m.chi_squared_of_pairs)]
@@ -373,7 +373,7 @@ def _tried(convert: Any, *given: Any) -> Any:
 
 
 def _least() -> list[Case]:
-    m = module("conversions.least_divergence")
+    m = module("least_divergence")
     given = [
         (order, epsilon, delta)
         for order in (1.0 + 1e-9, 1.5, 3.0, 200.0, 1e9, 2e9)
@@ -439,7 +439,7 @@ def _claims() -> list[Case]:
 
 
 def _parameters() -> list[Case]:
-    m = module("parameters")
+    m = module("least_pair")
     made = odd("epsilon", m.nonnegative_epsilon) + odd("point", m.point_at_least_zero)
     for at in range(3):
         made += odd(f"checked {at}", lambda x, at=at: m.checked(*[x if n == at else 0.4 for n in range(3)]))
@@ -510,7 +510,7 @@ def _antipodal() -> Any:
 def _groups() -> list[Case]:
     made: list[Case] = []
     for name in ("group_pure", "group_approximate", "group_zcdp", "group_renyi"):
-        function = getattr(pv.group, name)
+        function = getattr(pv.implications, name)
         made += [
             (f"{name} {at} {n}", lambda f=function, c=c, n=n: f(c, n)) for at, c in enumerate(EVERY) for n in (1, 3)
         ]
@@ -520,9 +520,9 @@ def _groups() -> list[Case]:
             "group_renyi": pv.RenyiDP(8.0, 0.3),
         }.get(name, EVERY[6])
         made += odd(name, lambda x, f=function, c=claim: f(c, x))
-    made += odd("sensitivity", lambda x: pv.group.group_gaussian_mcdp(x, 2.0, 3))
-    made += odd("sigma", lambda x: pv.group.group_gaussian_mcdp(1.5, x, 3)) + odd(
-        "size", lambda x: pv.group.group_gaussian_mcdp(1.5, 2.0, x)
+    made += odd("sensitivity", lambda x: pv.implications.group_gaussian_mcdp(x, 2.0, 3))
+    made += odd("sigma", lambda x: pv.implications.group_gaussian_mcdp(1.5, x, 3)) + odd(
+        "size", lambda x: pv.implications.group_gaussian_mcdp(1.5, 2.0, x)
     )
     targets = (
         pv.ApproximateDP(1.0, 1e-6),
@@ -546,7 +546,7 @@ def _groups() -> list[Case]:
 
 
 def _information() -> list[Case]:
-    i = pv.information
+    i = pv.implications
     made: list[Case] = []
     one = (i.information_any, i.information_independent, i.bayes_factor_moment, i.bayes_factor_log)
     for at, claim in enumerate(EVERY):

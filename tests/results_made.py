@@ -33,7 +33,6 @@ from ldpopt.composition import GaussianLimit, PrivacyFilter, PrivacyOdometer
 from ldpopt.datafiles.profile import profile
 from ldpopt.design import (
     AgainstSet,
-    ColumnGeneration,
     ExpectedLoss,
     Hull,
     InformationCapacity,
@@ -41,6 +40,7 @@ from ldpopt.design import (
     LevelShapes,
     MarginalPatterns,
     Outputs,
+    PatternLP,
     PrivateSampling,
     RenyiLDP,
     Support,
@@ -167,7 +167,7 @@ def of_certificates():
     for utility, constraints, method in [
         (pair, [TotalVariation(0.2)], None),
         (pair, [one, TotalVariation(0.3)], None),
-        (pair, [one, TotalVariation(0.3)], ColumnGeneration()),
+        (pair, [one, TotalVariation(0.3)], PatternLP()),
         (pair, [ApproximateLDP(1.0, 0.01)], None),
         (pair, [ApproximateLDP(1.0, 0.01)], LevelShapes(points=3)),
         (pair, [one, Outputs(2)], None),

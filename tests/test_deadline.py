@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ldpopt import deadline as module
-from ldpopt.bars import bar
-from ldpopt.deadline import UNLIMITED, watched
+from ldpopt.deadline import UNLIMITED, bar, watched
 from ldpopt.errors import InvalidInput
 
 

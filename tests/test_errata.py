@@ -22,7 +22,7 @@ from ldpopt.privacy import (
     maximal_leakage,
     total_variation,
 )
-from ldpopt.privacy.group import group_gaussian_mcdp
+from ldpopt.privacy.implications import group_gaussian_mcdp
 
 
 def laplace_density(y):

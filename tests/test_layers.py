@@ -24,23 +24,11 @@ LAYERS = [
         "stricttoml",
         "references",
         "files",
-        "locks",
         "extras",
         "version",
     },
-    {
-        "bars",
-        "datafiles",
-        "deadline",
-        "distribution",
-        "divergences",
-        "frames",
-        "labels",
-        "results",
-        "schema",
-        "simulation",
-    },
-    {"exact", "exact_denominator", "exact_rounding"},
+    {"datafiles", "deadline", "distribution", "divergences", "labels", "results", "schema", "simulation"},
+    {"exact", "exact_rounding"},
     {"channel"},
     {"mechanisms", "privacy"},
     {"composition"},
@@ -216,7 +204,7 @@ HEAVY = "('cvxpy', 'flint', 'matplotlib', 'networkx', 'pandas', 'rich', 'scipy.o
 MEASURE = """
 from ldpopt.channel import Channel
 from ldpopt.privacy.local_dp import local_dp
-from ldpopt.privacy.total_variation import total_variation
+from ldpopt.privacy.approximate_dp import total_variation
 channel = Channel([[0.75, 0.25], [0.25, 0.75]])
 local_dp(channel), total_variation(channel.erase(0.5))
 """

@@ -10,19 +10,7 @@ TESTS = Path(__file__).parent
 ROOMS = ["privacy", "design/certificates", "composition", "survey/collect"]
 
 ELSEWHERE = {
-    "privacy/conversions/concentrated.py": (
-        "privacy/test_conversions.py",
-        "conversions are checked against each other",
-    ),
-    "privacy/conversions/pure.py": ("privacy/test_conversions.py", "the same"),
-    "privacy/conversions/to_approximate.py": ("privacy/test_conversions.py", "the same"),
-    "privacy/conversions/least_divergence.py": ("privacy/test_least_divergence.py", "the folder holds no other tests"),
     "privacy/restricted.py": ("privacy/test_capacity.py", "its programs are the measures there"),
-    "design/certificates/integer_columns.py": (
-        "design/methods/test_integer_program.py",
-        "proved beside what it proves",
-    ),
-    "composition/mechanism.py": ("composition/test_ledger.py", "what a ledger takes"),
 }
 """Modules without a test file of their name: where they are tested, and why there."""
 

@@ -23,11 +23,10 @@ from ldpopt.design import AgainstSet, ExpectedLoss, Hull, WorstOf
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import BranchDual, Leaf, Split
 from ldpopt.design.certificates.intervals import TermMultiplier
-from ldpopt.design.codec.kinds import CERTIFICATES, CHOICES, CONSTRAINTS, UNTAGGED, UTILITIES, fields, kinds
-from ldpopt.design.columns.branches import Branches
-from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
-from ldpopt.design.columns.relaxation import Relaxation
-from ldpopt.design.columns.sizes import Sizes
+from ldpopt.design.codec.kinds import UNTAGGED, fields, kinds, subkinds
+from ldpopt.design.columns.branches import Branches, Sizes
+from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
+from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.against_set import LowerLine
 from ldpopt.divergences import KL, FDivergence, hockey_stick
 from ldpopt.frontiers import Frontier
@@ -63,7 +62,7 @@ def test_every_public_result_is_made_here():
 
 def test_every_certificate_that_files_know_is_made_here():
     """The walk misses no class of certificates, public or not, that a design may have."""
-    assert set(CERTIFICATES) <= {type(one) for one in MADE}
+    assert set(subkinds(Certificate)) <= {type(one) for one in MADE}
 
 
 def test_what_public_functions_return_is_a_result():
@@ -159,7 +158,7 @@ def _parts(seed):
 
 def test_parts_of_certificates_are_equal_by_value():
     """Every kind of part that a design file may hold is equal to its copy and its pickle, and to no other."""
-    told = {*UTILITIES, *CONSTRAINTS, *CERTIFICATES, *CHOICES, *UNTAGGED, TradeOffCurve}
+    told = {*subkinds(Kind), *(part for kind in subkinds(Kind) for part in kind.takes), *UNTAGGED, TradeOffCurve}
     assert {type(one) for one in _parts(1)} == set(kinds().values()) - told
     for one, same, other in zip(_parts(1), _parts(1), _parts(2), strict=True):
         assert one == same == pickle.loads(pickle.dumps(one))

@@ -41,7 +41,7 @@ class Public:
 
 def public_modules() -> list[str]:
     """Every public module but the package itself, in the order of the reference."""
-    found = [f"ldpopt.{name}" for name in sorted(ldpopt._MODULES)] + BESIDE
+    found = [f"ldpopt.{name}" for name in ldpopt._SUBMODULES] + BESIDE
     for name in list(found):
         module = importlib.import_module(name)
         for inner in getattr(module, "__all__", ()):

@@ -36,7 +36,7 @@ NO_FORMULA = {
     "composition": {
         "compose_same_input", "from_dp_accounting", "to_dp_accounting", "largest_count", "largest_epsilon",
     },
-    "design": {"estimation_design", "load_design"},
+    "design": {"load_design"},
     "frontiers": {"frontier", "sweep"},
     "privacy": {"audit"},
     "references": {"reference"},

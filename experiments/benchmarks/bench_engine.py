@@ -14,7 +14,6 @@ from scipy import stats
 
 from ldpopt.design import (
     ApproximateLDP,
-    ColumnGeneration,
     Divergence,
     Exchange,
     ExpectedLoss,
@@ -54,8 +53,6 @@ CASES = {
 }
 
 METHODS = {
-    "eta, k=60, column generation": ("eta, k=60", ColumnGeneration()),
-    "pure, k=100, column generation": ("pure, k=100", ColumnGeneration()),
     "eta, k=30, exchange": ("eta, k=30", Exchange()),
 }
 

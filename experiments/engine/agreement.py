@@ -1,7 +1,7 @@
 """Do the routes to the optimum agree? python experiments/engine/agreement.py [seconds to spend on the larger cases]
 
-Every oracle instance (k up to 9, eight divergences, with and without a TV cap) by pattern LP, column generation,
-exchange and partition, beside brute force; then exchange, column generation and partition on larger alphabets. Writes
+Every oracle instance (k up to 9, eight divergences, with and without a TV cap) by pattern LP, exchange
+and partition, beside brute force; then exchange and partition on larger alphabets. Writes
 agreement.csv, one row a case as soon as it is done: the value of each route, the largest relative difference between
 any two, and the largest relative gap to a certificate's bound. Cases in the file are not computed again.
 """
@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from ldpopt.design import (
-    ColumnGeneration,
     Divergence,
     Exchange,
     LocalDP,
@@ -31,7 +30,6 @@ ORACLES = HERE.parents[1] / "tests" / "data" / "optimal_channels.json"
 ROUTES = {
     "partition": Partition(),
     "pattern LP": PatternLP(),
-    "column generation": ColumnGeneration(),
     "exchange": Exchange(),
 }
 COLUMNS = ["case", "k", "epsilon", "eta", "divergence", "oracle", *ROUTES, "difference", "gap", "processor seconds"]
@@ -51,7 +49,7 @@ def cases():
             for key, eta in (("optimum", one["eta"]), ("optimum_without_eta", None)):
                 yield f"oracle {number}", utility, one["epsilon"], eta, max(one[key][name], 0.0), list(ROUTES)
     for k, eta in [(17, 0.3), (100, None), (400, None), (30, 0.3), (60, 0.3)]:
-        large = ["partition", *(["column generation"] if k <= 100 else []), "exchange"]
+        large = ["partition", "exchange"]
         p0, p1 = np.random.default_rng(0).dirichlet(np.ones(k), 2)
         for f in (KL, SQUARED_HELLINGER):
             yield f"random {k}", Divergence(f, p0, p1), 1.5, eta, None, large

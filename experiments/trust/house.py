@@ -1,11 +1,10 @@
-"""The size of the house: circles of imports, files that one call enters, makers of designs, definitions of `verify`.
+"""A tree of the project -> the size of the house: lines, files, circles, kinds asked for, words, tests and minutes.
 
-    python experiments/trust/house.py [--json]
-    PYTHONPATH=/path/to/another/tree python experiments/trust/house.py      (the tree that is imported is measured)
+    python experiments/trust/house.py [--against COMMIT] [--minutes] [--json]
 
-A file counts as entered by a call if code of one of its functions runs during the call, imports done beforehand (each
-call is made twice, and the second one counted). Circles are strongly connected sets of more than one module, where an
-import counts wherever it stands: at the top, inside functions, or for types alone.
+Everything is read from the source, nothing of it is imported. `--against` measures a second tree, which git lays out
+in a temporary folder, beside this one. `--minutes` also runs README's test command without its installation.
+Circles are strongly connected sets of modules, where an import counts wherever it stands; imports for types do not.
 """
 
 from __future__ import annotations
@@ -13,203 +12,129 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import networkx as nx
-import numpy as np
 
-import ldpopt
-from ldpopt import LocalDP, TotalVariation, optimal_channel
-from ldpopt import design as room
-from ldpopt.design import AgainstSet, ApproximateLDP, Divergence, FisherInformation, MutualInformation, Outputs
-from ldpopt.divergences import KL
-
-PACKAGE = Path(ldpopt.__file__).resolve().parent
-DESIGN = PACKAGE / "design"
-P0, P1 = np.array([0.35, 0.25, 0.2, 0.15, 0.05]), np.array([0.1, 0.15, 0.2, 0.25, 0.3])
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = re.compile(r"isinstance\([^)]*(Ratio|HockeyStick|Moment|LocalDP|TotalVariation|Utility|Divergence)\b")
+SMALL = 1e-3
+"""A constant of a module up to this size, written as a power of ten, plays the part of a tolerance."""
+WORDS = ("made", "found", "at", "one", "MOST", "LARGEST", "FEW", "MANY", "NEAR", "CLOSE", "ENOUGH", "STILL", "PATIENT")
 
 
-# --- What stands there ------------------------------------------------------------------------------------------------
+def modules(tree: Path) -> Iterator[tuple[str, str, ast.Module]]:
+    """The dotted name, the text and the syntax of every module of the package below `tree`."""
+    for path in sorted((tree / "ldpopt").rglob("*.py")):
+        text = path.read_text("utf-8")
+        dotted = ".".join(path.relative_to(tree).with_suffix("").parts)
+        yield dotted.removesuffix(".__init__"), text, ast.parse(text)
 
 
-def trees(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
-    """Every module of a folder, parsed."""
-    for path in sorted(folder.rglob("*.py")):
-        yield path, ast.parse(path.read_text("utf-8"))
+def imported(tree: ast.Module, known: set[str]) -> Iterator[str]:
+    """The modules of the package that a module imports, but for types."""
+    typing = {id(node) for part in ast.walk(tree) if isinstance(part, ast.If) and "TYPE_CHECKING" in ast.dump(part.test)
+              for node in ast.walk(part)}  # fmt: skip
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in typing:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in known else node.module
+        elif isinstance(node, ast.Import) and id(node) not in typing:
+            yield from (alias.name for alias in node.names)
 
 
-def dotted(path: Path) -> str:
-    """The name of a module of the package."""
-    parts = ["ldpopt", *path.relative_to(PACKAGE).with_suffix("").parts]
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+def bound(tree: ast.Module) -> Iterator[str]:
+    """Every name that is assigned, looped over or taken as a parameter."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
 
 
-def circles() -> list[list[str]]:
-    """Sets of modules that import each other; the package's own `__init__`, which names all, is left out."""
-    known = {dotted(path) for path, _ in trees(PACKAGE)}
+def tolerances(tree: ast.Module) -> int:
+    """The small constants that a module binds at its top."""
+    values = [node.value for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign) and node.value]
+    flat = [part for value in values for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
+    return sum(isinstance(part, ast.Constant) and isinstance(part.value, float) and 0 < part.value <= SMALL
+               for part in flat)  # fmt: skip
+
+
+def measured(tree: Path) -> dict[str, int | str]:
+    """The figures of one tree."""
+    parsed = list(modules(tree))
+    known = {name for name, _, _ in parsed}
     graph = nx.DiGraph()
-    for path, tree in trees(PACKAGE):
-        own = dotted(path)
-        for node in ast.walk(tree):
-            names: list[str] = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                base = node.module or ""
-                names = [whole if (whole := f"{base}.{alias.name}") in known else base for alias in node.names]
-            graph.add_edges_from((own, name) for name in names if name in known - {own, "ldpopt"} and own != "ldpopt")
-    return sorted(sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1)
-
-
-def called(node: ast.AST) -> str:
-    """The last name of what a call calls, else nothing."""
-    if not isinstance(node, ast.Call):
-        return ""
-    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-
-
-def built() -> dict[str, int]:
-    """Counts of what the code of `design` is made of."""
-    results = {"Design", "EstimationDesign"}
-    classes = {node.name: {getattr(base, "id", "") for base in node.bases}
-               for _, tree in trees(DESIGN) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}  # fmt: skip
-    own = set(classes) - {"Certificate"}
-    proofs, before = {"Certificate"}, 0
-    while len(proofs) > before:
-        before = len(proofs)
-        proofs |= {name for name, bases in classes.items() if bases & proofs}
-    # A proof that is none of the family, but has the numbers and `verify`, counts too.
-    proofs |= {name for name in own if name == "EquivalenceDual"}
-    named = {name for name in own if not name.startswith("_")}
+    for name, _, syntax in parsed:
+        graph.add_edges_from((name, other) for other in imported(syntax, known) if other in known - {name, "ldpopt"})
+    words = Counter(word for _, _, syntax in parsed for word in bound(syntax))
+    lengths = [len(text.splitlines()) for _, text, _ in parsed]
+    tests = list((tree / "tests").rglob("*.py"))
     return {
-        "files of design": sum(1 for _ in trees(DESIGN)),
-        "lines of design": sum(len(path.read_text("utf-8").splitlines()) for path, _ in trees(DESIGN)),
-        "files of the package": sum(1 for _ in trees(PACKAGE)),
-        "lines of the package": sum(len(path.read_text("utf-8").splitlines()) for path, _ in trees(PACKAGE)),
-        "most modules flat in one folder": max(
-            len([*folder.glob("*.py")]) for folder in [PACKAGE, *PACKAGE.rglob("*")] if folder.is_dir()
+        "lines of the package": sum(lengths),
+        "files of the package": len(parsed),
+        "lines of the longest file": max(lengths),
+        "files above 350 lines": sum(length > 350 for length in lengths),
+        "circles of imports": sum(len(part) > 1 for part in nx.strongly_connected_components(graph) if part),
+        "isinstance on kinds in design": sum(
+            len(KINDS.findall(text)) for name, text, _ in parsed if name.startswith("ldpopt.design")
         ),
-        "makers of a design": sum(called(node) in results for _, tree in trees(DESIGN) for node in ast.walk(tree)),
-        "result classes": len(results & set(classes)),
-        "definitions of verify": sum(
-            isinstance(node, ast.FunctionDef) and node.name == "verify"
-            for _, tree in trees(DESIGN)
-            for node in ast.walk(tree)
+        "tolerances outside tolerances.py": sum(
+            tolerances(syntax) for name, _, syntax in parsed if name != "ldpopt.tolerances"
         ),
-        "certificates": len({name for name in proofs & named if name != "Certificate"}),
-        "isinstance on classes of design": sum(
-            called(node) == "isinstance" and bool({getattr(part, "id", "") for part in ast.walk(node)} & named)
-            for _, tree in trees(DESIGN)
-            for node in ast.walk(tree)
-        ),
+        "names that do not say what they hold": sum(words[word] for word in WORDS),
+        "words of CONTRIBUTING": len((tree / "CONTRIBUTING.md").read_text("utf-8").split()),
+        "files of tests": len(tests),
+        "lines of tests": sum(len(path.read_text("utf-8").splitlines()) for path in tests),
     }
 
 
-# --- What one call enters ---------------------------------------------------------------------------------------------
-
-
-def entered(call: Callable[[], Any]) -> tuple[int, int]:
-    """(files of design, files of the package) whose code runs during a call."""
-    seen: set[str] = set()
-
-    def watch(frame: FrameType, event: str, _: Any) -> None:
-        # The body of a class or of a module is no call into it.
-        if event == "call" and frame.f_code.co_flags & 0x2:
-            seen.add(frame.f_code.co_filename)
-
-    call()
-    sys.setprofile(watch)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    files = {Path(name) for name in seen}
-    return sum(DESIGN in path.parents for path in files), sum(PACKAGE in path.parents for path in files)
-
-
-def pair(k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two distributions on k answers."""
-    rng = np.random.default_rng(1)
-    return rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(k))
-
-
-def trip() -> None:
-    """A survey of one question: planned, answered, privatized, counted and estimated."""
-    import pandas as pd
-
-    from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
-
-    spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes", "none"), half_width=0.05),), epsilon=1.0)
-    survey = plan_survey(spec, n=500)
-    survey = getattr(survey, "survey", survey)
-    answers = pd.DataFrame({"vote": np.random.default_rng(1).choice(["no", "yes", "none"], 500)})
-    made = survey if hasattr(survey, "privatize") else _survey(survey)
-    made.estimate("vote", made.privatize(answers))
-
-
-def _survey(planned: Any) -> Any:
-    """The survey of a plan."""
-    from ldpopt.survey import Survey
-
-    return Survey(planned.plan)
-
-
-def claim() -> None:
-    """One claim of a paper recomputed, in its quick form."""
-    from ldpopt.cli import app
-
-    with tempfile.TemporaryDirectory() as folder:
-        app(["reproduce", "gi-theorem-5", "--quick", "--out", folder], standalone_mode=False)
-
-
-def calls() -> dict[str, Callable[[], Any]]:
-    """The calls whose way is measured."""
-    u, cap = Divergence(KL, P0, P1), [LocalDP(1.0), TotalVariation(0.3)]
-    zcdp = getattr(room, "ConcentratedLDP", None) or room.ZCDP
-    return {
-        "Divergence, k = 5": lambda: optimal_channel(u, cap),
-        "Divergence, k = 400": lambda: optimal_channel(Divergence(KL, *pair(400)), cap),
-        "ApproximateLDP": lambda: optimal_channel(u, ApproximateLDP(1.0, 0.01)),
-        "zCDP": lambda: optimal_channel(u, zcdp(0.3)),
-        "MutualInformation": lambda: optimal_channel(MutualInformation(P0), cap),
-        "FisherInformation": lambda: room.estimation_design(FisherInformation(P0), LocalDP(1.0)),
-        "Outputs(2)": lambda: optimal_channel(u, [*cap, Outputs(2)]),
-        "AgainstSet": lambda: optimal_channel(
-            AgainstSet(KL, P0, room.Around(P1, room.Contamination(0.05))), LocalDP(1.0)
-        ),
-        "survey: plan, privatize, estimate": trip,
-        "reproduce gi-theorem-5": claim,
-    }
+def tested(tree: Path, minutes: bool) -> dict[str, int | str]:
+    """How many tests there are and, if asked, the wall time of all of them on two processes."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    collected = subprocess.run([*command, "--collect-only"], cwd=tree, capture_output=True, text=True)
+    count = re.search(r"(\d+) tests? collected", collected.stdout)
+    figures: dict[str, int | str] = {"tests": int(count[1]) if count else collected.stdout[-200:]}
+    if minutes:
+        start = time.monotonic()
+        last = subprocess.run([*command, "-n", "2"], cwd=tree, capture_output=True, text=True).stdout.splitlines()[-1]
+        figures["minutes of README's test command"] = f"{(time.monotonic() - start) / 60:.1f} ({last.strip('= ')})"
+    return figures
 
 
 def main() -> None:
-    """Count, and print."""
+    """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--against", metavar="COMMIT", help="a commit to measure beside this tree")
+    parser.add_argument("--minutes", action="store_true", help="count this tree's tests, and run them")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    found: dict[str, Any] = {"circles of imports": len(rings := circles()), **built()}
-    ways: dict[str, Any] = {}
-    for name, call in calls().items():
-        try:
-            ways[name] = "/".join(map(str, entered(call)))
-        except Exception as error:
-            ways[name] = f"{type(error).__name__}: {error}"
+    now = measured(ROOT)
+    if given.minutes:
+        now |= tested(ROOT, minutes=True)
+    before: dict[str, int | str] = {}
+    if given.against:
+        with tempfile.TemporaryDirectory() as folder:
+            there = Path(folder) / "tree"
+            subprocess.run(["git", "worktree", "add", "--detach", there, given.against], cwd=ROOT, check=True,
+                           capture_output=True)  # fmt: skip
+            try:
+                before = measured(there)
+            finally:
+                subprocess.run(["git", "worktree", "remove", "--force", there], cwd=ROOT, check=True)
     if given.json:
-        print(json.dumps({"tree": str(PACKAGE), **found, "rings": rings, "entered": ways}, indent=1))
+        print(json.dumps({"now": now, "before": before}, indent=1))
         return
-    print(f"{PACKAGE}\n")
-    for what, count in found.items():
-        print(f"{what:40} {count}")
-    for ring in rings:
-        print("  circle:", ", ".join(ring))
-    print("\nfiles entered by a call (design / package)")
-    for what, count in ways.items():
-        print(f"{what:40} {count}")
+    for what, figure in now.items():
+        print(f"{what:40} {before.get(what, ''):>10} {figure:>10}")
 
 
 if __name__ == "__main__":

@@ -3,12 +3,22 @@
 `compare` shows the exact optimum beside all of them.
 """
 
-from ldpopt.bounds.approximation import binary_share_ghazi_issa, binary_share_kairouz, erased_share
 from ldpopt.bounds.comparison import BoundRow, Comparison, compare
-from ldpopt.bounds.contraction import asoodeh_zhang, dobrushin
-from ldpopt.bounds.information import capacity_mass, information_capacity, information_under_cap
-from ldpopt.bounds.jeffreys import duchi_jordan_wainwright, ghazi_issa, ghazi_issa_corollary
-from ldpopt.bounds.total_variation import ghazi_issa_total_variation, kairouz_oh_viswanath
+from ldpopt.bounds.published import (
+    asoodeh_zhang,
+    binary_share_ghazi_issa,
+    binary_share_kairouz,
+    capacity_mass,
+    dobrushin,
+    duchi_jordan_wainwright,
+    erased_share,
+    ghazi_issa,
+    ghazi_issa_corollary,
+    ghazi_issa_total_variation,
+    information_capacity,
+    information_under_cap,
+    kairouz_oh_viswanath,
+)
 
 __all__ = [
     "BoundRow",

@@ -7,10 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ldpopt.bounds.approximation import binary_share_ghazi_issa, binary_share_kairouz, erased_share
-from ldpopt.bounds.contraction import CONTRACTED, asoodeh_zhang, dobrushin
-from ldpopt.bounds.jeffreys import duchi_jordan_wainwright, ghazi_issa, ghazi_issa_corollary
-from ldpopt.bounds.total_variation import ghazi_issa_total_variation, kairouz_oh_viswanath
+from ldpopt.bounds.published import (
+    CONTRACTED,
+    asoodeh_zhang,
+    binary_share_ghazi_issa,
+    binary_share_kairouz,
+    dobrushin,
+    duchi_jordan_wainwright,
+    erased_share,
+    ghazi_issa,
+    ghazi_issa_corollary,
+    ghazi_issa_total_variation,
+    kairouz_oh_viswanath,
+)
 from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import positive_epsilon, unit_interval

@@ -1,18 +1,18 @@
 """Composition: the privacy of several mechanisms together, exact where that is possible."""
 
-from ldpopt.composition.calibrate import largest_count, largest_epsilon
 from ldpopt.composition.compose import ComposedPair, compose, compose_same_input
-from ldpopt.composition.events import to_dp_event
 from ldpopt.composition.filters import PrivacyFilter, PrivacyOdometer
-from ldpopt.composition.gaussian_limit import (
+from ldpopt.composition.interop import from_dp_accounting, to_dp_accounting, to_dp_event
+from ldpopt.composition.k_fold import (
     GaussianLimit,
+    KFold,
     gaussian_limit,
     gaussian_total_variation,
     gaussian_trade_off,
+    k_fold,
+    kov15,
 )
-from ldpopt.composition.interop import from_dp_accounting, to_dp_accounting
-from ldpopt.composition.k_fold import KFold, k_fold, kov15
-from ldpopt.composition.ledger import Ledger
+from ldpopt.composition.ledger import Ledger, largest_count, largest_epsilon
 from ldpopt.composition.sums import (
     advanced_composition,
     compose_approximate,

@@ -12,20 +12,17 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.composition.direction import Direction, Parts, largest_loss, variation
-from ldpopt.composition.gaussian_law import GaussianLaw
+from ldpopt.composition.direction import Direction, GaussianLaw, Parts, largest_loss, variation
 from ldpopt.composition.lattice import EXACT, Rounding
-from ldpopt.composition.mechanism import Mechanism, as_mechanism
-from ldpopt.composition.rare import rare_error
-from ldpopt.composition.strategy import best_in_order, best_pair
-from ldpopt.composition.totals import MOST, union
+from ldpopt.composition.mechanism import Mechanism, as_mechanism, best_in_order, best_pair
+from ldpopt.composition.parametric import MAX_USES, rare_error, union
 from ldpopt.distribution import Array, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
 from ldpopt.mechanisms.gaussian import GaussianPair
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.parameters import point_at_least_zero
+from ldpopt.privacy.least_pair import point_at_least_zero
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.results import Pictured
@@ -280,7 +277,7 @@ def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
     >>> round(both.delta_at(0.0), 9), round(both.epsilon_at(0.01), 6)
     (0.5, 1.572031)
     """
-    count = positive_integer(count, "count", maximum=MOST)
+    count = positive_integer(count, "count", maximum=MAX_USES)
     if isinstance(mechanisms, (FinitePair, Channel, str, bytes)) or not isinstance(mechanisms, Iterable):
         raise invalid("mechanisms", "a list of mechanisms", type(mechanisms).__name__)
     made = [given.ordered if isinstance(given, FinitePair) else as_mechanism(given) for given in mechanisms]
@@ -300,7 +297,7 @@ def compose_same_input(channels: Iterable[ChannelLike], count: int = 1) -> dict[
     >>> {pair: round(c.delta_at(1.0), 6) for pair, c in compose_same_input([q], count=2).items()}
     {(0, 1): 0.392607}
     """
-    count = positive_integer(count, "count", maximum=MOST)
+    count = positive_integer(count, "count", maximum=MAX_USES)
     made = [as_channel(channel) for channel in channels]
     if not made:
         raise invalid("channels", "at least one channel", "none")

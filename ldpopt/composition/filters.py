@@ -15,7 +15,7 @@ from typing import Any
 from ldpopt.composition.direction import variation
 from ldpopt.composition.ledger import Ledger
 from ldpopt.composition.mechanism import Mechanism, as_mechanism
-from ldpopt.composition.totals import largest_integer, total, union
+from ldpopt.composition.parametric import largest_integer, total, union
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import BudgetExceeded, invalid
 from ldpopt.privacy.calibrate import largest_rho_sharp

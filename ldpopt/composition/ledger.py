@@ -1,4 +1,7 @@
-"""The ledger: an immutable list of mechanisms with counts, and their total privacy loss under every notion."""
+"""The ledger: an immutable list of mechanisms with counts, and their total privacy loss under every notion.
+
+Calibration inverts it: the largest epsilon or count that still meets a target, rounded down.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,29 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.composition.compose import ComposedPair, composition
-from ldpopt.composition.mechanism import Mechanism, as_mechanism, summed
+from ldpopt.composition.mechanism import Mechanism, as_mechanism, as_pair, summed
+from ldpopt.composition.parametric import MAX_USES, ParametricPair, largest_integer, total, union
 from ldpopt.composition.sums import compose_mcdp
-from ldpopt.composition.totals import MOST, total, union
-from ldpopt.distribution import number, positive_integer
+from ldpopt.distribution import number, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.concentration import zero_concentration
-from ldpopt.privacy.capacity import Restricted, RestrictedKL, RestrictedRenyi, capacity_bounded
-from ldpopt.privacy.claims import MCDP
-from ldpopt.privacy.features import Affine, Polynomial, feature_map
+from ldpopt.privacy.capacity import (
+    Affine,
+    Polynomial,
+    Restricted,
+    RestrictedKL,
+    RestrictedRenyi,
+    capacity_bounded,
+    feature_map,
+)
+from ldpopt.privacy.claims import MCDP, ApproximateDP, PureDP, need
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.results import Result
-from ldpopt.rounding import down, up
+from ldpopt.rounding import down, toward_privacy, up
+from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 
 Parts = list[tuple[Mechanism, int]]
 
@@ -69,7 +80,7 @@ class Ledger(Result):
         name : shown in tables; by default that of the mechanism.
         features : for a channel or a finite pair, the features that `capacity_bounded` uses.
         """
-        count, made = positive_integer(count, "count", maximum=MOST), as_mechanism(mechanism)
+        count, made = positive_integer(count, "count", maximum=MAX_USES), as_mechanism(mechanism)
         if features is not None:
             features = feature_map(features)
             if not isinstance(made.own, Channel):
@@ -213,3 +224,49 @@ def concentrated(divergence: Callable[[float], tuple[float, float]], xi: float) 
         return max(s * (low - mean[1]), 0.0), max(s * (high - mean[0]), 0.0)
 
     return zero_concentration(cumulant, mean, divergence(math.inf)[1], xi, math.inf)
+
+
+def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> PureDP:
+    """The largest epsilon, in nats, such that `count` epsilon-DP mechanisms together meet `target`.
+
+    erasure : in [0, 1]; the total variation of each mechanism is (1 - erasure) tanh(epsilon/2), so 0 adds no limit.
+    The result is the largest up to a relative 1e-9; its composition was computed and meets the target.
+    Raises `InvalidInput` if no epsilon does.
+
+    >>> round(largest_epsilon(ApproximateDP(1.0, 1e-6), 100).epsilon, 6)
+    0.024011
+    """
+    target, count = need(ApproximateDP, target, "target"), positive_integer(count, "count", maximum=MAX_USES)
+    erasure = unit_interval(erasure, "erasure")
+
+    def meets(epsilon: float) -> bool:
+        return _meets(_erased(epsilon, erasure), count, target)
+
+    low, high = MINIMUM_EPSILON, MAXIMUM_EPSILON
+    if not meets(low):
+        raise invalid("target", f"one that {count} mechanisms of epsilon {low:g} meet", target)
+    if meets(high):
+        return PureDP(high, tight=False, reference="[GI, Thm 2]", budget=True)
+    while high - low > 1e-9 * high:
+        middle = math.sqrt(low * high) if high > 4 * low else (low + high) / 2
+        low, high = (middle, high) if meets(middle) else (low, middle)
+    return PureDP(toward_privacy(low), tight=True, reference="[GI, Thm 2]", budget=True)
+
+
+def largest_count(mechanism: Any, target: ApproximateDP, limit: int = 10**6) -> int:
+    """The largest number of uses of a mechanism, up to `limit`, that together meet `target`; 0 if one use does not.
+
+    >>> largest_count((0.1,), ApproximateDP(1.0, 1e-6))
+    10
+    """
+    target, limit = need(ApproximateDP, target, "target"), positive_integer(limit, "limit")
+    pair = as_pair(mechanism)
+    return largest_integer(lambda count: _meets(pair, count, target), limit)
+
+
+def _meets(pair: FinitePair, count: int, target: ApproximateDP) -> bool:
+    return ComposedPair.of([(pair, count)]).delta_at(target.epsilon) <= target.delta
+
+
+def _erased(epsilon: float, erasure: float) -> FinitePair:
+    return ParametricPair.of(epsilon, 0.0, (1 - erasure) * math.tanh(epsilon / 2) if erasure > 0 else None)

@@ -1,9 +1,18 @@
-"""A mechanism in the form that composition needs: the pair that dominates it, and the mechanism itself if known."""
+"""A mechanism in the form that composition needs, and the best adaptive strategy against several of them.
+
+The form is the pair that dominates it, and the mechanism itself if known. The strategy's adversary chooses, after each
+report, the next channel and its two inputs. The reports so far matter only through their likelihood ratio t. What the
+best strategy can still reach, as a function of t, is convex, so it is the test power of some pair W. W is found
+backwards: without channels it is trivial, and with several it is the least pair that dominates, for every choice of the
+next channel and two of its rows, the product of these two rows with the W of the remaining channels. This gives the
+exact curve for every epsilon at once; the product of the least pairs that dominate single channels is only an upper
+bound.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,23 +20,19 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, as_channel
-from ldpopt.composition.parametric import ParametricPair
-from ldpopt.composition.rare import rare_error
+from ldpopt.composition.parametric import ParametricPair, rare_error
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
-from ldpopt.mechanisms.frequency_oracle import FrequencyOracle
 from ldpopt.mechanisms.gaussian import GaussianPair
-from ldpopt.mechanisms.hadamard_response import HadamardResponse
-from ldpopt.mechanisms.local_hashing import LocalHashing
+from ldpopt.mechanisms.hashing import HadamardResponse, LocalHashing
 from ldpopt.mechanisms.matrix_mechanism import MatrixMechanism
-from ldpopt.mechanisms.unary_encoding import UnaryEncoding
+from ldpopt.mechanisms.oracles import FrequencyOracle, UnaryEncoding
 from ldpopt.privacy.claims import MCDP, TV, ApproximateDP, Claim, PureDP, as_claim
+from ldpopt.privacy.concentrated import mcdp
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
-from ldpopt.privacy.mcdp import mcdp
-from ldpopt.privacy.pairs import blocks
-from ldpopt.privacy.policy import ordered_pairs
+from ldpopt.privacy.pairs import blocks, ordered_pairs
 from ldpopt.results import ByValue
 from ldpopt.rounding import down, up
 
@@ -208,3 +213,65 @@ def summed(parts: list[tuple[Mechanism, int]], s: float) -> Interval:
     bounds = [(n * np.array(mechanism.renyi(s))) for mechanism, n in parts]
     low, high = np.sum(bounds, axis=0) if bounds else (0.0, 0.0)
     return float(low), float(high)
+
+
+Rows = tuple[FinitePair, ...]
+
+BUDGET = 200_000
+"""The largest number of outcomes of products that are computed."""
+
+
+def best_pair(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
+    """The pair W of the best strategy with the mechanisms in any order; None if it takes more than `BUDGET` outcomes.
+
+    mechanisms : for each, its ordered pairs of rows and its count.
+    """
+    rows = [pairs for pairs, _ in mechanisms]
+    known: dict[tuple[int, ...], FinitePair] = {(0,) * len(rows): _NOTHING}
+    spent = 0
+
+    def best(left: tuple[int, ...]) -> FinitePair | None:
+        nonlocal spent
+        if left in known:
+            return known[left]
+        products = []
+        for at, count in enumerate(left):
+            if count == 0:
+                continue
+            after = best((*left[:at], count - 1, *left[at + 1 :]))
+            if after is None:
+                return None
+            spent += _size(rows[at], after)
+            if spent > BUDGET:
+                return None
+            products += _products(rows[at], after)
+        known[left] = FinitePair.least(products)
+        return known[left]
+
+    counts = tuple(count for _, count in mechanisms)
+    return best(counts) if sum(counts) <= 64 else None
+
+
+def best_in_order(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
+    """The pair W of the best strategy if the mechanisms are used in the given order; None as for `best_pair`."""
+    after, spent = _NOTHING, 0
+    if sum(count for _, count in mechanisms) > 64:
+        return None
+    for pairs, count in reversed(mechanisms):
+        for _ in range(count):
+            spent += _size(pairs, after)
+            if spent > BUDGET:
+                return None
+            after = FinitePair.least(_products(pairs, after))
+    return after
+
+
+_NOTHING = FinitePair(np.ones(1), np.ones(1))
+
+
+def _size(rows: Rows, after: FinitePair) -> int:
+    return sum(len(pair.p) for pair in rows) * len(after.p)
+
+
+def _products(rows: Rows, after: FinitePair) -> list[FinitePair]:
+    return [FinitePair(np.outer(pair.p, after.p).ravel(), np.outer(pair.q, after.q).ravel()).ordered for pair in rows]

@@ -1,17 +1,26 @@
-"""The pair that dominates all mechanisms with given (epsilon, delta, eta), with its exact privacy losses."""
+"""The pair that dominates all mechanisms with given (epsilon, delta, eta), and sums that are rounded once.
+
+Outcomes so rare that their masses have lost digits cause an error of the privacy loss. Sums, unions and counts are made
+in rational arithmetic, so that n equal items and a count of n always agree.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.distribution import Array
 from ldpopt.privacy.finite_pair import FinitePair
-from ldpopt.privacy.parameters import checked, kept_mass
+from ldpopt.privacy.least_pair import checked, kept_mass
+from ldpopt.rounding import float_up, up
+from ldpopt.tolerances import ROW_SUM
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,3 +78,63 @@ class ParametricPair(FinitePair):
     @property
     def _key(self) -> tuple[float, float, float]:
         return self.epsilon, self.delta, self.kept
+
+
+RARE = 4 * ROW_SUM
+"""A bound on how much a loss changes if a subnormal mass is divided by the sum of its row, within `ROW_SUM` of 1."""
+
+
+def rare(pair: FinitePair) -> npt.NDArray[np.bool_]:
+    """Where a mass is so small that it may have lost digits, by itself or before it was merged with others."""
+    if isinstance(pair, ParametricPair):
+        return np.zeros(len(pair.p), dtype=np.bool_)
+    rarest = np.minimum(pair.p, pair.q)
+    return np.asarray((rarest > 0) & (rarest < 2.0**-1000))
+
+
+def rare_error(pair: FinitePair) -> float:
+    """A bound on the rounding error of log p and of log q together, beyond a few ulps; 0 for most pairs."""
+    return RARE if rare(pair).any() else 0.0
+
+
+MAX_USES = 2**53
+"""The largest number of uses of one mechanism; floats count exactly up to it."""
+
+_MAX_EXACT = 64
+"""Up to this many items, a product of rational numbers is computed exactly."""
+
+
+def total(parts: Iterable[tuple[float, int]]) -> float:
+    """The sum of value * count, computed exactly and then rounded up."""
+    exact = Fraction(0)
+    for value, n in parts:
+        if math.isinf(value):
+            return math.inf
+        exact += Fraction(value) * n
+    return float_up(exact)
+
+
+def union(deltas: Iterable[tuple[float, int]]) -> float:
+    """1 - prod (1 - delta)^count, rounded up: to the next float for few items, by a few units for many."""
+    return union_up((Fraction(delta), n) for delta, n in deltas)
+
+
+def union_up(deltas: Iterable[tuple[Fraction, int]]) -> float:
+    """`union` of exact fractions."""
+    positive = [(delta, n) for delta, n in deltas if delta > 0]
+    if sum(n for _, n in positive) <= _MAX_EXACT:
+        return min(1.0, float_up(1 - math.prod(((1 - delta) ** n for delta, n in positive), start=Fraction(1))))
+    logs = [n * math.log1p(-float(delta)) if delta < 1 else -math.inf for delta, n in positive]
+    return min(1.0, up(abs(math.expm1(math.fsum(logs))), 16))
+
+
+def largest_integer(holds: Callable[[int], bool], limit: int) -> int:
+    """The largest count up to `limit` for which a condition holds, 0 for none; beyond it, the condition never holds."""
+    low, high = 0, 1
+    while high <= limit and holds(high):
+        low, high = high, 2 * high
+    high = min(high, limit + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

@@ -15,179 +15,49 @@ tangent : a linear function that touches a convex one at a point, and lies below
 enclosed : computed as an interval, with two ends between which the exact number lies.
 """
 
-from ldpopt.design.candidate import Method
-from ldpopt.design.certificates.base import Certificate, Verification
-from ldpopt.design.certificates.boxes import BranchDual
-from ldpopt.design.certificates.capacity import InformationCapacity, PairwiseInformation
-from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
-from ldpopt.design.certificates.envelope import EnvelopeDual
-from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.certificates.information import InformationDual
-from ldpopt.design.certificates.integer_columns import IntegerColumns
-from ldpopt.design.certificates.intervals import IntervalDual, LossDual
-from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
-from ldpopt.design.certificates.marginals import MarginalDual
-from ldpopt.design.certificates.patterns import PatternDual
-from ldpopt.design.certificates.policies import PolicyDual
-from ldpopt.design.certificates.ratios import RatioDual
-from ldpopt.design.certificates.relaxed import Contraction, Dominated, PartsBound, Relaxed, SaddlePoint
-from ldpopt.design.constraints import (
-    ZCDP,
-    AlphabetConstraint,
-    ApproximateLDP,
-    CapacityBounded,
-    ColumnConstraint,
-    ConcentratedLDP,
-    Constraint,
-    Denominator,
-    Invariant,
-    LocalDP,
-    Outputs,
-    RenyiLDP,
-    Support,
-    TotalVariation,
-    TradeOff,
-)
-from ldpopt.design.design import Design
-from ldpopt.design.load import load_design
-from ldpopt.design.methods.balanced import BalancedSets
-from ldpopt.design.methods.branch_and_bound import BranchAndBound
-from ldpopt.design.methods.choose import METHODS
-from ldpopt.design.methods.column_generation import ColumnGeneration
-from ldpopt.design.methods.decisions import DecisionProgram, SamplingProgram
-from ldpopt.design.methods.erasure import Erasure
-from ldpopt.design.methods.estimation import EstimationColumns
-from ldpopt.design.methods.even_pilot import EvenPilot
-from ldpopt.design.methods.exchange import Exchange
-from ldpopt.design.methods.given_outputs import GivenDecisions, GivenSearch
-from ldpopt.design.methods.integer_program import IntegerProgram
-from ldpopt.design.methods.levels import LevelLP
-from ldpopt.design.methods.local_search import LocalSearch
-from ldpopt.design.methods.marginals import MarginalPatterns
-from ldpopt.design.methods.partition import MergedPartition, Partition
-from ldpopt.design.methods.patterns import PatternLP
-from ldpopt.design.methods.policies import PolicyLP
-from ldpopt.design.methods.rounded import Rounded
-from ldpopt.design.methods.saddle import Saddle
-from ldpopt.design.methods.sampled_columns import SampledColumns, SmallSets
-from ldpopt.design.methods.shapes import LevelShapes
-from ldpopt.design.methods.tangent_exchange import TangentExchange
-from ldpopt.design.optimal import estimation_design, optimal_channel
-from ldpopt.design.structure import Structure, Structures, structures
-from ldpopt.design.utilities.against_set import AgainstSet
-from ldpopt.design.utilities.base import ColumnUtility, Utility
-from ldpopt.design.utilities.column import MutualInformation, WeightedSum, WorstOf
-from ldpopt.design.utilities.criteria import AOptimal, COptimal, Criterion, DOptimal, MVOptimal
-from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.design.utilities.expected_loss import ExpectedLoss
-from ldpopt.design.utilities.fisher_information import FisherInformation
-from ldpopt.design.utilities.neighbourhood import Box, Contamination, Neighbourhood, TotalVariationBall
-from ldpopt.design.utilities.private_sampling import PrivateSampling
-from ldpopt.design.utilities.sets import Around, Hull, HypothesisSet
+from __future__ import annotations
 
-# Former names, kept for one release.
-EstimationDesign = Design
-Tests = WorstOf
-CutDual = LabelDual = RatioDual
+import importlib
+from typing import Any
 
-__all__ = [
-    "METHODS",
-    "ZCDP",
-    "AOptimal",
-    "AgainstSet",
-    "AlphabetConstraint",
-    "AlphabetLossDual",
-    "ApproximateLDP",
-    "Around",
-    "BalancedSets",
-    "Box",
-    "BranchAndBound",
-    "BranchDual",
-    "COptimal",
-    "CapacityBounded",
-    "Certificate",
-    "ColumnConstraint",
-    "ColumnGeneration",
-    "ColumnUtility",
-    "ConcentratedLDP",
-    "Constraint",
-    "Contamination",
-    "Contraction",
-    "Criterion",
-    "CutDual",
-    "DOptimal",
-    "DecisionProgram",
-    "Denominator",
-    "Design",
-    "Divergence",
-    "Dominated",
-    "EnvelopeDual",
-    "EquivalenceDual",
-    "Erasure",
-    "EstimationColumns",
-    "EstimationDesign",
-    "EvenPilot",
-    "Exchange",
-    "ExpectedLoss",
-    "FisherInformation",
-    "GivenDecisions",
-    "GivenSearch",
-    "Hull",
-    "HypothesisSet",
-    "InformationCapacity",
-    "InformationDual",
-    "IntegerColumns",
-    "IntegerProgram",
-    "IntervalDual",
-    "Invariant",
-    "LabelDual",
-    "LevelDual",
-    "LevelLP",
-    "LevelShapes",
-    "LevelVariationDual",
-    "LocalDP",
-    "LocalSearch",
-    "LossDual",
-    "MVOptimal",
-    "MarginalDual",
-    "MarginalPatterns",
-    "MergedPartition",
-    "Method",
-    "MutualInformation",
-    "Neighbourhood",
-    "Outputs",
-    "PairwiseInformation",
-    "Partition",
-    "PartsBound",
-    "PatternDual",
-    "PatternLP",
-    "PolicyDual",
-    "PolicyLP",
-    "PrivateSampling",
-    "RatioDual",
-    "Relaxed",
-    "RenyiLDP",
-    "Rounded",
-    "Saddle",
-    "SaddlePoint",
-    "SampledColumns",
-    "SamplingDual",
-    "SamplingProgram",
-    "SmallSets",
-    "Structure",
-    "Structures",
-    "Support",
-    "TangentExchange",
-    "Tests",
-    "TotalVariation",
-    "TotalVariationBall",
-    "TradeOff",
-    "Utility",
-    "Verification",
-    "WeightedSum",
-    "WorstOf",
-    "estimation_design",
-    "load_design",
-    "optimal_channel",
-    "structures",
-]
+from ldpopt.design.registry import kinds as _registered
+
+_HOMES = {
+    "ldpopt.design.certificates.base": ("Certificate", "Verification"),
+    "ldpopt.design.candidate": ("Method",),
+    "ldpopt.design.constraints.base": ("AlphabetConstraint", "ColumnConstraint", "Constraint"),
+    "ldpopt.design.design": ("Design",),
+    "ldpopt.design.load": ("load_design",),
+    "ldpopt.design.methods.choose": ("METHODS",),
+    "ldpopt.design.optimal": ("optimal_channel",),
+    "ldpopt.design.structure": ("Structure", "Structures", "structures"),
+    "ldpopt.design.utilities.base": ("ColumnUtility", "Utility"),
+    "ldpopt.design.utilities.criterion": ("Criterion",),
+    "ldpopt.design.utilities.neighbourhood": ("Neighbourhood",),
+    "ldpopt.design.utilities.sets": ("HypothesisSet",),
+}
+"""The modules of the names that are no kinds; `registry` finds the kinds."""
+
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+_ROOMS = ("utilities", "constraints", "certificates", "methods")
+
+
+def __getattr__(name: str) -> Any:
+    """A name when it is first used: loading a design needs no method, and measuring a channel no solver."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
+    if name == "__all__":
+        return sorted({*_MODULES, *(kind for room in _ROOMS for kind in _kinds(room))})
+    if name[:1].isupper():
+        for room in _ROOMS:
+            if name in (found := _kinds(room)):
+                return found[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _kinds(room: str) -> dict[str, type]:
+    return dict(_registered(importlib.import_module(f"{__name__}.{room}")))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__getattr__("__all__")})

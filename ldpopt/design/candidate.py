@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Self
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.registry import Kind
+from ldpopt.design.utilities.base import Utility
 from ldpopt.distribution import Array
 
 Ask = Callable[..., Any]
@@ -27,6 +30,7 @@ class Candidate:
     with it, best first. tolerance : the relative gap that counts as certified; None for the usual one.
     problem : the problem with the orders that were added for a constraint of infinitely many; None where none were.
     note : what else a reader should know. shortfall : why the bound may miss the tolerance, told where it does.
+    reference : the papers of the way it was found, where they are not those of the method.
     """
 
     matrix: Array
@@ -36,24 +40,47 @@ class Candidate:
     problem: Problem | None = None
     note: str = ""
     shortfall: str = ""
+    reference: str = ""
 
 
-class Method(Protocol):
+class Limit(str):
+    """A reason to refuse a problem that is a matter of size only: the method is for problems of this kind."""
+
+    __slots__ = ()
+
+
+class Method(Kind, ABC):
     """A way to find a channel; an object of such a class can be passed to `optimal_channel` as `method=`.
 
-    reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`. A method that finds multiples of 1/D also has the
-    class attribute ``integral = True``; problems with a `Denominator` are given to such methods only.
+    reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`. solves : the kind of utility that it is made for,
+    where there is one. preference : its place in `METHODS`, which are tried in ascending order. integral : whether it
+    finds multiples of 1/D; problems with a `Denominator` are given to such methods only.
     """
 
-    reference: ClassVar[str]
+    reference: ClassVar[str] = ""
+    solves: ClassVar[type[Utility]] = Utility
+    preference: ClassVar[int] = 1000
+    integral: ClassVar[bool] = False
 
+    @classmethod
+    def usual(cls) -> Self:
+        """The object that is tried where the caller names no method."""
+        return cls()
+
+    @abstractmethod
     def refuses(self, problem: Problem) -> str:
-        """Why this method does not apply to `problem`, as half a sentence; empty where it applies."""
-        ...
+        """Why this method does not apply to `problem`, as half a sentence; empty where it applies.
 
+        A `Limit` where it would apply to a smaller problem of the kind.
+        """
+
+    @abstractmethod
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """A channel for a `problem` that this method does not refuse. ask : `optimal_channel`, for other problems.
 
         Its loops run over ``problem.deadline.rounds(...)``, which ends when the time is over.
         """
-        ...
+
+    def using(self, inner: Method) -> Method | None:
+        """The same method with `inner` for the simpler problems that it asks for; None where it asks for none."""
+        return None

@@ -71,6 +71,7 @@ class Design(Pictured):
         not, and whatever else a reader should know, such as a cap that does not bind.
     edges : for continuous hypotheses, the interior cut points; ``channel.inputs[np.digitize(x, edges, right=True)]``
         is the interval of x.
+    reference : the keys of the papers of the method that found it, for `cite`.
     """
 
     utility: Any
@@ -86,6 +87,7 @@ class Design(Pictured):
     tolerance: float
     note: str
     edges: Array | None = None
+    reference: str = ""
 
     _picture = "channel"
 

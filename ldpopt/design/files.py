@@ -33,6 +33,7 @@ def design_text(design: Any) -> str:
         "tolerance": encode(float(design.tolerance), "tolerance"),
         "guarantees": encode(design.guarantees, "guarantees"),
         "method": design.method,
+        "reference": design.reference,
         "note": design.note,
         "edges": problem_part("edges", design.edges, ""),
         "certificate": None if design.certificate is None else certificate(design.certificate, design, "certificate"),

@@ -20,7 +20,7 @@ LARGEST = 2**28
 
 KEYS = {
     "schema", "version", "utility", "constraints", "channel", "value", "lower_bound", "upper_bound", "certified",
-    "tolerance", "guarantees", "method", "note", "edges", "certificate",
+    "tolerance", "guarantees", "method", "reference", "note", "edges", "certificate",
 }  # fmt: skip
 
 
@@ -77,9 +77,10 @@ def _design(data: dict[str, Any]) -> Design:
         **{name: real(data[name], name) for name in ("value", "lower_bound", "upper_bound", "tolerance")},
         guarantees=reader.read(data["guarantees"], tuple[Guarantee, ...], "guarantees"),
         method=reader.read(data["method"], str, "method"),
+        reference=reader.read(data["reference"], str, "reference"),
+        note=reader.read(data["note"], str, "note"),
         certificate=certificate,
         certified=reader.read(data["certified"], bool, "certified"),
-        note=reader.read(data["note"], str, "note"),
         edges=edges,
     )
 

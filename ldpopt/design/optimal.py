@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from ldpopt.deadline import Progress, watched
@@ -60,7 +61,7 @@ def optimal_channel(
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `ConcentratedLDP`,
         `TradeOff`; of `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; of
         `Denominator`, for channels that can be run with dice; or of your own (docs/add-a-constraint.md).
-    method : a method object such as `Partition()`, `PatternLP()`, `ColumnGeneration()`, `Exchange()` or
+    method : a method object such as `Partition()`, `PatternLP()`, `Exchange()` or
         `LocalSearch(starts)`; `METHODS` lists them all. None chooses one that suits the problem. A method that does
         not apply is refused, with the reason.
     certify : False skips the certificate, and with it the bound.
@@ -103,9 +104,11 @@ def designed(problem: Problem, method: Method | None, certify: bool, near: Desig
     known = numbers_near(problem, near)
     while True:
         try:
-            candidate = choose(problem, method).find(problem, ask)
+            chosen = choose(problem, method)
+            candidate = chosen.find(problem, ask)
             problem.deadline.tell(1.0)
-            return finish(candidate.problem or problem, candidate, certify, known, ask)
+            design = finish(candidate.problem or problem, candidate, certify, known, ask)
+            return replace(design, reference=candidate.reference or chosen.reference)
         except Unrepairable as failure:
             # Constraints of infinitely many orders are posed for a few; orders that the channel exceeds are added.
             tighter = problem.tightened(failure.matrix)
@@ -124,15 +127,3 @@ def _say_late(problem: Problem, failure: SolverError) -> None:
         spent = f"{problem.deadline.seconds:g} s"
         told = f"time_limit: {spent} were over before any channel was known: allow more time ({failure})"
         raise SolverError(told) from failure
-
-
-def estimation_design(
-    utility: Utility, constraints: Constraint | Iterable[Constraint], *, certify: bool = True
-) -> Design:
-    """`optimal_channel` under its former name for a `FisherInformation`; the next release removes it.
-
-    >>> from ldpopt.design import FisherInformation, LocalDP
-    >>> round(estimation_design(FisherInformation([0.5, 0.5]), LocalDP(1.0)).value, 6)
-    2.341347
-    """
-    return optimal_channel(utility, constraints, certify=certify)

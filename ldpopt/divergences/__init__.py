@@ -11,7 +11,6 @@ divergence of two distributions, and its methods give f, its derivative, its con
 """
 
 from ldpopt.divergences.base import NAMED, FDivergence
-from ldpopt.divergences.families import alpha, hockey_stick
 from ldpopt.divergences.named import (
     CHI_SQUARED,
     JEFFREYS,
@@ -22,6 +21,8 @@ from ldpopt.divergences.named import (
     REVERSE_KL,
     SQUARED_HELLINGER,
     TOTAL_VARIATION,
+    alpha,
+    hockey_stick,
 )
 
 __all__ = [

@@ -16,11 +16,12 @@ from ldpopt.divergences.checked import (
     check_generator,
     difference,
     limit,
+    require_findable,
+    taken_whole,
     vectorised,
 )
-from ldpopt.divergences.pickled import require_findable, taken_whole
 from ldpopt.errors import invalid
-from ldpopt.frames import together
+from ldpopt.labels import together
 
 
 class FDivergence:

@@ -1,8 +1,13 @@
-"""A generator f that a user defines: it is checked on a grid of points, and missing parts are found numerically."""
+"""A generator f that a user defines: checked on a grid of points, completed numerically, and kept whole in pickles.
+
+A pickle keeps only the name of a function, not what it does.
+"""
 
 from __future__ import annotations
 
+import inspect
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +46,7 @@ def check_generator(f: Function) -> Array:
             one = float(f(np.float64(1.0)))
     except (ArithmeticError, TypeError, ValueError) as error:
         raise invalid("generator f", "a real number for every t in (0, inf)", Phrase(repr(error))) from None
-    if not abs(one) <= 1e-9:
+    if not abs(one) <= CONVEXITY:
         raise invalid("generator f", "f(1) = 0", one)
     if not np.isfinite(values).all():
         at = int(np.argmin(np.isfinite(values)))
@@ -66,7 +71,7 @@ def check_derivative(slope: Function, values: Array) -> None:
     with np.errstate(all="ignore"):
         slopes = np.asarray(slope(_PROBES), dtype=np.float64)
     step = np.diff(_PROBES)
-    slack = 1e-9 * (np.abs(values[1:]) + np.abs(values[:-1]) + 1e-6)
+    slack = CONVEXITY * (np.abs(values[1:]) + np.abs(values[:-1]) + 1e-6)
     right = values[:-1] + slopes[:-1] * step <= values[1:] + slack
     left = values[1:] - slopes[1:] * step <= values[:-1] + slack
     if not (right & left).all():
@@ -111,3 +116,35 @@ def limit(f: Function, end: float) -> float:
     if seen[-1] > seen[-2]:
         return math.inf
     raise InvalidInput("generator f: its limit could not be found; pass at_zero and slope_at_infinity")
+
+
+WHOLE = {"cloudpickle", "dill"}
+"""Packages whose pickles hold whole functions, even lambdas; joblib contains its own copy of the first."""
+
+
+def require_findable(function: Any, name: str) -> None:
+    """Raise `InvalidInput` for a function that a pickle cannot name: a lambda, or one that is defined inside another.
+
+    >>> require_findable(lambda t: (t - 1) ** 4, "fourth power")
+    Traceback (most recent call last):
+    ldpopt.errors.InvalidInput: pickle of fourth power: expected functions that stand in a module under their names ...
+    """
+    qualified = getattr(function, "__qualname__", None)
+    if qualified is None:  # None, or an object such as a partial, which pickles itself
+        return
+    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
+    for part in qualified.split("."):
+        found = getattr(found, part, None)
+    if found is not function and not inspect.isbuiltin(function):
+        expected = "functions that stand in a module under their names (cloudpickle.dumps takes others, too)"
+        raise invalid(f"pickle of {name}", expected, function)
+
+
+def taken_whole() -> bool:
+    """Whether a package of `WHOLE` is pickling, as happens when joblib or Dask send work to other processes."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        if WHOLE & set(str(frame.f_globals.get("__name__", "")).split(".")):
+            return True
+        frame = frame.f_back
+    return False

@@ -1,20 +1,98 @@
-"""The named f-divergences, in closed form.
+"""The named f-divergences, hockey sticks and alpha-divergences, in closed form.
 
-The excess of each entry is written as a function of d = a - b, a and b. So a divergence of order d^2 keeps its relative
-accuracy when a and b agree to many digits.
+The excess of each entry is a function of d = a - b, a and b, although two of them determine the third: d may be known
+to digits that the rounded a = b + d has lost. a and b are positive. Where logarithms would cancel, a series is used. So
+a divergence of order d^2 keeps its relative accuracy when a and b agree to many digits.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy import exp, log, maximum, sqrt, where
+from numpy import exp, expm1, log, log1p, maximum, sqrt, where
 
-from ldpopt.divergences.base import NAMED, FDivergence
-from ldpopt.divergences.formulas import jensen_shannon_excess, kl_excess, log_ratio, middle, ratio_excess
+from ldpopt.distribution import number
+from ldpopt.divergences.base import FAMILIES, NAMED, FDivergence
+from ldpopt.errors import invalid
 
 _INF = float("inf")
+
+NEAR = 0.01
+"""The relative distance of a and b below which series replace logarithms; there they are accurate to a double."""
+
+_FLOOR = -1 + 2.0**-53
+
+
+def patch(value: Any, mask: Any, formula: Any, a: Any, b: Any) -> Any:
+    """`value`, replaced by `formula(a, b)` where `mask` is true, and computed only there, which saves time."""
+    if not np.any(mask):
+        return value
+    if np.all(mask):
+        return formula(a, b)
+    a, b = np.broadcast_arrays(a, b)
+    value[mask] = formula(a[mask], b[mask])
+    return value
+
+
+def log_ratio(d: Any, a: Any, b: Any) -> Any:
+    """log(a/b), accurate to a few units in the last place, also near a = b and at extreme ratios."""
+    x = d / b
+    return patch(log1p(maximum(x, _FLOOR)), (x < -0.9) | (x == _INF), _log_extreme_ratio, a, b)
+
+
+def _log_extreme_ratio(a: Any, b: Any) -> Any:
+    ratio = a / b
+    safe = (ratio > 0) & (ratio < _INF)
+    return where(safe, log(where(safe, ratio, 1.0)), log(a) - log(b))
+
+
+def kl_excess(d: Any, a: Any, b: Any) -> Any:
+    """a log(a/b) - d, without cancellation."""
+    x = d / b
+    near = abs(x) < NEAR
+    if np.all(near):
+        return _kl_series(d, x)
+    # Where a is below 2**-53 b, the first term is too small to change the second, so its logarithm may be wrong.
+    value = patch(a * log1p(maximum(x, _FLOOR)) - d, near, _kl_series, d, x)
+    return patch(value, x == _INF, lambda a, b: a * (log(a) - log(b)) - (a - b), a, b)
+
+
+def _kl_series(d: Any, x: Any) -> Any:
+    """b ((1+x) log(1+x) - x) for b = d/x: the sum over n >= 2 of (-x)^n / (n (n-1))."""
+    return d * x * (1 / 2 - x * (1 / 6 - x * (1 / 12 - x * (1 / 20 - x * (1 / 30 - x * (1 / 42 - x / 56))))))
+
+
+def jensen_shannon_excess(d: Any, a: Any, b: Any) -> Any:
+    """(a log(2a/(a+b)) + b log(2b/(a+b))) / 2, without cancellation."""
+    m = middle(a, b)
+    r = d / 2 / m
+    near = abs(r) < NEAR
+    if np.all(near):
+        return _jensen_shannon_series(d, r)
+    value = (a * log1p(maximum(r, _FLOOR)) + b * log1p(maximum(-r, _FLOOR))) / 2
+    return patch(value, near, _jensen_shannon_series, d, r)
+
+
+def _jensen_shannon_series(d: Any, r: Any) -> Any:
+    """m ((1+r) log(1+r) + (1-r) log(1-r)) / 2 for m = d/2r: the sum over n of r^2n / (n (2n-1)), times m/2."""
+    r2 = r * r
+    return d / 2 * r * (1 + r2 * (1 / 6 + r2 * (1 / 15 + r2 / 28))) / 2
+
+
+def middle(a: Any, b: Any) -> Any:
+    """(a + b) / 2, also where a + b overflows."""
+    total = a + b
+    return patch(total / 2, total == _INF, lambda a, b: a / 2 + b / 2, a, b)
+
+
+def ratio_excess(d: Any, b: Any) -> Any:
+    """d^2 / b, also where d^2 or d / b leaves the range of floats."""
+    x = d / b
+    return patch(d * x, np.isinf(x), lambda d, b: (d / sqrt(b)) ** 2, d, b)
+
+
 _make = FDivergence._trusted
 
 
@@ -139,3 +217,104 @@ NAMED |= {
     )
     if f.recipe
 }
+
+
+def _digits(parameter: float) -> str:
+    """The parameter with all its digits, so that it can be read back from the name."""
+    return repr(parameter).removesuffix(".0")
+
+
+def hockey_stick(gamma: float) -> FDivergence:
+    """The hockey-stick divergence E_gamma(p || q) = sum (p - gamma q)_+ - (1 - gamma)_+, gamma > 0 [ADC].
+
+    With gamma = 1 it is the total variation; with gamma = e^epsilon it is the delta of (epsilon, delta)-privacy.
+
+    >>> hockey_stick(1.5)([0.9, 0.1], [0.2, 0.8])
+    0.6
+    """
+    gamma = number(gamma, "gamma", "a positive number")
+    if gamma <= 0:
+        raise invalid("gamma", "a positive number", gamma)
+    return _hockey_stick(gamma)
+
+
+@cache
+def _hockey_stick(gamma: float) -> FDivergence:
+    offset = max(1 - gamma, 0.0)
+    # The subgradient at a kink on t = 1 (gamma = 1) is one half, as for total variation.
+    slope = 0.5 if gamma == 1 else float(gamma < 1)
+
+    def excess(d: Any, a: Any, b: Any) -> Any:
+        if gamma == 1:
+            return abs(d) / 2
+        return maximum(d - (gamma - 1) * b, 0.0) if gamma > 1 else maximum((gamma - 1) * b - d, 0.0)
+
+    return FDivergence._trusted(
+        f"hockey-stick divergence of {_digits(gamma)}",
+        lambda t: maximum(t - gamma, 0.0) - offset,
+        lambda t: where(t == gamma, slope if gamma == 1 else 0.5, (t > gamma) * 1.0),
+        0.0 - offset,
+        1.0,
+        lambda s: where(s > 1, _INF, gamma * maximum(s, 0.0) + offset),
+        excess,
+        ("hockey-stick", gamma),
+    )
+
+
+def alpha(order: float) -> FDivergence:
+    """The alpha-divergence of an `order`, f(t) = (t^order - 1) / (order^2 - order) [CIM, section 2].
+
+    Order 1 is the KL divergence, and order 0 the reverse KL divergence.
+
+    >>> from ldpopt.divergences import CHI_SQUARED
+    >>> round(alpha(2)([0.5, 0.5], [0.25, 0.75]) - CHI_SQUARED([0.5, 0.5], [0.25, 0.75]) / 2, 12)
+    0.0
+    """
+    order = number(order, "order")
+    if order == 1:
+        return KL
+    if order == 0:
+        return REVERSE_KL
+    return _alpha(order)
+
+
+@cache
+def _alpha(order: float) -> FDivergence:
+    scale = order * (order - 1)
+    dual = order / (order - 1)
+
+    def excess(d: Any, a: Any, b: Any) -> Any:
+        # Two forms of b ((a/b)^order - 1 - order x) / scale: one keeps its digits as order -> 1, one as order -> 0.
+        if order >= 0.5:
+            value = a * (expm1((order - 1) * log_ratio(d, a, b)) / scale) - d / order
+        else:
+            value = b * (expm1(order * log_ratio(d, a, b)) / scale) - d / (order - 1)
+        return patch(value, abs(d) < b * (NEAR / (abs(order) + 2)), series, d, b)
+
+    def series(d: Any, b: Any) -> Any:  # the binomial series, from its second-order term on
+        x = d / b
+        term = total = d * x / 2
+        for power in range(3, 8):
+            term = term * (x * ((order - power + 1) / power))
+            total = total + term
+        return total
+
+    def conjugate(s: Any) -> Any:
+        u = (order - 1) * s  # t^(order-1) = u at the maximiser
+        inner = where(u > 0, u, 1.0) ** dual / order + 1 / scale
+        edge = where(s == 0, _INF if 0 < order < 1 else 1 / scale, 1 / scale if order > 1 else _INF)
+        return where(u > 0, inner, edge)
+
+    return FDivergence._trusted(
+        f"alpha-divergence of order {_digits(order)}",
+        lambda t: (t**order - 1) / scale,
+        lambda t: t ** (order - 1) / (order - 1),
+        _INF if order < 0 else -1 / scale,
+        _INF if order > 1 else 0.0,
+        conjugate,
+        excess,
+        ("alpha", order),
+    )
+
+
+FAMILIES |= {"hockey-stick": ("GAMMA", hockey_stick), "alpha": ("ORDER", alpha)}

@@ -1,22 +1,252 @@
-"""The parts of a frontier: they are computed by free workers, saved when they are finished, and returned in order."""
+"""The parts of a frontier: computed by free workers, saved in a folder when they are finished, returned in order.
+
+Workers are this process, several processes, or a cluster, with the same results. The folder has one file for every
+finished part, written whole or not at all, and a checksum of the problem, which is the same in every process.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing, nullcontext
-from dataclasses import dataclass
+import functools
+import types
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass, fields, is_dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
+from ldpopt import strictjson
 from ldpopt.deadline import Progress, checked, watched
-from ldpopt.distribution import number
+from ldpopt.design.utilities.divergence import is_frozen
+from ldpopt.distribution import number, positive_integer
+from ldpopt.divergences import FDivergence
 from ldpopt.errors import LdpoptError, Phrase, invalid
-from ldpopt.files import PathLike
-from ldpopt.frontiers.checkpoint import checkpoint
-from ldpopt.frontiers.fingerprint import fingerprint
-from ldpopt.frontiers.workers import checked as checked_jobs
-from ldpopt.frontiers.workers import results
+from ldpopt.files import UNFINISHED, PathLike, held, read_text, write_text
 from ldpopt.version import __version__
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def results(
+    function: Callable[[Task], Result], tasks: Sequence[tuple[int, Task]], jobs: int, client: Any
+) -> Generator[tuple[int, Result], None, None]:
+    """(number, function(task)) for numbered tasks, in the order in which they are finished.
+
+    jobs : the number of processes on this machine; -1 for one on each core. client : a `distributed.Client`, or any
+    executor with `submit`, that does the work instead. When the caller stops or a task fails, waiting work is
+    cancelled.
+    """
+    if client is not None:
+        yield from _submitted(function, tasks, client)
+    elif jobs == 1 or len(tasks) < 2:
+        for number, task in tasks:
+            yield number, function(task)
+    else:
+        from joblib import Parallel, delayed
+
+        pool = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1)
+        made = pool(delayed(_numbered)(function, number, task) for number, task in tasks)
+        try:
+            # By calls of `next`: `yield from made` would close the pool outside of the block that catches warnings.
+            yield from iter(made.__next__, None)
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the warning says that tasks were cancelled, which is intended
+                made.close()
+
+
+def checked_jobs(jobs: Any, client: Any) -> int:
+    """`jobs` after a check. Raises `InvalidInput` for a bad number, and for a client without `submit`."""
+    if client is not None:
+        if jobs != 1:
+            raise invalid("jobs", "no number of jobs beside a client, which has its own workers", jobs)
+        if not callable(getattr(client, "submit", None)):
+            got = Phrase(type(client).__name__)
+            raise invalid("client", "a distributed.Client or an executor with submit", got)
+    return jobs if jobs == -1 else positive_integer(jobs, "jobs")
+
+
+def _numbered(function: Callable[[Task], Result], number: int, task: Task) -> tuple[int, Result]:
+    return number, function(task)
+
+
+def _submitted(
+    function: Callable[[Task], Result], tasks: Sequence[tuple[int, Task]], client: Any
+) -> Iterator[tuple[int, Result]]:
+    # By default, a Dask client would run equal tasks only once, and reuse the result of an earlier call.
+    options = {"pure": False} if hasattr(client, "scatter") else {}
+    waiting = [client.submit(_numbered, function, number, task, **options) for number, task in tasks]
+    try:
+        for future in _completed(waiting, client):
+            yield future.result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _completed(futures: Sequence[Any], client: Any) -> Iterator[Any]:
+    if hasattr(client, "scatter"):
+        from distributed import as_completed
+    else:
+        from concurrent.futures import as_completed
+    yield from as_completed(futures)
+
+
+_PROBES = np.concatenate([np.geomspace(1e-6, 1e6, 49), [1.0]])
+
+
+def fingerprint(*asked: Any) -> str:
+    """The SHA-256 of values of any kind, as 64 hexadecimal digits.
+
+    It depends on the bits of numbers and arrays, on the type and the fields of dataclasses and other objects, on the
+    nodes and edges of graphs, on the values of divergences, and on the code and the enclosed variables of functions.
+    Global variables that a function uses are not included.
+
+    >>> fingerprint(1.0, [2, 3]) == fingerprint(1.0, [2, 3]) != fingerprint(1.0, (2, 3))
+    True
+    """
+    digest = sha256()
+    for piece in _pieces(asked, ()):
+        digest.update(len(piece).to_bytes(8, "big") + piece)
+    return digest.hexdigest()
+
+
+def _pieces(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
+    """The parts of a value, depth first. `above` holds the ids of the values that contain it, so that cycles end."""
+    parts = [] if id(value) in above else list(_parts(value))
+    yield f"{type(value).__qualname__} of {len(parts)}".encode()
+    inner = (*above, id(value))
+    for part in parts:
+        if isinstance(part, bytes):
+            yield part
+        else:
+            yield from _pieces(part, inner)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """The parts of a value: bytes, or values that have parts themselves."""
+    if value is None or isinstance(value, (bool, int, str, bytes, complex)):
+        yield repr(value).encode()
+    elif isinstance(value, float):
+        yield value.hex().encode()
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        yield from (value.dtype.str.encode(), repr(value.shape).encode(), value.tobytes())
+    elif isinstance(value, (np.generic, np.ndarray)):
+        yield from (value.tolist(),) if isinstance(value, np.ndarray) else (value.item(),)
+    elif isinstance(value, (list, tuple)):
+        yield from value
+    elif isinstance(value, (set, frozenset)):
+        yield from (entry.encode() for entry in sorted(fingerprint(entry) for entry in value))
+    elif isinstance(value, Mapping):
+        yield from ((key, value[key]) for key in sorted(value, key=repr))
+    elif isinstance(value, FDivergence):
+        yield from (value.name, value.at_zero, value.slope_at_infinity, np.asarray(value.generator(_PROBES)))
+    elif isinstance(value, type):
+        yield from (value.__module__, value.__qualname__)
+        if not value.__module__.startswith("ldpopt."):
+            yield from (own for _, own in sorted(vars(value).items()) if isinstance(own, types.FunctionType))
+    elif isinstance(value, types.CodeType):
+        yield from (value.co_code, value.co_names, value.co_consts)
+    elif isinstance(value, types.FunctionType):
+        yield from (value.__qualname__, value.__code__, value.__defaults__, value.__kwdefaults__)
+        yield from (cell.cell_contents for cell in value.__closure__ or ())
+    elif isinstance(value, types.MethodType):
+        yield from (value.__func__, value.__self__)
+    elif isinstance(value, functools.partial):
+        yield from (value.func, value.args, value.keywords)
+    elif hasattr(value, "nodes") and hasattr(value, "edges"):
+        yield from (list(value.nodes(data=True)), list(value.edges(data=True)))
+    elif is_frozen(value):
+        yield from (value.dist.name, value.args, value.kwds)
+    else:
+        yield type(value)
+        yield from _state(value)
+
+
+def _state(value: Any) -> Iterator[Any]:
+    if is_dataclass(value):
+        yield from ((field.name, getattr(value, field.name)) for field in fields(value))
+    elif hasattr(value, "__dict__"):
+        yield from sorted(vars(value).items())
+    else:
+        names = [name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ())]
+        held = [(name, getattr(value, name)) for name in names if hasattr(value, name)]
+        yield from held
+        yield getattr(value, "__qualname__", None)
+
+
+FORMAT = "ldpopt-frontier"
+PROBLEM = "problem.json"
+LOCK = ".ldpopt.lock"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The finished parts of one problem. `problem` is its `fingerprint`."""
+
+    folder: Path
+    problem: str
+
+    def load(self, number: int) -> Any:
+        """The saved rows of a part, or None if it is not finished."""
+        path = self.part(number)
+        if not path.exists():
+            return None
+        found = strictjson.loads(read_text(path), str(path))
+        if not isinstance(found, dict) or found.get("problem") != self.problem or "rows" not in found:
+            raise invalid(str(path), "a part of this frontier (without the file, it is computed again)", Phrase("none"))
+        return found["rows"]
+
+    def save(self, number: int, rows: Any) -> None:
+        """Save the rows of a part."""
+        write_text(self.part(number), strictjson.dumps({"problem": self.problem, "rows": rows}), force=True)
+
+    def part(self, number: int) -> Path:
+        """The file of a part."""
+        return self.folder / f"part-{number:06d}.json"
+
+
+@contextmanager
+def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
+    """The folder at `path`, created if it does not exist, and locked for this process.
+
+    Raises `InvalidInput` for a folder that belongs to another problem, is in use, or holds other files.
+    """
+    folder = Path(path)
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(exist_ok=True)
+            stack.enter_context(held(folder / LOCK, str(folder), "a folder that no other run works in"))
+        except OSError as error:
+            reason = Phrase((error.strerror or type(error).__name__).lower())
+            raise invalid(str(folder), "a folder, or a place for a new one", reason) from None
+        for left in folder.glob(UNFINISHED):
+            left.unlink(missing_ok=True)
+        _claim(folder, problem)
+        yield Checkpoint(folder, problem)
+
+
+def _claim(folder: Path, problem: str) -> None:
+    """Write the problem into a new folder, or check that an old folder has the same problem."""
+    own = folder / PROBLEM
+    if not own.exists():
+        if any(path.name != LOCK for path in folder.iterdir()):
+            raise invalid(str(folder), "an empty folder, or that of an interrupted frontier", Phrase("another one"))
+        write_text(own, strictjson.dumps({"format": FORMAT, "problem": problem}))
+        return
+    found = strictjson.loads(read_text(own), str(own))
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise invalid(str(own), "what a frontier began with", Phrase("something else"))
+    if found.get("problem") != problem:
+        raise invalid(
+            str(folder), "the folder of the same frontier (same utility, constraints, grid, method and ldpopt version)",
+            Phrase(f"one of another problem ({str(found.get('problem'))[:12]}, now {problem[:12]})"),
+        )  # fmt: skip
+
 
 Part = TypeVar("Part")
 Row = TypeVar("Row")
@@ -80,7 +310,7 @@ def run(
                     finish(number, _unpacked(work, part, saved, folder.part(number)))
         left = [(number, part) for number, part in enumerate(work.parts) if number not in done]
         away = client is not None or (jobs != 1 and len(left) > 1)
-        compute = _Elsewhere(work.compute, time_limit) if away else here
+        compute = functools.partial(_elsewhere, work.compute, time_limit) if away else here
         with closing(results(compute, left, jobs, client)) as made:
             for number, rows in made:
                 if folder is not None:
@@ -99,15 +329,9 @@ def _unpacked(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list
         raise invalid(str(path), expected, Phrase(str(error) or type(error).__name__)) from None
 
 
-@dataclass(frozen=True)
-class _Elsewhere(Generic[Part, Row]):
-    """The work of another process, which tells nobody how far it is."""
-
-    compute: Callable[[Part, float | None, Callable[[float], object]], list[Row]]
-    time_limit: float | None
-
-    def __call__(self, part: Part) -> list[Row]:
-        return self.compute(part, self.time_limit, _nobody)
+def _elsewhere(compute: Callable[..., list[Row]], time_limit: float | None, part: Part) -> list[Row]:
+    """The rows of a part computed in another process, which tells nobody how far it is."""
+    return compute(part, time_limit, _nobody)
 
 
 def _nobody(share: float) -> None:

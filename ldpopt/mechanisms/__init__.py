@@ -19,31 +19,42 @@ Dominating pairs, two distributions that are at least as easy to tell apart as t
 `dominating_pair`, `FinitePair`, `ContinuousPair`.
 """
 
-from ldpopt.mechanisms.binary import binary
-from ldpopt.mechanisms.binary_with_erasure import binary_with_erasure
+from ldpopt.mechanisms.cards import Kuk, Triangular, kuk, triangular
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
-from ldpopt.mechanisms.dominating_pair import dominating_pair
-from ldpopt.mechanisms.forced_response import ForcedResponse, UnrelatedQuestion, forced_response, unrelated_question
-from ldpopt.mechanisms.frequency_oracle import FrequencyOracle
 from ldpopt.mechanisms.gaussian import Gaussian, GaussianPair, gaussian
-from ldpopt.mechanisms.hadamard_response import HadamardResponse, hadamard_response
-from ldpopt.mechanisms.kuk import Kuk, kuk
+from ldpopt.mechanisms.hashing import (
+    HadamardResponse,
+    LocalHashing,
+    hadamard_response,
+    local_hashing,
+    optimized_local_hashing,
+)
 from ldpopt.mechanisms.laplace import Laplace, LaplacePair, laplace
-from ldpopt.mechanisms.local_hashing import LocalHashing, local_hashing, optimized_local_hashing
 from ldpopt.mechanisms.matrix_mechanism import MatrixMechanism, matrix_mechanism
-from ldpopt.mechanisms.piecewise import Piecewise, piecewise
-from ldpopt.mechanisms.private_sampler import PrivateSampler
-from ldpopt.mechanisms.randomized_response import randomized_response
-from ldpopt.mechanisms.sort_partition_randomize import sort_partition_randomize
-from ldpopt.mechanisms.square_wave import SquareWave, square_wave
-from ldpopt.mechanisms.staircase import Staircase, staircase
-from ldpopt.mechanisms.subset_selection import subset_selection
-from ldpopt.mechanisms.survey_design import SurveyDesign
-from ldpopt.mechanisms.triangular import Triangular, triangular
-from ldpopt.mechanisms.truncated_geometric import truncated_geometric
-from ldpopt.mechanisms.two_step import two_step
-from ldpopt.mechanisms.unary_encoding import UnaryEncoding, optimized_unary_encoding, unary_encoding
-from ldpopt.mechanisms.warner import Crosswise, Warner, crosswise, warner
+from ldpopt.mechanisms.oracles import FrequencyOracle, UnaryEncoding, optimized_unary_encoding, unary_encoding
+from ldpopt.mechanisms.response import (
+    PrivateSampler,
+    binary,
+    binary_with_erasure,
+    randomized_response,
+    sort_partition_randomize,
+    subset_selection,
+    truncated_geometric,
+    two_step,
+)
+from ldpopt.mechanisms.staircase import Staircase, dominating_pair, staircase
+from ldpopt.mechanisms.window import Piecewise, SquareWave, piecewise, square_wave
+from ldpopt.mechanisms.yes_no import (
+    Crosswise,
+    ForcedResponse,
+    SurveyDesign,
+    UnrelatedQuestion,
+    Warner,
+    crosswise,
+    forced_response,
+    unrelated_question,
+    warner,
+)
 from ldpopt.privacy.finite_pair import FinitePair
 
 __all__ = [

@@ -1,4 +1,7 @@
-"""The staircase mechanism: noise whose density falls in steps, exactly as private as epsilon and eta demand."""
+"""The staircase mechanism, and the pair that dominates (epsilon, delta, eta): as easy to tell apart as limits allow.
+
+The density of the noise falls in steps, exactly as private as epsilon and eta demand.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,46 @@ import numpy as np
 
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.errors import SolverError, invalid
-from ldpopt.mechanisms.additive import answers, plain, positive
-from ldpopt.mechanisms.dominating_pair import dominating_pair
-from ldpopt.mechanisms.outward import guarantee
-from ldpopt.mechanisms.restricted import Noise, restricted_renyi
+from ldpopt.mechanisms.additive import (
+    AdditiveNoise,
+    Noise,
+    enlarge,
+    guarantee,
+    plain,
+    positive,
+)
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import up
+from ldpopt.tolerances import MAXIMUM_EPSILON
+
+
+def dominating_pair(epsilon: float, delta: float = 0.0, eta: float = 1.0) -> FinitePair:
+    """The five-point pair that dominates every (epsilon, delta)-DP mechanism of total variation eta [GI, eq. 7-8].
+
+    epsilon in nats; delta and eta in [0, 1]. With e = exp(epsilon) and
+    1 - alpha = (eta - delta)(e + 1)/((1 - delta)(e - 1)), p is
+    (delta, (1-delta)(1-alpha) e/(1+e), alpha (1-delta), (1-delta)(1-alpha)/(1+e), 0) and q is p reversed.
+    The pair dominates a mechanism if no two answers to it are easier to tell apart than p and q. An eta above
+    delta + (1 - delta) tanh(epsilon/2) limits nothing, and is lowered to this value; a delta above eta is lowered to
+    eta. Parameters are enlarged by a few units in the last place, so that the rounded pair dominates, too.
+
+    >>> dominating_pair(1.0, 0.0, 0.7 * 0.46211715726).p.round(4)
+    array([0.    , 0.5117, 0.3   , 0.1883, 0.    ])
+    >>> round(float(dominating_pair(1.0, 0.0, 0.3).renyi(1)), 9)  # epsilon eta
+    0.3
+    """
+    epsilon = min(enlarge(positive_epsilon(epsilon)), MAXIMUM_EPSILON)
+    eta = min(enlarge(unit_interval(eta, "eta")), 1.0)
+    return FinitePair.of_parameters(epsilon, delta, eta)
+
 
 MAXIMUM_STEPS = 50_000
 """The most steps into which the density of the noise is cut for numerical integration."""
 
 
 @dataclass(frozen=True)
-class Staircase:
+class Staircase(AdditiveNoise):
     """The staircase mechanism of Geng et al. [GI, section VI-C].
 
     It releases a number plus noise. The density of the noise is symmetric; it is a on [0, gamma D) and a e^{-epsilon}
@@ -164,19 +193,13 @@ class Staircase:
         # Concave: the maximum is at most as far above `top` as a neighbour at one step is below it.
         return guarantee("restricted_kl", top - error, 2 * top - min(around) + 3 * error, "[CIM, Lemma 1]")
 
-    def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3]."""
-        return restricted_renyi(self.noise, self.sensitivity, order)
-
-    def sample(self, x: Any, rng: np.random.Generator) -> Any:
-        """Simulated releases for an answer or an array of answers."""
-        x = answers(x, rng)
+    def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         q, g = math.exp(-self.epsilon), self.gamma
-        whole = rng.geometric(-math.expm1(-self.epsilon), x.shape) - 1.0
-        inside = rng.random(x.shape) < g / (g + q * (1 - g))
-        place = np.where(inside, g * rng.random(x.shape), g + (1 - g) * rng.random(x.shape))
-        sign = rng.choice(np.array([-1.0, 1.0]), x.shape)
-        return plain(x + sign * self.sensitivity * (whole + place))
+        whole = rng.geometric(-math.expm1(-self.epsilon), shape) - 1.0
+        inside = rng.random(shape) < g / (g + q * (1 - g))
+        place = np.where(inside, g * rng.random(shape), g + (1 - g) * rng.random(shape))
+        sign = rng.choice(np.array([-1.0, 1.0]), shape)
+        return np.asarray(sign * self.sensitivity * (whole + place))
 
 
 staircase = Staircase

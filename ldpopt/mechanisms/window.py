@@ -1,7 +1,12 @@
-"""Mechanisms for numbers with a window: reports near the answer have a high density, all others one low density."""
+"""Mechanisms for numbers with a window: reports near the answer have a high density, all others one low density.
+
+The piecewise mechanism makes reports whose mean is the number; the square wave, reports from which the distribution of
+the numbers is estimated.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +17,11 @@ from ldpopt.channel import Channel
 from ldpopt.distribution import Array, finite_array, positive_epsilon, positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.mechanisms.additive import answers, plain
-from ldpopt.mechanisms.frequency_oracle import check_size
+from ldpopt.mechanisms.continuous_pair import expm2
+from ldpopt.mechanisms.oracles import check_size
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import ULP, toward_privacy, up
+from ldpopt.simulation import Rng, generator
 
 
 @dataclass(frozen=True)
@@ -90,9 +97,9 @@ class Window(ABC):
         seen = (y >= self.range[0]) & (y <= self.range[1])
         return np.asarray(np.where(seen, np.where(inside, high, low), 0.0))
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Any:
+    def sample(self, x: Any, rng: Rng = None) -> Any:
         """Simulated reports for an answer or an array of answers."""
-        x = self._answers(answers(x, rng))
+        x, rng = self._answers(answers(x)), generator(rng)
         start, (bottom, top) = self._starts(x), self.range
         near = rng.random(x.shape) < self.densities[0] * self.width
         inside = start + self.width * rng.random(x.shape)
@@ -128,3 +135,95 @@ class Window(ABC):
         if made.size and not (low <= made.min() and made.max() <= high):
             raise invalid("answers", f"numbers from {low:g} to {high:g}", Phrase("others"))
         return made
+
+
+@dataclass(frozen=True)
+class Piecewise(Window):
+    """The piecewise mechanism: answers in [-1, 1], reports in [-c, c] whose mean is the answer [PM].
+
+    The report is likely to fall into a window of width c - 1, whose middle is (c + 1) x/2 for the answer x, and has a
+    low density elsewhere; c = (s + 1)/(s - 1) with s = e^{epsilon/2}. The mean of the reports is an unbiased estimate
+    of the mean of the answers. epsilon in nats, at most 20; raises `InvalidInput` otherwise.
+
+    >>> m = piecewise(1.0)
+    >>> round(m.eta, 6), round(m.variance(0.0), 4), m.domain
+    (0.393469, 3.6821, (-1.0, 1.0))
+    """
+
+    @property
+    def _root(self) -> float:
+        return math.expm1(self._inner / 2)
+
+    @property
+    def reach(self) -> float:
+        """c, the largest report."""
+        return 1 + 2 / self._root
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The interval of the answers, [-1, 1]."""
+        return -1.0, 1.0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The interval of the reports, [-c, c]."""
+        return -self.reach, self.reach
+
+    @property
+    def width(self) -> float:
+        """The width of the window, c - 1."""
+        return 2 / self._root
+
+    def _starts(self, x: Array) -> Array:
+        return np.asarray((self.reach + 1) / 2 * x - (self.reach - 1) / 2)
+
+    def variance(self, x: Any) -> Any:
+        """The variance of the report of an answer x: x^2/(s - 1) + (s + 3)/(3 (s - 1)^2) [PM, Lemma 1]."""
+        x = self._answers(x)
+        made = x**2 / self._root + (self._root + 4) / (3 * self._root**2)
+        return float(made) if made.ndim == 0 else made
+
+
+piecewise = Piecewise
+
+
+@dataclass(frozen=True)
+class SquareWave(Window):
+    """The square wave: answers in [0, 1], reports in [-b, 1 + b], likely within b of the answer [SW].
+
+    b = (epsilon e^epsilon - e^epsilon + 1)/(2 e^epsilon (e^epsilon - 1 - epsilon)), which keeps the most mutual
+    information. The mean of the reports is biased. So estimate the distribution by maximum likelihood with `channel`,
+    and take the mean or quantiles of that. epsilon in nats, at most 20; raises `InvalidInput` otherwise.
+
+    >>> m = square_wave(1.0)
+    >>> round(m.reach, 4), [round(d, 4) for d in m.densities]
+    (0.2561, [1.1363, 0.418])
+    """
+
+    _source = "[SW]"
+
+    @property
+    def reach(self) -> float:
+        """b, half the width of the window."""
+        return expm2(-self._inner) / (2 * expm2(self._inner))
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The interval of the answers, [0, 1]."""
+        return 0.0, 1.0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The interval of the reports, [-b, 1 + b]."""
+        return -self.reach, 1 + self.reach
+
+    @property
+    def width(self) -> float:
+        """The width of the window, 2 b."""
+        return 2 * self.reach
+
+    def _starts(self, x: Array) -> Array:
+        return x - self.reach
+
+
+square_wave = SquareWave

@@ -1,4 +1,4 @@
-"""The audit: every guarantee that a channel offers, in one report."""
+"""The audit: every guarantee that a channel offers in one report; and what the integers of an exact channel prove."""
 
 from __future__ import annotations
 
@@ -11,21 +11,48 @@ import numpy as np
 
 from ldpopt import strictjson
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.privacy.approximate_dp import approximate_dp
-from ldpopt.privacy.approximate_zcdp import approximate_zcdp
+from ldpopt.deadline import Progress, watched
+from ldpopt.exact import ExactChannel, ExactProof
+from ldpopt.privacy.approximate_dp import TOTAL_VARIATION_REFERENCE, approximate_dp, hockey_stick, total_variation
 from ldpopt.privacy.capacity import RestrictedKL, RestrictedRenyi, RestrictedTotalVariation, capacity_bounded
-from ldpopt.privacy.contraction import chi_squared_contraction
-from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.hockey_stick import hockey_stick
-from ldpopt.privacy.leakage import doeblin, maximal_leakage, mutual_information
+from ldpopt.privacy.concentrated import approximate_zcdp, mcdp, zcdp
+from ldpopt.privacy.guarantee import Guarantee, Witness
+from ldpopt.privacy.leakage import chi_squared_contraction, doeblin, maximal_leakage, mutual_information
+from ldpopt.privacy.local_dp import REFERENCE as LOCAL_DP
 from ldpopt.privacy.local_dp import local_dp
-from ldpopt.privacy.mcdp import mcdp
-from ldpopt.privacy.policy import Policy
+from ldpopt.privacy.pairs import Policy
 from ldpopt.privacy.renyi import renyi
-from ldpopt.privacy.total_variation import total_variation
 from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
-from ldpopt.privacy.zcdp import zcdp
 from ldpopt.results import Pictured
+from ldpopt.rounding import down
+
+
+def proved(channel: ExactChannel) -> tuple[Guarantee, Guarantee]:
+    """The epsilon (nats) and eta of an exact channel, proved in rational arithmetic [GI, Def 6; GI, Def 7].
+
+    >>> epsilon, eta = proved(ExactChannel([[3, 1], [1, 3]], bits=2))
+    >>> round(float(epsilon), 9), float(eta), epsilon.witness.inputs
+    (1.098612289, 0.5, (0, 1))
+    """
+    proof = channel.proof()
+    return _epsilon(channel, proof), _eta(channel, proof)
+
+
+def _epsilon(channel: ExactChannel, proof: ExactProof) -> Guarantee:
+    x, other, y = proof.ratio_at
+    witness = Witness((channel.inputs[x], channel.inputs[other]), (channel.outputs[y],)) if x != other else None
+    return Guarantee("local_dp", proof.epsilon, down(proof.epsilon), witness, True, LOCAL_DP)
+
+
+def _eta(channel: ExactChannel, proof: ExactProof) -> Guarantee:
+    x, other = proof.distance_at
+    if x == other:
+        return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
+    event = channel.weights[x] > channel.weights[other]
+    outputs = tuple(label for label, inside in zip(channel.outputs, event.tolist(), strict=True) if inside)
+    witness = Witness((channel.inputs[x], channel.inputs[other]), outputs)
+    return Guarantee("total_variation", proof.eta, down(proof.eta), witness, True, TOTAL_VARIATION_REFERENCE)
+
 
 FORMAT = "ldpopt-audit"
 VERSION = 1
@@ -119,15 +146,13 @@ class Audit(Pictured):
         return strictjson.dumps(self.to_dict())
 
 
-def audit(
-    channel: ChannelLike, graph: Policy = None, *, features: Any = None, report: Callable[[float], None] | None = None
-) -> Audit:
+def audit(channel: ChannelLike, graph: Policy = None, *, features: Any = None, progress: Progress = False) -> Audit:
     """Every guarantee that the channel offers: pure, approximate, Rényi, concentrated, f-DP and leakage.
 
     graph : a policy graph over the inputs (networkx); only adjacent inputs are compared.
     features : an array (m,) or (m, d), one row for each output, or `Affine` or `Polynomial`. It adds the guarantees
         against adversaries who can compute only such functions of the features.
-    report : a function that is called with the share of notions measured so far, in [0, 1].
+    progress : True shows a bar; a function is called with the share of notions measured so far, in [0, 1].
 
     Mutual information is that of the uniform prior.
 
@@ -136,14 +161,11 @@ def audit(
     (1.098612, 0.549306)
     """
     channel = as_channel(channel)
-    told = report or (lambda _: None)
-    measures = _measures(channel, graph, features)
-    found: list[Guarantee] = []
-    for at, measure in enumerate(measures):
-        told(at / (len(measures) + 1))
-        found += measure()
-    told(len(measures) / (len(measures) + 1))
-    return Audit(channel.shape, tuple(found), trade_off(channel, graph))
+    with watched(None, progress, "measuring") as deadline:
+        rounds = deadline.rounds(_measures(channel, graph, features))
+        return Audit(
+            channel.shape, tuple(found for measure in rounds for found in measure()), trade_off(channel, graph)
+        )
 
 
 def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[], Iterable[Guarantee]]]:

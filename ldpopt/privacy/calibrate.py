@@ -8,7 +8,7 @@ from ldpopt.distribution import number
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import ZCDP, ApproximateDP, PureDP, RenyiDP, need, positive_delta
 from ldpopt.privacy.conversions import renyi_to_approximate_sharp, zcdp_to_approximate_sharp
-from ldpopt.privacy.conversions.least_divergence import least_divergence
+from ldpopt.privacy.least_divergence import least_divergence
 from ldpopt.rounding import down
 
 

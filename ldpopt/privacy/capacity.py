@@ -1,50 +1,135 @@
-"""Capacity-bounded local differential privacy: privacy against adversaries who can compute only some functions."""
+"""Capacity-bounded privacy: the divergence that adversaries find who compute only functions of some features [CIM]."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, finite_array, positive_integer
 from ldpopt.errors import invalid
-from ldpopt.privacy.features import Affine, Polynomial, feature_map
+from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs
 from ldpopt.privacy.guarantee import Guarantee, Witness
-from ldpopt.privacy.hockey_stick import hockey_stick_of_pairs
-from ldpopt.privacy.pairs import blocks, normalised
-from ldpopt.privacy.policy import Policy
+from ldpopt.privacy.pairs import Policy, blocks, normalised
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.restricted import Bracket, restricted_kl, restricted_power, restricted_total_variation
+from ldpopt.results import ByValue
 from ldpopt.rounding import down, first_largest, up
-from ldpopt.tolerances import TIE
+from ldpopt.tolerances import ATTAINED_GAP, IN_SPAN, TIE
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial(ByValue):
+    """The polynomials of total degree at most `degree` in the features of an output [CIM, section 3].
+
+    features : array (m,) or (m, d), one row of d numbers for each output of the channel. degree : at least 1.
+
+    >>> Polynomial([0, 1, 2], 2).basis(3).shape
+    (3, 3)
+    """
+
+    features: Any
+    degree: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", _columns(self.features))
+        object.__setattr__(self, "degree", positive_integer(self.degree, "degree"))
+
+    def basis(self, outputs: int) -> Array:
+        """Orthonormal functions on the outputs, array (m, r) with the constant first, that span the class."""
+        x = self.features
+        if len(x) != outputs:
+            raise invalid("features", f"one row for each of the {outputs} outputs", len(x))
+        x = x - (x.max(axis=0) + x.min(axis=0)) / 2
+        x = x / np.where(np.abs(x).max(axis=0) > 0, np.abs(x).max(axis=0), 1.0)
+        columns = [np.full(outputs, outputs**-0.5)]
+        level = [(columns[0], 0)]
+        for _ in range(self.degree):
+            # Multiplying orthonormal functions instead of powers keeps high degrees well conditioned.
+            grown = []
+            for function, first in level:
+                for j in range(first, x.shape[1]):
+                    new = _outside(x[:, j] * function, columns)
+                    if new is not None:
+                        columns.append(new)
+                    grown.append((x[:, j] * function if new is None else new, j))
+            level = grown if len(columns) < outputs else []
+        return np.stack(columns, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Affine(ByValue):
+    """The functions a . phi(y) + b of the features phi of an output: linear adversaries [CIM, section 4].
+
+    features : array (m,) or (m, d), the d features of each output of the channel. Any feature map can be given so.
+
+    >>> Affine([0, 1, 2]).basis(3).shape
+    (3, 2)
+    """
+
+    features: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", _columns(self.features))
+
+    def basis(self, outputs: int) -> Array:
+        """Orthonormal functions on the outputs, array (m, r) with the constant first, that span the class."""
+        return Polynomial(self.features, 1).basis(outputs)
+
+
+def feature_map(features: Any) -> Affine | Polynomial:
+    """`features` itself, or an array of features as an affine class."""
+    return features if isinstance(features, (Affine, Polynomial)) else Affine(features)
+
+
+def _columns(features: Any) -> Array:
+    flat = np.ndim(features) == 1
+    array = finite_array(features, "features", 1 if flat else 2)
+    if not array.size:
+        raise invalid("features", "at least one feature of at least one output", f"shape {array.shape}")
+    array = array[:, None] if flat else array
+    array.setflags(write=False)
+    return array
+
+
+def _outside(function: Array, columns: list[Array]) -> Array | None:
+    """The normalised part of `function` outside the span of orthonormal `columns`; None if there is none."""
+    span = np.stack(columns, axis=1)
+    size = float(np.linalg.norm(function))
+    for _ in range(2):  # twice is enough [Kahan]
+        function = function - span @ (span.T @ function)
+    rest = float(np.linalg.norm(function))
+    return function / rest if rest > IN_SPAN * size and len(columns) < len(function) else None
+
 
 REFERENCE = "[CIM, Def 3]"
-ATTAINED = 1e-7
-"""If the lower and upper bounds differ relatively by more than this, the value counts as a bound, not as attained."""
 
 
-class Restricted(Protocol):
+class Restricted(ABC):
     """A divergence that can be restricted to a class of functions, those that an adversary can compute."""
 
-    @property
-    def notion(self) -> str:
-        """The name of the guarantee."""
+    notion: ClassVar[str]
+    """The name of the guarantee."""
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The parameters of the divergence."""
+        """The parameters of the divergence, by their names."""
+        return dict(vars(self))
 
+    @abstractmethod
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Lower and upper bounds for one pair of rows, shape (m,), and the class that `basis`, shape (m, r), spans."""
 
+    @abstractmethod
     def unrestricted(self, p: Array, q: Array) -> Array:
         """Upper bounds on the divergence without a restriction, for n pairs of rows, (n, m) -> (n,)."""
 
 
 @dataclass(frozen=True)
-class RestrictedRenyi:
+class RestrictedRenyi(Restricted):
     """The restricted Rényi divergence of `order` in [1, inf), in nats; order 1 is the restricted KL [CIM, eq. 3].
 
     It is log(sup over h in H of (E_p h)^a / (E_q |h|^A)^(a-1)) / (a - 1), with a = `order`, A = a/(a - 1) and H the
@@ -55,6 +140,7 @@ class RestrictedRenyi:
     1.170071
     """
 
+    notion = "restricted_renyi"
     order: float
 
     def __post_init__(self) -> None:
@@ -63,28 +149,18 @@ class RestrictedRenyi:
             raise invalid("order", "a finite number of at least 1", order)
         object.__setattr__(self, "order", order)
 
-    @property
-    def notion(self) -> str:
-        """The name of the guarantee."""
-        return "restricted_renyi"
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The order, by its name."""
-        return {"order": self.order}
-
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Bounds on the restricted divergence of one pair of laws."""
         p, q = normalised(np.stack([p, q]))
         return restricted_kl(p, q, basis) if self.order == 1 else restricted_power(p, q, basis, self.order)
 
     def unrestricted(self, p: Array, q: Array) -> Array:
-        """The Rényi divergence of stacked pairs, bounded above."""
+        """The divergence of stacked pairs without a restriction, bounded above."""
         return renyi_of_pairs(p, q, self.order)[1]
 
 
 @dataclass(frozen=True)
-class RestrictedKL:
+class RestrictedKL(Restricted):
     """The restricted KL divergence, sup over h in the class of E_p h - E_q exp(h - 1), in nats [CIM, Lem 1].
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
@@ -92,28 +168,19 @@ class RestrictedKL:
     0.89588
     """
 
-    @property
-    def notion(self) -> str:
-        """The name of the guarantee."""
-        return "restricted_kl"
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """An empty dictionary: this divergence has no parameters."""
-        return {}
+    notion = "restricted_kl"
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Bounds on the restricted divergence of one pair of laws."""
-        p, q = normalised(np.stack([p, q]))
-        return restricted_kl(p, q, basis)
+        return RestrictedRenyi(1.0).bracket(p, q, basis)
 
     def unrestricted(self, p: Array, q: Array) -> Array:
-        """The KL divergence of stacked pairs, bounded above."""
-        return renyi_of_pairs(p, q, 1.0)[1]
+        """The divergence of stacked pairs without a restriction, bounded above."""
+        return RestrictedRenyi(1.0).unrestricted(p, q)
 
 
 @dataclass(frozen=True)
-class RestrictedAlpha:
+class RestrictedAlpha(Restricted):
     """The restricted alpha-divergence, f(t) = (|t|^a - 1)/(a^2 - a), of `order` a in [1, inf) [CIM, Lem 3 corrected].
 
     It is the sup over h in the class of E_p h - C E_q |h|^(a/(a-1)) - 1/(a^2 - a), with C = (a-1)^(a/(a-1))/a.
@@ -123,20 +190,11 @@ class RestrictedAlpha:
     1.111111
     """
 
+    notion = "restricted_alpha"
     order: float
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", RestrictedRenyi(self.order).order)
-
-    @property
-    def notion(self) -> str:
-        """The name of the guarantee."""
-        return "restricted_alpha"
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The order, by its name."""
-        return {"order": self.order}
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Bounds on the restricted divergence of one pair of laws."""
@@ -144,7 +202,7 @@ class RestrictedAlpha:
         return down(float(self._of_renyi(low)), 8), up(float(self._of_renyi(high)), 8)
 
     def unrestricted(self, p: Array, q: Array) -> Array:
-        """The alpha-divergence of stacked pairs, bounded above."""
+        """The divergence of stacked pairs without a restriction, bounded above."""
         return np.asarray(self._of_renyi(renyi_of_pairs(p, q, self.order)[1])) * (1 + 1e-12)
 
     def _of_renyi(self, value: Any) -> Any:
@@ -155,7 +213,7 @@ class RestrictedAlpha:
 
 
 @dataclass(frozen=True)
-class RestrictedTotalVariation:
+class RestrictedTotalVariation(Restricted):
     """The restricted total variation, sup of E_p h - E_q h over h in the class with values in [0, 1] [CIM, Def 4].
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
@@ -163,22 +221,14 @@ class RestrictedTotalVariation:
     0.5
     """
 
-    @property
-    def notion(self) -> str:
-        """The name of the guarantee."""
-        return "restricted_total_variation"
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """An empty dictionary: this divergence has no parameters."""
-        return {}
+    notion = "restricted_total_variation"
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Bounds on the restricted divergence of one pair of laws."""
         return restricted_total_variation(p, q, basis)
 
     def unrestricted(self, p: Array, q: Array) -> Array:
-        """The total variation of stacked pairs, bounded above."""
+        """The divergence of stacked pairs without a restriction, bounded above."""
         return hockey_stick_of_pairs(p, q, 0.0)[1]
 
 
@@ -222,7 +272,7 @@ def capacity_bounded(
         if upper > 0:
             x, other = pair[first_largest(above)]
             witness = Witness((channel.inputs[x], channel.inputs[other]))
-    exact = upper == lower or upper - lower <= ATTAINED * (upper + 1e-6)
+    exact = upper == lower or upper - lower <= ATTAINED_GAP * (upper + 1e-6)
     return Guarantee(divergence.notion, upper, lower, witness, exact, REFERENCE, divergence.parameters)
 
 

@@ -13,23 +13,17 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, distribution, unit_interval
 from ldpopt.errors import Phrase, invalid
-from ldpopt.frames import together
-from ldpopt.labels import distinct_labels
-from ldpopt.privacy.approximate_dp import approximate_dp
-from ldpopt.privacy.approximate_zcdp import approximate_zcdp
+from ldpopt.labels import distinct_labels, together
+from ldpopt.privacy.approximate_dp import approximate_dp, hockey_stick, hockey_stick_of_pairs, total_variation
+from ldpopt.privacy.concentrated import MeanConcentrated, approximate_zcdp, mcdp, zcdp
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.hockey_stick import hockey_stick, hockey_stick_of_pairs
 from ldpopt.privacy.laws import shift
-from ldpopt.privacy.least_pair import least_pair, pair_through
+from ldpopt.privacy.least_pair import checked, kept_mass, least_pair, pair_through
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.loss import log_ratios
-from ldpopt.privacy.mcdp import MeanConcentrated, mcdp
-from ldpopt.privacy.parameters import checked, kept_mass
-from ldpopt.privacy.policy import Policy, ordered_pairs
+from ldpopt.privacy.pairs import Policy, ordered_pairs
 from ldpopt.privacy.renyi import renyi
-from ldpopt.privacy.total_variation import total_variation
 from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
-from ldpopt.privacy.zcdp import zcdp
 from ldpopt.results import Pictured
 from ldpopt.rounding import ULP
 

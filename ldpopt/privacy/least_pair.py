@@ -1,14 +1,105 @@
-"""The least pair that dominates several pairs: the concave hull of their test curves (power against size)."""
+"""Pairs of laws made of other things: of several pairs, of points of a curve, of log-ratios; and their parameters.
+
+The least pair that dominates several pairs is the concave hull of their test curves (power against size).
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, distribution, number, unit_interval
+from ldpopt.errors import invalid
 from ldpopt.rounding import ULP
+from ldpopt.tolerances import MAXIMUM_EPSILON
+
+
+def nonnegative_epsilon(epsilon: Any, what: str = "epsilon") -> float:
+    """`epsilon` in nats as a float between 0 and `tolerances.MAXIMUM_EPSILON`."""
+    expected = f"a number of nats between 0 and {MAXIMUM_EPSILON:g}"
+    value = number(epsilon, what, expected)
+    if not 0 <= value <= MAXIMUM_EPSILON:
+        raise invalid(what, expected, value)
+    return value
+
+
+def point_at_least_zero(epsilon: Any) -> float:
+    """The epsilon at which a curve is evaluated: any non-negative number of nats, or inf."""
+    if isinstance(epsilon, (int, float)) and epsilon == math.inf:
+        return math.inf
+    value = number(epsilon, "epsilon", "a non-negative number of nats")
+    if value < 0:
+        raise invalid("epsilon", "a non-negative number of nats", value)
+    return value
+
+
+def largest_eta(epsilon: float, delta: float) -> float:
+    """The total variation that (epsilon, delta)-DP implies: delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2]."""
+    return min(1.0, delta + (1 - delta) * math.tanh(epsilon / 2))
+
+
+def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, float]:
+    """(delta, 1 - a) of the pair that dominates (epsilon, delta)-DP and eta-TV mechanisms [GI, Thm 2].
+
+    a is the probability that the pair erases: 1 - a = (eta - delta)(1 + e^eps) / ((1 - delta)(e^eps - 1)), rounded up
+    by a few units in its own last place, however small it is. An `eta` above the one that epsilon and delta imply
+    limits nothing (1 - a = 1). An `eta` below `delta` lowers `delta` to itself.
+    """
+    if eta is None:
+        return delta, 1.0 if epsilon > 0 else 0.0
+    delta = min(delta, eta)
+    if eta == delta or epsilon == 0 or delta == 1:
+        return delta, 0.0
+    implied = (1 - delta) * math.tanh(epsilon / 2)
+    share = (eta - delta) / implied if implied > 0 else math.inf  # half of the smallest epsilon underflows
+    return delta, min(1.0, max(share * (1 + 8 * ULP), sys.float_info.min))
+
+
+def checked(epsilon: Any, delta: Any, eta: Any) -> tuple[float, float, float | None]:
+    """The three parameters as floats; `eta` is None if it is not given."""
+    return (
+        nonnegative_epsilon(epsilon),
+        unit_interval(delta, "delta"),
+        None if eta is None else unit_interval(eta, "eta"),
+    )
+
+
+def antipodal_pair(p: Any, q: Any) -> tuple[Array, Array]:
+    """Split every outcome in two, so that every log ratio is -epsilon, 0 or epsilon, shape (2k,) each [DR, Lemma 3.9].
+
+    p, q : distributions of shape (k,).
+
+    epsilon is the largest |log p/q|, in nats. Outcome x with ratio r = p/q is split into x, with masses
+    q w e^(+-epsilon) and q w for w = (r - 1)/(e^(+-epsilon) - 1), and k + x, with q (1 - w) in both. Merging x and
+    k + x gives the pair back, so no divergence falls. Raises `InvalidInput` for an infinite ratio.
+
+    >>> split_p, split_q = antipodal_pair([0.2, 0.5, 0.3], [0.3, 0.4, 0.3])
+    >>> used = split_q > 0
+    >>> np.unique(np.log(split_p[used] / split_q[used]).round(6))
+    array([-0.405465,  0.      ,  0.405465])
+    """
+    p = distribution(p, "p")
+    q = distribution(q, "q", size=len(p))
+    if ((p > 0) != (q > 0)).any():
+        at = int(np.argmax((p > 0) != (q > 0)))
+        raise invalid("pair", "distributions with the same support", f"p = {p[at]}, q = {q[at]}", f"outcome {at}")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.where(p > 0, np.log1p((p - q) / q), 0.0)
+    epsilon = float(np.abs(loss).max())
+    if epsilon == 0:
+        return np.append(p, np.zeros(len(p))), np.append(q, np.zeros(len(q)))
+    gap = math.expm1(epsilon)
+    # p - q = q w (e^(+-epsilon) - 1); for the lower sign 1 - e^-epsilon = gap e^-epsilon.
+    telling_q = np.where(p >= q, (p - q) / gap, (q - p) / -math.expm1(-epsilon))
+    telling_q = np.minimum(telling_q, q)
+    telling_p = telling_q * np.exp(np.where(p >= q, epsilon, -epsilon))
+    rest = np.maximum(q - telling_q, 0.0)
+    return np.append(telling_p, rest), np.append(telling_q, rest)
+
 
 _OUTWARD = 1 + 32 * ULP
 

@@ -11,8 +11,7 @@ from ldpopt.distribution import Array, Index
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.laws import log_sums, shift
 from ldpopt.privacy.loss import log_ratios
-from ldpopt.privacy.pairs import blocks
-from ldpopt.privacy.policy import Policy
+from ldpopt.privacy.pairs import Policy, blocks
 from ldpopt.rounding import ULP, first_largest
 from ldpopt.tolerances import TIE
 

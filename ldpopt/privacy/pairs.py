@@ -1,8 +1,9 @@
-"""The worst pair of inputs: the largest value of a measure over the pairs of rows of a channel.
+"""The worst pair of inputs: the largest value of a measure over the pairs of rows that a policy graph compares.
 
 A `PairMeasure` takes n pairs of distributions (p, q) as two arrays (n, m), called stacked pairs, and returns two arrays
 (n,): a lower and an upper bound on its value for each pair. So the same code measures a channel, a dominating pair
-(a channel of two rows) and a stack of composed pairs.
+(a channel of two rows) and a stack of composed pairs. The edges of a policy graph connect the inputs that must not be
+told apart.
 """
 
 from __future__ import annotations
@@ -17,9 +18,41 @@ from ldpopt.channel import Channel
 from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee, Witness
-from ldpopt.privacy.policy import Policy, ordered_pairs
 from ldpopt.rounding import ULP, first_largest
-from ldpopt.tolerances import TIE
+from ldpopt.tolerances import EXACT_GAP, TIE
+
+Policy = Any
+"""A networkx Graph or DiGraph over input labels, or None for every pair of inputs. networkx is not imported here."""
+
+Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+def ordered_pairs(channel: Channel, graph: Policy = None) -> Pairs:
+    """Positions (i, j) of every ordered pair of inputs that `graph` compares; all of them without a graph.
+
+    Nodes are input labels. An undirected edge stands for both orders; self-loops are ignored. Raises
+    `InvalidInput` for an object that is not a graph, and for a node that is not an input.
+
+    >>> i, j = ordered_pairs(Channel([[1.0], [1.0]]))
+    >>> list(zip(i.tolist(), j.tolist()))
+    [(0, 1), (1, 0)]
+    """
+    k = channel.shape[0]
+    if graph is None:
+        i, j = np.nonzero(~np.eye(k, dtype=bool))
+        return i, j
+    if not (hasattr(graph, "edges") and hasattr(graph, "nodes")):
+        raise invalid("policy graph", "a networkx graph over the inputs", type(graph).__name__)
+    position = {label: x for x, label in enumerate(channel.inputs)}
+    unknown = [node for node in graph.nodes if node not in position]
+    if unknown:
+        raise invalid("policy graph", f"nodes among the inputs {channel.inputs[:8]}", unknown[0])
+    edges = {(position[a], position[b]) for a, b in graph.edges() if a != b}
+    if not graph.is_directed():
+        edges |= {(b, a) for a, b in edges}
+    ordered = np.array(sorted(edges), dtype=np.intp).reshape(-1, 2)
+    return ordered[:, 0], ordered[:, 1]
+
 
 Index = npt.NDArray[np.intp]
 PairMeasure = Callable[[Array, Array], tuple[Array, Array]]
@@ -29,16 +62,13 @@ Event = Callable[[Array, Array], npt.NDArray[np.bool_]]
 ENTRIES = 1 << 19
 """How many entries of stacked pairs are held in memory at once."""
 
-BUDGET = 1 << 21
+MAX_ENTRIES = 1 << 21
 """How many entries of stacked pairs are measured at most, after a screen has bounded all pairs."""
 
-EXACT = 1e-9
-"""A value is still exact if the bound on pairs that were not measured exceeds it relatively by no more than this."""
-
-FEW = 8
+MAX_VALUES = 8
 """If a channel has at most this many different entries, only one of all pairs of rows of the same kind is measured."""
 
-FEW_TIED = 64
+MAX_TIED = 64
 """How many of the pairs that are tied in a screen are measured in any case, the first ones."""
 
 SCREENED = 1 << 14
@@ -85,12 +115,12 @@ def worst_pair(
 
     event : gives the outputs of the witness. screen : maps the matrix to cheap lower and upper bounds, (k, k) each, on
         every ordered pair.
-    limit : up to this many entries of stacked pairs, all pairs are measured; `BUDGET` unless given.
+    limit : up to this many entries of stacked pairs, all pairs are measured; `MAX_ENTRIES` unless given.
 
     With more entries and no graph, only pairs are measured whose upper bound in the screen reaches the best lower
     bound: no more than `limit` entries of them, or all of them if `limit` is `SCREENED`.
     """
-    limit = BUDGET if limit is None else limit
+    limit = MAX_ENTRIES if limit is None else limit
     lower, left, measured = 0.0, 0.0, [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))]
     for i, j, rest in _rounds(channel, graph, screen, limit):
         low, high = measure(channel.matrix[i], channel.matrix[j])
@@ -99,7 +129,7 @@ def worst_pair(
     first, second, bounds = (np.concatenate(parts) for parts in zip(*measured, strict=True))
     upper = max(left, float(bounds.max(initial=0.0)))
     # Pairs that were left out may attain more than those that were measured.
-    exact = exact and not left > lower * (1 + EXACT)
+    exact = exact and not left > lower * (1 + EXACT_GAP)
     witness = None
     if bounds.max(initial=0.0) > 0:
         at = first_largest(bounds)
@@ -118,14 +148,14 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
             yield i, j, 0.0
         return
     alike = _unlike(channel.matrix)
-    if alike is not None and len(alike) <= max(BUDGET // m, 64):
+    if alike is not None and len(alike) <= max(MAX_ENTRIES // m, 64):
         yield *np.divmod(alike, k), 0.0
         return
     low, high = screen(channel.matrix)
     np.fill_diagonal(low, -np.inf)
     np.fill_diagonal(high, -np.inf)
     flat, best = high.ravel(), float(low.max())
-    tied = np.flatnonzero(low.ravel() >= best * (1 - TIE))[: FEW_TIED if best > 0 else 0]
+    tied = np.flatnonzero(low.ravel() >= best * (1 - TIE))[: MAX_TIED if best > 0 else 0]
     count = int(np.count_nonzero(flat >= best))
     candidates = count if limit == SCREENED else max(limit // m, 64)
     # All pairs that the screen could not bound are measured, unless some pair is known to be infinite.
@@ -151,11 +181,11 @@ def _unlike(matrix: Array) -> Index | None:
     """
     values: Array = np.unique(matrix[0])
     for row in matrix[1:]:
-        if len(values) > FEW:
+        if len(values) > MAX_VALUES:
             return None
         if not np.isin(row, values).all():
             values = np.union1d(values, row)
-    if len(values) > FEW:
+    if len(values) > MAX_VALUES:
         return None
     k = len(matrix)
     at = [(matrix == value).astype(np.float64) for value in values]

@@ -17,8 +17,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.laws import log_sums
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.loss import ROUNDED, log_ratios, privacy_loss
-from ldpopt.privacy.pairs import larger, stacked, worst_pair
-from ldpopt.privacy.policy import Policy
+from ldpopt.privacy.pairs import Policy, larger, stacked, worst_pair
 from ldpopt.rounding import ULP
 
 REFERENCE = "[M, Def 3]"

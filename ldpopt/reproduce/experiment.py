@@ -1,4 +1,8 @@
-"""The form of an experiment: a claim of a paper, points at which it is computed, and a verdict from the numbers."""
+"""The form of an experiment: a claim of a paper, points at which it is computed, and a verdict from the numbers.
+
+A claim is declared from parts: `grid` for its points, a function of a point for its numbers, `outcome_of`, `ends` and
+`span` for its verdict (or `statements.inequalities`, which judges by itself), and `drawing.picture` for its picture.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,9 +21,11 @@ from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.io.table import is_number, parse_table
 from ldpopt.results import Result
+from ldpopt.tolerances import CLAIM_ATTAINED
 
 Cell: TypeAlias = float | str
-Row: TypeAlias = dict[str, Cell]
+Row: TypeAlias = dict[str, Any]
+"""Cells by the names of their columns: numbers and words."""
 Parameters: TypeAlias = Mapping[str, Any]
 
 
@@ -73,18 +80,35 @@ class Table(Result):
         names = dict.fromkeys(name for row in self.rows for name in row)
         return {name: [row.get(name) for row in self.rows] for name in names}
 
-    def where(self, **equal: Cell) -> Table:
-        """The rows with these values."""
-        return Table(tuple(row for row in self.rows if all(row.get(name) == cell for name, cell in equal.items())))
+    def where(self, **equal: Any) -> Table:
+        """The rows with these values. `min` or `max` for a value takes the least or the largest in the rows left.
+
+        >>> Table(({"k": 1, "x": 2}, {"k": 1, "x": 3}, {"k": 2, "x": 4})).where(k=1, x=max).rows
+        ({'k': 1, 'x': 3},)
+        """
+        rows = self.rows
+        for name, cell in equal.items():
+            wanted = cell(row[name] for row in rows if name in row) if callable(cell) and rows else cell
+            rows = tuple(row for row in rows if row.get(name) == wanted)
+        return Table(rows)
+
+    def having(self, keep: Callable[[Row], bool]) -> Table:
+        """The rows for which `keep` is true."""
+        return Table(tuple(row for row in self.rows if keep(row)))
 
     def column(self, name: str) -> Array:
         """A column of numbers, float64, from the rows that have this column."""
         return np.array([float(row[name]) for row in self.rows if name in row], dtype=np.float64)
 
-    def groups(self, name: str) -> Iterator[tuple[Cell, Table]]:
-        """The rows by their value in a column, in order of appearance."""
-        for cell in dict.fromkeys(row[name] for row in self.rows if name in row):
-            yield cell, self.where(**{name: cell})
+    def ratio(self, top: str, bottom: str) -> Array:
+        """One column divided by another."""
+        return self.column(top) / self.column(bottom)
+
+    def groups(self, *names: str) -> Iterator[tuple[Any, Table]]:
+        """The rows by their value in a column, or by their values in several, in order of appearance."""
+        have = [row for row in self.rows if all(name in row for name in names)]
+        for cells in dict.fromkeys(tuple(row[name] for name in names) for row in have):
+            yield (cells[0] if len(names) == 1 else cells), self.where(**dict(zip(names, cells, strict=True)))
 
     def with_column(self, name: str, values: Array) -> Table:
         """The table with one more number in every row."""
@@ -94,6 +118,14 @@ class Table(Result):
         """The row at ``pick(column)``: ``np.argmax``, ``np.argmin``."""
         having = [row for row in self.rows if name in row]
         return having[int(pick(self.column(name)))]
+
+    def best(self, by: str, column: str, pick: Callable[..., Any]) -> Table:
+        """For each value in a column, the row with the least or the largest of another column (`min`, `max`)."""
+        return Table(tuple(rows.where(**{column: pick}).rows[0] for _, rows in self.groups(by)))
+
+    def top(self, values: Array) -> Row:
+        """The row with the largest of `values`, one for each row, and this value as its cell ``top``."""
+        return self.with_column("top", values).row("top", np.argmax)
 
     def to_csv(self) -> str:
         """The table as CSV text; floats with all their digits, absent cells empty."""
@@ -129,7 +161,7 @@ class Table(Result):
 class Experiment:
     """A claim of a paper with what is needed to recompute it: points, exact values, a verdict and a picture.
 
-    name : the name of its folder. claim : a sentence. source : citations; the first one is that of the claim.
+    name : the name of its folder. source : citations; the first one is that of the claim. claim : a sentence.
     full, quick : the parameters of the full and of the quick form. points : a function from parameters to the points to
         compute, as rows.
     measure : a function from the cells of a point to its results, as cells or as several rows of them.
@@ -138,12 +170,12 @@ class Experiment:
     """
 
     name: str
-    claim: str
     source: str
+    claim: str
     full: Parameters
     quick: Parameters
     points: Callable[[Parameters], Iterable[Row]]
-    measure: Callable[..., Row | list[Row]]
+    measure: Callable[..., Row | Iterable[Row]]
     judge: Callable[[Table], Verdict]
     draw: Callable[[Table], Any]
     caption: str
@@ -151,36 +183,99 @@ class Experiment:
 
     def rows_at(self, point: Row) -> list[Row]:
         """The rows of one point, with its own cells first. All numbers are floats, as after reading from CSV."""
-        found = self.measure(**point)
-        rows = (point | row for row in (found if isinstance(found, list) else [found]))
+        measured = self.measure(**point)
+        rows = (point | row for row in ([measured] if isinstance(measured, dict) else measured))
         return [{name: cell if isinstance(cell, str) else float(cell) for name, cell in row.items()} for row in rows]
 
 
-def grid(**axes: Iterable[Cell]) -> list[Row]:
-    """All combinations of values as rows; the last axis changes fastest.
+@dataclass(frozen=True)
+class Points:
+    """Points of an experiment, from its parameters. Points can be added: the later ones follow."""
 
-    >>> grid(a=[1, 2], b=["x"])
-    [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
+    parts: tuple[Callable[[Parameters], Iterable[Row]], ...]
+
+    def __call__(self, parameters: Parameters) -> list[Row]:
+        """The points as rows."""
+        return [row for part in self.parts for row in part(parameters)]
+
+    def __add__(self, other: Points) -> Points:
+        """These points, then the others."""
+        return Points((*self.parts, *other.parts))
+
+
+@dataclass(frozen=True)
+class Single:
+    """An axis with one value: the parameter of this name."""
+
+    name: str
+
+
+def grid(keep: Callable[[Row], bool] = lambda _: True, /, **axes: str | Single | Iterable[Cell]) -> Points:
+    """All combinations of values, as points; the last axis changes fastest.
+
+    axes : for each cell its values, or the name of a parameter: a list of values, or a number n for 0, ..., n - 1.
+        `Single` takes the parameter as the only value. keep : leaves out the points for which it is false.
+
+    >>> grid(part=["random"], k="sizes", seed="pairs")({"sizes": [3], "pairs": 2})
+    [{'part': 'random', 'k': 3, 'seed': 0}, {'part': 'random', 'k': 3, 'seed': 1}]
     """
-    rows: list[Row] = [{}]
-    for name, cells in axes.items():
-        rows = [row | {name: cell} for row in rows for cell in cells]
-    return rows
+
+    def values(axis: str | Single | Iterable[Cell], parameters: Parameters) -> Iterable[Cell]:
+        if isinstance(axis, Single):
+            return [parameters[axis.name]]
+        given = parameters[axis] if isinstance(axis, str) else axis
+        return range(given) if isinstance(given, int) else given
+
+    def rows(parameters: Parameters) -> Iterator[Row]:
+        cells = product(*(values(axis, parameters) for axis in axes.values()))
+        yield from filter(keep, (dict(zip(axes, point, strict=True)) for point in cells))
+
+    return Points((rows,))
 
 
-def outcome_of(ratios: Array, tolerance: float = 1e-6) -> Outcome:
+def nearest(number: float) -> Callable[[Iterable[float]], float]:
+    """For `Table.where`: takes the value next to a number."""
+    return lambda cells: min(cells, key=lambda cell: abs(cell - number))
+
+
+def outcome_of(*ratios: Array, tolerance: float = CLAIM_ATTAINED) -> Outcome:
     """The outcome for a claim that `ratios` (claimed / exact, for bounds from above) are at least 1.
 
     It fails if a ratio is below 1, holds if all are 1, and holds loosely otherwise.
     """
-    if not len(ratios) or np.isnan(ratios).any() or ratios.min() < 1 - tolerance:
+    every = np.concatenate([np.ravel(part) for part in ratios])
+    if not len(every) or np.isnan(every).any() or every.min() < 1 - tolerance:
         return Outcome.FAILS
-    return Outcome.HOLDS if ratios.max() <= 1 + tolerance else Outcome.LOOSELY
+    return Outcome.HOLDS if every.max() <= 1 + tolerance else Outcome.LOOSELY
+
+
+def holds_if(condition: object) -> Outcome:
+    """`Outcome.HOLDS` or `Outcome.FAILS`."""
+    return Outcome.HOLDS if condition else Outcome.FAILS
 
 
 def agreement(errors: Array, tolerance: float) -> Outcome:
     """The outcome for a claim of equality, from absolute errors."""
-    return Outcome.HOLDS if len(errors) and bool((errors <= tolerance).all()) else Outcome.FAILS
+    return holds_if(len(errors) and bool((errors <= tolerance).all()))
+
+
+def ends(name: str, values: Array) -> dict[str, float]:
+    """Figures of a verdict: the smallest and the largest of values."""
+    return {f"{name}, smallest": float(values.min()), f"{name}, largest": float(values.max())}
+
+
+def span(values: Array, low: str = ".3g", high: str = "") -> str:
+    """The smallest and the largest of values for a sentence.
+
+    >>> span(np.array([1.23456, 7.0]), ".4f", ".3g")
+    '1.2346 to 7'
+    """
+    return f"{values.min():{low}} to {values.max():{high or low}}"
+
+
+def off_by(values: Array) -> float:
+    """How far ratios are from 1 at the most."""
+    return float(np.abs(values - 1).max())
 
 
 def _cell(text: str, path: str, where: str) -> Cell:

@@ -15,13 +15,8 @@ import numpy as np
 
 from ldpopt.distribution import Array
 from ldpopt.reproduce.drawing import COLOURS, finish, frames
-from ldpopt.reproduce.experiment import Experiment, Outcome, Subject, Table, Verdict
-
-TOLERANCE = 1e-9
-"""The largest relative difference of the two sides that can be due to rounding."""
-
-ATTAINED = 1e-6
-"""A bound counts as attained when the exact value comes this near, relatively."""
+from ldpopt.reproduce.experiment import Cell, Experiment, Outcome, Row, Subject, Table, Verdict
+from ldpopt.tolerances import CLAIM_ATTAINED, CLAIM_ROUNDING
 
 
 @dataclass(frozen=True)
@@ -39,8 +34,16 @@ class Part:
     equal: bool = False
     lower: bool = False
     cells: tuple[str, ...] = ()
-    tolerance: float = TOLERANCE
+    tolerance: float = CLAIM_ROUNDING
     floor: float = 1e-300
+
+    def __call__(self, exact: float, claimed: float, **cells: Cell) -> Row:
+        """A row of this inequality, with further cells."""
+        return {"part": self.name, **cells, "exact": exact, "claimed": claimed}
+
+    def of(self, table: Table) -> Table:
+        """The rows of this inequality."""
+        return table.where(part=self.name)
 
     def sides(self, rows: Table) -> tuple[Array, Array]:
         """The side that is claimed to be smaller, and the side that is claimed to be larger."""
@@ -67,7 +70,7 @@ class Part:
 
     def attained(self, rows: Table) -> bool:
         """Whether some row attains the bound. Equalities count as attained."""
-        return self.equal or self.nearest(rows) >= -ATTAINED
+        return self.equal or self.nearest(rows) >= -CLAIM_ATTAINED
 
     def words(self, rows: Table) -> str:
         """The sentence of the verdict."""
@@ -100,15 +103,15 @@ def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[
     """The `judge` of an experiment with these parts. It fails if one part fails, and holds if all are attained."""
 
     def judge(table: Table) -> Verdict:
-        rows = {part: table.where(part=part.name) for part in parts}
-        held = all(part.holds(found) for part, found in rows.items())
-        attained = held and all(part.attained(found) for part, found in rows.items())
+        rows = {part: part.of(table) for part in parts}
+        held = all(part.holds(cases) for part, cases in rows.items())
+        attained = held and all(part.attained(cases) for part, cases in rows.items())
         outcome = (Outcome.HOLDS if attained else Outcome.LOOSELY) if held else Outcome.FAILS
         last = ending(table) if callable(ending) else ending
-        detail = ". ".join(part.words(found) for part, found in rows.items()) + "." + (f" {last}" if last else "")
+        detail = ". ".join(part.words(cases) for part, cases in rows.items()) + "." + (f" {last}" if last else "")
         figures = {
-            f"{part.name}, largest excess over the bound": float(part.excess(found).max(initial=-np.inf))
-            for part, found in rows.items()
+            f"{part.name}, largest excess over the bound": float(part.excess(cases).max(initial=-np.inf))
+            for part, cases in rows.items()
         }
         return Verdict(outcome, detail, figures)
 
@@ -121,7 +124,7 @@ def drawn(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
     def draw(table: Table) -> Any:
         (ax,) = frames(1, 8.0, 1.3 + 0.55 * len(parts))
         for at, part in enumerate(parts):
-            excess = part.excess(table.where(part=part.name))
+            excess = part.excess(part.of(table))
             wrong = excess > part.tolerance
             place = at + 0.25 * np.sin(2.4 * np.arange(len(excess)))  # points are spread, so that many remain visible
             ax.plot(excess[~wrong], place[~wrong], "o", ms=3.5, mfc="none", color=COLOURS[0], ls="")
@@ -133,13 +136,7 @@ def drawn(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
         ax.set_ylim(len(parts) - 0.5, -0.5)
         low, high = ax.get_xlim()
         ax.set_xlim(min(low, -0.12), max(high, 0.06))
-        finish(
-            ax,
-            title,
-            "relative distance from the bound (equalities: at 0)",
-            "",
-            None,
-        )
+        finish(ax, title, "relative distance from the bound (equalities: at 0)", "", None)
         ax.legend(fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False)
         return ax
 
@@ -150,11 +147,13 @@ def _shown(cell: float | str) -> str:
     return cell if isinstance(cell, str) else f"{cell:.4g}"
 
 
-def inequalities(parts: Sequence[Part], *, title: str, ending: str | Callable[[Table], str] = "",
-                 draw: Callable[[Table], Any] | None = None, **named: Any) -> Experiment:  # fmt: skip
-    """The experiment with these parts.
+def inequalities(name: str, source: str, claim: str, *parts: Part, title: str = "",
+                 ending: str | Callable[[Table], str] = "", draw: Callable[[Table], Any] | None = None,
+                 **named: Any) -> Experiment:  # fmt: skip
+    """The experiment with these parts, judged by `judged` and, unless `draw` is given, drawn by `drawn`.
 
-    `judged` and, unless `draw` is given, `drawn` are used; `named` as in `Experiment`.
+    title : of the picture. ending : a last sentence of the verdict, or a function from the rows to it. named : the
+        other fields of `Experiment`.
     """
-    picture = drawn(parts, title) if draw is None else draw
-    return Experiment(judge=judged(*parts, ending=ending), draw=picture, **named)
+    picture = draw or drawn(parts, title)
+    return Experiment(name, source, claim, judge=judged(*parts, ending=ending), draw=picture, **named)

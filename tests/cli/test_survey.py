@@ -77,7 +77,7 @@ def test_all_commands_in_turn(run, written):
     ("arguments", "message"),
     [
         (("plan", "none.toml", "-o", "p.json"), "none.toml"),
-        (("privatize", "plan.json", "answers.csv", "-o", "r.csv"), "key_file"),
+        (("privatize", "plan.json", "answers.csv", "-o", "r.csv"), "--key: expected a key file"),
         (("privatize", "plan.json", "answers.csv", "-o", "r.csv", "--key", "none"), "none"),
         (("privatize", "plan.json", "answers.csv", "-o", "r.csv", "--key", "k", "--simulate", "1"), "both"),
         (("aggregate", "plan.json", "answers.csv"), "expected a manifest"),
@@ -95,6 +95,15 @@ def test_bad_use_is_one_line_and_exit_code_two(run, written, arguments, message)
     assert message in said.output
     assert said.output.count("\n") == 1
     assert sorted(path.name for path in written.iterdir() if not path.name.startswith(".")) == before
+
+
+def test_messages_name_the_file_that_was_given(run, written):
+    """A description that is not called survey.toml is not called so in its errors, and help keeps its brackets."""
+    (written / "mine.toml").write_text("[budget]\nepsilon = 1.0\n")
+    said = run("survey", "plan", "mine.toml").output
+    assert "mine.toml" in said
+    assert "survey.toml" not in said
+    assert "ldpopt[collect]" in run("survey", "collect", "--help").output
 
 
 PLAIN = """

@@ -1,16 +1,117 @@
+"""Mechanisms as events of dp_accounting."""
+
 import math
 import sys
 
 import numpy as np
 import pytest
 
-from ldpopt.composition import FinitePair, compose, k_fold
+from ldpopt import Divergence, InvalidInput, Ledger, LocalDP, compose, optimal_channel
+from ldpopt.composition import FinitePair, k_fold, to_dp_event
+from ldpopt.composition import compose as compose_composition
 from ldpopt.composition.interop import from_dp_accounting, to_dp_accounting
-from ldpopt.errors import InvalidInput, LdpoptError
-from ldpopt.privacy.hockey_stick import hockey_stick_of_pairs
+from ldpopt.divergences import KL
+from ldpopt.errors import LdpoptError
+from ldpopt.extras import MissingExtra
+from ldpopt.mechanisms import Gaussian, Laplace, randomized_response, subset_selection
+from ldpopt.privacy import ZCDP, ApproximateDP, PureDP, local_dp
+from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs
+
+dp_accounting = pytest.importorskip("dp_accounting")
+ONE = dp_accounting.NeighboringRelation.REPLACE_ONE
+
+
+def told(event, delta):
+    """What the accountant by privacy-loss distributions says at delta, and that by Rényi divergences."""
+    pld, rdp = dp_accounting.pld.PLDAccountant(ONE), dp_accounting.rdp.RdpAccountant(neighboring_relation=ONE)
+    return pld.compose(event).get_epsilon(delta), rdp.compose(event).get_epsilon(delta)
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_randomized_response_is_itself(k, epsilon):
+    """k-ary randomized response becomes itself, with no less than its epsilon."""
+    event = to_dp_event(randomized_response(k, epsilon))
+    assert event.num_buckets == k
+    own = math.log(k / event.noise_parameter - k + 1)
+    assert float(local_dp(randomized_response(k, epsilon))) <= own * (1 + 1e-15)
+    assert own == pytest.approx(epsilon, rel=1e-7)
+
+
+def test_accountants_say_no_less_than_is_true():
+    """At every delta both accountants are at or above the exact composition, and for randomized response near it."""
+    channels = [
+        randomized_response(4, 0.5),
+        optimal_channel(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0)).channel,
+        subset_selection(5, 1.0, 2),
+        [[0.7, 0.2, 0.1], [0.5, 0.2, 0.3]],
+    ]
+    for channel in channels:
+        for count in (1, 5):
+            event = to_dp_event(Ledger().add(channel, count))
+            for delta in (1e-6, 1e-3):
+                true = compose([channel] * count).approximate_dp(delta)
+                by_pld, by_rdp = told(event, delta)
+                assert by_pld >= true.lower - 2e-4 * count  # its grid has cells of 1e-4
+                assert by_rdp >= true.lower * (1 - 1e-9)
+
+
+def test_a_post_processing_of_randomized_response_is_known_as_such():
+    """What erases or merges the reports of k-ary randomized response is one; a binary channel of k inputs is none."""
+    channel = randomized_response(5, 1.0)
+    assert to_dp_event(channel.erase(0.3)).num_buckets == 5
+    assert to_dp_event(channel.merge([[0, 1]])).num_buckets == 5
+    # Two answers that are never told apart leave a ratio between the others that 3-ary response does not have.
+    assert to_dp_event(subset_selection(6, 2.0, 2)).num_buckets == 2
+    assert to_dp_event([[0.6, 0.4], [0.6, 0.4], [0.4, 0.6]]).num_buckets == 2
+
+
+def test_noise_and_claims():
+    """Laplace and Gaussian noise keep their scale, pure and concentrated claims their numbers, to the private side."""
+    assert to_dp_event(Laplace(0.3, sensitivity=7.0)).noise_multiplier == pytest.approx(1 / 0.3, rel=1e-14)
+    assert to_dp_event(Laplace(0.3)).noise_multiplier <= 1 / 0.3
+    assert to_dp_event(Gaussian(3.0, sensitivity=2.0)).noise_multiplier == pytest.approx(1.5, rel=1e-14)
+    assert to_dp_event(Gaussian(3.0, sensitivity=2.0).pair).noise_multiplier == pytest.approx(1.5, rel=1e-14)
+    event = to_dp_event(ZCDP(0.1, 0.5))
+    assert (event.xi, event.rho) == (0.1, 0.5)
+    for epsilon in (1e-8, 0.5, 30.0, 700.0):
+        noise = to_dp_event(PureDP(epsilon)).noise_parameter
+        assert noise <= 2 / (math.exp(epsilon) + 1)
+        assert noise == pytest.approx(2 / (math.exp(epsilon) + 1), rel=1e-11)
+    gaussian = to_dp_event(Ledger().add(Gaussian(1.0), 3))
+    accountant = dp_accounting.rdp.RdpAccountant(neighboring_relation=ONE).compose(gaussian)
+    assert accountant.get_epsilon(1e-6) >= Ledger().add(Gaussian(1.0), 3).approximate_dp(1e-6).lower
+
+
+def test_the_ends():
+    """No privacy and perfect privacy have events of their own, and what has no event is refused."""
+    assert isinstance(to_dp_event(np.eye(3)), dp_accounting.NonPrivateDpEvent)
+    assert isinstance(to_dp_event([[0.5, 0.5]] * 3), dp_accounting.NoOpDpEvent)
+    assert isinstance(to_dp_event([[1.0]]), dp_accounting.NoOpDpEvent)
+    with pytest.raises(InvalidInput, match="an event of dp_accounting"):
+        to_dp_event(ApproximateDP(1.0, 1e-6))
+    with pytest.raises(InvalidInput, match="delta is 0"):
+        to_dp_event(Ledger().add((1.0, 1e-6)))
+    with pytest.raises(InvalidInput, match="at most"):
+        to_dp_event(Ledger().add((1.0,), 2 * 10**6))
+
+
+def test_rows_that_do_not_sum_to_one_are_no_post_processing():
+    """A matrix whose rows sum to 1 within the tolerance only counts by its epsilon."""
+    q = randomized_response(3, 1.0).matrix.copy()
+    q[0] *= 1 + 1e-10
+    assert to_dp_event(q).num_buckets == 2
 
 
 def test_missing_package_is_said(monkeypatch):
+    """Without dp_accounting the error says what to install."""
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    monkeypatch.setitem(sys.modules, "dp_accounting.dp_event", None)
+    with pytest.raises(MissingExtra, match=r"ldpopt\[interop\]"):
+        to_dp_event(PureDP(1.0))
+
+
+def test_missing_package_is_said_of_interop(monkeypatch):
     """Without dp_accounting the error names the package to install."""
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
@@ -48,7 +149,7 @@ class TestWithDpAccounting:
         channel = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
         one = to_dp_accounting(channel)
         assert one.get_delta_for_epsilon(0.0) == pytest.approx(0.6)
-        composed = compose([channel, (math.log(7), 0.0, 0.2)], 20)
+        composed = compose_composition([channel, (math.log(7), 0.0, 0.2)], 20)
         exported = to_dp_accounting(composed)
         for epsilon in (0.0, 5.0, 15.0):
             assert exported.get_delta_for_epsilon(epsilon) == pytest.approx(

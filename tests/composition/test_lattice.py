@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from ldpopt.composition.lattice import ATOMS, Rounding, atom_law, collect, exact_lattice, finite_part, grid
-from ldpopt.composition.parametric import ParametricPair
-from ldpopt.composition.rare import RARE
+from ldpopt.composition.parametric import RARE, ParametricPair
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP
 

@@ -10,14 +10,12 @@ from attacked import DESIGNS, P0, P1
 from ldpopt import (
     ApproximateLDP,
     Divergence,
-    Exchange,
     InvalidInput,
     LocalDP,
     optimal_channel,
 )
-from ldpopt.divergences import (
-    KL,
-)
+from ldpopt.design import Exchange
+from ldpopt.divergences import KL
 
 # -- A12: words ------------------------------------------------------------------------------------------------------
 

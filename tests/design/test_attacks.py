@@ -17,7 +17,6 @@ from ldpopt import (
     ApproximateLDP,
     Channel,
     Divergence,
-    Exchange,
     ExpectedLoss,
     FisherInformation,
     LocalDP,
@@ -30,7 +29,7 @@ from ldpopt import (
     WorstOf,
     optimal_channel,
 )
-from ldpopt.design import ZCDP, ColumnUtility, Hull, LocalSearch, Outputs, TradeOff
+from ldpopt.design import ColumnUtility, ConcentratedLDP, Exchange, Hull, LocalSearch, Outputs, TradeOff
 from ldpopt.divergences import (
     CHI_SQUARED,
     JEFFREYS,
@@ -180,7 +179,7 @@ def test_a_renyi_constraint_is_solved_at_small_and_large_epsilon(epsilon):
 def test_concentrated_privacy_at_a_small_rho_keeps_something():
     """A7: rho = 1e-4 is no reason for a constant channel."""
     p0, p1 = [0.7, 0.3], [0.4, 0.6]
-    design = optimal_channel(Divergence(KL, p0, p1), ZCDP(1e-4))
+    design = optimal_channel(Divergence(KL, p0, p1), ConcentratedLDP(1e-4))
     flip = binary(lambda q: float(zcdp(q)) <= 1e-4, 2)
     assert design.value >= 0.999 * kept(("kl",), p0, p1, flip) > 0
 
@@ -192,7 +191,7 @@ def test_differences_near_one_in_ten_million_raise_nothing_raw(number):
     p0 = rng.dirichlet(np.ones(3))
     p1 = p0 * (1 + 1e-7 * rng.standard_normal(3))
     p1 /= p1.sum()
-    extra = [ApproximateLDP(0.5, 0.01), RenyiLDP(2.0, 0.3), TotalVariation(0.1), ZCDP(0.1)][number % 4]
+    extra = [ApproximateLDP(0.5, 0.01), RenyiLDP(2.0, 0.3), TotalVariation(0.1), ConcentratedLDP(0.1)][number % 4]
     design = optimal_channel(Divergence([KL, CHI_SQUARED][number // 4], p0, p1), [LocalDP(1.0), extra])
     assert design.value > 0
     assert design.upper_bound >= design.value
@@ -247,7 +246,7 @@ def test_a_path_of_inputs_of_which_some_hardly_occur_keeps_what_it_can():
 
 @pytest.mark.parametrize(
     "constraint",
-    [LocalDP(1.0, nx.path_graph(3)), ApproximateLDP(1.0, 0.0), RenyiLDP(2.0, 0.5), ZCDP(0.2)],
+    [LocalDP(1.0, nx.path_graph(3)), ApproximateLDP(1.0, 0.0), RenyiLDP(2.0, 0.5), ConcentratedLDP(0.2)],
     ids=["graph", "approximate", "renyi", "zcdp"],
 )
 def test_a_finite_optimum_of_a_divergence_with_a_zero_is_not_refused(constraint):
@@ -374,7 +373,7 @@ def test_the_channel_that_is_returned_keeps_its_caps(utility, constraints):
 
 @pytest.mark.parametrize(
     "constraints",
-    [RenyiLDP(2.0, 0.5), ZCDP(0.5), [LocalDP(1.0), RenyiLDP(2.0, 0.3)]],
+    [RenyiLDP(2.0, 0.5), ConcentratedLDP(0.5), [LocalDP(1.0), RenyiLDP(2.0, 0.3)]],
     ids=["Renyi", "zCDP", "LDP and Renyi"],
 )
 def test_tied_answers_are_certified_under_smooth_constraints(constraints):

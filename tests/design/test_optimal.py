@@ -10,7 +10,6 @@ from scipy import stats
 from ldpopt import Channel, Divergence, InvalidInput, LocalDP, TotalVariation, optimal_channel
 from ldpopt.bounds import erased_share
 from ldpopt.design import (
-    ColumnGeneration,
     Contraction,
     EnvelopeDual,
     Erasure,
@@ -19,9 +18,8 @@ from ldpopt.design import (
     Partition,
     PatternDual,
     PatternLP,
-    RatioDual,
 )
-from ldpopt.design.methods.potentials import own_envelope_dual
+from ldpopt.design.methods.partition import own_envelope_dual
 from ldpopt.divergences import CHI_SQUARED, KL, NAMED, TOTAL_VARIATION
 from ldpopt.mechanisms import binary_with_erasure
 from ldpopt.privacy import local_dp, total_variation
@@ -243,7 +241,6 @@ def test_choice_of_certificate_and_no_certificate():
     """Each kind of problem gets the certificate made for it; certify=False leaves the optimum unbounded."""
     assert isinstance(optimal_channel(utility(10, 0), constraints(1.0, 0.2)).certificate, EnvelopeDual)
     assert isinstance(optimal_channel(utility(10, 0), LocalDP(1.0), method=PatternLP()).certificate, PatternDual)
-    assert isinstance(optimal_channel(utility(30, 0), LocalDP(1.0), method=ColumnGeneration()).certificate, RatioDual)
     bare = optimal_channel(utility(10, 0), LocalDP(1.0), certify=False)
     assert bare.certificate is None
     assert bare.upper_bound == math.inf

@@ -15,7 +15,6 @@ from ldpopt.design import (
     Around,
     BalancedSets,
     BranchAndBound,
-    ColumnGeneration,
     ConcentratedLDP,
     Contamination,
     Denominator,
@@ -25,6 +24,7 @@ from ldpopt.design import (
     FisherInformation,
     LocalDP,
     LocalSearch,
+    Marginals,
     MutualInformation,
     Outputs,
     Partition,
@@ -35,10 +35,10 @@ from ldpopt.design import (
     WorstOf,
     optimal_channel,
 )
-from ldpopt.design.candidate import Candidate
+from ldpopt.design.candidate import Candidate, Method
 from ldpopt.design.methods.marginals import MarginalPatterns
-from ldpopt.design.methods.sampled_columns import SampledColumns
 from ldpopt.design.methods.shapes import LevelShapes
+from ldpopt.design.methods.variances import SampledColumns
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
 
@@ -55,8 +55,6 @@ CASES = {
     "exchange": (PAIR, [LocalDP(1.0), TotalVariation(0.2)], Exchange()),
     "exchange along a graph": (PAIR, LocalDP(1.0, graph=nx.path_graph(8)), Exchange()),
     "exchange with delta": (PAIR, ApproximateLDP(1.0, 0.01), Exchange()),
-    "column generation": (PAIR, [LocalDP(1.0), TotalVariation(0.2)], ColumnGeneration()),
-    "column generation, no cap": (PAIR, LocalDP(1.0), ColumnGeneration()),
     "divergences between rows": (PAIR, RenyiLDP(2.0, 0.5), None),
     "concentrated": (TWO, ConcentratedLDP(0.5), None),
     "concentrated and capped": (TWO, [ConcentratedLDP(0.5), TotalVariation(0.3)], None),
@@ -76,6 +74,7 @@ CASES = {
     "one share of many": (FisherInformation([0.1] + [0.02] * 45), LocalDP(1.0), None),
     "sampled columns": (FisherInformation(np.arange(1, 26.0) / 325), LocalDP(1.0), SampledColumns(300)),
     "small sets": (FisherInformation(np.arange(1, 27.0) / 351), LocalDP(3.0), None),
+    "a questionnaire": (FisherInformation(np.full(8, 1 / 8), Marginals((2, 2, 2))), LocalDP(2.0), None),
     "integers": (SMALL, [LocalDP(1.0), Denominator(20)], None),
     "integers for estimation": (FisherInformation([0.5, 0.3, 0.2]), [LocalDP(1.0), Denominator(12)], None),
     "rounded": (PAIR, [LocalDP(1.0), Denominator(20)], None),
@@ -163,7 +162,7 @@ def test_no_design_is_begun_with_a_limit_that_is_none(bad):
         optimal_channel(None, None, time_limit=bad)
 
 
-class Fruitless:
+class Fruitless(Method):
     """A method whose first round finds nothing."""
 
     reference = ""

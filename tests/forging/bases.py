@@ -144,10 +144,6 @@ def designs(each: int, only: set[str] | None = None, seed: int = 77) -> Iterator
             design = designed(problem, method=ld.MarginalPatterns())
             if design is not None:
                 yield f"{name}, by marginals", design
-        if name in ("divergence", "divergence and TV", "hockey stick", "tied", "divergence, LDP and TV 0"):
-            design = designed(problem, method=ld.ColumnGeneration())
-            if design is not None:
-                yield f"{name}, by columns", design
 
 
 def designed(problem: Callable[[], Problem], seconds: float = SECONDS, method: Any = None) -> Any:

@@ -116,7 +116,7 @@ def _constraint(one: Any) -> Told:
         return ("approximate", float(one.epsilon), float(one.delta))
     if isinstance(one, ld.RenyiLDP):
         return ("renyi", float(one.order), float(one.epsilon))
-    if isinstance(one, ld.ZCDP):
+    if isinstance(one, ld.ConcentratedLDP):
         return ("zcdp", float(one.rho))
     if isinstance(one, ld.TradeOff) and not one.curve.slack:
         return ("trade-off", tuple(map(tuple, np.asarray(one.curve.knots).tolist())))

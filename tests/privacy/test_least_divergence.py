@@ -16,7 +16,7 @@ from ldpopt.privacy.conversions import (
     renyi_to_approximate_closed,
     renyi_to_approximate_sharp,
 )
-from ldpopt.privacy.conversions.least_divergence import least_divergence, least_epsilon
+from ldpopt.privacy.least_divergence import least_divergence, least_epsilon
 
 
 def coins(order, epsilon, delta, heads):

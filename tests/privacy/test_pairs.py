@@ -1,4 +1,7 @@
-"""The worst pair of inputs, with a screen and without, in blocks of any size."""
+"""Which inputs a policy graph compares.
+
+The worst pair of inputs, with a screen and without, in blocks of any size.
+"""
 
 import networkx as nx
 import numpy as np
@@ -6,8 +9,41 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.privacy import pairs
-from ldpopt.privacy.pairs import FEW_TIED, blocks, larger, normalised, stacked, worst_pair
+from ldpopt.privacy import pairs as pairs_privacy
+from ldpopt.privacy.pairs import MAX_TIED, blocks, larger, normalised, ordered_pairs, stacked, worst_pair
+
+CHANNEL = Channel([[1.0], [1.0], [1.0]], ("a", "b", "c"))
+
+
+def pairs(graph=None):
+    i, j = ordered_pairs(CHANNEL, graph)
+    return list(zip(i.tolist(), j.tolist(), strict=True))
+
+
+def test_without_a_graph_every_ordered_pair_is_compared():
+    """Both orders of every two inputs, and no input with itself."""
+    assert pairs() == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
+
+
+def test_an_edge_stands_for_both_orders_unless_it_is_directed():
+    """Edges are between labels; loops are dropped."""
+    assert pairs(nx.Graph([("c", "a"), ("b", "b")])) == [(0, 2), (2, 0)]
+    assert pairs(nx.DiGraph([("c", "a"), ("b", "b")])) == [(2, 0)]
+    assert pairs(nx.DiGraph([("c", "a"), ("a", "c")])) == [(0, 2), (2, 0)]
+
+
+def test_a_graph_without_edges_compares_nothing():
+    """No pairs, as two arrays of positions."""
+    i, j = ordered_pairs(CHANNEL, nx.empty_graph(["a", "b"]))
+    assert i.shape == j.shape == (0,)
+    assert i.dtype.kind == "i"
+
+
+@pytest.mark.parametrize("graph", [[("a", "b")], nx.Graph([("a", "d")]), "abc"])
+def test_what_is_no_graph_over_the_inputs_is_refused(graph):
+    """Lists of edges, texts and nodes that are no inputs."""
+    with pytest.raises(InvalidInput, match="policy graph"):
+        ordered_pairs(CHANNEL, graph)
 
 
 def random_channel(k=9, m=5, seed=0):
@@ -47,7 +83,7 @@ def test_the_worst_pair_is_found_and_named():
 @pytest.mark.parametrize("entries", [1, 5, 10, 11, 1000])
 def test_blocks_hold_every_pair_once(entries, monkeypatch):
     """Whatever is held at once, each ordered pair is in one block of at most that size, or alone."""
-    monkeypatch.setattr(pairs, "ENTRIES", entries)
+    monkeypatch.setattr(pairs_privacy, "ENTRIES", entries)
     for seed in range(8):
         channel = random_channel(4, seed=seed)
         value, _ = brute(channel)
@@ -99,7 +135,7 @@ def test_a_screen_hides_no_pair(low, high, seed):
     assert found.lower <= value * (1 + 1e-12)
     assert found.value >= value * (1 - 1e-12)
     assert not found.exact or found.lower == pytest.approx(value)
-    assert sum(asked) <= 64 + FEW_TIED
+    assert sum(asked) <= 64 + MAX_TIED
     if low == high:
         assert found.exact
         assert found.value == pytest.approx(value)
@@ -131,7 +167,7 @@ def test_what_a_screen_cannot_bound_is_measured_whole():
         return np.full((40, 40), np.inf), np.full((40, 40), np.inf)
 
     worst_pair("test", channel, None, measure, "here", screen=infinite, limit=3)
-    assert 64 <= sum(asked) <= 64 + FEW_TIED
+    assert 64 <= sum(asked) <= 64 + MAX_TIED
 
 
 def test_a_screen_is_for_large_channels_without_a_graph():
@@ -176,17 +212,17 @@ def test_pairs_that_differ_by_the_names_of_outputs_are_measured_once():
     rng = np.random.default_rng(4)
     for values in ([0.1, 0.3], [0.0, 0.2, 0.5], [0.25, 0.25]):
         matrix = rng.choice(values, (7, 4))
-        kept = pairs._unlike(matrix)
+        kept = pairs_privacy._unlike(matrix)
         kinds = {(i, j): sorted(zip(matrix[i], matrix[j], strict=True)) for i in range(7) for j in range(7) if i != j}
         found = [kinds[int(one) // 7, int(one) % 7] for one in kept]
         assert all(kind in found for kind in kinds.values())
         assert all(found.count(kind) == 1 for kind in found)
-    assert pairs._unlike(rng.random((4, 9))) is None
+    assert pairs_privacy._unlike(rng.random((4, 9))) is None
 
 
 def test_kinds_of_pairs_change_no_value(monkeypatch):
     """A large channel of two entries has the same worst value by kinds as over all pairs."""
-    monkeypatch.setattr(pairs, "BUDGET", 64)
+    monkeypatch.setattr(pairs_privacy, "MAX_ENTRIES", 64)
     nothing = np.zeros((12, 12)), np.ones((12, 12))  # a screen that knows nothing
     turned = np.array([np.roll([0.3] * 2 + [0.1] * 2 + [0.025] * 8, 5 * x) for x in range(12)])
     for matrix in (turned, np.where(np.eye(12) > 0, 0.45, 0.05)):

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
+from ldpopt.privacy.concentrated import _Slope, _Spread
 from ldpopt.privacy.loss import privacy_loss
-from ldpopt.privacy.mcdp import _Spread
 from ldpopt.privacy.supremum import supremum
-from ldpopt.privacy.zcdp import _Slope
 
 
 def objectives(seed):

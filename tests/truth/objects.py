@@ -43,7 +43,7 @@ def _utility(utility: Any) -> Any:
         return ld.FisherInformation(utility.prior, criterion)
     if len(utility.criteria) > 1:
         parts = [criterion[0][1] for criterion in utility.criteria]
-        return ld.Tests(named(parts[0].f), parts[0].p0, [part.p1 for part in parts])
+        return ld.WorstOf(named(parts[0].f), parts[0].p0, [part.p1 for part in parts])
     made = [
         ld.MutualInformation(p.prior) if isinstance(p, Prior) else ld.Divergence(named(p.f), p.p0, p.p1)
         for _, p in utility.criteria[0]
@@ -61,7 +61,7 @@ def _constraint(told: Told, utility: Any) -> Any:
         return ld.TradeOff(TradeOffCurve(given[0]))
     made = {
         "local-dp": ldpopt.LocalDP, "total-variation": ldpopt.TotalVariation, "approximate": ldpopt.ApproximateLDP,
-        "renyi": ldpopt.RenyiLDP, "zcdp": ld.ZCDP, "outputs": ld.Outputs,
+        "renyi": ldpopt.RenyiLDP, "zcdp": ld.ConcentratedLDP, "outputs": ld.Outputs,
     }  # fmt: skip
     if kind in made:
         return made[kind](*given)

@@ -18,6 +18,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.certificates.numbers import Unproved, expect, expect_each, increasing
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.problems.reduction import Cells
+from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.base import Utility
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
@@ -85,7 +86,7 @@ class Bound:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate(Result, ABC):
+class Certificate(Kind, Result, ABC):
     """A proof that no channel within `constraints` has a better utility than `bound`, and a claim about `channel`.
 
     utility, constraints : the problem. channel : one that meets the constraints; None where only the bound is asked

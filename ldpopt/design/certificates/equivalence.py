@@ -10,9 +10,9 @@ import numpy as np
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.numbers import expect, nonnegative_array, real_array
 from ldpopt.design.columns.base import AnyRelaxation, Columns
-from ldpopt.design.columns.charges import Charges
-from ldpopt.design.columns.choose import columns_for
-from ldpopt.design.constraints.hockey_stick import TotalVariation
+from ldpopt.design.columns.policy import columns_for
+from ldpopt.design.columns.prices import Charges
+from ldpopt.design.constraints.base import plain_caps
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -25,7 +25,7 @@ class EquivalenceDual(Certificate):
 
     Let report y have the probability w_y and the centred column u_y (`utilities.criteria`). For any matrix K (r, k),
     every channel has sum_y w_y |K u_y|^2 <= sum lambda + eta sum nu + t, where t is the most that any column earns
-    above its price at the multipliers lambda and nu (`columns.charges`). The criterion turns this into a bound on
+    above its price at the multipliers lambda and nu (`columns.prices`). The criterion turns this into a bound on
     itself.
 
     prior : the distribution that the bound is for: the utility's own, or a member of its neighbourhood, because the
@@ -59,7 +59,7 @@ class EquivalenceDual(Certificate):
         earning = criterion.kernel(kernel, arithmetic)
         charges = Charges.of(earning, prior, rows, pairs)
         priced = self._column_form(utility).most(charges, self.relaxed)
-        eta = min((c.eta for c in self.constraints if isinstance(c, TotalVariation)), default=1.0)
+        _, eta = plain_caps(self.constraints)
         most = (charges.total + arithmetic.of(pairs).sum() * eta + priced).ends[1]
         if not (np.isfinite(most.upper) and most.lower > 0):
             raise Unproved("the multipliers do not bound what the kernel can earn")

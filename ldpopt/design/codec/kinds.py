@@ -6,6 +6,7 @@ Also the parts of a problem that are no dataclasses of this package: named diver
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Iterator
 from functools import cache
@@ -13,69 +14,16 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from ldpopt.design.certificates.base import Certificate, Unbounded
-from ldpopt.design.certificates.boxes import BranchDual
-from ldpopt.design.certificates.capacity import InformationCapacity, PairwiseInformation
-from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
-from ldpopt.design.certificates.envelope import EnvelopeDual
-from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.certificates.information import InformationDual
-from ldpopt.design.certificates.integer_columns import IntegerColumns
-from ldpopt.design.certificates.intervals import IntervalDual, LossDual
-from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
-from ldpopt.design.certificates.marginals import MarginalDual
-from ldpopt.design.certificates.patterns import PatternDual
-from ldpopt.design.certificates.policies import PolicyDual
-from ldpopt.design.certificates.ratios import RatioDual
-from ldpopt.design.certificates.relaxed import Contraction, Dominated, PartsBound, Relaxed, SaddlePoint
-from ldpopt.design.constraints import (
-    ApproximateLDP,
-    CapacityBounded,
-    ConcentratedLDP,
-    Denominator,
-    Invariant,
-    LocalDP,
-    Outputs,
-    RenyiLDP,
-    Support,
-    TotalVariation,
-    TradeOff,
-)
-from ldpopt.design.utilities.against_set import AgainstSet
-from ldpopt.design.utilities.column import MutualInformation, WeightedSum, WorstOf
-from ldpopt.design.utilities.criteria import AOptimal, COptimal, DOptimal, MVOptimal
-from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.design.utilities.expected_loss import ExpectedLoss
-from ldpopt.design.utilities.fisher_information import FisherInformation
-from ldpopt.design.utilities.neighbourhood import Box, Contamination, TotalVariationBall
-from ldpopt.design.utilities.private_sampling import PrivateSampling
-from ldpopt.design.utilities.sets import Around, Hull
+from ldpopt.design import certificates, constraints, utilities
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.registry import Kind
+from ldpopt.design.registry import kinds as registered
 from ldpopt.distribution import number
 from ldpopt.divergences import NAMED, FDivergence
 from ldpopt.divergences.base import FAMILIES, rebuild
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.labels import Label, distinct_labels, from_jsonable, to_jsonable
-from ldpopt.privacy.capacity import RestrictedAlpha, RestrictedKL, RestrictedRenyi, RestrictedTotalVariation
-from ldpopt.privacy.features import Affine, Polynomial
 from ldpopt.privacy.guarantee import Guarantee, Witness
-
-UTILITIES = (
-    AgainstSet, Divergence, ExpectedLoss, FisherInformation, MutualInformation, PrivateSampling, WeightedSum, WorstOf,
-)  # fmt: skip
-CONSTRAINTS = (
-    ApproximateLDP, CapacityBounded, ConcentratedLDP, Denominator, Invariant, LocalDP, Outputs, RenyiLDP, Support,
-    TotalVariation, TradeOff,
-)  # fmt: skip
-CERTIFICATES = (
-    AlphabetLossDual, BranchDual, Contraction, Dominated, EnvelopeDual, EquivalenceDual, InformationCapacity,
-    InformationDual, IntegerColumns, IntervalDual, LevelDual, LevelVariationDual, LossDual, MarginalDual,
-    PairwiseInformation, PartsBound, PatternDual, PolicyDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
-)  # fmt: skip
-CHOICES = (
-    AOptimal, Affine, Around, Box, COptimal, Contamination, DOptimal, Hull, MVOptimal, Polynomial, RestrictedAlpha,
-    RestrictedKL, RestrictedRenyi, RestrictedTotalVariation, TotalVariationBall,
-)  # fmt: skip
-"""The classes that a field of a utility or a constraint may hold."""
 
 UNTAGGED = (Guarantee, Witness)
 """The classes of fields that can hold nothing else, so that a file does not name their kind."""
@@ -88,12 +36,18 @@ PROBLEM = frozenset({"utility", "constraints", "channel", "edges"})
 def kinds() -> dict[str, type]:
     """The classes by name, including the dataclasses that certificates hold."""
     found: dict[str, type] = {}
-    waiting = [*UTILITIES, *CONSTRAINTS, *CERTIFICATES, *CHOICES, *UNTAGGED]
+    waiting: list[type] = [*registered(utilities, constraints, certificates).values(), *UNTAGGED]
     while waiting:
-        one = waiting.pop()
-        if found.setdefault(one.__name__, one) is one and one is not Certificate:
-            waiting += [part for part in _parts(one) if part.__name__ not in found]
-    return {name: one for name, one in found.items() if not getattr(one, "__abstractmethods__", None)}
+        kind = waiting.pop()
+        if found.setdefault(kind.__name__, kind) is kind and kind is not Certificate:
+            waiting += [part for part in _parts(kind) if part.__name__ not in found]
+    return {name: kind for name, kind in found.items() if not inspect.isabstract(kind)}
+
+
+@cache
+def subkinds(base: type) -> tuple[type, ...]:
+    """The classes of these that inherit from `base`."""
+    return tuple(kind for kind in kinds().values() if issubclass(kind, base))
 
 
 @cache
@@ -121,6 +75,8 @@ def defaults(kind: type) -> dict[str, Any]:
 
 def _parts(kind: type) -> Iterator[type]:
     """The dataclasses of this package that the fields of a class are declared to hold."""
+    if issubclass(kind, Kind):
+        yield from kind.takes
     waiting = [hint for hint, _ in fields(kind).values()]
     while waiting:
         hint = waiting.pop()

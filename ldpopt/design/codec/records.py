@@ -16,11 +16,9 @@ from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.codec.kinds import (
     CODE,
-    CONSTRAINTS,
     FILE,
     PROBLEM,
     UNTAGGED,
-    UTILITIES,
     defaults,
     divergence_in,
     divergence_out,
@@ -34,7 +32,9 @@ from ldpopt.design.codec.kinds import (
     label_out,
     law_in,
     law_out,
+    subkinds,
 )
+from ldpopt.design.constraints.base import Measured
 from ldpopt.design.utilities.base import Utility
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -217,11 +217,11 @@ class Reader:
         made: Problem = {}
         at = f"{where}." if where else ""
         if "utility" in data:
-            made["utility"] = self.record(data["utility"], f"{at}utility", UTILITIES)
+            made["utility"] = self.record(data["utility"], f"{at}utility", subkinds(Utility))
         if "constraints" in data:
             listed = _list(data["constraints"], f"{at}constraints")
             made["constraints"] = tuple(
-                self.record(one, f"{at}constraints[{i}]", CONSTRAINTS) for i, one in enumerate(listed)
+                self.record(one, f"{at}constraints[{i}]", subkinds(Measured)) for i, one in enumerate(listed)
             )
         if "channel" in data:
             made["channel"] = self._channel(data["channel"], f"{at}channel")

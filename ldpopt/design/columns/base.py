@@ -1,6 +1,6 @@
 """The columns that designs for estimation are made of: which there are, which would improve a design, and their gains.
 
-The gain of a column is what it earns above its price at given multipliers (`charges`), per unit of probability. Pricing
+The gain of a column is what it earns above its price at given multipliers (`prices`), per unit of probability. Pricing
 a column means to compute its gain. A column is given by its logarithms (k,), in nats. Under plain LDP, columns are
 staircase patterns, all priced in two halves or, for large alphabets, by local search and a relaxation. Under a policy
 graph they are its extreme columns; these are listed or, where there are too many, found by local search, with a
@@ -13,19 +13,17 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ldpopt.design.columns.branches import Branches
-from ldpopt.design.columns.charges import Charges
-from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
-from ldpopt.design.columns.prices import Prices
-from ldpopt.design.columns.relaxation import Relaxation
-from ldpopt.design.columns.sizes import Sizes
+from ldpopt.design.columns.branches import Branches, Sizes
+from ldpopt.design.columns.prices import Charges, Prices
+from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
+from ldpopt.design.columns.thresholds import Scarf, Thresholds
 from ldpopt.distribution import Array
 
 BATCH = 200
 """The most columns that join a design in one round."""
 
 
-AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes
+AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes | Thresholds | Scarf
 
 
 class Columns(ABC):
@@ -38,7 +36,7 @@ class Columns(ABC):
     """The name of such columns in printed texts."""
 
     line: bool = False
-    """Whether only a few sets can be the best ones, whatever the multipliers are (`columns.line`)."""
+    """Whether only a few sets can be the best ones, whatever the multipliers are (`columns.prices`)."""
 
     @property
     @abstractmethod

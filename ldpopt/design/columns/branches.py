@@ -1,6 +1,7 @@
-"""The largest price of all 2^k staircase patterns where the best sets are small: branch and bound, proved in floats.
+"""A proved bound on the gain of all 2^k staircase patterns, without pricing each: branch and bound, or sizes of sets.
 
-A pattern is t + a for the indicator a of a set, t = 1/(e^epsilon - 1). Without prices of pairs it does not pay where
+*Branch and bound*, where the best sets are small. A pattern is t + a for the indicator a of a set,
+t = 1/(e^epsilon - 1). Without prices of pairs it does not pay where
 
     f(a) = (t + p.a) (t sum lambda + lambda.a) - |K a|^2 >= 0,        and is priced -f(a) / (t + p.a)^2.
 
@@ -13,6 +14,13 @@ A node is the sets that have given first members, in an order of the inputs, and
 them. The tangent is linear, so its least value over a node is a sum over the inputs. Where that is below zero, the node
 is taken apart by its next member. Of k inputs the best sets have about k / (e^epsilon + 1), so few nodes are met where
 epsilon is large; beyond `NODES` of them what the open ones may pay is the bound.
+
+*Sizes of sets*, tight where all inputs are alike. The gain of a set of n inputs is
+
+    (|K a|^2 / m - t sum lambda - lambda.a) / m,        m = t + p.a,
+
+where |K a|^2 is at most n times the largest diagonal entry of K^T K and n (n - 1) times the largest other one, m lies
+between t + n min p and t + n max p, and lambda.a is at least n min lambda: k + 1 numbers bound all patterns.
 """
 
 from __future__ import annotations
@@ -26,9 +34,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.columns.charges import Charges
-from ldpopt.design.columns.definite import least_eigenvalue
-from ldpopt.design.columns.relaxation import finite
+from ldpopt.design.columns.prices import Charges
+from ldpopt.design.columns.relaxation import finite, least_eigenvalue
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.results import ByValue
@@ -239,3 +246,26 @@ def _price(value: Array, mass: Array) -> Array:
     with np.errstate(all="ignore"):
         price = np.where(value >= 0, 0.0, -value / mass**2 * (1 + 8 * ULP))
     return np.where(np.isnan(price), np.inf, price)
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes(ByValue):
+    """Patterns go by the sizes of their sets alone; there are no numbers to it."""
+
+    words: ClassVar[str] = "the sizes of the sets of"
+
+    def most(self, charges: Charges, epsilon: Enclosure) -> float:
+        """No pattern is priced above this; inf for prices of pairs."""
+        if charges.pairs.any():
+            return math.inf
+        k, arithmetic = len(charges.rows), charges.arithmetic
+        gram = np.asarray(FLOAT.of(charges.kernel.T @ charges.kernel).upper)
+        level, total = 1 / epsilon.expm1(), charges.total
+        n = np.arange(k)  # the full pattern is the empty one again
+        other = float(np.max(gram - np.diag(np.full(k, np.inf)), initial=-np.inf)) if k > 1 else 0.0
+        earned = arithmetic.of(float(np.diag(gram).max())) * n + arithmetic.of(other) * (n * (n - 1.0))
+        paid = level * total + arithmetic.of(float(charges.rows.min())) * n
+        shares = FLOAT.of(charges.prior)
+        mass = level + arithmetic.between(float(np.min(shares.lower)), float(np.max(shares.upper))) * n
+        found = float(((earned / mass - paid) / mass).max().upper)
+        return found if found < math.inf else math.inf

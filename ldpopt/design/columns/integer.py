@@ -16,6 +16,8 @@ from itertools import combinations, product
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.distribution import Array
+
 Integers = npt.NDArray[np.int64]
 
 MANY = 20_000
@@ -77,3 +79,18 @@ def _two_valued(k: int, rise: int) -> Iterator[tuple[int, ...]]:
     for size in range(1, k):
         for chosen in combinations(range(k), size):
             yield tuple(rise if x in chosen else 0 for x in range(k))
+
+
+def merged(weights: Integers) -> Integers:
+    """The columns with proportional ones merged: guarantees and utility stay the same, with fewer reports."""
+    parts: dict[tuple[int, ...], Integers] = {}
+    for column in weights.T:
+        if column.any():
+            key = tuple((column // np.gcd.reduce(column)).tolist())
+            parts[key] = parts[key] + column if key in parts else column
+    return np.stack(list(parts.values()), axis=1)
+
+
+def as_matrix(weights: Integers, total: int) -> Array:
+    """The floats nearest to weights / total."""
+    return np.asarray(weights / np.float64(total))

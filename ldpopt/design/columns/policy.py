@@ -1,23 +1,133 @@
-"""The columns under a policy graph: its extreme columns, which are listed, or searched where they are too many."""
+"""The columns within `LocalDP` constraints along policy graphs: listed where extreme ones are few, else searched.
+
+A search works with logarithms h, whose limits are  h_x - h_x' <= L[x,x'].  A step moves the h of a set of inputs, all
+by the same amount, up or down until a limit stops it. The set is a single input, all inputs above a level, or a part
+that is connected by limits that hold with equality.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from ldpopt.channel import Label
 from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
-from ldpopt.design.columns.charges import ROWS, Charges
-from ldpopt.design.columns.extreme import OUTWARD, Grid, direct_limits, extreme_steps
-from ldpopt.design.columns.labelings import common_unit
-from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
-from ldpopt.design.columns.prices import Prices
-from ldpopt.design.columns.search import climb, first_columns
+from ldpopt.design.columns.extreme import (
+    OUTWARD,
+    Grid,
+    TooManyColumns,
+    common_unit,
+    direct_limits,
+    extreme_steps,
+    slack_of,
+)
+from ldpopt.design.columns.prices import ROWS, Charges, Prices
+from ldpopt.design.columns.relaxation import ROUNDING, PolicyRelaxation
+from ldpopt.design.columns.staircase import StaircaseColumns
+from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.local_dp import shortest_paths
+from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.errors import InvalidInput
+
+APART = 35.0
+"""The log-ratio that stands for no limit, in nats: entries of exp(-35) are as good as 0."""
+
+
+STARTS = 64
+"""The most columns from which a search starts."""
+
+
+BLOCK = 32
+"""The number of columns moved at a time."""
+
+
+def first_columns(limits: Array) -> Array:
+    """Logarithms (n, k) of the constant column, and of columns with a peak or a valley at an input or a random set."""
+    k = len(limits)
+    finite = finite_limits(limits)
+    rng = np.random.default_rng(k)
+    sets = [rng.random((4 * k, k)) < share for share in (0.2, 0.5)]
+    members = np.vstack([np.eye(k, dtype=bool), *sets])
+    members = members[members.any(axis=1)]
+    # The highest column that is 0 on a set, and the lowest.
+    peaks = np.array([-finite[inside].min(axis=0) for inside in members])
+    valleys = np.array([finite[:, inside].min(axis=1) for inside in members])
+    return np.unique(_topped(np.vstack([np.zeros((1, k)), peaks, valleys])), axis=0)
+
+
+def climb(limits: Array, prices: Prices, starts: Array, count: int, above: float) -> Array:
+    """Logarithms (n, k) of up to `count` columns that gain more than `above`, met on the way up from `starts`."""
+    finite = finite_limits(limits)
+    heights = np.unique(starts, axis=0)
+    if len(heights) > STARTS:
+        heights = heights[np.random.default_rng(len(heights)).choice(len(heights), STARTS, replace=False)]
+    value = prices.gains(np.exp(heights))
+    found, worth = heights, value
+    for _ in range(4 * len(limits)):
+        parts = [_best_move(finite, prices, part) for part in np.array_split(heights, 1 + len(heights) // BLOCK)]
+        near, gains = np.vstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        better = gains > value + 1e-13 * np.abs(gains)
+        if not better.any():
+            break
+        heights, value = near[better], gains[better]
+        found, worth = np.vstack([found, heights]), np.append(worth, value)
+    found, index = np.unique(found, axis=0, return_index=True)
+    worth = worth[index]
+    order = np.argsort(-worth)[:count]
+    return np.asarray(found[order[worth[order] > above]])
+
+
+def finite_limits(limits: Array) -> Array:
+    """The limits (k, k), with a large number in place of inf."""
+    finite = np.isfinite(limits)
+    return np.where(finite, limits, max(APART, float(limits[finite].max())))
+
+
+def _best_move(limits: Array, prices: Prices, heights: Array) -> tuple[Array, Array]:
+    n, k = heights.shape
+    room = limits - (heights[:, :, None] - heights[:, None, :])
+    moved = np.concatenate(
+        [
+            np.broadcast_to(np.eye(k, dtype=bool), (n, k, k)),
+            heights[:, None, :] >= heights[:, :, None],
+            np.array([_hanging(one, slack_of(limits)) for one in room]),
+        ],
+        axis=1,
+    )
+    apart = moved[:, :, :, None] & ~moved[:, :, None, :]
+    up = np.where(apart, room[:, None], np.inf).min(axis=(2, 3))
+    down = np.where(apart, room.transpose(0, 2, 1)[:, None], np.inf).min(axis=(2, 3))
+    shifts = np.concatenate([up, -down], axis=1)
+    shifts[~np.isfinite(shifts)] = 0.0
+    near = _topped(heights[:, None, :] + shifts[:, :, None] * np.concatenate([moved, moved], axis=1))
+    gains = prices.gains(np.exp(near).reshape(-1, k)).reshape(n, -1)
+    at = gains.argmax(axis=1)
+    row = np.arange(n)
+    return near[row, at], gains[row, at]
+
+
+def _hanging(room: Array, slack: float) -> npt.NDArray[np.bool_]:
+    """(k, k) the inputs below each input in a tree, rooted at the first input, of limits that hold with equality."""
+    from scipy.sparse.csgraph import breadth_first_order
+
+    tight = (room <= slack) | (slack >= room.T)
+    order, above = breadth_first_order(tight, 0, directed=False)
+    below = np.eye(len(room), dtype=bool)
+    for x in order[:0:-1]:
+        below[above[x]] |= below[x]
+    return below
+
+
+def _topped(heights: Array) -> Array:
+    return np.asarray(np.round(heights - heights.max(axis=-1, keepdims=True), 12) + 0.0)
+
 
 FEW = 400
 """Up to this many extreme columns, all of them are there from the start."""
@@ -154,3 +264,58 @@ def _listed(raw: bytes, k: int, ordered: bool) -> tuple[Array, float]:
     steps = extreme_steps(grid, ordered)
     steps.flags.writeable = False
     return steps, grid.unit
+
+
+@lru_cache(maxsize=64)
+def _too_many(raw: bytes, k: int, ordered: bool) -> bool:
+    try:
+        _listed(raw, k, ordered)
+    except TooManyColumns:
+        return True
+    return False
+
+
+def policy_limits(constraints: Sequence[Any], inputs: Sequence[Label]) -> Array:
+    """(k, k) the largest log-ratios, in nats, that all `LocalDP` in `constraints` together allow every two inputs."""
+    k = len(inputs)
+    limits = np.full((k, k), np.inf)
+    for constraint in constraints:
+        if not isinstance(constraint, LocalDP):
+            continue
+        if constraint.listed is None:
+            limits = np.minimum(limits, constraint.epsilon)
+        else:
+            left, right, weight = constraint.listed.needed(inputs)
+            limits[left, right] = np.minimum(limits[left, right], weight * constraint.epsilon)
+    np.fill_diagonal(limits, 0.0)
+    if all(c.listed is None for c in constraints if isinstance(c, LocalDP)):
+        return limits  # no path is shorter
+    return shortest_paths(limits)
+
+
+def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple[Columns, float | None]:
+    """The columns within `constraints`, and the cap on total variation, None if it cannot bind.
+
+    Raises `InvalidInput` where two inputs have no path, so that entries may be 0, and a category's share may be 0, too.
+    """
+    k = len(utility.prior)
+    limits = policy_limits(constraints, tuple(utility.inputs or range(k)))
+    apart = limits[~np.eye(k, dtype=bool)]
+    widest = float(apart.max())
+    eta = min((c.eta for c in constraints if isinstance(c, TotalVariation)), default=1.0)
+    capped = eta < math.tanh(widest / 2)  # [GI, Prop 2], of every two inputs
+    if math.isinf(widest) and (utility.prior.min() <= 0 or utility.neighbourhood is not None):
+        raise InvalidInput(
+            "policy graph: expected a path between any two inputs where the share of a category may be 0, got none"
+        )
+    if math.isfinite(widest) and widest == apart.min():
+        # Limits along a graph are rounded products and sums, so that a little is added to be safe.
+        if any(isinstance(c, LocalDP) and c.listed is not None for c in constraints):
+            widest *= 1 + ROUNDING
+        # True for the variance of one contrast, whose kernel has one row.
+        one = getattr(utility.criterion, "additive", False) and utility.criterion.kernel_rows(k) == 1
+        line = bool(one and not capped and utility.prior.min() > 0 and utility.neighbourhood is None)
+        return StaircaseColumns(k, widest, line), eta if capped else None
+    if _too_many(np.ascontiguousarray(limits).tobytes(), k, capped):
+        return SearchedColumns(limits), eta if capped else None
+    return PolicyColumns(limits, capped), eta if capped else None

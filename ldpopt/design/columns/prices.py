@@ -1,24 +1,153 @@
-"""Pricing staircase patterns at the multipliers of a design for estimation: which would improve it, and by how much.
+"""The gain of a column at the multipliers of a design for estimation: what it earns less what it pays [KW].
 
-For a pattern S (E = exp(epsilon) on a set A, 1 elsewhere) the gain per unit of probability is
+For a column s the gain per unit of probability is
 
-    v(S) = (S^T G S / (S.p) - lambda.S - sum_{x,x'} nu[x,x'] (S_x - S_x')_+) / (S.p),       G = K^T K.
+    v(s) = (|K s|^2 / (s.p) - lambda.s - sum_{x,x'} nu[x,x'] (s_x - s_x')_+) / (s.p),
 
-With t >= max v over all patterns, sum lambda + eta sum nu + t bounds sum_y w_y |K u_y|^2 over every channel within the
-constraints. The reason is that every column is a sum of patterns, that S^T G S / (S.p) is convex and homogeneous, and
-that t p.S makes up for every violated dual constraint. All 2^k patterns are priced in two halves; for more inputs
-`relaxation` bounds t. These are floats for searches; `charges` and `halves` compute proved gains.
+with K centred at p, so that K 1 = 0. With t >= v over all columns, sum lambda + eta sum nu + t bounds
+sum_y w_y |K u_y|^2 over every channel that meets the constraints: rows sum to one, and so do the probabilities s.p.
+Under plain LDP the patterns S (E = exp(epsilon) on a set, 1 elsewhere) are enough, because every column is a sum of
+patterns and S^T G S / (S.p), G = K^T K, is convex and homogeneous. `Charges` encloses gains; `Prices` computes them in
+floats, for searches.
+
+*One contrast.* For a kernel with one row kappa, a pattern t + a, t = 1/(E - 1), earns c^2 / m with c = kappa.a and
+m = t + p.a. As c^2 / m = max over s of 2 s c - s^2 m,
+
+    earned - paid = max over s of  -s^2 t - t sum lambda + sum over x in a of g_x(s),
+    g_x(s) = 2 s kappa_x - s^2 p_x - lambda_x.
+
+At any s the best set is {x : g_x(s) > 0}, which changes only at roots of the g_x. So at most 2 k + 1 sets can be best.
+For a pair of hypotheses it is the same, with the likelihood ratio in place of kappa_x / p_x [KOV14, section 5].
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.columns.line import line_sets
+from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.rounding import exact_sum
+
+ROWS = 4096
+"""The number of columns that are priced at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Charges:
+    """kernel : K (r, k), centred. prior : the law p (k,). rows : lambda (k,). pairs : nu (k, k), none below zero."""
+
+    kernel: Enclosure
+    prior: Enclosure
+    rows: Array
+    pairs: Array
+
+    @classmethod
+    def of(cls, kernel: Enclosure, prior: Array, rows: Array, pairs: Array) -> Charges:
+        """The charges of a kernel, which is centred here, at the law proportional to `prior`."""
+        p = law(prior, kernel.arithmetic)
+        return cls(kernel - kernel.sum(axis=1)[:, None] * p[None, :], p, rows, pairs)
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """The arithmetic in which the charges are computed."""
+        return self.kernel.arithmetic
+
+    @property
+    def total(self) -> Enclosure:
+        """The sum of lambda, rounded only once: a constant column pays nothing else."""
+        return self.arithmetic.of(exact_sum(self.rows))
+
+    def most(self, base: Enclosure, rise: Enclosure) -> float:
+        """An upper bound on the gains of the columns base + rise, for `base` (n,) and `rise` (n, k)."""
+        found = [self.prices(base[at : at + ROWS], rise[at : at + ROWS]).upper for at in range(0, len(base), ROWS)]
+        return float(np.max(np.concatenate(found)))
+
+    def in_floats(self) -> Charges:
+        """The same charges, enclosed in floats."""
+        kernel, prior = (FLOAT.between(part.lower, part.upper) for part in (self.kernel, self.prior))
+        return Charges(kernel, prior, self.rows, self.pairs)
+
+    def prices(self, base: Enclosure, rise: Enclosure) -> Enclosure:
+        """(n,) the gain of each column per unit of its probability, v in the module's docstring."""
+        mass = base + rise @ self.prior
+        # K 1 = 0: the part that all inputs share earns nothing, and is left out.
+        earned = (rise @ self.kernel.T).square().sum(axis=1)
+        paid = base * self.total + rise @ self.arithmetic.of(self.rows)
+        x, other = np.nonzero(self.pairs)
+        if len(x):
+            paid = paid + (rise[:, x] - rise[:, other]).positive() @ self.arithmetic.of(self.pairs[x, other])
+        return (earned / mass - paid) / mass
+
+
+SAME = 2.0**-44
+"""Roots that differ by less than this share of the largest one count as one root."""
+
+
+def line_sets(kernel: Array, prior: Array, rows: Array) -> tuple[npt.NDArray[np.bool_], Array]:
+    """(n, k) the best set between every two neighbouring roots, and (n + 1,) the ends of these intervals, in floats."""
+    with np.errstate(all="ignore"):
+        apart = kernel**2 - prior * rows
+        root = np.sqrt(np.where(apart > 0, apart, np.nan))
+        # The root that does not cancel, and the other one from the product of both.
+        far = kernel + np.where(kernel >= 0, root, -root)
+        roots = np.concatenate([far / prior, rows / far])
+    roots = np.unique(roots[np.isfinite(roots)])
+    if not len(roots):
+        roots = np.zeros(1)
+    # Roots that differ by rounding alone count as one: they belong to inputs with the same weight in the contrast.
+    roots = roots[np.diff(roots, prepend=-np.inf) > SAME * np.abs(roots).max()]
+    if not len(roots):
+        roots = np.zeros(1)
+    inside = (roots[:-1] + roots[1:]) / 2
+    s = np.concatenate([[roots[0] - 1 - abs(roots[0])], inside, [roots[-1] + 1 + abs(roots[-1])]])
+    sets = s[:, None] * (2 * kernel - s[:, None] * prior) - rows > 0
+    return np.asarray(sets), np.concatenate([[-np.inf], roots, [np.inf]])
+
+
+def most_of_line(charges: Charges, level: Enclosure) -> float:
+    """An upper bound on the gains of all patterns t + a, t = `level`, for one row of K; inf where none is proved.
+
+    Nothing may be charged for pairs. Rounding may have given a wrong set between two roots, so that what any other set
+    could gain there is added, input by input.
+    """
+    kernel, p, t = FLOAT.of(charges.kernel)[0], FLOAT.of(charges.prior), FLOAT.of(level)
+    rows = FLOAT.of(charges.rows)
+    possible = (np.asarray(p.lower) > 0).all() and t.lower > 0
+    if charges.pairs.any() or not possible or not np.isfinite(charges.rows).all():
+        return math.inf
+    sets, ends = line_sets(np.asarray(kernel.midpoint), np.asarray(p.midpoint), charges.rows)
+    rise = sets.astype(np.float64)
+    mass = rise @ p + t
+    paid = rise @ rows + t * FLOAT.of(charges.total)
+    earned: Any = rise @ kernel
+    own = earned.square() / mass - paid
+    finite = FLOAT.of(ends[1:-1])[:, None]
+    at_ends = (kernel[None, :] * 2 - p[None, :] * finite) * finite - rows[None, :]
+    least, most = np.asarray(at_ends.lower), np.asarray(at_ends.upper)
+    top, peak = kernel / p, np.asarray((kernel.square() / p - rows).upper)
+    # An input of the set may lose as much as g_x is below zero at an end; one outside may gain its largest g_x.
+    edge = np.full((1, len(peak)), np.inf)
+    lacking = -np.minimum(np.vstack([-edge, least]), np.vstack([least, -edge]))
+    reach = (np.asarray(top.lower) <= ends[1:, None]) & (np.asarray(top.upper) >= ends[:-1, None])
+    gained = np.where(reach, peak, np.maximum(np.vstack([-edge, most]), np.vstack([most, -edge])))
+    wrong = np.where(sets, lacking, gained)
+    wrong = np.maximum(wrong, 0.0)
+    if not np.isfinite(wrong).all():
+        return math.inf
+    over = np.asarray((own + FLOAT.of(wrong).sum(axis=1)).upper)
+    if not (over < math.inf).all():
+        return math.inf
+    worst = float((FLOAT.of(over) / t).max().upper)  # a mass is at least t
+    if worst <= 0:
+        return 0.0
+    return worst if worst < math.inf else math.inf
+
 
 EXACT_LIMIT = 24
 """The most inputs whose 2^k patterns are all priced; 2^24 patterns take about a second."""

@@ -1,13 +1,24 @@
-"""A bound on the gain of every staircase pattern, for alphabets whose patterns cannot be priced one by one [Shor].
+"""Numbers of a semidefinite relaxation -> a proved bound on the gain of every column, where they are too many [Shor].
 
-Let lambda and nu be as in `charges`, t = 1/(E - 1) and E = exp(epsilon). Take a pattern t + a, for the indicator a of a
-set whose mass m = t + p.a lies in [low, high]. Its gain is not positive when
+Let lambda and nu be as in `prices`, G = K^T K, t = 1/(E - 1) and E = exp(epsilon).
+
+*Staircase patterns.* Take a pattern t + a, for the indicator a of a set whose mass m = t + p.a lies in [low, high]. Its
+gain is not positive when
 
     N(a) = m (t sum lambda + lambda.a) + low sum nu[x,x'] a_x (1 - a_x') - a^T G a >= 0,
 
 which is quadratic in a. Add d_x (a_x^2 - a_x) = 0, and subtract span (m - low) (high - m) >= 0. The result is at least
 its lowest eigenvalue times |z|^2, z = (a_x (t + p_x), t), and |z|^2 <= (k + 1) m^2, since m >= t, and m >= t + p_x on
 the set. The masses, from t to t E, are cut into classes, each with its own d and span; without nu one class is enough.
+
+*Columns of a policy graph.* A column s within the graph has  a.s = exp(L[x,x']) s_x' - s_x >= 0  for every edge. Its
+gain is not positive when (s.p)(lambda.s) - s^T G s >= 0. That holds for all columns when this form, less a combination
+of products (a.s)(b.s) >= 0 with weights n >= 0, is positive semidefinite. Under a cap on total variation a column also
+pays nu[x,x'] (s_x - s_x')_+. With d = s_x - s_x', and |d| <= R (s.p) within the graph, this is bounded by
+
+    (d)_+ (s.p) >= (d (s.p) + d^2 / R) / 2.
+
+The form is in z_x = s_x / unit_x, where unit_x is the most that s_x can be for s.p = 1: then |z|^2 <= k (s.p)^2.
 """
 
 from __future__ import annotations
@@ -17,13 +28,59 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.design.certificates.numbers import Unproved, real_array
-from ldpopt.design.columns.charges import Charges
-from ldpopt.design.columns.definite import least_eigenvalue
+from ldpopt.design.columns.extreme import direct_limits
+from ldpopt.design.columns.prices import Charges
 from ldpopt.distribution import Array
-from ldpopt.enclosures import Enclosure
+from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.results import ByValue
+from ldpopt.rounding import ULP
+
+TRIES = 12
+"""The number of shifts that are tried, each sixteen times the one before."""
+
+
+def least_eigenvalue(form: Enclosure) -> float:
+    """A lower bound on the eigenvalues of the symmetric matrix in `form` (n, n); -inf where none is found.
+
+    If the factorisation of a float matrix B runs to its end, B is positive semidefinite up to
+    (n + 1) u / (1 - (2 n + 2) u) times its trace [HIG, Thm 10.3], here with room for any order of the sums. The
+    uncertainty of the entries moves eigenvalues by at most its largest row sum.
+    """
+    lower, upper = (np.asarray(end) for end in (FLOAT.of(form).lower, FLOAT.of(form).upper))
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        return -math.inf
+    middle = lower / 2 + upper / 2
+    # The matrix is symmetric, so that its lower triangle is enough.
+    middle = np.tril(middle) + np.tril(middle, -1).T
+    radius = np.maximum(upper - middle, middle - lower) * (1 + 2 * ULP)
+    radius = np.maximum(np.tril(radius), np.tril(radius).T)
+    off = float(radius.sum(axis=1).max()) * (1 + 2 * len(radius) * ULP)
+    n, size = len(middle), float(np.abs(middle).max())
+    if size == 0:
+        return -off * (1 + ULP)
+    shift = max(0.0, -float(np.linalg.eigvalsh(middle)[0])) + n * ULP * size
+    for _ in range(TRIES):
+        shifted = middle + shift * np.eye(n)
+        if _factors(shifted):
+            trace = float(np.diag(shifted).sum())
+            # The shifted diagonal is itself rounded, by half an ulp.
+            lost = (4 * n + 32) * ULP * trace + n * n * 1e-300
+            return -(shift + lost + off) * (1 + 8 * ULP)
+        shift *= 16
+    return -math.inf
+
+
+def _factors(matrix: Array) -> bool:
+    if not np.isfinite(matrix).all():
+        return False
+    try:
+        return bool(np.isfinite(np.linalg.cholesky(matrix)).all())
+    except np.linalg.LinAlgError:
+        return False
+
 
 CLASSES = 6
 """The number of classes of masses where total variation is capped."""
@@ -83,3 +140,92 @@ def _scaled(charges: Charges, level: Enclosure, d: Array, span: float, low: Encl
     last = arithmetic.concatenate([edge[None, :], corner.reshape(1, 1)], 1)
     unit = 1 / arithmetic.concatenate([p + level, level.reshape(1)])
     return arithmetic.concatenate([first, last]) * unit[:, None] * unit[None, :]
+
+
+PRODUCTS = 6000
+"""The most products of two constraints that are used; where there are more, those that share inputs come first."""
+
+ROUNDING = 2.0**-44
+"""Relative room for the rounding of the limits, which are sums along paths of weights times epsilon."""
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyRelaxation(ByValue):
+    """weights : n (products,), the weights of the products of constraints, none below zero. Any of them are valid."""
+
+    weights: Array
+
+    words: ClassVar[str] = "Shor's relaxation of"
+
+    def most(self, charges: Charges, limits: Array) -> float:
+        """An upper bound on the gains of all columns within `limits` (k, k); inf where the weights prove none."""
+        arithmetic, k = charges.arithmetic, len(limits)
+        x, other = limits_used(limits)
+        first, second = product_pairs(_support(limits, x, other))
+        weights = finite(self.weights, (len(first),))
+        if weights is None or not (weights >= 0).all():
+            return math.inf
+        wide = arithmetic.of(np.where(np.isfinite(limits), limits, 0.0)) * (1 + ROUNDING)
+        # s.p >= s_x sum_x' p_x' exp(-L[x,x'])
+        shrunk = arithmetic.where(np.isfinite(limits), (-wide).exp(), 0.0)
+        unit = 1 / (shrunk @ charges.prior)
+        faces = _enclosed_faces(wide[x, other], unit, x, other, k, bool(np.isinf(limits).any()))
+        products = (faces[first] * weights[:, None]).T @ faces[second]
+        shift, bent = _apart(charges, wide, np.isfinite(limits), unit)
+        paid = charges.prior[:, None] * (arithmetic.of(charges.rows) + shift)[None, :]
+        square = charges.kernel.T @ charges.kernel - bent
+        form = ((paid + paid.T) / 2 - square) * unit[:, None] * unit[None, :] - (products + products.T) / 2
+        return most_of_form(least_eigenvalue(form), k)
+
+
+def limits_used(limits: Array) -> tuple[Any, Any]:
+    """The two inputs, (limits,) each, of every limit that no path through other inputs implies."""
+    x, other = np.nonzero(direct_limits(limits))
+    return x, other
+
+
+def _support(limits: Array, x: Any, other: Any) -> npt.NDArray[np.bool_]:
+    """(faces, k) the inputs of each limit; where some limits are infinite, also a face s_x >= 0 for each input."""
+    k = len(limits)
+    made = np.zeros((len(x), k), dtype=bool)
+    made[np.arange(len(x)), x] = made[np.arange(len(x)), other] = True
+    return np.vstack([made, np.eye(k, dtype=bool)]) if np.isinf(limits).any() else made
+
+
+def _enclosed_faces(wide: Enclosure, unit: Enclosure, x: Any, other: Any, k: int, single: bool) -> Enclosure:
+    """(faces, k) the limits exp(L/2) s_x' - exp(-L/2) s_x >= 0 in z, each divided by some positive number."""
+    arithmetic, at = wide.arithmetic, np.arange(len(x))
+    up, down = (wide / 2).exp() * unit[other], (-wide / 2).exp() * unit[x]
+    # They are divided by the larger coefficient, as in the program.
+    scale = np.maximum(np.asarray(up.midpoint), np.asarray(down.midpoint))
+    into, out = np.zeros((len(x), k)), np.zeros((len(x), k))
+    into[at, other] = out[at, x] = 1.0
+    made = (up / scale)[:, None] * into - (down / scale)[:, None] * out
+    return arithmetic.concatenate([made, arithmetic.of(np.eye(k))]) if single else made
+
+
+def _apart(
+    charges: Charges, wide: Enclosure, near: npt.NDArray[np.bool_], unit: Enclosure
+) -> tuple[Enclosure, Enclosure]:
+    """For sum nu (d (s.p) + d^2 / R) / 2, d = s_x - s_x': what it adds to lambda (k,), and its square form (k, k)."""
+    arithmetic = charges.arithmetic
+    pairs = arithmetic.of(charges.pairs)
+    # s_x - s_x' is at most unit_x (1 - exp(-L[x,x'])) for s.p = 1, and so the other way round.
+    reach = unit[:, None] * arithmetic.where(near, -(-wide).expm1(), 1.0)
+    reach = reach.maximum(reach.T)
+    priced = charges.pairs > 0
+    bent = arithmetic.where(priced, pairs / (arithmetic.where(priced, reach, 1.0) * 2), 0.0)
+    bent = bent + bent.T
+    ones = bent.sum(axis=1)
+    diagonal = arithmetic.where(np.eye(len(near), dtype=bool), ones[:, None] * np.ones((1, len(near))), 0.0)
+    return (pairs.sum(axis=1) - pairs.sum(axis=0)) / 2, diagonal - bent
+
+
+def product_pairs(support: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
+    """The first and the second constraint, (products,) each, of every product that is used."""
+    first, second = np.triu_indices(len(support), 1)
+    if len(first) > PRODUCTS:
+        shared = (support[first] & support[second]).sum(axis=1)
+        kept = np.sort(np.argsort(-shared, kind="stable")[:PRODUCTS])
+        first, second = first[kept], second[kept]
+    return first, second

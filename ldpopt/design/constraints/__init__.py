@@ -8,11 +8,7 @@ from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.constraints.moment import ConcentratedLDP, RenyiLDP
 from ldpopt.design.constraints.outputs import Denominator, Outputs, Support
 
-ZCDP = ConcentratedLDP
-"""The former name, kept for one release."""
-
 __all__ = [
-    "ZCDP",
     "AlphabetConstraint",
     "ApproximateLDP",
     "CapacityBounded",

@@ -17,8 +17,15 @@ from ldpopt.distribution import Array, Index, number
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, capacity_bounded
-from ldpopt.privacy.capacity import RestrictedAlpha, RestrictedKL, RestrictedRenyi, RestrictedTotalVariation
-from ldpopt.privacy.features import feature_map
+from ldpopt.privacy.capacity import (
+    Affine,
+    Polynomial,
+    RestrictedAlpha,
+    RestrictedKL,
+    RestrictedRenyi,
+    RestrictedTotalVariation,
+    feature_map,
+)
 
 TRACE = 1e-9
 """The probability that every output gets where a design under a restricted total variation leaves one unused."""
@@ -43,13 +50,14 @@ class CapacityBounded(AlphabetConstraint):
     True
     """
 
+    takes = (RestrictedKL, RestrictedRenyi, RestrictedAlpha, RestrictedTotalVariation, Affine, Polynomial)
+
     features: Any
     divergence: Any
     bound: float = math.nan
 
     def __post_init__(self) -> None:
-        known = (RestrictedKL, RestrictedRenyi, RestrictedAlpha, RestrictedTotalVariation)
-        if not isinstance(self.divergence, known):
+        if not isinstance(self.divergence, self.takes[:4]):
             raise invalid("divergence", "a restricted divergence such as RestrictedKL()", self.divergence)
         object.__setattr__(self, "features", feature_map(self.features))
         level = number(self.bound, "bound", "a positive number")

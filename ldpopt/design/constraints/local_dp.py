@@ -19,7 +19,7 @@ from ldpopt.distribution import Array, Index, number, positive_epsilon
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, local_dp
-from ldpopt.privacy.policy import Policy
+from ldpopt.privacy.pairs import Policy
 from ldpopt.rounding import ULP
 
 
@@ -163,7 +163,7 @@ class LocalDP(ColumnConstraint):
         """tanh(epsilon/2) between all inputs [GI, Prop 2]; 1 with a graph, two of whose nodes may be far apart."""
         return arithmetic.of(1.0) if self.listed is not None else tanh_of_half(arithmetic.of(self.epsilon))
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
         """A `Ratio` for all inputs at once, or terms for the edges of the graph that no other path implies."""
         if self.listed is None:
             return (Ratio(self.epsilon),)

@@ -11,12 +11,11 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import Deadline
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.information import InformationDual
-from ldpopt.design.columns.affine import Orbit, orbits
+from ldpopt.design.columns.sets import Orbit, Subsets, orbits, subsets_near
 from ldpopt.design.columns.shares import best_mass, information_of, level_of
-from ldpopt.design.columns.subsets import Subsets, subsets_near
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.shares import CutCaps, Shares, SharesProgram, weigh
 from ldpopt.design.solve import SIMPLEX
@@ -61,7 +60,7 @@ ROOM = 2.0**-38
 """The share of the weights that is left to erasure under a cap."""
 
 TRIED = 24
-"""The most orbits (families of sets, `columns.affine`) that are looked at."""
+"""The most orbits (families of sets, `columns.sets`) that are looked at."""
 
 CLOSE = 2e-8
 """The relative gap at which to stop."""
@@ -72,7 +71,7 @@ MOST = 2000
 
 
 @dataclass(frozen=True)
-class BalancedSets:
+class BalancedSets(Method):
     """For mutual information: reports favour sets of nearly the best probability, and all answers equally [KOV14].
 
     A pattern's information depends on the probability of its set alone. Answers of large probability are taken whole,
@@ -88,6 +87,7 @@ class BalancedSets:
     """
 
     reference: ClassVar[str] = "[KOV14]"
+    preference: ClassVar[int] = 190
 
     def refuses(self, problem: Problem) -> str:
         """It needs mutual information under LocalDP."""
@@ -96,7 +96,7 @@ class BalancedSets:
         if not problem.plain or math.isinf(problem.epsilon):
             return "staircase patterns are optimal under LocalDP between all inputs, with TotalVariation or without"
         if problem.utility.size > MOST:
-            return f"{problem.utility.size} answers make channels too large to hold (at most {MOST})"
+            return Limit(f"{problem.utility.size} answers make channels too large to hold (at most {MOST})")
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:

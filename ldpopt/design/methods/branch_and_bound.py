@@ -21,7 +21,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import Boxes, BranchDual, Leaf, Split, leaf_bound
 from ldpopt.design.certificates.hypotheses import Classes
@@ -32,6 +32,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
+from ldpopt.simulation import Rng, generator
 from ldpopt.tolerances import CERTIFIED_GAP
 
 NARROW = 1e-9
@@ -52,7 +53,7 @@ CLIMBS = 20
 
 
 @dataclass(frozen=True)
-class BranchAndBound:
+class BranchAndBound(Method):
     """Local search, then branch and bound on the reports' likelihood ratios; for constraints on outputs, proved [FS].
 
     nodes : the most programs of boxes to solve. By default from 30 to 1500, fewer where programs are large; with a
@@ -68,14 +69,15 @@ class BranchAndBound:
 
     nodes: int | None = None
     starts: int = STARTS
-    rng: np.random.Generator | None = field(default=None, compare=False)
+    rng: Rng = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.nodes is not None:
             object.__setattr__(self, "nodes", positive_integer(self.nodes, "nodes"))
         LocalSearch(self.starts, self.rng)
 
-    reference: ClassVar[str] = "[FS]"
+    reference: ClassVar[str] = "[CCP; FS]"
+    preference: ClassVar[int] = 60
 
     def refuses(self, problem: Problem) -> str:
         """It needs constraints on the outputs, and two hypotheses."""
@@ -107,7 +109,7 @@ class BranchAndBound:
             raise invalid("problem", "one that BranchAndBound can hold", Phrase(why))
         deadline = problem.deadline
         climb = replace(Climb.of(problem), deadline=deadline.part(0.0, CLIMBING))
-        matrix, _ = climb.best(self.starts, self.rng or np.random.default_rng(0))
+        matrix, _ = climb.best(self.starts, generator(self.rng, 0))
         tree = Tree(boxes, climb, matrix)
         k, m = climb.program.shape
         size = m * (k + sum(len(term) for term in terms) + sum(one.pairs(k) for one in fixed))

@@ -55,5 +55,5 @@ def without_budget(problem: Problem, ask: Ask) -> Candidate | None:
             matrix = design.channel.matrix
             if problem.utility.pair is not None and problem.symmetric:
                 matrix = matrix[np.unique(problem.reduction.classes, return_index=True)[1]]
-            return Candidate(matrix, design.method, prove)
+            return Candidate(matrix, design.method, prove, reference=design.reference)
     return None

@@ -1,33 +1,188 @@
-"""The best channel over a denominator for few answers: a mixed-integer program over columns of integers.
+"""A denominator D -> the best channel of multiples of 1/D: by a mixed-integer program [KOV14, Thm 2], or by rounding.
 
-A sum over outputs is linear in how often each column is used. A sum of variances is not. But by the equivalence theorem
-[KW] its reciprocal is the least of sum_y w_y |K u_y|^2 / N(K)^2 over all K, and each of these is a sum over outputs,
-called a cut. The program gets one cut after another, at the channels that it finds, until such a channel is as good as
-the program's bound.
+For few inputs the program chooses how often each column of integers is used:
+
+    max s   s.t.  s <= sum_c z_c g_j(c) for every criterion j,  sum_c z_c c = D 1,
+                  sum_c z_c (c_x - c_x')_+ <= cap for x != x',  z whole and >= 0
+
+Columns that lose much in the linear program are left out before the search. A sum over outputs is linear in z. A sum of
+variances is not. But by the equivalence theorem [KW] its reciprocal is the least of sum_y w_y |K u_y|^2 / N(K)^2 over
+all K, and each of these is a sum over outputs, called a cut. The program gets one cut after another, at the channels
+that it finds, until such a channel is as good as the program's bound. For more inputs, the optimum without a
+denominator is rounded, repaired and improved by moves.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import permutations
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.columns.integer import Integers, integer_columns
+from ldpopt.design.columns.integer import Integers, as_matrix, integer_columns, merged
 from ldpopt.design.design import Design
-from ldpopt.design.methods.integer_moves import Moves, worth_of
-from ldpopt.design.methods.integer_search import Task, cost, proofs, refusal, unrestricted
-from ldpopt.design.methods.rounded import roundings
+from ldpopt.design.methods.integer_search import Moves, Task, cost, polished, proofs, refusal, unrestricted, worth_of
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.integer import IntegerColumnsProgram, as_matrix
+from ldpopt.design.solve import solve_real, solve_whole
 from ldpopt.design.utilities.base import ColumnUtility, columns_of
 from ldpopt.design.utilities.criterion import scores
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
+from ldpopt.exact_rounding import integers_near
+
+KEPT = 300
+"""The most columns that the search may use: the best ones by their reduced costs."""
+
+NODES = 500
+"""The most nodes of the search tree."""
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerColumnsProgram:
+    """columns : (k, n) integers. total : D. cap : on the total variation of two rows, in units of 1/D, or None."""
+
+    columns: Integers
+    total: int
+    cap: int | None
+
+    def best(self, gains: Array) -> tuple[Integers, float, bool]:
+        """Integers (k, m) that sum to D, the solver's bound on the least criterion, and whether its search was done.
+
+        gains : (criteria, n). Raises `SolverError` where no channel has columns among these.
+        """
+        kept = self._promising(gains)
+        found = solve_whole(*self._pose(kept, gains), "integer columns", NODES)
+        counts = found.values[:-1].astype(np.int64)
+        used = kept[counts > 0]
+        weights = merged(np.repeat(self.columns[:, used], counts[counts > 0], axis=1))
+        if not (weights.sum(axis=1) == self.total).all():
+            raise SolverError("integer columns: the solver's numbers do not add up; pass another method")
+        return weights, found.bound, found.finished
+
+    def relaxed(self, gains: Array) -> Array:
+        """(k, m) the columns of the linear program's solution, each times its real weight."""
+        z, _ = self._linear(gains)
+        used = np.flatnonzero(z > 1e-12)
+        return np.asarray(self.columns[:, used] * z[used])
+
+    def _pose(self, kept: npt.NDArray[np.intp], gains: Array) -> tuple[Array, Array, Array, Array, Array, list[bool]]:
+        columns = self.columns[:, kept].astype(np.float64)
+        k, n = columns.shape
+        objective = np.append(np.zeros(n), 1.0)
+        equal = np.hstack([columns, np.zeros((k, 1))])
+        rows, most = [np.hstack([-gains[:, kept], np.ones((len(gains), 1))])], [np.zeros(len(gains))]
+        if self.cap is not None:
+            apart = np.array([np.maximum(columns[x] - columns[y], 0) for x, y in permutations(range(k), 2)])
+            rows.append(np.hstack([apart, np.zeros((len(apart), 1))]))
+            most.append(np.full(len(apart), float(self.cap)))
+        right = np.full(k, float(self.total))
+        return objective, equal, right, np.vstack(rows), np.concatenate(most), [True] * n + [False]
+
+    def _linear(self, gains: Array) -> tuple[Array, Array]:
+        """The weights of the linear program, and the reduced cost of every column, none above zero."""
+        objective, equal, right, above, most, _ = self._pose(np.arange(self.columns.shape[1]), gains)
+        found, costs = solve_real(objective, equal, right, above, most, "integer columns")
+        return found[:-1], -costs[:-1]
+
+    def _promising(self, gains: Array) -> npt.NDArray[np.intp]:
+        count = self.columns.shape[1]
+        if count <= KEPT:
+            return np.arange(count)
+        return np.sort(np.argsort(-self._linear(gains)[1], kind="stable")[:KEPT])
+
+
+POLISHED = 5_000
+"""The most single-unit moves that are tried for each move that is made."""
+
+
+@dataclass(frozen=True)
+class Rounded(Method):
+    """The best of several channels after rounding to the denominator; a better channel may exist.
+
+    >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> u = Divergence(KL, [0.7, 0.3], [0.4, 0.6])
+    >>> made = optimal_channel(u, [LocalDP(1.0), Denominator(6)], method=Rounded())
+    >>> (6 * made.channel.matrix).round(9).tolist()
+    [[4.0, 2.0], [2.0, 4.0]]
+    """
+
+    reference: ClassVar[str] = ""
+    preference: ClassVar[int] = 20
+    integral: ClassVar[bool] = True
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs a denominator beside LocalDP and TotalVariation."""
+        return refusal(problem)
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The best of the optimum without a denominator and of randomized responses, each of them rounded."""
+        free = unrestricted(problem, ask)
+        for tighter in (False, True):
+            task = Task.of(problem, tighter)
+            weights = roundings(task, free)
+            if task.measured(weights):
+                break
+        else:
+            raise SolverError("rounding to a denominator: the floats of what was found exceed the constraints")
+        told = [cost(free, task.value(weights)), "rounded, not searched exhaustively: a better channel may exist"]
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            return proofs(free, posed, channel)
+
+        return Candidate(
+            as_matrix(weights, task.total), "repaired rounding, and units moved between outputs", prove,
+            note="; ".join(one for one in told if one), shortfall="the bound is that of channels without a denominator",
+        )  # fmt: skip
+
+
+def roundings(task: Task, free: Design | None) -> Integers:
+    """The best weights that rounding and moving units reach, from the optimum without a denominator and others."""
+    starts = [] if free is None else [_rows(task.problem, free.channel.matrix)]
+    starts.append(np.ones((task.inputs, 1)))  # says nothing, and is always there
+    every = task.problem.deadline.rounds([*starts[:-1], *_simple(task), starts[-1]])
+    tried = [made for start in every if (made := _rounded(task, start)) is not None]
+    return max(
+        tried or [np.full((task.inputs, 1), task.total, dtype=np.int64)],
+        key=lambda one: (task.value(one), -one.shape[1]),
+    )
+
+
+def _rows(problem: Problem, matrix: Array) -> Array:
+    """One row for each of the problem's merged inputs."""
+    if problem.utility.pair is None:
+        return matrix
+    return np.asarray(matrix[np.unique(problem.reduction.classes, return_index=True)[1]])
+
+
+def _simple(task: Task) -> Iterator[Array]:
+    """Channels with few outputs: randomized response over blocks of neighbours, of every number of blocks."""
+    k = task.inputs
+    ratio = float(task.ratio) if task.ratio is not None else 1e9
+    for blocks in range(2, k + 1):
+        own = np.arange(k) * blocks // k
+        raised = np.where(own[:, None] == np.arange(blocks), ratio, 1.0)
+        yield raised / raised.sum(axis=1, keepdims=True)
+
+
+def _rounded(task: Task, start: Array) -> Integers | None:
+    k, m = start.shape
+    if m > task.total:
+        return None
+    eta = Fraction(1) if task.cap is None else Fraction(task.cap, task.total)
+    weights = merged(integers_near(start, task.total, task.ratio, eta))
+    if (worth := worth_of(task)) is not None:
+        return Moves(task, worth).best(weights)
+    return polished(task, weights) if k * m * (m - 1) <= POLISHED and math.isfinite(task.value(weights)) else weights
+
 
 MOST = 4
 """The most inputs; with more, the columns are too many for a search, and `Rounded` does better."""
@@ -43,7 +198,7 @@ CLOSE = 1e-5
 
 
 @dataclass(frozen=True)
-class IntegerProgram:
+class IntegerProgram(Method):
     """A mixed-integer program over columns of integers [KOV14, Thm 2], for up to 4 inputs.
 
     >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
@@ -55,6 +210,7 @@ class IntegerProgram:
     """
 
     reference: ClassVar[str] = "[KOV14]"
+    preference: ClassVar[int] = 10
     integral: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str:
@@ -62,7 +218,7 @@ class IntegerProgram:
         if why := refusal(problem):
             return why
         if len(problem.inputs) > MOST:
-            return f"{len(problem.inputs)} inputs have too many columns of integers (at most {MOST})"
+            return Limit(f"{len(problem.inputs)} inputs have too many columns of integers (at most {MOST})")
         if not isinstance(problem.utility, ColumnUtility) and not _reciprocal(problem.utility):
             return f"{problem.utility.name} is neither a sum over outputs nor a sum of variances at a pilot"
         return ""

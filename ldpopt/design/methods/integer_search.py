@@ -1,4 +1,10 @@
-"""The common part of methods for channels over a denominator: the task, and moves of single units between outputs."""
+"""A problem over a denominator -> the task in integers, and channels of integers improved by moves of single units.
+
+The value of a channel is a function of a sum over its columns: for a column utility the sum itself, for a sum of
+variances the information J = sum_y q_y q_y^T / (q_y . p). A move changes two terms of the sum, so that all moves
+between all pairs of outputs are valued together. Where no move helps, a few random moves are made, and the search goes
+on from there; the random numbers are the same every time.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +13,27 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from itertools import combinations, product
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.integer_columns import IntegerColumns
+from ldpopt.design.certificates.levels import IntegerColumns
 from ldpopt.design.certificates.relaxed import Relaxed
-from ldpopt.design.columns.integer import Integers
+from ldpopt.design.columns.integer import Integers, as_matrix, merged
 from ldpopt.design.constraints.base import within
 from ldpopt.design.design import Design
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.integer import as_matrix
+from ldpopt.design.utilities.base import ColumnUtility, columns_of
+from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.exact import exp_lower, largest_distance
+from ldpopt.exact_rounding import reach
 
 MOVES = 400
 """The most units that are moved."""
@@ -165,3 +178,177 @@ def cost(free: Design | None, value: float) -> str:
     if free.utility.error:
         return f"{(-value / free.value - 1):.2%} more error than without a denominator"
     return f"{(1 - value / free.value):.2%} less than without a denominator"
+
+
+STEPS = 300
+"""The most moves that are made one after another."""
+
+KICKS = 12
+"""How often the search goes on from a channel near its best one."""
+
+ENTRIES = 3_000_000
+"""The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried."""
+
+
+class Worth(Protocol):
+    """The worth of a channel as a function of a sum over its columns."""
+
+    def parts(self, columns: Integers) -> Array:
+        """(n, ...) the terms of columns (k, n), zero for a zero column."""
+        ...
+
+    def value(self, sums: Array) -> Array:
+        """(N,) the worth of sums (N, ...) over all outputs; more is better, and -inf means that nothing is kept."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnWorth:
+    """The worth for a column utility: the least of its criteria."""
+
+    utility: Any
+
+    def parts(self, columns: Integers) -> Array:
+        """(n, criteria) mu_j of every column."""
+        used = np.flatnonzero(columns.any(axis=0))
+        found = columns_of(self.utility, columns[:, used].astype(np.float64)).T
+        made = np.zeros((columns.shape[1], found.shape[1]))
+        made[used] = found
+        return made
+
+    def value(self, sums: Array) -> Array:
+        """(N,) the least of the criteria."""
+        return np.asarray(sums.min(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class VarianceWorth:
+    """The worth for a sum of variances of the contrasts F (k, r) at a pilot p (k,): minus that sum, divided by D."""
+
+    prior: Array
+    factor: Array
+
+    def parts(self, columns: Integers) -> Array:
+        """(n, k, k) c c^T / (p . c) of every column c."""
+        given = columns.astype(np.float64)
+        mass = self.prior @ given
+        return np.asarray(np.einsum("xn,yn->nxy", given, given) / np.where(mass > 0, mass, 1.0)[:, None, None])
+
+    def value(self, sums: Array) -> Array:
+        """(N,) minus the trace of F^T J^-1 F."""
+        made = np.full(len(sums), -np.inf)
+        scale = np.trace(sums, axis1=1, axis2=2) / sums.shape[1]
+        definite = np.linalg.det(sums / scale[:, None, None]) > 1e-10
+        inverse = np.linalg.inv(sums[definite])
+        made[definite] = -np.einsum("xr,nxy,yr->n", self.factor, inverse, self.factor)
+        return made
+
+
+def worth_of(task: Task) -> Worth | None:
+    """The worth for a task's utility; None unless it is a column utility or a sum of variances."""
+    utility = task.utility
+    if isinstance(utility, ColumnUtility):
+        return ColumnWorth(task.on_rows)
+    criterion: Any = getattr(utility, "criterion", None)
+    if getattr(criterion, "additive", False) and getattr(utility, "neighbourhood", None) is None:
+        return VarianceWorth(np.asarray(utility.prior), np.asarray(criterion.factor(utility.size)))
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """The search for a task whose worth is a function of a sum over columns."""
+
+    task: Task
+    worth: Worth
+
+    @cached_property
+    def _reach(self) -> Integers:
+        """(D + 1,) the largest entry that a column may have, by its least entry."""
+        task = self.task
+        return np.array([reach(low, task.ratio, task.total) for low in range(task.total + 1)], dtype=np.int64)
+
+    @cached_property
+    def _directions(self) -> Integers:
+        """(n, k) units that one column takes from another: moves of one or two rows first, then those of more rows."""
+        k = self.task.inputs
+        few = [dict(zip(rows, signs, strict=True)) for size in (1, 2) for rows in combinations(range(k), size)
+               for signs in product((1, -1), repeat=size)]  # fmt: skip
+        made = [tuple(one.get(x, 0) for x in range(k)) for one in few]
+        if 3**k <= 729:
+            made += [d for d in product((1, 0, -1), repeat=k) if sum(map(abs, d)) > 2]
+        return np.array(made, dtype=np.int64)
+
+    def best(self, weights: Integers, kicks: int = KICKS) -> Integers:
+        """The best weights found from `weights`, which are at least as good."""
+        rng = np.random.default_rng(0)
+        best = self.climb(weights)
+        value = self.of(best)
+        for _ in self.task.problem.deadline.inner.rounds(range(kicks)):
+            near = best
+            for _ in range(int(rng.integers(1, 4))):
+                near = self._random(near, rng)
+            found = self.climb(near)
+            if (other := self.of(found)) > value * (1 - 1e-12 * np.sign(value)):
+                best, value = found, other
+        return best
+
+    def of(self, weights: Integers) -> float:
+        """The worth of weights (k, m)."""
+        return float(self.worth.value(self.worth.parts(weights).sum(axis=0)[None])[0])
+
+    def climb(self, weights: Integers) -> Integers:
+        """The weights after making the best move again and again, until none helps."""
+        weights = merged(weights)
+        value = self.of(weights)
+        for _ in self.task.problem.deadline.inner.rounds(range(STEPS)):
+            made, found = self._all(weights)
+            better = value + 1e-12 * abs(value) if np.isfinite(value) else value
+            order = np.argsort(-found, kind="stable")
+            for at in order[:20].tolist():
+                if not found[at] > better:
+                    return weights
+                moved = merged(made(at))
+                if self.task.cap is None or self.task.allows(moved):
+                    weights, value = moved, float(found[at])
+                    break
+            else:
+                return weights
+        return weights
+
+    def _pairs(self, weights: Integers) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Integers]:
+        wide = np.hstack([weights, np.zeros((len(weights), 1), np.int64)])  # an output that is not there yet
+        pairs = np.array(list(combinations(range(wide.shape[1]), 2)))
+        return pairs[:, 0], pairs[:, 1], wide
+
+    def _all(self, weights: Integers) -> tuple[Any, Array]:
+        """Every move that stays within the ratio: a function from a move's number to its weights, and all worths."""
+        first, second, wide = self._pairs(weights)
+        terms = self.worth.parts(wide)
+        steps = self._directions[: max(2 * self.task.inputs, ENTRIES // (len(first) * self.task.inputs))]
+        # (pairs, steps, k)
+        one = wide.T[first][:, None] + steps
+        two = wide.T[second][:, None] - steps
+        pair, step = np.nonzero(self._within(one) & self._within(two))
+        one, two = one[pair, step], two[pair, step]
+        change = self.worth.parts(one.T) + self.worth.parts(two.T) - terms[first[pair]] - terms[second[pair]]
+        found = self.worth.value(terms.sum(axis=0)[None] + change)
+
+        def made(at: int) -> Integers:
+            moved = wide.copy()
+            moved[:, first[pair[at]]], moved[:, second[pair[at]]] = one[at], two[at]
+            return np.asarray(moved[:, moved.any(axis=0)])
+
+        return made, found
+
+    def _within(self, columns: Integers) -> npt.NDArray[np.bool_]:
+        """Whether columns (..., k) have no negative entry and a ratio within the cap."""
+        low, high = columns.min(axis=-1), columns.max(axis=-1)
+        return np.asarray((low >= 0) & (high <= self._reach[np.clip(low, 0, self.task.total)]))
+
+    def _random(self, weights: Integers, rng: np.random.Generator) -> Integers:
+        made, found = self._all(weights)
+        if not len(found):
+            return weights
+        moved: Integers = merged(made(int(rng.integers(len(found)))))
+        return moved if self.task.cap is None or self.task.allows(moved) else weights

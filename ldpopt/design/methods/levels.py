@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
 from ldpopt.design.columns.levels import LIMIT, level_columns
@@ -20,7 +20,7 @@ from ldpopt.design.utilities.base import ColumnUtility
 
 
 @dataclass(frozen=True)
-class LevelLP:
+class LevelLP(Method):
     """The program over all extreme columns of (epsilon, delta)-LDP: exact for column utilities of up to six inputs.
 
     These columns are unit vectors, and whole powers of e^epsilon on a set of inputs with zero elsewhere: staircases
@@ -31,7 +31,8 @@ class LevelLP:
     True
     """
 
-    reference: ClassVar[str] = "[KOV14]"
+    reference: ClassVar[str] = "[KOV14, Thm 2 and 4]"
+    preference: ClassVar[int] = 180
 
     def refuses(self, problem: Problem) -> str:
         """These columns suffice under one `ApproximateLDP`, with or without `TotalVariation`; few inputs have few."""
@@ -43,7 +44,7 @@ class LevelLP:
         if not math.isfinite(utility.unprivate):
             return f"{utility.name} of full disclosure is infinite, and delta allows for some of it"
         k = utility.size
-        return f"{k} inputs have too many extreme columns to list (at most {LIMIT})" if k > LIMIT else ""
+        return Limit(f"{k} inputs have too many extreme columns to list (at most {LIMIT})") if k > LIMIT else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the optimal weights."""

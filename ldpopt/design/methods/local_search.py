@@ -11,15 +11,16 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.constraints.base import outputs_of
-from ldpopt.design.methods.sizes import too_large
+from ldpopt.design.methods.refusals import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of
 from ldpopt.design.utilities.divergence import tangents_apart
 from ldpopt.distribution import Array, positive_integer
-from ldpopt.errors import SolverError, invalid
+from ldpopt.errors import SolverError
+from ldpopt.simulation import Rng, generator
 
 STARTS = 20
 """The number of starts by default."""
@@ -43,14 +44,14 @@ CELLS = 10_000
 
 
 @dataclass(frozen=True)
-class LocalSearch:
+class LocalSearch(Method):
     """Local search from many starts, for every convex constraint and any alphabet: a channel, but no proof [CCP].
 
     It takes up to 200 inputs, channels of up to 10,000 entries, and programs of up to 100,000 entries: outputs, times
     the inputs and the pairs of inputs that are constrained. Near these limits it takes very long.
 
-    starts : how many random vertices of the constraint set to climb from, at least 1. rng : a numpy Generator; by
-    default one with seed 0, so that designs can be repeated. outputs : the number of outputs, for constraints that
+    starts : how many random vertices of the constraint set to climb from, at least 1. rng : a numpy Generator or
+    a seed; by default 0, so that designs can be repeated. outputs : the number of outputs, for constraints that
     leave it free; by default one more than inputs.
 
     >>> from ldpopt.design import ApproximateLDP, Divergence, optimal_channel
@@ -62,17 +63,22 @@ class LocalSearch:
     """
 
     starts: int = STARTS
-    rng: np.random.Generator | None = field(default=None, compare=False)
+    rng: Rng = field(default=None, compare=False)
     outputs: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "starts", positive_integer(self.starts, "starts"))
-        if self.rng is not None and not isinstance(self.rng, np.random.Generator):
-            raise invalid("rng", "a numpy.random.Generator", type(self.rng).__name__)
+        generator(self.rng)  # refuses what is none
         if self.outputs is not None:
             object.__setattr__(self, "outputs", positive_integer(self.outputs, "outputs"))
 
     reference: ClassVar[str] = "[CCP]"
+    preference: ClassVar[int] = 240
+
+    @classmethod
+    def usual(cls) -> LocalSearch:
+        """From 8 starts."""
+        return cls(8)
 
     def refuses(self, problem: Problem) -> str:
         """It needs a column utility, and programs that are not too large."""
@@ -80,7 +86,7 @@ class LocalSearch:
             return f"{problem.utility.name} is no sum over outputs of functions of the column"
         k = len(problem.inputs)
         if k > INPUTS:
-            return f"{k} inputs make programs too large to search with (at most {INPUTS})"
+            return Limit(f"{k} inputs make programs too large to search with (at most {INPUTS})")
         m = outputs_of(problem.given, k) if problem.given else self.outputs or k + 1
         if why := too_large_to_climb(problem, m):
             return why if problem.given or self.outputs else f"{why}; LocalSearch(starts, outputs=...) has fewer"
@@ -92,7 +98,7 @@ class LocalSearch:
         k, m = climb.program.shape
         # Reports beyond the number of inputs begin as copies, which the first program merges or changes.
         given = (np.eye(k)[:, np.arange(m) % k] + 0.1,) if k <= m else ()
-        matrix, _ = climb.best(self.starts - len(given), self.rng or np.random.default_rng(0), given)
+        matrix, _ = climb.best(self.starts - len(given), generator(self.rng, 0), given)
         return Candidate(matrix, f"local search from {self.starts} starts")
 
 
@@ -100,7 +106,7 @@ def too_large_to_climb(problem: Problem, outputs: int) -> str:
     """Why channels with so many outputs cannot be searched; empty if they can."""
     k = len(problem.inputs)
     if k * outputs > CELLS:
-        return f"its channels would have {k * outputs} entries, and it takes at most {CELLS}"
+        return Limit(f"its channels would have {k * outputs} entries, and it takes at most {CELLS}")
     return too_large(problem, k, outputs, ENTRIES)
 
 
@@ -140,8 +146,8 @@ class Climb:
 
         return cls(
             program,
-            lambda q: float(f.excess_of(pair.apart @ raised(q), pair.p1 @ raised(q)).sum()),
-            lambda q: tangents_apart(f, pair.apart, pair.p1, raised(q))[None],
+            lambda q: float(f.excess_of(pair.difference @ raised(q), pair.p1 @ raised(q)).sum()),
+            lambda q: tangents_apart(f, pair.difference, pair.p1, raised(q))[None],
             raised,
             problem.deadline,
         )

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.marginals import MarginalDual
 from ldpopt.design.certificates.simplices import FEW
@@ -29,7 +29,7 @@ CAPPED = 40
 
 
 @dataclass(frozen=True)
-class MarginalPatterns:
+class MarginalPatterns(Method):
     """The pattern program for several hypotheses, whose patterns are searched by marginals, not listed [KOV14, Thm 4].
 
     For utilities that compare the marginals of two to five laws: `WorstOf`, and `WeightedSum` of divergences, of up to
@@ -44,6 +44,7 @@ class MarginalPatterns:
     """
 
     reference: ClassVar[str] = "[KOV14]"
+    preference: ClassVar[int] = 170
 
     def refuses(self, problem: Problem) -> str:
         """It needs a utility that compares the marginals of few laws, under LocalDP."""
@@ -54,11 +55,11 @@ class MarginalPatterns:
         if not problem.plain or math.isinf(problem.epsilon):
             return "staircase patterns are optimal under LocalDP between all inputs, with TotalVariation or without"
         if len(compared.laws) > FEW:
-            return f"{len(compared.laws)} laws are too many to search through their marginals (at most {FEW})"
+            return Limit(f"{len(compared.laws)} laws are too many to search through their marginals (at most {FEW})")
         if problem.eta == 0:
             return "a total variation of 0 leaves nothing to search for"
         k, most = utility.size, MOST if problem.cap is None else CAPPED
-        return f"{k} inputs make programs too large (at most {most})" if k > most else ""
+        return Limit(f"{k} inputs make programs too large (at most {most})") if k > most else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the optimal pattern weights."""

@@ -1,4 +1,9 @@
-"""Sort, partition, randomize: the optimum under epsilon-LDP, with a cap on total variation or without [SPR]."""
+"""Two hypotheses under plain constraints -> sort, partition, randomize [SPR], or erasure [Dobrushin], and their proof.
+
+Under epsilon-LDP, with a cap on total variation or without, the best partition of the sorted inputs is optimal, and its
+proof is by potentials (`certificates.envelope`), whose numbers are those of one pass of the dynamic program. Under a
+cap on total variation alone, full disclosure with probability eta is optimal.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +15,85 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.arrange import Arranged
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.methods.blocks import Blocks, merge_starts
-from ldpopt.design.methods.plain import needs_pure_ldp
-from ldpopt.design.methods.potentials import own_envelope_dual, own_in_time
+from ldpopt.design.certificates.envelope import MOST, EnvelopeDual
+from ldpopt.design.certificates.hypotheses import by_ratio
+from ldpopt.design.methods.blocks import LARGEST, Blocks, merge_starts
+from ldpopt.design.methods.refusals import needs_pure_ldp
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.problems.reduction import Pair, dominating, knots, reduce
 from ldpopt.distribution import Array, Index
+from ldpopt.divergences import FDivergence
 from ldpopt.errors import invalid
 from ldpopt.rounding import ULP
+
+PADDING = 2.0**-49
+"""The share by which the potential of each input is raised, so that rounding makes no difference of two too small."""
+
+QUICK = 3000
+"""Up to this many inputs all pairs of them are looked at in about a second."""
+
+OWN_PADDING = 2.0**-28
+"""The same for a user's own divergence, which the kernel knows to fewer digits."""
+
+RAISED = 2.0**-44
+"""The share by which the level is raised, because the kernel encloses 1/(e^epsilon - 1) only up to a few ulps."""
+
+
+def own_in_time(problem: Problem) -> bool:
+    """Whether the proof for the inputs themselves is made: for not too many, and for few when the time is over."""
+    inputs = len(problem.utility.pair[0])
+    return inputs <= MOST and (inputs <= QUICK or not problem.deadline.over())
+
+
+def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> EnvelopeDual:
+    """The proof for the inputs themselves; price : of a block."""
+    p0, p1 = (np.asarray(p) for p in problem.utility.pair)
+    level, potentials = _numbers(problem.utility.f, p0, p1, problem.epsilon, price)
+    return EnvelopeDual(problem.whole, problem.constraints, channel, level, potentials, None)
+
+
+def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> Iterator[Certificate]:
+    """Proofs for a channel of any method: for the inputs themselves if they are few, else for points that dominate."""
+    pair, f = problem.reduction.pair, problem.utility.f
+    if problem.cells is None and own_in_time(problem):
+        blocks = Blocks(f, pair, problem.epsilon)
+        yield own_envelope_dual(problem, made.channel, blocks.coin(problem.cap).price)
+        return
+    first, second = problem.utility.pair if problem.cells is None else problem.cells.endpoints()
+    source = first / first.sum(), second / second.sum()
+    # Points are dense between neighbouring inputs that the channel treats differently.
+    at = np.flatnonzero((candidate.matrix[1:] != candidate.matrix[:-1]).any(axis=1))
+    cuts = np.column_stack([pair.posterior[at], pair.posterior[at + 1]])
+    for base, most in ((100, 800), (400, 2000)):
+        steps = max(4, min(24, most // (2 * len(cuts) + 1)))
+        p0, p1 = dominating(*source, knots(*source, cuts, base, steps))
+        blocks = Blocks(f, reduce(p0, p1).pair, problem.epsilon)
+        level, potentials = _numbers(f, p0, p1, problem.epsilon, blocks.coin(problem.cap).price)
+        points = np.column_stack([p0, p1])
+        fields = (problem.whole, problem.constraints, made.channel)
+        fine = problem.cells.edges if problem.cells is not None else None
+        yield EnvelopeDual(*fields, level, potentials, points, fine, edges=made.edges)
+
+
+def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float) -> tuple[float, Array]:
+    """The level A and the potentials u of the sorted inputs."""
+    order = by_ratio(p0, p1)
+    whole = Pair.of(p0, p1)
+    blocks = Blocks(f, Pair(p0[order], p1[order], whole.difference[order]), epsilon)
+    reach, _ = blocks.potentials(price)
+    padding = (PADDING if f.recipe else OWN_PADDING) * min(max(float(reach[-1]), 0.0), LARGEST)
+    return price / blocks.level * (1 + RAISED), reach + padding * np.arange(len(reach))
+
 
 PARTITION_LIMIT = 20_000
 """The most inputs of distinct ratio for the dynamic program, whose time is quadratic; more inputs are merged."""
 
 
 @dataclass(frozen=True)
-class Partition:
+class Partition(Method):
     """Sort, partition, randomize: the best partition of the sorted answers into blocks, for two hypotheses [SPR].
 
     Answers are sorted by likelihood ratio and cut into blocks of neighbours, and the report is randomized response on
@@ -34,6 +102,7 @@ class Partition:
     """
 
     reference: ClassVar[str] = "[SPR]"
+    preference: ClassVar[int] = 40
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses under pure LDP, and not too many inputs."""
@@ -45,7 +114,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class MergedPartition:
+class MergedPartition(Method):
     """`Partition` on at most `bins` runs of answers of nearly equal ratio, which are merged; for any number of answers.
 
     >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
@@ -58,6 +127,7 @@ class MergedPartition:
 
     bins: int = 4000
     reference: ClassVar[str] = "[SPR]"
+    preference: ClassVar[int] = 50
 
     def __post_init__(self) -> None:
         if not isinstance(self.bins, int) or self.bins < 2:
@@ -75,7 +145,8 @@ class MergedPartition:
 
 def too_many(count: int, most: int) -> str:
     """Why a method for up to `most` inputs refuses `count` of them."""
-    return f"there are {count} inputs of distinct likelihood ratio, and it takes at most {most}" if count > most else ""
+    why = f"there are {count} inputs of distinct likelihood ratio, and it takes at most {most}"
+    return Limit(why) if count > most else ""
 
 
 def _coin(problem: Problem, starts: Index, how: str) -> Candidate:
@@ -110,3 +181,54 @@ def _randomized_blocks(cuts: Index, epsilon: float) -> Array:
     matrix = np.full((len(label), count), rest / (1 + (count - 1) * rest))
     matrix[np.arange(len(label)), label] = 1 / (1 + (count - 1) * rest)
     return matrix
+
+
+INPUTS = 2000
+"""The most inputs: full disclosure has a report for each, and measuring it compares all pairs of rows."""
+
+
+@dataclass(frozen=True)
+class Erasure(Method):
+    """Full disclosure with probability eta, erasure otherwise: the optimum under `TotalVariation` alone [Dobrushin].
+
+    Erasure is a report that is equally likely under all answers, so that it says nothing.
+
+    >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    >>> round(optimal_channel(u, TotalVariation(0.3), method=Erasure()).value / u.unprivate, 9)
+    0.3
+    """
+
+    reference: ClassVar[str] = "[Dobrushin]"
+    preference: ClassVar[int] = 30
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs a cap on total variation and nothing else, and a utility that full disclosure keeps finite.
+
+        Where a cap is zero, other constraints do not matter.
+        """
+        if not problem.utility.contracts:
+            return f"{problem.utility.name} is not known to contract with total variation"
+        if _nothing(problem):
+            return ""
+        if not problem.plain or math.isfinite(problem.epsilon):
+            return "it takes a cap on total variation alone: full disclosure is not private"
+        if math.isinf(problem.utility.unprivate):
+            return (f"{problem.utility.name} is infinite for these hypotheses under a cap on total variation alone; "
+                    "add LocalDP or take a bounded divergence")  # fmt: skip
+        k = len(problem.inputs)
+        return Limit(f"{k} inputs make a channel of {k} x {k + 1} (at most {INPUTS} inputs)") if k > INPUTS else ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The identity channel, erased with probability 1 - eta."""
+        k = len(problem.inputs)
+        if _nothing(problem):
+            return Candidate(np.ones((k, 1)), "erasure of everything")
+        matrix = np.hstack([problem.eta * np.eye(k), np.full((k, 1), 1 - problem.eta)])
+        return Candidate(matrix, "erasure")
+
+
+def _nothing(problem: Problem) -> bool:
+    """Whether a cap of zero allows no report to depend on the answer."""
+    return not problem.given and min(problem.epsilon, problem.eta) == 0

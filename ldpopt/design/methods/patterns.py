@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.patterns import PatternDual
-from ldpopt.design.columns.masks import members
+from ldpopt.design.certificates.listed import PatternDual
+from ldpopt.design.columns.sets import members
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.patterns import pattern_program
 from ldpopt.design.utilities.base import ColumnUtility
@@ -25,14 +25,15 @@ LIMIT = 14
 
 
 @dataclass(frozen=True)
-class PatternLP:
+class PatternLP(Method):
     """The staircase-pattern program [KOV14, Thm 4]: exact for column utilities of up to 14 inputs.
 
     A linear program over the weights of all staircase patterns (columns with two values, a factor exp(epsilon) apart),
     under `LocalDP`, with a cap on total variation or without.
     """
 
-    reference: ClassVar[str] = "[KOV14]"
+    reference: ClassVar[str] = "[KOV14, Thm 2 and 4]"
+    preference: ClassVar[int] = 160
 
     def refuses(self, problem: Problem) -> str:
         """Staircase patterns are enough under LocalDP and TotalVariation, and few inputs have few of them."""
@@ -41,7 +42,7 @@ class PatternLP:
         if not problem.plain or math.isinf(problem.epsilon):
             return "staircase patterns are optimal under LocalDP between all inputs, with TotalVariation or without"
         k = problem.utility.size
-        return f"{k} inputs have too many staircase patterns to price all (at most {LIMIT})" if k > LIMIT else ""
+        return Limit(f"{k} inputs have too many staircase patterns to price all (at most {LIMIT})") if k > LIMIT else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the optimal pattern weights."""

@@ -9,12 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.policies import PolicyDual
-from ldpopt.design.columns.choose import policy_limits
-from ldpopt.design.columns.labelings import TooManyColumns
-from ldpopt.design.columns.policy import PolicyColumns, listable
+from ldpopt.design.certificates.listed import PolicyDual
+from ldpopt.design.columns.extreme import TooManyColumns
+from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.policies import PolicyProgram
@@ -23,7 +22,7 @@ from ldpopt.enclosures import FLOAT, Enclosure
 
 
 @dataclass(frozen=True)
-class PolicyLP:
+class PolicyLP(Method):
     """The program over all extreme columns of a policy graph: exact for column utilities where they are few [KOV14].
 
     It takes connected graphs without weights that have up to 262,144 such columns. Examples are a grid of 4 by 5 inputs
@@ -37,7 +36,8 @@ class PolicyLP:
     (0.210332, True)
     """
 
-    reference: ClassVar[str] = "[KOV14]"
+    reference: ClassVar[str] = "[KOV14, Thm 2 and 4]"
+    preference: ClassVar[int] = 230
 
     def refuses(self, problem: Problem) -> str:
         """Extreme columns are enough under LocalDP and TotalVariation, and small graphs have few."""
@@ -47,7 +47,7 @@ class PolicyLP:
         if problem.plain or not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints):
             return "its columns are those of LocalDP along a graph, with TotalVariation or without"
         if not listable(policy_limits(problem.constraints, problem.labels)):
-            return "more than 8 inputs with limits that are no small multiples of one have too many extreme columns"
+            return Limit("more than 8 inputs with uneven limits have too many extreme columns")
         try:
             columns = _columns(problem)
         except TooManyColumns as error:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.relaxed import SaddlePoint
 from ldpopt.design.problems.problem import Problem
@@ -39,7 +39,7 @@ ENTRIES = 200_000
 
 
 @dataclass(frozen=True)
-class Saddle:
+class Saddle(Method):
     """A public coin between the best channels for pairs of the two sets, and the pair that is worst for all of them.
 
     method : the method for the optimum of each pair; None chooses one that suits the problem.
@@ -53,7 +53,9 @@ class Saddle:
     """
 
     method: Any = None
-    reference: ClassVar[str] = "[HS]"
+    reference: ClassVar[str] = "[HS; Huber]"
+    solves = AgainstSet
+    preference: ClassVar[int] = 110
 
     def refuses(self, problem: Problem) -> str:
         """It needs two sets of hypotheses, and no constraint on the outputs."""
@@ -64,7 +66,8 @@ class Saddle:
         # Channels under LocalDP have at least two reports; others may have one for each input, and one more.
         k = problem.utility.size
         entries = len(GRID) * k * (2 if problem.plain and math.isfinite(problem.epsilon) else k + 1)
-        return f"its programs would have {entries} entries, and it takes at most {ENTRIES}" if entries > ENTRIES else ""
+        why = f"its programs would have {entries} entries, and it takes at most {ENTRIES}"
+        return Limit(why) if entries > ENTRIES else ""
 
     def using(self, method: Any) -> Saddle:
         """The same with `method` for the pairs."""

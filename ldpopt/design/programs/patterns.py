@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.columns.masks import Masks, members
+from ldpopt.design.columns.sets import Masks, members
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.distribution import Array

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.columns.masks import members
+from ldpopt.design.columns.sets import members
 from ldpopt.design.columns.shares import best_share, information_of
 from ldpopt.design.programs.patterns import balanced
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve

@@ -25,8 +25,7 @@ from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_slopes
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import SolverError, invalid
-from ldpopt.frames import together
-from ldpopt.labels import distinct_labels
+from ldpopt.labels import distinct_labels, together
 from ldpopt.results import ByValue
 
 ROUNDS = 40

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import Compared
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -26,7 +27,7 @@ TRUSTED = 2.0**-40
 """The relative error that a value of a user's own float function is taken to have at most."""
 
 
-class Utility(ByValue, ABC):
+class Utility(Kind, ByValue, ABC):
     """What a design keeps of the answers. `optimal_channel` asks nothing else of a utility than these members.
 
     name : its name in designs and printed tables. inputs : labels of the answers, or None. size : the number k of

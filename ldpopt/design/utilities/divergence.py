@@ -19,8 +19,7 @@ from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.frames import together
-from ldpopt.labels import distinct_labels
+from ldpopt.labels import distinct_labels, together
 
 
 def tangents(f: FDivergence, p0: Array, p1: Array, matrix: Array) -> Array:

@@ -13,8 +13,7 @@ from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array, distribution, finite_array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
-from ldpopt.frames import matrix_labels, vectors
-from ldpopt.labels import distinct_labels
+from ldpopt.labels import distinct_labels, matrix_labels, vectors
 
 
 @dataclass(frozen=True, eq=False)

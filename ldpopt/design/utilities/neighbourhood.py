@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array, number
 from ldpopt.enclosures import Enclosure
@@ -16,7 +17,7 @@ from ldpopt.errors import invalid
 from ldpopt.rounding import exact_sum
 
 
-class Neighbourhood(ABC):
+class Neighbourhood(Kind, ABC):
     """A convex set of distributions around a pilot, described by the maximisers of linear functions on it."""
 
     @property

@@ -25,8 +25,7 @@ from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.frames import matrix_labels
-from ldpopt.labels import distinct_labels
+from ldpopt.labels import distinct_labels, matrix_labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.numbers import Unproved, nonnegative_array
+from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
 from ldpopt.distribution import Array, distribution
@@ -19,7 +20,7 @@ from ldpopt.results import ByValue
 ROUNDING = 1e-12
 
 
-class HypothesisSet(ByValue, ABC):
+class HypothesisSet(Kind, ByValue, ABC):
     """A convex set of distributions on k inputs, described by inequalities and the maximisers of linear functions."""
 
     @property

@@ -1,115 +1,215 @@
-"""Proposition 5.3: group privacy of zCDP, on noise with exact values for groups and on chains of random laws."""
+"""Proposition 5.3 and section 8's open questions: groups under zCDP, and what is lost by passing to (ε, δ)."""
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
+from ldpopt.distribution import Array
 from ldpopt.mechanisms import gaussian, laplace
 from ldpopt.privacy import FinitePair
 from ldpopt.privacy.claims import ZCDP
-from ldpopt.privacy.group import group_zcdp
-from ldpopt.reproduce.drawing import COLOURS, finish, frames, line
-from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
+from ldpopt.privacy.implications import group_zcdp
+from ldpopt.reproduce.drawing import curves, level, line, marks, panel, picture
+from ldpopt.reproduce.experiment import Experiment, Row, Subject, Table, Verdict, grid, outcome_of, span
 from ldpopt.reproduce.laws import random_chain
+from ldpopt.reproduce.statements import Part, inequalities
 
 
-def points(parameters: Parameters) -> list[Row]:
-    """Both noises, every parameter, group size and xi as a share of the KL divergence; then chains of laws."""
-    noises = grid(
-        noise=["Laplace", "Gaussian"], scale=parameters["scales"], xi_share=parameters["xi_shares"],
-        size=parameters["sizes"],
-    )  # fmt: skip
-    chains = grid(noise=["chain"], scale=parameters["chain_sizes"], xi_share=parameters["xi_shares"], size=[2, 3, 4])
-    return noises + [row | {"seed": seed} for row in chains for seed in range(parameters["chains"])]
-
-
-def measure(noise: str, scale: float, xi_share: float, size: float, seed: float = 0) -> Row:
-    """The claimed rho of a group and the exact one at the claimed xi.
+def group(noise: str, scale: float, xi_share: float, size: float, seed: float = 0) -> Row:
+    """The claimed rho of a group and the exact one at the claimed xi, a share of the KL divergence of neighbours.
 
     `scale` is epsilon, 1/sigma or a number of outcomes.
     """
+    near: list[Any]
+    far: Any
     if noise == "chain":
         laws = random_chain(int(size), int(scale), int(seed))
-        pairs = [FinitePair(a, b) for a, b in pairwise(laws)]
-        xi = xi_share * max(one.renyi(1.0).lower for one in pairs)
-        claimed = group_zcdp(ZCDP(xi, max(one.zcdp(xi).value for one in pairs)), int(size))
-        exact = FinitePair(laws[0], laws[-1]).zcdp(claimed.xi).lower
-        return {"xi": claimed.xi, "claimed": claimed.rho, "exact": exact}
-
-    def pair(times: float) -> Any:
-        return laplace(scale * times).pair if noise == "Laplace" else gaussian(1 / scale, times).pair
-
-    xi = xi_share * pair(1).renyi(1.0).lower
-    claimed = group_zcdp(ZCDP(xi, pair(1).zcdp(xi).value), int(size))
-    return {"xi": claimed.xi, "claimed": claimed.rho, "exact": pair(size).zcdp(claimed.xi).lower}
+        near, far = [FinitePair(a, b) for a, b in pairwise(laws)], FinitePair(laws[0], laws[-1])
+    else:
+        pairs = [laplace(scale * s).pair if noise == "Laplace" else gaussian(1 / scale, s).pair for s in (1, size)]
+        near, far = pairs[:1], pairs[1]
+    xi = xi_share * max(pair.renyi(1.0).lower for pair in near)
+    claimed = group_zcdp(ZCDP(xi, max(pair.zcdp(xi).value for pair in near)), int(size))
+    return {"xi": claimed.xi, "claimed": claimed.rho, "exact": far.zcdp(claimed.xi).lower}
 
 
-def judge(table: Table) -> Verdict:
-    """The ratio of the claimed to the exact rho; it is 1 for the Gaussian without xi."""
-    exact = table.column("exact")
-    ratios = table.column("claimed") / np.where(exact > 0, exact, np.nan)
-    seen = ratios[~np.isnan(ratios)]
-    normal = table.where(noise="Gaussian", xi_share=0.0)
-    tight = float(np.max(normal.column("claimed") / normal.column("exact")))
-    other = table.where(noise="Laplace", xi_share=0.0)
-    loose = other.column("claimed") / other.column("exact")
-    chains = table.where(noise="chain", xi_share=0.0)
-    bent = chains.column("claimed") / chains.column("exact")
+def _group_verdict(table: Table) -> Verdict:
+    """The ratio of the claimed to the exact rho is 1 for the Gaussian without xi."""
+    seen = table.having(lambda row: row["exact"] > 0).ratio("claimed", "exact")
+    tight, loose, bent = (table.where(noise=noise, xi_share=0.0).ratio("claimed", "exact")
+                          for noise in ("Gaussian", "Laplace", "chain"))  # fmt: skip
     return Verdict(
         outcome_of(seen),
-        f"Tight for the Gaussian mechanism without ξ (to {abs(tight - 1):.1e}); for the Laplace mechanism up to "
+        f"Tight for the Gaussian mechanism without ξ (to {abs(tight.max() - 1):.1e}); for the Laplace mechanism up to "
         f"{loose.max():.3g} times too large at ξ = 0, and up to {seen.max():.3g} times with ξ > 0. "
         f"Chains of random laws, straight and bent, are {bent.min():.4f} times off at the least at ξ = 0, never below.",
-        {
-            "Gaussian, ξ = 0": tight,
-            "Laplace, ξ = 0, largest": float(loose.max()),
-            "largest of all": float(seen.max()),
-            "chains, ξ = 0, smallest": float(bent.min()),
-        },
+        {"Gaussian, ξ = 0": tight.max(), "Laplace, ξ = 0, largest": loose.max(),
+         "largest of all": seen.max(), "chains, ξ = 0, smallest": bent.min()},
+    )  # fmt: skip
+
+
+def _noise(noise: str, letter: str) -> Any:
+    return panel(f"{noise} mechanism", "group size", "claimed ρ / exact ρ",
+                 curves("size", "claimed / exact", letter + " = {scale:g}, ξ = {xi_share:g} KL",
+                        by=("scale", "xi_share"), marker="o", ms=3),
+                 where={"noise": noise}, legend="upper left",
+                 ylim=lambda ax: (0, max(2.0, 1.05 * ax.get_ylim()[1])))  # fmt: skip
+
+
+def _beside(step: float, x: str, y: str, marker: str) -> Any:
+    """Marks for each share of xi, side by side."""
+
+    def draw(ax: Any, table: Table) -> None:
+        for at, (_, rows) in enumerate(table.groups("xi_share")):
+            marks(rows.column(x) + step * (2 * at - 1), y, "ξ = {xi_share:g} KL", marker,
+                  by=("xi_share",), at=at)(ax, rows)  # fmt: skip
+
+    return draw
+
+
+GROUP = Experiment(
+    "bs-proposition-5-3", "[BS, Prop 5.3]", "(ξ, ρ)-zCDP is (ξ s Σ_{i≤s} 1/i, ρ s²)-zCDP for groups of s.",
+    full={"scales": [0.2, 1.0, 2.0], "xi_shares": [0.0, 0.5], "sizes": [1, 2, 3, 4, 6, 8], "chain_sizes": [2, 3, 5],
+          "chains": 30},
+    quick={"scales": [1.0], "xi_shares": [0.0, 0.5], "sizes": [1, 3], "chain_sizes": [3], "chains": 3},
+    points=grid(noise=["Laplace", "Gaussian"], scale="scales", xi_share="xi_shares", size="sizes")
+    + grid(noise=["chain"], scale="chain_sizes", xi_share="xi_shares", size=[2, 3, 4], seed="chains"),
+    measure=group, judge=_group_verdict,
+    draw=picture(_noise("Laplace", "ε"), _noise("Gaussian", "1/σ"),
+                 panel("Chains of random laws", "group size", "claimed ρ / exact ρ",
+                       lambda ax, table: _beside(0.12, "size", "claimed / exact", "o^")(
+                           ax, table.having(lambda row: row["exact"] > 0)),
+                       level(), where={"noise": "chain"}, legend="upper left", scale="y", xticks=[2, 3, 4]),
+                 width=4.6),
+    caption="How many times the group's ρ exceeds the exact one, for the Laplace and the Gaussian mechanism and for "
+    "chains of random laws.",
+)  # fmt: skip
+
+BOUNDED = Part("2-bounded ρ-zCDP: KL of groups ≤ k²ρ", Subject.QUESTION, cells=("size",))
+LINEAR = Part("groups need no more than ξs in place of ξsΣ1/i", Subject.QUESTION, cells=("seed", "size", "xi_share"),
+              tolerance=1e-6)  # fmt: skip
+IMPLIED = Part("the implied (ε, δ) allow D_α > ρα", Subject.QUESTION, lower=True, cells=("rho", "order"))
+
+
+def question(
+    kind: str, size: float = 0, xi_share: float = 0.0, seed: float = 0, rho: float = 1.0, order: float = 2.0
+) -> Row:
+    """Both sides of one question."""
+    if kind == "bounded":
+        exact, unit = _bounded(int(size))
+        return BOUNDED(exact, size**2 * unit)
+    if kind == "implied":
+        return IMPLIED(_implied(rho, order), rho * order)
+    laws = random_chain(int(size), 3, int(seed))
+    pairs, far = [FinitePair(a, b) for a, b in pairwise(laws)], FinitePair(laws[0], laws[-1])
+    xi = xi_share * max(pair.renyi(1.0).lower for pair in pairs)
+    each = max(pair.zcdp(xi).value for pair in pairs)
+    orders = np.append(1 + np.geomspace(1e-6, 200, 60), 1.0)
+    return LINEAR(max(float(far.renyi(a).lower) - each * size**2 * a for a in orders), xi * size)
+
+
+def _bounded(size: int) -> tuple[float, float]:
+    """The KL divergence of the ends of a chain, and the rho of its neighbours for orders below 2.
+
+    The first of two outcomes has probability 2c 2^(-2^i) for i = 0..size. So D_2 of neighbours stays about 2c, while
+    the log ratio of the ends doubles with each step. Everything is computed in logarithms.
+    """
+    log_p = math.log(0.02) - 2.0 ** np.arange(size + 1) * math.log(2)
+
+    def divergence(a: float, b: float, order: float) -> float:
+        rest_a, rest_b = math.log1p(-math.exp(a)), math.log1p(-math.exp(b))
+        if order == 1:
+            return math.exp(a) * (a - b) + math.exp(rest_a) * (rest_a - rest_b)
+        first, second = order * a + (1 - order) * b, order * rest_a + (1 - order) * rest_b
+        return math.log1p(math.exp(first) + math.expm1(second)) / (order - 1)
+
+    orders = [1.0, *(1 + np.geomspace(1e-3, 1, 40))]
+    pairs = [pair for a, b in pairwise(log_p.tolist()) for pair in ((a, b), (b, a))]
+    rho = max(divergence(a, b, order) / order for a, b in pairs for order in orders)
+    return divergence(float(log_p[0]), float(log_p[-1]), 1.0), rho
+
+
+def _implied(rho: float, order: float) -> float:
+    """D_order of the pair whose curve delta(epsilon) is the largest one that Lemma 3.6 allows.
+
+    With h(s) = delta(log s), exp((order - 1) D_order) is the integral of order (order-1) s^(order-2) h(s) over s > 0. h
+    is convex, at most 1, and h(s) = 1 - s + s h(1/s).
+    """
+    u = np.linspace(0, rho + 40 * math.sqrt(rho) + 4 * order * rho, 40_001)
+    z = np.maximum(u - rho, 0.0) / (2 * rho)
+    delta = np.exp(-rho * z**2) * 2 / (1 + z + np.sqrt((1 + z) ** 2 + 4 / (math.pi * rho)))
+    s = np.exp(u)
+    least = _convex_minorant(s, np.minimum(delta, 1.0))
+    left = 1 - 1 / s + least / s  # h at 1/s
+    with np.errstate(divide="ignore"):
+        log_above, log_below = np.log(least) + (order - 1) * u, np.log(left) - (order - 1) * u
+    step = np.full(len(u), u[1])  # the trapezoid rule
+    step[[0, -1]] /= 2
+    both = np.concatenate([log_above, log_below]) + math.log(order * (order - 1))
+    end = float(u[-1])  # the part below exp(-end), where h(s) is 1 - s up to exponentially small terms
+    rest = max(order * math.exp((1 - order) * end) - (order - 1) * math.exp(-order * end), 1e-300)
+    total = float(logsumexp(both, b=np.concatenate([step, step])))
+    return float(np.logaddexp(total, math.log(rest))) / (order - 1)
+
+
+def _convex_minorant(x: Array, y: Array) -> Array:
+    """The largest convex function below the points, at x."""
+    hull: list[int] = []
+    for i in range(len(x)):
+        while len(hull) >= 2 and (y[hull[-1]] - y[hull[-2]]) * (x[i] - x[hull[-2]]) >= (y[i] - y[hull[-2]]) * (
+            x[hull[-1]] - x[hull[-2]]
+        ):
+            hull.pop()
+        hull.append(i)
+    return np.asarray(np.interp(x, x[hull], y[hull]))
+
+
+def _answers(table: Table) -> str:
+    """The sentences about the result of each question."""
+    bounded, implied, linear = (part.of(table) for part in (BOUNDED, IMPLIED, LINEAR))
+    first = bounded.column("size")[bounded.ratio("exact", "claimed") > 1].min(initial=np.inf)
+    return (
+        "In the chain Pr = 0.02·2^(-2^i) the KL divergence of groups grows like 2^k, beyond k²ρ from k = "
+        f"{first:g} on, while D₂ of neighbours stays the same: bounded zCDP has no polynomial "
+        f"bound for groups. The curve implied by ρ-zCDP allows D_α of {span(implied.ratio('exact', 'claimed'))} times "
+        f"ρα. Chains of random laws need up to {linear.ratio('exact', 'claimed').max():.3g} times ξs, so ξs is not "
+        "enough; whether all of ξsΣ1/i is needed stays open."
     )
 
 
-def draw(table: Table) -> Any:
-    """Claimed over exact against the group's size."""
-    axes = frames(3, 4.6, 4.0)
-    for ax, noise, x in zip(axes[:2], ("Laplace", "Gaussian"), ("ε", "1/σ"), strict=True):
-        at = 0
-        for scale, by_scale in table.where(noise=noise).groups("scale"):
-            for share, rows in by_scale.groups("xi_share"):
-                ratio = rows.column("claimed") / rows.column("exact")
-                line(ax, rows.column("size"), ratio, at, f"{x} = {scale:g}, ξ = {share:g} KL", marker="o", ms=3)
-                at += 1
-        finish(ax, f"{noise} mechanism", "group size", "claimed ρ / exact ρ", "upper left")
-        ax.set_ylim(0, max(2.0, 1.05 * ax.get_ylim()[1]))
-    last = axes[2]
-    for at, share in enumerate(dict.fromkeys(table.where(noise="chain").column("xi_share").tolist())):
-        rows = table.where(noise="chain", xi_share=share)
-        shown = rows.column("exact") > 0
-        ratio = rows.column("claimed")[shown] / rows.column("exact")[shown]
-        shift = 0.12 * (2 * at - 1)
-        last.plot(rows.column("size")[shown] + shift, ratio, "o^"[at % 2], ms=4, mfc="none", color=COLOURS[at],
-                  label=f"ξ = {share:g} KL")  # fmt: skip
-    last.axhline(1, color="0.4", lw=1)
-    last.set_xticks([2, 3, 4])
-    finish(last, "Chains of random laws", "group size", "claimed ρ / exact ρ", "upper left", scale="y")
-    return axes[0]
+def _harmonic(ax: Any, table: Table) -> None:
+    sizes = np.array(sorted(set(table.column("size").tolist())))
+    line(ax, sizes, [sum(1 / i for i in range(1, int(s) + 1)) for s in sizes], 6, "Σ1/i, Prop 5.3", lw=1.2)
+    ax.set_xticks(sizes)
 
 
-EXPERIMENT = Experiment(
-    name="bs-proposition-5-3",
-    claim="(ξ, ρ)-zCDP is (ξ s Σ_{i≤s} 1/i, ρ s²)-zCDP for groups of s.",
-    source="[BS, Prop 5.3]",
-    full={"scales": [0.2, 1.0, 2.0], "xi_shares": [0.0, 0.5], "sizes": [1, 2, 3, 4, 6, 8], "chain_sizes": [2, 3, 5],
-          "chains": 30},
-    quick={"scales": [1.0], "xi_shares": [0.0, 0.5], "sizes": [1, 3], "chain_sizes": [3],
-           "chains": 3},
-    points=points,
-    measure=measure,
-    judge=judge,
-    draw=draw,
-    caption="How many times the group's ρ exceeds the exact one, for the Laplace and the Gaussian mechanism and for "
-        "chains of random laws.",
+QUESTIONS = inequalities(
+    "bs-open-questions", "[BS, section 8; BS, Def 8.4; BS, Prop 5.3]",
+    "Does m-bounded zCDP protect groups of k much larger than m as k²ρ? Is ξs enough for groups? Is ρ-zCDP "
+    "stronger than all the (ε, δ)-DP that it implies?",
+    BOUNDED, LINEAR, IMPLIED, ending=_answers,
+    full={"groups": [1, 2, 3, 4, 5, 6, 7, 8, 9], "chains": 60, "rhos": [0.01, 0.1, 1.0],
+          "orders": [1.5, 2.0, 4.0, 8.0, 16.0]},
+    quick={"groups": [2, 8], "chains": 3, "rhos": [0.1], "orders": [2.0, 8.0]},
+    points=grid(kind=["bounded"], size="groups")
+    + grid(kind=["chain"], size=[2, 3, 4], xi_share=[0.5, 1.0], seed="chains")
+    + grid(kind=["implied"], rho="rhos", order="orders"),
+    measure=question, subject=Subject.QUESTION,
+    draw=picture(
+        panel("2-bounded zCDP, groups of k", "group size k", "nats",
+              curves("size", "exact", "KL of the ends", at=1, ls="--", marker="o", ms=3),
+              curves("size", "claimed", "k²ρ", ls="--"), where={"part": BOUNDED.name}, scale="y"),
+        panel("ξ that random chains need, over ξs", "group size s", "ratio (some lie below)",
+              _beside(0.1, "size", "exact / claimed", "o^"), _harmonic, level(), where={"part": LINEAR.name},
+              legend="lower left", ylim=(-2.2, 2.4)),
+        panel("D_α that the implied (ε, δ) allow, over ρα", "order α", "ratio",
+              curves("order", "exact / claimed", "ρ = {rho:g}", by=("rho",), marker="o", ms=3), level(),
+              where={"part": IMPLIED.name}, scale="2"), width=4.4),
+    caption="Left: groups under bounded zCDP. Middle: the ξ that groups need. Right: what is lost by passing to (ε, "
+    "δ).",
 )  # fmt: skip

@@ -1,39 +1,35 @@
-"""Section 6: how much information a zero-concentrated mechanism reveals about its input."""
+"""Sections 6 to 8: information, the exponential mechanism, packing, and approximate zero-concentrated privacy."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from scipy.optimize import linprog
 
+from ldpopt.composition import compose_approximate_zcdp, kov15
+from ldpopt.composition.sums import zcdp_advanced_composition
 from ldpopt.distribution import Array
 from ldpopt.mechanisms import dominating_pair, gaussian
-from ldpopt.privacy.claims import ZCDP
-from ldpopt.privacy.information import information_blocks
-from ldpopt.reproduce.drawing import finish, frames, line
-from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
+from ldpopt.privacy import FinitePair, approximate_dp, approximate_zcdp, local_dp
+from ldpopt.privacy.claims import ZCDP, ApproximateDP, ApproximateZCDP
+from ldpopt.privacy.conversions import approximate_to_approximate_zcdp, approximate_zcdp_to_approximate
+from ldpopt.privacy.implications import information_any, information_blocks
+from ldpopt.reproduce.drawing import curves, level, panel, picture
+from ldpopt.reproduce.experiment import Experiment, Row, Table, Verdict, ends, grid, outcome_of, span
+from ldpopt.reproduce.laws import random_law, tilted
+from ldpopt.reproduce.statements import Part, inequalities
 
-WORDS = ("smallest", "largest")
-
-
-def points(parameters: Parameters) -> list[Row]:
-    """Both mechanisms and every parameter, for m independent blocks of l people who all have the block's bit."""
-    return grid(
-        mechanism=["randomized response", "noisy sum"], parameter=parameters["parameters"],
-        blocks=parameters["blocks"], size=parameters["sizes"],
-    )  # fmt: skip
+LETTERS = {"randomized response": "ε", "noisy sum": "1/σ"}
 
 
-def measure(mechanism: str, parameter: float, blocks: float, size: float) -> Row:
-    """The bound and the exact mutual information, in nats. `parameter` is epsilon or 1/sigma."""
+def information(mechanism: str, parameter: float, blocks: float, size: float) -> Row:
+    """The bound and the exact mutual information in nats, of m independent blocks of n people who share a bit."""
     m, n = int(blocks), int(size)
     if mechanism == "randomized response":
-        rho = dominating_pair(parameter).zcdp().value
-        exact = m * _responses(parameter, n)
+        rho, exact = dominating_pair(parameter).zcdp().value, m * _responses(parameter, n)
     else:
-        rho = gaussian(1 / parameter).pair.zcdp().value
-        exact = _noisy_sum(m, n, parameter)
+        rho, exact = gaussian(1 / parameter).pair.zcdp().value, _noisy_sum(m, n, parameter)
     return {"rho": rho, "bound": information_blocks(ZCDP(0.0, rho), m, n), "exact": exact}
 
 
@@ -57,51 +53,191 @@ def _noisy_sum(m: int, n: int, precision: float) -> float:
     return float(entropy - 0.5 * math.log(2 * math.pi * math.e))
 
 
-def judge(table: Table) -> Verdict:
+def _information_verdict(table: Table) -> Verdict:
     """The bound over the exact information, for each of the three statements."""
-    ratios = table.column("bound") / table.column("exact")
-    shown = table.with_column("r", ratios)
     parts = {
-        "Lemma 6.2 (independent people)": shown.where(size=1),
-        "Proposition 6.1 (one block)": shown.where(blocks=1),
-        "Theorem 6.3 (blocks)": Table(tuple(r for r in shown.rows if float(r["size"]) > 1 and float(r["blocks"]) > 1)),
+        "Lemma 6.2 (independent people)": table.where(size=1),
+        "Proposition 6.1 (one block)": table.where(blocks=1),
+        "Theorem 6.3 (blocks)": table.having(lambda row: row["size"] > 1 and row["blocks"] > 1),
     }
-    ends = {name: (one.column("r").min(), one.column("r").max()) for name, one in parts.items()}
-    said = "; ".join(f"{name}: {low:.3g} to {high:.3g}" for name, (low, high) in ends.items())
-    worst = shown.row("r", np.argmax)
+    ratios = {name: rows.ratio("bound", "exact") for name, rows in parts.items()}
+    worst = table.top(table.ratio("bound", "exact"))
     return Verdict(
-        outcome_of(ratios),
-        f"Never below the exact information. Times too large: {said} (most for {worst['mechanism']}, "
-        f"{'ε' if worst['mechanism'] == 'randomized response' else '1/σ'} = {worst['parameter']:g}, "
+        outcome_of(table.ratio("bound", "exact")),
+        f"Never below the exact information. Times too large: "
+        f"{'; '.join(f'{name}: {span(ratio)}' for name, ratio in ratios.items())} (most for {worst['mechanism']}, "
+        f"{LETTERS[worst['mechanism']]} = {worst['parameter']:g}, "
         f"{worst['blocks']:g} x {worst['size']:g} people: a bit cannot tell more than log 2).",
-        {f"{name}, {word}": float(end) for name, both in ends.items() for word, end in zip(WORDS, both, strict=True)},
+        {name: figure for part, ratio in ratios.items() for name, figure in ends(part, ratio).items()},
     )
 
 
-def draw(table: Table) -> Any:
-    """Bound and exact information against the size of a block."""
-    axes = frames(2)
-    for ax, (name, by_name) in zip(axes, table.groups("mechanism"), strict=True):
-        letter = "ε" if name == "randomized response" else "1/σ"
-        for at, (parameter, by) in enumerate(by_name.groups("parameter")):
-            rows = by.where(blocks=float(min(by.column("blocks"))))
-            line(ax, rows.column("size"), rows.column("exact"), at, f"{letter} = {parameter:g}, exact", ls="-")
-            line(ax, rows.column("size"), rows.column("bound"), at, f"{letter} = {parameter:g}, ρ n²", ls=":")
-        ax.axhline(math.log(2), color="0.5", lw=0.8)
-        finish(ax, f"{str(name).capitalize()}: n people with one bit", "n", "I(X; M(X)) (nats)", "lower right", "xy")
-    return axes[0]
-
-
-EXPERIMENT = Experiment(
-    name="bs-section-6",
-    claim="A ρ-zCDP mechanism has I(X; M(X)) at most ρn² for any n people, ρm for m independent ones, and ρml² for m "
+INFORMATION = Experiment(
+    "bs-section-6", "[BS, Prop 6.1; BS, Lemma 6.2; BS, Thm 6.3]",
+    "A ρ-zCDP mechanism has I(X; M(X)) at most ρn² for any n people, ρm for m independent ones, and ρml² for m "
     "independent blocks of l.",
-    source="[BS, Prop 6.1; BS, Lemma 6.2; BS, Thm 6.3]",
     full={"parameters": [0.1, 0.5, 2.0], "blocks": [1, 2, 5], "sizes": [1, 2, 4, 8, 16]},
     quick={"parameters": [0.5], "blocks": [1, 2], "sizes": [1, 4]},
-    points=points,
-    measure=measure,
-    judge=judge,
-    draw=draw,
+    points=grid(mechanism=LETTERS, parameter="parameters", blocks="blocks", size="sizes"),
+    measure=information, judge=_information_verdict,
+    draw=picture(*(
+        panel(f"{name.capitalize()}: n people with one bit", "n", "I(X; M(X)) (nats)",
+              curves("size", {"exact": ("exact", "-"), "bound": ("ρ n²", ":")}, letter + " = {parameter:g}, {}",
+                     by=("parameter",), where={"blocks": min}),
+              level(math.log(2), color="0.5", lw=0.8), where={"mechanism": name}, legend="lower right", scale="xy")
+        for name, letter in LETTERS.items())),
     caption="Exact information (solid) about one bit that n people share, and Proposition 6.1 (dotted); grey: log 2.",
-)
+)  # fmt: skip
+
+PRIVACY = Part("7.3: it is ε-DP", cells=("epsilon", "size", "n"))
+TAIL = Part("7.3: Pr(loss > min + 2Δ/ε log(|T|/β)) ≤ β", cells=("epsilon", "size", "beta"))
+MEAN = Part("7.3: E loss ≤ min + 2Δ/ε log |T|", cells=("epsilon", "size"))
+PACKING = Part("7.4: (1-β) log |T| - log 2 ≤ ρn²", cells=("epsilon", "size", "n"))
+
+
+def exponential(losses: Array, epsilon: float) -> Array:
+    """The law of the exponential mechanism, proportional to exp(-epsilon loss / 2), along the last axis."""
+    weights = np.exp(-epsilon / 2 * (losses - losses.min(axis=-1, keepdims=True)))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def votes(epsilon: float, size: float, n: float) -> list[Row]:
+    """Data sets are votes: the loss of an answer is the number of people against it, which a person changes by 1."""
+    answers, people = int(size), int(n)
+    unanimous = people * (1.0 - np.eye(answers))
+    one_less = unanimous + np.roll(np.eye(answers), 1, axis=1) * -1 + np.eye(answers)  # one person changes sides
+    laws, near = exponential(unanimous, epsilon), exponential(one_less, epsilon)
+    rows = [PRIVACY(max(local_dp(np.stack([a, b])).lower for a, b in zip(laws, near, strict=True)), epsilon)]
+    rng = np.random.default_rng([73, answers, people])
+    for losses in (np.sort(rng.uniform(0, people, answers)), np.append(0.0, np.full(answers - 1, float(people)))):
+        law, best = exponential(losses, epsilon), losses.min()
+        rows.append(MEAN(float(law @ losses) - best, 2 / epsilon * math.log(answers)))
+        beyond = {beta: losses > best + 2 / epsilon * math.log(answers / beta) for beta in (0.5, 0.1, 0.01)}
+        rows += [TAIL(float(law[far].sum()), beta, beta=beta) for beta, far in beyond.items()]
+    wrong = 1 - float(laws[0, 0])  # the chance of an answer other than the unanimous one
+    rho = float(FinitePair(laws[0], near[0]).zcdp().value)
+    information = (1 - wrong) * math.log(answers) - math.log(2)
+    return [*rows, *([PACKING(information, information_any(ZCDP(0.0, rho), people))] if information > 0 else [])]
+
+
+VOTES = inequalities(
+    "bs-lemma-7-3", "[BS, Lemma 7.3; BS, Lemma 7.4]",
+    "The exponential mechanism is ε-DP with loss at most min + 2Δ/ε log(|T|/β) but for probability β, and "
+    "2Δ/ε log |T| on average (7.3); a (0, ρ)-zCDP mechanism that tells |T| apart has (1-β) log |T| - log 2 ≤ ρn² "
+    "(7.4).",
+    PRIVACY, TAIL, MEAN, PACKING, title="Lemmas 7.3 and 7.4",
+    ending="Votes of n people on |T| answers, all changes of a vote; ρ is the mechanism's own.",
+    full={"epsilons": [0.1, 0.5, 1.0, 2.0], "sizes": [2, 4, 16, 64], "people": [1, 4, 10, 30]},
+    quick={"epsilons": [0.5, 2.0], "sizes": [4, 16], "people": [4, 10]},
+    points=grid(epsilon="epsilons", size="sizes", n="people"), measure=votes,
+    caption="What the exponential mechanism does exactly, against the bounds.",
+)  # fmt: skip
+
+
+PARTS = {"Cor 8.7": "ρ", "Lemma 8.8": "δ", "Cor 8.9": "ε", "Cor 8.11": "ε"}
+CORNER = 1 + 1e-9
+"""Delta is multiplied by this number, since at a slightly smaller delta the exact rho is infinite."""
+
+
+def section_8(
+    part: str, delta: float, epsilon: float = 0.0, rho: float = 0.0, deviations: float = 0.0, count: float = 1
+) -> Row:
+    """The claimed and the exact value of rho, delta or epsilon, depending on the statement."""
+    if part == "Cor 8.7":
+        rho_exact = approximate_zcdp(dominating_pair(epsilon, delta), delta * CORNER).lower
+        return {"claimed": approximate_to_approximate_zcdp(ApproximateDP(epsilon, delta)).rho, "exact": rho_exact}
+    if part == "Lemma 8.8":  # reveals its input with probability delta, else adds Gaussian noise
+        at = rho + deviations * math.sqrt(2 * rho)
+        claimed = approximate_zcdp_to_approximate(ApproximateZCDP(delta, 0.0, rho), at).delta
+        noise = gaussian(1 / math.sqrt(2 * rho)).pair.hockey_stick(at).lower
+        return {"at": at, "claimed": claimed, "exact": delta + (1 - delta) * noise}
+    slack = 1e-6
+    claim = zcdp_advanced_composition([(ApproximateDP(epsilon, delta), int(count))], slack)
+    norm = epsilon * math.sqrt(count)
+    printed = norm**2 / 2 + math.sqrt(2 * math.log(math.sqrt(math.pi / 2) * norm / slack)) * norm  # Corollary 8.11
+    exact = kov15(epsilon, delta, int(count)).epsilon_at(claim.delta)
+    return {"claimed": claim.epsilon, "simple": printed, "exact": exact}
+
+
+def _section_8_verdict(table: Table) -> Verdict:
+    """The ratio of each statement's value to the exact one."""
+    ratios = {part: rows.ratio("claimed", "exact") for part, rows in table.groups("part")}
+    ratios["Cor 8.11"] = table.where(part="Cor 8.9").ratio("simple", "exact")
+    said = ", ".join(f"{name} ({PARTS[name]}) {span(ratio, '.4g')}" for name, ratio in ratios.items())
+    return Verdict(
+        outcome_of(*ratios.values(), tolerance=1e-5),
+        f"Times too large: {said}. The exact ρ of (ε, δ)-DP mechanisms after removing δ is ε tanh(ε/2).",
+        {word: end for name, ratio in ratios.items() for word, end in ends(f"{name} ({PARTS[name]})", ratio).items()},
+    )
+
+
+SECTION_8 = Experiment(
+    "bs-section-8", "[BS, Cor 8.7; BS, Lemma 8.8; BS, Cor 8.9; BS, Cor 8.11; GI, eq. 6]",
+    "(ε, δ)-DP is δ-approximate ε²/2-zCDP (8.7); approximate zCDP is approximate DP (8.8); together they compose "
+    "approximate DP (8.9, 8.11).",
+    full={"epsilons": [0.01, 0.1, 0.5], "deltas": [1e-6, 1e-3], "rhos": [0.01, 0.1, 1.0],
+          "counts": [1, 10, 100, 1000]},
+    quick={"epsilons": [0.1], "deltas": [1e-3], "rhos": [0.1], "counts": [10, 100]},
+    points=grid(part=["Cor 8.7"], epsilon="epsilons", delta="deltas")
+    + grid(part=["Lemma 8.8"], rho="rhos", delta="deltas", deviations=[0.5, 1.0, 2.0, 4.0])
+    + grid(part=["Cor 8.9"], epsilon="epsilons", delta=[1e-8], count="counts"),
+    measure=section_8, judge=_section_8_verdict,
+    draw=picture(
+        panel("δ at ε of a {delta:g}-approximate ρ-zCDP mechanism", "ε (nats)", "δ",
+              curves("at", {"claimed": ("Lemma 8.8", ":"), "exact": ("exact", "-")}, "ρ = {rho:g}, {}", by=("rho",)),
+              where={"part": "Lemma 8.8", "delta": min}, scale="xy"),
+        panel("ε of k mechanisms, δ about 1e-6", "mechanisms k", "ε of all (nats)",
+              curves("count", {"simple": ("8.11", "-."), "claimed": ("8.9", ":"), "exact": ("exact", "-")},
+                     "ε = {epsilon:g}, {}", by=("epsilon",), lw=1.4),
+              where={"part": "Cor 8.9"}, legend="upper left", scale="xy",
+              ylim=lambda ax: (None, 100 * max(ax.get_ylim())))),
+    caption="Left: δ of a mechanism that leaks with probability δ and else adds Gaussian noise. Right: composition.",
+)  # fmt: skip
+
+SUM = Part("8.2: ρ of two mechanisms at δ+δ'-δδ'", cells=("seed", "delta"))
+LEAST = Part("8.6: the least ε at which a T exists", equal=True, cells=("seed", "delta"), tolerance=1e-5, floor=0.1)
+
+
+def response(epsilon: float, delta: float) -> Array:
+    """The rows of Definition 8.5's mechanism, (2, 4)."""
+    high, low = (1 - delta) / (1 + math.exp(-epsilon)), (1 - delta) / (1 + math.exp(epsilon))
+    return np.array([[delta, high, low, 0.0], [0.0, low, high, delta]])
+
+
+def missing(from_rows: Array, to_rows: Array) -> float:
+    """The least total deviation of from_rows T from to_rows over row-stochastic T; it is 0 if T exists."""
+    m, n = from_rows.shape[1], to_rows.shape[1]
+    size = 2 * n
+    match, stochastic = np.kron(from_rows, np.eye(n)), np.kron(np.eye(m), np.ones((1, n)))
+    left = np.block([[match, np.eye(size), -np.eye(size)], [stochastic, np.zeros((m, 2 * size))]])
+    cost = np.concatenate([np.zeros(m * n), np.ones(2 * size)])
+    right = np.concatenate([to_rows.ravel(), np.ones(m)])
+    return float(linprog(cost, A_eq=left, b_eq=right, method="highs").fun)
+
+
+def simulated(seed: float, delta: float) -> list[Row]:
+    """Both lemmas on random pairs."""
+    rng = np.random.default_rng([82, int(seed), int(1e6 * delta)])
+    pairs = [np.stack([law, tilted(rng, law, 1.0)]) for law in [random_law(rng, 3, least=0.003) for _ in range(2)]]
+    together = compose_approximate_zcdp(
+        [ApproximateZCDP(delta, 0.0, approximate_zcdp(pair, delta).value) for pair in pairs]
+    )
+    joint = np.stack([np.outer(pairs[0][i], pairs[1][i]).ravel() for i in range(2)])
+    epsilon = approximate_dp(FinitePair(*pairs[0]), delta).value
+    low, high = 0.0, 2 * epsilon + 1
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (low, middle) if missing(response(middle, delta), pairs[0]) <= 1e-9 else (middle, high)
+    return [SUM(approximate_zcdp(joint, together.delta).lower, together.rho), LEAST(high, epsilon)]
+
+
+SIMULATED = inequalities(
+    "bs-lemma-8-6", "[BS, Lemma 8.6; BS, Lemma 8.2]",
+    "Every (ε, δ)-DP pair is a post-processing of randomized response with a leak of δ (8.6), and δ- and "
+    "δ'-approximate (0, ρ), (0, ρ')-zCDP compose to δ+δ'-δδ' with ρ+ρ' (8.2).",
+    SUM, LEAST, title="Lemmas 8.2 and 8.6",
+    full={"pairs": 30, "deltas": [0.001, 0.01, 0.1]}, quick={"pairs": 3, "deltas": [0.01]},
+    points=grid(seed="pairs", delta="deltas"), measure=simulated,
+    caption="The exact ρ of two mechanisms against the sum; the least ε at which a post-processing T exists, by "
+    "bisection over linear programs, against the least ε for which the pair is (ε, δ)-DP.",
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Theorem 2 and Figure 4: the exact k-fold composition."""
+"""Theorems 2 and 3, their proofs' integrals, and section VI-D: composition of (ε, η), exact and in the limit."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
-from ldpopt.composition import k_fold, kov15
+from ldpopt.composition import gaussian_limit, gaussian_total_variation, k_fold, kov15
+from ldpopt.composition.k_fold import trinomial_log_pmf
 from ldpopt.distribution import Array
 from ldpopt.mechanisms import dominating_pair
-from ldpopt.reproduce.drawing import finish, frames, line
-from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, agreement
+from ldpopt.reproduce.claims.gi_regions import TESTS
+from ldpopt.reproduce.drawing import curves, line, marks, panel, picture
+from ldpopt.reproduce.experiment import Experiment, Points, Row, Subject, Table, Verdict, agreement, grid, holds_if
+from ldpopt.reproduce.statements import Part, inequalities
 
 
 def printed_delta(j: int, k: int, epsilon: float, alpha: float) -> float:
@@ -29,92 +33,248 @@ def printed_delta(j: int, k: int, epsilon: float, alpha: float) -> float:
 def enumerated(j: int, k: int, epsilon: float, delta: float, eta: float) -> float:
     """The same guarantee by summing over all 5^k outcomes of k dominating pairs."""
     pair = dominating_pair(epsilon, delta, eta)
-    p = np.array([math.prod(cells) for cells in product(pair.p, repeat=k)])
-    q = np.array([math.prod(cells) for cells in product(pair.q, repeat=k)])
+    p, q = (np.array([math.prod(cells) for cells in product(law, repeat=k)]) for law in (pair.p, pair.q))
     return float(np.maximum(p - math.exp(j * epsilon) * q, 0).sum())
 
 
-def points(parameters: Parameters) -> list[Row]:
-    """The settings, as (epsilon, delta, alpha, k)."""
-    return [dict(zip(("epsilon", "delta", "alpha", "k"), one, strict=True)) for one in parameters["settings"]]
-
-
-def measure(epsilon: float, delta: float, alpha: float, k: float) -> list[Row]:
+def folds(epsilon: float, delta: float, alpha: float, k: float) -> list[Row]:
     """The guarantee at every j epsilon: the package, the printed sum, the enumeration, and the older theorem."""
     count = int(k)
     eta = delta + (1 - alpha) * (1 - delta) * math.tanh(epsilon / 2)
-    theorem = k_fold(epsilon, delta, eta, count)
-    older = kov15(epsilon, delta, count)
-    return [
-        {
-            "j": j,
-            "theorem": float(theorem.deltas[list(theorem.indices).index(j)]),
-            "printed": 1 - (1 - delta) ** count * (1 - printed_delta(j, count, epsilon, alpha)),
-            "enumerated": enumerated(j, count, epsilon, delta, eta),
-            "without_eta": older.delta_at(j * epsilon),
-        }
-        for j in range(count + 1)
-    ]
+    theorem, older = k_fold(epsilon, delta, eta, count), kov15(epsilon, delta, count)
+    return [{
+        "j": j,
+        "theorem": float(theorem.deltas[list(theorem.indices).index(j)]),
+        "printed": 1 - (1 - delta) ** count * (1 - printed_delta(j, count, epsilon, alpha)),
+        "enumerated": enumerated(j, count, epsilon, delta, eta),
+        "without_eta": older.delta_at(j * epsilon),
+    } for j in range(count + 1)]  # fmt: skip
 
 
-def judge(table: Table) -> Verdict:
-    """The verdict: the three computations are equal, and agree with the digits of Figure 4b."""
-    errors = np.concatenate(
-        [np.abs(table.column("theorem") - table.column(name)) for name in ("printed", "enumerated")]
-    )
+def _folds_agree(table: Table) -> Verdict:
+    """The three computations are equal, and agree with the digits of Figure 4b."""
+    theorem = table.column("theorem")
+    errors = np.concatenate([np.abs(theorem - table.column(name)) for name in ("printed", "enumerated")])
     shown = table.where(epsilon=1.0, delta=0.0, alpha=0.3, k=5)
-    digits = {f"Figure 4b, δ_{int(row['j'])}": float(row["enumerated"]) for row in shown.rows}
     gain = shown.column("without_eta") - shown.column("theorem")
     return Verdict(
         agreement(errors, 1e-9),
         f"Theorem, printed sum and enumeration agree to {errors.max():.1e}; at Figure 4b's setting the total variation "
         f"known lowers δ by up to {gain.max():.4f}.",
-        {"largest error": float(errors.max()), **digits},
+        {"largest error": errors.max()} | {f"Figure 4b, δ_{row['j']:g}": row["enumerated"] for row in shown.rows},
     )
 
 
-def curve(t: Array, rows: Table, column: str) -> Array:
-    """The trade-off function of (j epsilon, delta_j) for all j in `rows`."""
-    lines = [np.zeros_like(t)]
-    for row in rows.rows:
-        growth, delta = math.exp(float(row["j"]) * float(row["epsilon"])), float(row[column])
-        lines += [1 - delta - growth * t, (1 - delta - t) / growth]
-    return np.asarray(np.max(lines, axis=0))
+def _trade_off(column: str, label: str, at: int, parity: bool, **style: Any) -> Any:
+    """The trade-off function of (j epsilon, delta_j) for all j, or for those of the parity of k."""
 
+    def curve(t: Array, table: Table) -> Array:
+        lines = [np.zeros_like(t)]
+        for row in table.rows:
+            if not parity or (row["j"] - row["k"]) % 2 == 0:
+                growth, delta = math.exp(row["j"] * row["epsilon"]), row[column]
+                lines += [1 - delta - growth * t, (1 - delta - t) / growth]
+        return np.asarray(np.max(lines, axis=0))
 
-def draw(table: Table) -> Any:
-    """Figure 4: k = 1 and k = 5."""
-    axes = frames(2)
     t = np.linspace(0, 1, 401)
-    for ax, k, panel in zip(axes, (1, 5), "ab", strict=True):
-        rows = table.where(epsilon=1.0, delta=0.0, alpha=0.3, k=k)
-        odd = Table(tuple(row for row in rows.rows if (float(row["j"]) - k) % 2 == 0))
-        line(ax, t, curve(t, odd, "without_eta"), 2, "ε alone [GI, eq. 6]")
-        line(ax, t, curve(t, odd, "theorem"), 0, "Theorem 2, j of the parity of k", ls="--")
-        line(ax, t, curve(t, rows, "theorem"), 1, "Theorem 2, all j", ls="-")
-        finish(ax, f"Figure 4{panel}: ε = 1, α = 0.3, k = {k}", "type I error", "type II error")
-        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    return axes[0]
+    return lambda ax, table: line(ax, t, curve(t, table), at, label, **style)
 
 
-EXPERIMENT = Experiment(
-    name="gi-theorem-2",
-    claim="The k-fold adaptive composition of (ε, δ)-DP and η-TV mechanisms is (jε, 1 - (1-δ)^k (1-δ_j))-DP for all j, "
+def _figure_4(part: str, k: int) -> Any:
+    return panel(f"Figure 4{part}: ε = 1, α = 0.3, k = {k}", "type I error", "type II error",
+                 _trade_off("without_eta", "ε alone [GI, eq. 6]", 2, True),
+                 _trade_off("theorem", "Theorem 2, j of the parity of k", 0, True, ls="--"),
+                 _trade_off("theorem", "Theorem 2, all j", 1, False, ls="-"),
+                 where={"epsilon": 1.0, "delta": 0.0, "alpha": 0.3, "k": k}, **TESTS)  # fmt: skip
+
+
+FOLDS = Experiment(
+    "gi-theorem-2", "[GI, Thm 2; GI, Fig 4; GI, eq. 5-6]",
+    "The k-fold adaptive composition of (ε, δ)-DP and η-TV mechanisms is (jε, 1 - (1-δ)^k (1-δ_j))-DP for all j, "
     "exactly, with δ_j of equation 5.",
-    source="[GI, Thm 2; GI, Fig 4; GI, eq. 5-6]",
-    full={
-        "settings": [
-            [1.0, 0.0, 0.3, 1],
-            [1.0, 0.0, 0.3, 5],
-            [0.3, 0.05, 0.8, 5],
-            [2.0, 0.01, 0.5, 6],
-            [0.1, 0.0, 0.9, 6],
-        ]
-    },
+    full={"settings": [[1.0, 0.0, 0.3, 1], [1.0, 0.0, 0.3, 5], [0.3, 0.05, 0.8, 5], [2.0, 0.01, 0.5, 6],
+                       [0.1, 0.0, 0.9, 6]]},
     quick={"settings": [[1.0, 0.0, 0.3, 1], [1.0, 0.0, 0.3, 5], [0.3, 0.05, 0.8, 4]]},
-    points=points,
-    measure=measure,
-    judge=judge,
-    draw=draw,
+    points=Points((lambda given: [dict(zip(("epsilon", "delta", "alpha", "k"), setting, strict=True))
+                                  for setting in given["settings"]],)),
+    measure=folds, judge=_folds_agree, draw=picture(_figure_4("a", 1), _figure_4("b", 5)),
     caption="The trade-off functions of one and of five mechanisms: knowing the total variation shrinks the region.",
-)
+)  # fmt: skip
+
+
+def _decay(table: Table, x: str, *names: str) -> tuple[bool, dict[Any, float]]:
+    """Whether the distance falls at every step of x, and the power of x at the last step, for each of the groups."""
+    falling, rates = True, {}
+    for cell, rows in table.groups(*names):
+        n, distance = rows.column(x), rows.column("distance")
+        falling = falling and bool((np.diff(distance) < 0).all())
+        rates[cell] = math.log(distance[-1] / distance[-2]) / math.log(n[-1] / n[-2])
+    return falling, rates
+
+
+def equal_mechanisms(mu: float, alpha: float, k: float) -> Row:
+    """The distance between the exact trade-off curve of k equal mechanisms and G_mu."""
+    epsilon = mu / math.sqrt((1 - alpha) * k)
+    eta = mu * mu / (2 * k * epsilon)  # so that k epsilon eta = mu^2/2 exactly
+    limit = gaussian_limit([epsilon] * int(k), [min(eta, math.tanh(epsilon / 2))] * int(k))
+    return {"epsilon": epsilon, "mu_found": limit.mu, "distance": limit.distance}
+
+
+def _limit_verdict(table: Table) -> Verdict:
+    falling, rates = _decay(table, "k", "mu", "alpha")
+    slow, largest = max(rates.values()), float(table.where(k=max).column("distance").max())
+    return Verdict(
+        holds_if(falling and slow < -0.4),
+        f"The distance to G_μ falls at every step, as k^{slow:.2f} or faster, to {largest:.1e} at the largest k.",
+        {"slowest rate, power of k": slow, "fastest rate, power of k": min(rates.values()), "last distance": largest},
+    )
+
+
+LIMIT = Experiment(
+    "gi-theorem-3", "[GI, Thm 3]",
+    "If Σ ε_i η_i tends to μ²/2 and max ε_i to 0, the trade-off curve of the composition tends to G_μ.",
+    full={"mus": [0.5, 1.0, 2.0], "erasures": [0.0, 0.5], "counts": [4, 16, 64, 256, 1024, 4096]},
+    quick={"mus": [1.0], "erasures": [0.0, 0.5], "counts": [4, 16, 64, 256]},
+    points=grid(mu="mus", alpha="erasures", k="counts"), measure=equal_mechanisms, judge=_limit_verdict,
+    draw=picture(panel("Theorem 3: distance of the composition from G_μ", "mechanisms k", "sup |f - G_μ|",
+                       curves("k", "distance", "μ = {mu:g}, erased {alpha:.0%}", by=("mu", "alpha"), marker="o",
+                              ms=3.5), scale="xy"), width=6.4, height=4.2),
+    caption="How far the exact composition of k equal mechanisms is from its Gaussian limit.",
+)  # fmt: skip
+
+
+def arrays(array: str, n: int) -> tuple[list[float], list[float]]:
+    """(epsilons, etas) of n mechanisms with sum of products 1/2, that is mu = 1."""
+    if array != "unequal":
+        c = float(array.removeprefix("n^-"))
+        return [n**-c] * n, [0.5 * n ** (c - 1)] * n
+    # A quarter of the mechanisms is twice as strong, a quarter half as strong, a quarter erased; then all are scaled.
+    epsilons = np.tile([2.0, 0.5, 1.0, 1.0], n // 4) / math.sqrt(n)
+    etas = np.tanh(epsilons / 2) * np.tile([1.0, 1.0, 0.5, 0.25], n // 4)
+    epsilons = epsilons * math.sqrt(0.5 / float(epsilons @ etas))
+    etas = np.tanh(epsilons / 2) * np.tile([1.0, 1.0, 0.5, 0.25], n // 4)
+    return epsilons.tolist(), (etas * 0.5 / float(epsilons @ etas) * (1 - 1e-12)).tolist()
+
+
+def unequal_mechanisms(array: str, n: float) -> Row:
+    """The largest epsilon, the sum of the products, and the distance of the composition from its limit."""
+    epsilons, etas = arrays(array, int(n))
+    etas = [min(eta, math.tanh(epsilon / 2)) for epsilon, eta in zip(epsilons, etas, strict=True)]
+    total = math.fsum(a * b for a, b in zip(epsilons, etas, strict=True))
+    return {"largest epsilon": max(epsilons), "sum": total, "distance": gaussian_limit(epsilons, etas).distance}
+
+
+def _examples_verdict(table: Table) -> Verdict:
+    falling, rates = _decay(table, "n", "array")
+    off, last = float(np.abs(table.column("sum") - 0.5).max()), float(table.where(n=max).column("distance").max())
+    said = ", ".join(f"{name} as n^{rate:.2f}" for name, rate in rates.items())
+    return Verdict(
+        holds_if(falling and max(rates.values()) < -0.04 and off < 0.02),
+        f"The distance to G_1 falls at every step, the slower the slower ε does: {said}; up to {last:.3f} is left at "
+        f"n = {max(table.column('n')):g}, where ε falls slowest.",
+        {f"rate, {name}": rate for name, rate in rates.items()} | {"last distance": last, "sums off 1/2 by": off},
+    )
+
+
+EXAMPLES = Experiment(
+    "gi-theorem-3-examples", "[GI, Thm 3; GI, section V]",
+    "With ε = μ n^-c and η = μ/(2 n^(1-c)), any c in (0, 1/2), the composition of n mechanisms tends to G_μ; "
+    "and so for unequal arrays.",
+    full={"exponents": [0.1, 0.2, 0.3, 0.4, 0.5], "counts": [16, 64, 256, 1024, 4096]},
+    quick={"exponents": [0.3, 0.5], "counts": [16, 64, 256]},
+    points=Points((lambda given: grid(array=[f"n^-{c:g}" for c in given["exponents"]], n="counts")(given),))
+    + grid(array=["unequal"], n="counts"),
+    measure=unequal_mechanisms, judge=_examples_verdict,
+    draw=picture(panel("After Theorem 3: distance from G_1", "mechanisms n", "sup |f - G_1|",
+                       curves("n", "distance", lambda rows: "unequal ε and η" if rows.rows[0]["array"] == "unequal"
+                              else f"ε = {rows.rows[0]['array']}", by=("array",), marker="o", ms=3.5),
+                       scale="xy"), width=6.4, height=4.2),
+    caption="How far compositions of n mechanisms are from G_1 when ε falls as a power of n, for several powers.",
+)  # fmt: skip
+
+
+CELLS = ("epsilon", "share")
+MEAN = Part("eq. 72: kl = εη", equal=True, cells=CELLS)
+SECOND = Part("eq. 73: κ₂", equal=True, cells=CELLS)
+THIRD = Part("eq. 74: κ₃", equal=True, cells=CELLS)
+PRINTED = Part("eq. 72's integrals with the printed limit", Subject.STEP, equal=True, cells=CELLS)
+REPAIRED = Part("the same with e^ε-1", Subject.STEP, equal=True, cells=CELLS)
+EXPANSION = Part("|ε(e^ε+1)/(2(e^ε-1)) - 1| ≤ ε²", Subject.STEP, cells=("epsilon",))
+
+
+def slope_moments(epsilon: float, share: float) -> list[Row]:
+    """The moments of the slope of the curve, from its dominating pair and by the printed formulas."""
+    eta, gain = share * math.tanh(epsilon / 2), math.expm1(epsilon)
+    pair = dominating_pair(epsilon, 0.0, eta)
+    used = (pair.p > 0) & (pair.q > 0)
+    p, loss = pair.p[used], np.log(pair.p[used] / pair.q[used])
+
+    def integrals(denominator: float) -> float:  # slope -e^epsilon on the first stretch, -e^-epsilon on the last
+        return -(epsilon * eta / gain - epsilon * eta * math.exp(epsilon) / denominator)
+
+    ratio, mean = (math.exp(epsilon) + 1) / gain, float(p @ loss)
+    return [
+        MEAN(mean, epsilon * eta),
+        SECOND(float(p @ loss**2), eta * epsilon**2 * ratio),
+        THIRD(float(p @ np.abs(loss) ** 3), eta * epsilon**3 * ratio),
+        PRINTED(mean, integrals(math.exp(epsilon) + 1)),
+        REPAIRED(mean, integrals(gain)),
+        EXPANSION(abs(epsilon * ratio / 2 - 1), epsilon**2),
+    ]
+
+
+SLOPES = inequalities(
+    "gi-appendix-e", "[GI, eq. 72-74; GI, App E]",
+    "The (ε, η) trade-off curve has kl = εη, κ₂ = ηε²(e^ε+1)/(e^ε-1) and κ₃ = ηε³(e^ε+1)/(e^ε-1), by "
+    "integrals from 0 to η/(e^ε-1) and from 1 - ηe^ε/(e^ε+1) (as printed) to 1.",
+    MEAN, SECOND, THIRD, PRINTED, REPAIRED, EXPANSION, title="Appendix E: moments of the slope",
+    ending="The lower limit of the second integral is 1 - ηe^ε/(e^ε-1); the results (72) to (74) are those of the "
+    "right one.",
+    full={"epsilons": [0.01, 0.1, 0.5, 1.0, 2.0, 4.0], "shares": [0.1, 0.5, 0.9, 1.0]},
+    quick={"epsilons": [0.1, 1.0], "shares": [0.5, 1.0]},
+    points=grid(epsilon="epsilons", share="shares"), measure=slope_moments, subject=Subject.STEP,
+    caption="Each formula against the moment computed from the curve's dominating pair. Filled: the printed limit.",
+)  # fmt: skip
+
+
+FOLD = Part("Dominating pair: 1-(1-δ)^k(1-δ₀)", equal=True, cells=("first", "second", "k"))
+NORMAL = Part("Gaussian: 2Φ(√k μ/2) - 1", equal=True, cells=("first", "k"), tolerance=1e-7)
+ATTACK = Part("advantage of the test 'loss > 0', Gaussian", equal=True, cells=("first", "k"), tolerance=1e-7)
+
+
+def membership(kind: str, first: float, k: float, second: float = 0.0) -> list[Row]:
+    """The formula, and a sum or an integral over the outcomes of all folds; `first` is epsilon or mu."""
+    count = int(k)
+    if kind == "normal":
+        claimed, shift = gaussian_total_variation(first, count), math.sqrt(k) * first
+        x = np.linspace(-12, 12 + shift, 400_001)
+        gap = np.maximum(np.exp(-((x - shift) ** 2) / 2) - np.exp(-(x**2) / 2), 0.0)
+        whole = float(gap.sum() * (x[1] - x[0])) / math.sqrt(2 * math.pi)
+        return [NORMAL(whole, claimed), ATTACK(float(ndtr(shift / 2) - ndtr(-shift / 2)), claimed)]
+    eta = second + 0.6 * (1 - second) * math.tanh(first / 2)
+    erasure = 1 - (eta - second) / ((1 - second) * math.tanh(first / 2))
+    law = np.exp(trinomial_log_pmf(count, first, max(0.0, erasure)))  # of the number of hits minus misses
+    exact = float(1 - (1 - second) ** count * (1 - np.maximum(law - law[::-1], 0.0).sum()))
+    return [FOLD(exact, k_fold(first, second, eta, count).total_variation)]
+
+
+MEMBERSHIP = inequalities(
+    "gi-section-6-d", "[GI, section VI-D]",
+    "Vulnerability to membership inference, the total variation under k folds, is 1-(1-δ)^k(1-δ₀) for dominating "
+    "mechanisms, and 2Φ(√k μ/2)-1 for Gaussian noise.",
+    FOLD, NORMAL, ATTACK,
+    ending="What an attacker gains over guessing is this total variation, and the likelihood-ratio test attains it.",
+    full={"epsilons": [0.1, 0.5, 1.0, 2.0], "mus": [0.1, 0.3, 1.0], "counts": [1, 2, 5, 10, 20, 50]},
+    quick={"epsilons": [0.5], "mus": [0.3], "counts": [1, 5]},
+    points=grid(kind=["pair"], first="epsilons", second=[0.0, 0.02], k="counts")
+    + grid(kind=["normal"], first="mus", k="counts"),
+    measure=membership,
+    draw=picture(
+        panel("Dominating pair (circles: by summation)", "folds k", "total variation",
+              curves("k", "claimed", "ε = {first:g}, η = 0.6 tanh(ε/2)", by=("first",)), marks("k", "exact"),
+              where={"part": FOLD.name, "second": 0.0}, legend="upper left", scale="x", ylim=(0, 1.45)),
+        panel("Gaussian noise (circles: by integration)", "folds k", "total variation",
+              curves("k", "claimed", "μ = {first:g}", by=("first",)), marks("k", "exact"),
+              where={"part": NORMAL.name}, scale="x")),
+    caption="Total variation of k folds by the formulas (lines) and computed from all outcomes (circles).",
+)  # fmt: skip

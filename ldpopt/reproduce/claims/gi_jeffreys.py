@@ -1,8 +1,15 @@
-"""Theorem 7 and Corollary 2: how loose the bounds are at worst and at best.
+"""Theorems 6 and 7, Corollary 2 and Remark 5: bounds on the symmetrised KL divergence J, and how loose they are.
 
-The largest looseness has a closed form. The binary mechanism reaches total variation t = tanh(epsilon/2) TV(P0, P1),
-and J >= 2 t log((1+t)/(1-t)) >= 4 t^2 at total variation t, so the bound is at most min(2, e)(e + 1)/2 times too
-large, e = exp(epsilon), with eta too by [GI, Thm 8]; two inputs with P0, P1 near (1/2, 1/2) come as close as you like.
+Let e = exp(epsilon). The binary mechanism reaches t = tanh(epsilon/2) TV(P0, P1), and at total variation
+t a channel has J >= 2 t log((1+t)/(1-t)) >= 4 t^2. So Theorem 7 is at most min(2, e)(e + 1)/2 times too large, with eta
+too by [GI, Thm 8]; two inputs with P0, P1 near (1/2, 1/2) come as close as you like.
+
+*The best constants.* With f(t) = (t - 1) log t a block of masses P0(B), P1(B) has (a - b)^2 times the integral
+over s in [0, 1] of 1/(1 + (e - 1) P_s(B)), where a - b = (e - 1)(P0(B) - P1(B)), P_s = s P0 + (1 - s) P1. The
+differences of the blocks of either sign add up to TV = TV(P0, P1) at most. So three or more blocks have at most
+2 (e - 1)^2 TV^2 in all, and two (e - 1)^2 TV^2 (1 + 1/e), as 1/(1 + (e-1)u) + 1/(1 + (e-1)(1-u)) is at most its value
+at u = 0. By [SPR] J <= (e - 1)^2 TV^2 max(2/(e + 2), 1/e), which is sharp as TV tends to 0, and by the envelope
+theorem J <= 2 (e - 1) eta TV^2 for every eta: [GI, Thm 7] without min(2, e).
 """
 
 from __future__ import annotations
@@ -12,48 +19,100 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.bounds import ghazi_issa
+from ldpopt.bounds import duchi_jordan_wainwright, ghazi_issa, ghazi_issa_corollary
 from ldpopt.design import Constraint, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array
 from ldpopt.divergences import JEFFREYS
-from ldpopt.reproduce.drawing import finish, frames, line
-from ldpopt.reproduce.experiment import Cell, Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
-from ldpopt.reproduce.laws import worst_pair
+from ldpopt.reproduce.drawing import curves, formula, level, marks, panel, picture
+from ldpopt.reproduce.envelope import envelope_at
+from ldpopt.reproduce.experiment import Experiment, Row, Single, Table, Verdict, grid, holds_if, outcome_of, span
+from ldpopt.reproduce.laws import block_values, random_law, tilted, worst_pair
+
+P0, P1 = (0.9, 0.1), (0.4, 0.6)
+"""Any populations: the ratio of Theorem 6 to Corollary 2 is the same for all."""
+
+PICKS: dict[str, Any] = {"loosest": max, "tightest": min}
 
 
-def looseness(p0: Array, p1: Array, epsilon: float, share: float) -> float:
-    """The bound over the exact optimum, for eta the given share of tanh(epsilon/2)."""
-    limits: list[Constraint] = [LocalDP(epsilon)]
-    eta = share * math.tanh(epsilon / 2)
-    if share < 1:
-        limits.append(TotalVariation(eta))
-    design = optimal_channel(Divergence(JEFFREYS, p0, p1), limits, certify=False)
-    return ghazi_issa(p0, p1, epsilon, eta) / design.value
+def _limit(epsilon: Any) -> Any:
+    """How loose Theorem 7 can be, which is also how much larger Theorem 6 is."""
+    return np.minimum(2.0, np.exp(epsilon)) * (np.exp(epsilon) + 1) / 2
 
 
-def points(parameters: Parameters) -> list[Row]:
-    """Every epsilon, share (1 is Corollary 2) and direction of the search, for each number of inputs."""
-    made = grid(
-        epsilon=parameters["epsilons"],
-        share=parameters["shares"],
-        k=parameters["sizes"],
-        sought=["loosest", "tightest"],
-    )
-    return [row | {"starts": parameters["starts"], "steps": parameters["steps"]} for row in made]
+def _extreme(epsilon: float, share: float, k: float, sought: str, starts: float, steps: float) -> Row:
+    """The pair at which Theorem 7 over the exact optimum is largest or smallest, eta a share of tanh(epsilon/2)."""
+    power, eta = 1 if sought == "loosest" else -1, share * math.tanh(epsilon / 2)
+    caps: list[Constraint] = [LocalDP(epsilon), *([TotalVariation(eta)] if share < 1 else [])]
+
+    def looseness(p0: Array, p1: Array) -> float:
+        design = optimal_channel(Divergence(JEFFREYS, p0, p1), caps, certify=False)
+        return float(ghazi_issa(p0, p1, epsilon, eta) / design.value) ** power
+
+    worst = worst_pair(looseness, int(k), int(starts), int(steps))
+    return worst | {"ratio": worst["ratio"] ** power}
 
 
-def measure(epsilon: float, share: float, k: float, sought: str, starts: float, steps: float) -> Row:
-    """The extreme of the looseness over P0 and P1, with the pair where it was found."""
-    power = 1 if sought == "loosest" else -1
-    found = worst_pair(lambda p0, p1: looseness(p0, p1, epsilon, share) ** power, int(k), int(starts), int(steps))
-    return found | {
-        "ratio": float(found["ratio"]) ** power,
-        "limit": min(2.0, math.exp(epsilon)) * (math.exp(epsilon) + 1) / 2,
-    }
+def theorem_6(epsilon: float, k: float, sought: str, starts: float, steps: float) -> Row:
+    """The extreme of bound / optimum, and the ratio of Theorem 6 to Corollary 2, the same for all populations."""
+    older = duchi_jordan_wainwright(P0, P1, epsilon) / ghazi_issa_corollary(P0, P1, epsilon)
+    worst = _extreme(epsilon, 1.0, k, sought, starts, steps)
+    return worst | {"ratio": older * worst["ratio"], "over_corollary_2": older}
 
 
-def judge(table: Table) -> Verdict:
-    """The verdict: the bound is never below the optimum, and its worst looseness, for which there is a closed form."""
+def _theorem_6_verdict(table: Table) -> Verdict:
+    """The bound is never below the optimum and never below Corollary 2."""
+    worst, best = table.row("ratio", np.argmax), table.row("ratio", np.argmin)
+    older = table.column("over_corollary_2")
+    return Verdict(
+        outcome_of(table.column("ratio"), older),
+        f"Never below the optimum: {best['ratio']:.3f} times it at the least, {worst['ratio']:.4g} times at the most "
+        f"(ε = {worst['epsilon']:g}, P0 = ({worst['p0']}), P1 = ({worst['p1']})). Corollary 2 is "
+        f"{span(older, '.4f', '.3g')} times sharper: min(2, e^ε)(e^ε + 1)/2, for all populations.",
+        {"loosest": worst["ratio"], "tightest": best["ratio"],
+         "over Corollary 2, smallest": older.min(), "over Corollary 2, largest": older.max()},
+    )  # fmt: skip
+
+
+def _extremes(label: str) -> Any:
+    """The largest and the smallest ratio at every epsilon, for each share."""
+
+    def draw(ax: Any, table: Table) -> None:
+        shares = table.groups("share") if any("share" in row for row in table.rows) else [(1.0, table)]
+        both = [(label.format(sought, _named(share)), rows.where(sought=sought), pick)
+                for share, rows in shares for sought, pick in PICKS.items()]  # fmt: skip
+        for at, (name, rows, pick) in enumerate(both):
+            curves("epsilon", "ratio", name, at=at, marker="o", ms=4)(ax, rows.best("epsilon", "ratio", pick))
+
+    return draw
+
+
+def _named(share: float) -> str:
+    return "Corollary 2" if share == 1 else f"Theorem 7, η = {share:g} tanh(ε/2)"
+
+
+THEOREM_6 = Experiment(
+    "gi-theorem-6", "[GI, Thm 6; DJW, Thm 1; GI, eq. 45]",
+    "Every ε-LDP channel has symmetrised KL divergence at most min(4, e^(2ε))(e^ε - 1)² TV(P0, P1)², and "
+    "Corollary 2 is never larger.",
+    full={"epsilons": [0.1, 0.3, math.log(2), 1.0, 2.0, 4.0], "sizes": [2, 3], "starts": 3, "steps": 300},
+    quick={"epsilons": [0.3, 2.0], "sizes": [2], "starts": 2, "steps": 120},
+    points=grid(epsilon="epsilons", k="sizes", sought=PICKS, starts=Single("starts"), steps=Single("steps")),
+    measure=theorem_6, judge=_theorem_6_verdict,
+    draw=picture(panel("How many times too large the bound is", "ε (nats)", "ratio",
+                       _extremes("Theorem 6 / optimum, {}"),
+                       formula(_limit, "epsilon", "Theorem 6 / Corollary 2", 2, lw=1.3), scale="xy"),
+                 width=6.2, height=4.2),
+    caption="Theorem 6 over the exact optimum, at the worst and the best populations found, and over Corollary 2.",
+)  # fmt: skip
+
+
+def theorem_7(epsilon: float, share: float, k: float, sought: str, starts: float, steps: float) -> Row:
+    """The extreme of the looseness over P0 and P1, with its pair; share 1 is Corollary 2."""
+    return _extreme(epsilon, share, k, sought, starts, steps) | {"limit": float(_limit(epsilon))}
+
+
+def _theorem_7_verdict(table: Table) -> Verdict:
+    """The bound is never below the optimum; and its worst looseness, for which there is a closed form."""
     loose, tight = table.where(sought="loosest"), table.where(sought="tightest")
     worst, best = loose.row("ratio", np.argmax), tight.row("ratio", np.argmin)
     short = np.array([by.column("ratio").max() / by.column("limit")[0] for _, by in loose.groups("epsilon")])
@@ -63,56 +122,109 @@ def judge(table: Table) -> Verdict:
         f"({worst['p0']}), P1 = ({worst['p1']}). The largest looseness approaches min(2, e^ε)(e^ε+1)/2, that of nearly "
         f"equal populations (found: {short.min():.2%} of it or more). The tightest is {best['ratio']:.4f} times, at "
         f"ε = {best['epsilon']:g}, P0 = ({best['p0']}), P1 = ({best['p1']}).",
-        {
-            "loosest": float(worst["ratio"]),
-            "loosest at epsilon": float(worst["epsilon"]),
-            "loosest, limit in closed form": float(worst["limit"]),
-            "tightest": float(best["ratio"]),
-            "tightest at epsilon": float(best["epsilon"]),
-            **{
-                f"{named(share)}: {sought}, ε = {e:g}": float(pick(one.column("ratio")))
-                for share, rows in table.groups("share")
-                for sought, pick in (("loosest", np.max), ("tightest", np.min))
-                for e, one in rows.where(sought=sought).groups("epsilon")
-            },
-        },
-    )
+        {"loosest": worst["ratio"], "loosest at epsilon": worst["epsilon"],
+         "loosest, limit in closed form": worst["limit"],
+         "tightest": best["ratio"], "tightest at epsilon": best["epsilon"]}
+        | {f"{_named(share)}: {sought}, ε = {e:g}": float(pick(rows.column("ratio")))
+           for share, by in table.groups("share") for sought, pick in PICKS.items()
+           for e, rows in by.where(sought=sought).groups("epsilon")},
+    )  # fmt: skip
 
 
-def named(share: Cell) -> str:
-    """The name of the statement for a share of the largest eta."""
-    return "Corollary 2" if share == 1 else f"Theorem 7, η = {share:g} tanh(ε/2)"
-
-
-def draw(table: Table) -> Any:
-    """Loosest and tightest ratio against epsilon, for Corollary 2 and for Theorem 7 with a smaller eta."""
-    (ax,) = frames(1, 6.4, 4.3)
-    at = 0
-    for share, rows in table.groups("share"):
-        for sought, pick in (("loosest", np.max), ("tightest", np.min)):
-            found = [
-                (float(epsilon), pick(one.column("ratio")))
-                for epsilon, one in rows.where(sought=sought).groups("epsilon")
-            ]
-            line(ax, [e for e, _ in found], [r for _, r in found], at, f"{named(share)}: {sought}", marker="o", ms=4)
-            at += 1
-    epsilon = np.geomspace(min(table.column("epsilon")), max(table.column("epsilon")), 100)
-    limit = np.minimum(2, np.exp(epsilon)) * (np.exp(epsilon) + 1) / 2
-    ax.plot(epsilon, limit, color="0.5", lw=0.9, label="min(2, e^ε)(e^ε + 1)/2")
-    finish(ax, "How many times too large the bound is, over all P0, P1", "ε (nats)", "bound / optimum", scale="xy")
-    return ax
-
-
-EXPERIMENT = Experiment(
-    name="gi-theorem-7",
-    claim="Every ε-LDP and η-TV channel has symmetrised KL divergence at most 2 η min(2, e^ε)(e^ε-1) TV(P0, P1)² "
+THEOREM_7 = Experiment(
+    "gi-theorem-7", "[GI, Thm 7; GI, Cor 2]",
+    "Every ε-LDP and η-TV channel has symmetrised KL divergence at most 2 η min(2, e^ε)(e^ε-1) TV(P0, P1)² "
     "(Theorem 7); without η, with tanh(ε/2) in its place (Corollary 2).",
-    source="[GI, Thm 7; GI, Cor 2]",
     full={"epsilons": [0.1, 0.3, 0.7, 1.0, 2.0, 4.0], "shares": [0.5, 1.0], "sizes": [2, 3], "starts": 3, "steps": 300},
     quick={"epsilons": [0.3, 2.0], "shares": [1.0], "sizes": [2], "starts": 2, "steps": 120},
-    points=points,
-    measure=measure,
-    judge=judge,
-    draw=draw,
+    points=grid(epsilon="epsilons", share="shares", k="sizes", sought=PICKS, starts=Single("starts"),
+                steps=Single("steps")),
+    measure=theorem_7, judge=_theorem_7_verdict,
+    draw=picture(panel("How many times too large the bound is, over all P0, P1", "ε (nats)", "bound / optimum",
+                       _extremes("{1}: {0}"),
+                       formula(_limit, "epsilon", "min(2, e^ε)(e^ε + 1)/2", color="0.5", lw=0.9), scale="xy"),
+                 width=6.4, height=4.3),
     caption="The largest and the smallest ratio of bound to exact optimum over the populations, by search.",
-)
+)  # fmt: skip
+
+TINY = 1e-6
+"""The total variation of the two small inputs of the extremal family."""
+
+
+def sharp(epsilon: Any) -> Any:
+    """max(2/(e+2), 1/e) divided by 2/(e+1): the factor that can replace min(2, e) at the largest eta."""
+    e = np.exp(epsilon)
+    return np.maximum((e + 1) / (e + 2), (e + 1) / (2 * e))
+
+
+def _pair_of(pair: str, seed: float) -> tuple[Array, Array]:
+    """Two inputs with a small mass under one hypothesis each, and one of ratio 1; or random laws, near or far apart."""
+    if pair == "extremal":
+        p0 = np.array([TINY, 1 - TINY - 1e-13, 1e-13])
+        return p0, p0[::-1].copy()
+    rng = np.random.default_rng([55, int(seed)])
+    p0 = random_law(rng, int(rng.integers(2, 7)), 0.5, least=1e-6)
+    return p0, tilted(rng, p0, (0.05, 1.0, 4.0)[int(seed) % 3])
+
+
+def remark_5(epsilon: float, share: float, pair: str, seed: float) -> Row:
+    """J of the optimal channel divided by 2 (e - 1) eta TV^2, and its certified gap."""
+    p0, p1 = _pair_of(pair, seed)
+    eta, variation = share * math.tanh(epsilon / 2), float(np.abs(p0 - p1).sum() / 2)
+    if pair == "random" and seed >= 3:  # the value by listing partitions: the envelope's points through (0, 0)
+        blocks = block_values(JEFFREYS, p0, p1, epsilon)
+        gain, more = math.expm1(epsilon), math.exp(epsilon) + np.arange(len(blocks))
+        value = bound = envelope_at(list(zip(gain / more, np.maximum(blocks, 0) / more, strict=True))[1:], eta)
+    else:
+        caps = [LocalDP(epsilon)] if share == 1 else [LocalDP(epsilon), TotalVariation(eta)]
+        design = optimal_channel(Divergence(JEFFREYS, p0, p1), caps)
+        value, bound = design.value, design.upper_bound
+    unit = 2 * math.expm1(epsilon) * eta * variation**2
+    return {"factor": value / unit, "bound": bound / unit}
+
+
+def _remark_5_verdict(table: Table) -> Verdict:
+    """The factor is never above 1, at the largest eta never above the sharp one, and approaches both."""
+    factor, bound = table.column("factor"), table.column("bound")
+    whole = table.where(share=1.0)
+    excess = float(np.max(whole.column("factor") / sharp(whole.column("epsilon"))))
+    extremal = whole.where(pair="extremal")
+    reached = extremal.column("factor") / sharp(extremal.column("epsilon"))
+    return Verdict(
+        holds_if((bound <= 1 + 1e-9).all() and excess <= 1 + 1e-9),
+        "δ = 0 serves at every ε, and under every η: J ≤ 2(e^ε-1) η TV², Theorem 7 without min(2, e^ε), is reached "
+        f"to {factor.max():.4f} and never exceeded in {len(factor)} cases. With ε alone the best constant is "
+        "(e^ε-1)² TV² max(2/(e^ε+2), e^-ε), proof: gi_jeffreys.py; two small inputs of opposite kinds reach "
+        f"{reached.min():.4f} of it or more.",
+        {"largest factor": factor.max(), "largest bound on it": bound.max(),
+         "over the best constant, largest": excess, "extremal pair, least": reached.min()},
+    )  # fmt: skip
+
+
+def _every_other(ax: Any, table: Table) -> None:
+    for at, (_, rows) in enumerate(list(table.groups("epsilon"))[::2]):
+        curves("share", "factor", "ε = {epsilon:g}", at=at, marker="o", ms=3)(ax, rows)
+
+
+REMARK_5 = Experiment(
+    "gi-remark-5", "[GI, Rem 5; KOV14, Cor 9; GI, Thm 7]",
+    "The factor min(2, e^ε) of Theorem 7 and Corollary 2 can be replaced by 1 + δ, for every δ > 0, when ε is "
+    "below a threshold.",
+    full={"epsilons": [0.05, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0], "shares": [0.1, 0.5, 0.8, 1.0], "pairs": 30},
+    quick={"epsilons": [0.2, 1.0, 3.0], "shares": [0.5, 1.0], "pairs": 3},
+    points=grid(epsilon="epsilons", share="shares", pair=["extremal"], seed=[0])
+    + grid(epsilon="epsilons", share="shares", pair=["random"], seed="pairs"),
+    measure=remark_5, judge=_remark_5_verdict,
+    draw=picture(
+        panel("c in J ≤ 2c (e^ε-1)²/(e^ε+1) TV²", "ε (nats)", "factor c",
+              formula(lambda x: np.minimum(2, np.exp(x)), "epsilon", "min(2, e^ε), Corollary 2", 1, 200),
+              formula(sharp, "epsilon", "best possible", 0, 200),
+              formula(np.ones_like, "epsilon", "1: δ = 0", color="0.5", lw=1),
+              marks("epsilon", "factor", "{pair} pairs", ".", where={"pair": "random"}, color="0.3"),
+              marks("epsilon", "factor", "{pair} pairs", where={"pair": "extremal"}, color="0.3"),
+              where={"share": 1.0}, scale="x"),
+        panel("J / (2 (e^ε-1) η TV²), extremal pair", "η / tanh(ε/2)", "share of the bound", _every_other, level(),
+              where={"pair": "extremal"}, legend="lower left", ylim=(0, 1.08)), width=5.4, height=4.2),
+    caption="Left: the factor that pairs need, below the best possible one. Right: what the pair of two small inputs "
+    "reaches of the bound under η.",
+)  # fmt: skip

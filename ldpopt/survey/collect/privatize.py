@@ -16,7 +16,7 @@ import numpy as np
 
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.extras import need
-from ldpopt.locks import held
+from ldpopt.files import held
 from ldpopt.survey.collect.answers import ANSWERS, batches, column_names, input_files, refuse_nested
 from ldpopt.survey.collect.batch import (
     Privatizer,

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from ldpopt import Channel
 from ldpopt.design import InformationDual, LocalDP, MutualInformation, PatternDual, TotalVariation, optimal_channel
 from ldpopt.design.certificates.information import _Masses
-from ldpopt.design.columns.masks import members
+from ldpopt.design.columns.sets import members
 from ldpopt.design.methods.balanced import BalancedSets
 from ldpopt.enclosures import EXACT, FLOAT
 from tests.design.certificates.forging import fails_in_words, forged

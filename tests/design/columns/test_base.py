@@ -16,11 +16,9 @@ from ldpopt.design import (
     LocalDP,
     MutualInformation,
     TotalVariation,
-    estimation_design,
     optimal_channel,
 )
-from ldpopt.design.columns.choose import columns_for, policy_limits
-from ldpopt.design.columns.policy import PolicyColumns
+from ldpopt.design.columns.policy import PolicyColumns, columns_for, policy_limits
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.errors import InvalidInput
 
@@ -56,7 +54,7 @@ def test_a_path_graph_is_designed_to_the_optimum_over_all_its_vertices(k, epsilo
     assert design.certificate.verify()
     assert constraint.measure(design.channel).value <= epsilon
     if k > 2:
-        assert design.value < estimation_design(FisherInformation(p), LocalDP(epsilon)).value
+        assert design.value < optimal_channel(FisherInformation(p), LocalDP(epsilon)).value
 
 
 @pytest.mark.parametrize("criterion", [AOptimal(), COptimal([1, 0, 0, 0]), DOptimal()], ids=repr)
@@ -65,16 +63,16 @@ def test_the_complete_graph_is_plain_local_dp(criterion, eta, monkeypatch):
     """Between all inputs the graph changes nothing, be it seen as plain or by its listed extreme columns."""
     p = np.array([0.4, 0.3, 0.2, 0.1])
     utility = FisherInformation(p, criterion)
-    plain = estimation_design(utility, [LocalDP(1.0), TotalVariation(eta)])
+    plain = optimal_channel(utility, [LocalDP(1.0), TotalVariation(eta)])
     graph = nx.complete_graph(4)
     assert isinstance(columns_for(utility, [LocalDP(1.0, graph)])[0], StaircaseColumns)
-    made = estimation_design(utility, [LocalDP(1.0, graph), TotalVariation(eta)])
+    made = optimal_channel(utility, [LocalDP(1.0, graph), TotalVariation(eta)])
     assert made.value == pytest.approx(plain.value, rel=1e-8)
     monkeypatch.setattr(
-        "ldpopt.design.columns.choose.StaircaseColumns",
+        "ldpopt.design.columns.policy.StaircaseColumns",
         lambda k, epsilon, *_: PolicyColumns(np.where(np.eye(k) > 0, 0.0, epsilon), ordered=True),
     )
-    listed = estimation_design(utility, [LocalDP(1.0, graph), TotalVariation(eta)])
+    listed = optimal_channel(utility, [LocalDP(1.0, graph), TotalVariation(eta)])
     assert listed.value == pytest.approx(plain.value, rel=1e-6)
     assert plain.certified
     assert listed.certified
@@ -95,7 +93,7 @@ def test_no_random_channel_within_the_policy_beats_the_bound(graph):
     rng = np.random.default_rng(8)
     constraints = [LocalDP(0.9, graph), TotalVariation(0.35)]
     utility = FisherInformation(PRIOR)
-    design = estimation_design(utility, constraints)
+    design = optimal_channel(utility, constraints)
     assert design.certified
     assert design.certificate.verify()
     assert all(c.measure(design.channel).value <= c.bound for c in constraints)
@@ -119,7 +117,7 @@ def test_labelled_inputs_and_a_neighbourhood():
     graph = nx.path_graph(3)
     graph = nx.relabel_nodes(graph, dict(enumerate(labels)))
     utility = FisherInformation([0.5, 0.3, 0.2], neighbourhood=Box(0.1), inputs=labels)
-    design = estimation_design(utility, LocalDP(1.0, graph))
+    design = optimal_channel(utility, LocalDP(1.0, graph))
     assert design.certified
     assert design.channel.inputs == labels
     assert LocalDP(1.0, graph).measure(design.channel).value <= 1.0
@@ -138,14 +136,12 @@ def test_shares_of_zero_need_paths():
     apart = LocalDP(1.0, nx.Graph([(0, 1), (2, 3)]))
     for utility in (FisherInformation([0.5, 0.5, 0, 0]), FisherInformation([0.25] * 4, neighbourhood=Box(0.1))):
         with pytest.raises(InvalidInput, match="policy graph: expected a path"):
-            estimation_design(utility, apart)
+            optimal_channel(utility, apart)
 
 
 def test_a_cap_on_total_variation_that_cannot_bind_under_a_policy():
     """The note names the least eta that no channel within the graph can exceed."""
-    design = estimation_design(
-        FisherInformation([0.5, 0.3, 0.2]), [LocalDP(0.5, nx.path_graph(3)), TotalVariation(0.8)]
-    )
+    design = optimal_channel(FisherInformation([0.5, 0.3, 0.2]), [LocalDP(0.5, nx.path_graph(3)), TotalVariation(0.8)])
     assert f"at least {math.tanh(0.5):.6g}" in design.note
 
 
@@ -156,9 +152,9 @@ def test_searched_columns_come_to_the_design_of_the_listed_ones(graph, gap, monk
     """Where the extreme columns can be listed, local search reaches the same optimum, and its bound is below it."""
     p = 1 / np.arange(1, len(graph) + 1)
     utility = FisherInformation(p / p.sum())
-    listed = estimation_design(utility, LocalDP(1.0, graph))
-    monkeypatch.setattr("ldpopt.design.columns.choose._too_many", lambda *_: True)
-    searched = estimation_design(utility, LocalDP(1.0, graph))
+    listed = optimal_channel(utility, LocalDP(1.0, graph))
+    monkeypatch.setattr("ldpopt.design.columns.policy._too_many", lambda *_: True)
+    searched = optimal_channel(utility, LocalDP(1.0, graph))
     assert listed.certified
     assert searched.value == pytest.approx(listed.value, rel=1e-6)
     assert searched.lower_bound <= listed.value
@@ -170,7 +166,7 @@ def test_a_path_over_20_incomes_is_designed():
     """A path with 2^19 extreme columns, too many to list, has a design and a bound within 1e-3 of it."""
     graph = nx.path_graph(20)
     p = 1 / np.arange(1, 21)
-    design = estimation_design(FisherInformation(p / p.sum(), COptimal(np.arange(20.0))), LocalDP(2.0, graph))
+    design = optimal_channel(FisherInformation(p / p.sum(), COptimal(np.arange(20.0))), LocalDP(2.0, graph))
     assert LocalDP(2.0, graph).measure(design.channel).value <= 2.0
     assert design.relative_gap <= design.tolerance == 1e-3
     assert design.certificate.verify()

@@ -7,8 +7,7 @@ import pytest
 
 from ldpopt.design.columns import branches
 from ldpopt.design.columns.branches import Branches, Form, walk
-from ldpopt.design.columns.charges import Charges
-from ldpopt.design.columns.prices import Prices, subsets
+from ldpopt.design.columns.prices import Charges, Prices, subsets
 from ldpopt.enclosures import EXACT, FLOAT
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ldpopt.design import MutualInformation
-from ldpopt.design.columns.masks import members
+from ldpopt.design.columns.sets import members
 from ldpopt.design.columns.shares import best_share, information_of, level_of
 
 

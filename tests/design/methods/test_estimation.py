@@ -17,7 +17,6 @@ from ldpopt.design import (
     LocalDP,
     MVOptimal,
     TotalVariation,
-    estimation_design,
     optimal_channel,
 )
 from ldpopt.errors import InvalidInput
@@ -54,7 +53,7 @@ def test_uniform_priors_recover_subset_selection(k, epsilon):
     p = np.full(k, 1 / k)
     utility = FisherInformation(p)
     best = min(utility.value(subset_selection(k, epsilon, size)) for size in range(1, k))
-    assert estimation_design(utility, LocalDP(epsilon)).value == pytest.approx(best, rel=1e-7)
+    assert optimal_channel(utility, LocalDP(epsilon)).value == pytest.approx(best, rel=1e-7)
 
 
 def test_a_skewed_prior_gains_over_every_subset_selection():
@@ -62,7 +61,7 @@ def test_a_skewed_prior_gains_over_every_subset_selection():
     usual estimate (11.617251), and 6.6 % of one with the efficient estimate (10.869812, at size 2).
     """
     utility = FisherInformation(SKEWED)
-    optimum = estimation_design(utility, LocalDP(1.0)).value
+    optimum = optimal_channel(utility, LocalDP(1.0)).value
     usual, efficient = [], []
     for size in range(1, 5):
         channel = subset_selection(5, 1.0, size)
@@ -85,7 +84,7 @@ def test_no_random_channel_beats_the_bound(criterion, eta):
     prior = np.array([0.5, 0.3, 0.15, 0.05])
     utility = FisherInformation(prior, criterion)
     constraints = [LocalDP(1.0), TotalVariation(eta)]
-    design = estimation_design(utility, constraints)
+    design = optimal_channel(utility, constraints)
     assert design.certified
     assert design.certificate.verify()
     assert all(c.measure(design.channel).value <= c.bound for c in constraints)
@@ -106,14 +105,14 @@ def test_no_random_channel_beats_the_bound(criterion, eta):
 
 def test_c_optimal_is_the_binary_question():
     """For the share of one category, asking about it alone is optimal: p(1-p) + E/(E-1)^2 [Warner]."""
-    design = estimation_design(FisherInformation(SKEWED, COptimal([1, 0, 0, 0, 0])), LocalDP(1.0))
+    design = optimal_channel(FisherInformation(SKEWED, COptimal([1, 0, 0, 0, 0])), LocalDP(1.0))
     assert design.value == pytest.approx(0.09 + math.e / (math.e - 1) ** 2, rel=1e-7)
     assert design.channel.shape[1] == 2
 
 
 def test_d_optimal_value_is_minus_log_det_of_the_information():
     """log det of the covariance of k - 1 shares is -log det J."""
-    design = estimation_design(FisherInformation(SKEWED, DOptimal()), LocalDP(1.0))
+    design = optimal_channel(FisherInformation(SKEWED, DOptimal()), LocalDP(1.0))
     q = design.channel.matrix
     assert design.value == pytest.approx(-np.linalg.slogdet((q / (SKEWED @ q)) @ q.T)[1], rel=1e-9)
 
@@ -121,10 +120,10 @@ def test_d_optimal_value_is_minus_log_det_of_the_information():
 def test_eta_that_cannot_bind_is_said():
     """An eta above tanh(epsilon/2) changes nothing and the note says so; a smaller one costs precision."""
     utility = FisherInformation(SKEWED)
-    loose = estimation_design(utility, [LocalDP(1.0), TotalVariation(0.9)])
+    loose = optimal_channel(utility, [LocalDP(1.0), TotalVariation(0.9)])
     assert "does not bind" in loose.note
     assert loose.value == pytest.approx(10.150574, abs=1e-6)
-    assert estimation_design(utility, [LocalDP(1.0), TotalVariation(0.2)]).value > 14
+    assert optimal_channel(utility, [LocalDP(1.0), TotalVariation(0.2)]).value > 14
 
 
 @pytest.mark.parametrize("eta", [1.0, 0.25])
@@ -134,14 +133,14 @@ def test_mv_optimal_designs_have_the_least_largest_variance(eta):
     """
     prior = np.array([0.5, 0.3, 0.15, 0.05])
     utility, constraints = FisherInformation(prior, MVOptimal()), [LocalDP(1.0), TotalVariation(eta)]
-    design = estimation_design(utility, constraints)
+    design = optimal_channel(utility, constraints)
     assert design.certified
     assert design.certificate.verify()
     assert design.value == pytest.approx(np.diag(brute_covariance(design.channel, prior)).max(), rel=1e-9)
-    assert design.value < 0.97 * utility.value(estimation_design(FisherInformation(prior), constraints).channel)
+    assert design.value < 0.97 * utility.value(optimal_channel(FisherInformation(prior), constraints).channel)
     rng = np.random.default_rng(4)
     for weights in rng.dirichlet(np.ones(4), 20):
-        weighted = estimation_design(FisherInformation(prior, AOptimal(weights)), constraints, certify=False)
+        weighted = optimal_channel(FisherInformation(prior, AOptimal(weights)), constraints, certify=False)
         assert weighted.value <= design.value * (1 + 1e-6)
         assert utility.value(weighted.channel) >= design.lower_bound
 
@@ -150,10 +149,10 @@ def test_mv_optimal_designs_have_the_least_largest_variance(eta):
 def test_minimax_designs_guard_against_a_wrong_pilot(around):
     """The worst case of the minimax design is proved optimal and below that of the design that trusts the pilot."""
     utility = FisherInformation(SKEWED, neighbourhood=around)
-    design = estimation_design(utility, LocalDP(1.0))
+    design = optimal_channel(utility, LocalDP(1.0))
     assert design.certified
     assert design.certificate.verify()
-    trusting = estimation_design(FisherInformation(SKEWED), LocalDP(1.0)).channel
+    trusting = optimal_channel(FisherInformation(SKEWED), LocalDP(1.0)).channel
     assert design.value <= utility.value(trusting) * (1 + 1e-6)
     rng = np.random.default_rng(5)
     for _ in range(200):
@@ -165,7 +164,7 @@ def test_minimax_designs_guard_against_a_wrong_pilot(around):
 
 def test_anything_else_at_all_leaves_the_uniform_design():
     """Where every distribution is possible the minimax sum of variances is that of the uniform one [YB]."""
-    design = estimation_design(FisherInformation(SKEWED, neighbourhood=Contamination(1.0)), LocalDP(1.0))
+    design = optimal_channel(FisherInformation(SKEWED, neighbourhood=Contamination(1.0)), LocalDP(1.0))
     assert design.value == pytest.approx(12.229751, rel=1e-4)
 
 
@@ -174,7 +173,7 @@ def test_designs_of_little_privacy_are_certified(k, epsilon):
     """At a large epsilon, where dual values are poor, sharper multipliers still prove the optimum (seed 1)."""
     p = np.random.default_rng(1).dirichlet(np.ones(k))
     utility = FisherInformation(p)
-    design = estimation_design(utility, LocalDP(epsilon))
+    design = optimal_channel(utility, LocalDP(epsilon))
     assert design.certified
     assert utility.unprivate < design.lower_bound <= design.value
 
@@ -182,7 +181,7 @@ def test_designs_of_little_privacy_are_certified(k, epsilon):
 def test_more_categories_than_can_be_priced_have_a_relaxed_bound():
     """Beyond 24 categories the bound is a semidefinite relaxation: rigorous, and the note says that it is coarse."""
     p = np.full(26, 1 / 26)
-    design = estimation_design(FisherInformation(p, COptimal(np.eye(26)[0])), LocalDP(1.0))
+    design = optimal_channel(FisherInformation(p, COptimal(np.eye(26)[0])), LocalDP(1.0))
     optimum = p[0] * (1 - p[0]) + math.e / (math.e - 1) ** 2
     assert design.value == pytest.approx(optimum, rel=1e-6)
     assert 0 < design.lower_bound <= optimum
@@ -219,7 +218,7 @@ def test_a_false_certificate_fails():
     """A certificate whose numbers are wrong proves less, and one with another prior proves nothing."""
     from dataclasses import replace
 
-    design = estimation_design(FisherInformation(SKEWED), LocalDP(1.0))
+    design = optimal_channel(FisherInformation(SKEWED), LocalDP(1.0))
     made = design.certificate
     assert replace(made, rows=made.rows * 0.5).lower_bound < design.lower_bound
     assert replace(made, prior=np.full(5, 0.2)).lower_bound == -math.inf
@@ -234,15 +233,15 @@ def test_a_false_certificate_fails():
         (lambda: FisherInformation([0.5, 0.5], "A"), "criterion"),
         (lambda: FisherInformation([0.5, 0.5], COptimal([1, 0, 0])), "contrast: expected 2 weights"),
         (lambda: COptimal([1, 1]), "not all equal"),
-        (lambda: estimation_design(FisherInformation([0.5, 0.5]), LocalDP(701)), "between 1e-09 and 700"),
+        (lambda: optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(701)), "between 1e-09 and 700"),
         (lambda: AOptimal([1, -1]), "non-negative"),
         (lambda: AOptimal([[1, 0], [0, -1]]), "positive semidefinite"),
         (lambda: FisherInformation([0.5, 0.5], neighbourhood=0.1), "neighbourhood"),
         (lambda: FisherInformation([0.5, 0.5], MVOptimal(), Box(0.1)), "concave"),
         (lambda: Box(0), "radius"),
-        (lambda: estimation_design(FisherInformation([0.5, 0.5]), TotalVariation(0.3)), "LocalDP among them"),
-        (lambda: estimation_design(FisherInformation([0.5, 0.5]), [LocalDP(1), TotalVariation(0)]), "eta"),
-        (lambda: estimation_design(FisherInformation([0.5, 0.5]), "ldp"), "constraint"),
+        (lambda: optimal_channel(FisherInformation([0.5, 0.5]), TotalVariation(0.3)), "LocalDP among them"),
+        (lambda: optimal_channel(FisherInformation([0.5, 0.5]), [LocalDP(1), TotalVariation(0)]), "eta"),
+        (lambda: optimal_channel(FisherInformation([0.5, 0.5]), "ldp"), "constraint"),
         (lambda: FisherInformation([0.5, 0.5]).value(np.eye(3)), "channel: expected 2 inputs"),
     ],
 )
@@ -254,12 +253,12 @@ def test_bad_input_is_refused(call, message):
 
 def test_results_show_themselves():
     """The repr, the HTML and the dictionary carry the value, the bound and the verdict."""
-    design = estimation_design(FisherInformation([0.3, 0.7], inputs=["no", "yes"]), LocalDP(1.0))
+    design = optimal_channel(FisherInformation([0.3, 0.7], inputs=["no", "yes"]), LocalDP(1.0))
     assert "sum of variances" in repr(design)
     assert design.to_dict()["certified"] is True
     assert design.channel.inputs == ("no", "yes")
     assert "<table>" in design._repr_html_()
-    bare = estimation_design(FisherInformation([0.3, 0.7]), LocalDP(1.0), certify=False)
+    bare = optimal_channel(FisherInformation([0.3, 0.7]), LocalDP(1.0), certify=False)
     assert bare.certificate is None
     assert "no certificate" in bare.note
 

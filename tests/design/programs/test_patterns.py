@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import MutualInformation, WorstOf
-from ldpopt.design.columns.masks import members
+from ldpopt.design.columns.sets import members
 from ldpopt.design.methods.blocks import Blocks
 from ldpopt.design.problems.reduction import reduce
 from ldpopt.design.programs.patterns import LIMIT, pattern_program

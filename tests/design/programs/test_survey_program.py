@@ -5,8 +5,8 @@ import pytest
 
 from ldpopt import LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import AOptimal, DOptimal, FisherInformation, MVOptimal
-from ldpopt.design.columns.balanced import balanced_sets
 from ldpopt.design.columns.prices import subsets
+from ldpopt.design.columns.sets import balanced_sets
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.methods.estimation_columns import by_newton
 from ldpopt.design.programs.fisher import fisher_program

@@ -1,0 +1,210 @@
+"""Sets of inputs, on which staircase patterns are large: from bit masks, with sums near a target, balanced, in orbits.
+
+*Balanced sets.* Let a channel have the information J, and draw its columns S in proportion to their probabilities. Then
+S has the mean t 1 and the second moments t^2 J, where t = S.p. Near the target of `programs.survey_dual`, all columns
+have nearly the same d.S = |d| t*, t* = 2 E / (E + 1), E = e^epsilon. Random sets with the mean and the covariance that
+follow from this are good columns where all 2^k patterns are too many. They are drawn by thresholds of a Gaussian
+vector, and changed by single inputs until d.S is within half an input of its aim.
+
+*Orbits.* The orbit of a set of points of a prime field holds its images under all maps x -> a x + b. As the maps take
+any two points to any other two, every two points are together in equally many sets of an orbit: it is a 2-design, in
+which sum 1_A(x) (1 - 1_A(x')) is the same for all pairs. On g points, the orbit of a union of cosets of a subgroup of f
+elements, with 0 or without, has at most g (g - 1)/f sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.distribution import Array
+
+Masks = npt.NDArray[np.int64]
+
+
+def members(masks: Masks, k: int) -> npt.NDArray[np.bool_]:
+    """(patterns, k) membership of input x in the pattern whose bit mask has bit x."""
+    return np.asarray((masks[:, None] >> np.arange(k)) & 1 == 1)
+
+
+LISTED = 12
+"""Up to this many masses, all subsets are listed."""
+
+HALF = 4096
+"""The number of subsets of one half of the masses with which subsets of the other half are combined."""
+
+Subsets = npt.NDArray[np.bool_]
+
+
+def subsets_near(masses: Array, target: float, count: int, rng: np.random.Generator) -> Subsets:
+    """(n, len(masses)) up to `count` different subsets with sums near `target`; all masses occur about equally often.
+
+    For few masses, the subsets with the nearest sums. For many, random subsets of one random half, each combined with
+    one of the few best from a sample of subsets of the other half.
+    """
+    n = len(masses)
+    if n <= LISTED:
+        every = members(np.arange(2**n, dtype=np.int64), n)
+        return every[np.argsort(np.abs(every @ masses - target), kind="stable")[:count]]
+    share = min(max(target / masses.sum(), 0.0), 1.0)
+    found = []
+    for _ in range(4):
+        order = rng.permutation(n)
+        one, two = order[: n // 2], order[n // 2 :]
+        first, second = (rng.random((size, len(part))) < share for size, part in ((count, one), (HALF, two)))
+        sums = second @ masses[two]
+        by = np.argsort(sums)
+        wanted = target - first @ masses[one]
+        # One of the nearest few, so that it is not always the same.
+        at = np.clip(np.searchsorted(sums[by], wanted) + rng.integers(-2, 2, count), 0, HALF - 1)
+        made = np.zeros((count, n), dtype=bool)
+        made[:, one], made[:, two] = first, second[by[at]]
+        found.append(made)
+    both = rng.permutation(np.unique(np.vstack(found), axis=0))  # no preference among equally near ones
+    return both[np.argsort(np.abs(both @ masses - target), kind="stable")[:count]]
+
+
+Members = npt.NDArray[np.bool_]
+
+ADAPTED = 2
+"""The number of trials by which the thresholds are moved, so that the mean is right after rounding to sets."""
+
+TRIAL = 4000
+"""The number of sets in a trial."""
+
+
+def balanced_sets(
+    prior: Array,
+    squares: Array,
+    target: Array,
+    ratio: float,
+    count: int,
+    rng: np.random.Generator,
+    eta: float | None = None,
+) -> Members:
+    """(n, k) at most `count` different sets, neither empty nor full, for d = `squares` (k,) and J = `target` (k, k).
+
+    prior : p (k,). ratio : E. eta : a cap on total variation, for which sets may be made smaller (`_size`); the
+    covariance is scaled to their size.
+    """
+    from scipy.special import ndtri
+
+    k, gain = len(prior), ratio - 1
+    size = _size(k, gain, eta)
+    aim, best = 1 + gain * size, 1 / (ratio + 1)
+    share = squares / squares.sum()
+    apart = (target - 1.0) * (size * (1 - size) / aim**2) / (best * (1 - best) * ((ratio + 1) / (2 * ratio)) ** 2)
+    pulled = apart @ share
+    mean = aim * (1 - pulled + share @ pulled)
+    away = np.eye(k) - share[None, :]
+    spread = aim**2 * away @ apart @ away.T / gain**2
+    chance = np.clip((mean - 1) / gain, 0.003, 0.997)
+    threshold = np.asarray(ndtri(chance))
+    density = np.exp(-(threshold**2) / 2) / np.sqrt(2 * np.pi)
+    latent = np.clip(spread / np.outer(density, density), -0.98, 0.98)
+    np.fill_diagonal(latent, 1.0)
+    values, vectors = np.linalg.eigh(latent)
+    mixing = vectors * np.sqrt(np.maximum(values, 1e-6))
+    mixing = mixing / np.sqrt((mixing * mixing).sum(axis=1))[:, None]
+
+    def drawn(n: int) -> Members:
+        sets = rng.standard_normal((n, k)) @ mixing.T < threshold
+        return _level(sets, share, (aim - 1) / gain, rng)
+
+    for _ in range(ADAPTED):
+        columns = 1 + gain * drawn(TRIAL)
+        off = (columns / (columns @ prior)[:, None]).mean(axis=0) - 1
+        density = np.exp(-(threshold**2) / 2) / np.sqrt(2 * np.pi)
+        threshold = threshold - np.clip(off * aim / (gain * np.maximum(density, 0.02)), -0.5, 0.5)
+    sets = np.unique(drawn(count), axis=0)
+    return np.asarray(sets[sets.any(axis=1) & ~sets.all(axis=1)])
+
+
+def _size(k: int, gain: float, eta: float | None) -> float:
+    """The share of the inputs in a set: that of the best sets, or the one at which sets of equal size reach the cap.
+
+    With a share s of k inputs in each set, and every input in as many, the rows of the channel are at a total
+    variation of gain s (1 - s) k / (k - 1) / (1 + gain s).
+    """
+    best = 1 / (gain + 2)
+    if eta is None:
+        return best
+    among = k / (k - 1)
+    root = (among - eta) ** 2 - 4 * among * eta / gain
+    return best if root <= 0 else min(best, max(1 / k, ((among - eta) - root**0.5) / (2 * among)))
+
+
+def _level(sets: Members, share: Array, aim: float, rng: np.random.Generator) -> Members:
+    """The sets, with inputs added or removed at random until their share is within half an average input of `aim`."""
+    off = sets @ share - aim
+    for _ in range(40):
+        open_ = np.flatnonzero(np.abs(off) > 0.5 / len(share))
+        if len(open_) == 0:
+            break
+        wanted = sets[open_] == (off[open_] > 0)[:, None]
+        at = np.where(wanted, rng.random(wanted.shape), -1.0).argmax(axis=1)
+        sets[open_, at] ^= True
+        off = sets @ share - aim
+    return sets
+
+
+LARGEST = 400
+"""The most points."""
+
+SETS = 3000
+"""The most sets of an orbit."""
+
+
+@dataclass(frozen=True)
+class Orbit:
+    """The orbit of a set of g points, g a prime: `cosets` cosets of a subgroup of `order` elements, and 0 if `zero`."""
+
+    points: int
+    order: int
+    cosets: int
+    zero: int
+
+    @property
+    def size(self) -> int:
+        """The number of points in each set."""
+        return self.order * self.cosets + self.zero
+
+    @property
+    def length(self) -> int:
+        """The number of sets, at most."""
+        return self.points * (self.points - 1) // self.order
+
+    def sets(self) -> npt.NDArray[np.bool_]:
+        """(n, points) the sets, each once."""
+        g, parts = self.points, (self.points - 1) // self.order
+        root = generator(g)
+        power = np.array([pow(root, i, g) for i in range(g - 1)])
+        picked = np.random.default_rng([g, self.order, self.cosets]).permutation(parts)[: self.cosets]
+        members = np.concatenate([np.zeros(self.zero, dtype=np.int64), *(power[c::parts] for c in picked)])
+        moved = (power[:parts, None, None] * members + np.arange(g)[None, :, None]) % g
+        made = np.zeros((parts * g, g), dtype=bool)
+        made[np.arange(parts * g)[:, None], moved.reshape(parts * g, -1)] = True
+        return np.unique(made, axis=0)
+
+
+def orbits(most: int) -> Iterator[Orbit]:
+    """Orbits of at most `SETS` sets on at least 5 and at most `most` points."""
+    for g in range(5, min(most, LARGEST) + 1):
+        if any(g % p == 0 for p in range(2, int(g**0.5) + 1)):
+            continue
+        for order in range(1, (g - 1) // 2 + 1):
+            if (g - 1) % order == 0:
+                for cosets in range(1, (g - 1) // order):
+                    for zero in (0, 1):
+                        one = Orbit(g, order, cosets, zero)
+                        if one.length <= SETS:
+                            yield one
+        yield Orbit(g, g - 1, 0, 1)  # each point alone
+
+
+def generator(g: int) -> int:
+    """The least primitive root of a prime: its powers are all numbers modulo g except 0."""
+    return next(root for root in range(1, g) if len({pow(root, i, g) for i in range(g - 1)}) == g - 1)

@@ -1,0 +1,57 @@
+"""Conditions that several methods share: too large programs, or other constraints than pure LDP, refused in words."""
+
+from __future__ import annotations
+
+import math
+
+from ldpopt.design.candidate import Limit
+from ldpopt.design.constraints.local_dp import LocalDP
+from ldpopt.design.problems.problem import Problem
+
+INPUTS = 1000
+"""With more inputs than this, pairs are not listed to be counted: the list would take all memory."""
+
+
+LABELLED, PAIRS = 200, 5000
+"""The most inputs, and the most constrained pairs, at every likelihood ratio; near these a design takes very long."""
+
+
+def pairs_of(problem: Problem, inputs: int) -> int:
+    """The number of constrained pairs of inputs; `LocalDP` between all inputs needs none.
+
+    With more than `INPUTS` inputs, all ordered pairs are taken to be constrained.
+    """
+    free = problem.free
+    if free is None or all(isinstance(c, LocalDP) and c.symmetric for c in free.constraints):
+        return 0
+    return inputs * (inputs - 1) if inputs > INPUTS else sum(len(term) for term in problem.terms)
+
+
+def too_many_pairs(problem: Problem, inputs: int) -> str:
+    """Why a method whose programs have all constrained pairs at every ratio refuses; empty if it does not."""
+    if inputs > LABELLED:
+        return Limit(f"{inputs} inputs are too many for its programs (at most {LABELLED})")
+    count = pairs_of(problem, inputs)
+    if count > PAIRS:
+        return Limit(f"its programs would constrain {count} pairs of inputs, and it takes at most {PAIRS}")
+    return ""
+
+
+def too_large(problem: Problem, inputs: int, outputs: int, most: int) -> str:
+    """Why a method for programs of up to `most` entries refuses; empty if it does not.
+
+    Entries are the outputs, times the inputs and the constrained pairs of inputs.
+    """
+    entries = outputs * (inputs + pairs_of(problem, inputs))
+    return Limit(f"its programs would have {entries} entries, and it takes at most {most}") if entries > most else ""
+
+
+def needs_pure_ldp(problem: Problem) -> str:
+    """Why a method for two hypotheses under `LocalDP`, with `TotalVariation` or without, refuses; empty if not."""
+    if problem.utility.pair is None:
+        return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
+    if not problem.plain:
+        return "it takes LocalDP and TotalVariation between all inputs, and there are other constraints"
+    if math.isinf(problem.epsilon):
+        return "it needs a LocalDP constraint; Erasure solves a cap on total variation alone"
+    return ""

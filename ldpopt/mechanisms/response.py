@@ -1,0 +1,322 @@
+"""Channels in closed form for a finite set of answers: from epsilon (and eta, delta or a law) to a `Channel`.
+
+Entries that differ by the factor e^epsilon alone make a staircase matrix [KOV16]. Most mechanisms here are such.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import ERASED, Channel
+from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
+from ldpopt.divergences import FDivergence
+from ldpopt.errors import invalid
+from ldpopt.labels import Label, distinct_labels, together
+from ldpopt.rounding import toward_privacy
+from ldpopt.tolerances import RATIO
+
+Mask = npt.NDArray[np.bool_]
+
+
+def staircase_matrix(preferred: Mask, epsilon: float) -> Array:
+    """The matrix proportional to e^epsilon where `preferred`, else to 1; shape (k, m) as `preferred` [KOV14, Def 3].
+
+    Every row of `preferred` must have the same number of true entries. The matrix is built from a slightly smaller
+    epsilon, so that its float64 entries do not exceed `epsilon` by rounding.
+    """
+    ratio = math.exp(toward_privacy(epsilon))
+    members = int(preferred[0].sum())
+    total = members * ratio + (preferred.shape[1] - members)
+    return np.asarray(np.where(preferred, ratio / total, 1.0 / total), dtype=np.float64)
+
+
+def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
+    """Report the answer with probability e/(e + k - 1), each other one with 1/(e + k - 1), e = exp(epsilon) [KOV14].
+
+    k >= 2; epsilon in nats; returns a (k, k) channel whose outputs carry the labels of the inputs. Its eta, the total
+    variation distance between two rows, is (e - 1)/(e + k - 1). Raises `InvalidInput` for values out of range.
+
+    >>> randomized_response(3, 1.0).matrix[0].round(4)
+    array([0.5761, 0.2119, 0.2119])
+    """
+    k = positive_integer(k, "k", 2)
+    matrix = staircase_matrix(np.eye(k, dtype=bool), positive_epsilon(epsilon))
+    labels = distinct_labels(inputs, k, "inputs")
+    return Channel(matrix, labels, labels)
+
+
+MAXIMUM_ENTRIES = 2**24
+
+
+def subset_selection(k: int, epsilon: float, size: int, *, inputs: Iterable[Label] | None = None) -> Channel:
+    """Report a subset of `size` answers; each that holds the true one is e^epsilon times as likely as the others [YB].
+
+    k >= 2; 1 <= size < k; epsilon in nats; returns a (k, C(k, size)) channel whose outputs are tuples of input
+    labels. With e = exp(epsilon), d = size and c = d (k - d)/(k - 1), its eta, the total variation distance between
+    two rows, is (e - 1) c/(d e + k - d). With d near k/(e + 1) it is optimal for estimating a distribution near the
+    uniform one. Raises `InvalidInput` for values out of range and for matrices of more than 2**24 entries.
+
+    >>> subset_selection(3, 1.0, 2).outputs
+    ((0, 1), (0, 2), (1, 2))
+    """
+    k = positive_integer(k, "k", 2)
+    size = positive_integer(size, "size")
+    epsilon = positive_epsilon(epsilon)
+    if size >= k:
+        raise invalid("size", f"an integer below k = {k}", size)
+    labels = distinct_labels(inputs, k, "inputs")
+    count = math.comb(k, size)
+    if count * k > MAXIMUM_ENTRIES:
+        raise invalid("subset selection", f"a matrix of at most {MAXIMUM_ENTRIES} entries", f"{k} x {count:.3g}")
+    subsets = np.array(list(combinations(range(k), size)))
+    holds = np.zeros((k, count), dtype=bool)
+    holds[subsets.T, np.arange(count)] = True
+    return Channel(staircase_matrix(holds, epsilon), labels, tuple(combinations(labels, size)))
+
+
+def binary(p0: Any, p1: Any, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
+    """Report 0 with odds e^epsilon when P0(x) >= P1(x), else report 1 with the same odds [GI, eq. 23-24].
+
+    p0, p1 : distributions of shape (k,). epsilon : in nats.
+
+    Returns a (k, 2) channel. Among all epsilon-LDP channels it keeps the most total variation between the two
+    distributions of the report: tanh(epsilon/2) TV(P0, P1). Its eta, the largest total variation distance between two
+    rows, is tanh(epsilon/2).
+    Raises `InvalidInput` for values that are not distributions, unequal lengths or epsilon out of range.
+
+    >>> binary([0.7, 0.2, 0.1], [0.1, 0.2, 0.7], 1.0).matrix.round(4)
+    array([[0.7311, 0.2689],
+           [0.7311, 0.2689],
+           [0.2689, 0.7311]])
+    """
+    epsilon = positive_epsilon(epsilon)
+    (p0, p1), inputs = together([("p0", p0), ("p1", p1)], inputs)
+    matrix = staircase_matrix(favoured(p0, p1), epsilon)
+    return Channel(matrix, distinct_labels(inputs, len(matrix), "inputs"), (0, 1))
+
+
+def favoured(p0: Any, p1: Any) -> Mask:
+    """A (k, 2) mask: column 0 where P0 >= P1, column 1 elsewhere."""
+    p0 = distribution(p0, "p0")
+    p1 = distribution(p1, "p1", size=len(p0))
+    first = p0 >= p1
+    return np.stack([first, ~first], axis=1)
+
+
+def binary_with_erasure(
+    p0: Any, p1: Any, epsilon: float, eta: float, *, inputs: Iterable[Label] | None = None
+) -> Channel:
+    """The binary mechanism, its report erased just often enough to be eta-TV [GI, eq. 26-28].
+
+    p0, p1 : distributions of shape (k,). epsilon : in nats. eta : in [0, 1].
+
+    Returns a (k, 3) channel with outputs 0, 1 and ``'erased'``. eta-TV means that the total variation distance between
+    two rows is at most eta. The report is erased, whatever the answer is, with probability 1 - eta / tanh(epsilon/2),
+    or 0 if eta is tanh(epsilon/2) or more. Up to there, the channel keeps the total variation eta TV(P0, P1); no
+    epsilon-LDP and eta-TV channel keeps more [GI, Thm 5].
+    Raises `InvalidInput` as `binary` does, and for eta outside [0, 1].
+
+    >>> binary_with_erasure([0.9, 0.1], [0.1, 0.9], 1.0, 0.2).matrix.round(4)
+    array([[0.3164, 0.1164, 0.5672],
+           [0.1164, 0.3164, 0.5672]])
+    """
+    reduced = toward_privacy(positive_epsilon(epsilon))
+    tanh = math.tanh(reduced / 2)
+    # The difference of the rows is set first: it is what eta bounds, and it may be far smaller than the entries.
+    difference = min(toward_privacy(unit_interval(eta, "eta")), tanh)
+    low = difference / math.expm1(reduced)
+    matrix = np.where(favoured(p0, p1), low + difference, low)
+    erased = 1.0 - (2 * low + difference) if difference < tanh else 0.0
+    matrix = np.hstack([matrix, np.full((len(matrix), 1), erased)])
+    return Channel(matrix, distinct_labels(inputs, len(matrix), "inputs"), (0, 1, ERASED))
+
+
+OUTPUTS: tuple[Label, ...] = ("first", "not last", "middle to first", "middle to last", "not first", "last")
+
+
+def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
+    """Six reports on three answers, (epsilon, delta)-LDP; two reports have probabilities e^(2 epsilon) apart.
+
+    epsilon : in nats, above 0. inputs : labels of the three answers, sorted by the likelihood ratio P0(x)/P1(x) of the
+    two hypotheses that the reports shall tell apart.
+
+    Returns a (3, 6) channel. With e = exp(epsilon), N = 2 (e^2 + e + 1) and
+
+        delta = (e^2 - e)/N,
+
+    its columns are delta (1,0,0), (e+1)/N (e,1,1), (e,e^2,1)/N, (1,e^2,e)/N, (e+1)/N (1,1,e) and delta (0,0,1). It is
+    (epsilon, delta)-LDP as in [GI, Def 1], and with no smaller delta. Two reports favour the middle answer; under
+    it, each is e^2 times as likely as under one of the two other answers.
+
+    It improves on a public coin, which chooses at random between full disclosure and the best epsilon-LDP channel: it
+    keeps more of an f-divergence D_f if f is strictly convex and that channel is strictly better with three blocks of
+    answers than with fewer. See docs/research/approximate-ldp.md.
+    Raises `InvalidInput` for an epsilon that is not above 0, or if there are not three labels.
+
+    >>> from ldpopt.privacy import hockey_stick
+    >>> made = two_step(math.log(2.0))
+    >>> (14 * made.matrix).round(9)
+    array([[2., 6., 2., 1., 3., 0.],
+           [0., 3., 4., 4., 3., 0.],
+           [0., 3., 1., 2., 6., 2.]])
+    >>> round(float(hockey_stick(made, math.log(2.0))) * 14, 9)
+    2.0
+    """
+    q = math.exp(-positive_epsilon(epsilon))
+    half = 2 * (1 + q + q * q)
+    rest = -math.expm1(-epsilon) / half  # delta
+    near, far = (1 + q) / half, (q + q * q) / half
+    matrix = np.array(
+        [
+            [rest, near, q / half, q * q / half, far, 0.0],
+            [0.0, far, 1 / half, 1 / half, far, 0.0],
+            [0.0, far, q * q / half, q / half, near, rest],
+        ]
+    )
+    return Channel(matrix, distinct_labels(inputs, 3, "inputs"), OUTPUTS)
+
+
+def truncated_geometric(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
+    """Two-sided geometric noise on ordered answers 0..k-1; reports outside are moved to the nearer end [Geometric].
+
+    k >= 2; `epsilon`, in nats, is that of the whole channel; between neighbouring answers it is epsilon/(k-1). Returns
+    a (k, k) channel. With q = exp(-epsilon/(k-1)), Q[x, y] is q^|x-y| / (1+q) if y is one of the two ends, and
+    (1-q)/(1+q) q^|x-y| otherwise. Its eta, the largest total variation distance between two rows, is
+    1 - q^((k-1)/2) for odd k and 1 - 2 q^(k/2)/(1+q) for even k.
+    Raises `InvalidInput` for k < 2 or epsilon out of range.
+
+    >>> truncated_geometric(3, 2.0).matrix.round(4)
+    array([[0.7311, 0.17  , 0.0989],
+           [0.2689, 0.4621, 0.2689],
+           [0.0989, 0.17  , 0.7311]])
+    """
+    k = positive_integer(k, "k", 2)
+    step = toward_privacy(positive_epsilon(epsilon)) / (k - 1)
+    distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
+    weight = np.full(k, math.tanh(step / 2))
+    weight[[0, -1]] = 1 / (1 + math.exp(-step))
+    labels = distinct_labels(inputs, k, "inputs")
+    return Channel(np.exp(-step * distance) * weight, labels, labels)
+
+
+def sort_partition_randomize(
+    p0: Any, p1: Any, epsilon: float, blocks: Sequence[Sequence[int]], *, inputs: Iterable[Label] | None = None
+) -> Channel:
+    """Report the answer's block with odds e^epsilon against each of the other m - 1 blocks [SPR].
+
+    p0, p1 : distributions of shape (k,), the two hypotheses that the reports shall tell apart. epsilon : in nats.
+    blocks : m lists of input positions 0..k-1. Every input is in one block, and the blocks are intervals of the inputs
+        sorted by the likelihood ratio P0/P1. Inputs with equal ratios may be in neighbouring blocks, and inputs with
+        P0 = P1 = 0 in any block.
+
+    Returns a (k, m) channel with output j for block j. With e = exp(epsilon), its eta, the total variation distance
+    between two rows, is (e - 1)/(e + m - 1). For every f-divergence, some choice of blocks is optimal under
+    epsilon-LDP [SPR]. Raises `InvalidInput` for other blocks.
+
+    >>> sort_partition_randomize([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 1.0, [[0], [1], [2]]).shape
+    (3, 3)
+    """
+    (p0, p1), inputs = together([("p0", p0), ("p1", p1)], inputs)
+    p0 = distribution(p0, "p0")
+    p1 = distribution(p1, "p1", size=len(p0))
+    block = _block_of(blocks, len(p0))
+    _check_contiguous(block, p0, p1)
+    preferred = block[:, None] == np.arange(block.max() + 1)
+    matrix = staircase_matrix(preferred, positive_epsilon(epsilon))
+    return Channel(matrix, distinct_labels(inputs, len(matrix), "inputs"), tuple(range(len(blocks))))
+
+
+def _block_of(blocks: Any, k: int) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """The block of every input, after checking that `blocks` is a partition of 0..k-1 into non-empty lists."""
+    if isinstance(blocks, (str, bytes)) or not isinstance(blocks, (Sequence, np.ndarray)) or len(blocks) == 0:
+        raise invalid("blocks", "a sequence of lists of input positions", blocks)
+    block = np.full(k, -1, dtype=np.intp)
+    for number, members in enumerate(blocks):
+        positions = np.asarray(members)
+        if positions.ndim != 1 or positions.size == 0 or positions.dtype.kind not in "iu":
+            raise invalid("blocks", "non-empty lists of input positions", members, f"block {number}")
+        for x in positions.tolist():
+            if not 0 <= x < k or block[x] >= 0:
+                raise invalid("blocks", f"each position 0 to {k - 1} once", x, f"block {number}")
+            block[x] = number
+    if block.min() < 0:
+        raise invalid("blocks", "every input in a block", f"input {int(block.argmin())} in none")
+    return block
+
+
+def _check_contiguous(block: np.ndarray[Any, np.dtype[np.intp]], p0: Array, p1: Array) -> None:
+    seen = np.flatnonzero((p0 > 0) | (p1 > 0))
+    with np.errstate(divide="ignore", over="ignore"):
+        ratio = p0[seen] / p1[seen]
+    order = np.lexsort((ratio, block[seen]))
+    where, ratio, seen = block[seen][order], ratio[order], seen[order]
+    first = np.flatnonzero(np.diff(where, prepend=-1))
+    last = np.append(first[1:], len(where)) - 1
+    # By lowest, then highest ratio: a block of one ratio comes before a wider one that begins there.
+    order = np.lexsort((ratio[last], ratio[first]))
+    top, bottom = last[order[:-1]], first[order[1:]]
+    overlap = np.flatnonzero(ratio[top] > ratio[bottom] * (1 + RATIO))
+    if overlap.size:
+        a, b = int(top[overlap[0]]), int(bottom[overlap[0]])
+        got = f"blocks {where[a]} and {where[b]} overlapping: ratio {ratio[a]:.6g} of input {seen[a]} lies above"
+        raise invalid("blocks", "intervals of the sorted ratio P0/P1", f"{got} {ratio[b]:.6g} of input {seen[b]}")
+
+
+@dataclass(frozen=True)
+class PrivateSampler:
+    """The minimax sampler from distributions on k answers: raise small probabilities, shrink the others [PAL].
+
+    The holder of a secret distribution P releases one draw from Q_P = max(P / r, 1/(e + k - 1)), where e = exp(epsilon)
+    and r makes Q_P sum to one. All probabilities lie between 1/(e + k - 1) and e/(e + k - 1), so the draw is
+    epsilon-LDP for every P. For every f-divergence, no epsilon-LDP sampler has a smaller largest D_f(P || Q_P).
+    k >= 2; epsilon in nats; raises `InvalidInput` for values out of range.
+
+    >>> PrivateSampler(3, 1.0).row([1.0, 0.0, 0.0]).round(6)
+    array([0.576117, 0.211942, 0.211942])
+    """
+
+    k: int
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", positive_integer(self.k, "k", 2))
+        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+
+    def row(self, p: Any) -> Array:
+        """Q_P, shape (k,), for a distribution P of shape (k,)."""
+        p = distribution(p, "p", size=self.k)
+        floor = 1 / (math.exp(toward_privacy(self.epsilon)) + self.k - 1)
+        falling = np.sort(p)[::-1]
+        kept = np.arange(1, self.k + 1)
+        # If the n largest probabilities stay above the floor, r is their sum over the mass that the floors of the
+        # others leave. The right n is the first one for which the next probability falls below the floor.
+        r = np.cumsum(falling) / (1 - (self.k - kept) * floor)
+        below = np.append(falling[1:], 0.0) <= floor * r
+        row = np.maximum(p / r[int(np.argmax(below))], floor)
+        return np.asarray(row / row.sum())
+
+    def channel(self, distributions: Any, *, inputs: Iterable[Label] | None = None) -> Channel:
+        """The (n, k) channel whose n inputs are possible secret distributions, the rows of an array (n, k)."""
+        rows = np.atleast_2d(np.asarray(distributions, dtype=np.float64))
+        return Channel(np.stack([self.row(p) for p in rows]), inputs)
+
+    def risk(self, f: FDivergence) -> float:
+        """The largest D_f(P || Q_P) over all P, which no epsilon-LDP sampler can make smaller.
+
+        It is e/(e+k-1) f((e+k-1)/e) + (k-1)/(e+k-1) f(0).
+
+        >>> from ldpopt.divergences import KL, TOTAL_VARIATION
+        >>> sampler = PrivateSampler(3, 1.0)
+        >>> round(sampler.risk(KL), 9), round(sampler.risk(TOTAL_VARIATION), 9)
+        (0.551444714, 0.423883115)
+        """
+        floor = 1 / (math.exp(self.epsilon) + self.k - 1)
+        likely = math.exp(self.epsilon) * floor
+        return float(f.excess(1.0, likely) + (self.k - 1) * f.excess(0.0, floor))

@@ -1,0 +1,365 @@
+"""Concentrated privacy of a channel: zCDP, approximate zCDP and mean-concentrated privacy [BS, DR].
+
+zCDP is a supremum of Rényi divergences over their orders; the approximate one sets events of small probability aside;
+the mean-concentrated one bounds the mean of the privacy loss, and how far the loss spreads around it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import ChannelLike, as_channel
+from ldpopt.distribution import Array, number, unit_interval
+from ldpopt.errors import invalid
+from ldpopt.privacy.approximate_dp import epsilon_of_pairs
+from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.laws import scaled, shift
+from ldpopt.privacy.local_dp import local_dp
+from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
+from ldpopt.privacy.pairs import ENTRIES, SCREENED, Policy, larger, stacked, worst_pair
+from ldpopt.privacy.renyi import Moments
+from ldpopt.privacy.supremum import Rows, supremum
+from ldpopt.results import Result
+from ldpopt.rounding import SUBNORMAL, ULP, first_largest
+
+REFERENCE = "[BS, Def 1.1]"
+
+
+def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, graph: Policy = None) -> Guarantee:
+    """The smallest rho >= 0 for which the channel is (xi, rho)-zCDP: sup over orders of (D_alpha - xi)/alpha.
+
+    D_alpha is the Rényi divergence of two rows, in nats, of an order 1 < alpha < max_order. A finite `max_order` gives
+    the bounded notion [BS, Def 1.1 and 8.4]. `lower` and `value` enclose the supremum with a relative width of 1e-10,
+    by branch and bound on the convex function (alpha - 1) D_alpha. With a policy `graph`, only adjacent inputs are
+    compared.
+
+    >>> round(float(zcdp([[0.75, 0.25], [0.25, 0.75]])), 9)  # epsilon tanh(epsilon/2)
+    0.549306144
+    """
+    channel = as_channel(channel)
+    shift, top = number(xi, "xi"), bounded_order(max_order)
+    parameters = {"xi": shift} if math.isinf(top) else {"xi": shift, "max_order": top}
+    return worst_pair(
+        "zcdp", channel, graph, lambda p, q: zcdp_of_pairs(p, q, shift, top), REFERENCE,
+        parameters=parameters, event=larger, screen=lambda matrix: _screen(matrix, shift, top), limit=SCREENED,
+    )  # fmt: skip
+
+
+def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
+    """Bounds on rho of every ordered pair, from a grid of orders.
+
+    D_alpha does not fall as alpha grows. So between two orders of the grid, D_alpha/alpha is at most D at the larger
+    order divided by the smaller order.
+    """
+    moments, pure = Moments.of(matrix), local_dp(matrix).value
+    low, high = moments.mean[0] - xi, np.full(moments.outside.shape, -np.inf)
+    order = 1.0
+    while order < top and not np.isinf(pure):
+        if (rest := max(pure - xi, 0.0) / order) <= max(float(low.max()), 0.0) or order > 1e12:
+            high = np.maximum(high, rest)  # whatever the larger orders give
+            break
+        following = min(order * 1.03, top)
+        below, above = (bound - xi for bound in moments.divergence(following - 1))
+        low = np.maximum(low, below / following)
+        high = np.maximum(high, above / np.where(above > 0, order, following))
+        order = following
+    low, high = np.maximum(low, 0.0) * (1 - 1e-9), np.maximum(high, 0.0) * (1 + 1e-9)
+    return np.where(moments.outside, np.inf, low), np.where(moments.outside, np.inf, high)
+
+
+def bounded_order(max_order: Any) -> float:
+    """`max_order`, the upper bound on the orders, as a float in (1, inf]."""
+    top = math.inf if isinstance(max_order, float) and math.isinf(max_order) else number(max_order, "max_order")
+    if not top > 1:
+        raise invalid("max_order", "a number in (1, inf]", top)
+    return top
+
+
+def zcdp_of_pairs(
+    p: Array, q: Array, xi: float = 0.0, max_order: float = math.inf, off: Array | float = 0.0
+) -> tuple[Array, Array]:
+    """Lower and upper bounds on rho of n pairs of rows, arrays (n, m) -> (n,), (n,); `off` as in `privacy_loss`."""
+    p, q = stacked(p, q)
+    loss = privacy_loss(p, q, off)
+    span = bounded_order(max_order) - 1
+    lower = np.where(loss.infinite, np.inf, 0.0)
+    upper = lower.copy()
+    finite = np.flatnonzero(~(loss.infinite | loss.identical))
+    if not len(finite):
+        return lower, upper
+    loss = loss.rows(finite)
+    start = np.minimum(2.0**-38 / (1 + loss.top_upper), span / 4)
+    best, above = supremum(loss, 1.0, _Slope(loss, xi), start, np.full(len(finite), span))
+    # Orders between 1 and 1 + start: D is non-decreasing, and tends to KL.
+    head = loss.divergence(start)[1] - xi
+    best = np.maximum(best, loss.mean_lower - xi)
+    lower[finite] = np.maximum(best * (1 - 8 * ULP), 0.0)
+    upper[finite] = np.maximum(np.maximum(above, head) * (1 + 16 * ULP), 0.0)
+    return lower, upper
+
+
+@dataclass(frozen=True)
+class _Slope:
+    """(D_alpha - xi)/alpha with alpha = 1 + s and D_alpha = E Z + K(s)/s."""
+
+    loss: PrivacyLoss
+    xi: float
+
+    def below(self, rows: Rows, k: Array, s: Array) -> Array:
+        constant = self.loss.mean_lower[rows] - self.xi
+        return np.asarray((constant - 4 * ULP * np.abs(constant) + k / s) / (1 + s))
+
+    def above(self, rows: Rows, k: Array, s: Array) -> Array:
+        constant = self.loss.mean_upper[rows] - self.xi
+        return np.asarray((constant + k / s + 4 * ULP * np.abs(constant)) / (1 + s))
+
+    def peak(self, rows: Rows, c0: Array, c1: Array) -> Array:
+        a, b = np.maximum(-c0, 0.0), c1 + self.loss.mean_upper[rows] - self.xi
+        return np.asarray(np.where(b > 0, (a + np.sqrt(a * a + a * b)) / b, 0.0))
+
+    def curved(self, rows: Rows, left: Array, right: Array, c0: Array, c1: Array) -> Array:
+        constant = self.loss.mean_upper[rows] - self.xi
+        turn = np.where(c1 < 0, np.sqrt(np.maximum(1 - (c0 - 2 * constant) / c1, 1.0)) - 1, left)
+        values = [self.above(rows, s * s * (c0 + c1 * s) / 2, s) for s in (left, right, np.clip(turn, left, right))]
+        return np.asarray(np.maximum.reduce(values))
+
+    def tail(self, rows: Rows, s: Array) -> Array:
+        return np.asarray(np.maximum(self.loss.top_upper[rows] - self.xi, 0.0) / (1 + s))
+
+
+APPROXIMATE_REFERENCE = "[BS, Def 8.1]"
+
+
+def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph: Policy = None) -> Guarantee:
+    """The smallest rho for which the channel is delta-approximate (xi, rho)-zCDP [BS, Def 8.1].
+
+    For each pair of rows p and q, the definition asks for events of probability at least 1 - delta, such that the laws
+    conditional on them are (xi, rho)-zCDP in both directions.
+
+    Conditioning can turn p into any law p' <= p/(1 - delta). The best choice is min(p, t q)/(1 - delta) and
+    min(q, t' p)/(1 - delta), where t and t' remove the probability delta from each: these two laws are the hardest to
+    tell apart, and minimise every Rényi divergence at once [HS, Thm 4.1]. So the value is exact, up to the
+    width of the bounds of `zcdp`. With a directed policy graph, both directions of an edge count, as defined.
+
+    >>> q = [[0.75, 0.25], [0.25, 0.75]]
+    >>> round(float(approximate_zcdp(q, 0.0)), 6), round(float(approximate_zcdp(q, 0.25)), 6)
+    (0.549306, 0.231049)
+    """
+    channel = as_channel(channel)
+    level, shift = unit_interval(delta, "delta"), number(xi, "xi")
+    return worst_pair(
+        "approximate_zcdp", channel, graph, lambda p, q: approximate_zcdp_of_pairs(p, q, level, shift),
+        APPROXIMATE_REFERENCE, parameters={"delta": level, "xi": shift}, event=larger,
+        screen=lambda matrix: _screen_approximate(matrix, level, shift), limit=SCREENED,
+    )  # fmt: skip
+
+
+def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0) -> tuple[Array, Array]:
+    """Lower and upper bounds on rho of n pairs of rows, in the worse direction, arrays (n, m) -> (n,), (n,)."""
+    p, q = stacked(p, q)
+    level = unit_interval(delta, "delta")
+    sides = []
+    for side in (0, 1):  # a cut slightly too low removes more than delta and bounds rho below; too high, above
+        left, right, off = _conditioned(p, q, level, side)
+        forward, back = (zcdp_of_pairs(*pair, xi, off=off) for pair in ((left, right), (right, left)))
+        sides.append(np.maximum(forward, back)[side])
+    return sides[0], sides[1]
+
+
+def _conditioned(p: Array, q: Array, level: float, side: int) -> tuple[Array, Array, Array]:
+    """The best conditional laws up to their scale, cut a little too low (side 0) or too high (side 1), (n, m) each.
+
+    The third result is a bound on the relative error of their entries, (n,).
+    """
+    by = shift(p, q).value
+    cut_p, cut_q = epsilon_of_pairs(p, q, level)[side], epsilon_of_pairs(q, p, level)[side]
+    none = ((cut_p == 0) | (cut_q == 0))[:, None]  # delta is at least the total variation: the laws can be made equal
+    left, right = np.where(none, p, _cut(p, q, cut_p, by)), np.where(none, p, _cut(q, p, cut_q, -by))
+    factors = np.where(np.isinf(cut_p), 0.0, cut_p) + np.where(np.isinf(cut_q), 0.0, cut_q)
+    return left, right, ULP * (16 + 4 * factors)
+
+
+def _screen_approximate(matrix: Array, level: float, xi: float) -> tuple[Array, Array]:
+    """Upper bounds on every pair of inputs, in one order of the two, and a lower bound on the worst-looking pair."""
+    k, m = matrix.shape
+    low, high = np.full((k, k), -np.inf), np.full((k, k), -np.inf)
+    i, j = np.triu_indices(k, 1)
+    step = max(1, ENTRIES // m)
+    for at in range(0, len(i), step):
+        rows = slice(at, at + step)
+        left, right, off = _conditioned(matrix[i[rows]], matrix[j[rows]], level, 1)
+        high[i[rows], j[rows]] = np.maximum(_at_most(left, right, xi, off), _at_most(right, left, xi, off))
+    x, other = np.unravel_index(first_largest(high.ravel()), high.shape)
+    low[x, other] = approximate_zcdp_of_pairs(matrix[[x]], matrix[[other]], level, xi)[0][0]
+    return low, high
+
+
+def _at_most(p: Array, q: Array, xi: float, off: Array) -> Array:
+    """Upper bounds on rho from a grid of orders: between two, D/alpha is at most the later D over the earlier order."""
+    loss = privacy_loss(p, q, off)
+    size = loss.centred + loss.mean_upper[:, None]
+    error = (loss.slack.max(axis=1) + 8 * ULP * (1 + np.abs(size).max(axis=1))) * 4
+    bound, order = np.zeros(len(p)), 1.0
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        while True:
+            rest = (loss.top_upper - xi) / order
+            if order > 1e12 or rest.max() <= 0.9 * bound.max():
+                break
+            s = order * 1.03 - 1
+            top = s * size.max(axis=1)
+            total = (loss.p * np.exp(s * size - top[:, None])).sum(axis=1)
+            above = (top + np.log(total) + (p.shape[1] + 64) * ULP) / s + error - xi
+            bound = np.maximum(bound, np.fmin(above, loss.top_upper - xi) / np.where(above > 0, order, 1 + s))
+            order = 1 + s
+    bound = np.maximum(bound, rest) * (1 + 1e-9)
+    return np.asarray(np.where(loss.infinite, np.inf, np.maximum(bound, 0.0)))
+
+
+def _cut(p: Array, q: Array, epsilon: Array, by: Array) -> Array:
+    """min(p, e^(epsilon + by) q); p itself where epsilon is infinite."""
+    limit = scaled(q, np.where(np.isinf(epsilon), 0.0, epsilon + by))
+    return np.asarray(np.minimum(p, np.where(np.isinf(epsilon)[:, None], np.inf, limit)))
+
+
+MEAN_REFERENCE = "[DR, Def 3.3]"
+
+
+@dataclass(frozen=True, eq=False)
+class MeanConcentrated(Result):
+    """(mu, tau)-mCDP: the guarantees on the mean of the privacy loss and on its subgaussian parameter, in nats.
+
+    >>> from ldpopt.privacy import mcdp
+    >>> found = mcdp([[0.75, 0.25], [0.25, 0.75]])
+    >>> round(found.mu.value, 6), round(found.tau.value, 6)
+    (0.549306, 1.048147)
+    """
+
+    mu: Guarantee
+    tau: Guarantee
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"mu": [self.mu.value], "tau": [self.tau.value]}
+
+    def __str__(self) -> str:
+        return f"{self.mu}\n{self.tau}"
+
+
+def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
+    """The smallest mu and tau, in nats, for which the channel is (mu, tau)-mCDP [DR, Def 3.3].
+
+    The privacy loss of two rows p, q is log p/q under p. mu is its largest mean over pairs of rows, KL(p || q).
+    tau^2 is the largest 2 K(s)/s^2 over pairs and over s != 0, where K is the log moment generating function of the
+    loss minus its mean; `lower` and `value` enclose tau with a relative width of 1e-10. Post-processing can raise tau
+    [BS, App A]. With a policy `graph`, only adjacent inputs are compared.
+
+    >>> result = mcdp([[0.75, 0.25], [0.25, 0.75]])
+    >>> round(float(result.mu), 6), round(float(result.tau) ** 2, 6)  # 2 epsilon tanh(epsilon/2)
+    (0.549306, 1.098612)
+    """
+    channel = as_channel(channel)
+    mu = worst_pair("mcdp_mu", channel, graph, _mean, MEAN_REFERENCE, event=larger, screen=lambda q: Moments.of(q).mean)
+    tau = worst_pair(
+        "mcdp_tau",
+        channel,
+        graph,
+        subgaussian_of_pairs,
+        MEAN_REFERENCE,
+        event=larger,
+        screen=_screen_mcdp,
+        limit=SCREENED,
+    )
+    return MeanConcentrated(mu, tau)
+
+
+def _screen_mcdp(matrix: Array) -> tuple[Array, Array]:
+    """Bounds on tau of every ordered pair from a grid of s; in between, the convex K lies below its chords."""
+    moments = Moments.of(matrix)
+    span = moments.span
+    if span == 0 or moments.outside.any():
+        bound = np.where(moments.outside, np.inf, 0.0)
+        return bound, bound
+    low, high = np.zeros(moments.outside.shape), np.zeros(moments.outside.shape)
+    for sign in (1.0, -1.0):
+        s = 2.0**-6 / span
+        below, above = _cumulant(moments, sign * s)
+        low = np.maximum(low, 2 * below / s**2)
+        # 2 K/s^2 is a mean of variances of tilted laws; a tilt by s changes a variance by at most exp(s span).
+        high = np.maximum(high, 2 * above / s**2 * np.exp(2 * s * span))
+        while (rest := 2 * span / s) > float(low.max()) and s * span < 1e12:
+            following, before = 1.2 * s, above
+            below, above = _cumulant(moments, sign * following)
+            low = np.maximum(low, 2 * below / following**2)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slope = (above - before) / (following - s)
+                start = before - slope * s
+                inside = (start < 0) & (-2 * start >= slope * s) & (-2 * start <= slope * following)
+                peak = np.where(inside, -(slope**2) / (2 * start), 0.0)
+            ends = np.maximum(2 * before / s**2, 2 * above / following**2)
+            high = np.maximum(high, np.nan_to_num(np.maximum(peak, ends), nan=np.inf, posinf=np.inf))
+            s = following
+        high = np.maximum(high, rest)
+    return np.sqrt(low) * (1 - 1e-9), np.sqrt(high) * (1 + 1e-9)
+
+
+def _cumulant(moments: Moments, s: float) -> tuple[Array, Array]:
+    """Bounds on K(s) = log E exp(s (Z - E Z)) >= 0."""
+    (low, high), (least, most) = moments.log_moment(s), moments.mean
+    shift = np.sort([s * least, s * most], axis=0)
+    return np.maximum(low - shift[1], 0.0), np.maximum(high - shift[0], 0.0)
+
+
+def _mean(p: Array, q: Array) -> tuple[Array, Array]:
+    loss = privacy_loss(p, q, 0.0)
+    return loss.mean_lower, loss.mean_upper
+
+
+def subgaussian_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
+    """Lower and upper bounds on the subgaussian parameter tau of n pairs of rows, arrays (n, m) -> (n,), (n,)."""
+    p, q = stacked(p, q)
+    loss = privacy_loss(p, q, 0.0)
+    lower = np.where(loss.infinite, np.inf, 0.0)
+    upper = lower.copy()
+    flat = np.ptp(loss.centred, axis=1) == 0
+    # Where only rounding has made rows equal, tau is at most the largest deviation of the loss (Hoeffding).
+    upper[flat & ~loss.identical & ~loss.infinite] = 2 * loss.slack.max(axis=1)[flat & ~loss.identical & ~loss.infinite]
+    finite = np.flatnonzero(~(loss.infinite | loss.identical | flat))
+    if not len(finite):
+        return lower, upper
+    loss = loss.rows(finite)
+    loss_range = np.where(loss.p > 0, np.abs(loss.centred) + loss.slack, 0.0).max(axis=1)
+    # K'' is a variance, and at most exp(2 loss_range |s|) times that at 0; this bounds tau^2 on the interval next to 0.
+    variance = (loss.p * loss.centred**2).sum(axis=1)
+    rounding = (loss.p * loss.slack * (2 * np.abs(loss.centred) + loss.slack)).sum(axis=1)
+    error = 40 * ULP * variance + rounding + 16 * loss.p.shape[1] * SUBNORMAL
+    start = 2.0**-38 / loss_range
+    best, above = np.maximum(variance - error, 0.0), (variance + error) * (1 + 2.0**-36)
+    for sign in (1.0, -1.0):
+        low, high = supremum(loss, sign, _Spread(loss_range), start, np.full(len(finite), np.inf))
+        best, above = np.maximum(best, low), np.maximum(above, high)
+    lower[finite], upper[finite] = np.sqrt(best) * (1 - 8 * ULP), np.sqrt(above) * (1 + 8 * ULP)
+    return lower, upper
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """2 K(s)/s^2, for a loss that stays within `loss_range` of its mean."""
+
+    loss_range: Array
+
+    def below(self, rows: Rows, k: Array, s: Array) -> Array:
+        return np.asarray(2 * k / (s * s))
+
+    above = below
+
+    def peak(self, rows: Rows, c0: Array, c1: Array) -> Array:
+        return np.asarray(2 * np.maximum(-c0, 0.0) / c1)
+
+    def curved(self, rows: Rows, left: Array, right: Array, c0: Array, c1: Array) -> Array:
+        return np.asarray(c0 + np.maximum(c1 * left, c1 * right))
+
+    def tail(self, rows: Rows, s: Array) -> Array:
+        return np.asarray(2 * self.loss_range[rows] / s)  # K(s) <= |s| max |Z - E Z|

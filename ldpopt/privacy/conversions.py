@@ -1,0 +1,401 @@
+"""Conversions from one notion of privacy to another.
+
+Each takes a claim (or a measured `Guarantee`) and returns a claim that follows from it, with numbers rounded outward.
+`tight` says whether no better conversion exists, and `reference` names the theorem. The plain name is the statement of
+the paper; a name that ends in ``_sharp`` is a better bound of the same kind.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ldpopt.distribution import number, unit_interval
+from ldpopt.errors import invalid
+from ldpopt.privacy.claims import (
+    MCDP,
+    TV,
+    ZCDP,
+    ApproximateDP,
+    ApproximateZCDP,
+    Claim,
+    PureDP,
+    RenyiDP,
+    need,
+    positive_delta,
+)
+from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.least_divergence import least_epsilon
+from ldpopt.rounding import SUBNORMAL, down, sum_up, up
+
+Given = Claim | Guarantee
+
+
+def pure_to_tv(claim: Given) -> TV:
+    """epsilon-DP implies eta <= tanh(epsilon/2), attained by binary randomized response [GI, Prop 2].
+
+    >>> pure_to_tv(PureDP(1.0)).eta.__round__(9)
+    0.462117157
+    """
+    epsilon = need(PureDP, claim).epsilon
+    return TV(min(1.0, up(math.tanh(epsilon / 2))), tight=True, reference="[GI, Prop 2]")
+
+
+def pure_to_approximate(claim: Given, delta: float) -> ApproximateDP:
+    """The smallest epsilon' such that epsilon-DP implies (epsilon', delta)-DP [GI, Cor 1].
+
+    It solves delta = (e^epsilon - e^epsilon')/(1 + e^epsilon), and binary randomized response attains it.
+
+    >>> pure_to_approximate(PureDP(1.0), 0.1)
+    ApproximateDP(epsilon=0.852906, delta=0.1) (tight, [GI, Cor 1])
+    """
+    epsilon, delta = need(PureDP, claim).epsilon, unit_interval(delta, "delta")
+    reference = "[GI, Cor 1]"
+    if math.isinf(epsilon) or delta == 0:
+        return ApproximateDP(epsilon if delta < 1 else 0.0, delta, tight=True, reference=reference)
+    inside = down(delta * (1 + math.exp(-epsilon)))  # e^(epsilon' - epsilon) = 1 - inside
+    smaller = max(0.0, sum_up(epsilon, math.log1p(-inside))) if inside < 1 else 0.0
+    return ApproximateDP(min(epsilon, smaller), delta, tight=True, reference=reference)
+
+
+def approximate_to_tv(claim: Given) -> TV:
+    """(epsilon, delta)-DP implies eta <= delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2].
+
+    >>> approximate_to_tv(ApproximateDP(1.0, 0.1))
+    TV(eta=0.515906) (tight, [GI, Thm 2])
+    """
+    made = need(ApproximateDP, claim)
+    return TV(
+        min(1.0, up(made.delta + (1 - made.delta) * math.tanh(made.epsilon / 2))), tight=True, reference="[GI, Thm 2]"
+    )
+
+
+def tv_to_approximate(claim: Given) -> ApproximateDP:
+    """eta-TV is the same as (0, eta)-DP [GI, Def 7].
+
+    >>> tv_to_approximate(TV(0.3))
+    ApproximateDP(epsilon=0, delta=0.3) (tight, [GI, Def 7])
+    """
+    return ApproximateDP(0.0, need(TV, claim).eta, tight=True, reference="[GI, Def 7]")
+
+
+def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
+    """The Rényi divergence of binary randomized response, the largest of any epsilon-DP mechanism [M, Prop 5].
+
+    D_a = log(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1) nats at order a, and epsilon tanh(epsilon/2) at
+    order 1. order in [1, inf].
+
+    >>> pure_to_renyi(PureDP(1.0), 2.0)
+    RenyiDP(order=2, epsilon=0.735326) (tight, [M, Prop 5; KOV15])
+    """
+    epsilon = need(PureDP, claim).epsilon
+    order = RenyiDP(order, 0.0).order
+    if math.isinf(order) or math.isinf(epsilon):
+        value = epsilon
+    elif order == 1:
+        value = epsilon * math.tanh(epsilon / 2)
+    else:
+        # With a = (order - 1/2) eps and b = eps/2, a - b = (order - 1) eps is computed directly, not as a difference.
+        gap, b = (order - 1) * epsilon, epsilon / 2
+        if gap + b < 1:  # cosh a - cosh b = 2 sinh((a + b)/2) sinh((a - b)/2)
+            log_ratio = math.log1p(2 * math.sinh(order * epsilon / 2) * math.sinh(gap / 2) / math.cosh(b))
+        else:
+            log_ratio = gap + math.log1p(math.expm1(-2 * gap) / (math.exp(2 * b) + 1) if b < 350 else 0.0)
+        value = min(epsilon, log_ratio / (order - 1))
+    return RenyiDP(order, up(max(0.0, value), 64), tight=True, reference="[M, Prop 5; KOV15]")
+
+
+def pure_to_zcdp(claim: Given) -> ZCDP:
+    """epsilon-DP implies zCDP with rho = epsilon^2 / 2 [BS, Prop 1.4]; `pure_to_zcdp_sharp` is better.
+
+    >>> pure_to_zcdp(PureDP(1.0))
+    ZCDP(xi=0, rho=0.5000000001) (not tight, [BS, Prop 1.4])
+    """
+    epsilon = need(PureDP, claim).epsilon
+    return ZCDP(0.0, up(epsilon**2 / 2), tight=False, reference="[BS, Prop 1.4]")
+
+
+def pure_to_zcdp_sharp(claim: Given) -> ZCDP:
+    """epsilon-DP implies zCDP with rho = epsilon tanh(epsilon/2), attained by binary randomized response.
+
+    >>> pure_to_zcdp_sharp(PureDP(1.0))
+    ZCDP(xi=0, rho=0.462118) (tight, [BS, Prop 1.4; KOV15])
+    """
+    epsilon = need(PureDP, claim).epsilon
+    return ZCDP(0.0, up(epsilon * math.tanh(epsilon / 2), 16), tight=True, reference="[BS, Prop 1.4; KOV15]")
+
+
+def pure_to_mcdp(claim: Given) -> MCDP:
+    """epsilon-DP implies (epsilon (e^epsilon - 1)/2, epsilon)-mCDP [DR, Thm 3.5]; `pure_to_mcdp_sharp` is better.
+
+    >>> pure_to_mcdp(PureDP(1.0))
+    MCDP(mu=0.859141, tau=1) (not tight, [DR, Thm 3.5])
+    """
+    epsilon = need(PureDP, claim).epsilon
+    mu = epsilon * math.expm1(epsilon) / 2 if epsilon < 700 else math.inf
+    return MCDP(up(mu, 16), epsilon, tight=False, reference="[DR, Thm 3.5]")
+
+
+def pure_to_mcdp_sharp(claim: Given) -> MCDP:
+    """epsilon-DP implies (epsilon tanh(epsilon/2), epsilon)-mCDP; the mean is attained [DR, Lemma 3.6].
+
+    Randomized response has the smaller tau^2 = 2 epsilon tanh(epsilon/2). But post-processing can raise tau
+    [BS, App A], so this says nothing about other epsilon-DP mechanisms.
+
+    >>> pure_to_mcdp_sharp(PureDP(1.0))
+    MCDP(mu=0.462118, tau=1) (not tight, [DR, Lemma 3.6, 3.9])
+    """
+    epsilon = need(PureDP, claim).epsilon
+    mu = epsilon * math.tanh(epsilon / 2)
+    return MCDP(up(mu, 16), epsilon, tight=False, reference="[DR, Lemma 3.6, 3.9]")
+
+
+def approximate_curve_to_zcdp(xi_hat: float, rho_hat: float) -> ZCDP:
+    """The zCDP that follows from (xi_hat + sqrt(rho_hat log(1/delta)), delta)-DP for all delta > 0 [BS, Lemma 3.7].
+
+    The result is (xi_hat - rho_hat/4 + 5 rho_hat^(1/4), rho_hat/4)-zCDP, which is far from tight. xi_hat and rho_hat
+    lie in [0, 1].
+
+    >>> approximate_curve_to_zcdp(0.1, 0.2)
+    ZCDP(xi=3.39371, rho=0.05000000001) (not tight, [BS, Lemma 3.7])
+    """
+    xi_hat, rho_hat = unit_interval(xi_hat, "xi_hat"), unit_interval(rho_hat, "rho_hat")
+    xi = sum_up(xi_hat, 5 * rho_hat**0.25, -rho_hat / 4)
+    return ZCDP(xi, up(rho_hat / 4), tight=False, reference="[BS, Lemma 3.7]")
+
+
+def mcdp_to_zcdp(claim: Given) -> ZCDP:
+    """(mu, tau)-mCDP implies (mu - tau^2/2, tau^2/2)-zCDP; Gaussian noise attains it [BS, Lemma 4.2].
+
+    >>> mcdp_to_zcdp(MCDP(1.0, 1.0))
+    ZCDP(xi=0.5000000001, rho=0.5000000001) (tight, [BS, Lemma 4.2])
+    """
+    made = need(MCDP, claim)
+    if math.isinf(made.mu) or math.isinf(made.tau):
+        return ZCDP(math.inf, math.inf, tight=True, reference="[BS, Lemma 4.2]")
+    rho = up(made.tau**2 / 2, 8)
+    return ZCDP(sum_up(made.mu, -(made.tau**2) / 2), rho, tight=True, reference="[BS, Lemma 4.2]")
+
+
+def zcdp_to_mcdp_mean(claim: Given) -> RenyiDP:
+    """(xi, rho)-zCDP implies that the mean of the privacy loss is at most xi + rho [BS, Lemma 4.3].
+
+    The mean is the Rényi divergence of order 1. The lemma also gives a subgaussian parameter O(sqrt(xi + 2 rho)), but
+    without a constant, so nothing is claimed about it here; measure the mechanism's tau with `mcdp` instead.
+
+    >>> zcdp_to_mcdp_mean(ZCDP(0.1, 0.2))
+    RenyiDP(order=1, epsilon=0.3000000001) (tight, [BS, Lemma 4.3])
+    """
+    made = need(ZCDP, claim)
+    return RenyiDP(1.0, max(0.0, sum_up(made.xi, made.rho)), tight=True, reference="[BS, Lemma 4.3]")
+
+
+def approximate_to_approximate_zcdp(claim: Given) -> ApproximateZCDP:
+    """(epsilon, delta)-DP implies delta-approximate epsilon^2/2-zCDP [BS, Prop 1.13]; the sharp form is smaller.
+
+    >>> approximate_to_approximate_zcdp(ApproximateDP(1.0, 1e-6))
+    ApproximateZCDP(delta=1e-06, xi=0, rho=0.5000000001) (not tight, [BS, Prop 1.13])
+    """
+    made = need(ApproximateDP, claim)
+    return ApproximateZCDP(made.delta, 0.0, up(made.epsilon**2 / 2), tight=False, reference="[BS, Prop 1.13]")
+
+
+def approximate_to_approximate_zcdp_sharp(claim: Given) -> ApproximateZCDP:
+    """(epsilon, delta)-DP implies delta-approximate epsilon tanh(epsilon/2)-zCDP, sharper than [BS, Cor 8.7].
+
+    >>> approximate_to_approximate_zcdp_sharp(ApproximateDP(1.0, 1e-6))
+    ApproximateZCDP(delta=1e-06, xi=0, rho=0.462118) (not tight, [BS, Cor 8.7])
+    """
+    made = need(ApproximateDP, claim)
+    rho = pure_to_zcdp_sharp(PureDP(made.epsilon)).rho
+    return ApproximateZCDP(made.delta, 0.0, rho, tight=False, reference="[BS, Cor 8.7]")
+
+
+def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
+    """The epsilon at `delta` is epsilon + log(1/delta)/(order - 1) [M, Prop 3]; the sharp form is smaller.
+
+    >>> renyi_to_approximate(RenyiDP(10.0, 0.5), 1e-6)
+    ApproximateDP(epsilon=2.03506, delta=1e-06) (not tight, [M, Prop 3])
+    """
+    made, delta = need(RenyiDP, claim), positive_delta(delta)
+    if made.order == 1:
+        return ApproximateDP(math.inf, delta, tight=False, reference="[M, Prop 3]")
+    value = made.epsilon + (0.0 if math.isinf(made.order) else -math.log(delta) / (made.order - 1))
+    return ApproximateDP(up(value, 16), delta, tight=False, reference="[M, Prop 3]")
+
+
+def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
+    """The least epsilon at `delta` that follows from the Rényi divergence of one order in one direction [ALCKS, Thm 3].
+
+    Two biased coins with this Rényi divergence attain it. It never exceeds `renyi_to_approximate_closed`.
+
+    >>> round(renyi_to_approximate_sharp(RenyiDP(8, 0.4), 1e-5).epsilon, 6)
+    1.605152
+    """
+    made, delta = need(RenyiDP, claim), positive_delta(delta)
+    value = renyi_to_approximate_closed(made, delta).epsilon
+    if 1 < made.order < math.inf and 0 < delta < 1 and 0 < value < math.inf:
+        value = min(value, least_epsilon(made.order, made.epsilon, delta, value))
+    return ApproximateDP(value, delta, tight=False, reference="[ALCKS, Thm 3]")
+
+
+def renyi_to_approximate_closed(claim: Given, delta: float) -> ApproximateDP:
+    """The epsilon at `delta` is epsilon + log(1 - 1/order) - log(order delta)/(order - 1), at least 0 [CKS, Prop 12].
+
+    `renyi_to_approximate_sharp` is better, most of all for small divergences.
+
+    >>> round(renyi_to_approximate_closed(RenyiDP(8, 0.4), 1e-5).epsilon, 6)
+    1.614109
+    """
+    made, delta = need(RenyiDP, claim), positive_delta(delta)
+    a = made.order
+    if a == 1 or math.isinf(made.epsilon):
+        value = math.inf
+    elif math.isinf(a):
+        value = made.epsilon
+    else:
+        value = sum_up(made.epsilon, math.log1p(-1 / a), -math.log(a) / (a - 1), -math.log(delta) / (a - 1))
+    return ApproximateDP(max(0.0, value), delta, tight=False, reference="[CKS, Prop 12]")
+
+
+def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
+    """(xi, rho)-zCDP implies a Rényi divergence of at most xi + rho order, in nats [BS, Def 1.1].
+
+    >>> zcdp_to_renyi(ZCDP(0.0, 0.1), 4.0)
+    RenyiDP(order=4, epsilon=0.4000000001) (tight, [BS, Def 1.1])
+    """
+    made = need(ZCDP, claim)
+    order = RenyiDP(order, 0.0).order
+    growth = made.rho * order if made.rho > 0 else 0.0
+    value = sum_up(made.xi, growth) if math.isfinite(growth) else math.inf
+    return RenyiDP(order, max(0.0, value), tight=True, reference="[BS, Def 1.1]")
+
+
+def zcdp_to_approximate(claim: Given, delta: float) -> ApproximateDP:
+    """zCDP implies epsilon = xi + rho + sqrt(4 rho log(1/delta)) [BS, Lemma 3.5]; the sharp form is smaller.
+
+    >>> round(zcdp_to_approximate(ZCDP(0, 0.5), 1e-6).epsilon, 6)
+    5.756522
+    """
+    made, delta = need(ZCDP, claim), positive_delta(delta)
+    value = sum_up(made.xi, made.rho, math.sqrt(4 * made.rho * -math.log(delta))) if made.rho < math.inf else math.inf
+    return ApproximateDP(max(0.0, value), delta, tight=False, reference="[BS, Lemma 3.5]")
+
+
+def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
+    """The delta at `epsilon` >= xi + rho, a Gaussian tail times the smallest of several factors [BS, Lemma 3.6].
+
+    Below xi + rho the lemma says nothing, and delta is 1.
+
+    >>> zcdp_delta(ZCDP(0.0, 0.1), 2.0)
+    ApproximateDP(epsilon=2, delta=1.115e-05) (not tight, [BS, Lemma 3.6])
+    """
+    made, epsilon = need(ZCDP, claim), number(epsilon, "epsilon")
+    if epsilon < 0:
+        raise invalid("epsilon", "a non-negative number of nats", epsilon)
+    value = _three_way(made.xi, made.rho, epsilon)
+    return ApproximateDP(epsilon, min(1.0, up(value, 64)), tight=False, reference="[BS, Lemma 3.6]")
+
+
+def _three_way(xi: float, rho: float, epsilon: float) -> float:
+    if rho == 0:
+        return 0.0 if epsilon >= xi else 1.0
+    over = math.fsum((epsilon, -xi, -rho))  # `fsum` gives the exact sign
+    if not over >= 0:
+        return 1.0
+    u = over / (2 * rho)
+    factors = (
+        1.0,
+        math.sqrt(math.pi * rho),
+        1 / (1 + u),
+        2 / (1 + u + math.sqrt((1 + u) ** 2 + 4 / (math.pi * rho))),
+    )
+    exponent = over * over / (4 * rho)
+    return max(SUBNORMAL, math.exp(-exponent * (1 - 1e-15)) * min(factors))
+
+
+def zcdp_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
+    """The least epsilon that the Rényi bounds of all orders give at `delta` [CKS, Prop 12; BS, Lemma 3.6].
+
+    >>> zcdp_to_approximate_sharp(ZCDP(0.0, 0.1), 1e-6)
+    ApproximateDP(epsilon=2.14194, delta=1e-06) (not tight, [BS, Lemma 3.6; CKS, Prop 12])
+    """
+    made, delta = need(ZCDP, claim), positive_delta(delta)
+    reference = "[BS, Lemma 3.6; CKS, Prop 12]"
+    if math.isinf(made.rho) or math.isinf(made.xi):
+        return ApproximateDP(math.inf, delta, tight=False, reference=reference)
+    if made.rho == 0:
+        return ApproximateDP(up(max(0.0, made.xi)), delta, tight=False, reference=reference)
+    least = min(zcdp_to_approximate(made, delta).epsilon, _best_order(made, delta))
+    return ApproximateDP(least, delta, tight=False, reference=reference)
+
+
+def _best_order(claim: ZCDP, delta: float) -> float:
+    """The least epsilon that the Rényi bounds of (xi, rho)-zCDP give; any order is valid, so a rough search is safe."""
+    from scipy.optimize import minimize_scalar
+
+    def at(log_excess: float) -> float:
+        order = 1 + math.exp(log_excess)
+        return renyi_to_approximate_closed(zcdp_to_renyi(claim, order), delta).epsilon
+
+    guess = math.log(math.sqrt(max(-math.log(delta), 1e-3) / claim.rho))
+    found = minimize_scalar(at, bounds=(guess - 6, guess + 6), method="bounded", options={"xatol": 1e-9})
+    return min(at(float(found.x)), at(guess))
+
+
+def approximate_zcdp_to_approximate(claim: Given, epsilon: float) -> ApproximateDP:
+    """delta-approximate zCDP implies (epsilon, delta + (1 - delta) delta')-DP, delta' of `zcdp_delta` [BS, Lemma 8.8].
+
+    >>> approximate_zcdp_to_approximate(ApproximateZCDP(1e-6, 0.0, 0.1), 2.0)
+    ApproximateDP(epsilon=2, delta=1.215e-05) (not tight, [BS, Lemma 8.8])
+    """
+    made, epsilon = need(ApproximateZCDP, claim), number(epsilon, "epsilon")
+    inner = zcdp_delta(ZCDP(made.xi, made.rho), epsilon).delta
+    value = min(1.0, up(made.delta + (1 - made.delta) * inner, 8))
+    return ApproximateDP(epsilon, value, tight=False, reference="[BS, Lemma 8.8]")
+
+
+def approximate_zcdp_to_epsilon(claim: Given, delta: float) -> ApproximateDP:
+    """The epsilon at a `delta` above the claim's own delta, by [BS, Lemma 8.8]; inf at or below it.
+
+    If rho = 0, the claim implies (xi, delta)-DP with its own delta already.
+
+    >>> approximate_zcdp_to_epsilon(ApproximateZCDP(1e-6, 0.0, 0.1), 1e-5)
+    ApproximateDP(epsilon=1.92523, delta=1e-05) (not tight, [BS, Lemma 8.8])
+    """
+    made, delta = need(ApproximateZCDP, claim), unit_interval(delta, "delta")
+    reference = "[BS, Lemma 8.8]"
+    if made.rho == 0:
+        epsilon = up(max(0.0, made.xi)) if delta >= made.delta else math.inf
+        return ApproximateDP(epsilon, delta, tight=True, reference=reference)
+    room = (delta - made.delta) / (1 - made.delta) * (1 - 1e-14) if made.delta < 1 else 0.0
+    if room <= 0:
+        return ApproximateDP(math.inf, delta, tight=False, reference=reference)
+    inner = zcdp_to_approximate_sharp(ZCDP(made.xi, made.rho), room)
+    return ApproximateDP(inner.epsilon, delta, tight=False, reference=reference)
+
+
+__all__ = [
+    "approximate_curve_to_zcdp",
+    "approximate_to_approximate_zcdp",
+    "approximate_to_approximate_zcdp_sharp",
+    "approximate_to_tv",
+    "approximate_zcdp_to_approximate",
+    "approximate_zcdp_to_epsilon",
+    "mcdp_to_zcdp",
+    "pure_to_approximate",
+    "pure_to_mcdp",
+    "pure_to_mcdp_sharp",
+    "pure_to_renyi",
+    "pure_to_tv",
+    "pure_to_zcdp",
+    "pure_to_zcdp_sharp",
+    "renyi_to_approximate",
+    "renyi_to_approximate_closed",
+    "renyi_to_approximate_sharp",
+    "tv_to_approximate",
+    "zcdp_delta",
+    "zcdp_to_approximate",
+    "zcdp_to_approximate_sharp",
+    "zcdp_to_mcdp_mean",
+    "zcdp_to_renyi",
+]

@@ -1,0 +1,249 @@
+"""What a guarantee implies: for groups of people, for information, Bayes factors, bad outcomes and generalization."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from ldpopt.distribution import number, positive_integer, unit_interval
+from ldpopt.errors import invalid
+from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Claim, PureDP, RenyiDP, need, nonnegative
+from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.rounding import down, sum_up, up
+
+MAX_SIZE = 2**53
+"""The largest size of a group, up to which floats count exactly."""
+MAX_DOUBLINGS = 600
+"""The most doublings; more would leave the range of floats."""
+
+
+def group_pure(claim: Claim | Guarantee, size: int) -> PureDP:
+    """epsilon-DP for one person is (size epsilon)-DP for a group of `size`; Laplace noise attains it [M, Table I].
+
+    >>> group_pure(PureDP(0.5), 3).epsilon > 1.5
+    True
+    """
+    size = positive_integer(size, "size", maximum=MAX_SIZE)
+    return PureDP(up(size * need(PureDP, claim).epsilon), tight=True, reference="[M, Table I]")
+
+
+def group_approximate(claim: Claim | Guarantee, size: int) -> ApproximateDP:
+    """(epsilon, delta)-DP for one person is (size epsilon, delta')-DP for a group of `size`.
+
+    delta' = delta (e^(size epsilon) - 1)/(e^epsilon - 1), from the definition applied `size` times [GI, Def 1].
+
+    >>> group_approximate(ApproximateDP(0.5, 1e-6), 3)
+    ApproximateDP(epsilon=1.500000001, delta=5.36701e-06) (not tight, [GI, Def 1])
+    """
+    made, size = need(ApproximateDP, claim), positive_integer(size, "size", maximum=MAX_SIZE)
+    epsilon = made.epsilon
+    if made.delta == 0 or epsilon == 0:
+        factor = float(size)
+    elif size * epsilon > 700:
+        factor = math.inf
+    else:
+        factor = math.expm1(size * epsilon) / math.expm1(epsilon)
+    delta = 0.0 if made.delta == 0 else min(1.0, up(made.delta * factor, 16 + 2 * size * epsilon))
+    return ApproximateDP(up(size * epsilon), delta, tight=False, reference="[GI, Def 1]")
+
+
+def group_zcdp(claim: Claim | Guarantee, size: int) -> ZCDP:
+    """(xi, rho)-zCDP for one person is (xi size H, rho size^2)-zCDP for a group of `size` [BS, Prop 5.3].
+
+    H is the harmonic number 1 + 1/2 + ... + 1/size. The bound on rho is tight, that on xi is not. The proof needs
+    xi >= 0, so a negative xi counts as 0.
+
+    >>> group_zcdp(ZCDP(0.0, 0.1), 3)
+    ZCDP(xi=0, rho=0.9000000001) (tight, [BS, Prop 5.3])
+    """
+    made, size = need(ZCDP, claim), positive_integer(size, "size", maximum=MAX_SIZE)
+    harmonic = math.fsum(1 / i for i in range(1, size + 1)) if size <= 10**6 else 1 + math.log(size)
+    xi = up(max(0.0, made.xi) * size * harmonic, 16)
+    return ZCDP(xi, up(made.rho * size**2), tight=made.xi <= 0, reference="[BS, Prop 5.3]")
+
+
+def group_renyi(claim: Claim | Guarantee, doublings: int) -> RenyiDP:
+    """Rényi privacy (order, epsilon) for one person is (order/2^c, 3^c epsilon) for groups of 2^c [M, Prop 2].
+
+    c = `doublings`. Raises `InvalidInput` unless order >= 2^(c + 1).
+
+    >>> group_renyi(RenyiDP(8, 0.1), 2).order
+    2.0
+    """
+    made, c = need(RenyiDP, claim), positive_integer(doublings, "doublings", 0, MAX_DOUBLINGS)
+    if made.order < 2 ** (c + 1):
+        raise invalid("order", f"an order of at least 2^(c + 1) = {2 ** (c + 1)}", made.order)
+    return RenyiDP(made.order / 2**c, up(3**c * made.epsilon), tight=False, reference="[M, Prop 2]")
+
+
+def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP:
+    """The mCDP of the Gaussian mechanism for a group: ((s D/sigma)^2/2, s D/sigma) [DR, Cor 3.3, corrected].
+
+    s is `size`, D is `sensitivity`, and sigma the standard deviation of the noise. The paper gives the second
+    parameter as s D, without dividing by sigma.
+
+    >>> group_gaussian_mcdp(1.0, 2.0, size=3)
+    MCDP(mu=1.125000001, tau=1.500000001) (tight, [DR, Cor 3.3, corrected])
+    """
+    sensitivity, size = nonnegative(sensitivity, "sensitivity"), positive_integer(size, "size", maximum=MAX_SIZE)
+    sigma = number(sigma, "sigma", "a positive number")
+    if sigma <= 0:
+        raise invalid("sigma", "a positive number", sigma)
+    exact = Fraction(sensitivity) * size / Fraction(sigma) if math.isfinite(sensitivity) else Fraction(2) ** 1024
+    tau = float(exact) if exact < 2**1023 else math.inf
+    return MCDP(up(tau * tau / 2), up(tau), tight=True, reference="[DR, Cor 3.3, corrected]")
+
+
+Given = Claim | Guarantee
+
+
+def information_any(claim: Given, size: int) -> float:
+    """I(X; M(X)) <= xi n (1 + log n) + rho n^2 nats for n people with any joint distribution [BS, Prop 6.1].
+
+    The claim is (xi, rho)-zCDP and n is `size`. The harmonic number of n replaces 1 + log n, as in the proof. A
+    negative xi counts as 0 if n is above 1.
+
+    >>> round(information_any(ZCDP(0.0, 0.01), 10), 6)
+    1.0
+    """
+    return information_blocks(claim, 1, size)
+
+
+def information_independent(claim: Given, size: int) -> float:
+    """I(X; M(X)) <= (xi + rho) m nats for m = `size` independent people, for a claim of zCDP [BS, Lemma 6.2].
+
+    >>> round(information_independent(ZCDP(0.0, 0.5), 10), 9)
+    5.0
+    """
+    made, size = need(ZCDP, claim), positive_integer(size, "size")
+    return size * max(0.0, sum_up(made.xi, made.rho))
+
+
+def information_blocks(claim: Given, blocks: int, size: int) -> float:
+    """I(X; M(X)) <= m (xi l (1 + log l) + rho l^2) nats for m independent blocks of l people [BS, Thm 6.3].
+
+    The claim is (xi, rho)-zCDP, m is `blocks` and l is `size`. A negative xi counts as 0 if l is above 1.
+
+    >>> round(information_blocks(ZCDP(0.0, 0.01), 5, 2), 6)
+    0.2
+    """
+    made = need(ZCDP, claim)
+    blocks, size = positive_integer(blocks, "blocks"), positive_integer(size, "size")
+    if size == 1:
+        return information_independent(made, blocks)
+    harmonic = math.fsum(1 / i for i in range(1, size + 1)) if size <= 10**6 else 1 + math.log(size)
+    return up(blocks * (max(0.0, made.xi) * size * harmonic + made.rho * size**2), 16)
+
+
+def bad_outcome(claim: Given, probability: float) -> tuple[float, float]:
+    """Bounds (low, high) on an event's probability P' under one input, if it has `probability` P under another.
+
+    For a `RenyiDP` claim of order a, e^-eps P^(a/(a - 1)) <= P' <= (e^eps P)^((a - 1)/a); for a `PureDP` claim,
+    e^-eps P <= P' <= e^eps P [M, Table I].
+
+    >>> [round(bound, 6) for bound in bad_outcome(RenyiDP(2.0, 0.1), 0.01)]
+    [9e-05, 0.105127]
+    """
+    probability = unit_interval(probability, "probability")
+    order, epsilon = _order(claim)
+    if probability == 0 or math.isinf(epsilon) or order == 1:
+        exact_zero = probability == 0 and not math.isinf(epsilon) and order > 1
+        return 0.0, 0.0 if exact_zero else 1.0
+    power = 1.0 if math.isinf(order) else order / (order - 1)
+    log = math.log(probability)
+    low = down(math.exp(-epsilon + power * log), 16 + 4 * (epsilon - power * log))
+    high = up(math.exp(min(0.0, (epsilon + log) / power)), 16 + 4 * (epsilon - log))
+    return low, min(1.0, high)
+
+
+def bayes_factor_moment(claim: Given) -> tuple[float, float]:
+    """(order, bound): the mean of the Bayes factor to the power `order` is at most `bound` [M, Table I].
+
+    The Bayes factor is posterior odds / prior odds, of an input D against D', for a report drawn under D'. For a
+    `RenyiDP` claim the bound is e^((order - 1) epsilon). For a `PureDP` claim the result is (inf, e^epsilon): the
+    factor itself is never above e^epsilon.
+
+    >>> order, bound = bayes_factor_moment(RenyiDP(2.0, 0.5))
+    >>> order, round(bound, 6)
+    (2.0, 1.648721)
+    """
+    order, epsilon = _order(claim)
+    if math.isinf(order):
+        return math.inf, up(math.exp(epsilon), 8 + 2 * epsilon) if epsilon < 700 else math.inf
+    exponent = (order - 1) * epsilon
+    return order, up(math.exp(exponent), 8 + 2 * exponent) if exponent < 700 else math.inf
+
+
+def bayes_factor_log(claim: Given) -> float:
+    """The bound epsilon, in nats, on the expected change of log odds, for a claim of any order [M, Table I].
+
+    For a `PureDP` claim, the change itself is at most epsilon.
+
+    >>> round(bayes_factor_log(RenyiDP(2.0, 0.5)), 6)
+    0.5
+    """
+    return _order(claim)[1]
+
+
+def bayes_factor_tail(claim: Given, factor: float) -> float:
+    """A bound on the probability that the odds change by more than `factor` >= 1 [M, Table I].
+
+    It is Markov's inequality for `bayes_factor_moment`.
+
+    >>> round(bayes_factor_tail(RenyiDP(4.0, 0.5), 10.0), 6)
+    0.004482
+    """
+    order, epsilon = _order(claim)
+    log = math.log(max(1.0, nonnegative(factor, "factor")))
+    if math.isinf(order):
+        return 0.0 if log >= epsilon else 1.0
+    exponent = (order - 1) * (epsilon - log)
+    return min(1.0, up(math.exp(min(0.0, exponent)), 16 + 4 * (order - 1) * (epsilon + log)))
+
+
+def composed_event(epsilon: float, count: int, probability: float) -> float:
+    """The bound exp(2 epsilon sqrt(n log 1/P)) P on an event's probability under n epsilon-DP mechanisms [M, Prop 4].
+
+    n is `count`, epsilon is in nats, and P is the event's `probability` under an adjacent input. The paper's own Lemma
+    1 gives exp(3 epsilon ...) in the proof; the statement holds by the constant 1/2 of [BS, Prop 1.4].
+
+    >>> round(composed_event(0.1, 10, 1e-6), 9)
+    1.0494e-05
+    """
+    epsilon, count = nonnegative(epsilon, "epsilon"), positive_integer(count, "count", maximum=2**53)
+    probability = unit_interval(probability, "probability")
+    if probability == 0:
+        return 0.0 if math.isfinite(epsilon) else 1.0
+    log = math.log(probability)
+    return min(1.0, up(math.exp(min(0.0, 2 * epsilon * math.sqrt(count * -log) + log)), 64 - 8 * log))
+
+
+def generalization_gap(restricted_kl: float) -> float:
+    """The bound 8 sqrt(epsilon) on |E (query on the sample - query on the population)|, at most 1 [CIM, Thm 6].
+
+    A mechanism chooses queries with values in [0, 1] from the data. Its KL divergence restricted to a class H of
+    functions, `restricted_kl`, is at most epsilon, in nats; H must contain the evaluations q -> q(x).
+
+    >>> round(generalization_gap(1e-4), 6)
+    0.08
+    """
+    return min(1.0, restricted_pinsker(restricted_kl))
+
+
+def restricted_pinsker(restricted_kl: float) -> float:
+    """The bound 8 sqrt(KL_H(P, Q)) on sup over h in H of E_P h - E_Q h [CIM, Thm 7].
+
+    KL_H is the KL divergence restricted to the class H, in nats. H must be convex, translation invariant and closed
+    under negation, with values in [-1, 1].
+
+    >>> round(restricted_pinsker(1e-4), 6)
+    0.08
+    """
+    return up(8 * math.sqrt(nonnegative(restricted_kl, "restricted_kl")), 8)
+
+
+def _order(claim: Given) -> tuple[float, float]:
+    if isinstance(claim, PureDP) or (isinstance(claim, Guarantee) and claim.notion == "local_dp"):
+        return math.inf, need(PureDP, claim).epsilon
+    made = need(RenyiDP, claim)
+    return made.order, made.epsilon

@@ -1,0 +1,23 @@
+"""Stubs tell type checkers every name of `ldpopt` and `ldpopt.design`; `python docs/_ext/stubs.py` writes them anew."""
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ldpopt
+
+STUBS = Path(ldpopt.__file__).parent.parent / "docs" / "_ext" / "stubs.py"
+
+
+@pytest.mark.parametrize("package", ["ldpopt", "ldpopt.design"])
+def test_type_checkers_know_every_name(package):
+    """The committed stub is the one that `docs/_ext/stubs.py` writes."""
+    if not STUBS.exists():
+        pytest.skip("the stubs are compared in the source tree")
+    run = subprocess.run([sys.executable, STUBS, package], capture_output=True, text=True, check=True)
+    committed = Path(importlib.import_module(package).__file__).with_suffix(".pyi").read_text("utf-8")
+    assert set(re.findall(r"[\w.]+", run.stdout)) == set(re.findall(r"[\w.]+", committed))
