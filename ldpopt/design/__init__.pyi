@@ -10,14 +10,14 @@ from ldpopt.design.certificates.decisions import SamplingDual as SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual as EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual as EquivalenceDual
 from ldpopt.design.certificates.information import InformationDual as InformationDual
-from ldpopt.design.certificates.integer_columns import IntegerColumns as IntegerColumns
 from ldpopt.design.certificates.intervals import IntervalDual as IntervalDual
 from ldpopt.design.certificates.intervals import LossDual as LossDual
+from ldpopt.design.certificates.levels import IntegerColumns as IntegerColumns
 from ldpopt.design.certificates.levels import LevelDual as LevelDual
 from ldpopt.design.certificates.levels import LevelVariationDual as LevelVariationDual
+from ldpopt.design.certificates.listed import PatternDual as PatternDual
+from ldpopt.design.certificates.listed import PolicyDual as PolicyDual
 from ldpopt.design.certificates.marginals import MarginalDual as MarginalDual
-from ldpopt.design.certificates.patterns import PatternDual as PatternDual
-from ldpopt.design.certificates.policies import PolicyDual as PolicyDual
 from ldpopt.design.certificates.relaxed import Contraction as Contraction
 from ldpopt.design.certificates.relaxed import Dominated as Dominated
 from ldpopt.design.certificates.relaxed import PartsBound as PartsBound
@@ -61,6 +61,7 @@ from ldpopt.design.methods.policies import PolicyLP as PolicyLP
 from ldpopt.design.methods.saddle import Saddle as Saddle
 from ldpopt.design.methods.shapes import LevelShapes as LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange as TangentExchange
+from ldpopt.design.methods.threshold_columns import ThresholdColumns as ThresholdColumns
 from ldpopt.design.methods.variances import EvenPilot as EvenPilot
 from ldpopt.design.methods.variances import SampledColumns as SampledColumns
 from ldpopt.design.methods.variances import SmallSets as SmallSets
@@ -82,6 +83,7 @@ from ldpopt.design.utilities.criterion import Criterion as Criterion
 from ldpopt.design.utilities.divergence import Divergence as Divergence
 from ldpopt.design.utilities.expected_loss import ExpectedLoss as ExpectedLoss
 from ldpopt.design.utilities.fisher_information import FisherInformation as FisherInformation
+from ldpopt.design.utilities.marginals import Marginals as Marginals
 from ldpopt.design.utilities.neighbourhood import Box as Box
 from ldpopt.design.utilities.neighbourhood import Contamination as Contamination
 from ldpopt.design.utilities.neighbourhood import Neighbourhood as Neighbourhood
@@ -147,6 +149,7 @@ __all__ = [
     "MVOptimal",
     "MarginalDual",
     "MarginalPatterns",
+    "Marginals",
     "MergedPartition",
     "Method",
     "MutualInformation",
@@ -173,6 +176,7 @@ __all__ = [
     "Structures",
     "Support",
     "TangentExchange",
+    "ThresholdColumns",
     "TotalVariation",
     "TotalVariationBall",
     "TradeOff",

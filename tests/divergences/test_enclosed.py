@@ -276,7 +276,11 @@ def test_tangents_in_float64_are_the_enclosed_ones(f):
 
 
 def enclosed_chord(f, low, high):
-    """(on_a, on_b) of the plane that meets the excess where a / (a + b) is low and high, enclosed."""
+    """(on_a, on_b) of the plane that meets the excess where a / (a + b) is low and high; the excess is below between.
+
+    low, high : enclosures of numbers in [0, 1]. Where both are the same exact number, the plane bounds the excess only
+    at that ratio. Where it is not certain that low < high, the result encloses every number.
+    """
     of = low.arithmetic
     one_low, one_high = 1 - low, 1 - high
     below, above = enclosed_excess(f, 2 * low - 1, one_low), enclosed_excess(f, 2 * high - 1, one_high)
