@@ -20,8 +20,8 @@ from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.contrast import single_contrast
 from ldpopt.design.methods.estimation_columns import ROUNDS, Mixture, by_newton, generate, inward, prices_at, unknown
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.columns import balanced
 from ldpopt.design.programs.fisher import fisher_program, kernel_at, least_multipliers
-from ldpopt.design.programs.patterns import balanced
 from ldpopt.design.programs.relaxation import relax
 from ldpopt.design.utilities.criterion import criterion_at
 from ldpopt.design.utilities.fisher_information import FisherInformation, worst_case
