@@ -1,15 +1,17 @@
-"""Run every experiment in this folder and record the verdicts for `ldpopt reproduce --list`."""
+"""Run the named experiments, or every one in this folder, and record the verdicts for `ldpopt reproduce --list`."""
 
+import sys
 from pathlib import Path
 
 from ldpopt import reproduce, strictjson
 from ldpopt.files import write_text
 
 HERE = Path(__file__).resolve().parent
-VERDICTS = {}
-for name, experiment in reproduce.EXPERIMENTS.items():
-    VERDICTS[name] = reproduce.run(experiment, HERE / name).to_dict()
-    print(f"{name}: {VERDICTS[name]['outcome']}. {VERDICTS[name]['detail']}")
+RECORDED = HERE.parent / "ldpopt" / "reproduce" / "recorded.json"
+verdicts = reproduce.recorded()
+for name in sys.argv[1:] or reproduce.EXPERIMENTS:
+    verdicts[name] = reproduce.run(reproduce.experiment_named(name), HERE / name).to_dict()
+    print(f"{name}: {verdicts[name]['outcome']}. {verdicts[name]['detail']}")
 write_text(HERE / "index.html", reproduce.index_page(HERE), force=True)
-recorded = HERE.parent / "ldpopt" / "reproduce" / "recorded.json"
-write_text(recorded, strictjson.dumps(VERDICTS), force=True)
+in_order = {name: verdicts[name] for name in reproduce.EXPERIMENTS if name in verdicts}
+write_text(RECORDED, strictjson.dumps(in_order), force=True)

@@ -17,7 +17,7 @@ from ldpopt.exact import ExactChannel
 from ldpopt.exact_rounding import round_exact, round_to_denominator
 from ldpopt.labels import ANSWER, Label, as_text, distinct_labels, from_jsonable, matrix_labels, positions, to_jsonable
 from ldpopt.results import Pictured
-from ldpopt.simulation import simulate
+from ldpopt.simulation import Rng, generator, simulate
 from ldpopt.tolerances import REGULAR, ROW_SUM
 
 __all__ = ["ERASED", "Channel", "ChannelLike", "Label", "as_channel"]
@@ -123,6 +123,25 @@ class Channel(Pictured):
             raise ValueError(f"a {np.dtype(dtype)} array of a channel needs a copy")
         return np.array(self.matrix, dtype=dtype, copy=bool(copy) or None)
 
+    def __getitem__(self, labels: tuple[Any, Any]) -> Any:
+        """`channel[x, y]`: the probability of the report y for the answer x, by their labels; `:` stands for all.
+
+        >>> channel = Channel([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"], outputs=["A", "B"])
+        >>> float(channel["yes", "B"]), channel["no", :], channel[:, "B"]
+        (0.75, array([0.75, 0.25]), array([0.25, 0.75]))
+        """
+        if not isinstance(labels, tuple) or len(labels) != 2:
+            raise invalid("channel[...]", "two labels, channel[x, y], with : for all", Phrase("another index"))
+        every = slice(None)
+        x, y = (
+            every if isinstance(label, slice) and label == every else int(positions(known, [label])[0])
+            for known, label in zip((self.inputs, self.outputs), labels, strict=True)
+        )
+        return self.matrix[x, y]
+
+    __iter__ = None
+    """A channel is not a sequence of rows: `channel.matrix` is."""
+
     # -- what happens to distributions -------------------------------------------------------------
 
     def push(self, p: Any) -> Array:
@@ -150,6 +169,15 @@ class Channel(Pictured):
         if post.shape[0] != self.shape[1]:
             raise invalid("post-processing", f"{self.shape[1]} inputs, one for each output", post.shape[0])
         return Channel(_stochastic(np.asarray(self.matrix @ post.matrix, dtype=np.float64)), self.inputs, post.outputs)
+
+    def __matmul__(self, post: ChannelLike) -> Channel:
+        """`self @ post` is `self.then(post)`: the report of this channel is the answer of the next.
+
+        >>> (Channel([[0.75, 0.25], [0.25, 0.75]]) @ [[0.75, 0.25], [0.25, 0.75]]).matrix
+        array([[0.625, 0.375],
+               [0.375, 0.625]])
+        """
+        return self.then(post)
 
     def product(self, other: ChannelLike) -> Channel:
         """The channel of two answers that pass through two independent channels; its labels are pairs.
@@ -239,16 +267,17 @@ class Channel(Pictured):
 
     # -- simulation --------------------------------------------------------------------------------
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Any:
+    def sample(self, x: Any, rng: Rng = None) -> Any:
         """A simulated report for the answer label `x`, or an array of reports for an array of answer labels.
+
+        rng : a `numpy.random.Generator`, an integer seed of one, or None for a seed of the operating system.
 
         This is for simulation only. To release real data takes the operating system's randomness and exact arithmetic.
 
-        >>> Channel([[1, 0], [0, 1]], inputs=["no", "yes"]).sample(["yes", "no"], np.random.default_rng(0))
+        >>> Channel([[1, 0], [0, 1]], inputs=["no", "yes"]).sample(["yes", "no"], rng=0)
         array([1, 0])
         """
-        if not isinstance(rng, np.random.Generator):
-            raise invalid("rng", "a numpy.random.Generator", type(rng).__name__)
+        rng = generator(rng)
         if not isinstance(x, (list, np.ndarray)) and (isinstance(x, np.generic) or not hasattr(x, "__array__")):
             return self.outputs[int(self.sample_indices(positions(self.inputs, [x]), rng)[0])]
         drawn = self.sample_indices(positions(self.inputs, x), rng)
@@ -258,13 +287,13 @@ class Channel(Pictured):
         labels[:] = self.outputs
         return labels[drawn]
 
-    def sample_indices(self, x: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    def sample_indices(self, x: npt.NDArray[np.integer[Any]], rng: Rng = None) -> npt.NDArray[np.intp]:
         """Simulated report positions for an array of answer positions 0..k-1."""
         x = np.asarray(x)
         k = len(self.inputs)
         if x.size and (x.dtype.kind not in "iu" or x.min() < 0 or x.max() >= k):
             raise invalid("answers", f"positions 0 to {k - 1}", Phrase(f"{x.dtype} from {x.min()} to {x.max()}"))
-        return simulate(self.matrix, x, rng)
+        return simulate(self.matrix, x, generator(rng))
 
     def exact(self, bits: int = 62, denominator: int | None = None) -> ExactChannel:
         """The channel with probabilities in whole numbers, whose guarantees are proved, not measured (`ldpopt.exact`).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from ldpopt.divergences import KL
 from ldpopt.frontiers import Frontier, frontier
 from ldpopt.privacy import total_variation
 from ldpopt.references import reference
-from ldpopt.reports import design_picture, embed, guarantee_in_words, page, reports_in_words, table, verdict
+from ldpopt.reports import design_picture, guarantee_in_words, reports_in_words, verdict
+from ldpopt.reports.page import render
 from ldpopt.version import __version__
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
@@ -58,7 +59,7 @@ def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], 
     survey = load_anes96()
     answered = [_answer(survey, name, title, step) for name, title in QUESTIONS.items()]
     files: dict[str, bytes] = {}
-    sections: list[str] = []
+    sections: list[tuple[Answered, dict[str, bytes], list[dict[str, Any]]]] = []
     for one in answered:
         pictures = _pictures(one, step)
         files |= {f"{one.name}-{kind}.png": data for kind, data in pictures.items()}
@@ -67,9 +68,8 @@ def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], 
         for (epsilon, eta), design in one.designs.items():
             files[channel_file(one.name, epsilon, eta)] = design.channel.to_json(design.guarantees).encode()
             files[design_file(one.name, epsilon, eta)] = design_text(design).encode()
-        sections += _section(one, pictures)
-    body = [*_opening(survey), *sections, *_closing(survey)]
-    files["report.html"] = page("Telling two electorates apart from private answers", body).encode()
+        sections.append((one, pictures, [_shown(one, limits) for limits in one.designs]))
+    files["report.html"] = _report(survey, sections).encode()
     step()
     return answered, files
 
@@ -146,113 +146,41 @@ def _gap_maps(grid: Frontier) -> plots.Axes:
     return axes[0]
 
 
-def _opening(survey: SurveyTable) -> list[str]:
-    groups = " and ".join(f"{n} for {who}" for who, n in zip(survey.labels("vote"), survey.counts("vote"), strict=True))
+def _report(survey: SurveyTable, sections: list[Any]) -> str:
     epsilon, eta = FEATURED
-    return [
-        "<h1>Telling two electorates apart from private answers</h1>",
-        f'<p class="lead">In 1996, {len(survey)} respondents of the American National Election Study said whom they '
-        f"would vote for: {groups}. How much would their income, or their party, still tell about their vote, if "
-        "nobody but they themselves ever saw the answer?</p>",
-        "<p>Here each answer passes through a <em>channel</em>: a table of probabilities from which the respondent’s "
-        "own device draws a report. Only the report leaves the device. For every limit on what a report may give away, "
-        "ldpopt computed the channel whose reports keep the most Kullback–Leibler divergence between the two groups, "
-        "measured what that very channel guarantees, and proved how close it is to the best of all channels. The "
-        "proofs below were recomputed from scratch while this page was written.</p>",
-        "<h3>The two limits</h3>",
-        "<ul>"
-        f"<li><strong>ε, local differential privacy.</strong> Whatever you answer, any report is at most e<sup>ε</sup> "
-        f"times likelier than under any other answer. ε&nbsp;=&nbsp;{epsilon:g} allows a factor "
-        f"{math.exp(epsilon):.3g}.</li>"
-        f"<li><strong>η, total variation.</strong> Who hesitates between two equally likely answers of yours guesses "
-        f"right at most (1&nbsp;+&nbsp;η)/2 of the time: {50 * (1 + eta):g}&nbsp;% for η&nbsp;=&nbsp;{eta:g}. It caps "
-        "what happens on the whole, where ε caps the worst report.</li></ul>",
-        "<p>What a design keeps is a divergence, in nats. In large samples the number of respondents needed to tell "
-        "the groups apart is inversely proportional to it: a mechanism that misses half of the optimum needs twice as "
-        "many.</p>",
-    ]
-
-
-def _section(one: Answered, pictures: dict[str, bytes]) -> list[str]:
-    epsilon, eta = FEATURED
-    k = len(one.utility.p0)
-    gaps = {limits: textbook_gaps(one, *limits) for limits in one.designs}
-    said = {limits: verdict(design) for limits, design in one.designs.items()}  # each proof is checked anew
-    rows = [_row(limits, design, said[limits], gaps[limits]) for limits, design in one.designs.items()]
-    head = ["ε", "cap η", "reports", "kept (nats)", "verdict", *(f"missed by {text}" for text in _TEXTBOOK.values())]
-    return [
-        f"<h2>{escape(one.title)}: {k} answers</h2>",
-        f"<p>Without any privacy the answers of the two groups are {one.utility.unprivate:.4g} nats apart.</p>",
-        table(
-            head, rows, "The optimal channels, and what the textbook mechanisms miss of them.", (0, 1, 2, 3, 5, 6, 7)
-        ),
-        embed(
-            pictures["frontier"],
-            f"Divergence kept against the cap on total variation, {one.title}",
-            "What the optimal channel keeps, and the mechanisms of the textbooks, as the cap η is raised.",
-        ),
-        embed(
-            pictures["gaps"],
-            f"Maps of the optimality gap of randomized response and of the binary mechanism, {one.title}",
-            "The share of the optimum that the two textbook mechanisms miss, with erasure where η asks for it.",
-        ),
-        f"<h3>One design close up: ε = {epsilon:g}, η = {eta:g}</h3>",
-        embed(
-            pictures["design"],
-            f"Blocks of answers, and the channel as a heat map, {one.title}",
-            f"Left: the answers sorted by how much likelier they are among {one.names[0]}’s voters (P0) than among "
-            f"{one.names[1]}’s (P1); answers of one block are treated alike. Right: the channel.",
-        ),
-        "<h3>Every design in words</h3>",
-        *(_details(one, limits, design, said[limits], gaps[limits]) for limits, design in one.designs.items()),
-    ]
-
-
-def _row(limits: tuple[float, float | None], design: Design, said: str, gaps: dict[str, float]) -> list[str]:
-    epsilon, eta = limits
-    missed = [_percent(gaps[name]) for name in _TEXTBOOK]
-    cap = "none" if eta is None else f"{eta:g}"
-    return [f"{epsilon:g}", cap, str(design.channel.shape[1]), f"{design.value:.4g}", said, *missed]
-
-
-def _details(
-    one: Answered, limits: tuple[float, float | None], design: Design, judged: str, gaps: dict[str, float]
-) -> str:
-    epsilon, eta = limits
-    measured = [*design.guarantees, *([total_variation(design.channel)] if eta is None else [])]
-    promises = "".join(f"<li>{escape(guarantee_in_words(one))}</li>" for one in measured)
-    said = reports_in_words(design.channel, one.utility.p0, one.utility.p1, one.names)
-    rows = [[label, "; ".join(likely), evidence] for label, likely, evidence in said]
-    missed = "; ".join(f"{text} {_percent(gaps[name])}" for name, text in _TEXTBOOK.items())
-    proof = design.certificate.argument if design.certificate else "none"
-    note = f"<p>Note: {escape(design.note)}.</p>" if design.note else ""
-    limit = "no cap" if eta is None else f"η = {eta:g}"
-    share = design.value / one.utility.unprivate
-    file, proved = channel_file(one.name, epsilon, eta), design_file(one.name, epsilon, eta)
-    return (
-        f"<details><summary>ε = {epsilon:g}, {limit} <span>· {design.value:.4g} nats · {escape(judged)}</span>"
-        f"</summary><ul>{promises}</ul>"
-        f"<p>Keeps {design.value:.6g} nats, {share:.1%} of what the answers carry; no channel within these limits "
-        f"keeps more than {design.upper_bound:.6g}. Found by {escape(design.method)}; proved by {escape(proof)}. "
-        f"Missed of the optimum: {escape(missed)}.</p>{note}"
-        + table(["report", "likeliest after", "what it says"], rows)
-        + f'<p class="soft">The channel: <a href="{file}">{file}</a>. The design with its proof: '
-        f'<a href="{proved}">{proved}</a></p></details>'
+    counted = zip(survey.labels("vote"), survey.counts("vote"), strict=True)
+    return render(
+        "demo.html",
+        title="Telling two electorates apart from private answers",
+        survey=survey,
+        groups=" and ".join(f"{n} for {who}" for who, n in counted),
+        epsilon=epsilon,
+        eta=eta,
+        factor=math.exp(epsilon),
+        heads=[f"missed by {text}" for text in _TEXTBOOK.values()],
+        sections=sections,
+        papers=[str(reference(key)) for key in ("GI", "SPR", "KOV14")],
+        version=__version__,
     )
+
+
+def _shown(one: Answered, limits: tuple[float, float | None]) -> dict[str, Any]:
+    """What the page shows of a design; its proof is checked anew."""
+    (epsilon, eta), design, gaps = limits, one.designs[limits], textbook_gaps(one, *limits)
+    measured = [*design.guarantees, *([total_variation(design.channel)] if eta is None else [])]
+    said = reports_in_words(design.channel, one.utility.p0, one.utility.p1, one.names)
+    return {
+        "epsilon": epsilon,
+        "cap": "none" if eta is None else f"{eta:g}",
+        "design": design,
+        "judged": verdict(design),
+        "missed": [_percent(gaps[name]) for name in _TEXTBOOK],
+        "promises": list(map(guarantee_in_words, measured)),
+        "reports": [[label, "; ".join(likely), evidence] for label, likely, evidence in said],
+        "file": channel_file(one.name, epsilon, eta),
+        "proved": design_file(one.name, epsilon, eta),
+    }
 
 
 def _percent(gap: float) -> str:
     return "nothing" if gap < 5e-6 else f"{100 * gap:.3g} %"
-
-
-def _closing(survey: SurveyTable) -> list[str]:
-    cited = "".join(f"<li>{escape(str(reference(key)))}</li>" for key in ("GI", "SPR", "KOV14"))
-    return [
-        "<h2>Where this comes from</h2>",
-        f"<p>Made by ldpopt {__version__}. The tables behind the pictures are in the CSV files beside this page, the "
-        "channels in the JSON files; <code>ldpopt check FILE</code> measures what any of them guarantees. Beside each "
-        "lies the design with its certificate: <code>ldpopt verify FILE</code> recomputes that no channel does better, "
-        "without any solver.</p>",
-        f"<ul>{cited}</ul>",
-        f'<details><summary>The data</summary><pre class="scroll soft">{escape(survey.provenance)}</pre></details>',
-    ]

@@ -1,4 +1,4 @@
-"""Simulated reports of a channel of floats, by inverse transform sampling with guide tables.
+"""Random generators for simulations, and simulated reports of a channel, by inverse sampling with guide tables.
 
 Inverse transform sampling draws one uniform number u and finds the report whose step of the cumulative probabilities
 holds u. A guide table finds it by one look-up. The work is done in pieces that fit into the processor's cache.
@@ -12,10 +12,29 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.distribution import Array
+from ldpopt.errors import invalid
+
+Rng = int | np.random.Generator | None
+"""What `rng` may be wherever something is simulated: a generator, the seed of one, or None."""
 
 _CHUNK = 1 << 14
 _CELLS = 1 << 18
 """How many cells of a guide table fit into the cache."""
+
+
+def generator(rng: Rng, seed: int | None = None) -> np.random.Generator:
+    """The generator that `rng` stands for: itself, or a new one from an integer seed; None stands for `seed`.
+
+    If both are None, the new generator is seeded by the operating system. Raises `InvalidInput` for anything else.
+
+    >>> generator(5).random() == np.random.default_rng(5).random()
+    True
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is not None and (isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0):
+        raise invalid("rng", "a numpy.random.Generator, a seed (an integer of at least 0) or None", type(rng).__name__)
+    return np.random.default_rng(seed if rng is None else int(rng))
 
 
 def simulate(matrix: Array, x: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> npt.NDArray[np.intp]:

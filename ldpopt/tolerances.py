@@ -1,7 +1,8 @@
-"""Every tolerance of the package, each with its name.
+"""Every tolerance of the package, each with its name: the numbers that decide what is small enough.
 
 No tolerance enters a privacy claim. Claims are rounded outward instead, so that they are never too small
-(`ldpopt.rounding`).
+(`ldpopt.rounding`). Bounds on rounding errors stand beside the arithmetic that they bound, and the steps of a search
+beside the search: they decide nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,42 @@ ROW_SUM = 1e-9
 
 TIE = 1e-9
 """Candidates whose values differ by no more than this share of the largest are tied: the first of them is named."""
+
+EXACT_GAP = TIE
+"""A measure is exact if no pair that it left out can exceed its value relatively by more than this."""
+
+SUPREMUM_GAP = 2e-11
+"""A supremum over orders is found when its upper bound exceeds the best value relatively by no more than this."""
+
+ATTAINED_GAP = 1e-7
+"""A restricted divergence counts as attained when its two bounds differ relatively by no more than this."""
+
+MOMENTS = 1e-10
+"""How far the moments of a law may be from those it is to have, before a restricted divergence counts as infinite."""
+
+IN_SPAN = 1e-13
+"""A function whose part outside of the span of earlier ones is relatively this small counts as in the span."""
+
+CURVE = 1e-9
+"""How far the knots of a trade-off curve may lie above the line of perfect privacy."""
+
+TURN = 1e-12
+"""How far, relatively to its steps, a trade-off curve may turn the wrong way before it is refused as not convex."""
+
+CONCENTRATION_GAP = 1e-10
+"""A supremum over the orders of continuous noise is found when its bracket is relatively this narrow."""
+
+DENSITY_SUM = 1e-8
+"""How far a log density from the caller may be from integrating to one."""
+
+SPANNED = 1e-9
+"""The largest relative part of a query that a strategy of the matrix mechanism may miss."""
+
+AFTER_RESPONSE = 1e-9
+"""How much, relatively, epsilon is raised before a test whether a channel post-processes randomized response."""
+
+ZERO_LOSS = 1e-14
+"""A privacy loss below this, and below a millionth of the largest, counts as zero; the slack in epsilon covers it."""
 
 RATIO = 1e-14
 """Inputs whose likelihood ratios agree to this relative difference count as one input."""

@@ -344,7 +344,7 @@ def test_sampling_is_reproducible():
 
 
 def test_what_cannot_be_sampled():
-    """Unknown answers, positions out of range and anything but a numpy Generator are errors."""
+    """Unknown answers, positions out of range and what is no generator or seed are errors."""
     rng = np.random.default_rng(0)
     with says("answer: expected one of the inputs 'no', 'yes', got 'maybe'"):
         Q.sample("maybe", rng)
@@ -355,9 +355,40 @@ def test_what_cannot_be_sampled():
     for wrong in ([0, 2], [-1], [0.5]):
         with says("answers: expected positions 0 to 1, got "):
             Q.sample_indices(np.array(wrong), rng)
-    for wrong in (None, 7, np.random.RandomState(0)):
-        with says("rng: expected a numpy.random.Generator, got "):
+    for wrong in (-1, 0.5, True, "0", np.random.RandomState(0)):
+        with says("rng: expected a numpy.random.Generator, a seed (an integer of at least 0) or None, got "):
             Q.sample("no", wrong)
+
+
+def test_a_seed_stands_for_its_generator():
+    """An integer gives the reports of numpy's generator with that seed; None gives others each time."""
+    answers = ["no", "yes"] * 50
+    assert (Q.sample(answers, 3) == Q.sample(answers, np.random.default_rng(3))).all()
+    assert (Q.sample(answers, 3) != Q.sample(answers)).any()
+
+
+def test_a_channel_is_indexed_by_its_labels():
+    """`channel[x, y]` is an entry, a row or a column of the matrix; other indices are refused."""
+    q = Channel([[0.75, 0.25], [0.4, 0.6]], ["a", ("b", 1)], [1, 0])
+    assert q["a", 1] == 0.75
+    assert q[("b", 1), 0] == 0.6
+    assert q["a", :].tolist() == [0.75, 0.25]
+    assert q[:, 0].tolist() == [0.25, 0.6]
+    assert (q[:, :] == q.matrix).all()
+    for wrong in ("a", 0, ("a",), ("a", 1, 1), ("a", "c"), ("a", 2), (slice(1), 0)):
+        with pytest.raises(InvalidInput):
+            q[wrong]
+    with pytest.raises(TypeError):
+        iter(q)
+
+
+def test_channels_in_a_row_are_a_product_of_matrices():
+    """`first @ second` lets the report of the first channel be the answer of the second."""
+    q = Channel([[0.75, 0.25], [0.4, 0.6]], ["a", "b"], ["c", "d"])
+    assert q @ q == q.then(q)
+    assert (q @ [[1.0, 0.0], [0.5, 0.5]]).inputs == ("a", "b")
+    with pytest.raises(InvalidInput, match="post-processing"):
+        q @ [[1.0]]
 
 
 # -- files -----------------------------------------------------------------------------------------

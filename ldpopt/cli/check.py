@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ldpopt.cli.outputs import output, progress, promise
+from ldpopt import strictjson
+from ldpopt.cli.options import JsonOption, argument, option
+from ldpopt.cli.outputs import progress, promise, say
+from ldpopt.errors import Phrase, invalid
 
 if TYPE_CHECKING:
     from ldpopt.design import Design, Verification
@@ -16,26 +19,17 @@ if TYPE_CHECKING:
 
 
 def check(
-    channel: Annotated[
-        Path,
-        typer.Argument(
-            metavar="CHANNEL",
-            help="Channel file, or any matrix whose rows sum to 1: CSV, or JSON.",
-            show_default=False,
-        ),
-    ],
+    channel: Annotated[Path, argument("CHANNEL", "Channel file, or any matrix whose rows sum to 1: CSV, or JSON.")],
     every: Annotated[
-        bool, typer.Option("--all", help="Measure every notion of privacy. It is slow from about 100 inputs on.")
+        bool, option("--all", "Measure every notion of privacy. It is slow from about 100 inputs on.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Measure the guarantees of a channel, whatever its file claims.
 
     For an exact channel the proof is computed again from its integers. If the integers do not prove the claims of the
     file, the exit code is 1.
     """
-    from ldpopt import strictjson
-    from ldpopt.errors import Phrase, invalid
     from ldpopt.exact import ExactChannel
     from ldpopt.io import read_released
     from ldpopt.privacy import audit, local_dp, proved, total_variation
@@ -54,14 +48,12 @@ def check(
         shown = {"inputs": k, "outputs": m, **exact, "guarantees": [guarantee.to_dict() for guarantee in found]}
         print(strictjson.dumps(shown if report is None else shown | report.to_dict()), end="")
         return
-    console = output()
-    console.print(f"{channel}: {made!r}", markup=False)
+    say(f"{channel}: {made!r}")
     if isinstance(made, ExactChannel):
-        console.print("Proved in integer arithmetic from the weights in the file.", markup=False)
-    for guarantee in found:
-        console.print(f"\n{guarantee} {guarantee.reference}{promise(guarantee)}", markup=False)
+        say("Proved in integer arithmetic from the weights in the file.")
+    say(*(f"\n{guarantee} {guarantee.reference}{promise(guarantee)}" for guarantee in found))
     if report is not None:
-        console.print("", report)
+        say("", report)
 
 
 def _proved(made: ExactChannel) -> dict[str, int]:
@@ -71,22 +63,16 @@ def _proved(made: ExactChannel) -> dict[str, int]:
 
 
 def verify(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="Design file, written by `Design.save` or --save-design.", show_default=False
-        ),
-    ],
+    file: Annotated[Path, argument("FILE", "Design file, written by `Design.save` or --save-design.")],
     exact: Annotated[
-        bool, typer.Option("--exact", help="Compute in balls of 256 bits instead of float64 rounded outward.")
+        bool, option("--exact", "Compute in balls of 256 bits instead of float64 rounded outward.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Check the proof in a design file: recompute every claim, without any solver.
 
     Exit code 0: every claim holds. 1: one does not hold, and the output says which. 2: not a design file.
     """
-    from ldpopt import strictjson
     from ldpopt.design import load_design
     from ldpopt.design.load import checked
 
@@ -96,9 +82,7 @@ def verify(
     if json:
         print(strictjson.dumps(_as_json(design, found, exact)), end="")
     else:
-        console = output()
-        for line in _told(design, found, exact):
-            console.print(line, markup=False)
+        say(*_lines(design, found, exact))
     if not found:
         raise typer.Exit(1)
 
@@ -130,7 +114,7 @@ def _plain(value: float) -> float | str | None:
     return None if math.isnan(value) else value if math.isfinite(value) else "inf" if value > 0 else "-inf"
 
 
-def _told(design: Design, found: Verification, exact: bool) -> list[str]:
+def _lines(design: Design, found: Verification, exact: bool) -> list[str]:
     from ldpopt.reports.words import proof_in_words
 
     if not found:

@@ -6,94 +6,44 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from ldpopt.cli.options import (
-    AnswerOption,
-    BinsOption,
-    ColumnsOption,
-    CountsOption,
-    DivergenceOption,
-    FileArgument,
-    ForceOption,
-    GroupOption,
-    LabelsOption,
-    P0Option,
-    P1Option,
-    TimeLimitOption,
-    divergence,
-    number,
-    numbers,
-    populations,
-    seconds,
-    utility,
-)
-from ldpopt.cli.outputs import claim, kind_of, output, progress, promise, write_all
+from ldpopt import strictjson
+from ldpopt.cli.options import ForceOption, PairFlags, TimeLimitOption, number, numbers, option, seconds, with_flags
+from ldpopt.cli.outputs import claim, kind_of, progress, promise, say, write_all
+from ldpopt.errors import InvalidInput
 
 if TYPE_CHECKING:
     from ldpopt.design import Constraint, Design
 
-
-_HERE = Path("channel.json")
 _LIMITS = "Other limits"
 
 
+@with_flags
 def design(
-    file: FileArgument = None,
+    pair: PairFlags,
     epsilon: Annotated[
-        str,
-        typer.Option(
-            "--epsilon", "-e", metavar="NATS", help="Limit of local differential privacy, in nats.", show_default="none"
-        ),
+        str, option("--epsilon", "-e", "Limit of local differential privacy, in nats.", metavar="NATS", default="none")
     ] = "",
-    delta: Annotated[
-        str,
-        typer.Option(metavar="DELTA", help="Delta of (epsilon, delta)-LDP, in (0, 1].", rich_help_panel=_LIMITS),
-    ] = "",
-    rho: Annotated[
-        str, typer.Option(metavar="RHO", help="Limit of zero-concentrated privacy (zCDP).", rich_help_panel=_LIMITS)
-    ] = "",
+    delta: Annotated[str, option("Delta of (epsilon, delta)-LDP, in (0, 1].", metavar="DELTA", panel=_LIMITS)] = "",
+    rho: Annotated[str, option("Limit of zero-concentrated privacy (zCDP).", metavar="RHO", panel=_LIMITS)] = "",
     renyi: Annotated[
         str,
-        typer.Option(
-            metavar="ORDER:NATS",
-            help="Limit of the Rényi divergence of one order, such as 2:0.5.",
-            rich_help_panel=_LIMITS,
-        ),
+        option("Limit of the Rényi divergence of one order, such as 2:0.5.", metavar="ORDER:NATS", panel=_LIMITS),
     ] = "",
-    outputs: Annotated[
-        int | None, typer.Option(metavar="M", help="Largest number of different reports.", rich_help_panel=_LIMITS)
-    ] = None,
+    outputs: Annotated[int | None, option("Largest number of different reports.", metavar="M", panel=_LIMITS)] = None,
     eta: Annotated[
-        str,
-        typer.Option("--eta", "-t", metavar="ETA", help="Cap on the total variation, in [0, 1].", show_default="none"),
+        str, option("--eta", "-t", "Cap on the total variation, in [0, 1].", metavar="ETA", default="none")
     ] = "",
-    f: DivergenceOption = "kl",
-    p0: P0Option = "",
-    p1: P1Option = "",
-    labels: LabelsOption = "",
-    columns: ColumnsOption = "",
-    counts: CountsOption = False,
-    answer: AnswerOption = "",
-    group: GroupOption = "",
-    bins: BinsOption = "",
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="File for the channel.", show_default="channel.json, or none with --json"),
+        Path | None, option("--out", "-o", "File for the channel.", default="channel.json, or none with --json")
     ] = None,
     save_design: Annotated[
         Path | None,
-        typer.Option(
-            "--save-design", metavar="FILE", help="File for the whole design with its proof, for `ldpopt verify`."
-        ),
+        option("--save-design", "File for the whole design with its proof, for `ldpopt verify`.", metavar="FILE"),
     ] = None,
     picture: Annotated[
-        Path | None,
-        typer.Option(help="File for the picture (png, svg, pdf).", show_default="beside the channel file"),
+        Path | None, option("File for the picture (png, svg, pdf).", default="beside the channel file")
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Everything, channel included, as JSON on standard output.")
-    ] = False,
+    json: Annotated[bool, option("--json", "Everything, channel included, as JSON on standard output.")] = False,
     time_limit: TimeLimitOption = "",
     force: ForceOption = False,
 ) -> None:
@@ -104,43 +54,40 @@ def design(
     from ldpopt.design import optimal_channel
     from ldpopt.design.files import design_text
     from ldpopt.io import seen_once
-    from ldpopt.plots.planning import design_picture
+    from ldpopt.plots.channel import design_picture
 
     constraints = _limits(epsilon, eta, delta, rho, renyi, outputs)
     limit = seconds(time_limit)
     if out is None and not json:
-        out = _HERE
+        out = Path("channel.json")
     if picture is None and out is not None:
         picture = out.with_suffix(".png")
     paths = [path for path in (out, save_design, picture) if path is not None]
     kind = "png" if picture is None else kind_of(picture)
     claim(paths, force)
-    pair = populations(file, p0, p1, labels, columns, counts, answer, group, bins)
-    posed = utility(divergence(f), pair)
+    people = pair.read()
     with progress("designing", shares=True) as step:
-        made = optimal_channel(posed, constraints, time_limit=limit, progress=step)
+        made = optimal_channel(pair.utility(people), constraints, time_limit=limit, progress=step)
         files: dict[Path, bytes] = {}
         if out is not None:
             files[out] = made.channel.to_json(made.guarantees).encode()
         if save_design is not None:
             files[save_design] = design_text(made).encode()
         if picture is not None:
-            files[picture] = design_picture(made, pair.names, kind)
+            files[picture] = design_picture(made, people.names, kind)
     write_all(files, force)
     if json:
         _as_json(made, paths)
     else:
-        _as_text(made, pair.names, paths, save_design)
-        if once := seen_once(pair):
+        _as_text(made, people.names, paths, save_design)
+        if once := seen_once(people):
             shown = ", ".join(map(str, once[:8])) + (", ..." if len(once) > 8 else "")
-            said = f"Seen once in the file: {shown}. Is it a slip, or does it give somebody away?"
-            output().print(f"\n{said}", markup=False)
+            say(f"\nSeen once in the file: {shown}. Is it a slip, or does it give somebody away?")
 
 
 def _limits(epsilon: str, eta: str, delta: str, rho: str, renyi: str, outputs: int | None) -> list[Constraint]:
     """The constraints from the options; at least one of them must be a limit of privacy."""
     from ldpopt.design import ApproximateLDP, ConcentratedLDP, LocalDP, Outputs, RenyiLDP, TotalVariation
-    from ldpopt.errors import InvalidInput
 
     found: list[Constraint] = []
     if delta and not epsilon:
@@ -163,8 +110,6 @@ def _limits(epsilon: str, eta: str, delta: str, rho: str, renyi: str, outputs: i
 
 
 def _as_json(made: Design, paths: list[Path]) -> None:
-    from ldpopt import strictjson
-
     unprivate = made.utility.unprivate
     bounds = {type(constraint).__name__: constraint.bound for constraint in made.constraints}
     found: dict[str, Any] = {
@@ -184,11 +129,6 @@ def _as_text(made: Design, names: tuple[str, str], paths: list[Path], proof: Pat
     from ldpopt.plots.figure import with_unit
     from ldpopt.reports.words import reports_in_words, verdict
 
-    console = output()
-
-    def say(text: str = "") -> None:
-        console.print(text, markup=False)
-
     k, m = made.channel.shape
     say(f"{k} answers -> {m} reports, {made.method}")
     whole = made.utility.unprivate
@@ -201,59 +141,41 @@ def _as_text(made: Design, names: tuple[str, str], paths: list[Path], proof: Pat
     )
     if made.note:
         say(f"Note: {made.note}.")
-    say()
+    say("")
     for guarantee in made.guarantees:
         say(f"{guarantee}{promise(guarantee)}")
-    say()
+    say("")
     for label, likely, evidence in reports_in_words(made.channel, made.utility.p0, made.utility.p1, names):
         shown = ", ".join(likely[:6]) + (f" and {len(likely) - 6} more" if len(likely) > 6 else "")
         say(f"report {label}: {evidence}" + (f"; likeliest after {shown}" if likely else ""))
-    say()
+    say("")
     for path in paths:
         say(f"wrote {path}" + (f"; ldpopt verify {path} checks the proof" if path == proof else ""))
 
 
-_ETAS = ",".join(f"{i / 20:g}" for i in range(21))
-
-
+@with_flags
 def frontier(
-    file: FileArgument = None,
-    epsilon: Annotated[
-        str, typer.Option("--epsilon", "-e", metavar="NATS,...", help="Values of epsilon, in nats.")
-    ] = "0.5,1,2",
+    pair: PairFlags,
+    epsilon: Annotated[str, option("--epsilon", "-e", "Values of epsilon, in nats.", metavar="NATS,...")] = "0.5,1,2",
     eta: Annotated[
         str,
-        typer.Option(
+        option(
             "--eta",
             "-t",
+            "Caps on the total variation, each in [0, 1].",
             metavar="ETA,...",
-            help="Caps on the total variation, each in [0, 1].",
-            show_default="0 to 1 in steps of 0.05",
+            default="0 to 1 in steps of 0.05",
         ),
-    ] = _ETAS,
-    f: DivergenceOption = "kl",
-    p0: P0Option = "",
-    p1: P1Option = "",
-    labels: LabelsOption = "",
-    columns: ColumnsOption = "",
-    counts: CountsOption = False,
-    answer: AnswerOption = "",
-    group: GroupOption = "",
-    bins: BinsOption = "",
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the table (CSV).")] = Path("frontier.csv"),
-    picture: Annotated[
-        Path | None, typer.Option(help="File for the picture (png, svg, pdf).", show_default="beside the table")
-    ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", metavar="N", help="Number of processes; -1 for one on each core.")
-    ] = 1,
+    ] = ",".join(f"{i / 20:g}" for i in range(21)),
+    out: Annotated[Path, option("--out", "-o", "File for the table (CSV).")] = Path("frontier.csv"),
+    picture: Annotated[Path | None, option("File for the picture (png, svg, pdf).", default="beside the table")] = None,
+    jobs: Annotated[int, option("--jobs", "-j", "Number of processes; -1 for one on each core.", metavar="N")] = 1,
     resume: Annotated[
         Path | None,
-        typer.Option(
-            "--resume",
+        option(
+            "Keep finished parts in FOLDER, and continue from them when the same command is run again.",
             metavar="FOLDER",
-            help="Keep finished parts in FOLDER, and continue from them when the same command is run again.",
-            show_default=False,
+            default=False,
         ),
     ] = None,
     time_limit: TimeLimitOption = "",
@@ -274,13 +196,9 @@ def frontier(
     limit = seconds(time_limit)
     epsilons = [positive_epsilon(value) for value in numbers(epsilon, "epsilon")]
     etas = [unit_interval(value, "eta") for value in numbers(eta, "eta")]
-    pair = populations(file, p0, p1, labels, columns, counts, answer, group, bins)
-    posed = utility(divergence(f), pair)
+    posed = pair.utility(pair.read())
     with progress("designing", shares=True) as step:
         made = tabulate(posed, epsilons, etas, jobs=jobs, resume=resume, time_limit=limit, progress=step)
         files = {out: made.to_csv().encode(), picture: plots.picture(plots.frontier(made), kind)}
     write_all(files, force)
-    console = output()
-    console.print(repr(made), markup=False)
-    for path in files:
-        console.print(f"wrote {path}", markup=False)
+    say(repr(made), *(f"wrote {path}" for path in files))

@@ -9,13 +9,16 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from ldpopt.cli.outputs import visible
 from ldpopt.errors import InvalidInput, LdpoptError
 from ldpopt.extras import EXTRAS, missing
+from ldpopt.files import UNFINISHED
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 """The error that typer raises for bad arguments. It has no public name."""
@@ -92,10 +95,13 @@ def _usage(error: Any) -> str:
 def _system(error: OSError) -> str:
     """The system's message with the name of the file, and nothing else, since libraries put contents into messages."""
     reason = error.strerror if error.errno is not None and error.strerror else type(error).__name__
-    where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
+    where = ""
+    if isinstance(error.filename, (str, bytes)):
+        path = Path(os.fsdecode(error.filename))
+        where = f"{path.parent if path.match(UNFINISHED) else path}: "  # nobody knows the name of an unfinished file
     return f"{where}{reason[:1].lower() + reason[1:]}"
 
 
 def _say(message: str, code: int) -> int:
-    print(f"ldpopt: error: {' '.join(message.split())}", file=sys.stderr, flush=True)
+    print(f"ldpopt: error: {visible(' '.join(message.split()))}", file=sys.stderr, flush=True)
     return code

@@ -6,34 +6,53 @@ Bad paths are refused before the work begins; writing comes after all work succe
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from ldpopt.deadline import bar
+from ldpopt.cli.options import ForceOption, option
+from ldpopt.deadline import bar as progress
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import write_bytes_atomically
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from ldpopt.privacy import Guarantee
     from ldpopt.reports.tables import ResultTable
 
+__all__ = [
+    "ResultFlags", "claim", "claim_folder", "free_folder", "kind_of", "progress", "promise", "say", "visible",
+    "write_all", "write_folder",
+]  # fmt: skip
 
-progress = bar
-"""The bar of every command, on standard error."""
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def output() -> Console:
-    """Standard output. Lines are not wrapped unless it is a terminal."""
+def visible(text: str) -> str:
+    r"""Text for a terminal: what would steer it, turn its letters around, or has no letter is written as an escape.
+
+    >>> print(visible("a\x1b[31mred"))
+    a\x1b[31mred
+    """
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def say(*what: Any) -> None:
+    """Print lines, or tables, on standard output. Lines are not wrapped unless it is a terminal."""
     from rich.console import Console
+    from rich.segment import Segment, Segments
 
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=max(console.width, 160))
+    wide = console if console.is_terminal else Console(highlight=False, width=max(console.width, 160))
+    for one in what:
+        if isinstance(one, str):
+            wide.print(visible(one), markup=False)
+        else:
+            wide.print(
+                Segments(Segment(visible(part.text), part.style, part.control) for part in wide.render(one)), end=""
+            )
 
 
 def promise(guarantee: Guarantee) -> str:
@@ -114,51 +133,42 @@ def write_folder(folder: Path, files: Mapping[str, bytes], force: bool) -> None:
         raise
 
 
-_RESULTS = "Results"
+@dataclass(frozen=True)
+class ResultFlags:
+    """Where a table of results goes, and in which format."""
 
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        "-f",
-        metavar="FORMAT",
-        help="text, csv, xlsx, html, md or json; by default from the name of --out, or text.",
-        rich_help_panel=_RESULTS,
-    ),
-]
-OutOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        help="Write to this file instead of standard output.",
-        rich_help_panel=_RESULTS,
-        show_default=False,
-    ),
-]
+    format: Annotated[
+        str | None,
+        option(
+            "--format", "-f", "text, csv, xlsx, html, md or json; by default from the name of --out, or text.",
+            metavar="FORMAT", panel="Results",
+        ),
+    ] = None  # fmt: skip
+    out: Annotated[
+        Path | None,
+        option("--out", "-o", "Write to this file instead of standard output.", panel="Results", default=False),
+    ] = None
+    force: ForceOption = False
 
+    def chosen(self) -> str:
+        """The format. An unknown one, or one that cannot be printed, is refused before the work begins."""
+        from ldpopt.reports.tables import FORMATS
 
-def chosen(format: str | None, out: Path | None, force: bool) -> str:
-    """The chosen format. An unknown format, or one that cannot be printed, is refused before the work begins."""
-    from ldpopt.errors import Phrase, invalid
-    from ldpopt.reports.tables import FORMATS
+        if self.out is not None:
+            claim([self.out], self.force)
+        by_name = "" if self.out is None else self.out.suffix.removeprefix(".").lower()
+        kind = self.format or {"txt": "text", "": "text", "htm": "html", "markdown": "md"}.get(by_name, by_name)
+        if kind not in FORMATS:
+            raise invalid("--format", f"one of {', '.join(FORMATS)}", Phrase(kind))
+        if kind == "xlsx" and self.out is None:
+            raise invalid("--format xlsx", "a file to write to (--out results.xlsx)", Phrase("none"))
+        return kind
 
-    if out is not None:
-        claim([out], force)
-    by_name = "" if out is None else out.suffix.removeprefix(".").lower()
-    made = format or {"txt": "text", "": "text", "htm": "html", "markdown": "md"}.get(by_name, by_name)
-    if made not in FORMATS:
-        raise invalid("--format", f"one of {', '.join(FORMATS)}", Phrase(made))
-    if made == "xlsx" and out is None:
-        raise invalid("--format xlsx", "a file to write to (--out results.xlsx)", Phrase("none"))
-    return made
-
-
-def show(table: ResultTable, format: str, out: Path | None, force: bool) -> None:
-    """Write the table to `out`, or print it."""
-    made = table.in_format(format)
-    if out is None:
-        sys.stdout.write(made.decode())
-        return
-    write_all({out: made}, force)
-    output().print(f"wrote {out}", markup=False)
+    def show(self, table: ResultTable) -> None:
+        """Write the table, or print it."""
+        content = table.in_format(self.chosen())
+        if self.out is None:
+            text = content.decode()
+            sys.stdout.write(visible(text) if self.chosen() == "text" or sys.stdout.isatty() else text)
+        else:
+            write_all({self.out: content}, self.force)

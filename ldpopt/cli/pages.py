@@ -5,18 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from ldpopt.cli.options import (
-    AnswerOption,
-    BinsOption,
-    ColumnsOption,
-    CountsOption,
-    FileArgument,
-    GroupOption,
-    populations,
-)
-from ldpopt.cli.outputs import claim_folder, free_folder, output, progress, write_folder
+from ldpopt.cli.options import FileFlags, argument, option, with_flags
+from ldpopt.cli.outputs import claim_folder, free_folder, progress, say, write_folder
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.files import write_text
 
 if TYPE_CHECKING:
     import socket
@@ -29,11 +21,9 @@ if TYPE_CHECKING:
 def demo(
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="New folder for the demonstration.", show_default="ldpopt-demo, or ldpopt-demo-2, ..."
-        ),
+        option("--out", "-o", "New folder for the demonstration.", default="ldpopt-demo, or ldpopt-demo-2, ..."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write into a folder that already exists.")] = False,
+    force: Annotated[bool, option("--force", "Write into a folder that already exists.")] = False,
 ) -> None:
     """Tell the voters of 1996 apart from privatized income and party: designs, proofs, pictures and a report."""
     folder = free_folder("ldpopt-demo") if out is None else out
@@ -43,10 +33,7 @@ def demo(
     with progress("designing and proving", steps()) as step:
         answered, files = run(step)
     write_folder(folder, files, force)
-    console = output()
-    for one in answered:
-        console.print(_summary(one))
-    console.print(f"{len(files)} files in {folder}; start with {folder / 'report.html'}", markup=False)
+    say(*map(_summary, answered), f"{len(files)} files in {folder}; start with {folder / 'report.html'}")
 
 
 def _summary(one: Answered) -> Table:
@@ -66,17 +53,17 @@ def _summary(one: Answered) -> Table:
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="Name of an experiment from --list.", show_default=False)] = "",
-    every: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Show the experiments with their verdicts.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer points: seconds instead of minutes.")] = False,
+    name: Annotated[str, argument("[NAME]", "Name of an experiment from --list.")] = "",
+    every: Annotated[bool, option("--all", "Run every experiment.")] = False,
+    listed: Annotated[bool, option("--list", "Show the experiments with their verdicts.")] = False,
+    quick: Annotated[bool, option("--quick", "Fewer points: seconds instead of minutes.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--out",
             "-o",
-            help="Folder for the results, with a folder for each experiment. Finished experiments are not run again.",
-            show_default="ldpopt-reproduced, or ldpopt-reproduced-quick",
+            "Folder for the results, with a folder for each experiment. Finished experiments are not run again.",
+            default="ldpopt-reproduced, or ldpopt-reproduced-quick",
         ),
     ] = None,
 ) -> None:
@@ -84,8 +71,6 @@ def reproduce(
 
     An interrupted run continues where it stopped. ldpopt reproduce gi-theorem-2 --quick
     """
-    from ldpopt.errors import Phrase, invalid
-    from ldpopt.files import write_text
     from ldpopt.reproduce import EXPERIMENTS, experiment_named, index_page, run
 
     if bool(name) + every + listed != 1:
@@ -97,15 +82,14 @@ def reproduce(
     chosen = list(EXPERIMENTS.values()) if every else [experiment_named(name)]
     if folder.exists() and not folder.is_dir():
         raise invalid(str(folder), "a folder", Phrase("something else"))
-    console = output()
     for at, experiment in enumerate(chosen, start=1):
         parameters = experiment.quick if quick else experiment.full
         what = f"{at} of {len(chosen)}: {experiment.name}" if every else experiment.name
         with progress(what, len(list(experiment.points(parameters)))) as step:
             verdict = run(experiment, folder / experiment.name, quick=quick, each=step)
-        console.print(f"{experiment.name}: {verdict.outcome.value}. {verdict.detail}", markup=False)
+        say(f"{experiment.name}: {verdict.outcome.value}. {verdict.detail}")
     write_text(folder / "index.html", index_page(folder), force=True)
-    console.print(f"wrote {folder / 'index.html'}", markup=False)
+    say(f"wrote {folder / 'index.html'}")
 
 
 def _show(folder: Path) -> None:
@@ -123,24 +107,20 @@ def _show(folder: Path) -> None:
         verdict = verdict_in(folder / name) or known.get(name) or {"outcome": "not run", "detail": experiment.claim}
         source = experiment.source.split(";")[0].strip("[]")
         shown.add_row(name, verdict["outcome"], experiment.subject.value, source, verdict["detail"])
-    output().print(shown, markup=False)
+    say(shown)
 
 
 _USUAL = 8471
 
 
+@with_flags
 def studio(
-    file: FileArgument = None,
+    people: FileFlags,
     port: Annotated[
         int | None,
-        typer.Option(metavar="PORT", help="Port on this machine; 0 chooses a free one.", show_default="8471, if free"),
+        option("Port on this machine; 0 chooses a free one.", metavar="PORT", default="8471, if free"),
     ] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
-    columns: ColumnsOption = "",
-    counts: CountsOption = False,
-    answer: AnswerOption = "",
-    group: GroupOption = "",
-    bins: BinsOption = "",
+    no_browser: Annotated[bool, option("--no-browser", "Do not open a browser.")] = False,
 ) -> None:
     """Open a page on which you drag populations and limits, and see the certified optimum change.
 
@@ -150,7 +130,6 @@ def studio(
     """
     import webbrowser
 
-    from ldpopt.cli.outputs import output
     from ldpopt.extras import need
     from ldpopt.studio.load import state_of
     from ldpopt.studio.server import new_token
@@ -159,13 +138,13 @@ def studio(
 
     need("starlette", "uvicorn", extra="studio")
     start: dict[str, Any] = {}
-    if file is not None:
-        start["tell"] = state_of(populations(file, "", "", "", columns, counts, answer, group, bins))
+    if people.file is not None:
+        start["tell"] = state_of(people.read())
     listener, token = _listening(port), new_token()
     number = listener.getsockname()[1]
     where = f"{address('127.0.0.1', listener)}/?token={token}"
-    output().print(where, markup=False, soft_wrap=True, highlight=False)
-    output().print("The studio runs until Ctrl-C, for this machine alone.", markup=False)
+    print(where)  # in one piece, however narrow the terminal
+    say("The studio runs until Ctrl-C, for this machine alone.")
     if not no_browser:
         webbrowser.open(where)
     serve(application(token, number, start), listener)
@@ -173,7 +152,6 @@ def studio(
 
 def _listening(port: int | None) -> socket.socket:
     """A socket on loopback, at the given port; by default at the usual port, or at another if that is taken."""
-    from ldpopt.errors import InvalidInput
     from ldpopt.survey.server.web import listening
 
     if port is not None:

@@ -30,12 +30,10 @@ from ldpopt.privacy.claims import ZCDP, Claim, PureDP
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.rounding import down, up
+from ldpopt.tolerances import AFTER_RESPONSE
 
 MOST = 10**6
 """The largest number of uses in a ledger; every use becomes an event."""
-
-SLACK = 1e-9
-"""How much, relatively, epsilon is raised before a test whether the channel post-processes randomized response."""
 
 
 def to_dp_event(mechanism: Any) -> Any:
@@ -78,8 +76,8 @@ def _event(events: Any, mechanism: Any) -> Any:
         raise invalid("mechanism", "one with an event of dp_accounting, such as a PureDP or ZCDP claim", mechanism)
     channel = as_channel(mechanism, "mechanism")
     epsilon = local_dp(channel).value
-    if _after_response(channel, epsilon * (1 + SLACK)):
-        return _response(events, epsilon * (1 + SLACK), channel.shape[0])
+    if _after_response(channel, epsilon * (1 + AFTER_RESPONSE)):
+        return _response(events, epsilon * (1 + AFTER_RESPONSE), channel.shape[0])
     return _response(events, epsilon, 2)
 
 

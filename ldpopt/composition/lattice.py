@@ -19,15 +19,13 @@ from ldpopt.composition.parametric import RARE, ParametricPair, rare
 from ldpopt.distribution import Array
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP
+from ldpopt.tolerances import ZERO_LOSS
 
 ATOMS = 20_000
 """Up to this many distinct outcomes, a composition is enumerated."""
 
 CELLS = 2**18
 """The spacing of a grid is chosen so that a window of the composed law has about this many cells."""
-
-_ZERO = 1e-14
-"""A loss below this, and below a millionth of the largest, counts as zero; the slack in epsilon covers that."""
 
 
 def finite_part(pair: FinitePair) -> tuple[Array, Array]:
@@ -99,7 +97,7 @@ def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding 
     The distance of each loss from its lattice point, a few units in the last place, is part of the slack.
     """
     sizes = np.unique(np.concatenate([np.abs(at) for at, _, _ in parts]))
-    sizes = sizes[sizes > min(_ZERO, 1e-6 * float(sizes[-1]))]
+    sizes = sizes[sizes > min(ZERO_LOSS, 1e-6 * float(sizes[-1]))]
     if len(sizes) == 0:
         spacing = 1.0
     else:

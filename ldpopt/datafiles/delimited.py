@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import codecs
 import csv
-import csv as standard_csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,20 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 DELIMITERS = (",", ";", "\t", "|")
 DECIMALS = (".", ",")
 
-HEAD = 1 << 18
+HEAD_BYTES = 1 << 18
 """Bytes from which the delimiter and the decimal sign are guessed."""
 
 RECORDS = 200
 
-_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_NO_TEXT = {
+    codecs.BOM_UTF16_LE: "UTF-16; save it as UTF-8",
+    codecs.BOM_UTF16_BE: "UTF-16; save it as UTF-8",
+    b"PK\x03\x04": "a zip file, such as an .xlsx or .ods workbook; save it as .xlsx under that name, or as CSV",
+    b"\xd0\xcf\x11\xe0": "an old .xls workbook; save it as .xlsx or CSV",
+    b"SQLite format 3\0": "an SQLite database; export its table as CSV",
+    b"PAR1": "a Parquet file; name it *.parquet",
+}
+"""The first bytes of files that are no text in an encoding of ASCII's family, and what they are."""
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _WITH_POINT = re.compile(r"[+-]?\d+\.\d+", re.ASCII)
 
@@ -108,8 +115,8 @@ def sniff(path: Path, delimiter: str = "", encoding: str = "", decimal: str = ""
     if delimiter and decimal:
         return made
     with open(path, "rb") as file:
-        head = file.read(HEAD)
-    whole_lines = head[: head.rfind(b"\n") + 1] if len(head) == HEAD else head
+        head = file.read(HEAD_BYTES)
+    whole_lines = head[: head.rfind(b"\n") + 1] if len(head) == HEAD_BYTES else head
     text = whole_lines.removeprefix(codecs.BOM_UTF8).decode(made.encoding, "replace")
     cut = {one: _records(text, one) for one in ([delimiter] if delimiter else DELIMITERS)}
     best = max(cut, key=lambda one: _evenness(cut[one]))
@@ -122,9 +129,10 @@ def _guessed_encoding(path: Path) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with open(path, "rb") as file:
-            first = file.read(4)
-            if first.startswith(_WIDE):
-                raise InvalidInput(f"{path}: expected text in UTF-8 or an 8-bit encoding, got UTF-16; save it as UTF-8")
+            first = file.read(16)
+            for begin, kind in _NO_TEXT.items():
+                if first.startswith(begin):
+                    raise InvalidInput(f"{path}: expected text in UTF-8 or an 8-bit encoding, got {kind}")
             file.seek(0)
             while content := file.read(1 << 20):
                 decoder.decode(content)
@@ -165,13 +173,13 @@ def delimiter_in_words(delimiter: str) -> str:
     return {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(delimiter) or str(Phrase(delimiter))
 
 
-LONGEST_RECORD = 1 << 24
+MAX_RECORD = 1 << 24
 
 
 def header(path: Path) -> tuple[bytes, int]:
     """The header line, and the byte where the records begin."""
     with open(path, "rb") as file:
-        line = file.readline(LONGEST_RECORD)
+        line = file.readline(MAX_RECORD)
     if not line.endswith(b"\n") or line.count(b'"') % 2 or not line.strip():
         raise invalid("answers", "a first line with the column names", "none", str(path))
     return line.removeprefix(b"\xef\xbb\xbf"), len(line)
@@ -181,8 +189,8 @@ def names_in(content: bytes, dialect: Dialect = PLAIN) -> list[str]:
     """The column names in the first line of `content`."""
     try:
         line = dialect.decoded(content[: content.index(b"\n")]).decode().removesuffix("\r")
-        return next(standard_csv.reader([line], strict=True, delimiter=dialect.delimiter))
-    except (ValueError, standard_csv.Error):
+        return next(csv.reader([line], strict=True, delimiter=dialect.delimiter))
+    except (ValueError, csv.Error):
         encoding = "UTF-8" if dialect.encoding == "utf-8" else dialect.encoding
         raise InvalidInput(f"answers: the first line is not a list of column names in {encoding}") from None
 
@@ -206,7 +214,7 @@ def record_ranges(path: Path, reach: int, dialect: Dialect = PLAIN) -> Iterator[
                 if len(ends):
                     break
                 tried *= 2
-                if tried > reach + LONGEST_RECORD * 4:
+                if tried > reach + MAX_RECORD * 4:
                     raise invalid("answers", "records of moderate length (a quote may be open)", "one", str(path))
             stop = int(ends[-1]) + 1
             yield start, start + stop, _count(content[:stop], ends, blank_lines_count)
@@ -220,30 +228,51 @@ def bytes_between(path: Path, start: int, stop: int) -> bytes:
         return file.read(stop - start)
 
 
-def parse(content: bytes, columns: Sequence[str], dialect: Dialect = PLAIN) -> Any:
+def parse(
+    content: bytes, columns: Sequence[str], dialect: Dialect = PLAIN, before: Callable[[], int] = lambda: 0
+) -> Any:
     """`columns` of a header with its records as a pyarrow table of text; an empty cell is null, a quoted one is not.
 
-    Numbers with a decimal comma, in a dialect that has it, have a point in the table. What is not well-formed is an
-    error of pyarrow's or of the encoding's.
+    before : how many records of the file stand before these; asked for a message alone.
+
+    Numbers with a decimal comma, in a dialect that has it, have a point in the table. A record with more or fewer cells
+    than the header is `InvalidInput` with its number. What else is not well-formed is an error of pyarrow's or of the
+    encoding's.
     """
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
     content = dialect.decoded(content)
     plain = Dialect(dialect.delimiter)
     names = names_in(content, plain)
-    convert = csv.ConvertOptions(
+    convert = arrow_csv.ConvertOptions(
         include_columns=list(columns),
         column_types=dict.fromkeys(names, pa.string()),
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
         null_values=[""],
     )
+    ragged: list[tuple[int, int, int]] = []
+
+    def refuse(row: Any) -> str:
+        if not ragged:  # of the row only these numbers are kept, since its text is somebody's answers
+            ragged.append((row.number, row.expected_columns, row.actual_columns))
+        return "skip"
+
     # A single column's empty line is an answer that is missing, not a line to skip.
-    parse = csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1)
-    read = csv.ReadOptions(use_threads=False, block_size=max(len(content), 1))
-    made = csv.read_csv(pa.py_buffer(content), read_options=read, parse_options=parse, convert_options=convert)
-    return made if dialect.decimal == "." else _with_points(made)
+    parse = arrow_csv.ParseOptions(
+        delimiter=dialect.delimiter,
+        newlines_in_values=True,
+        ignore_empty_lines=len(names) > 1,
+        invalid_row_handler=refuse,
+    )
+    read = arrow_csv.ReadOptions(use_threads=False, block_size=max(len(content), 1))
+    table = arrow_csv.read_csv(pa.py_buffer(content), read_options=read, parse_options=parse, convert_options=convert)
+    if ragged:
+        at, expected, got = ragged[0]
+        where = f"row {at + before()}, the names being row 1"
+        raise invalid("answers", f"{expected} cells in each row, as many as names", got, where)
+    return table if dialect.decimal == "." else _with_points(table)
 
 
 def _with_points(table: Any) -> Any:
@@ -261,11 +290,25 @@ def range_batches(
     path: str, start: int, stop: int, rows: int, columns: Sequence[str], dialect: Dialect, size: int
 ) -> Iterator[Any]:
     """The record batches of one range, of at most `size` rows each."""
-    first, _ = header(Path(path))
-    table = parse(first + bytes_between(Path(path), start, stop), columns, dialect)
+    first, begin = header(Path(path))
+    content = first + bytes_between(Path(path), start, stop)
+    table = parse(content, columns, dialect, lambda: _records_between(Path(path), begin, start))
     if table.num_rows != rows:
         raise invalid("answers", r"lines that end with \n or \r\n, and quotes around whole fields", "others", path)
     yield from table.to_batches(size)
+
+
+def _records_between(path: Path, start: int, stop: int) -> int:
+    """The number of records between two places where records begin, in pieces of a file."""
+    found = open_quotes = 0
+    with open(path, "rb") as file:
+        file.seek(start)
+        while start < stop and (piece := file.read(min(1 << 20, stop - start))):
+            start += len(piece)
+            content = np.frombuffer(b'"' * (open_quotes % 2) + piece, np.uint8)
+            found += len(_record_ends(content))
+            open_quotes += piece.count(b'"')
+    return found
 
 
 def _record_ends(content: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:

@@ -93,21 +93,17 @@ def _column(values: list[Any], labels: Mapping[Any, str]) -> Any:
 
     if labels:
         shared = Counter(labels.values())
-        said = {value: label if shared[label] == 1 else f"{label} ({_text(value)})" for value, label in labels.items()}
-        return pa.array([None if _absent(one) else said.get(one, _text(one)) for one in values], pa.string())
+        said = {
+            value: label if shared[label] == 1 else f"{label} ({_cell_text(value)})" for value, label in labels.items()
+        }
+        return pa.array([None if _absent(one) else said.get(one, _cell_text(one)) for one in values], pa.string())
     if all(_absent(one) or (isinstance(one, (int, float)) and not isinstance(one, bool)) for one in values):
         return pa.array([None if _absent(one) else float(one) for one in values], pa.float64())
-    return pa.array([None if _absent(one) else _text(one) for one in values], pa.string())
+    return pa.array([None if _absent(one) else _cell_text(one) for one in values], pa.string())
 
 
 def _absent(value: Any) -> bool:
     return value is None or value == "" or value != value
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def _read(path: Path, **options: Any) -> tuple[Any, Any]:
@@ -119,10 +115,10 @@ def _read(path: Path, **options: Any) -> tuple[Any, Any]:
     return found[0], found[1]
 
 
-MOST_CELLS = 10_000_000
+MAX_CELLS = 10_000_000
 """Cells of the rectangle that a sheet spans; one cell in its last corner makes it 17 thousand million."""
 
-MOST_BYTES = 1 << 29
+MAX_BYTES = 1 << 29
 """Bytes of the workbook when it is unpacked: a few kilobytes can unpack to gigabytes."""
 
 _CELL = re.compile(rb'\sr="([A-Z]{1,3})([0-9]{1,7})"')
@@ -162,17 +158,17 @@ def _refuse_too_large(path: Path) -> None:
             with archive.open(entry) as file:
                 while content := file.read(1 << 20):
                     unpacked += len(content)
-                    if unpacked > MOST_BYTES:
+                    if unpacked > MAX_BYTES:
                         raise _too_large(path)
                     for column, row in _CELL.findall(before + content) if sheet else ():
                         width, height = max(width, _number(column)), max(height, int(row))
                     before = content[-_OVERLAP:]
-            if width * height > MOST_CELLS:
+            if width * height > MAX_CELLS:
                 raise _too_large(path)
 
 
 def _too_large(path: Path) -> InvalidInput:
-    expected = f"a workbook of at most {MOST_CELLS:,} cells and {MOST_BYTES >> 20} MB unpacked (save it as CSV)"
+    expected = f"a workbook of at most {MAX_CELLS:,} cells and {MAX_BYTES >> 20} MB unpacked (save it as CSV)"
     return invalid("answers", expected, "a larger one", str(path))
 
 

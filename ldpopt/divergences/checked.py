@@ -46,7 +46,7 @@ def check_generator(f: Function) -> Array:
             one = float(f(np.float64(1.0)))
     except (ArithmeticError, TypeError, ValueError) as error:
         raise invalid("generator f", "a real number for every t in (0, inf)", Phrase(repr(error))) from None
-    if not abs(one) <= 1e-9:
+    if not abs(one) <= CONVEXITY:
         raise invalid("generator f", "f(1) = 0", one)
     if not np.isfinite(values).all():
         at = int(np.argmin(np.isfinite(values)))
@@ -71,7 +71,7 @@ def check_derivative(slope: Function, values: Array) -> None:
     with np.errstate(all="ignore"):
         slopes = np.asarray(slope(_PROBES), dtype=np.float64)
     step = np.diff(_PROBES)
-    slack = 1e-9 * (np.abs(values[1:]) + np.abs(values[:-1]) + 1e-6)
+    slack = CONVEXITY * (np.abs(values[1:]) + np.abs(values[:-1]) + 1e-6)
     right = values[:-1] + slopes[:-1] * step <= values[1:] + slack
     left = values[1:] - slopes[1:] * step <= values[:-1] + slack
     if not (right & left).all():

@@ -51,17 +51,15 @@ def positive(value: Any, what: str) -> float:
     return made
 
 
-def answers(x: Any, rng: Any) -> Array:
-    """The answers as a float array, checked to be finite numbers; the random generator is checked, too."""
-    if not isinstance(rng, np.random.Generator):
-        raise invalid("rng", "a numpy.random.Generator", type(rng).__name__)
+def answers(x: Any) -> Array:
+    """The answers as a float array, checked to be finite numbers."""
     try:
-        made = np.asarray(x, dtype=np.float64)
+        values = np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError):
         raise invalid("answers", "an array of numbers", x) from None
-    if not np.isfinite(made).all():
+    if not np.isfinite(values).all():
         raise invalid("answers", "finite numbers", x)
-    return made
+    return values
 
 
 def plain(value: Any) -> Any:

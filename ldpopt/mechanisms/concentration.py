@@ -11,11 +11,10 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
+from ldpopt.tolerances import CONCENTRATION_GAP
+
 Interval = tuple[float, float]
 Cumulant = Callable[[float], Interval]
-
-GAP = 1e-10
-"""The relative width at which a bracket is narrow enough."""
 
 _MAXIMUM_SPLITS = 4000
 
@@ -87,7 +86,11 @@ def _bracket(
     """Bounds on the supremum of `value` over [start, stop), by splitting the interval with the highest ceiling."""
     best = lowest
     points = [start]
-    while points[-1] < stop and (len(points) < 2 or tail(points[-1]) > best * (1 + GAP)) and points[-1] < 1e200:
+    while (
+        points[-1] < stop
+        and (len(points) < 2 or tail(points[-1]) > best * (1 + CONCENTRATION_GAP))
+        and points[-1] < 1e200
+    ):
         low, _ = cumulant(points[-1])
         best = max(best, value(points[-1], low))
         points.append(min(points[-1] * 4, stop))
@@ -97,7 +100,7 @@ def _bracket(
     heap = [(-ceiling(a, known[a][1], b, known[b][1]), a, b) for a, b in pairwise(points)]
     heapify(heap)
     for _ in range(_MAXIMUM_SPLITS):
-        if not heap or -heap[0][0] <= best * (1 + GAP):
+        if not heap or -heap[0][0] <= best * (1 + CONCENTRATION_GAP):
             break
         bound, a, b = heappop(heap)
         middle = math.sqrt(a * b)

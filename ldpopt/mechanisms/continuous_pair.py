@@ -20,6 +20,7 @@ from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.rounding import up
+from ldpopt.tolerances import DENSITY_SUM
 
 Density = Callable[[Any], Any]
 Interval = tuple[float, float]
@@ -59,8 +60,8 @@ class ContinuousPair:
             return  # tests compare the closed forms of subclasses with their densities, so they need no probes here
         for name, density in (("log_p", self.log_p), ("log_q", self.log_q)):
             total, error = self._integral(partial(_mass, density))
-            if not abs(total - 1) <= 1e-8 + error:
-                raise invalid(name, "a log density that integrates to 1 within 1e-8", total)
+            if not abs(total - 1) <= DENSITY_SUM + error:
+                raise invalid(name, f"a log density that integrates to 1 within {DENSITY_SUM:g}", total)
         found = max(abs(float(self.log_p(x)) - float(self.log_q(x))) for x in self._probes())
         if not found <= self.epsilon * (1 + 1e-9) + 1e-12:
             raise invalid("epsilon", f"at least {found!r}, a loss that occurs", self.epsilon)

@@ -16,6 +16,7 @@ from ldpopt.mechanisms.continuous_pair import ContinuousPair, Interval
 from ldpopt.privacy.approximate_dp import nonnegative
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import SUBNORMAL, ULP
+from ldpopt.simulation import Rng, generator
 
 _ERROR = 64 * ULP
 
@@ -207,9 +208,9 @@ class Gaussian:
         """
         return restricted_renyi(self.noise, self.sensitivity, order)
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Any:
+    def sample(self, x: Any, rng: Rng = None) -> Any:
         """Simulated releases for an answer or an array of answers."""
-        x = answers(x, rng)
+        x, rng = answers(x), generator(rng)
         return plain(x + rng.normal(0.0, self.sigma, x.shape))
 
 

@@ -20,6 +20,7 @@ from ldpopt.errors import invalid
 from ldpopt.exact import float_up
 from ldpopt.mechanisms.oracles import FrequencyOracle, Reports, check_reports, check_size
 from ldpopt.rounding import toward_privacy, up
+from ldpopt.simulation import Rng, generator
 
 Integers = npt.NDArray[np.int64]
 
@@ -95,11 +96,9 @@ class HadamardResponse:
         odd = _odd((x // self.blocks + 1) & (y % self.width))
         return np.where(x % self.blocks == y // self.width, 1 - 2 * odd, 0)
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Reports:
+    def sample(self, x: Any, rng: Rng = None) -> Reports:
         """Simulated reports for an array of answers 0..k-1, shape (n,)."""
-        if not isinstance(rng, np.random.Generator):
-            raise invalid("rng", "a numpy.random.Generator", type(rng).__name__)
-        x = check_reports(x, None, self.k).astype(np.int64)
+        x, rng = check_reports(x, None, self.k).astype(np.int64), generator(rng)
         half = self.width // 2
         # A mixture: uniform over everything, or uniform over the preferred half-block of the answer.
         y = rng.integers(0, self.reports, size=len(x))
@@ -239,9 +238,9 @@ class LocalHashing(FrequencyOracle):
         """The bucket of answer v under the hash (a, b)."""
         return np.asarray((np.asarray(a, np.int64) * np.asarray(v, np.int64) + b) % self.prime % self.buckets)
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Reports:
+    def sample(self, x: Any, rng: Rng = None) -> Reports:
         """Simulated reports: an integer array (n, 3) of a, b and bucket."""
-        x = self._answers(x, rng)
+        x, rng = self._answers(x), generator(rng)
         a, b = rng.integers(0, self.prime, size=(2, len(x)))
         y = self.buckets_of(a, b, x)
         move = rng.random(len(x)) >= self.kept

@@ -14,6 +14,7 @@ from ldpopt.mechanisms.additive import Noise, answers, guarantee, plain, positiv
 from ldpopt.mechanisms.continuous_pair import ContinuousPair, Interval, expm2
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import ULP
+from ldpopt.simulation import Rng, generator
 
 _ERROR = 32 * ULP
 """The relative error that the closed forms below may have."""
@@ -147,9 +148,9 @@ class Laplace:
         """
         return restricted_renyi(self.noise, self.sensitivity, order)
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Any:
+    def sample(self, x: Any, rng: Rng = None) -> Any:
         """Simulated releases for an answer or an array of answers."""
-        x = answers(x, rng)
+        x, rng = answers(x), generator(rng)
         return plain(x + rng.laplace(0.0, self.scale, x.shape))
 
 

@@ -25,7 +25,8 @@ from ldpopt.mechanisms.laplace import Laplace, LaplacePair, laplace_noise
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.results import ByValue
 from ldpopt.rounding import exact_sum
-from ldpopt.tolerances import MINIMUM_EPSILON
+from ldpopt.simulation import Rng, generator
+from ldpopt.tolerances import MINIMUM_EPSILON, SPANNED
 
 LOWEST_ORDER = 1.5
 """Below this order the cosine integral is too singular at 0 to be computed accurately."""
@@ -120,9 +121,6 @@ def _cosine_rule(panels: int) -> tuple[Array, Array]:
     return panels * phi[keep], (panels * step * derivative * cosine)[keep]
 
 
-_SUPPORTED = 1e-9
-
-
 @dataclass(frozen=True, eq=False)
 class MatrixMechanism(ByValue):
     """Release W A^+ (A x + |A|_1 Lap(1/epsilon)^s) for a vector x of counts [CIM, section 5].
@@ -156,7 +154,7 @@ class MatrixMechanism(ByValue):
         object.__setattr__(self, "strategy", strategy)
         object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
         missed = np.abs(self.reconstruction @ strategy - workload).max()
-        if missed > _SUPPORTED * np.abs(workload).max():
+        if missed > SPANNED * np.abs(workload).max():
             raise invalid("strategy", "rows that span those of the workload", f"a query missed by {missed:.3g}")
 
     @property
@@ -215,9 +213,9 @@ class MatrixMechanism(ByValue):
         # The divergence is convex in the shift, so no column gives more than a vertex of the 1-norm ball.
         return guarantee("restricted_renyi", low, min(high, bound.value), "[CIM, eq. 3]", parameters={"order": order})
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Array:
+    def sample(self, x: Any, rng: Rng = None) -> Array:
         """A simulated release, shape (d,), for counts x of shape (n,)."""
-        x = answers(x, rng)
+        x, rng = answers(x), generator(rng)
         if x.shape != (self.strategy.shape[1],):
             raise invalid("counts", f"shape ({self.strategy.shape[1]},)", x.shape)
         noise = rng.laplace(0.0, self.sensitivity / self.epsilon, len(self.strategy))

@@ -20,6 +20,7 @@ from ldpopt.distribution import Array, finite_array, positive_epsilon, positive_
 from ldpopt.errors import invalid
 from ldpopt.exact import log_up
 from ldpopt.rounding import toward_privacy, up
+from ldpopt.simulation import Rng, generator
 
 Answers = npt.NDArray[np.intp]
 Reports = npt.NDArray[Any]
@@ -62,7 +63,7 @@ class FrequencyOracle(ABC):
         """The probabilities that a report supports its own answer, and that it supports another one."""
 
     @abstractmethod
-    def sample(self, x: Any, rng: np.random.Generator) -> Reports:
+    def sample(self, x: Any, rng: Rng = None) -> Reports:
         """Simulated reports for an array of answers 0..k-1, one row for each report."""
 
     @abstractmethod
@@ -94,9 +95,7 @@ class FrequencyOracle(ABC):
         s = f * own + (1 - f) * other
         return s * (1 - s) / (positive_integer(n, "n") * (own - other) ** 2)
 
-    def _answers(self, x: Any, rng: Any) -> Answers:
-        if not isinstance(rng, np.random.Generator):
-            raise invalid("rng", "a numpy.random.Generator", type(rng).__name__)
+    def _answers(self, x: Any) -> Answers:
         made = np.atleast_1d(np.asarray(x))
         if made.ndim != 1 or made.dtype.kind not in "iu" or (made.size and not 0 <= made.min() <= made.max() < self.k):
             raise invalid("answers", f"integers 0 to {self.k - 1} in one dimension", x)
@@ -161,9 +160,10 @@ class UnaryEncoding(FrequencyOracle):
         """The total variation own - other, rounded up: two answers differ only in the laws of their own two bits."""
         return up(self.own - self.other)
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Reports:
+    def sample(self, x: Any, rng: Rng = None) -> Reports:
         """Simulated reports: a boolean array (n, k)."""
-        x = self._answers(x, rng)
+        x = self._answers(x)
+        rng = generator(rng)
         bits = np.empty((len(x), self.k), bool)
         rows = max(1, _CHUNK // self.k)
         for start in range(0, len(x), rows):

@@ -17,6 +17,7 @@ from ldpopt.mechanisms.additive import Noise, answers, enlarge, guarantee, plain
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import up
+from ldpopt.simulation import Rng, generator
 from ldpopt.tolerances import MAXIMUM_EPSILON
 
 
@@ -190,9 +191,9 @@ class Staircase:
         """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3]."""
         return restricted_renyi(self.noise, self.sensitivity, order)
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Any:
+    def sample(self, x: Any, rng: Rng = None) -> Any:
         """Simulated releases for an answer or an array of answers."""
-        x = answers(x, rng)
+        x, rng = answers(x), generator(rng)
         q, g = math.exp(-self.epsilon), self.gamma
         whole = rng.geometric(-math.expm1(-self.epsilon), x.shape) - 1.0
         inside = rng.random(x.shape) < g / (g + q * (1 - g))

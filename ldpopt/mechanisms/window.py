@@ -21,6 +21,7 @@ from ldpopt.mechanisms.continuous_pair import expm2
 from ldpopt.mechanisms.oracles import check_size
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import ULP, toward_privacy, up
+from ldpopt.simulation import Rng, generator
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,9 @@ class Window(ABC):
         seen = (y >= self.range[0]) & (y <= self.range[1])
         return np.asarray(np.where(seen, np.where(inside, high, low), 0.0))
 
-    def sample(self, x: Any, rng: np.random.Generator) -> Any:
+    def sample(self, x: Any, rng: Rng = None) -> Any:
         """Simulated reports for an answer or an array of answers."""
-        x = self._answers(answers(x, rng))
+        x, rng = self._answers(answers(x)), generator(rng)
         start, (bottom, top) = self._starts(x), self.range
         near = rng.random(x.shape) < self.densities[0] * self.width
         inside = start + self.width * rng.random(x.shape)

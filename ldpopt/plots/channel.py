@@ -11,7 +11,19 @@ from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
-from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, ink, rows_written, written
+from ldpopt.plots.figure import (
+    FIRST,
+    SECOND,
+    Axes,
+    axes_on,
+    finished,
+    ink,
+    legend_above,
+    panels,
+    picture,
+    rows_written,
+    written,
+)
 
 if TYPE_CHECKING:
     from ldpopt.design import Design, Divergence, Structures
@@ -101,10 +113,7 @@ def blocks(
     """
     posed: Any = utility
     if hasattr(posed, "channel"):
-        channel = posed.channel if channel is None else channel
-        edges, posed = posed.edges, posed.utility
-        if posed.continuous and edges is not None:
-            posed = Cells(posed.p0, posed.p1, edges).divergence(posed.f)
+        channel, posed = posed.channel if channel is None else channel, _on_answers(posed)
     if channel is None:
         raise invalid("channel", "a channel beside a Divergence", Phrase("none"))
     channel = as_channel(channel)
@@ -142,11 +151,30 @@ def blocks(
             ax.text(1.01, middle, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
     ax.set(xlim=(0, 1.05 * float(max(p0.max(), p1.max()))), ylim=(k - 0.5, -0.5))
     ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)
-    ax.set_xlabel("probability of the answer")
-    ax.set_ylabel("answers, sorted by P0/P1")
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize=9, borderaxespad=0.2)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    legend_above(ax)
+    return finished(ax, "probability of the answer", "answers, sorted by P0/P1")
+
+
+def _on_answers(design: Any) -> Any:
+    """The utility of a design; of continuous hypotheses that were cut into cells, the one of its cells."""
+    posed = design.utility
+    if posed.continuous and design.edges is not None:
+        return Cells(posed.p0, posed.p1, design.edges).divergence(posed.f)
+    return posed
+
+
+def design_picture(design: Design, names: tuple[str, str] | None = None, kind: str = "png") -> bytes:
+    """P0 and P1 with the design's blocks, beside its channel, as the bytes of a png, svg or pdf file.
+
+    The answers are in the same order in both.
+    """
+    k, m = design.channel.shape
+    left, right = panels((7.5, 2.6 + min(max(0.6 * m, 2.4), 9)), 1.3 + min(max(0.27 * k, 2.2), 12))
+    blocks(design, ax=left, names=names)
+    posed = _on_answers(design)
+    _, order = ratio_order(np.asarray(posed.p0), np.asarray(posed.p1))
+    channel(design.channel, ax=right, order=[int(x) for x in order])
+    return picture(left, kind)
 
 
 def ratio_order(p0: Array, p1: Array) -> tuple[Array, Any]:
@@ -191,10 +219,7 @@ def structures(found: Structures, ax: Axes | None = None) -> Axes:
     ax.set_ylim(len(patterns) - 0.5, -0.5)
     named = [written(", ".join(map(str, pattern)) if pattern else "none (erasure)") for pattern in patterns]
     ax.set_yticks(range(len(patterns)), named)
-    ax.set_xlabel("ε in nats")
-    ax.set_ylabel("answers that a report favours")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finished(ax, "ε in nats", "answers that a report favours")
 
 
 def shares(
@@ -219,17 +244,13 @@ def shares(
     ax.plot(values, at, "o", color=FIRST, markersize=5, label="estimate, 95 % interval")
     if truth is not None:
         ax.plot(np.asarray(truth), at, "D", color=SECOND, markersize=4, label="truth")
-        ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
+        legend_above(ax, 8)
     ax.axvline(0, color="0.6", linewidth=0.8)
     ax.set_yticks(at, rows)
     ax.set_ylim(-0.6, k - 0.4)
-    ax.set_xlabel("share of respondents")
     ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
     ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.grid(axis="x", color="0.9", linewidth=0.8)
-    ax.set_axisbelow(True)
-    return ax
+    return finished(ax, "share of respondents", grid="x", left=False)
 
 
 def coefficients(

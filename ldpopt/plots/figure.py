@@ -145,6 +145,21 @@ def panels(widths: Sequence[float], height: float) -> list[Axes]:
     return list(figure.subplots(1, len(widths), squeeze=False, width_ratios=list(widths))[0])
 
 
+def finished(ax: Axes, x: str, y: str = "", grid: str = "", left: bool = True) -> Axes:
+    """`ax` with names of its axes, without a frame, and with a light grid along `grid` ("x", "y" or "both"), if any."""
+    ax.set(xlabel=x, ylabel=y)
+    if grid:
+        ax.grid(axis=grid, color="0.92", lw=0.8)
+        ax.set_axisbelow(True)
+    ax.spines[["top", "right"] if left else ["top", "right", "left"]].set_visible(False)
+    return ax
+
+
+def legend_above(ax: Axes, size: float = 9) -> None:
+    """A legend above the data, in two columns."""
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize=size, borderaxespad=0.2)
+
+
 def picture(ax: Axes, kind: str = "png") -> bytes:
     """The figure of `ax` as the bytes of a png, svg or pdf file; the same figure gives the same bytes.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.distribution import Array
 from ldpopt.frontiers import Frontier, Sweep
-from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, ink, shade, with_unit, written
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, finished, ink, legend_above, shade, with_unit, written
 
 if TYPE_CHECKING:
     from ldpopt.bounds import Comparison
@@ -37,15 +37,12 @@ def sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
     if loose.any():
         low, high = np.minimum(value, bound)[loose], np.maximum(value, bound)[loose]
         ax.vlines(at[loose], low, high, color=SECOND, lw=3, alpha=0.6, label="up to the proven bound, not certified")
-        ax.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
+        legend_above(ax)
     if not single:
         names = [", ".join(f"{part:g}" for part in np.atleast_1d(parameter)) for parameter in sweep.parameters]
         ax.set_xticks(at, names, rotation=30 if len(names) > 6 else 0, fontsize=8)
-    ax.set_xlabel("parameter of the constraint" + ("" if single else "s"))
-    ax.set_ylabel(f"{sweep.utility.name} of the reports")
-    ax.grid(alpha=0.25, lw=0.6)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    named = "parameter of the constraint" + ("" if single else "s")
+    return finished(ax, named, f"{sweep.utility.name} of the reports", "both")
 
 
 STYLES = {
@@ -121,27 +118,16 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
     if uncertain:
         handles.append(Line2D([], [], color="0.25", alpha=0.3, lw=7))
         labels.append("up to the proven bound, not certified")
-    ax.legend(
-        handles,
-        labels,
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        frameon=False,
-        fontsize=9,
-        title="ε in nats",
-        alignment="left",
-    )
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "alignment": "left"}
+    ax.legend(handles, labels, frameon=False, fontsize=9, title="ε in nats", **beside)
     low, high = float(np.min(frontier.column("eta"))), float(np.max(frontier.column("eta")))
     if high > low:
         ax.set_xlim(low, high)
     if top > 0:
         ax.set_ylim(0, top)
-    ax.set_xlabel("cap η on total variation")
     f = getattr(frontier.utility, "f", None)
-    ax.set_ylabel(f"{frontier.utility.name if f is None else with_unit(f)} of the reports")
-    ax.grid(alpha=0.25, lw=0.6)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    value = frontier.utility.name if f is None else with_unit(f)
+    return finished(ax, "cap η on total variation", f"{value} of the reports", "both")
 
 
 def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
@@ -226,11 +212,8 @@ def bounds(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ax.set_xscale("log")
     ax.set_yticks(at, [written(f"{row.divergence}  {row.reference}", 60, 1) for row in rows], fontsize=7)
     ax.set_ylim(-0.7, len(rows) - 0.3)
-    ax.set_xlabel("times off the optimum")
-    ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
-    ax.grid(axis="x", alpha=0.25, lw=0.6)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    legend_above(ax, 8)
+    return finished(ax, "times off the optimum", grid="x")
 
 
 def trade_off(curve: Any, ax: Axes | None = None) -> Axes:
@@ -252,10 +235,9 @@ def trade_off(curve: Any, ax: Axes | None = None) -> Axes:
     ax.plot([0, 1], [1, 0], color="0.6", lw=1, ls=(0, (5, 3)), label="perfect privacy")
     ax.plot(a, b, color=FIRST, lw=2, label="the best test")
     ax.fill_between(a, 0, b, color=FIRST, alpha=0.12, lw=0)
-    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="type I error", ylabel="type II error", aspect="equal")
+    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     ax.legend(frameon=False, fontsize=9, loc="upper right")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finished(ax, "type I error", "type II error")
 
 
 def profile(composed: Any, ax: Axes | None = None) -> Axes:
@@ -277,7 +259,4 @@ def profile(composed: Any, ax: Axes | None = None) -> Axes:
     ax.plot(epsilons, np.where(deltas > 0, deltas, np.nan), color=FIRST, lw=2)
     ax.set_yscale("log")
     ax.set_ylim(max(1e-12, float(deltas[deltas > 0].min(initial=1.0)) / 2), 1.0)
-    ax.set(xlabel="ε (nats)", ylabel="smallest δ")
-    ax.grid(alpha=0.25, lw=0.6)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finished(ax, "ε (nats)", "smallest δ", "both")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.design import Design
-from ldpopt.design.problems.reduction import Cells
-from ldpopt.plots.channel import blocks, channel, ratio_order
-from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, panels, picture, written
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.spec import SurveySpec
+from ldpopt.channel import Channel
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, finished, panels, picture, written
+
+if TYPE_CHECKING:
+    from ldpopt.survey.plan.plan import Plan
+    from ldpopt.survey.plan.spec import SurveySpec
 
 COLOURS = (FIRST, SECOND, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "0.35")
 STYLES = ("-", "--", ":", "-.")
@@ -38,10 +38,8 @@ def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
     ax.set_yticks(at, names)
     ax.set_ylim(-0.6, len(questions) - 0.4)
     ax.set_xlim(0, 1.18 * max(epsilons))
-    ax.set_xlabel(f"epsilon of the question (nats), {plan.epsilon:.4g} in all")
     ax.tick_params(axis="y", length=0, labelsize=8)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    return ax
+    return finished(ax, f"epsilon of the question (nats), {plan.epsilon:.4g} in all", left=False)
 
 
 def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
@@ -55,7 +53,6 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     >>> half_widths(plan_survey(spec).plan).get_ylabel()
     'half-width of the widest 95 % interval'
     """
-    from ldpopt.channel import Channel
     from ldpopt.survey.plan.precision import HalfWidth
 
     ax = axes_on(ax, 5.0, 3.6)
@@ -72,15 +69,12 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
             ax.plot([(one / target) ** 2], [target], "o", color=colour, markersize=5)
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel("respondents (of a simple random sample)")
-    ax.set_ylabel("half-width of the widest 95 % interval")
     low, high = ax.get_ylim()
     ticks = [step * 10.0**ten for ten in range(-6, 1) for step in (1, 2, 5) if low <= step * 10.0**ten <= min(high, 1)]
     ax.set_yticks(ticks or [low, high], minor=False)
     ax.set_yticks([], minor=True)
     ax.yaxis.set_major_formatter(lambda y, _: f"± {100 * y:.3g} points")
-    _finish(ax, len(plan.questions))
-    return ax
+    return _against_respondents(ax, "half-width of the widest 95 % interval", len(plan.questions))
 
 
 def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | None = None) -> Axes:
@@ -96,7 +90,6 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
     >>> power_curves(plan_survey(spec).plan, {"a": [0.4, 0.6]}).get_xlabel()
     'respondents (of a simple random sample)'
     """
-    from ldpopt.channel import Channel
     from ldpopt.survey.hypothesis_tests import goodness_of_fit_power, respondents_for_power
 
     ax = axes_on(ax, 5.0, 3.6)
@@ -121,10 +114,7 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
             ax.plot([question.expected["respondents_for_power"]], [target], "o", color=colour, markersize=5)
     ax.set_xscale("log")
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel("respondents (of a simple random sample)")
-    ax.set_ylabel(f"power of the test at level {level:g}")
-    _finish(ax, 2 * len(asked))
-    return ax
+    return _against_respondents(ax, f"power of the test at level {level:g}", 2 * len(asked))
 
 
 def planning(plan: Any, alternatives: Any = None) -> Axes:
@@ -146,14 +136,12 @@ def planning(plan: Any, alternatives: Any = None) -> Axes:
     return axes[0]
 
 
-def _finish(ax: Axes, lines: int) -> None:
-    """Add a legend beside the data, a light grid, and numbers of respondents such as 1,000."""
+def _against_respondents(ax: Axes, y: str, lines: int) -> Axes:
+    """`ax` with a legend below the data, a light grid, and numbers of respondents such as 1,000."""
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     ax.xaxis.set_minor_formatter(lambda x, _: "")
     ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2 if lines > 1 else 1)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(color="0.92", linewidth=0.8)
-    ax.set_axisbelow(True)
+    return finished(ax, "respondents (of a simple random sample)", y, "both")
 
 
 def protocols(table: Any, ax: Axes | None = None) -> Axes:
@@ -181,30 +169,8 @@ def protocols(table: Any, ax: Axes | None = None) -> Axes:
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlim(table.unprivate / 1.5, 4 * max(row.respondents for row in rows))
-    ax.set_xlabel(f"respondents for a half-width of {100 * table.precision.width:g} points")
     ax.tick_params(axis="y", length=0, labelsize=9)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    return ax
-
-
-def _as_in_blocks(design: Design) -> list[int]:
-    """The order of the answers in the left panel, which the right panel uses, too."""
-    posed: Any = design.utility
-    if posed.continuous and design.edges is not None:
-        posed = Cells(posed.p0, posed.p1, design.edges).divergence(posed.f)
-    return [int(x) for x in ratio_order(np.asarray(posed.p0), np.asarray(posed.p1))[1]]
-
-
-def design_picture(design: Design, names: tuple[str, str] | None = None, kind: str = "png") -> bytes:
-    """P0 and P1 with the design's blocks, beside its channel, as the bytes of a png, svg or pdf file.
-
-    The answers are in the same order in both.
-    """
-    k, m = design.channel.shape
-    left, right = panels((7.5, 2.6 + min(max(0.6 * m, 2.4), 9)), 1.3 + min(max(0.27 * k, 2.2), 12))
-    blocks(design, ax=left, names=names)
-    channel(design.channel, ax=right, order=_as_in_blocks(design))
-    return picture(left, kind)
+    return finished(ax, f"respondents for a half-width of {100 * table.precision.width:g} points", left=False)
 
 
 def survey_picture(plan: Plan, spec: SurveySpec, kind: str = "png") -> bytes:

@@ -17,7 +17,7 @@ from ldpopt.privacy.laws import Shift, centred, scaled, shift
 from ldpopt.privacy.loss import log_ratios
 from ldpopt.privacy.pairs import ENTRIES, Policy, named_event, normalised, ordered_pairs, stacked, worst_pair
 from ldpopt.rounding import SUBNORMAL, ULP, exact_sum, first_largest
-from ldpopt.tolerances import TIE
+from ldpopt.tolerances import EXACT_GAP, TIE
 
 REFERENCE = "[GI, Def 1]"
 TOTAL_VARIATION = "[GI, Def 7]"
@@ -161,7 +161,9 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     witness = Witness(
         (channel.inputs[x], channel.inputs[other]), tuple(channel.outputs[y] for y in np.flatnonzero(event))
     )
-    return Guarantee("total_variation", min(1.0, high + missed), low, witness, missed <= 1e-9 * high, TOTAL_VARIATION)
+    return Guarantee(
+        "total_variation", min(1.0, high + missed), low, witness, missed <= EXACT_GAP * high, TOTAL_VARIATION
+    )
 
 
 def _candidates(q: Array) -> tuple[Index, Index, float]:

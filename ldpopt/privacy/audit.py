@@ -11,6 +11,7 @@ import numpy as np
 
 from ldpopt import strictjson
 from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.deadline import Progress, watched
 from ldpopt.exact import ExactChannel, ExactProof
 from ldpopt.privacy.approximate_dp import TOTAL_VARIATION, approximate_dp, hockey_stick, total_variation
 from ldpopt.privacy.capacity import RestrictedKL, RestrictedRenyi, RestrictedTotalVariation, capacity_bounded
@@ -145,15 +146,13 @@ class Audit(Pictured):
         return strictjson.dumps(self.to_dict())
 
 
-def audit(
-    channel: ChannelLike, graph: Policy = None, *, features: Any = None, report: Callable[[float], None] | None = None
-) -> Audit:
+def audit(channel: ChannelLike, graph: Policy = None, *, features: Any = None, progress: Progress = False) -> Audit:
     """Every guarantee that the channel offers: pure, approximate, Rényi, concentrated, f-DP and leakage.
 
     graph : a policy graph over the inputs (networkx); only adjacent inputs are compared.
     features : an array (m,) or (m, d), one row for each output, or `Affine` or `Polynomial`. It adds the guarantees
         against adversaries who can compute only such functions of the features.
-    report : a function that is called with the share of notions measured so far, in [0, 1].
+    progress : True shows a bar; a function is called with the share of notions measured so far, in [0, 1].
 
     Mutual information is that of the uniform prior.
 
@@ -162,14 +161,11 @@ def audit(
     (1.098612, 0.549306)
     """
     channel = as_channel(channel)
-    told = report or (lambda _: None)
-    measures = _measures(channel, graph, features)
-    found: list[Guarantee] = []
-    for at, measure in enumerate(measures):
-        told(at / (len(measures) + 1))
-        found += measure()
-    told(len(measures) / (len(measures) + 1))
-    return Audit(channel.shape, tuple(found), trade_off(channel, graph))
+    with watched(None, progress, "measuring") as deadline:
+        rounds = deadline.rounds(_measures(channel, graph, features))
+        return Audit(
+            channel.shape, tuple(found for measure in rounds for found in measure()), trade_off(channel, graph)
+        )
 
 
 def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[], Iterable[Guarantee]]]:

@@ -17,10 +17,7 @@ from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.restricted import Bracket, restricted_kl, restricted_power, restricted_total_variation
 from ldpopt.results import ByValue
 from ldpopt.rounding import down, first_largest, up
-from ldpopt.tolerances import TIE
-
-_DEPENDENT = 1e-13
-"""If the part of a function outside the span of earlier ones is relatively this small, it counts as in the span."""
+from ldpopt.tolerances import ATTAINED_GAP, IN_SPAN, TIE
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +101,10 @@ def _outside(function: Array, columns: list[Array]) -> Array | None:
     for _ in range(2):  # twice is enough [Kahan]
         function = function - span @ (span.T @ function)
     rest = float(np.linalg.norm(function))
-    return function / rest if rest > _DEPENDENT * size and len(columns) < len(function) else None
+    return function / rest if rest > IN_SPAN * size and len(columns) < len(function) else None
 
 
 REFERENCE = "[CIM, Def 3]"
-ATTAINED = 1e-7
-"""If the lower and upper bounds differ relatively by more than this, the value counts as a bound, not as attained."""
 
 
 class Restricted(Protocol):
@@ -309,7 +304,7 @@ def capacity_bounded(
         if upper > 0:
             x, other = pair[first_largest(above)]
             witness = Witness((channel.inputs[x], channel.inputs[other]))
-    exact = upper == lower or upper - lower <= ATTAINED * (upper + 1e-6)
+    exact = upper == lower or upper - lower <= ATTAINED_GAP * (upper + 1e-6)
     return Guarantee(divergence.notion, upper, lower, witness, exact, REFERENCE, divergence.parameters)
 
 

@@ -19,7 +19,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.rounding import ULP, first_largest
-from ldpopt.tolerances import TIE
+from ldpopt.tolerances import EXACT_GAP, TIE
 
 Policy = Any
 """A networkx Graph or DiGraph over input labels, or None for every pair of inputs. networkx is not imported here."""
@@ -64,9 +64,6 @@ ENTRIES = 1 << 19
 
 BUDGET = 1 << 21
 """How many entries of stacked pairs are measured at most, after a screen has bounded all pairs."""
-
-EXACT = 1e-9
-"""A value is still exact if the bound on pairs that were not measured exceeds it relatively by no more than this."""
 
 FEW = 8
 """If a channel has at most this many different entries, only one of all pairs of rows of the same kind is measured."""
@@ -132,7 +129,7 @@ def worst_pair(
     first, second, bounds = (np.concatenate(parts) for parts in zip(*measured, strict=True))
     upper = max(left, float(bounds.max(initial=0.0)))
     # Pairs that were left out may attain more than those that were measured.
-    exact = exact and not left > lower * (1 + EXACT)
+    exact = exact and not left > lower * (1 + EXACT_GAP)
     witness = None
     if bounds.max(initial=0.0) > 0:
         at = first_largest(bounds)

@@ -21,10 +21,10 @@ from ldpopt.distribution import Array
 from ldpopt.privacy.laws import shift
 from ldpopt.privacy.loss import privacy_loss
 from ldpopt.rounding import ULP
+from ldpopt.tolerances import MOMENTS
 
 Bracket = tuple[float, float]
 
-_FEASIBLE = 1e-10
 _STEPS = 200
 _TRUST = 40.0
 
@@ -106,7 +106,7 @@ def _face(p: Array, q: Array, basis: Array, moments: Array) -> npt.NDArray[np.in
         -np.concatenate([np.ones(n), np.zeros(n + 1)]), A_eq=rows, b_eq=np.zeros(len(rows)),
         bounds=[(0, 1)] * n + [(0, None)] * (n + 1), method="highs",
     )  # fmt: skip
-    if found.status != 0 or found.x[-1] < _FEASIBLE:
+    if found.status != 0 or found.x[-1] < MOMENTS:
         return None
     face = support[found.x[:n] + found.x[n:-1] > 1e-7]
     return face if len(face) else None
@@ -122,7 +122,7 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
     root = np.sqrt(law)[:, None]
     solution = np.asarray(np.linalg.pinv((root * inner).T, rcond=1e-14) / root, dtype=np.float64)
     start: Array = solution @ moments
-    if np.abs(weighted.T @ start - moments).max() > _FEASIBLE:
+    if np.abs(weighted.T @ start - moments).max() > MOMENTS:
         return np.inf, np.inf
     dual = order / (order - 1)
     if order >= 2:

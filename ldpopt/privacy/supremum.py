@@ -23,9 +23,7 @@ from ldpopt.distribution import Array
 from ldpopt.privacy.loss import PrivacyLoss
 from ldpopt.privacy.pairs import ENTRIES
 from ldpopt.rounding import SUBNORMAL
-
-GAP = 2e-11
-"""An interval is finished if its bound exceeds the best value by no more than this relative gap."""
+from ldpopt.tolerances import SUPREMUM_GAP
 
 ROUNDS = 70
 INTERVALS = 200_000
@@ -80,7 +78,7 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
         high_right = measure(rows, right)
         grown.append((rows, np.stack([left, right, high_left, high_right])))
         beyond[rows] = np.where(right < stop[rows], objective.tail(rows, right), -np.inf)
-        more = (right < stop[rows]) & (beyond[rows] > np.maximum(above[rows], 0.0) * (1 + GAP))
+        more = (right < stop[rows]) & (beyond[rows] > np.maximum(above[rows], 0.0) * (1 + SUPREMUM_GAP))
         rows, left, high_left = rows[more], right[more], high_right[more]
         if not len(rows):
             break
@@ -94,7 +92,7 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
         )
         # The tail is applied outside of `_chord` and `_curved`, which look for a largest value at ends and peaks only.
         bound = np.minimum(bound, objective.tail(rows, left))
-        more = bound > np.maximum(above[rows], 0.0) * (1 + GAP)
+        more = bound > np.maximum(above[rows], 0.0) * (1 + SUPREMUM_GAP)
         rows, bound = rows[more], bound[more]
         left, right, high_left, high_right = (part[more] for part in (left, right, high_left, high_right))
         if not 0 < len(rows) <= INTERVALS:
@@ -105,7 +103,7 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
         high_left, high_right = np.concatenate([high_left, high]), np.concatenate([high, high_right])
         bound = np.concatenate([bound, bound])
-    upper = np.maximum(above, 0.0) * (1 + GAP)
+    upper = np.maximum(above, 0.0) * (1 + SUPREMUM_GAP)
     np.maximum.at(upper, rows, bound)
     return best, np.maximum(upper, beyond)
 

@@ -17,6 +17,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.pairs import Policy, blocks, normalised
 from ldpopt.results import Pictured
 from ldpopt.rounding import ULP
+from ldpopt.tolerances import CURVE, TURN
 
 REFERENCE = "[GI, Def 2; DRS, Def 2.1]"
 
@@ -56,14 +57,14 @@ class TradeOffCurve(Pictured):
         if knots.shape[1] != 2 or not len(knots):
             raise invalid("knots", "shape (n, 2): type I and type II errors", f"shape {knots.shape}")
         a, b = knots.T
-        if a[0] != 0 or b[-1] != 0 or knots.min() < 0 or (a + b).max() > 1 + 1e-9:
+        if a[0] != 0 or b[-1] != 0 or knots.min() < 0 or (a + b).max() > 1 + CURVE:
             raise invalid("knots", "points of [0, 1]^2 on or below 1 - t, from (0, b) to (a, 0)", knots.tolist())
         step, fall = np.diff(a), -np.diff(b)
         if (step <= 0).any() or (fall < 0).any():
             raise invalid("knots", "increasing type I and non-increasing type II errors", knots.tolist())
         # Slopes are compared without division, up to the rounding of the coordinates.
         turn = fall[1:] * step[:-1] - fall[:-1] * step[1:]
-        if (turn > 1e-12 * (step[:-1] + step[1:])).any():
+        if (turn > TURN * (step[:-1] + step[1:])).any():
             raise invalid("knots", "a convex curve", knots.tolist())
         knots.setflags(write=False)
         object.__setattr__(self, "knots", knots)

@@ -1,6 +1,6 @@
 """Results for readers: guarantees in plain words, pictures of a design, and self-contained pages."""
 
-from ldpopt.plots.planning import design_picture
+from ldpopt.plots.channel import design_picture
 from ldpopt.reports.delivery import Finding, Findings, results, verify_delivery
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.survey import survey_report

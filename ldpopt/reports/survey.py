@@ -6,17 +6,17 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
+from markupsafe import Markup
 
 from ldpopt import plots
 from ldpopt.channel import Channel, Label
 from ldpopt.errors import InvalidInput
 from ldpopt.labels import as_text
 from ldpopt.privacy import Guarantee, local_dp
-from ldpopt.reports.page import embed, interval_table, page, table
+from ldpopt.reports.page import interval_table, render
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect.manifest import total
@@ -122,78 +122,36 @@ def survey_report(
     simulation, unlabelled = (False, False) if counts is None else (counts.simulation, counts.unlabelled)
     found = {name: one if isinstance(one, Findings) else Findings(one, {}) for name, one in estimates.items()}
     asked = Analysis() if analysis is None else analysis
-    n = max(one.whole.n for one in found.values())
-    title = f"Simulation: {plan.name}" if simulation else plan.name
-    reports = "simulated reports" if simulation else "privatized reports"
-    body = [
-        f"<h1>{escape(title)}</h1>",
-        f'<p class="lead">Estimates from {n:,} {reports}, round {plan.round}. The shares below are '
-        "computed from randomized reports alone.</p>",
-        *([f"<p>How the sample was drawn and used: {escape(str(asked))}.</p>"] if str(asked) else []),
-        *_warnings(simulation, unlabelled),
-        "<h2>What respondents were promised</h2>",
-        *_promises(plan),
+    page = _Page(
+        asked, f"{100 * asked.level:g} %", counts, (lambda make: plots.picture(make())) if pictures else (lambda _: b"")
+    )
+    budget = [
+        [q.name, str(len(q.categories)), ceil_digits(q.epsilon, 4), ceil_digits(q.eta, 4)] for q in plan.questions
     ]
-    for question in plan.questions:
-        body += _question(question, found[question.name], _Pencil(pictures), asked, len(plan.questions) == 1)
-        body += _missing(question, found[question.name].whole, counts, asked)
-    body += [
-        "<h2>How to read this</h2>",
-        f"<p>An interval covers the true share in about {100 * asked.level:g} of 100 surveys like this one; "
-        "it accounts for the sampling "
-        "of respondents and for the randomization, not for refusals or untrue answers. Estimates are unbiased and "
-        "may therefore be slightly negative where a share is near zero; neither they nor their intervals are cut at 0 "
-        "and 1, here as on the command line. The design effect is how many times more "
-        "respondents this privacy costs than asking openly, when the widest interval is to be as narrow.</p>",
-        f'<p class="soft">Plan checksum {plan.checksum}.</p>',
-    ]
-    return page(title, body, "" if counts is None else _mark(counts, asked))
-
-
-@dataclass(frozen=True)
-class _Pencil:
-    """Draws pictures, or leaves them out."""
-
-    drawing: bool
-
-    def draw(self, make: Callable[[], Any]) -> bytes:
-        """The bytes of the figure that `make` returns; empty if pictures are left out."""
-        return plots.picture(make()) if self.drawing else b""
-
-
-def _mark(counts: Counts, asked: Analysis) -> str:
-    """The reports, analysis and version of the page.
-
-    `ldpopt.reports.verify_delivery` makes the page again from them.
-    """
-    how = "" if asked.plain else escape(json.dumps(asked.to_dict(), sort_keys=True))
-    return f'<meta name="ldpopt-reports" content="{total(counts.sources)} {__version__}">\n' + (
-        f'<meta name="ldpopt-analysis" content="{how}">\n' if how else ""
+    budget.append(["all questions together", "", ceil_digits(plan.epsilon, 4), ceil_digits(plan.eta, 4)])
+    several = len(plan.questions) > 1
+    return render(
+        "survey.html",
+        title=f"Simulation: {plan.name}" if simulation else plan.name,
+        marks=[] if counts is None else _marks(counts, asked),
+        plan=plan,
+        n=f"{max(one.whole.n for one in found.values()):,}",
+        how=str(asked),
+        simulation=simulation,
+        unlabelled=unlabelled,
+        budget=budget if several else None,
+        promise=_in_words(plan.epsilon, plan.eta) if several else _said(plan.questions[0]),
+        questions=[page.question(question, found[question.name]) for question in plan.questions],
+        by=", ".join(asked.by),
+        percent=page.percent,
+        level=asked.level,
     )
 
 
-def _warnings(simulation: bool, unlabelled: bool) -> list[str]:
-    """Warnings that a reader must see before any number."""
-    said = []
-    if simulation:
-        said.append("These reports were simulated from a seed. Nobody was asked, and they protect nobody.")
-    if unlabelled:
-        said.append("Some reports came without a manifest: nothing shows that they are of this plan, or counted once.")
-    return [f'<p role="note"><strong>{escape(one)}</strong></p>' for one in said]
-
-
-def _promises(plan: Plan) -> list[str]:
-    if len(plan.questions) == 1:
-        return _said(plan.questions[0])
-    rows = [[q.name, str(len(q.categories)), ceil_digits(q.epsilon, 4), ceil_digits(q.eta, 4)] for q in plan.questions]
-    rows.append(["all questions together", "", ceil_digits(plan.epsilon, 4), ceil_digits(plan.eta, 4)])
-    return [
-        table(["question", "answers", "ε (nats)", "η"], rows, "Smaller is more private.", numbers=(1, 2, 3)),
-        "<p>ε bounds, on a logarithmic scale, how much likelier any report is under one answer than under another; η "
-        "bounds how well anybody can tell two answers apart. Each further round of the survey adds to both. For "
-        "all reports of one person together, whatever the answers:</p>",
-        *_in_words(plan.epsilon, plan.eta),
-    ]
+def _marks(counts: Counts, asked: Analysis) -> list[tuple[str, str]]:
+    """The reports, analysis and version of the page, from which `ldpopt.reports.verify_delivery` makes it again."""
+    how = [] if asked.plain else [("ldpopt-analysis", json.dumps(asked.to_dict(), sort_keys=True))]
+    return [("ldpopt-reports", f"{total(counts.sources)} {__version__}"), *how]
 
 
 def _said(question: PlannedQuestion) -> list[str]:
@@ -206,31 +164,81 @@ def _in_words(epsilon: float, eta: float) -> list[str]:
         Guarantee("local_dp", epsilon, epsilon, None, True, "[GI, Def 6]"),
         Guarantee("total_variation", eta, eta, None, True, "[GI, Def 7]"),
     ]
-    return [f"<p>{escape(guarantee_in_words(claim))}</p>" for claim in claims]
+    return [guarantee_in_words(claim) for claim in claims]
 
 
-def _question(question: PlannedQuestion, both: Findings, pencil: _Pencil, asked: Analysis, alone: bool) -> list[str]:
-    found, percent = both.whole, f"{100 * asked.level:g} %"
-    shown = found.intervals(Score(asked.level))
-    k, m = question.channel.shape
-    labels = [as_text(label) for label in found.labels]
-    body = [
-        f'<h2 dir="auto">{escape(question.name)}</h2>',
-        interval_table(
-            labels, found.values, shown.lower, shown.upper, f"{found.n:,} reports; {percent} score intervals.", percent
-        ),
-        f"<p>{_effect(found)}</p>",
-        *_groups(both, asked),
-        "<h3>What the report of one person says</h3>",
-        *([] if alone else _said(question)),
-    ]
-    if m <= DRAWN:
-        channel = Channel(question.channel.matrix, question.categories, question.reports)
-        drawn = pencil.draw(lambda: plots.channel(channel))
-        body.append(embed(drawn, _channel_in_words(channel), "How an answer becomes a report."))
-    else:
-        body.append(f'<p class="soft">The channel turns {k} answers into {m} possible reports; see the plan file.</p>')
-    return body + _rivals(question, found, pencil)
+@dataclass(frozen=True, eq=False)
+class _Page:
+    """What the parts of one page share: the analysis, its level in percent, the counts, and how pictures are drawn."""
+
+    asked: Analysis
+    percent: str
+    counts: Counts | None
+    draw: Callable[[Callable[[], Any]], bytes]
+
+    def question(self, question: PlannedQuestion, both: Findings) -> dict[str, Any]:
+        """The values that the template shows of a question."""
+        found = both.whole
+        k, m = question.channel.shape
+        channel = Channel(question.channel.matrix, question.categories, question.reports) if m <= DRAWN else None
+        missing = missing_in_words(question, found.n, found.n if self.counts is None else self.counts.rows)
+        answered: str | Markup = ""
+        if missing and question.reading.own_category and question.missing is not None:
+            answered = self.intervals(among_answered(found, question.missing), "Among those who answered")
+        return {
+            "name": question.name,
+            "intervals": self.intervals(found, f"{found.n:,} reports"),
+            "effect": _effect(found),
+            "groups": self.groups(both),
+            "promise": _said(question),
+            "shape": (k, m),
+            "channel": None if channel is None else _channel_in_words(channel),
+            "drawn": b"" if channel is None else self.draw(lambda: plots.channel(channel)),
+            "rivals": self.rivals(question, found),
+            "missing": missing,
+            "answered": answered,
+        }
+
+    def intervals(self, found: Estimate, of: str) -> Markup:
+        """The estimates with their intervals, as a table."""
+        shown, labels = found.intervals(Score(self.asked.level)), [as_text(label) for label in found.labels]
+        said = f"{of}; {self.percent} score intervals."
+        return interval_table(labels, found.values, shown.lower, shown.upper, said, self.percent)
+
+    def groups(self, both: Findings) -> list[list[str]]:
+        """A row for each group and answer."""
+        rows = []
+        for name, one in both.groups.items():
+            shown = one.intervals(Score(self.asked.level))
+            for label, *shares in zip(one.labels, one.values, shown.lower, shown.upper, strict=True):
+                rows.append([name, str(label), f"{one.n:,}", *(f"{100 * share:.2f} %" for share in shares)])
+        return rows
+
+    def rivals(self, question: PlannedQuestion, found: Estimate) -> dict[str, Any] | None:
+        """The respondents that other protocols with the same epsilon would need for the planned half-width."""
+        if not 0 < question.epsilon < math.inf:
+            return None
+        shares = np.clip(found.values, 1e-6, None) if question.pilot is None else question.pilot
+        width = (question.expected or {}).get("half_width", 0.05)
+        own = Channel(question.channel.matrix)
+        # Measured in floats and rounded outward, the channel may exceed the proved epsilon by a rounding error.
+        epsilon = max(question.epsilon, float(local_dp(own)))
+        compared = compare_protocols(shares / shares.sum(), HalfWidth(width), epsilon, optimal=own)
+        rows = [replace(row, protocol=OURS) if row.protocol == "optimal channel" else row for row in compared]
+        shown = replace(compared, rows=tuple(rows))
+        cells = [[r.protocol, ceil_digits(r.epsilon, 4), ceil_digits(r.eta, 4), f"{r.respondents:,}"] for r in shown]
+        where = "the estimated shares" if question.pilot is None else "the shares that the plan expected"
+        said = (
+            f"Respondents for intervals of ± {100 * width:g} percentage points at 95 %, at {where}; "
+            f"{shown.unprivate:,} without privacy."
+        )
+        drawn = "; ".join(f"{r.protocol} {r.respondents:,}" for r in shown)
+        return {
+            "cells": cells,
+            "caption": said,
+            "drawn": self.draw(lambda: plots.protocols(shown)),
+            "words": f"Respondents that {len(rows)} protocols need: {drawn}.",
+        }
 
 
 def _channel_in_words(channel: Channel) -> str:
@@ -242,62 +250,6 @@ def _channel_in_words(channel: Channel) -> str:
         parts = ", ".join(f"{as_text(channel.outputs[y])} {100 * row[y]:.1f} %" for y in sorted(best))
         said.append(f"{as_text(label)} is reported as {parts}")
     return f"Channel from {k} answers to {m} reports: {'; '.join(said)}."
-
-
-def _missing(question: PlannedQuestion, found: Estimate, counts: Counts | None, asked: Analysis) -> list[str]:
-    """How missing answers were treated, and the shares among the people who answered."""
-    words = missing_in_words(question, found.n, found.n if counts is None else counts.rows)
-    if not words:
-        return []
-    body = ["<h3>Missing answers</h3>", f"<p>{escape(words)}</p>"]
-    if question.reading.own_category and question.missing is not None:
-        answered = among_answered(found, question.missing)
-        shown = answered.intervals(Score(asked.level))
-        labels, percent = [as_text(label) for label in answered.labels], f"{100 * asked.level:g} %"
-        said = f"Among those who answered; {percent} score intervals."
-        body.append(interval_table(labels, answered.values, shown.lower, shown.upper, said, percent))
-    return body
-
-
-def _groups(both: Findings, asked: Analysis) -> list[str]:
-    """A table of the groups' estimates, a row for each group and answer."""
-    rows = []
-    for name, one in both.groups.items():
-        shown = one.intervals(Score(asked.level))
-        for label, value, low, high in zip(one.labels, one.values, shown.lower, shown.upper, strict=True):
-            shares = [f"{100 * share:.2f} %" for share in (value, low, high)]
-            rows.append([name, str(label), f"{one.n:,}", *shares])
-    if not rows:
-        return []
-    by = ", ".join(asked.by)
-    said = f"By {by}; {100 * asked.level:g} % score intervals."
-    return [table([by, "answer", "reports", "estimate", "from", "to"], rows, said, numbers=(2, 3, 4, 5))]
-
-
-def _rivals(question: PlannedQuestion, found: Estimate, pencil: _Pencil) -> list[str]:
-    """The respondents that other protocols with the same epsilon would need for the planned half-width."""
-    if not 0 < question.epsilon < math.inf:
-        return []
-    shares = np.clip(found.values, 1e-6, None) if question.pilot is None else question.pilot
-    width = (question.expected or {}).get("half_width", 0.05)
-    own = Channel(question.channel.matrix)
-    # Measured in floats and rounded outward, the channel may exceed the proved epsilon by a rounding error.
-    epsilon = max(question.epsilon, float(local_dp(own)))
-    compared = compare_protocols(shares / shares.sum(), HalfWidth(width), epsilon, optimal=own)
-    rows = [replace(row, protocol=OURS) if row.protocol == "optimal channel" else row for row in compared]
-    shown = replace(compared, rows=tuple(rows))
-    cells = [[r.protocol, ceil_digits(r.epsilon, 4), ceil_digits(r.eta, 4), f"{r.respondents:,}"] for r in shown]
-    where = "the estimated shares" if question.pilot is None else "the shares that the plan expected"
-    said = (
-        f"Respondents for intervals of ± {100 * width:g} percentage points at 95 %, at {where}; {shown.unprivate:,} "
-        "without privacy."
-    )
-    drawn = "; ".join(f"{r.protocol} {r.respondents:,}" for r in shown)
-    return [
-        "<h3>Other protocols at this privacy</h3>",
-        table(["protocol", "ε (nats)", "η", "respondents"], cells, said, numbers=(1, 2, 3)),
-        embed(pencil.draw(lambda: plots.protocols(shown)), f"Respondents that {len(rows)} protocols need: {drawn}."),
-    ]
 
 
 def _effect(found: Estimate) -> str:

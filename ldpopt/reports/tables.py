@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
 
+from markupsafe import Markup
+
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
 from ldpopt.reports.page import page, table
@@ -120,8 +122,9 @@ class ResultTable:
     title : the title. columns : the names of the columns. rows : cells of text, numbers, or None for an empty cell.
     shares : the columns that are shares, which are shown as percentages. notes : sentences, one a line.
 
-    CSV, Excel and JSON hold all digits. Text, HTML and Markdown show shares in percent with two decimals, p-values with
-    three significant digits, and other numbers with five.
+    CSV, Excel and JSON hold all digits. In CSV an apostrophe stands before text that a spreadsheet would compute. Text,
+    HTML and Markdown show shares in percent with two decimals, p-values with three significant digits, and other
+    numbers with five.
 
     >>> made = ResultTable("demo", ("answer", "share"), (("yes", 0.25),), shares=("share",))
     >>> print(made.in_format("csv").decode())
@@ -194,8 +197,7 @@ class ResultTable:
     def _csv(self) -> str:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([["" if value is None else value for value in row] for row in self.rows])
+        writer.writerows([list(map(_no_formula, row)) for row in (self.columns, *self.rows)])
         return out.getvalue()
 
     def _xlsx(self) -> bytes:
@@ -203,10 +205,8 @@ class ResultTable:
         return workbook({"results": [list(self.columns), *[list(row) for row in self.rows]], "notes": notes})
 
     def _html(self) -> str:
-        from html import escape
-
-        body = [f"<h1>{escape(self.title)}</h1>", table(self.columns, self.shown(), numbers=self.numbers)]
-        return page(self.title, [*body, *[f"<p>{escape(note)}</p>" for note in self.notes]])
+        body = [Markup("<h1>{}</h1>").format(self.title), table(self.columns, self.shown(), numbers=self.numbers)]
+        return page(self.title, [*body, *(Markup("<p>{}</p>").format(note) for note in self.notes)])
 
     def _markdown(self) -> str:
         def line(row: Sequence[str]) -> str:
@@ -219,6 +219,21 @@ class ResultTable:
     def _json(self) -> str:
         rows = [{name: _plain(value) for name, value in zip(self.columns, row, strict=True)} for row in self.rows]
         return strictjson.dumps({"title": self.title, "rows": rows, "notes": list(self.notes)})
+
+
+def _no_formula(value: Cell) -> Cell:
+    """A cell of CSV: text that a spreadsheet would take for a formula begins with an apostrophe, which hides it there.
+
+    >>> _no_formula("=1+1"), _no_formula("-1"), _no_formula(None)
+    ("'=1+1", '-1', '')
+    """
+    if not isinstance(value, str):
+        return "" if value is None else value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    return value
 
 
 def _plain(value: Cell) -> Any:

@@ -20,7 +20,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 """The Okabe-Ito palette: colour-blind readers can tell these apart."""
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), "-")
 
-Values: TypeAlias = str | Callable[[Table], Array]
+Values: TypeAlias = str | Array | Callable[[Table], Array]
 Layer: TypeAlias = Callable[[Axes, Table], object]
 Words: TypeAlias = str | Callable[[Table], str]
 
@@ -54,9 +54,9 @@ def finish(ax: Axes, title: str, x: str, y: str, legend: str | None = "best", sc
 
 
 def values(rows: Table, what: Values) -> Array:
-    """The numbers that a layer shows: a column, ``"a / b"`` for a ratio of two, or a function of the rows."""
-    if callable(what):
-        return what(rows)
+    """The numbers that a layer shows: a column, ``"a / b"`` for a ratio of two, a function of the rows, or given."""
+    if not isinstance(what, str):
+        return what(rows) if callable(what) else what
     top, _, bottom = what.partition(" / ")
     return rows.ratio(top, bottom) if bottom else rows.column(top)
 
@@ -153,7 +153,7 @@ class Panel:
         """Draw the layers and texts."""
         for layer in self.layers:
             layer(ax, rows)
-        finish(ax, *(_text(words, rows) for words in (self.title, self.x, self.y)), self.legend, self.scale)
+        finish(ax, _text(self.title, rows), _text(self.x, rows), _text(self.y, rows), self.legend, self.scale)
         ax.set(**{name: limit(ax) if callable(limit) else limit for name, limit in self.limits.items()})
 
 

@@ -118,6 +118,10 @@ class Table(Result):
         having = [row for row in self.rows if name in row]
         return having[int(pick(self.column(name)))]
 
+    def best(self, by: str, column: str, pick: Callable[..., Any]) -> Table:
+        """For each value in a column, the row with the least or the largest of another column (`min`, `max`)."""
+        return Table(tuple(rows.where(**{column: pick}).rows[0] for _, rows in self.groups(by)))
+
     def top(self, values: Array) -> Row:
         """The row with the largest of `values`, one for each row, and this value as its cell ``top``."""
         return self.with_column("top", values).row("top", np.argmax)
@@ -195,12 +199,7 @@ class Points:
 
     def __add__(self, other: Points) -> Points:
         """These points, then the others."""
-        if isinstance(other, list):
-            return [*self, *other]
         return Points((*self.parts, *other.parts))
-
-    def __iter__(self):
-        return iter(self({}))
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,7 @@ class Single:
     name: str
 
 
-def grid(keep: Callable[[Row], bool] = lambda _: True, **axes: str | Single | Iterable[Cell]) -> Points:
+def grid(keep: Callable[[Row], bool] = lambda _: True, /, **axes: str | Single | Iterable[Cell]) -> Points:
     """All combinations of values, as points; the last axis changes fastest.
 
     axes : for each cell its values, or the name of a parameter: a list of values, or a number n for 0, ..., n - 1.

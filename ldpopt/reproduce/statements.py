@@ -162,9 +162,3 @@ def inequalities(name: str, source: str, claim: str, *parts: Part, title: str = 
     """
     picture = draw or drawn(parts, title)
     return Experiment(name, source, claim, judge=judged(*parts, ending=ending), draw=picture, **named)
-
-
-def old_inequalities(parts, **named):
-    """For a while."""
-    name, source, claim = (named.pop(key) for key in ("name", "source", "claim"))
-    return inequalities(name, source, claim, *parts, **named)

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from ldpopt.distribution import positive_epsilon
-from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
+from ldpopt.errors import InvalidInput, Phrase, SolverError
 from ldpopt.privacy import local_dp, total_variation
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
-from ldpopt.studio.fields import FieldError, State, choice, field, items, mapping, numbers, take, whole
+from ldpopt.studio.fields import State, choice, field, items, mapping, numbers, position, take, whole, wrong
 from ldpopt.studio.question import Asked, Made, asked, designed, shown, surveys, wishes
 from ldpopt.survey.plan.budget import Budget, split_budget
 from ldpopt.survey.plan.protocols import compare_protocols
 from ldpopt.survey.plan.question import LEAST_EPSILON, LEAST_ETA, MOST_EPSILON, QuestionPlanner
 
-MOST_QUESTIONS = 8
+MAX_QUESTIONS = 8
 """The most questions under one budget on the page."""
-MOST_PEOPLE = 10**9
+MAX_PEOPLE = 10**9
 SOLVE = ("respondents", "half_width", "epsilon")
 
 
@@ -72,7 +72,7 @@ def told(state: State, report: Callable[[float], None] = lambda share: None) -> 
     questions = _questions(state)
     epsilons, n = _solved(state, questions, eta, report)
     if eta < (least := LEAST_ETA * math.tanh(max(epsilons) / 2)):
-        raise _wrong("eta", f"at least {ceil_digits(least, 3)}, or everybody has to be asked", eta)
+        raise wrong("eta", f"at least {ceil_digits(least, 3)}, or everybody has to be asked", eta)
     answered = []
     for at, (question, epsilon) in enumerate(zip(questions, epsilons, strict=True)):
         with field(f"questions.{at}.pilot"):
@@ -80,7 +80,7 @@ def told(state: State, report: Callable[[float], None] = lambda share: None) -> 
         report(0.5 + 0.4 * (at + 1) / len(questions))
     needed = max(one["needed"] for one in answered)
     n = needed if n is None else n
-    at = take(state, "at", _position(len(questions)), 0)
+    at = take(state, "at", position(len(questions)), 0)
     question, made = questions[at], designed(questions[at], epsilons[at], eta)
     for one, each in zip(answered, questions, strict=True):
         one["half_width"] = each.target.width_for(one.pop("variance"), n)
@@ -106,8 +106,8 @@ def told(state: State, report: Callable[[float], None] = lambda share: None) -> 
 def _questions(state: State) -> list[Asked]:
     aim, level, _ = wishes(state)
     given = take(state, "questions", items)
-    if not 1 <= len(given) <= MOST_QUESTIONS:
-        raise _wrong("questions", f"1 to {MOST_QUESTIONS} questions", len(given))
+    if not 1 <= len(given) <= MAX_QUESTIONS:
+        raise wrong("questions", f"1 to {MAX_QUESTIONS} questions", len(given))
     with field("questions"):
         parts = [mapping(one, "question") for one in given]
     return [asked(one, f"questions.{at}.", aim, level) for at, one in enumerate(parts)]
@@ -121,8 +121,8 @@ def _solved(
     n = None
     if solve != "respondents":
         n = take(state, "respondents", whole)
-        if n > MOST_PEOPLE:
-            raise _wrong("respondents", f"at most {MOST_PEOPLE}", n)
+        if n > MAX_PEOPLE:
+            raise wrong("respondents", f"at most {MAX_PEOPLE}", n)
     if solve == "epsilon":
         assert n is not None
         epsilons = []
@@ -135,7 +135,7 @@ def _solved(
     for share in shares:
         if not LEAST_EPSILON <= total * share <= MOST_EPSILON:
             expected = f"{LEAST_EPSILON:g} to {MOST_EPSILON:g} nats for each question"
-            raise _wrong("epsilon" if len(shares) == 1 else "split", expected, total * share)
+            raise wrong("epsilon" if len(shares) == 1 else "split", expected, total * share)
     return [total * share for share in shares], n
 
 
@@ -145,7 +145,7 @@ def _split(state: State, count: int) -> list[float]:
     if shares is None or count == 1:
         return [1 / count] * count
     if len(shares) != count or min(shares) <= 0 or max(shares) > 1e9:
-        raise _wrong("split", f"{count} positive shares, one for each question", Phrase(str(shares[:8])))
+        raise wrong("split", f"{count} positive shares, one for each question", Phrase(str(shares[:8])))
     total = math.fsum(shares)
     return [share / total for share in shares]
 
@@ -196,18 +196,3 @@ def _protocols(question: Asked, made: Made, epsilon: float, eta: float, n: int) 
         }
         for row in table
     ]
-
-
-def _position(count: int) -> Callable[[Any, str], int]:
-    """A reader for a position below `count`, counted from 0."""
-
-    def read(value: Any, what: str) -> int:
-        if value not in range(count) or isinstance(value, bool):
-            raise invalid(what, f"a position from 0 to {count - 1}", value)
-        return int(value)
-
-    return read
-
-
-def _wrong(name: str, expected: str, got: object) -> FieldError:
-    return FieldError(name, str(invalid(name, expected, got)))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ldpopt.distribution import Array, distribution, from_counts
 from ldpopt.distribution import number as finite
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
@@ -16,7 +17,7 @@ T = TypeVar("T")
 State = Mapping[str, object]
 
 _ABSENT = object()
-MOST_TEXT = 10_000
+MAX_TEXT = 10_000
 """The most characters of a text field."""
 
 
@@ -30,6 +31,15 @@ class FieldError(InvalidInput):
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(sentence)
         self.field = field
+
+
+def wrong(name: str, expected: str, got: object) -> FieldError:
+    """The error for a field; of a name with dots, only the last part is in the message.
+
+    >>> print(wrong("questions.0.pilot", "2 to 24 answers", 1))
+    pilot: expected 2 to 24 answers, got 1
+    """
+    return FieldError(name, str(invalid(name.rpartition(".")[2], expected, got)))
 
 
 @contextmanager
@@ -63,7 +73,7 @@ def take(state: State, name: str, read: Callable[[Any, str], T], default: Any = 
     value = state.get(name)
     if value is None or (isinstance(value, str) and not value.strip()):
         if default is _ABSENT:
-            raise FieldError(name, str(invalid(name, "a value", Phrase("none"))))
+            raise wrong(name, "a value", Phrase("none"))
         return default
     with field(name):
         return read(value, name)
@@ -91,15 +101,15 @@ def whole(value: Any, what: str) -> int:
 
 
 def text(value: Any, what: str) -> str:
-    """Text of at most `MOST_TEXT` characters, without blanks around it.
+    """Text of at most `MAX_TEXT` characters, without blanks around it.
 
     >>> text(" vote ", "name")
     'vote'
     """
     if not isinstance(value, str):
         raise invalid(what, "text", Phrase(type(value).__name__))
-    if len(value) > MOST_TEXT:
-        raise invalid(what, f"at most {MOST_TEXT} characters", len(value))
+    if len(value) > MAX_TEXT:
+        raise invalid(what, f"at most {MAX_TEXT} characters", len(value))
     return value.strip()
 
 
@@ -149,6 +159,61 @@ def numbers(value: Any, what: str) -> list[float]:
     [0.5, 0.5]
     """
     return [finite(one, f"{what}, entry {at}") for at, one in enumerate(items(value, what))]
+
+
+def texts(value: Any, what: str) -> tuple[str, ...]:
+    """A list of texts.
+
+    >>> texts(["no ", "yes"], "labels")
+    ('no', 'yes')
+    """
+    return tuple(text(one, what) for one in items(value, what))
+
+
+def law(value: Any, what: str) -> Array:
+    """A distribution, a list of numbers that sum to 1.
+
+    >>> law([0.5, 0.5], "p0")
+    array([0.5, 0.5])
+    """
+    return distribution(numbers(value, what), what)
+
+
+def shares(value: Any, what: str) -> Array:
+    """Shares or counts, which are divided by their sum.
+
+    >>> shares([3, 7], "pilot")
+    array([0.3, 0.7])
+    """
+    return from_counts(numbers(value, what), what)
+
+
+def position(count: int) -> Callable[[Any, str], int]:
+    """A reader for a position below `count`, counted from 0.
+
+    >>> position(3)(2, "answer")
+    2
+    """
+
+    def read(value: Any, what: str) -> int:
+        if isinstance(value, bool) or value not in range(count):
+            raise invalid(what, f"a position from 0 to {count - 1}", value)
+        return int(value)
+
+    return read
+
+
+def names_of(given: Sequence[str] | None, k: int, place: str = "") -> tuple[str, ...]:
+    """The k names that a state gives to answers, by default ``answer 1``, ...; errors are about ``place + labels``.
+
+    >>> names_of(None, 2)
+    ('answer 1', 'answer 2')
+    """
+    labels = tuple(given or (f"answer {at + 1}" for at in range(k)))
+    if len(labels) != k or len(set(labels)) != k:
+        got = Phrase(f"{len(labels)}, {len(set(labels))} of them different")
+        raise wrong(f"{place}labels", f"{k} different names, one for each answer", got)
+    return labels
 
 
 def mapping(value: Any, what: str) -> dict[str, Any]:

@@ -14,17 +14,17 @@ from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariatio
 from ldpopt.design.files import design_text
 from ldpopt.design.load import checked
 from ldpopt.distribution import distribution, positive_epsilon, unit_interval
-from ldpopt.divergences.base import spelled
-from ldpopt.errors import CertificateError, LdpoptError, Phrase, invalid
+from ldpopt.divergences import KL
+from ldpopt.errors import CertificateError, LdpoptError, Phrase
 from ldpopt.exact import ExactChannel
 from ldpopt.labels import as_text
 from ldpopt.privacy import Guarantee, audit, local_dp, proved, total_variation
 from ldpopt.privacy.guarantee import MORE_IS_MORE_PRIVATE
 from ldpopt.reports.words import guarantee_in_words, proof_in_words
 from ldpopt.rounding import ceil_digits, floor_digits
-from ldpopt.studio.fields import State, field, flag, numbers, plain, take
-from ldpopt.studio.fields import text as short
+from ldpopt.studio.fields import State, field, flag, numbers, plain, take, wrong
 from ldpopt.studio.pasted import NAMELESS, Mended, Pasted, claims, contents, file_name, mended, parts, pasted
+from ldpopt.studio.tell import divergence
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 
 AUDITED = 10_000_000
@@ -135,7 +135,7 @@ def _document(seen: Looked, state: State, report: Report) -> dict[str, Any]:
     document["comparison"], document["no_comparison"] = _comparison(seen, state)
     report(0.25)
     every = k * k * m <= AUDITED
-    whole = audit(channel, report=lambda share: report(0.25 + 0.75 * share)) if every else None
+    whole = audit(channel, progress=lambda share: report(0.25 + 0.75 * share)) if every else None
     document["guarantees"] = [_row(one) for one in (whole.guarantees if whole else found)]
     document["trade_off"] = whole.curve.knots if whole else None
     document["unmeasured"] = "" if every else "The channel is so large that only epsilon and eta are measured here."
@@ -231,12 +231,10 @@ def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
     """
     made, channel = seen.made, seen.channel
     k = channel.shape[0]
-    f = take(state, "divergence", lambda value, what: spelled(short(value, what)), None)
+    f = take(state, "divergence", divergence, None)
     p0, p1 = (take(state, one, lambda value, what: distribution(numbers(value, what), what, k), None) for one in PAIR)
     if (p0 is None) != (p1 is None):
-        name = "p0" if p0 is None else "p1"
-        with field(name):
-            raise invalid(name, "both populations or neither", Phrase("one"))
+        raise wrong("p0" if p0 is None else "p1", "both populations or neither", Phrase("one"))
     own = made.utility if isinstance(made, Design) else None
     if p0 is None and isinstance(own, Divergence) and not own.continuous:
         return (own if f is None else Divergence(f, own.p0, own.p1, own.inputs)), "the populations of the file"
@@ -248,7 +246,7 @@ def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
         p0, p1 = falling, falling[::-1]
         whose = "two invented populations, one that falls from the first answer to the last and one that rises"
     with field("p1"):
-        return Divergence(spelled("kl") if f is None else f, p0, p1, channel.inputs), whose
+        return Divergence(KL if f is None else f, p0, p1, channel.inputs), whose
 
 
 def _row(one: Guarantee) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from ldpopt.datasets import load_anes96
 from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.io import Populations, read_microdata, read_pair, seen_once
 from ldpopt.io.table import is_number
-from ldpopt.studio.fields import FieldError, State, field, flag, items, number, take, text
+from ldpopt.studio.fields import FieldError, State, field, flag, items, number, take, text, wrong
 
 _KNOWN = {*SUFFIXES, *DELIMITED, ".json"}
 
@@ -109,7 +109,7 @@ def _read(path: Path, state: State) -> dict[str, Any]:
     if pair is None:
         return state_of(read_pair(path, counts=counts))
     if len(pair) != 2:
-        raise FieldError("columns", str(invalid("columns", "two names", Phrase(len(pair)))))
+        raise wrong("columns", "two names", Phrase(len(pair)))
     with field("columns"):
         return state_of(read_pair(path, (text(pair[0], "columns"), text(pair[1], "columns")), counts=counts))
 
@@ -127,12 +127,12 @@ def _names(path: Path) -> list[str]:
 def _pasted(given: str) -> tuple[str, bytes]:
     """Pasted lines as a table, split by tabs, semicolons or commas. Names are added if the first line has none."""
     if len(given) > 1_000_000:
-        raise FieldError("pasted", str(invalid("pasted", "at most 1000000 characters", len(given))))
+        raise wrong("pasted", "at most 1000000 characters", len(given))
     if given.lstrip()[:1] == "{":
         return "text.json", given.encode("utf-8", "replace")
     lines = [line.strip() for line in given.strip().splitlines() if line.strip()]
     if not lines:
-        raise FieldError("pasted", str(invalid("pasted", "a line for each answer", Phrase("nothing"))))
+        raise wrong("pasted", "a line for each answer", Phrase("nothing"))
     mark = next((mark for mark in ("\t", ";", ",") if mark in lines[0]), None)
     rows = [[cell.strip() for cell in (re.split(re.escape(mark), line) if mark else line.split())] for line in lines]
     if mark in ("\t", ";"):

@@ -14,18 +14,32 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.composition.k_fold import KFold, k_fold
 from ldpopt.composition.parametric import float_down, float_up
-from ldpopt.distribution import Array, from_counts, positive_epsilon
+from ldpopt.distribution import Array, positive_epsilon
 from ldpopt.errors import Phrase, invalid
 from ldpopt.privacy import FinitePair, TradeOffCurve, local_dp, total_variation, trade_off
 from ldpopt.rounding import ULP
 from ldpopt.studio import chances
 from ldpopt.studio.chances import Ratio, as_chance, as_typed, at_least, at_most
-from ldpopt.studio.fields import FieldError, State, choice, field, items, mapping, number, numbers, take, text, whole
+from ldpopt.studio.fields import (
+    State,
+    choice,
+    field,
+    items,
+    mapping,
+    number,
+    numbers,
+    position,
+    shares,
+    take,
+    texts,
+    whole,
+    wrong,
+)
 from ldpopt.studio.question import asked, designed, wishes
 from ldpopt.survey.plan.question import LEAST_EPSILON, MOST_EPSILON
 
-MOST_ANSWERS, MOST_REPORTS = 100, 1000
-MOST_ROUNDS = 365
+MAX_ANSWERS, MAX_REPORTS = 100, 1000
+MAX_ROUNDS = 365
 ROUNDS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 250, 365)
 """Numbers of rounds at which the curves are computed."""
 PRIORS = tuple(1 / (1 + math.exp(-at / 4)) for at in range(-28, 29))
@@ -97,12 +111,12 @@ def view(state: State) -> dict[str, Any]:
     """
     channel, pilot = channel_of(state)
     count = channel.shape[0]
-    x = take(state, "answer", _position(count), 0)
+    x = take(state, "answer", position(count), 0)
     prior = take(state, "prior", _inside, 0.01)
     alpha, delta = take(state, "alpha", _inside, 0.05), take(state, "delta", _inside, 1e-6)
     n = take(state, "rounds", whole, 1)
-    if n > MOST_ROUNDS:
-        raise _wrong("rounds", f"1 to {MOST_ROUNDS}", n)
+    if n > MAX_ROUNDS:
+        raise wrong("rounds", f"1 to {MAX_ROUNDS}", n)
     person = _person(channel.matrix.tobytes(), channel.shape, channel.inputs, channel.outputs, x)
     chance = as_chance(prior)
     most, least = chances.after(chance, person.up, n), chances.before(chance, person.down, n)
@@ -252,30 +266,24 @@ def channel_of(state: State) -> tuple[Channel, Array]:
         aim, level, eta = wishes(state)
         question = asked(take(state, "question", mapping), "question.", aim, level)
         if not question.quick:
-            raise _wrong(
+            raise wrong(
                 "question.pilot", "a question whose channel is found at once", Phrase(f"{len(question.labels)} answers")
             )
         epsilon = take(state, "epsilon", positive_epsilon)
         if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
-            raise _wrong("epsilon", f"{LEAST_EPSILON:g} to {MOST_EPSILON:g} nats", epsilon)
+            raise wrong("epsilon", f"{LEAST_EPSILON:g} to {MOST_EPSILON:g} nats", epsilon)
         return designed(question, epsilon, eta).channel, question.pilot
-    inputs, outputs = take(state, "inputs", _labels, None), take(state, "outputs", _labels, None)
+    inputs, outputs = take(state, "inputs", texts, None), take(state, "outputs", texts, None)
     rows = take(state, "matrix", items)
     with field("matrix"):
         channel = Channel([numbers(row, "matrix") for row in rows], inputs, outputs)
     k, m = channel.shape
-    if not (2 <= k <= MOST_ANSWERS and m <= MOST_REPORTS):
-        raise _wrong(
-            "matrix", f"2 to {MOST_ANSWERS} answers and at most {MOST_REPORTS} reports", Phrase(f"{k} and {m}")
-        )
-    pilot = take(state, "pilot", lambda value, what: from_counts(numbers(value, what), what), np.full(k, 1 / k))
+    if not (2 <= k <= MAX_ANSWERS and m <= MAX_REPORTS):
+        raise wrong("matrix", f"2 to {MAX_ANSWERS} answers and at most {MAX_REPORTS} reports", Phrase(f"{k} and {m}"))
+    pilot = take(state, "pilot", shares, np.full(k, 1 / k))
     if len(pilot) != k:
-        raise _wrong("pilot", f"{k} shares, one for each answer", len(pilot))
+        raise wrong("pilot", f"{k} shares, one for each answer", len(pilot))
     return channel, pilot
-
-
-def _labels(value: Any, what: str) -> tuple[str, ...]:
-    return tuple(text(one, what) for one in items(value, what))
 
 
 def _inside(value: Any, what: str) -> float:
@@ -284,16 +292,3 @@ def _inside(value: Any, what: str) -> float:
     if not 1e-12 <= found <= 1 - 1e-12:
         raise invalid(what, "a number between 0 and 1", value)
     return found
-
-
-def _position(count: int) -> Any:
-    def read(value: Any, what: str) -> int:
-        if isinstance(value, bool) or value not in range(count):
-            raise invalid(what, f"a position from 0 to {count - 1}", value)
-        return int(value)
-
-    return read
-
-
-def _wrong(name: str, expected: str, got: object) -> FieldError:
-    return FieldError(name, str(invalid(name.rpartition(".")[2], expected, got)))

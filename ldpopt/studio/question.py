@@ -12,17 +12,30 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design import AOptimal, Constraint, Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.utilities.criteria import Criterion
-from ldpopt.distribution import Array, from_counts, unit_interval
-from ldpopt.errors import Phrase, invalid
+from ldpopt.distribution import Array, unit_interval
+from ldpopt.errors import Phrase
 from ldpopt.mechanisms import randomized_response
-from ldpopt.studio.fields import FieldError, State, choice, field, items, number, numbers, take, text, whole
+from ldpopt.studio.fields import (
+    FieldError,
+    State,
+    choice,
+    field,
+    names_of,
+    number,
+    shares,
+    take,
+    text,
+    texts,
+    whole,
+    wrong,
+)
 from ldpopt.studio.tell import proof
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.estimate import estimate
 from ldpopt.survey.estimate.intervals import Intervals, Score, check_level
 from ldpopt.survey.plan.precision import HalfWidth
 
-MOST_ANSWERS = 24
+MAX_ANSWERS = 24
 """The most answers of a question on the page; the library takes 40."""
 
 AIMS = ("together", "widest")
@@ -69,15 +82,13 @@ def asked(state: State, place: str = "", aim: str = "together", level: float = 0
     >>> asked({"pilot": [30, 70]}).pilot
     array([0.3, 0.7])
     """
-    pilot = _take(state, place, "pilot", lambda value, what: from_counts(numbers(value, what), what))
+    pilot = _take(state, place, "pilot", shares)
     k = len(pilot)
-    if not 2 <= k <= MOST_ANSWERS:
-        raise _wrong(f"{place}pilot", f"2 to {MOST_ANSWERS} answers", k)
-    labels = _take(state, place, "labels", _texts, ())
-    labels = labels or tuple(f"answer {at + 1}" for at in range(k))
-    if len(labels) != k or len(set(labels)) != k or not all(labels):
-        got = Phrase(f"{len(labels)}, {len(set(labels))} of them different")
-        raise _wrong(f"{place}labels", f"{k} different names, one for each answer", got)
+    if not 2 <= k <= MAX_ANSWERS:
+        raise wrong(f"{place}pilot", f"2 to {MAX_ANSWERS} answers", k)
+    labels = names_of(_take(state, place, "labels", texts, None), k, place)
+    if not all(labels):
+        raise wrong(f"{place}labels", "names of answers", Phrase("an empty one"))
     width = _take(state, place, "half_width", lambda value, what: number(value, "half-width"), 0.05)
     with field(f"{place}half_width"):
         target = (Together if aim == "together" else HalfWidth)(width, level)
@@ -96,7 +107,7 @@ def wishes(state: State) -> tuple[str, float, float]:
         check_level(level)
     eta = take(state, "eta", unit_interval, 1.0)
     if eta == 0:
-        raise _wrong("eta", "a number above 0, since a report that nobody can tell anything by says nothing", 0)
+        raise wrong("eta", "a number above 0, since a report that nobody can tell anything by says nothing", 0)
     return aim, level, eta
 
 
@@ -148,20 +159,12 @@ def shown(channel: Channel, pilot: Array) -> dict[str, Any]:
     }
 
 
-def _texts(value: Any, what: str) -> tuple[str, ...]:
-    return tuple(text(one, what) for one in items(value, what))
-
-
 def _take(state: State, place: str, name: str, read: Any, *default: Any) -> Any:
     """`fields.take`, with errors about the field ``place + name``."""
     try:
         return take(state, name, read, *default)
     except FieldError as error:
         raise FieldError(place + error.field, str(error)) from None
-
-
-def _wrong(name: str, expected: str, got: object) -> FieldError:
-    return FieldError(name, str(invalid(name.rpartition(".")[2], expected, got)))
 
 
 REPEATS = 40
@@ -176,7 +179,6 @@ def surveys(state: State, question: Asked, channel: Channel, n: int, epsilon: fl
 
     For comparison it also simulates one survey by randomized response at the same epsilon.
 
-    >>> from ldpopt.studio.question import asked, designed
     >>> question = asked({"pilot": [0.3, 0.7]})
     >>> found = surveys({"seed": 7}, question, designed(question, 1.0).channel, 2000, 1.0)
     >>> found["seed"], len(found["repeats"]), found["covered"] <= REPEATS

@@ -9,9 +9,10 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from ldpopt.channel import Channel
-from ldpopt.design import AOptimal, Constraint, Design, Divergence, FisherInformation
+from ldpopt.design import AOptimal, Constraint, Design, Divergence
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.base import spelling
+from ldpopt.reports.page import render
 from ldpopt.studio.tell import Posed
 from ldpopt.version import __version__
 
@@ -26,41 +27,32 @@ INLINE = 30
 """Up to this many answers are on a command's line. More are in a file, which is written first."""
 
 
+def _program(template: str, **values: Any) -> str:
+    """A program from its template, in which every value is written by `repr` or by a function of this module."""
+    return render(
+        f"{template}.code",
+        "ldpopt.studio",
+        {"repr": repr, "source": constraint_source, "toml": _toml},
+        head=head,
+        imports=imports,
+        kinds=lambda limits: [type(one).__name__ for one in limits],
+        limits_of=limits_of,
+        listed=listed,
+        **values,
+    )
+
+
 def tell_code(posed: Posed, power: float | None = None, level: float = 0.05) -> str:
     """A program that designs and checks the channel for two populations.
 
     power : if given, the program also counts the respondents for a test with this power at `level`. It is None if the
         reports have the same distribution for both populations.
     """
-    utility, limits = posed.utility, posed.constraints
+    utility = posed.utility
     divergence, imported = divergence_source(utility.f)
-    names = [type(one).__name__ for one in limits]
-    counted = [
-        f"# for a test of level {level!r} with power {power!r}:",
-        f"respondents = respondents_to_tell(design.channel, p0, p1, {power!r}, {level!r})",
-        "print(respondents)",
-    ]
-    return "\n".join(
-        [
-            *head("Tells two populations apart", posed.names),
-            *imports(["Divergence", "optimal_channel", *names]),
-            f"from ldpopt.divergences import {imported}",
-            *(["from ldpopt.survey import respondents_to_tell"] if power is not None else []),
-            "",
-            listed("p0", utility.p0.tolist()),
-            listed("p1", utility.p1.tolist()),
-            listed("labels", list(utility.inputs or range(utility.size))),
-            "",
-            f"question = Divergence({divergence}, p0, p1, inputs=labels)",
-            f"design = optimal_channel(question, [{', '.join(map(constraint_source, limits))}])",
-            "checked = design.verify()  # every claim recomputed, without a solver",
-            "",
-            "print(design)",
-            'print("verified:", bool(checked))',
-            *(counted if power is not None else []),
-            '# design.save("design.json")  # with its proof, for `ldpopt verify design.json`',
-            "",
-        ]
+    labels = list(utility.inputs or range(utility.size))
+    return _program(
+        "tell", posed=posed, divergence=divergence, imported=imported, labels=labels, power=power, level=level
     )
 
 
@@ -83,45 +75,11 @@ def tell_command(posed: Posed) -> str:
 
 def inspect_code(channel: Channel, compared: tuple[Divergence, Sequence[Constraint]] | None) -> str:
     """A program that measures a channel, and finds the optimum within the channel's own limits for two populations."""
-    lines = [
-        *head("Measures a channel", []),
-        *imports(["Channel", "audit", *(_needed(compared))]),
-        *([f"from ldpopt.divergences import {divergence_source(compared[0].f)[1]}"] if compared else []),
-        "",
-        *channel_source(channel),
-        "",
-        "print(audit(channel))",
-    ]
-    if compared:
-        utility, limits = compared
-        lines += [
-            "",
-            listed("p0", utility.p0.tolist()),
-            listed("p1", utility.p1.tolist()),
-            f"question = Divergence({divergence_source(utility.f)[0]}, p0, p1, inputs=inputs)",
-            f"design = optimal_channel(question, [{', '.join(map(constraint_source, limits))}])",
-            'print("kept:", question.value(channel), "of at most", design.upper_bound)',
-        ]
-    return "\n".join([*lines, ""])
-
-
-def channel_source(channel: Channel) -> list[str]:
-    """Lines that make a channel, entry by entry.
-
-    >>> channel_source(Channel([[1.0]]))[-1]
-    'channel = Channel(matrix, inputs, outputs)'
-    """
-    rows = "\n".join(f"    {row!r}," for row in channel.matrix.tolist())
-    return [
-        f"matrix = [\n{rows}\n]",
-        listed("inputs", channel.inputs),
-        listed("outputs", channel.outputs),
-        "channel = Channel(matrix, inputs, outputs)",
-    ]
-
-
-def _needed(compared: tuple[Divergence, Sequence[Constraint]] | None) -> list[str]:
-    return [] if compared is None else ["Divergence", "optimal_channel", *(type(one).__name__ for one in compared[1])]
+    utility, limits = compared or (None, [])
+    divergence, imported = ("", "") if utility is None else divergence_source(utility.f)
+    return _program(
+        "inspect", channel=channel, utility=utility, limits=limits, divergence=divergence, imported=imported
+    )
 
 
 def populations_file(posed: Posed) -> str:
@@ -186,28 +144,28 @@ def listed(name: str, values: Sequence[Any]) -> str:
     return "\n".join([*lines, current, "]"])
 
 
-def head(what: str, names: Iterable[str]) -> list[str]:
-    """The first lines of a program: a comment that says what it does.
+def head(what: str, names: Iterable[str]) -> str:
+    """The first line of a program: a comment that says what it does.
 
-    >>> head("Asks", ["vote"])[0].startswith('# Asks: "vote".')
+    >>> head("Asks", ["vote"]).startswith('# Asks: "vote".')
     True
     """
     called = " and ".join(json.dumps(name) for name in names)
-    return [f"# {what}{': ' if called else ''}{called}. Taken from ldpopt studio, version {__version__}.", ""]
+    return f"# {what}{': ' if called else ''}{called}. Taken from ldpopt studio, version {__version__}."
 
 
-def imports(names: Iterable[str]) -> list[str]:
+def imports(names: Iterable[str]) -> str:
     """Lines that import names from the modules where users find them.
 
     >>> imports(["LocalDP", "Outputs"])
-    ['from ldpopt import LocalDP', 'from ldpopt.design import Outputs']
+    'from ldpopt import LocalDP\\nfrom ldpopt.design import Outputs'
     """
-    own = sorted({name for name in names if name in SHORT})
-    other = sorted({name for name in names if name not in SHORT})
-    return [
-        f"from ldpopt import {', '.join(own)}",
-        *([f"from ldpopt.design import {', '.join(other)}"] if other else []),
-    ]
+    wanted = sorted(set(names))
+    homes = {
+        "ldpopt": [name for name in wanted if name in SHORT],
+        "ldpopt.design": [n for n in wanted if n not in SHORT],
+    }
+    return "\n".join(f"from {home} import {', '.join(inside)}" for home, inside in homes.items() if inside)
 
 
 def _numbers(values: Iterable[float]) -> str:
@@ -234,53 +192,19 @@ Planned = tuple[str, Design, float]
 
 def survey_code(title: str, questions: Sequence[Planned]) -> str:
     """A program that designs the channel of every question and makes the plan."""
-    parts: list[str] = []
-    named: set[str] = {"FisherInformation", "optimal_channel"}
-    for name, design, width in questions:
-        utility: FisherInformation = design.utility
-        criterion = "" if isinstance(utility.criterion, AOptimal) else f", {utility.criterion!r}"
-        if criterion:
-            named.add(type(utility.criterion).__name__)
-        named |= {type(one).__name__ for one in design.constraints}
-        limits = ", ".join(map(constraint_source, design.constraints))
-        caps = ", ".join(f"{name}={value!r}" for name, value in limits_of(design).items())
-        parts += [
-            "",
-            listed("labels", list(design.channel.inputs)),
-            listed("pilot", utility.prior.tolist()),
-            f"question = FisherInformation(pilot{criterion}, inputs=labels)",
-            f"designs[{name!r}] = optimal_channel(question, [{limits}])",
-            f"questions.append(QuestionSpec({name!r}, labels, pilot=pilot, {caps}, half_width={width!r}))",
-        ]
-    return "\n".join(
-        [
-            *head("Asks", [name for name, _, _ in questions]),
-            *imports(named),
-            "from ldpopt.survey import QuestionSpec, SurveySpec, make_plan",
-            "",
-            "designs, questions = {}, []",
-            *parts,
-            "",
-            f"spec = SurveySpec({title!r}, questions)",
-            "plan = make_plan(spec, {name: design.channel for name, design in designs.items()})",
-            "",
-            "for name, design in designs.items():",
-            '    print(name, design, "verified:", bool(design.verify()))',
-            "",
-        ]
-    )
+
+    def criterion(design: Design) -> str:
+        return "" if isinstance(design.utility.criterion, AOptimal) else f", {design.utility.criterion!r}"
+
+    used = [one for _, design, _ in questions for one in design.constraints]
+    used += [design.utility.criterion for _, design, _ in questions if criterion(design)]
+    needed = ["FisherInformation", "optimal_channel", *(type(one).__name__ for one in used)]
+    return _program("survey", title=title, questions=questions, criterion=criterion, needed=needed)
 
 
-def survey_file(title: str, questions: Iterable[Planned]) -> str:
+def survey_file(title: str, questions: Sequence[Planned]) -> str:
     """The survey's description in the form that ``ldpopt survey plan`` reads."""
-    lines = ["[survey]", f"name = {_toml(title)}"]
-    for name, design, width in questions:
-        labels = ", ".join(_toml(str(label)) for label in design.channel.inputs)
-        pilot = ", ".join(map(repr, design.utility.prior.tolist()))
-        lines += ["", "[[questions]]", f"name = {_toml(name)}", f"categories = [{labels}]", f"pilot = [{pilot}]"]
-        lines += [f"{name} = {value!r}" for name, value in limits_of(design).items()]
-        lines += [f"half_width = {width!r}"]
-    return "\n".join(lines) + "\n"
+    return _program("survey.toml", title=title, questions=questions)
 
 
 def survey_command(title: str, questions: Sequence[Planned], respondents: int) -> str:
@@ -309,25 +233,4 @@ def _toml(text: str) -> str:
 
 def meaning_code(channel: Channel, answer: int, prior: float, rounds: int, delta: float) -> str:
     """A program that measures a channel, and what its reports tell about one answer in one and in many rounds."""
-    return "\n".join(
-        [
-            *head("What a channel means for a person", [str(channel.inputs[answer])]),
-            *imports(["Channel", "audit", "compose"]),
-            "",
-            *channel_source(channel),
-            "",
-            f"answer, prior, rounds, delta = {answer!r}, {prior!r}, {rounds!r}, {delta!r}",
-            "",
-            "# Against the one other answer that is worst, how many times likelier some report is from this one:",
-            "others = [row for at, row in enumerate(channel.matrix) if at != answer]",
-            "pairs = [(own, min(row[y] for row in others)) for y, own in enumerate(channel.matrix[answer])]",
-            'times = max(own / other if other > 0 else float("inf") for own, other in pairs if own > 0)',
-            "against = (1 - prior) / prior / times**rounds",
-            'print("the chance of this answer after the reports is at most", 1 / (1 + against))',
-            "",
-            "print(audit(channel))",
-            "together = compose([channel], rounds)",
-            'print(rounds, "rounds: epsilon", together.epsilon_at(delta), "at delta", delta)',
-            "",
-        ]
-    )
+    return _program("meaning", channel=channel, answer=answer, prior=prior, rounds=rounds, delta=delta)

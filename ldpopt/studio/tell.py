@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.channel import ChannelLike
 from ldpopt.deadline import Progress
 from ldpopt.design import (
     ApproximateLDP,
@@ -25,16 +26,17 @@ from ldpopt.design import (
     Verification,
     optimal_channel,
 )
-from ldpopt.distribution import distribution, positive_epsilon, unit_interval
-from ldpopt.divergences.base import rebuild
-from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.distribution import positive_epsilon, unit_interval
+from ldpopt.divergences import KL, FDivergence
+from ldpopt.divergences.base import spelled
+from ldpopt.errors import InvalidInput, Phrase
 from ldpopt.plots.channel import ratio_order
 from ldpopt.reports.words import guarantee_in_words, reports_in_words
-from ldpopt.studio.fields import FieldError, State, field, items, number, numbers, take, text, whole
+from ldpopt.studio.fields import State, field, law, names_of, number, take, text, texts, whole, wrong
 from ldpopt.survey.hypothesis_tests import checked_level
 from ldpopt.survey.two_hypotheses import respondents_to_tell
 
-MOST_ANSWERS = 5000
+MAX_ANSWERS = 5000
 """The most answers on the page; the library takes more."""
 _READ = ("p0", "p1", "labels", "names", "divergence", "epsilon", "eta", "delta", "renyi_order", "renyi", "outputs")
 
@@ -75,22 +77,17 @@ def posed(state: State) -> Posed:
     >>> posed({"p0": [0.5, 0.5], "p1": [0.2, 0.8], "epsilon": 1.0}).quick
     True
     """
-    first = take(state, "p0", lambda value, what: distribution(numbers(value, what), what))
-    second = take(state, "p1", lambda value, what: distribution(numbers(value, what), what))
+    first, second = take(state, "p0", law), take(state, "p1", law)
     k = len(first)
-    if not 2 <= k <= MOST_ANSWERS:
-        raise _wrong("p0", f"2 to {MOST_ANSWERS} answers", k)
+    if not 2 <= k <= MAX_ANSWERS:
+        raise wrong("p0", f"2 to {MAX_ANSWERS} answers", k)
     if len(second) != k:
-        raise _wrong("p1", f"{k} entries, as many as p0", len(second))
-    labels = take(state, "labels", lambda value, what: [text(one, what) for one in items(value, what)], None)
-    labels = labels or [f"answer {at + 1}" for at in range(k)]
-    if len(labels) != k or len(set(labels)) != k:
-        got = Phrase(f"{len(labels)}, {len(set(labels))} of them different")
-        raise _wrong("labels", f"{k} different names, one for each answer", got)
-    names = take(state, "names", lambda value, what: [text(one, what) for one in items(value, what)], ["P0", "P1"])
+        raise wrong("p1", f"{k} entries, as many as p0", len(second))
+    labels = names_of(take(state, "labels", texts, None), k)
+    names = take(state, "names", texts, ("P0", "P1"))
     if len(names) != 2 or not all(names):
-        raise _wrong("names", "two names", Phrase(len(names)))
-    f = take(state, "divergence", _divergence, rebuild("kl"))
+        raise wrong("names", "two names", Phrase(len(names)))
+    f = take(state, "divergence", divergence, KL)
     epsilon = take(state, "epsilon", positive_epsilon)
     eta = take(state, "eta", unit_interval, None)
     delta = take(state, "delta", unit_interval, None)
@@ -109,7 +106,7 @@ def posed(state: State) -> Posed:
         with field("outputs"):
             limits.append(Outputs(outputs))
     with field("p1"):
-        utility = Divergence(f, first, second, inputs=tuple(labels))
+        utility = Divergence(f, first, second, inputs=labels)
     quick = not delta and renyi is None and outputs is None
     return Posed(utility, tuple(limits), (names[0], names[1]), epsilon, eta, quick)
 
@@ -224,31 +221,23 @@ def respondents(state: State, design: Design) -> dict[str, Any]:
     """The respondents that the best test of one population against the other needs, with and without privacy."""
     power = take(state, "power", checked_level, 0.8)
     level = take(state, "level", checked_level, 0.05)
-    p0, p1 = design.utility.p0, design.utility.p1
-    found: dict[str, Any] = {"power": power, "level": level, "private": None, "open": None}
-    for name, channel in (("private", design.channel), ("open", np.eye(len(p0)))):
-        try:
-            found[name] = respondents_to_tell(channel, p0, p1, power, level).respondents
-        except InvalidInput:
-            continue  # both populations give the same reports: no number of respondents is enough
-    return found
+    utility = design.utility
+    private, open_ = (needed(channel, utility, power, level) for channel in (design.channel, np.eye(len(utility.p0))))
+    return {"power": power, "level": level, "private": private, "open": open_}
 
 
-def _divergence(value: Any, what: str) -> Any:
-    family, _, parameter = text(value, what).partition(":")
-    if not parameter:
-        return rebuild(family)
+def divergence(value: Any, what: str) -> FDivergence:
+    """The divergence that a text names, as on the command line."""
+    return spelled(text(value, what))
+
+
+def needed(channel: ChannelLike, utility: Divergence, power: float, level: float) -> int | None:
+    """The respondents for a test between the populations; None if both give the same reports."""
     try:
-        return rebuild(family, float(parameter))
-    except ValueError as error:
-        if isinstance(error, InvalidInput):
-            raise
-        raise invalid(what, "a number after the colon", parameter) from None
+        return respondents_to_tell(channel, utility.p0, utility.p1, power, level).respondents
+    except InvalidInput:
+        return None
 
 
 def _ratio(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
-
-
-def _wrong(name: str, expected: str, got: object) -> FieldError:
-    return FieldError(name, str(invalid(name, expected, got)))

@@ -12,7 +12,6 @@ from ldpopt.bounds.comparison import published
 from ldpopt.channel import Channel
 from ldpopt.design import Constraint, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.structure import Structure, structures
-from ldpopt.errors import InvalidInput
 from ldpopt.frontiers import frontier
 from ldpopt.frontiers.envelope import MOST_INPUTS
 from ldpopt.frontiers.envelope import envelope as optimum_envelope
@@ -20,9 +19,8 @@ from ldpopt.frontiers.grid import BASELINES, CHAIN, row_of
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
 from ldpopt.plots.frontier import STYLES
 from ldpopt.studio.fields import FieldError, State, take
-from ldpopt.studio.tell import Posed, Solved, posed, solved
+from ldpopt.studio.tell import Posed, Solved, needed, posed, solved
 from ldpopt.survey.hypothesis_tests import checked_level
-from ldpopt.survey.two_hypotheses import respondents_to_tell
 
 GRID = 17
 """Number of caps at which the papers' bounds are evaluated for the picture."""
@@ -47,13 +45,13 @@ def view(state: State) -> dict[str, Any]:
     here = row_of(made.design, epsilon, eta, pure)
     knees = {0.0, (math.exp(epsilon) - 1) / (math.exp(epsilon) + len(utility.p0) - 1), reach}
     rows = [row_of(made.design, epsilon, at, pure) for at in sorted(knees)]
-    needed = _respondents(state, made, eta)
+    people = _respondents(state, made, eta)
     mechanisms = [
         {
             "name": STYLES[name][0],
             "value": getattr(here, name),
             "share": getattr(here, name) / made.design.value if made.design.value > 0 else 1.0,
-            "respondents": needed.get(name),
+            "respondents": people.get(name),
             "points": [[row.eta, getattr(row, name)] for row in rows],
         }
         for name in BASELINES
@@ -97,14 +95,7 @@ def _respondents(state: State, made: Solved, eta: float) -> dict[str, int | None
         "binary_with_erasure": binary_with_erasure(utility.p0, utility.p1, epsilon, eta),
         "randomized_response_with_erasure": randomized_response(k, epsilon).erase(1 - min(1.0, eta / shared)),
     }
-    return {name: _needed(channel, utility, power, level) for name, channel in channels.items()}
-
-
-def _needed(channel: Channel, utility: Divergence, power: float, level: float) -> int | None:
-    try:
-        return respondents_to_tell(channel, utility.p0, utility.p1, power, level).respondents
-    except InvalidInput:
-        return None  # both populations give the same reports
+    return {name: needed(channel, utility, power, level) for name, channel in channels.items()}
 
 
 POINTS = 40

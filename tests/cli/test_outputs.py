@@ -1,8 +1,12 @@
 """Several files are written all or none."""
 
+import json
+import os
+
 import pytest
 
 from ldpopt.cli import outputs
+from ldpopt.cli.groups import _system
 from ldpopt.errors import InvalidInput
 
 
@@ -41,3 +45,34 @@ def test_a_folder_is_no_file(tmp_path):
     """A folder in the place of an output file is refused even with force."""
     with pytest.raises(InvalidInput, match="the path of a file, got a folder"):
         outputs.claim([tmp_path], force=True)
+
+
+def test_no_text_steers_a_terminal(run, tmp_path):
+    """Escape sequences and letters that turn the order around are shown as escapes, in results and in errors."""
+    label = "a\x1b[2Jb\u202ec"
+    (tmp_path / "pair.json").write_text(json.dumps({"p0": [0.5, 0.5], "p1": [0.2, 0.8], "labels": [label, "d"]}))
+    made = run("design", "pair.json", "--epsilon", "1", "--out", "c.json")
+    assert made.exit_code == 0
+    assert "a\\x1b[2Jb\\u202ec" in made.stdout
+    assert run("check", "c.json", "--all").exit_code == 0
+    for result in (made, run("check", "c.json", "--all"), run("check", "no\x1b[31msuch.json")):
+        assert "\x1b" not in result.stdout + result.stderr
+        assert "\u202e" not in result.stdout + result.stderr
+
+
+def test_a_name_that_is_no_utf_8_can_be_printed(run, tmp_path):
+    """A file whose name is not UTF-8 is named in a line, not in a traceback."""
+    name = os.fsdecode(b"no-\xff.json")
+    result = run("check", name)
+    assert result.exit_code == 2
+    assert "no-\\udcff.json" in result.stderr
+    (tmp_path / name).write_text("[[0.75, 0.25], [0.25, 0.75]]")
+    result = run("check", name)
+    assert result.exit_code == 0
+    assert "no-\\udcff.json" in result.stdout
+
+
+def test_the_name_of_an_unfinished_file_is_not_told():
+    """A system's error about a file that is written aside names the folder."""
+    assert _system(OSError(28, "No space left", "folder/.ldpopt-00ff.part")) == "folder: no space left"
+    assert _system(OSError(28, "No space left", "folder/a.csv")) == "folder/a.csv: no space left"

@@ -77,7 +77,7 @@ def test_all_commands_in_turn(run, written):
     ("arguments", "message"),
     [
         (("plan", "none.toml", "-o", "p.json"), "none.toml"),
-        (("privatize", "plan.json", "answers.csv", "-o", "r.csv"), "key_file"),
+        (("privatize", "plan.json", "answers.csv", "-o", "r.csv"), "--key: expected a key file"),
         (("privatize", "plan.json", "answers.csv", "-o", "r.csv", "--key", "none"), "none"),
         (("privatize", "plan.json", "answers.csv", "-o", "r.csv", "--key", "k", "--simulate", "1"), "both"),
         (("aggregate", "plan.json", "answers.csv"), "expected a manifest"),

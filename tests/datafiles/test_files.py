@@ -89,7 +89,7 @@ def test_a_workbook_that_would_fill_the_memory_is_refused(tmp_path: Path, monkey
     book.save(tmp_path / "corner.xlsx")
     with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", b"<" * 300_000)
-    monkeypatch.setattr(pieces, "MOST_BYTES", 200_000)
+    monkeypatch.setattr(pieces, "MAX_BYTES", 200_000)
     for name in ("corner.xlsx", "bomb.xlsx"):
         with pytest.raises(InvalidInput, match="save it as CSV"):
             names_of(tmp_path / name)
@@ -155,6 +155,32 @@ def test_headers_without_rows_and_rows_of_other_widths(tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_text(content)
         with pytest.raises(InvalidInput):
             profile(tmp_path / "a.csv")
+
+
+def test_a_row_of_another_width_is_told_by_its_number(tmp_path: Path) -> None:
+    """The number is that of the row in the file, in whichever range it stands; its cells are not told."""
+    lines = ["a;b", *(f"secret;{at}" for at in range(50)), '"two\nlines";2', "secret;secret;secret", "1;2"]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    for reach in (1 << 20, 40):
+        with pytest.raises(InvalidInput, match=r"expected 2 cells .* got 3 at row 53") as caught:
+            rows_of(tmp_path / "a.csv", Dialect(";"), reach=reach)
+        assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"PK\x03\x04" + bytes(50), "zip"),
+        (b"SQLite format 3\0" + bytes(50), "SQLite"),
+        (b"\xd0\xcf\x11\xe0\xa1", "xls"),
+    ],
+)
+def test_what_is_no_text_is_told_by_its_kind(tmp_path: Path, content: bytes, what: str) -> None:
+    """A spreadsheet, an archive or a database that is read as text is called what it is."""
+    (tmp_path / "a.csv").write_bytes(content + b"\nsecret\n")
+    with pytest.raises(InvalidInput, match=what) as caught:
+        sniff(tmp_path / "a.csv")
+    assert "secret" not in str(caught.value)
 
 
 def test_one_column_and_many(tmp_path: Path) -> None:

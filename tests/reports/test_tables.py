@@ -22,6 +22,7 @@ def test_csv_json_and_excel_hold_every_digit():
     rows = list(csv.reader(io.StringIO(MADE.in_format("csv").decode())))
     assert float(rows[1][1]) == 1 / 3
     assert rows[3][:2] == ["日本 & co", ""]
+    assert rows[1][0] == "'=1+1"  # a spreadsheet does not compute it
     said = json.loads(MADE.in_format("json"))
     assert said["rows"][0]["share"] == 1 / 3
     assert said["rows"][2]["p"] is None

@@ -2,65 +2,49 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from ldpopt.cli.options import argument, option
+from ldpopt.cli.outputs import ResultFlags
+from ldpopt.errors import Phrase, invalid
+from ldpopt.files import read_text
 
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
     from ldpopt.survey.plan.plan import Plan
     from ldpopt.survey.sample.analysis import Analysis
-
+    from ldpopt.survey.sample.respondents import Respondents
 
 SIMULATION = "SIMULATION: these reports are simulated, nobody was asked."
 """The line above all numbers from simulated reports."""
 
-PlanArgument = Annotated[Path, typer.Argument(metavar="PLAN", help="Plan file (plan.json).", show_default=False)]
+PlanArgument = Annotated[Path, argument("PLAN", "Plan file (plan.json).")]
 DataArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="REPORTS",
-        help="Reports (a CSV or Parquet file, a folder, or a collector's database), or counts (*.json).",
-        show_default=False,
-    ),
+    argument("REPORTS", "Reports (a CSV or Parquet file, a folder, or a collector's database), or counts (*.json)."),
 ]
-
-ReportsArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="REPORTS",
-        help="Reports: a CSV or Parquet file, or a folder. Counts are not enough.",
-        show_default=False,
+UnlabelledOption = Annotated[
+    bool,
+    option(
+        "--unlabelled",
+        "Also accept reports without a manifest, written by hand or by another program. Nothing then shows whether "
+        "they are reports of this plan.",
     ),
 ]
 
 
 def read_plan(path: Path) -> Plan:
     """The plan in a file. Its guarantees are proved again."""
-    from ldpopt.files import read_text
     from ldpopt.survey.plan.plan import Plan
 
     return Plan.from_json(read_text(path))
 
 
-UnlabelledOption = Annotated[
-    bool,
-    typer.Option(
-        "--unlabelled",
-        help="Also accept reports without a manifest, written by hand or by another program. Nothing then shows "
-        "whether they are reports of this plan.",
-    ),
-]
-
-
 def read_counts(path: str, plan: Plan, unlabelled: bool) -> Counts:
     """The counts in a file, or of the reports at `path`, which may be a database."""
-    from ldpopt.errors import Phrase, invalid
-    from ldpopt.files import read_text
     from ldpopt.survey.collect.aggregate import Counts, aggregate
 
     if not path.endswith(".json"):
@@ -86,81 +70,55 @@ def spoken(counts: Counts) -> str:
     )
 
 
-_SAMPLE, _WHOM = (
-    "Design of the sample: columns of the reports (may also be in survey.toml)",
-    "Respondents, groups and confidence",
-)
+_SAMPLE = "Design of the sample: columns of the reports (may also be in survey.toml)"
+_WHOM = "Respondents, groups and confidence"
 
 
-def _column(flag: str, help: str) -> typer.models.OptionInfo:
-    made: typer.models.OptionInfo = typer.Option(flag, metavar="COLUMN", help=help, rich_help_panel=_SAMPLE)
-    return made
+def _sample(*words: str, metavar: str | None = "COLUMN", default: str | bool = True) -> Any:
+    return option(*words, metavar=metavar, panel=_SAMPLE, default=default)
 
 
-WeightsOption = Annotated[str | None, _column("--weights", "How many people a respondent stands for.")]
-StrataOption = Annotated[
-    str | None, _column("--strata", "Parts of the population, from each of which a sample was drawn.")
-]
-ClustersOption = Annotated[str | None, _column("--clusters", "Primary units (villages, schools) that were drawn.")]
-FpcOption = Annotated[
-    str | None,
-    _column("--fpc", "Number of primary units in the stratum's population, or the share of them that was drawn."),
-]
-LonelyOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WORD",
-        help="How to treat a stratum with one primary unit: refuse, certainty, centre or average.",
-        rich_help_panel=_SAMPLE,
-    ),
-]
-VarianceOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="METHOD", help="Method of variance: linearization, jackknife or bootstrap.", rich_help_panel=_SAMPLE
-    ),
-]
-ReplicationsOption = Annotated[
-    int | None, typer.Option(help="Number of bootstrap replicates (500).", rich_help_panel=_SAMPLE, show_default=False)
-]
-MarginOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN=GROUP:TOTAL,...",
-        help="Known totals or shares of a column's groups. Weights are changed to meet them.",
-        rich_help_panel=_SAMPLE,
-    ),
-]
-SimpleOption = Annotated[
-    bool, typer.Option("--simple", help="Ignore the design in the plan: take a simple sample.", rich_help_panel=_SAMPLE)
-]
 ByOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="Estimates for every group of a public column.", rich_help_panel=_WHOM),
+    list[str] | None, option("Estimates for every group of a public column.", metavar="COLUMN", panel=_WHOM)
 ]
-WhereOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="CONDITION", help="Only respondents with, say, 'age >= 30'; may be repeated.", rich_help_panel=_WHOM
-    ),
-]
-LevelOption = Annotated[float, typer.Option(help="Confidence of the intervals, in (0, 1).", rich_help_panel=_WHOM)]
 
 
-class SampleFlags(NamedTuple):
-    """The values of the flags, in the order in which the help lists them."""
+@dataclass(frozen=True)
+class SampleFlags:
+    """Whose answers are analysed, and how they were drawn."""
 
-    where: WhereOption = None
-    level: LevelOption = 0.95
-    weights: WeightsOption = None
-    strata: StrataOption = None
-    clusters: ClustersOption = None
-    fpc: FpcOption = None
-    lonely: LonelyOption = None
-    margin: MarginOption = None
-    variance: VarianceOption = None
-    replications: ReplicationsOption = None
-    simple: SimpleOption = False
+    where: Annotated[
+        list[str] | None,
+        option("Only respondents with, say, 'age >= 30'; may be repeated.", metavar="CONDITION", panel=_WHOM),
+    ] = None
+    level: Annotated[float, option("Confidence of the intervals, in (0, 1).", panel=_WHOM)] = 0.95
+    weights: Annotated[str | None, _sample("How many people a respondent stands for.")] = None
+    strata: Annotated[str | None, _sample("Parts of the population, from each of which a sample was drawn.")] = None
+    clusters: Annotated[str | None, _sample("Primary units (villages, schools) that were drawn.")] = None
+    fpc: Annotated[
+        str | None,
+        _sample("Number of primary units in the stratum's population, or the share of them that was drawn."),
+    ] = None
+    lonely: Annotated[
+        str | None,
+        _sample("How to treat a stratum with one primary unit: refuse, certainty, centre or average.", metavar="WORD"),
+    ] = None
+    margin: Annotated[
+        list[str] | None,
+        _sample(
+            "Known totals or shares of a column's groups. Weights are changed to meet them.",
+            metavar="COLUMN=GROUP:TOTAL,...",
+        ),
+    ] = None
+    variance: Annotated[
+        str | None, _sample("Method of variance: linearization, jackknife or bootstrap.", metavar="METHOD")
+    ] = None
+    replications: Annotated[
+        int | None, _sample("Number of bootstrap replicates (500).", metavar=None, default=False)
+    ] = None
+    simple: Annotated[
+        bool, _sample("--simple", "Ignore the design in the plan: take a simple sample.", metavar=None)
+    ] = False
 
     def analysis(self, plan: Plan, by: list[str] | None = None) -> Analysis:
         """The analysis that the flags ask for. They replace parts of the design that the plan declares."""
@@ -176,29 +134,34 @@ class SampleFlags(NamedTuple):
         return Analysis(changed, tuple(by or ()), tuple(map(Condition.parse, self.where or ())), self.level)
 
 
-NO_FLAGS = SampleFlags()
+@dataclass(frozen=True, kw_only=True)
+class Analysing(SampleFlags, ResultFlags):
+    """The plan and the reports that a command analyses, whose answers, and where its table goes."""
+
+    plan: PlanArgument
+    data: Annotated[Path, argument("REPORTS", "Reports: a CSV or Parquet file, or a folder. Counts are not enough.")]
+    unlabelled: UnlabelledOption = False
+
+    def begun(self) -> tuple[Plan, Analysis]:
+        """The plan and the analysis, after the format was found to be one that can be given."""
+        self.chosen()
+        plan = read_plan(self.plan)
+        return plan, self.analysis(plan)
+
+    def people(self, plan: Plan, asked: Analysis, columns: Sequence[str]) -> Respondents:
+        """The respondents, with the questions and public columns of these names."""
+        from ldpopt.survey.sample.respondents import Respondents
+
+        return Respondents.read(plan, self.data, asked, tuple(columns), self.unlabelled)
 
 
-def with_sample_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` with the flags of `SampleFlags` instead of its parameter `sample`, for the program to call."""
-    hints = get_type_hints(SampleFlags, include_extras=True)
-    flags = [one.replace(annotation=hints[one.name]) for one in inspect.signature(SampleFlags).parameters.values()]
-    own = inspect.signature(command, eval_str=True)
-
-    @functools.wraps(command)
-    def called(**given: Any) -> None:
-        sample = SampleFlags(**{flag.name: given.pop(flag.name) for flag in flags})
-        command(**given, sample=sample)
-
-    shown = [one for mine in own.parameters.values() for one in (flags if mine.name == "sample" else [mine])]
-    vars(called)["__signature__"] = own.replace(parameters=shown)
-    called.__annotations__ = {one.name: one.annotation for one in shown}
-    return called
+def notes_of(*said: Any) -> tuple[str, ...]:
+    """Warnings and settings as notes below a table, each once and none empty."""
+    words = (spoken(one) if hasattr(one, "simulation") else str(one) for one in said)
+    return tuple(dict.fromkeys(one for one in words if one))
 
 
 def _margin(text: str) -> tuple[str, dict[str, float]]:
-    from ldpopt.errors import invalid
-
     column, _, rest = text.partition("=")
     made: dict[str, float] = {}
     for part in rest.split(","):

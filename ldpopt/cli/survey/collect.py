@@ -6,27 +6,22 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from ldpopt.cli.options import ForceOption
-from ldpopt.cli.outputs import claim, claim_folder, output, progress, write_folder
+from ldpopt.cli.options import ForceOption, argument, option
+from ldpopt.cli.outputs import claim, claim_folder, progress, say, write_folder
 from ldpopt.cli.survey.arguments import PlanArgument, read_plan
+from ldpopt.files import create_private, read_text
 
 
 def kit(
     plan: PlanArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the questionnaire.")] = Path("kit"),
+    out: Annotated[Path, option("--out", "-o", "Folder for the questionnaire.")] = Path("kit"),
     collector: Annotated[
         str,
-        typer.Option(
-            metavar="URL", help="Where reports are posted, if not beside the page: https://..., without 'submissions'."
-        ),
+        option("Where reports are posted, if not beside the page: https://..., without 'submissions'.", metavar="URL"),
     ] = "./",
     texts: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="Texts of the survey in one language (JSON); may be repeated.", show_default=False
-        ),
+        option("Texts of the survey in one language (JSON); may be repeated.", metavar="FILE", default=False),
     ] = None,
     force: ForceOption = False,
 ) -> None:
@@ -34,31 +29,29 @@ def kit(
 
     ldpopt survey kit plan.json --out kit
     """
-    from ldpopt.files import read_text
     from ldpopt.survey.kit.folder import kit_files
 
     claim_folder(out, force)
     made = read_plan(plan)
     files = kit_files(made, collector, [read_text(path) for path in texts or ()])
     write_folder(out, files, force)
-    console = output()
-    console.print(f"{len(files)} files in {out}; open {out / 'index.html'} through a web server", markup=False)
+    say(f"{len(files)} files in {out}; open {out / 'index.html'} through a web server")
     for question in made.questions:
         proof = question.channel.proof()
-        said = f"epsilon {proof.epsilon:.4g}, eta {proof.eta:.4g}"
-        console.print(f"  {question.name}: {len(question.categories)} answers, {said}", markup=False)
+        claims = f"epsilon {proof.epsilon:.4g}, eta {proof.eta:.4g}"
+        say(f"  {question.name}: {len(question.categories)} answers, {claims}")
     if made.carry:
-        console.print(f"  not asked here, so missing from these reports: {', '.join(made.carry)}", markup=False)
+        say(f"  not asked here, so missing from these reports: {', '.join(made.carry)}")
     mode = "memoised under a key of the device" if made.respondent is not None else "fresh"
-    console.print(f"  words: {mode}; reports go to {collector}submissions", markup=False)
+    say(f"  words: {mode}; reports go to {collector}submissions")
 
 
 DatabaseOption = Annotated[
     str,
-    typer.Option(
+    option(
         "--db",
+        "A file (reports.db, sqlite:///path), or postgresql://user@host/name (the password in PGPASSWORD).",
         metavar="DATABASE",
-        help="A file (reports.db, sqlite:///path), or postgresql://user@host/name (the password in PGPASSWORD).",
     ),
 ]
 
@@ -71,32 +64,24 @@ EXPOSED = (
 def collect(
     plan: PlanArgument,
     db: DatabaseOption = "reports.db",
-    kit: Annotated[Path | None, typer.Option(help="Serve the files of this folder (ldpopt survey kit).")] = None,
+    kit: Annotated[Path | None, option("Serve the files of this folder (ldpopt survey kit).")] = None,
     host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen at. Any address except loopback lets other machines send reports, unencrypted."
-        ),
+        str, option("Address to listen at. Any address except loopback lets other machines send reports, unencrypted.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 chooses a free one.")] = 8000,
+    port: Annotated[int, option("Port to listen at; 0 chooses a free one.", min=0, max=65535)] = 8000,
     token: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with the token that /counts asks for; it is made if it is missing.", show_default=False
-        ),
+        Path | None, option("File with the token that /counts asks for; it is made if it is missing.", default=False)
     ] = None,
     origin: Annotated[
-        list[str] | None, typer.Option(metavar="URL", help="Another site whose pages may submit: https://...")
+        list[str] | None, option("Another site whose pages may submit: https://...", metavar="URL")
     ] = None,
-    rate: Annotated[float, typer.Option(min=1, help="Most submissions a second, from all senders together.")] = 2000,
-    close: Annotated[
-        bool, typer.Option("--close", help="Close the plan's round in the database forever, and exit.")
-    ] = False,
+    rate: Annotated[float, option("Most submissions a second, from all senders together.", min=1)] = 2000,
+    close: Annotated[bool, option("--close", "Close the plan's round in the database forever, and exit.")] = False,
 ) -> None:
     """Serve a questionnaire and collect the reports in a database. A report is acknowledged when it is on disk.
 
     No address, user agent, cookie or time of day is kept. Stop it with Ctrl-C. `aggregate`, `estimate`, `report` and
-    `export` can read the database at any time. Needs ldpopt[collect].
+    `export` can read the database at any time. Needs ldpopt\\[collect].
     """
     from ldpopt.survey.server import collector, database, static_files
     from ldpopt.survey.server.location import shown
@@ -108,7 +93,7 @@ def collect(
         with database(db, made) as store:
             store.close_round()
             held = store.summary()
-        output().print(f"closed {what}, with {held.reports:,} reports, in {shown(db)}", markup=False)
+        say(f"closed {what}, with {held.reports:,} reports, in {shown(db)}")
         return
     from ldpopt.extras import need
 
@@ -128,16 +113,15 @@ def collect(
 
 def invitations(
     plan: PlanArgument,
-    count: Annotated[int, typer.Argument(metavar="COUNT", min=1, help="Number of invitations.", show_default=False)],
+    count: Annotated[int, argument("COUNT", "Number of invitations.", min=1)],
     db: DatabaseOption = "reports.db",
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the invitations, one on each line.")] = Path(
+    out: Annotated[Path, option("--out", "-o", "File for the invitations, one on each line.")] = Path(
         "invitations.txt"
     ),
     link: Annotated[
         str,
-        typer.Option(
-            metavar="PREFIX",
-            help="Text before each invitation, such as the link to the questionnaire up to 'invitation='.",
+        option(
+            "Text before each invitation, such as the link to the questionnaire up to 'invitation='.", metavar="PREFIX"
         ),
     ] = "",
 ) -> None:
@@ -145,7 +129,6 @@ def invitations(
 
     The database keeps only their hashes, and not which report came with which invitation.
     """
-    from ldpopt.files import create_private
     from ldpopt.survey.server import database, draw_invitations
 
     claim([out], force=False)
@@ -153,16 +136,13 @@ def invitations(
     with database(db, made, create=True) as store:
         drawn = draw_invitations(made, store, count)
     create_private(out, "".join(f"{link}{one}\n" for one in drawn).encode())
-    output().print(f"{count:,} invitations in {out}; the database has only their hashes", markup=False)
+    say(f"{count:,} invitations in {out}; the database has only their hashes")
 
 
 def export(
     plan: PlanArgument,
-    db: Annotated[
-        str,
-        typer.Argument(metavar="DATABASE", help="reports.db, sqlite:///path or postgresql://...", show_default=False),
-    ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="A file *.parquet, or a folder of such files.")] = Path(
+    db: Annotated[str, argument("DATABASE", "reports.db, sqlite:///path or postgresql://...")],
+    out: Annotated[Path, option("--out", "-o", "A file *.parquet, or a folder of such files.")] = Path(
         "reports.parquet"
     ),
 ) -> None:
@@ -172,4 +152,4 @@ def export(
     made = read_plan(plan)
     with progress("exporting"):
         rows = export_reports(made, db, out)
-    output().print(f"{rows:,} reports in {out}", markup=False)
+    say(f"{rows:,} reports in {out}")

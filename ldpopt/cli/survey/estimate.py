@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ldpopt.cli.options import ForceOption
-from ldpopt.cli.outputs import FormatOption, OutOption, chosen, claim, output, progress, show, write_all
+from ldpopt import strictjson
+from ldpopt.cli.options import ForceOption, JsonOption, ThreadsOption, argument, option, with_flags
+from ldpopt.cli.outputs import ResultFlags, claim, progress, say, write_all
 from ldpopt.cli.survey.arguments import (
-    NO_FLAGS,
     SIMULATION,
     ByOption,
     DataArgument,
     PlanArgument,
     SampleFlags,
     UnlabelledOption,
+    notes_of,
     read_counts,
     read_plan,
     read_reports,
-    spoken,
-    with_sample_flags,
 )
+from ldpopt.errors import Phrase, invalid
 
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
@@ -30,37 +30,34 @@ if TYPE_CHECKING:
     from ldpopt.survey.sample.analysis import Analysis, Findings
 
 
-@with_sample_flags
+@with_flags
 def estimate(
     plan: PlanArgument,
     data: DataArgument,
+    sample: SampleFlags,
+    results: ResultFlags,
     by: ByOption = None,
-    sample: SampleFlags = NO_FLAGS,
     wave: Annotated[
         tuple[Path, str] | None,
-        typer.Option(
+        option(
+            "An earlier wave of other respondents, which is included in the estimate.",
             metavar="PLAN REPORTS",
-            help="An earlier wave of other respondents, which is included in the estimate.",
-            show_default=False,
+            default=False,
         ),
     ] = None,
     unlabelled: UnlabelledOption = False,
-    json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
-    format: FormatOption = None,
-    out: OutOption = None,
-    force: ForceOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Estimate the share of every answer, with score intervals that follow the design of the sample."""
-    from ldpopt import strictjson
-    from ldpopt.errors import Phrase, invalid
     from ldpopt.reports.analyses import share_table
-    from ldpopt.reports.delivery import results
+    from ldpopt.reports.delivery import results as as_data
     from ldpopt.reports.survey import among_those_who_answered, missing_of
     from ldpopt.survey.plan.survey import Survey
 
-    if json and (format is not None or out is not None):
+    as_table = results.format is not None or results.out is not None
+    if json and as_table:
         raise invalid("--json", "no --format or --out beside it", Phrase("one"))
-    kind = chosen(format, out, force)
+    results.chosen()
     made = read_plan(plan)
     asked, level = sample.analysis(made, by), sample.level
     with progress("estimating"):
@@ -71,38 +68,31 @@ def estimate(
         raise invalid("--wave", "no --json, which says of which one plan's reports it is", Phrase("both"))
     answered = among_those_who_answered(made, found)
     if json:
-        print(strictjson.dumps(results(found, counts, asked, answered)), end="")
+        print(strictjson.dumps(as_data(found, counts, asked, answered)), end="")
         return
-    if format is not None or out is not None:
+    notes = notes_of(counts, asked)
+    if as_table:
         estimates = {name: {"": one.whole, **one.groups} for name, one in found.items()}
-        notes = tuple(said for said in (spoken(counts), str(asked)) if said)
-        show(share_table(f"{made.name}: shares of answers", estimates, level, notes), kind, out, force)
+        results.show(share_table(f"{made.name}: shares of answers", estimates, level, notes))
         return
-    console = output()
-    for said in (spoken(counts), str(asked)):
-        if said:
-            console.print(f"{said}\n", markup=False)
+    say(*(f"{note}\n" for note in notes))
     words = missing_of(made, counts)
     for name, one in found.items():
-        console.print(f"{name}\n{one.whole.summary(level)}\n", markup=False)
-        if name in words:
-            console.print(f"{words[name]}\n", markup=False)
-        if name in answered:
-            console.print(f"{name}, among those who answered\n{answered[name].whole.summary(level)}\n", markup=False)
+        say(f"{name}\n{one.whole.summary(level)}\n", *([f"{words[name]}\n"] if name in words else []))
+        among = answered.get(name)
+        if among is not None:
+            say(f"{name}, among those who answered\n{among.whole.summary(level)}\n")
         for group, inside in one.groups.items():
-            console.print(f"{name}, {', '.join(asked.by)}: {group}\n{inside.summary(level)}\n", markup=False)
-            if name in answered and group in answered[name].groups:
-                among = answered[name].groups[group].summary(level)
-                console.print(
-                    f"{name}, {', '.join(asked.by)}: {group}, among those who answered\n{among}\n", markup=False
-                )
+            head = f"{name}, {', '.join(asked.by)}: {group}"
+            say(f"{head}\n{inside.summary(level)}\n")
+            if among is not None and group in among.groups:
+                say(f"{head}, among those who answered\n{among.groups[group].summary(level)}\n")
 
 
 def _with_wave(
     survey: Survey, counts: Counts, wave: tuple[Path, str], asked: Analysis, unlabelled: bool
 ) -> dict[str, Findings]:
     """The estimates from both waves, which must be simple samples."""
-    from ldpopt.errors import Phrase, invalid
     from ldpopt.survey.plan.survey import Survey
     from ldpopt.survey.sample.analysis import Findings
 
@@ -115,13 +105,13 @@ def _with_wave(
     return {name: Findings(one, {}) for name, one in survey.with_wave(counts, Survey(earlier), before).items()}
 
 
-@with_sample_flags
+@with_flags
 def report(
     plan: PlanArgument,
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the page (HTML).")] = Path("report.html"),
+    sample: SampleFlags,
+    out: Annotated[Path, option("--out", "-o", "File for the page (HTML).")] = Path("report.html"),
     by: ByOption = None,
-    sample: SampleFlags = NO_FLAGS,
     unlabelled: UnlabelledOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -136,27 +126,21 @@ def report(
         found, counts = Survey(made).findings(read_reports(data, made, unlabelled), asked, unlabelled)
         page = survey_report(made, found, counts, analysis=asked)
     write_all({out: page.encode()}, force)
-    output().print(f"wrote {out}", markup=False)
+    say(f"wrote {out}")
 
 
 def verify(
     folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FOLDER",
-            help="Folder with the plan, the reports, and files that were made from them.",
-            show_default=False,
-        ),
+        Path, argument("FOLDER", "Folder with the plan, the reports, and files that were made from them.")
     ],
-    workers: Annotated[int, typer.Option(help="Number of threads.")] = 1,
-    json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
+    workers: ThreadsOption = 1,
+    json: JsonOption = False,
 ) -> None:
     """Check a survey's delivery: prove the plan, compare reports with their manifests, recompute counts and estimates.
 
     FOLDER holds plan.json, reports, and perhaps counts.json, estimates.json (from ldpopt survey estimate --json) and
     pages. Exit code 0: everything holds. 1: something does not hold, and the output says what. 2: not a delivery.
     """
-    from ldpopt import strictjson
     from ldpopt.reports.delivery import verify_delivery
     from ldpopt.survey.collect.runner import Threads
 
@@ -165,13 +149,7 @@ def verify(
     if json:
         print(strictjson.dumps(found.to_dict()), end="")
     else:
-        console = output()
-        for one in found.findings:
-            console.print(repr(one), markup=False)
-        if found.simulation:
-            console.print(SIMULATION, markup=False)
-        console.print(
-            "Everything that was checked holds." if found else "This delivery is not what it says.", markup=False
-        )
+        say(*map(repr, found.findings), *([SIMULATION] if found.simulation else []))
+        say("Everything that was checked holds." if found else "This delivery is not what it says.")
     if not found:
         raise typer.Exit(1)

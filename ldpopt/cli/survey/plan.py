@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ldpopt.cli.options import ForceOption, TimeLimitOption, seconds
-from ldpopt.cli.outputs import claim, kind_of, output, progress, write_all
+from ldpopt.cli.options import ForceOption, TimeLimitOption, argument, numbers, option, seconds
+from ldpopt.cli.outputs import claim, kind_of, progress, say, write_all
+from ldpopt.cli.survey.arguments import read_counts, read_plan
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,62 +28,47 @@ _COLUMNS = "What the columns are"
 def new(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Answers, a row for each respondent: CSV in any encoding, Excel, Parquet, SPSS, Stata or SAS.",
-            show_default=False,
+        argument(
+            "FILE", "Answers, a row for each respondent: CSV in any encoding, Excel, Parquet, SPSS, Stata or SAS."
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the survey's description.")] = Path("survey.toml"),
-    consent: Annotated[Path, typer.Option(help="File for a draft of the consent paragraph.")] = Path("consent.md"),
-    name: Annotated[str, typer.Option(help="Name of the survey.", show_default="the file's")] = "",
+    out: Annotated[Path, option("--out", "-o", "File for the survey's description.")] = Path("survey.toml"),
+    consent: Annotated[Path, option("File for a draft of the consent paragraph.")] = Path("consent.md"),
+    name: Annotated[str, option("Name of the survey.", default="the file's")] = "",
     epsilon: Annotated[
-        float | None, typer.Option("--epsilon", "-e", help="Budget of each respondent, in nats.", show_default="2")
+        float | None, option("--epsilon", "-e", "Budget of each respondent, in nats.", default="2")
     ] = None,
     question: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column to ask; may be repeated.", rich_help_panel=_COLUMNS),
+        list[str] | None, option("A column to ask; may be repeated.", metavar="COLUMN", panel=_COLUMNS)
     ] = None,
-    respondent: Annotated[
-        str, typer.Option(metavar="COLUMN", help="The column of respondents' ids.", rich_help_panel=_COLUMNS)
-    ] = "",
+    respondent: Annotated[str, option("The column of respondents' ids.", metavar="COLUMN", panel=_COLUMNS)] = "",
     carry: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="A public column that goes into the reports unchanged.", rich_help_panel=_COLUMNS
-        ),
+        option("A public column that goes into the reports unchanged.", metavar="COLUMN", panel=_COLUMNS),
     ] = None,
     bins: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN=5|10,20,30",
-            help="Bins of a column of numbers: their number, or their edges.",
-            rich_help_panel=_COLUMNS,
+        option(
+            "Bins of a column of numbers: their number, or their edges.", metavar="COLUMN=5|10,20,30", panel=_COLUMNS
         ),
     ] = None,
     missing_code: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="[COLUMN=]CODE", help="A code for 'no answer', in one column or in all.", rich_help_panel=_COLUMNS
-        ),
+        option("A code for 'no answer', in one column or in all.", metavar="[COLUMN=]CODE", panel=_COLUMNS),
     ] = None,
     missing: Annotated[
         str,
-        typer.Option(
+        option(
+            "Missing answers: a protected `category`, `left-out` (seen by everybody), or `refuse` the file.",
             metavar="WORD",
-            help="Missing answers: a protected `category`, `left-out` (seen by everybody), or `refuse` the file.",
-            rich_help_panel=_COLUMNS,
+            panel=_COLUMNS,
         ),
     ] = "category",
-    half_width: Annotated[float, typer.Option(help="Target half-width of every question's 95 % interval.")] = 0.05,
-    delimiter: Annotated[
-        str, typer.Option(help='Delimiter of the file: "," ";" "tab" or "|".', rich_help_panel=_WRITTEN)
-    ] = "",
-    encoding: Annotated[
-        str, typer.Option(help="Encoding of the file: utf-8, cp1252, cp1250, ...", rich_help_panel=_WRITTEN)
-    ] = "",
-    decimal: Annotated[str, typer.Option(help='Decimal sign of the file: "." or ",".', rich_help_panel=_WRITTEN)] = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask no questions on a terminal.")] = False,
+    half_width: Annotated[float, option("Target half-width of every question's 95 % interval.")] = 0.05,
+    delimiter: Annotated[str, option('Delimiter of the file: "," ";" "tab" or "|".', panel=_WRITTEN)] = "",
+    encoding: Annotated[str, option("Encoding of the file: utf-8, cp1252, cp1250, ...", panel=_WRITTEN)] = "",
+    decimal: Annotated[str, option('Decimal sign of the file: "." or ",".', panel=_WRITTEN)] = "",
+    yes: Annotated[bool, option("--yes", "-y", "Ask no questions on a terminal.")] = False,
     force: ForceOption = False,
 ) -> None:
     """Read a file of answers, and write a survey.toml that can be planned at once and a draft of the consent form.
@@ -103,11 +91,10 @@ def new(
     with progress("reading"):
         found = profile(file, {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter), encoding, decimal)
         made = propose(found, wishes)
-    console = output()
     asking = not yes and not question and sys.stdin.isatty() and sys.stdout.isatty()
     lines = _seen(found, made)
     if asking:
-        console.print("\n".join(lines), markup=False)
+        say(*lines)
         made = _chosen(found, made, wishes)
     _require_questions(made, file)
     title = name or " ".join(file.stem.split()) or "Survey"
@@ -116,7 +103,7 @@ def new(
     needs = ["\nRespondents for the widths asked for, against the budget:"]
     needs += [f"  {line}" for line in table_lines(table, found.rows)]
     if asking:
-        console.print("\n".join(needs), markup=False)
+        say(*needs)
         epsilon = typer.prompt("Budget epsilon", default=EPSILON, type=float) if epsilon is None else epsilon
     spec = draft_spec(found, made, title, EPSILON if epsilon is None else epsilon)
     text = draft(found, made, spec, table)
@@ -124,11 +111,11 @@ def new(
         planned = plan_survey(SurveySpec.from_toml(text), progress=step).plan
     write_all({out: text.encode(), consent: consent_paragraph(planned).encode()}, force)
     if not asking:  # a refusal prints only its own line
-        console.print("\n".join([*lines, *needs]), markup=False)
+        say(*lines, *needs)
     left = len(made.questions) - len(asked_first(made))
     more = f"; {left} more stand in comments" if left else ""
-    console.print(f"\nwrote {out} ({_counted(len(spec.questions), 'question')}{more}) and {consent}", markup=False)
-    console.print(f"Read both. Then: ldpopt survey plan {out}", markup=False)
+    say(f"\nwrote {out} ({_counted(len(spec.questions), 'question')}{more}) and {consent}")
+    say(f"Read both. Then: ldpopt survey plan {out}")
 
 
 def _seen(found: FileProfile, made: Proposal) -> list[str]:
@@ -184,16 +171,12 @@ def _chosen(found: FileProfile, made: Proposal, wishes: Wishes) -> Proposal:
 
 
 def _require_questions(made: Proposal, file: Path) -> None:
-    from ldpopt.errors import Phrase, invalid
-
     if not made.questions:
         why = "; ".join(f"{name}: {why}" for name, why in made.aside[:3]) or "only ids and carried columns"
         raise invalid("file", "a column of few different answers, or of numbers", Phrase(f"none ({why})"), str(file))
 
 
 def _policy(word: str) -> str:
-    from ldpopt.errors import invalid
-
     policies = {"category": "category", "left-out": "left out", "left out": "left out", "refuse": "refuse"}
     if word not in policies:
         raise invalid("--missing", "category, left-out or refuse", word)
@@ -201,9 +184,6 @@ def _policy(word: str) -> str:
 
 
 def _bins(given: Sequence[str]) -> dict[str, int | list[float]]:
-    from ldpopt.cli.options import numbers
-    from ldpopt.errors import invalid
-
     made: dict[str, int | list[float]] = {}
     for one in given:
         name, sign, said = one.rpartition("=")
@@ -223,45 +203,33 @@ def _codes(given: Sequence[str]) -> dict[str, list[str]]:
 
 
 def plan(
-    survey: Annotated[
-        Path, typer.Argument(metavar="SURVEY", help="The survey's description (survey.toml).", show_default=False)
-    ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the plan.")] = Path("plan.json"),
+    survey: Annotated[Path, argument("SURVEY", "The survey's description (survey.toml).")],
+    out: Annotated[Path, option("--out", "-o", "File for the plan.")] = Path("plan.json"),
     respondents: Annotated[
         int | None,
-        typer.Option(
-            "--respondents", "-n", help="Number of available people; the plan then says the precision that they reach."
-        ),
+        option("--respondents", "-n", "Number of available people; the plan then says the precision that they reach."),
     ] = None,
     after: Annotated[
         tuple[Path, str] | None,
-        typer.Option(
+        option(
+            "An earlier wave of other respondents; the channels are designed for its estimates.",
             metavar="PLAN REPORTS",
-            help="An earlier wave of other respondents; the channels are designed for its estimates.",
-            show_default=False,
+            default=False,
         ),
     ] = None,
     stages: Annotated[
-        bool,
-        typer.Option(
-            "--stages", help="Say whether a pilot wave saves respondents, and how large it should be (needs -n)."
-        ),
+        bool, option("--stages", "Say whether a pilot wave saves respondents, and how large it should be (needs -n).")
     ] = False,
     nonresponse: Annotated[
-        float | None, typer.Option(help="Share of invited people who will not answer.", show_default="survey.toml's")
+        float | None, option("Share of invited people who will not answer.", default="survey.toml's")
     ] = None,
     design_effect: Annotated[
         float | None,
-        typer.Option(
-            help="Factor by which clusters and weights raise the number of respondents needed.",
-            show_default="survey.toml's",
-        ),
+        option("Factor by which clusters and weights raise the number of respondents needed.", default="survey.toml's"),
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(
-            help="Picture (png, svg, pdf) of the budget's split, and of widths and power against respondents."
-        ),
+        option("Picture (png, svg, pdf) of the budget's split, and of widths and power against respondents."),
     ] = None,
     time_limit: TimeLimitOption = "",
     force: ForceOption = False,
@@ -272,8 +240,6 @@ def plan(
     """
     from dataclasses import replace
 
-    from ldpopt.errors import Phrase, invalid
-    from ldpopt.files import read_text
     from ldpopt.plots.planning import survey_picture
     from ldpopt.survey.plan.spec import SurveySpec
     from ldpopt.survey.plan.survey import plan_survey
@@ -283,9 +249,11 @@ def plan(
     limit = seconds(time_limit)
     if stages and respondents is None:
         raise invalid("--stages", "the number of respondents, by -n", Phrase("none"))
-    spec = SurveySpec.from_toml(read_text(survey))
+    try:
+        spec = SurveySpec.from_toml(read_text(survey))
+    except InvalidInput as error:
+        raise InvalidInput(str(error).replace("survey.toml", str(survey))) from None
     if after is not None:
-        from ldpopt.cli.survey.arguments import read_counts, read_plan
         from ldpopt.survey.plan.survey import Survey
         from ldpopt.survey.plan.two_stage import second_spec
 
@@ -302,18 +270,14 @@ def plan(
     if picture is not None:
         files[picture] = survey_picture(made.plan, spec, kind)
     write_all(files, force)
-    console = output()
-    console.print(repr(made), markup=False)
-    for name, design in made.designs.items():
-        if design.note:
-            console.print(f"  {name}: {design.note}", markup=False)
+    say(repr(made), *(f"  {name}: {design.note}" for name, design in made.designs.items() if design.note))
     if stages and respondents is not None:
         from ldpopt.survey.plan.two_stage import advise_stages
 
         for question in made.plan.questions:
             with progress("simulating", shares=True) as step:
                 advice = advise_stages(question, respondents, time_limit=limit, progress=step)
-            console.print(f"  {question.name}: {advice}", markup=False)
+            say(f"  {question.name}: {advice}")
     if picture is not None:
-        console.print(f"wrote {picture}", markup=False)
-    console.print(f"wrote {out}, checksum {made.plan.checksum[:16]}", markup=False)
+        say(f"wrote {picture}")
+    say(f"wrote {out}, checksum {made.plan.checksum[:16]}")

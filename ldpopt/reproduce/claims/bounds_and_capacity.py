@@ -55,8 +55,8 @@ def _contractions(ax: Any, table: Table) -> None:
     """The median over random populations and the smallest ratio found, for each divergence."""
     for at, (name, rows) in enumerate(table.groups("divergence")):
         for column, word, style, pick in (("random", "random, median", "-", np.median), ("ratio", "best", ":", np.min)):
-            found = [(epsilon, pick(by.column(column))) for epsilon, by in rows.groups("epsilon")]
-            line(ax, *zip(*found, strict=True), at, f"{name}: {word}", ls=style, marker="o", ms=3)
+            x, y = zip(*((epsilon, pick(by.column(column))) for epsilon, by in rows.groups("epsilon")), strict=True)
+            line(ax, x, y, at, f"{name}: {word}", ls=style, marker="o", ms=3)
 
 
 CONTRACTION = Experiment(

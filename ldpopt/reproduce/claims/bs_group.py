@@ -25,15 +25,14 @@ def group(noise: str, scale: float, xi_share: float, size: float, seed: float = 
 
     `scale` is epsilon, 1/sigma or a number of outcomes.
     """
+    near: list[Any]
+    far: Any
     if noise == "chain":
         laws = random_chain(int(size), int(scale), int(seed))
         near, far = [FinitePair(a, b) for a, b in pairwise(laws)], FinitePair(laws[0], laws[-1])
     else:
-        near, far = (
-            laplace(scale * times).pair if noise == "Laplace" else gaussian(1 / scale, times).pair
-            for times in (1, size)
-        )
-        near = [near]
+        pairs = [laplace(scale * s).pair if noise == "Laplace" else gaussian(1 / scale, s).pair for s in (1, size)]
+        near, far = pairs[:1], pairs[1]
     xi = xi_share * max(pair.renyi(1.0).lower for pair in near)
     claimed = group_zcdp(ZCDP(xi, max(pair.zcdp(xi).value for pair in near)), int(size))
     return {"xi": claimed.xi, "claimed": claimed.rho, "exact": far.zcdp(claimed.xi).lower}
@@ -67,7 +66,7 @@ def _beside(step: float, x: str, y: str, marker: str) -> Any:
 
     def draw(ax: Any, table: Table) -> None:
         for at, (_, rows) in enumerate(table.groups("xi_share")):
-            marks(lambda part, at=at: part.column(x) + step * (2 * at - 1), y, "ξ = {xi_share:g} KL", marker,
+            marks(rows.column(x) + step * (2 * at - 1), y, "ξ = {xi_share:g} KL", marker,
                   by=("xi_share",), at=at)(ax, rows)  # fmt: skip
 
     return draw

@@ -37,7 +37,7 @@ def composed(statement: str, divergence: str, seed: float) -> Row:
         return capacity_bounded(rows, features, DIVERGENCES[divergence]).lower
 
     def both(y: Array, z: Array) -> Array:
-        return np.einsum("iy,iz->iyz", y, z).reshape(2, -1)
+        return np.asarray(np.einsum("iy,iz->iyz", y, z).reshape(2, -1))
 
     if statement == "Theorem 1":  # a linear map R^s -> R^d of reports on a lattice, some of which it merges
         s, d = int(rng.integers(2, 4)), int(rng.integers(1, 4))

@@ -1,19 +1,25 @@
-"""Theorem 3.4 for the adaptive game that it states: it is false, and another standard holds."""
+"""Theorem 3.4 for the adaptive game that it states: it is false, and another standard holds.
+
+A game is a tree of mechanisms, each chosen by the earlier reports.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
 from ldpopt.distribution import Array
-from ldpopt.reproduce.drawing import finish, frames, line
-from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Subject, Table, grid
-from ldpopt.reproduce.games import game, random_game
-from ldpopt.reproduce.laws import rr
-from ldpopt.reproduce.statements import Part, old_inequalities
+from ldpopt.privacy import FinitePair, mcdp
+from ldpopt.reproduce.drawing import COLOURS, curves, level, panel, picture
+from ldpopt.reproduce.experiment import Row, Table, grid
+from ldpopt.reproduce.laws import random_law, rr, tilted
+from ldpopt.reproduce.statements import Part, inequalities
 
 PRINTED = Part("Theorem 3.4, adaptive", cells=("game", "size"))
 TAIL = Part("its tail above Σμ", cells=("game", "size"))
@@ -22,37 +28,98 @@ REPAIRED = Part("τ² = Στ² + (Σμ)²/4 + Σμ√(Στ² before)", cells=("g
 SCALES = np.geomspace(1e-2, 200, 4000)
 """The exponents at which log moments are compared."""
 
-
-def points(parameters: Parameters) -> list[Row]:
-    """A coin before Gaussian noise, two Gaussian steps, two randomized responses, a stopped walk, and random trees."""
-    return [
-        *grid(game=["coin, then noise"], size=parameters["noises"]),
-        *grid(game=["two noises"], size=parameters["thresholds"]),
-        *grid(game=["response, then another"], size=parameters["responses"]),
-        *grid(game=["stop at a barrier"], size=parameters["barriers"]),
-        *grid(game=["random tree"], size=list(range(parameters["trees"]))),
-    ]
+Standards = tuple[float, float, float, float]
+"""The exact standard of the joint loss, the printed and the repaired one, and the standard of the upper tail."""
 
 
-def measure(game: str, size: float) -> list[Row]:
-    """The exact standard of the joint loss, the printed and the repaired one, and the standard of the upper tail."""
+def adaptive(game: str, size: float) -> list[Row]:
+    """The standards of a game, against the printed and the repaired ones."""
     exact, printed, repaired, above = GAMES[game](size)
-    rows = [(PRINTED, exact, printed), (REPAIRED, exact, repaired), (TAIL, above, printed)]
-    return [{"part": part.name, "exact": value, "claimed": bound} for part, value, bound in rows]
+    return [PRINTED(exact, printed), REPAIRED(exact, repaired), TAIL(above, printed)]
+
+
+@dataclass(frozen=True)
+class Game:
+    """The joint pair (p, q) of all reports, and for every step the largest (mu, tau) among its mechanisms."""
+
+    p: Array
+    q: Array
+    means: tuple[float, ...]
+    standards: tuple[float, ...]
+
+    @property
+    def printed(self) -> float:
+        """The standard tau that [DR, Thm 3.4] gives: the root of the sum of squares."""
+        return math.hypot(*self.standards)
+
+    @property
+    def corrected(self) -> float:
+        """A standard tau that holds for every strategy, with the mechanisms in this order."""
+        before = [math.hypot(*self.standards[:i]) for i in range(len(self.standards))]
+        more = sum(mu * tau for mu, tau in zip(self.means, before, strict=True))
+        return math.sqrt(self.printed**2 + sum(self.means) ** 2 / 4 + more)
+
+    @property
+    def exact(self) -> float:
+        """The subgaussian standard of the joint pair, which is attained at some exponent."""
+        return float(mcdp(FinitePair(self.p, self.q)).tau.lower)
+
+    @property
+    def above(self) -> float:
+        """The least standard that bounds exponential moments of the loss above the sum of the means."""
+        return max(_above(p, q, sum(self.means)) for p, q in ((self.p, self.q), (self.q, self.p)))
+
+    def standards_of(self) -> Standards:
+        """The four standards that are compared."""
+        return self.exact, self.printed, self.corrected, self.above
+
+
+def _above(p: Array, q: Array, mean: float) -> float:
+    loss = np.log(p / q)
+    s = np.geomspace(1e-2, 60, 400)[:, None]
+    top = loss.max()
+    log_moment = np.log(np.exp(s * (loss - top)) @ p) + s[:, 0] * (top - mean)
+    return math.sqrt(max(0.0, float(np.max(2 * log_moment / s[:, 0] ** 2))))
+
+
+def game(steps: Sequence[Sequence[tuple[Array, Array]]], choices: Sequence[npt.NDArray[np.intp]]) -> Game:
+    """The game in which step i runs ``steps[i][choices[i][h]]`` after history number h of earlier reports."""
+    p, q = np.ones(1), np.ones(1)
+    for pairs, chosen in zip(steps, choices, strict=True):
+        p = np.concatenate([mass * pairs[c][0] for mass, c in zip(p, chosen, strict=True)])
+        q = np.concatenate([mass * pairs[c][1] for mass, c in zip(q, chosen, strict=True)])
+    own = [[mcdp(FinitePair(*pair)) for pair in pairs] for pairs in steps]
+    means, standards = (
+        tuple(max(getattr(each, name).value for each in step) for step in own) for name in ("mu", "tau")
+    )
+    return Game(p / p.sum(), q / q.sum(), means, standards)
+
+
+def random_game(rng: np.random.Generator, depth: int = 3, size: int = 3) -> Game:
+    """A game of `depth` steps, each with a choice of two mechanisms, one of which may reveal nothing."""
+    steps, choices, histories = [], [], 1
+    for _ in range(depth):
+        law, spread = random_law(rng, size, least=0.02), float(rng.choice([0.3, 1.0, 2.0]))
+        other = random_law(rng, size, least=0.02)
+        second = (other, other) if rng.random() < 0.6 else (other, tilted(rng, other, spread))
+        steps.append([(law, tilted(rng, law, spread)), second])
+        choices.append(rng.integers(0, 2, histories).astype(np.intp))
+        histories *= size
+    return game(steps, choices)
 
 
 def _standard(log_moment: Array, scale: Array) -> float:
     return math.sqrt(max(0.0, float(np.max(2 * log_moment / scale**2))))
 
 
-def _coin(tau: float) -> tuple[float, float, float, float]:
+def _coin(tau: float) -> Standards:
     """A fair coin that does not depend on the data decides between Gaussian noise and no report at all."""
     s, mu = SCALES / tau, tau**2 / 2
     centred = np.logaddexp(s * mu / 2 + (s * tau) ** 2 / 2, -s * mu / 2) - math.log(2)
     return _standard(centred, s), tau, math.sqrt(tau**2 + mu**2 / 4), _standard(centred - s * mu / 2, s)
 
 
-def _two_noises(threshold: float) -> tuple[float, float, float, float]:
+def _two_noises(threshold: float) -> Standards:
     """Two Gaussian steps of standard 1, the second left out when the first report is below the threshold."""
     c, s = threshold, np.concatenate([-SCALES[::-1], SCALES])
     first = s / 2 + s**2 / 2  # the log moment of one loss
@@ -63,15 +130,14 @@ def _two_noises(threshold: float) -> tuple[float, float, float, float]:
     return _standard(both - s * mean, s), math.sqrt(2), repaired, _standard((both - s)[up], s[up])
 
 
-def _responses(size: float) -> tuple[float, float, float, float]:
+def _responses(size: float) -> Standards:
     """Randomized response at `size`, then at size + 1 if the first report is 0, and nothing after a 1."""
     coin = np.full(2, 0.5)
     (a, b), (c, d) = rr(size), rr(size + 1)
-    found = game([[(a, b)], [(c, d), (coin, coin)]], [np.zeros(1, np.intp), np.arange(2, dtype=np.intp)])
-    return found.exact, found.printed, found.corrected, found.above
+    return game([[(a, b)], [(c, d), (coin, coin)]], [np.zeros(1, np.intp), np.arange(2, dtype=np.intp)]).standards_of()
 
 
-def _stopped(barrier: float) -> tuple[float, float, float, float]:
+def _stopped(barrier: float) -> Standards:
     """401 randomized responses at 0.3, stopped when `barrier` more of them missed than hit."""
     count, epsilon = 401, 0.3
     hit, place = float(rr(epsilon)[0, 0]), np.arange(-count, count + 1)
@@ -93,23 +159,17 @@ def _stopped(barrier: float) -> tuple[float, float, float, float]:
     return _standard(log_moment - s * mean, s), tau * math.sqrt(count), repaired, above
 
 
-def _tree(seed: float) -> tuple[float, float, float, float]:
-    found = random_game(np.random.default_rng([34, int(seed)]))
-    return found.exact, found.printed, found.corrected, found.above
-
-
-GAMES = {
+GAMES: dict[str, Callable[[float], Standards]] = {
     "coin, then noise": _coin,
     "two noises": _two_noises,
     "response, then another": _responses,
     "stop at a barrier": _stopped,
-    "random tree": _tree,
+    "random tree": lambda seed: random_game(np.random.default_rng([34, int(seed)])).standards_of(),
 }
 
 
-def ending(table: Table) -> str:
-    """The counterexamples in numbers."""
-    rows = table.where(part=PRINTED.name)
+def _adaptive_in_numbers(table: Table) -> str:
+    rows = PRINTED.of(table)
     response = rows.where(game="response, then another", size=2.0).rows[0]
     trees = rows.where(game="random tree")
     wrong = int((PRINTED.excess(trees) > PRINTED.tolerance).sum())
@@ -121,50 +181,35 @@ def ending(table: Table) -> str:
     )
 
 
-def draw(table: Table) -> Any:
-    """Exact standards over the printed and the repaired one, game by game."""
-    left, right = frames(2, 5.6, 4.2)
-    for at, name in enumerate(("coin, then noise", "response, then another")):
-        rows = table.where(part=PRINTED.name, game=name)
-        label = {"coin, then noise": "a coin, then Gaussian noise τ or nothing"}.get(
-            name, "RR(ε), then RR(ε+1) after a 0"
-        )
-        line(left, rows.column("size"), rows.column("exact") / rows.column("claimed"), at, label, marker="o", ms=3)
-    left.axhline(1, color="0.4", lw=1)
-    finish(left, "Exact τ over the printed √Στ²", "τ, or ε", "ratio: above 1 contradicts")
+def _all_games(ax: Any, table: Table) -> None:
     for at, (name, short) in enumerate(zip(GAMES, ("coin", "two noises", "RR, RR", "barrier", "trees"), strict=True)):
-        for part, marker in ((PRINTED, "o"), (REPAIRED, "^")):
-            rows = table.where(part=part.name, game=name)
-            ratio = rows.column("exact") / rows.column("claimed")
-            label = {"o": "over the printed τ", "^": "over the repaired τ"}[marker] if at == 0 else ""
-            shift = -0.12 if marker == "o" else 0.12
-            colour = "#D55E00" if marker == "o" else "#0072B2"
-            place = np.full(len(ratio), at + shift)
-            right.plot(place, ratio, marker, ms=4, mfc="none", ls="", color=colour, label=label)
-        right.text(at, 0.02, short, ha="center", fontsize=8.5, transform=right.get_xaxis_transform())
-    right.axhline(1, color="0.4", lw=1)
-    right.set_xticks([])
-    right.set_ylim(0.0, None)
-    finish(right, "All games", "", "exact τ over claimed τ", "upper left")
-    return left
+        for part, marker, shift, colour, label in ((PRINTED, "o", -0.12, 1, "over the printed τ"),
+                                                   (REPAIRED, "^", 0.12, 0, "over the repaired τ")):  # fmt: skip
+            ratio = table.where(part=part.name, game=name).ratio("exact", "claimed")
+            ax.plot(np.full(len(ratio), at + shift), ratio, marker, ms=4, mfc="none", ls="", color=COLOURS[colour],
+                    label="" if at else label)  # fmt: skip
+        ax.text(at, 0.02, short, ha="center", fontsize=8.5, transform=ax.get_xaxis_transform())
 
 
-EXPERIMENT: Experiment = old_inequalities(
-    (PRINTED, TAIL, REPAIRED),
-    title="",
-    draw=draw,
-    ending=ending,
-    name="dr-theorem-3-4-adaptive",
-    claim="(μ_i, τ_i)-CDP mechanisms, each chosen in view of the reports before it, compose to (Σμ_i, √Στ_i²)-CDP.",
-    source="[DR, Thm 3.4]",
-    full={
-        "noises": [0.5, 1.0, 2.0, 4.0], "thresholds": [-1.0, -0.5, 0.0, 0.5, 1.0],
-        "responses": [0.5, 1.0, 2.0, 3.0, 4.0], "barriers": [1, 2, 5, 10], "trees": 200,
-    },
+ADAPTIVE = inequalities(
+    "dr-theorem-3-4-adaptive", "[DR, Thm 3.4]",
+    "(μ_i, τ_i)-CDP mechanisms, each chosen in view of the reports before it, compose to (Σμ_i, √Στ_i²)-CDP.",
+    PRINTED, TAIL, REPAIRED, ending=_adaptive_in_numbers,
+    full={"noises": [0.5, 1.0, 2.0, 4.0], "thresholds": [-1.0, -0.5, 0.0, 0.5, 1.0],
+          "responses": [0.5, 1.0, 2.0, 3.0, 4.0], "barriers": [1, 2, 5, 10], "trees": 200},
     quick={"noises": [1.0], "thresholds": [0.0], "responses": [2.0], "barriers": [2], "trees": 8},
-    points=points,
-    measure=measure,
+    points=grid(game=["coin, then noise"], size="noises") + grid(game=["two noises"], size="thresholds")
+    + grid(game=["response, then another"], size="responses") + grid(game=["stop at a barrier"], size="barriers")
+    + grid(game=["random tree"], size="trees"),
+    measure=adaptive,
+    draw=picture(
+        panel("Exact τ over the printed √Στ²", "τ, or ε", "ratio: above 1 contradicts",
+              *(curves("size", "exact / claimed", label, at=at, where={"game": name}, marker="o", ms=3)
+                for at, (name, label) in enumerate((("coin, then noise", "a coin, then Gaussian noise τ or nothing"),
+                                                    ("response, then another", "RR(ε), then RR(ε+1) after a 0")))),
+              level(), where={"part": PRINTED.name}),
+        panel("All games", "", "exact τ over claimed τ", _all_games, level(), legend="upper left", xticks=[],
+              ylim=(0.0, None)), width=5.6, height=4.2),
     caption="Left: two games in which the joint loss is less concentrated than printed. Right: every game, against the "
     "printed standard (circles) and the one that holds (triangles).",
-    subject=Subject.STATEMENT,
 )  # fmt: skip

@@ -11,9 +11,9 @@ from ldpopt.design import Divergence, LocalDP, Partition, TotalVariation, optima
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array
 from ldpopt.divergences import NAMED, FDivergence, alpha, hockey_stick
-from ldpopt.reproduce.drawing import COLOURS, finish, frames
+from ldpopt.reproduce.drawing import COLOURS, panel, picture
 from ldpopt.reproduce.envelope import Problem, distances, envelope_at, lay, partition_points, pattern_optimum, prove
-from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict
+from ldpopt.reproduce.experiment import Experiment, Outcome, Points, Row, Single, Table, Verdict, grid
 
 DIVERGENCES = [*NAMED.values(), hockey_stick(1.5), alpha(3), alpha(0.5)]
 FORMS = ("spread out", "concentrated", "nearly equal", "mirrored", "clustered", "steep", "zeros")
@@ -33,29 +33,14 @@ LEAST_MASS = 0.03
 """In searches every input has at least this probability, so that no pattern becomes a block as an input vanishes."""
 
 
-def points(parameters: Parameters) -> list[Row]:
-    """Batches of instances, batches of channels for the proof, then searches for each divergence."""
-    of = (("instances", "batches", "size", "largest_k"), ("channels", "channel_batches", "channels", "channel_k"))
-    batches: list[Row] = [
-        {"part": part, "number": i, "size": parameters[size], "largest k": parameters[k]}
-        for part, count, size, k in of
-        for i in range(parameters[count])
-    ]
-    searches: list[Row] = [
-        {"part": "search", "number": i, "size": parameters["steps"], "largest k": parameters["search_k"]}
-        for i in range(len(DIVERGENCES) * parameters["starts"])
-    ]
-    return [*batches, *searches]
-
-
-def measure(**point: Any) -> list[Row]:
-    """The rows of one batch or one search."""
-    part, number, k = str(point["part"]), int(point["number"]), int(point["largest k"])
+def measure(part: str, number: float, size: float, **more: float) -> list[Row]:
+    """The rows of one batch of instances, one batch of channels for the proof, or one search."""
+    number, k = int(number), int(more["largest k"])
     rng = np.random.default_rng([number, ("instances", "channels", "search").index(part)])
     if part == "search":
-        return [_searched(rng, number, k, int(point["size"]))]
+        return [_searched(rng, number, k, int(size))]
     one = _instance if part == "instances" else _channel
-    return [one(rng, *_drawn(rng, k)) for _ in range(int(point["size"]))]
+    return [one(rng, *_drawn(rng, k)) for _ in range(int(size))]
 
 
 def _instance(rng: np.random.Generator, f: FDivergence, form: str, pair: Pair, epsilon: float) -> Row:
@@ -146,21 +131,19 @@ def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
     return row | {"cost": float(found.fun)} | _compared(f, pair, gain, eta)
 
 
-def judge(table: Table) -> Verdict:
-    """The verdict: whether a program gives more or less than the envelope, or a step of the proof loses utility."""
-    instances = Table(tuple(row for row in table.rows if "patterns" in row))
+def _verdict(table: Table) -> Verdict:
+    """A program gives more or less than the envelope, or a step of the proof loses utility, or none of this."""
+    instances, channels = table.having(lambda row: "patterns" in row), table.where(part="channels")
     envelope, patterns, design, bound = (instances.column(x) for x in ("envelope", "patterns", "design", "bound"))
     size = np.maximum(envelope, SMALL)
-    above, short = (patterns - envelope) / size, (envelope - patterns) / size
-    room, apart = (bound - envelope) / size, np.abs(design - envelope) / size
-    channels = table.where(part="channels")
+    above, room = (patterns - envelope) / size, (bound - envelope) / size
     steps = np.array([channels.column(name) for name in STEPS])
     lost = (steps[:-1] - steps[1:]) / np.maximum(steps.max(axis=0), SMALL)
     costs = table.column("cost")
     worst = {
         "a channel of the pattern program is above the envelope": float(above.max()),
-        "the pattern program stays below the envelope": float(short.max()),
-        "the certified design differs from the envelope": float(apart.max()),
+        "the pattern program stays below the envelope": float((-above).max()),
+        "the certified design differs from the envelope": float((np.abs(design - envelope) / size).max()),
         "a certified bound lies below the envelope": float(-room.min()),
         "a step of the proof loses": float(lost.max()),
         "the mixture of the proof exceeds its caps": float(channels.column("over").max()),
@@ -179,64 +162,63 @@ def judge(table: Table) -> Verdict:
         Outcome.HOLDS,
         f"In {len(instances.rows)} instances (k ≤ {instances.column('k').max():g}, {len(DIVERGENCES)} divergences) the "
         f"envelope over all partitions, listed one by one, and the linear program over all sets of inputs agree to "
-        f"{max(worst['a channel of the pattern program is above the envelope'], short.max()):.1g}, relatively, and the "
-        f"certificates exclude anything better by more than {room.max():.1g}. In {len(costs)} of them, searched for "
-        f"over P0, P1, ε and η, channels with {SHARE:.0%} of their weight on patterns that are no blocks gain nothing. "
-        f"{len(channels.rows)} random channels, taken through the steps of the proof, come out as mixtures of "
-        f"partitions that keep no less; no step loses more than {max(0.0, lost.max()):.1g}.",
+        f"{np.abs(above).max():.1g}, relatively, and the certificates exclude anything better by more than "
+        f"{room.max():.1g}. In {len(costs)} of them, searched for over P0, P1, ε and η, channels with {SHARE:.0%} of "
+        f"their weight on patterns that are no blocks gain nothing. {len(channels.rows)} random channels, taken "
+        "through the steps of the proof, come out as mixtures of partitions that keep no less; no step loses more "
+        f"than {max(0.0, lost.max()):.1g}.",
         figures,
     )
 
 
-def draw(table: Table) -> Any:
-    """Differences from the envelope, the steps of the proof, and the cost of other patterns."""
-    left, middle, right = frames(3, 4.7, 4.2)
-    instances = Table(tuple(row for row in table.rows if "patterns" in row))
-    epsilon, size = instances.column("epsilon"), np.maximum(instances.column("envelope"), SMALL)
+def _differences(ax: Any, table: Table) -> None:
+    instances = table.having(lambda row: "patterns" in row)
+    size = np.maximum(instances.column("envelope"), SMALL)
     for column, colour, label in (
         ("bound", COLOURS[5], "proved bound less envelope"),
         ("patterns", COLOURS[1], "pattern program and envelope apart"),
     ):
-        apart = np.abs(instances.column(column) - instances.column("envelope")) / size
-        left.scatter(epsilon, np.maximum(apart, 1e-17), s=6, color=colour, label=label)
-    finish(left, "Instances: difference from the envelope", "ε (nats)", "relative (1e-17: none)", "upper left", "xy")
-    left.set_ylim(3e-18, 1e-8)
-    channels = table.where(part="channels")
+        difference = np.abs(instances.column(column) - instances.column("envelope")) / size
+        ax.scatter(instances.column("epsilon"), np.maximum(difference, 1e-17), s=6, color=colour, label=label)
+
+
+def _steps(ax: Any, channels: Table) -> None:
     steps = np.array([channels.column(name) for name in STEPS])
-    shares = steps[:, steps[-1] > SMALL] / steps[-1, steps[-1] > SMALL]
+    shares, places = steps[:, steps[-1] > SMALL] / steps[-1, steps[-1] > SMALL], range(len(STEPS))
     for low, high, shade in ((0, 100, 0.12), (10, 90, 0.2), (25, 75, 0.3)):
         ends = np.percentile(shares, [low, high], axis=1)
-        middle.fill_between(range(len(STEPS)), *ends, color=COLOURS[0], alpha=shade, lw=0, label=f"{high - low} %")
-    middle.plot(range(len(STEPS)), np.median(shares, axis=1), color=COLOURS[0], lw=1.8, label="median")
-    finish(middle, "Random channels through the proof", "", "kept, as a share of the envelope")
+        ax.fill_between(places, *ends, color=COLOURS[0], alpha=shade, lw=0, label=f"{high - low} %")
+    ax.plot(places, np.median(shares, axis=1), color=COLOURS[0], lw=1.8, label="median")
     names = ("the\nchannel", "common\npart apart", "it is\nerased", "windows", "partitions", "envelope")
-    middle.set_xticks(range(len(STEPS)), names, fontsize=8)
+    ax.set_xticks(places, names, fontsize=8)
+
+
+def _costs(ax: Any, table: Table) -> None:
     costs = np.sort(table.column("cost"))
-    right.plot(np.arange(1, len(costs) + 1), np.maximum(costs, 1e-17), ".", color=COLOURS[2])
-    finish(
-        right, f"Cost of {SHARE:.0%} on patterns that are no blocks", "search, sorted", "loss (1e-17: none)", None, "y"
-    )
-    return left
+    ax.plot(np.arange(1, len(costs) + 1), np.maximum(costs, 1e-17), ".", color=COLOURS[2])
 
 
-EXPERIMENT = Experiment(
-    name="envelope-theorem",
-    claim="Under ε-LDP and a cap η on total variation, for every f, P0 and P1, the optimum is the least non-decreasing "
+ENVELOPE = Experiment(
+    "envelope-theorem", "[SPR], [GI, section VII]; the envelope theorem of this package",
+    "Under ε-LDP and a cap η on total variation, for every f, P0 and P1, the optimum is the least non-decreasing "
     "concave majorant, at η, of the origin and the points of the optimal m-block sort-partition-randomize channels. "
     "(Proved in [SPR] without the cap; with it, the envelope theorem, the question of [GI, section VII].)",
-    source="[SPR], [GI, section VII]; the envelope theorem of this package",
-    full={
-        "batches": 120, "size": 25, "largest_k": 9, "channel_batches": 40, "channels": 50, "channel_k": 7, "starts": 3,
-        "steps": 200, "search_k": 5,
-    },
-    quick={
-        "batches": 1, "size": 20, "largest_k": 6, "channel_batches": 1, "channels": 40, "channel_k": 5, "starts": 1,
-        "steps": 8, "search_k": 4,
-    },
-    points=points,
-    measure=measure,
-    judge=judge,
-    draw=draw,
+    full={"batches": 120, "size": 25, "largest_k": 9, "channel_batches": 40, "channels": 50, "channel_k": 7,
+          "starts": 3, "steps": 200, "search_k": 5},
+    quick={"batches": 1, "size": 20, "largest_k": 6, "channel_batches": 1, "channels": 40, "channel_k": 5, "starts": 1,
+           "steps": 8, "search_k": 4},
+    points=grid(part=["instances"], number="batches", size=Single("size"), **{"largest k": Single("largest_k")})
+    + grid(part=["channels"], number="channel_batches", size=Single("channels"), **{"largest k": Single("channel_k")})
+    + Points((lambda given: grid(part=["search"], number=range(len(DIVERGENCES) * given["starts"]),
+                                 size=Single("steps"), **{"largest k": Single("search_k")})(given),)),
+    measure=measure, judge=_verdict,
+    draw=picture(
+        panel("Instances: difference from the envelope", "ε (nats)", "relative (1e-17: none)", _differences,
+              legend="upper left", scale="xy", ylim=(3e-18, 1e-8)),
+        panel("Random channels through the proof", "", "kept, as a share of the envelope", _steps,
+              where={"part": "channels"}),
+        panel(f"Cost of {SHARE:.0%} on patterns that are no blocks", "search, sorted", "loss (1e-17: none)", _costs,
+              legend=None, scale="y"), width=4.7, height=4.2),
     caption="Differences between the envelope and what other programs find and prove; what random channels keep after "
     "each step of the proof; what it costs to use patterns that are no blocks.",
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def _threshold_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-def _sorted_thresholds(ax: object, table: Table) -> None:
+def _sorted_thresholds(ax: Any, table: Table) -> None:
     for at, (name, rows) in enumerate(table.groups("divergence")):
         values = np.sort(rows.column("threshold"))
         ax.plot(np.arange(1, len(values) + 1) / len(values), values, drawstyle="steps-pre", color=COLOURS[at],

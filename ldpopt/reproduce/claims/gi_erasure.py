@@ -18,8 +18,8 @@ from ldpopt.bounds import erased_share
 from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, SQUARED_HELLINGER, FDivergence
-from ldpopt.reproduce.drawing import finish, frames, line
-from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict, grid
+from ldpopt.reproduce.drawing import curves, line, panel, picture
+from ldpopt.reproduce.experiment import Experiment, Outcome, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import block_values, deepest_pair, few_digits, read_pair
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON)}
@@ -32,16 +32,6 @@ def advantage(p0: Array, p1: Array, divergence: str, epsilon: float, eta: float)
     erased = erased_share(epsilon, eta) * optimal_channel(utility, LocalDP(epsilon)).value
     design = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)])
     return {"eta": eta, "optimum": design.value, "erased": erased, "certified": float(design.certified)}
-
-
-def points(parameters: Parameters) -> list[Row]:
-    """The frontier of one pair on five inputs, the searches for the worst pair, and two families."""
-    names = list(F)
-    curves = grid(part=["frontier"], divergence=names, epsilon=parameters["epsilons"], share=parameters["shares"])
-    search = grid(part=["worst"], divergence=names, epsilon=parameters["searched"], k=parameters["sizes"])
-    more = {"starts": parameters["starts"], "steps": parameters["steps"]}
-    three = grid(part=["three inputs", "four inputs"], divergence=names, epsilon=parameters["searched"])
-    return [*curves, *(row | more for row in search), *three]
 
 
 def gain(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
@@ -81,100 +71,88 @@ def middle_share(epsilon: float) -> float:
     return float(h[np.argmin(best / np.maximum(four, two))])
 
 
-def measure(part: str, divergence: str, epsilon: float, share: float = 1.0, k: float = 3, starts: float = 1,
+def erasure(part: str, divergence: str, epsilon: float, share: float = 1.0, k: float = 3, starts: float = 1,
             steps: float = 0) -> Row:  # fmt: skip
     """One point of the frontier, or a pair at which erasure loses most, with the optimum there certified."""
     if part == "frontier":
         return advantage(np.array(P0), np.array(P1), divergence, epsilon, share * math.tanh(epsilon / 2))
     f, e = F[divergence], math.exp(epsilon)
-    found: Row = {}
-    if part != "worst":
-        found = {"k": 3.0 if part == "three inputs" else 4.0}
-        p0, p1 = family(epsilon, 0.0 if part == "three inputs" else middle_share(epsilon))
+    if part == "worst":
+        named = deepest_pair(lambda a, b: gain(f, a, b, epsilon), int(k), int(starts), int(steps))
+        p0, p1 = read_pair(named)
     else:
-        found = deepest_pair(lambda a, b: gain(f, a, b, epsilon), int(k), int(starts), int(steps))
-        p0, p1 = read_pair(found)
+        named = {"k": 3.0 if part == "three inputs" else 4.0}
+        p0, p1 = family(epsilon, 0.0 if part == "three inputs" else middle_share(epsilon))
     blocks = int(np.argmax(block_values(f, p0, p1, epsilon))) + 1
-    made = advantage(p0, p1, divergence, epsilon, (e - 1) / (e + blocks - 1))
-    kept = float(made["erased"]) / float(made["optimum"])
-    return found | made | {"blocks": blocks, "loss": 1 - kept, "formula": 1 - 1 / float(gain(f, p0, p1, epsilon))}
+    row = named | advantage(p0, p1, divergence, epsilon, (e - 1) / (e + blocks - 1)) | {"blocks": blocks}
+    return row | {"loss": 1 - row["erased"] / row["optimum"], "formula": 1 - 1 / float(gain(f, p0, p1, epsilon))}
 
 
-def judge(table: Table) -> Verdict:
-    """The verdict: the erased optimum is never above the optimum, its loss, and that no loss exceeds its bounds."""
-    three = table.where(part="three inputs")
-    right = bool((table.column("optimum") >= table.column("erased") * (1 - 1e-9)).all())
-    searched = Table(tuple(row for row in table.rows if row["part"] != "frontier"))
-    e = np.exp(searched.column("epsilon"))
-    inputs = searched.column("k")
+def _erasure_verdict(table: Table) -> Verdict:
+    """The erased optimum is never above the optimum, and no loss exceeds its bounds."""
+    searched, three = table.having(lambda row: row["part"] != "frontier"), table.where(part="three inputs")
+    e, inputs, loss = np.exp(searched.column("epsilon")), searched.column("k"), searched.column("loss")
     bound = np.minimum(np.tanh(searched.column("epsilon") / 2), (inputs - 2) / (e + inputs - 1))
-    right = right and bool((searched.column("loss") <= bound + 1e-9).all())
-    agree = float(np.abs(searched.column("loss") - searched.column("formula")).max())
-    limit = np.array([three_inputs(float(one)) for one in three.column("epsilon")])
+    right = (table.column("optimum") >= table.column("erased") * (1 - 1e-9)).all() and (loss <= bound + 1e-9).all()
+    agree = float(np.abs(loss - searched.column("formula")).max())
+    limit = np.array([three_inputs(epsilon) for epsilon in three.column("epsilon")])
     near = float(np.abs(three.column("loss") / limit - 1).max())
     top = searched.row("loss", np.argmax)
-    lost = {str(name): float(rows.column("loss").max()) for name, rows in searched.groups("divergence")}
-    said = ", ".join(f"{name} {loss:.2%}" for name, loss in lost.items())
+    lost = {name: float(rows.column("loss").max()) for name, rows in searched.groups("divergence")}
     where = few_digits(top) if "p0" in top else f"{top['k']:g} inputs, two of them of mass about 1e-4"
     return Verdict(
         Outcome.LOOSELY if right and agree < 1e-6 else Outcome.FAILS,
-        f"Never above the optimum, but erasure is not optimal: it loses up to {said}, most at ε = "
+        "Never above the optimum, but erasure is not optimal: it loses up to "
+        f"{', '.join(f'{name} {most:.2%}' for name, most in lost.items())}, most at ε = "
         f"{top['epsilon']:.4g}, with {top['blocks']:g} blocks ({where}). On k inputs it loses at most "
         "(k-2)/(e^ε+k-1), for operator convex f at most tanh(ε/2) too (proof: gi_erasure.py). Two small inputs "
         "beside a large one approach (1-e^-ε)/2 up to ε = log 2 and from there on the bound itself, 1/(e^ε+2), as "
         f"TV falls (here to {near:.1e}); more inputs lose a little more. {table.column('certified').mean():.0%} of "
         "the optima are certified.",
-        {
-            **{f"largest loss, {name}": loss for name, loss in lost.items()},
-            "at epsilon": float(top["epsilon"]), "certified by formula to": agree,
-            **{f"largest loss, ε = {e:.4g}": float(by.column("loss").max()) for e, by in searched.groups("epsilon")},
-        },
+        {f"largest loss, {name}": most for name, most in lost.items()}
+        | {"at epsilon": top["epsilon"], "certified by formula to": agree}
+        | {f"largest loss, ε = {epsilon:.4g}": float(rows.column("loss").max())
+           for epsilon, rows in searched.groups("epsilon")},
     )  # fmt: skip
 
 
-def draw(table: Table) -> Any:
-    """The values with erasure on one frontier, and the largest losses against epsilon."""
-    curves = table.where(part="frontier")
-    middle = list(curves.groups("epsilon"))[-3:]
-    axes = frames(len(middle) + 1, 4.1, 4.0)
-    for ax, (epsilon, rows) in zip(axes, middle, strict=False):
-        for at, (name, one) in enumerate(rows.groups("divergence")):
-            line(ax, one.column("eta"), one.column("erased") / one.column("optimum"), at, str(name))
-        finish(ax, f"five inputs, ε = {epsilon:g}", "cap η on total variation", "kept by erasure / optimum", None)
-        ax.set_ylim(min(0.8, ax.get_ylim()[0]), 1.005)
-        ax.set_xlim(0, None)
-    axes[0].legend(fontsize=8, loc="lower right", framealpha=0.85, edgecolor="none")
-    last, searched = axes[-1], Table(tuple(row for row in table.rows if row["part"] != "frontier"))
-    x = np.linspace(0.01, max(searched.column("epsilon")) * 1.1, 300)
+def _largest_losses(ax: Any, table: Table) -> None:
+    x = np.linspace(0.01, max(table.column("epsilon")) * 1.1, 300)
     for at, k in enumerate((3, 4, 5)):
-        bound = np.minimum((k - 2) / (np.exp(x) + k - 1), np.tanh(x / 2))
-        line(last, x, bound, at, f"bound, k = {k}", lw=1.1)
-        rows = searched.where(k=float(k))
-        found = [(float(e), by.column("loss").max()) for e, by in rows.groups("epsilon")]
-        last.plot([e for e, _ in found], [loss for _, loss in found], "os^"[at], ms=5, mfc="none", color="0.2",
-                  label=f"found, k = {k}" if found else "")  # fmt: skip
-    line(last, x, [three_inputs(float(e)) for e in x], 6, "two small inputs", ls="-", lw=1.1)
-    finish(last, "Largest loss of erasure", "ε (nats)", "loss", "upper right")
-    last.set_ylim(0, 0.62)
-    return axes[0]
+        line(ax, x, np.minimum((k - 2) / (np.exp(x) + k - 1), np.tanh(x / 2)), at, f"bound, k = {k}", lw=1.1)
+        most = [(epsilon, rows.column("loss").max()) for epsilon, rows in table.where(k=float(k)).groups("epsilon")]
+        ax.plot([epsilon for epsilon, _ in most], [loss for _, loss in most], "os^"[at], ms=5, mfc="none", color="0.2",
+                label=f"found, k = {k}" if most else "")  # fmt: skip
+    line(ax, x, [three_inputs(epsilon) for epsilon in x], 6, "two small inputs", ls="-", lw=1.1)
 
 
-EXPERIMENT = Experiment(
-    name="gi-theorem-8",
-    claim="OPT(ε, η) is at least η/tanh(ε/2) OPT(ε), for every f-divergence: erase the optimal channel. Is erasure "
+def _losses(table: Table) -> Any:
+    """What erasure keeps on one frontier, and the largest losses against epsilon."""
+    kept = curves("eta", "erased / optimum", "{divergence}", by=("divergence",))
+    axis = picture(
+        panel("five inputs, ε = {epsilon:g}", "cap η on total variation", "kept by erasure / optimum", kept,
+              where={"part": "frontier"}, each="epsilon", last=3, legend=None, xlim=(0, None),
+              ylim=lambda ax: (min(0.8, ax.get_ylim()[0]), 1.005)),
+        panel("Largest loss of erasure", "ε (nats)", "loss",
+              lambda ax, rows: _largest_losses(ax, rows.having(lambda row: row["part"] != "frontier")),
+              legend="upper right", ylim=(0, 0.62)), width=4.1,
+    )(table)  # fmt: skip
+    axis.legend(fontsize=8, loc="lower right", framealpha=0.85, edgecolor="none")
+    return axis
+
+
+ERASURE = Experiment(
+    "gi-theorem-8", "[GI, Thm 8]",
+    "OPT(ε, η) is at least η/tanh(ε/2) OPT(ε), for every f-divergence: erase the optimal channel. Is erasure "
     "optimal?",
-    source="[GI, Thm 8]",
-    full={
-        "epsilons": [0.5, 1.0, 2.0, 4.0], "shares": [round(i / 20, 2) for i in range(1, 21)],
-        "searched": [0.25, 0.6931471805599453, 1.0, 2.0, 3.0],
-        "sizes": [3, 5], "starts": 2, "steps": 900,
-    },
+    full={"epsilons": [0.5, 1.0, 2.0, 4.0], "shares": [round(i / 20, 2) for i in range(1, 21)],
+          "searched": [0.25, 0.6931471805599453, 1.0, 2.0, 3.0], "sizes": [3, 5], "starts": 2, "steps": 900},
     quick={"epsilons": [2.0], "shares": [0.5, 1.0], "searched": [0.6931471805599453], "sizes": [3],
            "starts": 2, "steps": 300},
-    points=points,
-    measure=measure,
-    judge=judge,
-    draw=draw,
+    points=grid(part=["frontier"], divergence=F, epsilon="epsilons", share="shares")
+    + grid(part=["worst"], divergence=F, epsilon="searched", k="sizes", starts=Single("starts"), steps=Single("steps"))
+    + grid(part=["three inputs", "four inputs"], divergence=F, epsilon="searched"),
+    measure=erasure, judge=_erasure_verdict, draw=_losses,
     caption="Left: what erasing the optimum for ε keeps of the true optimum, on the pair (0.4, 0.25, 0.2, 0.1, 0.05) "
     "against its reverse. Right: the largest losses found over all pairs, and their bounds.",
 )  # fmt: skip

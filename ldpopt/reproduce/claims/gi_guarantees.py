@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.composition import subsample
+from ldpopt.distribution import Array
 from ldpopt.mechanisms import (
     binary,
     dominating_pair,
@@ -70,8 +72,8 @@ def _sampling_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-def _sampled(column: str, what: str) -> object:
-    def share(rows: Table) -> np.ndarray:
+def _sampled(column: str, what: str) -> Any:
+    def share(rows: Table) -> Array:
         return rows.column("sampled") / POPULATION
 
     return panel("Proposition 1", "sampled share m/n", f"{what} of the sampled mechanism" + " (nats)" * (what == "ε"),
@@ -130,7 +132,7 @@ def _variations_verdict(table: Table) -> Verdict:
     )
 
 
-def _to_largest(ax: object, table: Table) -> None:
+def _to_largest(ax: Any, table: Table) -> None:
     end = table.column("measured_epsilon").max()
     formula(lambda x: np.tanh(x / 2), (0.05, end), "tanh(ε/2)", count=200, space=np.linspace, color="0.2")(ax, table)
 

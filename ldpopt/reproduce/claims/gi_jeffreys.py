@@ -23,14 +23,14 @@ from ldpopt.bounds import duchi_jordan_wainwright, ghazi_issa, ghazi_issa_coroll
 from ldpopt.design import Constraint, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array
 from ldpopt.divergences import JEFFREYS
-from ldpopt.reproduce.drawing import curves, formula, level, line, marks, panel, picture
+from ldpopt.reproduce.drawing import curves, formula, level, marks, panel, picture
 from ldpopt.reproduce.experiment import Experiment, Row, Single, Table, Verdict, grid, holds_if, outcome_of, span
 from ldpopt.reproduce.laws import block_values, random_law, tilted, worst_pair
 
 P0, P1 = (0.9, 0.1), (0.4, 0.6)
 """Any populations: the ratio of Theorem 6 to Corollary 2 is the same for all."""
 
-PICKS = {"loosest": np.max, "tightest": np.min}
+PICKS: dict[str, Any] = {"loosest": max, "tightest": min}
 
 
 def _limit(epsilon: Any) -> Any:
@@ -80,8 +80,7 @@ def _extremes(label: str) -> Any:
         both = [(label.format(sought, _named(share)), rows.where(sought=sought), pick)
                 for share, rows in shares for sought, pick in PICKS.items()]  # fmt: skip
         for at, (name, rows, pick) in enumerate(both):
-            found = [(epsilon, pick(part.column("ratio"))) for epsilon, part in rows.groups("epsilon")]
-            line(ax, *zip(*found, strict=True), at, name, marker="o", ms=4)
+            curves("epsilon", "ratio", name, at=at, marker="o", ms=4)(ax, rows.best("epsilon", "ratio", pick))
 
     return draw
 

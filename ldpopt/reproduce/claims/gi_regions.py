@@ -15,7 +15,7 @@ from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.reproduce.drawing import curves, finish, formula, frames, line, marks, panel, picture
 from ldpopt.reproduce.experiment import Experiment, Outcome, Row, Table, Verdict, agreement, grid, nearest
 
-TESTS = {"xlim": (0, 1), "ylim": (0, 1), "aspect": "equal"}
+TESTS: dict[str, Any] = {"xlim": (0, 1), "ylim": (0, 1), "aspect": "equal"}
 """The axes of a picture of type II errors against type I errors."""
 
 
@@ -173,7 +173,8 @@ def _noise_verdict(table: Table) -> Verdict:
 
 
 def _staircase(gamma: float, figure: int) -> Any:
-    density, fine = Staircase(1.0, gamma).density, {"count": 1201, "space": np.linspace, "lw": 1.5}
+    density = Staircase(1.0, gamma).density
+    fine: dict[str, Any] = {"count": 1201, "space": np.linspace, "lw": 1.5}
     return panel(f"Figure {figure}: staircase noise, ε = 1, γ = {gamma:g}", "x, in units of Δ", "density",
                  formula(density, (-2.5, 3.5), "f(x)", 0, **fine),
                  formula(lambda x: density(x - 1), (-2.5, 3.5), "f(x - Δ)", 1, **fine))  # fmt: skip
