@@ -67,6 +67,12 @@ BRACKET_GAP = 1e-4
 COARSE_GAP = 1e-3
 """The same gap for an estimation design with too many possible columns to check each: one respondent in a thousand."""
 
+PLANNED_EPSILON = 1e-4
+"""The relative accuracy of an epsilon or eta that the planner of a survey solves for, on the safe side."""
+
+SPLIT_RESPONDENTS = 1e-3
+"""The relative accuracy of the fewest respondents over all splits of a budget, on the safe side."""
+
 CONVEXITY = 1e-9
 """How far, relatively, a user's generator f may lie above a chord of its graph before it is refused as not convex."""
 

@@ -30,7 +30,6 @@ from ldpopt.survey.collect.words import create_key
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.estimate import estimate
 from ldpopt.survey.estimate.intervals import Simultaneous
-from ldpopt.survey.plan.survey import report_channel
 
 HERE = Path(__file__).parent
 KEPT = HERE.parents[1] / "tests" / "data" / "anes_plan.json"
@@ -91,7 +90,7 @@ def run(folder: Path) -> None:
     rows = []
     for question in plan.questions:
         name = question.name
-        channel = report_channel(question)
+        channel = question.report_channel
         found = estimate(CountTable.from_counts(counts[name], channel.outputs), channel)
         truth = np.bincount(data[name].codes[second], minlength=len(question.categories)) / len(second)
         each, together = found.intervals(), found.intervals(Simultaneous())

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ldpopt.cli.options import ForceOption, option
-from ldpopt.deadline import bar as progress
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import write_bytes_atomically
 
@@ -37,6 +37,15 @@ def visible(text: str) -> str:
     a\x1b[31mred
     """
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def progress(
+    what: str, steps: int | None = None, *, shares: bool = False
+) -> AbstractContextManager[Callable[..., None]]:
+    """The bar of every command, on standard error; the arguments are those of `ldpopt.deadline.bar`."""
+    from ldpopt.deadline import bar  # it loads numpy, which help and errors do without
+
+    return bar(what, steps, shares=shares)
 
 
 def say(*what: Any) -> None:

@@ -18,7 +18,6 @@ from ldpopt.design.certificates.levels import LevelVariationDual as LevelVariati
 from ldpopt.design.certificates.marginals import MarginalDual as MarginalDual
 from ldpopt.design.certificates.patterns import PatternDual as PatternDual
 from ldpopt.design.certificates.policies import PolicyDual as PolicyDual
-from ldpopt.design.certificates.ratios import RatioDual as RatioDual
 from ldpopt.design.certificates.relaxed import Contraction as Contraction
 from ldpopt.design.certificates.relaxed import Dominated as Dominated
 from ldpopt.design.certificates.relaxed import PartsBound as PartsBound
@@ -43,29 +42,28 @@ from ldpopt.design.load import load_design as load_design
 from ldpopt.design.methods.balanced import BalancedSets as BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound as BranchAndBound
 from ldpopt.design.methods.choose import METHODS as METHODS
-from ldpopt.design.methods.column_generation import ColumnGeneration as ColumnGeneration
 from ldpopt.design.methods.decisions import DecisionProgram as DecisionProgram
+from ldpopt.design.methods.decisions import GivenDecisions as GivenDecisions
+from ldpopt.design.methods.decisions import GivenSearch as GivenSearch
 from ldpopt.design.methods.decisions import SamplingProgram as SamplingProgram
-from ldpopt.design.methods.erasure import Erasure as Erasure
 from ldpopt.design.methods.estimation import EstimationColumns as EstimationColumns
-from ldpopt.design.methods.even_pilot import EvenPilot as EvenPilot
 from ldpopt.design.methods.exchange import Exchange as Exchange
-from ldpopt.design.methods.given_outputs import GivenDecisions as GivenDecisions
-from ldpopt.design.methods.given_outputs import GivenSearch as GivenSearch
 from ldpopt.design.methods.integer_program import IntegerProgram as IntegerProgram
+from ldpopt.design.methods.integer_program import Rounded as Rounded
 from ldpopt.design.methods.levels import LevelLP as LevelLP
 from ldpopt.design.methods.local_search import LocalSearch as LocalSearch
 from ldpopt.design.methods.marginals import MarginalPatterns as MarginalPatterns
+from ldpopt.design.methods.partition import Erasure as Erasure
 from ldpopt.design.methods.partition import MergedPartition as MergedPartition
 from ldpopt.design.methods.partition import Partition as Partition
 from ldpopt.design.methods.patterns import PatternLP as PatternLP
 from ldpopt.design.methods.policies import PolicyLP as PolicyLP
-from ldpopt.design.methods.rounded import Rounded as Rounded
 from ldpopt.design.methods.saddle import Saddle as Saddle
-from ldpopt.design.methods.sampled_columns import SampledColumns as SampledColumns
-from ldpopt.design.methods.sampled_columns import SmallSets as SmallSets
 from ldpopt.design.methods.shapes import LevelShapes as LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange as TangentExchange
+from ldpopt.design.methods.variances import EvenPilot as EvenPilot
+from ldpopt.design.methods.variances import SampledColumns as SampledColumns
+from ldpopt.design.methods.variances import SmallSets as SmallSets
 from ldpopt.design.optimal import optimal_channel as optimal_channel
 from ldpopt.design.structure import Structure as Structure
 from ldpopt.design.structure import Structures as Structures
@@ -109,7 +107,6 @@ __all__ = [
     "CapacityBounded",
     "Certificate",
     "ColumnConstraint",
-    "ColumnGeneration",
     "ColumnUtility",
     "ConcentratedLDP",
     "Constraint",
@@ -163,7 +160,6 @@ __all__ = [
     "PolicyDual",
     "PolicyLP",
     "PrivateSampling",
-    "RatioDual",
     "Relaxed",
     "RenyiLDP",
     "Rounded",

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.candidate import Candidate
 from ldpopt.design.constraints.repair import Unrepairable, repair, stochastic
-from ldpopt.design.methods.mend import mend
+from ldpopt.design.methods.clean import mend
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.gains import posteriors
+from ldpopt.design.programs.labels import posteriors
 from ldpopt.distribution import Array
 
 SILENT = 1e-12

@@ -11,6 +11,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.registry import Kind
+from ldpopt.design.utilities.base import Utility
 from ldpopt.distribution import Array
 
 Ask = Callable[..., Any]
@@ -51,12 +52,13 @@ class Limit(str):
 class Method(Kind, ABC):
     """A way to find a channel; an object of such a class can be passed to `optimal_channel` as `method=`.
 
-    reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`. preference : its place in `METHODS`, which are
-    tried in ascending order. integral : whether it finds multiples of 1/D; problems with a `Denominator` are given to
-    such methods only.
+    reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`. solves : the kind of utility that it is made for,
+    where there is one. preference : its place in `METHODS`, which are tried in ascending order. integral : whether it
+    finds multiples of 1/D; problems with a `Denominator` are given to such methods only.
     """
 
     reference: ClassVar[str] = ""
+    solves: ClassVar[type[Utility]] = Utility
     preference: ClassVar[int] = 1000
     integral: ClassVar[bool] = False
 

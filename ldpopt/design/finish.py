@@ -131,7 +131,7 @@ def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
     yield PartsBound(problem.whole, problem.constraints, made.channel, tuple(certificates))
 
 
-ENOUGH = 0.2
+ENOUGH_GAP = 0.2
 """No further proof is looked for once the relative gap is within this share of the tolerance."""
 
 NO_FORM = "no constraint has a column form"
@@ -177,7 +177,7 @@ def _best(
             reasons.append(proved.why)
         elif best is None or (proved.value > bound if utility.error else proved.value < bound):
             best, bound = certificate, proved.value
-        if relative_gap(value, bound, utility.logarithmic) <= min(ENOUGH * tolerance, CERTIFIED_GAP):
+        if relative_gap(value, bound, utility.logarithmic) <= min(ENOUGH_GAP * tolerance, CERTIFIED_GAP):
             break
         if best is not None and best.tight and problem.deadline.over():
             break

@@ -71,8 +71,9 @@ def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
                 warnings.simplefilter("ignore")
                 problem.solve(solver=solver.split()[0], **_OPTIONS.get(solver, {}))
             status = problem.status
-        except (cp.error.SolverError, ValueError):
-            # cvxpy raises ValueError for an answer that it cannot read, and for numbers that overflow.
+        except (cp.error.SolverError, ValueError, RuntimeError):
+            # cvxpy raises ValueError for an answer that it cannot read, and for numbers that overflow; HiGHS raises
+            # RuntimeError where it gives up.
             status = "solver_error"
         accepted = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) if solver == ALMOST else (cp.OPTIMAL,)
         if status in accepted and _is_finite(problem):

@@ -42,9 +42,10 @@ def render(
     return _templates(package).get_template(template).render(**{"marks": ()} | values).rstrip("\n") + "\n"
 
 
-def _part(name: str, *values: Any) -> Markup:
-    part: Markup = getattr(_templates("ldpopt.reports").get_template("parts.html").module, name)(*values)
-    return part
+def part(template: str, name: str, *values: Any) -> Markup:
+    """What the macro `name` of a template makes of these values, in which text is escaped."""
+    made: Markup = getattr(_templates("ldpopt.reports").get_template(template).module, name)(*values)
+    return made
 
 
 def page(title: str, body: Iterable[str]) -> str:
@@ -60,7 +61,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "",
     >>> table(["a"], [["1 < 2"]])[-67:]
     Markup('<tbody><tr><th scope="row">1 &lt; 2</th></tr></tbody></table></div>')
     """
-    return _part("table", head, rows, caption, numbers)
+    return part("parts.html", "table", head, rows, caption, numbers)
 
 
 def embed(png: bytes, description: str, caption: str = "") -> Markup:
@@ -70,7 +71,7 @@ def embed(png: bytes, description: str, caption: str = "") -> Markup:
     """
     width = round(int.from_bytes(png[16:20]) / 200 * 96)  # the width field of the PNG header
     source = f"data:image/png;base64,{b64encode(png).decode('ascii')}" if png else ""
-    return _part("figure", source, width, description, caption)
+    return part("parts.html", "figure", source, width, description, caption)
 
 
 def interval_table(labels: Sequence[str], values: Any, lower: Any, upper: Any, caption: str, percent: str) -> Markup:
@@ -100,7 +101,7 @@ def interval_table(labels: Sequence[str], values: Any, lower: Any, upper: Any, c
     ticks = [
         (f"{round(100 * share, 6):g}", place(share)) for at, share in enumerate(shares) if (at - zero) % every == 0
     ]
-    return _part("intervals", rows, grid, ticks, caption, percent)
+    return part("parts.html", "intervals", rows, grid, ticks, caption, percent)
 
 
 def _scale(low: float, high: float) -> tuple[float, float, int]:

@@ -22,7 +22,7 @@ MARGIN = 18.0
 LINES = 20
 """Lines on one page of the interviewer's form, one for each person."""
 
-WIDEST = 6
+MAX_COLUMNS = 6
 """The most questions side by side on the form."""
 
 
@@ -91,7 +91,10 @@ class _Page:
     def width(self) -> float:
         return float(self.pdf.epw)
 
-    def _text(self, text: str, size: float, style: str = "", line: float = 1.45, align: str = "L") -> None:
+    def _text(
+        self, text: str, size: float, style: str = "", line: float = 1.45, align: str = "L", grey: bool = False
+    ) -> None:
+        self.pdf.set_text_color(*(GREY if grey else (0, 0, 0)))
         # fpdf2 sets a font again after a substitute only if something about it changes.
         self.pdf.set_font(FAMILY, style, size + 1)
         self.pdf.set_font(FAMILY, style, size)
@@ -99,9 +102,7 @@ class _Page:
 
     def _head(self, title: str) -> None:
         self.pdf.add_page()
-        self.pdf.set_text_color(*GREY)
-        self._text(self.survey.plan.name, 10)
-        self.pdf.set_text_color(0)
+        self._text(self.survey.plan.name, 10, grey=True)
         self.pdf.ln(1)
         self._text(title, 20, "B", 1.25)
         self.pdf.ln(4)
@@ -168,9 +169,7 @@ class _Page:
                     pdf.set_dash_pattern()
             top = (at % 2) * half + 10
             pdf.set_xy(MARGIN, top)
-            pdf.set_text_color(*GREY)
-            self._text(question.name, 11)
-            pdf.set_text_color(0)
+            self._text(question.name, 11, grey=True)
             self._text(f"My answer: {as_text(category)}", 19, "B", 1.3)
             letters = self.survey.table(question.name, at)
             start = pdf.get_y() + 2
@@ -180,16 +179,14 @@ class _Page:
             else:
                 draw_table(pdf, self.survey.device, letters, question.reports, box)
             pdf.set_xy(MARGIN, top + half - 22)
-            pdf.set_text_color(*GREY)
-            self._text("Say only the letter. Then put this card back and mix.", 9, align="C")
-            pdf.set_text_color(0)
+            self._text("Say only the letter. Then put this card back and mix.", 9, align="C", grey=True)
 
     def form(self) -> None:
         """The interviewer's form: the rules, and lines for the letters."""
         self._head("For the interviewer")
         self._numbered(RULES, 10.5, 1.8)
         questions = self.survey.plan.questions
-        groups = [questions[at : at + WIDEST] for at in range(0, len(questions), WIDEST)]
+        groups = [questions[at : at + MAX_COLUMNS] for at in range(0, len(questions), MAX_COLUMNS)]
         for number, group in enumerate(groups):
             if number:
                 self._head("For the interviewer, continued")
@@ -230,13 +227,11 @@ class _Page:
         self.pdf.ln(2)
         self._weights(question)
         self.pdf.ln(5)
-        self.pdf.set_text_color(*GREY)
         plan = self.survey.plan
         self._text(
             f"Survey “{plan.name}”, round {plan.round}; plan {plan.checksum[:16]}. The channel is in the file beside "
-            "these sheets; “ldpopt check” proves the numbers again.", 8.5,
+            "these sheets; “ldpopt check” proves the numbers again.", 8.5, grey=True,
         )  # fmt: skip
-        self.pdf.set_text_color(0)
 
     def _weights(self, question: PlannedQuestion) -> None:
         """The table of how many outcomes lead to each letter, for each answer."""

@@ -15,7 +15,7 @@ from ldpopt.studio.fields import State, choice, field, items, mapping, numbers, 
 from ldpopt.studio.question import Asked, Made, asked, designed, shown, surveys, wishes
 from ldpopt.survey.plan.budget import Budget, split_budget
 from ldpopt.survey.plan.protocols import compare_protocols
-from ldpopt.survey.plan.question import LEAST_EPSILON, LEAST_ETA, MOST_EPSILON, QuestionPlanner
+from ldpopt.survey.plan.question import MAX_EPSILON, MIN_EPSILON, MIN_ETA_SHARE, QuestionPlanner
 
 MAX_QUESTIONS = 8
 """The most questions under one budget on the page."""
@@ -71,7 +71,7 @@ def told(state: State, report: Callable[[float], None] = lambda share: None) -> 
     aim, level, eta = wishes(state)
     questions = _questions(state)
     epsilons, n = _solved(state, questions, eta, report)
-    if eta < (least := LEAST_ETA * math.tanh(max(epsilons) / 2)):
+    if eta < (least := MIN_ETA_SHARE * math.tanh(max(epsilons) / 2)):
         raise wrong("eta", f"at least {ceil_digits(least, 3)}, or everybody has to be asked", eta)
     answered = []
     for at, (question, epsilon) in enumerate(zip(questions, epsilons, strict=True)):
@@ -133,8 +133,8 @@ def _solved(
         return epsilons, n
     total, shares = take(state, "epsilon", positive_epsilon), _split(state, len(questions))
     for share in shares:
-        if not LEAST_EPSILON <= total * share <= MOST_EPSILON:
-            expected = f"{LEAST_EPSILON:g} to {MOST_EPSILON:g} nats for each question"
+        if not MIN_EPSILON <= total * share <= MAX_EPSILON:
+            expected = f"{MIN_EPSILON:g} to {MAX_EPSILON:g} nats for each question"
             raise wrong("epsilon" if len(shares) == 1 else "split", expected, total * share)
     return [total * share for share in shares], n
 

@@ -36,7 +36,7 @@ from ldpopt.studio.fields import (
     wrong,
 )
 from ldpopt.studio.question import asked, designed, wishes
-from ldpopt.survey.plan.question import LEAST_EPSILON, MOST_EPSILON
+from ldpopt.survey.plan.question import MAX_EPSILON, MIN_EPSILON
 
 MAX_ANSWERS, MAX_REPORTS = 100, 1000
 MAX_ROUNDS = 365
@@ -270,8 +270,8 @@ def channel_of(state: State) -> tuple[Channel, Array]:
                 "question.pilot", "a question whose channel is found at once", Phrase(f"{len(question.labels)} answers")
             )
         epsilon = take(state, "epsilon", positive_epsilon)
-        if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
-            raise wrong("epsilon", f"{LEAST_EPSILON:g} to {MOST_EPSILON:g} nats", epsilon)
+        if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
+            raise wrong("epsilon", f"{MIN_EPSILON:g} to {MAX_EPSILON:g} nats", epsilon)
         return designed(question, epsilon, eta).channel, question.pilot
     inputs, outputs = take(state, "inputs", texts, None), take(state, "outputs", texts, None)
     rows = take(state, "matrix", items)

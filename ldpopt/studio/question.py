@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design import AOptimal, Constraint, Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design.utilities.criteria import Criterion
+from ldpopt.design.utilities.criterion import Criterion
 from ldpopt.distribution import Array, unit_interval
 from ldpopt.errors import Phrase
 from ldpopt.mechanisms import randomized_response

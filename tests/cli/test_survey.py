@@ -97,6 +97,15 @@ def test_bad_use_is_one_line_and_exit_code_two(run, written, arguments, message)
     assert sorted(path.name for path in written.iterdir() if not path.name.startswith(".")) == before
 
 
+def test_messages_name_the_file_that_was_given(run, written):
+    """A description that is not called survey.toml is not called so in its errors, and help keeps its brackets."""
+    (written / "mine.toml").write_text("[budget]\nepsilon = 1.0\n")
+    said = run("survey", "plan", "mine.toml").output
+    assert "mine.toml" in said
+    assert "survey.toml" not in said
+    assert "ldpopt[collect]" in run("survey", "collect", "--help").output
+
+
 PLAIN = """
 [survey]
 name = "Smoking"

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from ldpopt.cli import app
 from ldpopt.survey import Survey, SurveySpec, logit_regression, mean, plan_survey, two_way
-from ldpopt.survey.plan.survey import report_channel
 
 TOML = """
 [survey]
@@ -77,7 +76,7 @@ def reports(folder):
 
 def channels(folder):
     plan = Survey.from_file(folder / "plan.json").plan
-    return {question.name: report_channel(question) for question in plan.questions}
+    return {question.name: question.report_channel for question in plan.questions}
 
 
 def test_a_table_is_that_of_the_library(folder):

@@ -24,7 +24,7 @@ from ldpopt.design import (
 )
 from ldpopt.design.constraints.repair import repair, stochastic
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.gains import chord_gains, kept, tangent_gains, value_of
+from ldpopt.design.programs.labels import chord_gains, tangent_gains, value_of, values_of
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
 from ldpopt.divergences import TOTAL_VARIATION as VARIATION
 from ldpopt.enclosures import FLOAT
@@ -222,7 +222,7 @@ def test_planes_touch_and_cover_at_every_scale(apart):
     pair = Pair.of(p, q)
     rng = np.random.default_rng(1)
     columns = 0.5 + 0.5 * rng.random((3, 40))
-    own = kept(KL, pair, columns)
+    own = values_of(KL, pair, columns)
     d, b = pair.apart @ (columns - columns.min(axis=0)), pair.p1 @ columns
     posterior = 0.5 + d / (2 * b + d) / 2
     low, high = posterior.min() - 1e-3 * np.ptp(posterior), posterior.max() + 1e-3 * np.ptp(posterior)

@@ -56,3 +56,18 @@ def test_optimal_without_a_finite_value_is_refused():
     fake.value = float("inf")
     with pytest.raises(SolverError):
         solve(fake, "test")
+
+
+def test_a_solver_that_raises_is_one_that_failed():
+    """What a solver throws is a status, after which the next one is tried; its own words are not passed on."""
+
+    class Raises(Fake):
+        def solve(self, solver, **options):
+            if solver == "HIGHS":
+                raise RuntimeError("HiGHS Status 4: words of its own")
+            super().solve(solver, **options)
+
+    assert solve(Raises("optimal"), "test") == "CLARABEL"
+    with pytest.raises(SolverError, match="HIGHS said solver_error") as caught:
+        solve(Raises("infeasible"), "test")
+    assert "words of its own" not in str(caught.value)

@@ -34,10 +34,10 @@ from ldpopt.design import (
     WorstOf,
     optimal_channel,
 )
-from ldpopt.design.candidate import Candidate
+from ldpopt.design.candidate import Candidate, Method
 from ldpopt.design.methods.marginals import MarginalPatterns
-from ldpopt.design.methods.sampled_columns import SampledColumns
 from ldpopt.design.methods.shapes import LevelShapes
+from ldpopt.design.methods.variances import SampledColumns
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
 
@@ -160,7 +160,7 @@ def test_no_design_is_begun_with_a_limit_that_is_none(bad):
         optimal_channel(None, None, time_limit=bad)
 
 
-class Fruitless:
+class Fruitless(Method):
     """A method whose first round finds nothing."""
 
     reference = ""

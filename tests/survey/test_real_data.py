@@ -16,7 +16,6 @@ from ldpopt.errors import LdpoptError
 from ldpopt.mechanisms import randomized_response, subset_selection
 from ldpopt.survey import CountTable, Memoised, Plan, Simultaneous, aggregate, estimate, privatize
 from ldpopt.survey.collect.words import SecretKey
-from ldpopt.survey.sample.analysis import report_channel
 
 PLAN = Path(__file__).parents[1] / "data" / "anes_plan.json"
 ROWS = 60_000
@@ -66,7 +65,7 @@ def test_the_other_half_comes_back(plan: Plan, halves, tmp_path: Path) -> None:
     assert tally.rows == ROWS
     counts, covered = aggregate(plan, tmp_path / "reports"), 0
     for question in plan.questions:
-        channel = report_channel(question)
+        channel = question.report_channel
         found = estimate(CountTable.from_counts(counts[question.name], channel.outputs), channel)
         truth = np.bincount(data[question.name].codes[drawn], minlength=len(question.categories)) / ROWS
         assert (np.abs(found.values - truth) <= 4.5 * found.standard_errors).all()

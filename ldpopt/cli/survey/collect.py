@@ -84,7 +84,7 @@ def collect(
     `export` can read the database at any time. Needs ldpopt\\[collect].
     """
     from ldpopt.survey.server import collector, database, static_files
-    from ldpopt.survey.server.location import shown
+    from ldpopt.survey.server.databases import shown
     from ldpopt.survey.server.web import address, listening, loopback, serve, token_of
 
     made = read_plan(plan)

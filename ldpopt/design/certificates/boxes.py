@@ -45,7 +45,7 @@ from ldpopt.design.constraints.base import (
     parts,
     symmetric,
 )
-from ldpopt.design.constraints.terms import Malformed, Ratio, Term
+from ldpopt.design.constraints.terms import Malformed, Term
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
@@ -78,7 +78,7 @@ class Limits:
     spread : a cap D on the log-ratio of two entries of a column, None where there is none. outputs : the number m.
     """
 
-    terms: tuple[Term | Ratio, ...]
+    terms: tuple[Term, ...]
     fixed: tuple[AlphabetConstraint, ...]
     spread: Enclosure | None
     outputs: int
@@ -149,10 +149,10 @@ def _mixed(gains: Enclosure, given: Array, arithmetic: Arithmetic) -> Enclosure:
     return (gains * shares[:, None, None]).sum(axis=0)
 
 
-def _term(multiplier: TermMultiplier, terms: Sequence[Term | Ratio]) -> Any:
+def _term(multiplier: TermMultiplier, terms: Sequence[Term]) -> Any:
     """The pairs of a term that a multiplier is for."""
     term = terms[position(multiplier.term, len(terms), "the term of a multiplier")]
-    if isinstance(term, Ratio):
+    if term.pure:
         raise Unproved("pure LDP between all inputs has no multipliers")
     pairs = positions(multiplier.pairs, -1, len(term), "the pairs of a multiplier")
     if len(np.unique(pairs)) != len(pairs):

@@ -166,7 +166,7 @@ def _planes(f: FDivergence, cut: Rays) -> tuple[Enclosure, Enclosure]:
     return missing + steep, 2 * missing + level
 
 
-def reach(
+def posterior_range(
     f: FDivergence, p0: Array, p1: Array, constraints: Sequence[ColumnConstraint], inputs: Sequence[Label]
 ) -> tuple[float, float] | None:
     """The least and the largest posterior that an output can have, in floats; None where no finite bound exists."""

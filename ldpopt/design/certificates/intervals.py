@@ -46,7 +46,7 @@ from ldpopt.design.certificates.numbers import (
 from ldpopt.design.certificates.tails import End, least
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint, implied, variation_of
 from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.terms import Malformed, Ratio, Term
+from ldpopt.design.constraints.terms import Malformed, Term
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.laws import Laws, law
@@ -117,27 +117,27 @@ class ColumnDual(Certificate):
         return enclosed_residual(gains.values - paid, gains.sums - sums, spread, capped)
 
     def shared(
-        self, spread: Enclosure | None, terms: Sequence[Term | Ratio], arithmetic: Arithmetic
+        self, spread: Enclosure | None, terms: Sequence[Term], arithmetic: Arithmetic
     ) -> Iterator[tuple[Gains, Sequence[TermMultiplier]]]:
         """Further choices, each with multipliers of its own; none by default."""
         return iter(())
 
     def _paid(
-        self, multipliers: Sequence[TermMultiplier], terms: Sequence[Term | Ratio], rows: Enclosure, labels: int
+        self, multipliers: Sequence[TermMultiplier], terms: Sequence[Term], rows: Enclosure, labels: int
     ) -> tuple[Enclosure, Enclosure, Enclosure]:
         """The prices (labels, k) of the columns' entries, their sums (labels,), and what they add to the bound."""
         arithmetic, bound = rows.arithmetic, rows.sum()
         paid, sums = rows + arithmetic.zeros((labels, 1)), bound + arithmetic.zeros(labels)
         for one in expect_each(multipliers, TermMultiplier, "the multipliers of the constraints"):
             term = _chosen(terms, one)
-            if term is None:
+            if term.pure:
                 continue
             support, over_inputs = term.enclosed_support(one.values, labels, len(rows), arithmetic)
             paid, sums = paid + support, sums + over_inputs
             bound = bound + term.enclosed_charge(one.values, labels, arithmetic)
         return paid, sums, bound
 
-    def _terms(self, inputs: Sequence[Label]) -> list[Term | Ratio]:
+    def _terms(self, inputs: Sequence[Label]) -> list[Term]:
         """The terms, in the order in which the multipliers number them."""
         used = self.used()
         if self.posed is None:
@@ -155,12 +155,10 @@ def checked_cuts(term: Moment, values: Any, labels: int) -> Array:
     return np.stack([np.asarray(part, dtype=np.float64) for part in term.checked(values, labels)])
 
 
-def _chosen(terms: Sequence[Term | Ratio], one: TermMultiplier) -> Term | None:
-    """The pairs of the term that a multiplier is for; None for a term without multipliers."""
+def _chosen(terms: Sequence[Term], one: TermMultiplier) -> Any:
+    """The pairs of the term that a multiplier is for; pure LDP is taken whole."""
     term = terms[position(one.term, len(terms), "the term of a multiplier")]
-    if isinstance(term, Ratio):
-        return None
-    return term.take(positions(one.pairs, -1, len(term), "the pairs of a multiplier"))
+    return term if term.pure else term.take(positions(one.pairs, -1, len(term), "the pairs of a multiplier"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,7 +198,7 @@ class IntervalDual(ColumnDual):
         return enclosed_chords(self.finite.f, laws, cut, np.asarray(self.knots), self.used())
 
     def shared(
-        self, spread: Enclosure | None, terms: Sequence[Term | Ratio], arithmetic: Arithmetic
+        self, spread: Enclosure | None, terms: Sequence[Term], arithmetic: Arithmetic
     ) -> Iterator[tuple[Gains, Sequence[TermMultiplier]]]:
         """Multipliers for a divergence that is infinite at ratio 0 or infinity; none where it is finite at both.
 
@@ -215,7 +213,7 @@ class IntervalDual(ColumnDual):
         capped = [
             (number, term, checked_cuts(term, one.values, len(gains.sums)))
             for number, one in enumerate(multipliers)
-            if isinstance(term := _chosen(terms, one), Moment)
+            if (term := _chosen(terms, one)).conic
         ]
         for mirrored in sides:
             end = End.of(f, laws.p0, laws.p1, np.asarray(self.knots), mirrored)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import Term
 from ldpopt.design.registry import Kind
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -97,7 +97,7 @@ class ColumnConstraint(Measured):
     """
 
     @abstractmethod
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
         """The constraint in column form, for a channel with these inputs."""
 
     def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
@@ -249,10 +249,10 @@ def symmetric(constraints: Sequence[Any]) -> bool:
 
 def parts(
     constraints: Sequence[Any], inputs: Sequence[Any]
-) -> tuple[tuple[Term | Ratio, ...], tuple[AlphabetConstraint, ...], tuple[Expression, ...]]:
+) -> tuple[tuple[Term, ...], tuple[AlphabetConstraint, ...], tuple[Expression, ...]]:
     """The constraints by kind: column terms, constraints on given outputs, and expressions of users' own."""
 
-    terms: list[Term | Ratio] = []
+    terms: list[Term] = []
     fixed, expressions = [], []
     for constraint in constraints:
         if isinstance(constraint, ColumnConstraint):

@@ -34,6 +34,8 @@ class HockeyStick(Term):
     E = e^(epsilon weight).
     """
 
+    left: Index
+    right: Index
     epsilon: float
     caps: Array
     weight: Array
@@ -55,7 +57,7 @@ class HockeyStick(Term):
         return np.asarray(np.exp(self.epsilon * self.weight))
 
     @property
-    def reach(self) -> float:
+    def tv_bound(self) -> float:
         """The largest of e^(epsilon weight) - 1 + cap, at most 1."""
         return min(1.0, float(np.max(np.expm1(self.epsilon * self.weight) + self.caps, initial=0.0)))
 
@@ -175,7 +177,7 @@ def every_pair(inputs: int, epsilon: float, delta: float) -> HockeyStick:
     return HockeyStick.of(left, right, epsilon, delta)
 
 
-def approximate(inputs: int, epsilon: float, delta: float) -> Term | Ratio:
+def approximate(inputs: int, epsilon: float, delta: float) -> Term:
     """The same, but a `Ratio` where delta = 0 makes it pure LDP."""
     return Ratio(epsilon) if delta == 0 and epsilon > 0 else every_pair(inputs, epsilon, delta)
 
@@ -215,7 +217,7 @@ class TotalVariation(ColumnConstraint):
         """eta."""
         return arithmetic.of(self.eta)
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
         """sum_y (Q[x, y] - Q[x', y])_+ <= eta for every two inputs."""
         return (every_pair(len(inputs), 0.0, self.eta),)
 
@@ -270,7 +272,7 @@ class ApproximateLDP(ColumnConstraint):
         delta = arithmetic.of(self.delta)
         return delta + (1 - delta) * tanh_of_half(arithmetic.of(self.epsilon))
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
         """One hockey-stick sum for every ordered pair; with delta = 0, ratios within a box."""
         return (approximate(len(inputs), self.epsilon, self.delta),)
 
@@ -336,7 +338,7 @@ class TradeOff(ColumnConstraint):
         worst = max((hockey_stick(channel, e).value - d for e, d in self.levels), default=0.0)
         return Guarantee("trade_off", max(worst, 0.0), 0.0, None, False, "[DRS, Prop 2.12]")
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
         """One hockey-stick sum for each line and ordered pair; a `Ratio` for a line with delta = 0."""
         return tuple(approximate(len(inputs), e, d) for e, d in self.levels)
 

@@ -163,7 +163,7 @@ class LocalDP(ColumnConstraint):
         """tanh(epsilon/2) between all inputs [GI, Prop 2]; 1 with a graph, two of whose nodes may be far apart."""
         return arithmetic.of(1.0) if self.listed is not None else tanh_of_half(arithmetic.of(self.epsilon))
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
         """A `Ratio` for all inputs at once, or terms for the edges of the graph that no other path implies."""
         if self.listed is None:
             return (Ratio(self.epsilon),)

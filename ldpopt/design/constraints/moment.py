@@ -33,8 +33,11 @@ class Moment(Term):
     tangent plane in each column: its pair, its label, t and a weight z >= 0.
     """
 
+    left: Index
+    right: Index
     order: float
     epsilon: float | Fraction
+    conic = True
 
     @property
     def cap(self) -> float:
@@ -43,12 +46,7 @@ class Moment(Term):
         return epsilon if self.order == 1 else math.expm1((self.order - 1) * epsilon)
 
     @property
-    def conic(self) -> bool:
-        """True: a program needs cones for it."""
-        return True
-
-    @property
-    def reach(self) -> float:
+    def tv_bound(self) -> float:
         """The root of the cap, at most 1."""
         return min(1.0, math.sqrt(self.cap))
 
@@ -270,7 +268,7 @@ class RenyiLDP(ColumnConstraint):
         """True of `RenyiLDP` with order no larger and epsilon no smaller: it grows with the order [M, Prop 9]."""
         return isinstance(other, RenyiLDP) and other.order <= self.order and other.epsilon >= self.epsilon
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
         """sum_y Q[x, y]^order Q[x', y]^(1 - order) <= exp((order - 1) epsilon) for every ordered pair."""
         if math.isinf(self.order):
             return (Ratio(self.epsilon),)
@@ -336,7 +334,7 @@ class ConcentratedLDP(ColumnConstraint):
         """sqrt(rho/2), as the KL divergence is at most rho [Pinsker]."""
         return (arithmetic.of(self.rho) / 2).sqrt()
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
         """One moment sum for each posed order and each ordered pair."""
         return tuple(moment(len(inputs), order, Fraction(order) * Fraction(self.rho)) for order in self.orders)
 

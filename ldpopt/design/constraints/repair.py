@@ -10,8 +10,7 @@ import numpy as np
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints import Constraint, LocalDP
 from ldpopt.design.constraints.base import plain_caps, within
-from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.rounding import SUBNORMAL, ULP
@@ -131,11 +130,10 @@ def _mixed_until_private(
     return found
 
 
-def _raised(matrix: Array, terms: Sequence[Term | Ratio]) -> Array:
+def _raised(matrix: Array, terms: Sequence[Term]) -> Array:
     """The least matrix above `matrix` that keeps to the ratios along all edges, by longest paths in every column."""
     raised = matrix.copy()
-    for term in terms:
-        assert isinstance(term, HockeyStick)
+    for _, term in ByKind(terms).sticks:
         for _ in range(len(matrix)):
             before = raised.copy()
             np.maximum.at(raised, term.right, raised[term.left] / term.factor[:, None])

@@ -6,15 +6,16 @@ linear supports: a multiplier gives every label a vector u with u.q <= nu phi(q)
 costs nu cap (`charge`). Both exist twice: in floats for programs that look for multipliers, and enclosed, from the
 exact parameters of the constraint, for certificates that prove with them.
 
-Sums by group, for enclosures.
+A term is pure (`Ratio`), conic (`moment.Moment`) or neither (`hockey_stick.HockeyStick`); `ByKind` sorts them.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -28,12 +29,15 @@ class Malformed(LdpoptError, ValueError):
     """Raised for a multiplier of the wrong shape, not finite, negative, or of a pair or label that does not exist."""
 
 
-@dataclass(frozen=True, eq=False)
 class Term(ABC):
     """One family of column constraints, each on a pair of inputs: `left` and `right`, (pairs,) positions each."""
 
     left: Index
     right: Index
+    pure: ClassVar[bool] = False
+    """Whether it is pure LDP between all inputs, which has no pairs and no multipliers."""
+    conic: ClassVar[bool] = False
+    """Whether a program needs cones for it."""
 
     def __len__(self) -> int:
         return len(self.left)
@@ -44,12 +48,12 @@ class Term(ABC):
         """The cap in floats: one number, or (pairs,)."""
 
     @property
-    def conic(self) -> bool:
-        """Whether a program needs cones for it."""
-        return False
+    def ratio(self) -> float:
+        """The largest ratio of two entries of a column; inf where the term states none."""
+        return math.inf
 
     @property
-    def reach(self) -> float:
+    def tv_bound(self) -> float:
         """About how far apart, in total variation, the term lets two rows be; at most 1."""
         return 1.0
 
@@ -118,21 +122,21 @@ class Term(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Ratio:
+class Ratio(Term):
     """The entries of every column lie in [m, e^epsilon m] for some m >= 0: pure LDP between all inputs.
 
     It has no multipliers: certificates take epsilon from the constraint itself (`ColumnConstraint.spread`).
     """
 
     epsilon: float
-
-    def __len__(self) -> int:
-        return 0
+    left: Index = field(init=False, repr=False, default_factory=lambda: np.zeros(0, dtype=np.intp))
+    right: Index = field(init=False, repr=False, default_factory=lambda: np.zeros(0, dtype=np.intp))
+    pure = True
 
     @property
-    def conic(self) -> bool:
-        """False: a program needs no cones for it."""
-        return False
+    def cap(self) -> Array:
+        """None."""
+        return np.zeros(0)
 
     @property
     def ratio(self) -> float:
@@ -140,7 +144,7 @@ class Ratio:
         return float(np.exp(self.epsilon))
 
     @property
-    def reach(self) -> float:
+    def tv_bound(self) -> float:
         """e^epsilon - 1, at most 1."""
         return min(1.0, self.width)
 
@@ -153,6 +157,32 @@ class Ratio:
     def farthest(self) -> float:
         """The ratio."""
         return self.ratio
+
+    def excess(self, matrix: Array) -> Array:
+        """None: there are no pairs."""
+        return np.zeros(0)
+
+    def take(self, pairs: Index) -> Ratio:
+        """The term itself."""
+        return self
+
+    def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
+        """Zero."""
+        return np.zeros((labels, inputs))
+
+    def charge(self, multiplier: Array) -> float:
+        """Zero."""
+        return 0.0
+
+    def enclosed_support(
+        self, multiplier: Any, labels: int, inputs: int, arithmetic: Arithmetic
+    ) -> tuple[Enclosure, Enclosure]:
+        """Zero."""
+        return arithmetic.zeros((labels, inputs)), arithmetic.zeros(labels)
+
+    def enclosed_charge(self, multiplier: Any, labels: int, arithmetic: Arithmetic) -> Enclosure:
+        """Zero."""
+        return arithmetic.zeros(())
 
     def within(self, farthest: float) -> tuple[Ratio, Any]:
         """The same with the smaller ratio; there are no multipliers to shrink."""
@@ -178,9 +208,14 @@ class Ratio:
         """The empty `values`."""
         return values
 
-    def on_rows(self, rows: Array, posed: list[Any]) -> None:
-        """Nothing is owed to the rows."""
-        return
+
+class ByKind:
+    """Terms by kind: the least `ratio` of pure LDP, and the hockey sticks and moments with their positions."""
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        self.ratio = min((term.ratio for term in terms), default=math.inf)
+        self.sticks: list[tuple[int, Any]] = [(i, t) for i, t in enumerate(terms) if not t.pure and not t.conic]
+        self.moments: list[tuple[int, Any]] = [(i, t) for i, t in enumerate(terms) if t.conic]
 
 
 def finite(values: Any) -> Array:

@@ -129,7 +129,7 @@ class Blocks:
     @cached_property
     def _parts(self) -> tuple[Array, Array, Array]:
         """p0 - p1, p1 and p0 of the inputs, shape (k,) each."""
-        return self.pair.apart, self.pair.p1, self.pair.p0
+        return self.pair.difference, self.pair.p1, self.pair.p0
 
     @cached_property
     def _sums(self) -> list[Array]:

@@ -6,6 +6,7 @@ from ldpopt.design import methods
 from ldpopt.design.candidate import Limit, Method
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.registry import kinds
+from ldpopt.design.utilities.base import Utility
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 METHODS: tuple[Method, ...] = tuple(
@@ -29,19 +30,17 @@ def choose(problem: Problem, named: Method | None) -> Method:
                 return method
             raise invalid("method", "one that applies", Phrase(f"{type(named).__name__}: {why}"))
         return named
-    reasons: dict[str, str] = {}
+    reasons: list[str] = []
     for method in METHODS:
         if not (why := refusal(method, problem)):
             return method
-        if isinstance(why, Limit):
-            reasons.setdefault(why, type(method).__name__)
-    limits = " and ".join(f"{name}: {why}" for why, name in list(reasons.items())[:2])
+        if isinstance(why, Limit) or (method.solves is not Utility and isinstance(problem.utility, method.solves)):
+            reasons.append(why)
+    # What the last and most general of the methods for such utilities says, and before it a limit of size.
+    matter = dict.fromkeys([*(why for why in reasons if isinstance(why, Limit)), *reasons[-1:]])
+    words = ", and ".join(list(matter)[-2:])
     asked = f"{problem.utility.name} under {', '.join(type(c).__name__ for c in problem.constraints)}"
-    raise InvalidInput(
-        f"problem: expected one of a size that a method takes, got {asked} ({limits})"
-        if limits
-        else f"problem: expected a utility and constraints that a method takes together, got {asked}"
-    )
+    raise InvalidInput(f"problem: expected one that a method solves, got {asked}{words and f': {words}'}")
 
 
 def refusal(method: Method, problem: Problem) -> str:

@@ -1,18 +1,25 @@
-"""Merging rare and nearly equal outputs of a solved channel without losing utility."""
+"""Matrices made better before they become channels: rare and nearly equal outputs merged, given outputs repaired."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from ldpopt.design.constraints.repair import repair, stochastic
+from ldpopt.channel import Channel, Label
+from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, Measured, parts, within
+from ldpopt.design.constraints.local_dp import LocalDP
+from ldpopt.design.constraints.repair import Unrepairable, repair, stochastic
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.gains import kept, posteriors, value_of
+from ldpopt.design.programs.alphabet import AlphabetProgram
+from ldpopt.design.programs.labels import posteriors, value_of, values_of
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
+from ldpopt.rounding import ULP, toward_privacy
 
 LEVELS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-13)
 """Shares of the utility that one merger may cost; the coarsest level that costs nothing in the end is taken."""
@@ -59,7 +66,7 @@ def merge(matrix: Array, f: FDivergence, pair: Pair, share: float) -> Array:
     q = np.maximum(matrix, 0.0)
     q = q[:, q.max(axis=0) > 0]
     q = q[:, np.argsort(posteriors(pair, q), kind="stable")]
-    worth = kept(f, pair, q)
+    worth = values_of(f, pair, q)
     most = share * float(worth.sum())
     fine = float(np.ptp(q, axis=0).max(initial=0.0)) < FINE
     if q.shape[1] > 1:
@@ -70,7 +77,7 @@ def merge(matrix: Array, f: FDivergence, pair: Pair, share: float) -> Array:
             break
         q = np.hstack([q[:, :at], q[:, at : at + 1] + q[:, at + 1 : at + 2], q[:, at + 2 :]])
         near = q[:, max(at - 1, 0) : at + 2]
-        own = kept(f, pair, near)
+        own = values_of(f, pair, near)
         worth = np.concatenate([worth[: max(at - 1, 0)], own, worth[at + 3 :]])
         cost = np.delete(cost, at)
         if near.shape[1] > 1:
@@ -81,9 +88,96 @@ def merge(matrix: Array, f: FDivergence, pair: Pair, share: float) -> Array:
 
 def _cost(f: FDivergence, pair: Pair, q: Array, worth: Array, fine: bool) -> Array:
     """The costs of merging neighbouring columns."""
-    cost = worth[:-1] + worth[1:] - kept(f, pair, q[:, :-1] + q[:, 1:])
+    cost = worth[:-1] + worth[1:] - values_of(f, pair, q[:, :-1] + q[:, 1:])
     if fine:
         spread = np.ptp(q, axis=0) / q.max(axis=0)
         least, most = np.minimum(spread[:-1], spread[1:]), np.maximum(spread[:-1], spread[1:])
         cost = np.where(1e3 * least < most, np.inf, cost)
     return np.asarray(cost)
+
+
+NOISE = 1e-11
+"""Entries below this share of their column's largest are a solver's noise, and mean zero."""
+
+NOTHING = 1e-13
+"""Columns that are nowhere larger than this mean zero, too."""
+
+LITTLE = 1e-3
+"""Where the centre needs more weight than this, the least sufficient weight is searched for."""
+
+
+def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None) -> Array:
+    """A matrix near `matrix` (k, m) that is measured to meet all constraints.
+
+    Equations are restored first. Then the matrix is mixed with a central channel that meets the constraints with room
+    to spare, constant if possible, and the equations are restored again. A matrix that meets its constraints already
+    stays as it is. Raises `Unrepairable` where this does not help.
+    """
+    fixed = [constraint for constraint in constraints if isinstance(constraint, AlphabetConstraint)]
+
+    def restored(q: Array) -> Array:
+        for one in sorted(fixed, key=lambda one: one.balances):
+            q = one.mend(q)
+        return np.asarray(q / q.sum(axis=1, keepdims=True))
+
+    epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
+    if _finished(matrix, constraints, inputs):
+        return matrix
+    clean = _clean(matrix)
+    # Even a small share of the centre would drown ratios of e^40, so that ratios are corrected before it is added.
+    least = math.exp(-toward_privacy(epsilon)) if epsilon < math.inf else 0.0
+    start = restored(np.maximum(clean, clean.max(axis=0) * least))
+    centre = _centre(matrix.shape, constraints, inputs, restored, start)
+
+    def mixed(weight: float) -> Array | None:
+        channel = Channel(restored((1 - weight) * start + weight * centre), inputs)
+        return channel.matrix if within(channel, constraints) else None
+
+    weight, found = 0.0, mixed(0.0)
+    while found is None and weight < 1:
+        weight = min(1.0, max(1e-16, 2 * weight))
+        found = mixed(weight)
+    if found is None:
+        raise Unrepairable(start)
+    if weight > LITTLE:
+        low, high = weight / 2, weight
+        for _ in range(20):
+            middle = (low + high) / 2
+            better = mixed(middle)
+            low, high, found = (middle, high, found) if better is None else (low, middle, better)
+    return found
+
+
+def _finished(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None) -> bool:
+    """Whether a matrix is a channel, up to rounding of its rows' sums, without noise and within every constraint."""
+    noise = (matrix != 0) & ~(matrix > NOISE * matrix.max(axis=0))  # of a solver, or below zero
+    stochastic = np.abs(matrix.sum(axis=1) - 1).max() <= matrix.shape[1] * ULP
+    return bool(stochastic and not noise.any() and within(Channel(matrix, inputs), constraints))
+
+
+def _clean(matrix: Array) -> Array:
+    """The matrix with a solver's noise set to zero."""
+    top = matrix.max(axis=0)
+    return np.where((matrix > NOISE * top) & (top > NOTHING), matrix, 0.0)
+
+
+def _centre(
+    shape: tuple[int, int], constraints: Sequence[Constraint], inputs: Any, restored: Callable[[Array], Array],
+    start: Array,
+) -> Array:  # fmt: skip
+    """A channel that meets the constraints, constant if one does, else the most central one a solver finds."""
+    rows = [one.constant(shape) for one in constraints if isinstance(one, AlphabetConstraint)]
+    for row in [*(row for row in rows if row is not None), start.mean(axis=0)]:
+        made = np.tile(row, (shape[0], 1))
+        if within(Channel(made, inputs), constraints):
+            return made
+    # Tighter constraints have solutions in the middle of the set.
+    tighter = [c.centred() if isinstance(c, Measured) else c for c in constraints]
+    for tried in (tighter, constraints):
+        terms, fixed, expressions = parts(tried, inputs or range(shape[0]))
+        try:
+            found = AlphabetProgram(shape, terms, fixed, expressions).solve(np.zeros((1, *shape[::-1])))[0]
+        except SolverError:
+            continue
+        return restored(_clean(found))
+    return start

@@ -15,26 +15,26 @@ from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.methods.clean import merge
 from ldpopt.design.methods.exchange import Labels
-from ldpopt.design.methods.knots import graded_knots, parted_knots
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.gains import chord_gains, heights, kept, posteriors, tangent_gains, value_of
+from ldpopt.design.programs.knots import graded_knots, parted_knots
+from ldpopt.design.programs.labels import chord_gains, excess_at, posteriors, tangent_gains, value_of, values_of
 from ldpopt.design.programs.moments import Priced, moment_program
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT
 
 GRID = 25
 SHARE = 0.1
-STILL = 1e-9
+MIN_GAIN = 1e-9
 """The search ends with a step that gains a smaller share than this."""
 
-EVERY = 300
+MAX_WHOLE = 300
 """Terms of up to this many pairs are posed whole; of larger ones, and of orders added later, pairs that bind join."""
 
 
 def endless(problem: Problem) -> bool:
     """Whether the utility is infinite at an end of the ratios, and every constraint caps a moment of finite order."""
     labels = Labels.of(problem)
-    infinite = not np.isfinite(heights(labels.f, np.array([labels.low, labels.high]))).all()
+    infinite = not np.isfinite(excess_at(labels.f, np.array([labels.low, labels.high]))).all()
     return infinite and all(isinstance(term, Moment) for term in labels.terms)
 
 
@@ -70,7 +70,7 @@ class EndlessExchange:
                 continue
             if not first:
                 pairs = np.flatnonzero(term.excess(self.champion) > -0.2 * term.cap)
-            elif len(term) <= EVERY:
+            elif len(term) <= MAX_WHOLE:
                 pairs = np.arange(len(term))
             else:
                 order = np.argsort(self.pair.posterior)
@@ -117,8 +117,8 @@ class EndlessExchange:
         of the gap.
         """
         middle = (self.knots[1:] + self.knots[:-1]) / 2
-        height = heights(self.f, self.knots)
-        above = (height[1:] + height[:-1]) / 2 - heights(self.f, middle)
+        height = excess_at(self.f, self.knots)
+        above = (height[1:] + height[:-1]) / 2 - excess_at(self.f, middle)
         above = above * (solved.columns @ (self.pair.p0 + self.pair.p1)) / solved.columns.sum(axis=1) / scale
         # Beyond the last cut towards an end where the utility is infinite, moments pay for the rest.
         closed = np.isfinite(height[1:]) & np.isfinite(height[:-1])
@@ -132,7 +132,7 @@ class EndlessExchange:
 
     def posterior(self, matrix: Array) -> Array:
         """The posteriors of the outputs that contribute to the utility."""
-        worth = kept(self.f, self.pair, matrix)
+        worth = values_of(self.f, self.pair, matrix)
         return np.asarray(posteriors(self.pair, matrix)[worth > 1e-6 * worth.sum()])
 
     def solve(self, gains: Array, accuracy: float = 1e-9) -> tuple[Priced, list[Index]]:
@@ -164,7 +164,7 @@ class EndlessExchange:
             gains = tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0)
             new = _channel(self.solve(gains.each)[0])
             reached = self.value(new)
-            if not anew and reached <= value * (1 + STILL):
+            if not anew and reached <= value * (1 + MIN_GAIN):
                 break
             matrix, value, anew = merge(new, self.f, self.pair, 1e-10), reached, False
         return matrix

@@ -16,9 +16,17 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.policy import columns_for
-from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.methods.contrast import single_contrast
-from ldpopt.design.methods.estimation_columns import ROUNDS, Mixture, by_newton, generate, inward, prices_at, unknown
+from ldpopt.design.methods.estimation_columns import (
+    MAX_ROUNDS,
+    Mixture,
+    by_newton,
+    generate,
+    inward,
+    no_estimate,
+    prices_at,
+    single_contrast,
+    unknown,
+)
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.columns import balanced
 from ldpopt.design.programs.fisher import fisher_program, kernel_at, least_multipliers
@@ -33,15 +41,15 @@ from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
 IDLE = 2.0**-20
 """Where row multipliers sum to less than this share of the bound, the constant report has weight."""
 
-SHARPENED = 8
+MAX_SHARPER = 8
 """The most rounds of sharper multipliers."""
 
 
-LARGEST = 40
+MAX_CATEGORIES = 40
 """The most categories: the memory of the program grows with their fourth power, and 40 take minutes already."""
 
 
-LARGEST_OF_LINE, WEIGHTS = 2000, 100
+MAX_OF_CONTRAST, MAX_WEIGHTS = 2000, 100
 """The most categories for one contrast, whose patterns can all be priced, and the most different weights."""
 
 
@@ -73,20 +81,17 @@ class EstimationColumns(Method):
     """
 
     reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
+    solves = FisherInformation
     preference: ClassVar[int] = 150
 
     def refuses(self, problem: Problem) -> str:
         """It needs a Fisher information, under LocalDP and perhaps TotalVariation."""
-        if not isinstance(problem.utility, FisherInformation):
-            return f"{problem.utility.name} is no error of an estimate"
-        if not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints):
-            return "a design for estimation takes LocalDP and TotalVariation alone"
-        if not any(isinstance(c, LocalDP) for c in problem.constraints):
-            return "a design for estimation needs constraints with LocalDP among them"
+        if why := no_estimate(problem):
+            return why
         if problem.eta <= 0:
             return "a channel of eta 0 says nothing"
-        if (k := problem.utility.size) > LARGEST and not _of_line(problem):
-            return Limit(f"a design for estimation takes at most {LARGEST} categories, and here are {k}")
+        if (k := problem.utility.size) > MAX_CATEGORIES and not _of_line(problem):
+            return Limit(f"a design for estimation takes at most {MAX_CATEGORIES} categories, and here are {k}")
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
@@ -118,7 +123,7 @@ def _of_line(problem: Problem) -> bool:
     """Whether one contrast is estimated under LocalDP between all categories, so that few patterns can be the best."""
     k = problem.utility.size
     contrast = single_contrast(problem.utility.criterion, k)
-    if contrast is None or not problem.symmetric or k > LARGEST_OF_LINE or len(np.unique(contrast)) > WEIGHTS:
+    if contrast is None or not problem.symmetric or k > MAX_OF_CONTRAST or len(np.unique(contrast)) > MAX_WEIGHTS:
         return False
     return columns_for(problem.utility, problem.constraints)[0].line
 
@@ -150,7 +155,7 @@ def _minimax(
     inner = deadline.inner
     found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap, inner)
     heights, priors, best = found.heights, [utility.prior], (math.inf, found, utility.prior)
-    for _ in deadline.rounds(range(ROUNDS)):
+    for _ in deadline.rounds(range(MAX_ROUNDS)):
         values = columns.values(heights)
         found = Mixture(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, eta))
         worst = worst_case(utility, found.matrix(columns), accuracy / 10)
@@ -205,7 +210,7 @@ def _proofs(
     criterion, heights = utility.criterion, found.heights
     kernel = kernel_at(criterion, channel.matrix, prior)
     worth = criterion.worth(kernel, prior)
-    for _ in problem.deadline.inner.rounds(range(SHARPENED)):
+    for _ in problem.deadline.inner.rounds(range(MAX_SHARPER)):
         try:
             rows, pairs, made = least_multipliers(kernel, prior, columns.values(heights), eta, worth)
         except SolverError:

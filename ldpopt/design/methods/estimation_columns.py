@@ -1,4 +1,8 @@
-"""Column generation for an estimate: columns that gain at the dual values of the program over a few of them join it."""
+"""From a criterion and kinds of columns to the best mixture of columns: those that gain at the dual values join [KW].
+
+A program over a few columns is solved, all columns are priced at its dual values, and those that are worth more than
+they cost join it, until none is.
+"""
 
 from __future__ import annotations
 
@@ -16,68 +20,69 @@ from ldpopt.design.columns.policy import FEW, PolicyColumns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.sets import balanced_sets
 from ldpopt.design.columns.staircase import FULL, StaircaseColumns
+from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.repair import stochastic
-from ldpopt.design.methods.contrast import one_contrast, single_contrast
+from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import FisherSolution, fisher_program
 from ldpopt.design.programs.support import fewer_columns, fewer_weights
 from ldpopt.design.programs.survey_dual import survey_dual
 from ldpopt.design.programs.survey_program import survey_program
-from ldpopt.design.utilities.criteria import AOptimal, Criterion, DOptimal, MVOptimal
+from ldpopt.design.utilities.criteria import COptimal
+from ldpopt.design.utilities.criterion import Criterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
 
-ROUNDS = 40
+MAX_ROUNDS = 60
 """The most rounds of pricing; columns that still gain then make the gap wider, not the bound wrong."""
-
 
 NEGLIGIBLE = 1e-6
 """Weights below this share of the largest are taken for zero."""
 
+NEGLIGIBLE_EXACT = 1e-12
+"""The same share where weights are nearly exact: many small ones add up in rows and caps."""
 
 DRAWN = 50
 """The number of sets that are drawn at the start, for each category."""
 
-
-EXACT = 1e-12
-"""The same share where weights are nearly exact: many small ones add up in rows and caps."""
-
-
-LIGHT = 1e-4
+LEAST_WEIGHT = 1e-4
 """The least weight of a variance, in units of the largest, for which columns are drawn."""
 
-
-COARSE = 0.1
-"""The relative gap of the first round."""
-
+FIRST_GAP = 0.1
+"""The relative gap of the first round of Newton's method."""
 
 SPARE = 100
 """Columns leave if they lose more than this many times the round's gap."""
 
-
 OUTSIDE = 30
 """A round is solved to a gap this many times smaller than the largest gain of columns outside the round before."""
 
-
-NARROW, CAPPED = 1e-4, 5e-4
+MIN_EPSILON, MIN_EPSILON_CAPPED = 1e-4, 5e-4
 """The least epsilon at which Newton's method, which adds up squares, tells columns from one another; and with a cap."""
-
 
 WIDE = 0.1
 """The least cap, as a share of the widest total variation, for which Newton's method is used."""
 
-
-MANY = 3000
+MAX_STAYING = 3000
 """Of listed columns, up to this many stay under a cap on total variation, whatever they gain."""
 
-
-LAST = 1e-10
+LAST_GAP = 1e-10
 """The accuracy of the last weights of listed columns."""
-
 
 KEEP = 0.004
 """Columns stay while they lose at most this share of the criterion."""
+
+
+def no_estimate(problem: Problem) -> str:
+    """Why a problem is no design for estimation under LocalDP and TotalVariation; empty where it is one."""
+    if not isinstance(problem.utility, FisherInformation):
+        return f"{problem.utility.name} is no error of an estimate"
+    if not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints):
+        return "a design for estimation takes LocalDP and TotalVariation alone"
+    if not any(isinstance(c, LocalDP) for c in problem.constraints):
+        return "a design for estimation needs constraints with LocalDP among them"
+    return ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,34 +150,77 @@ class Mixture:
 
 
 def generate(
-    criterion: Any, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float,
+    criterion: Criterion, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float,
     deadline: Deadline = UNLIMITED,
 ) -> Mixture:  # fmt: skip
     """The best mixture of columns, which begins with those at `heights`; no column gains more than about `gap`."""
     if isinstance(columns, StaircaseColumns) and len(prior) > FULL:
         contrast = single_contrast(criterion, len(prior))
         if contrast is not None and (columns.line or (eta is not None and len(np.unique(contrast)) <= EXACT_LIMIT)):
-            return Mixture(*one_contrast(contrast, prior, columns.epsilon, eta, gap, deadline))
+            return _one_contrast(contrast, prior, columns, eta, gap, deadline)
     if by_newton(criterion, columns, eta):
         with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
             if isinstance(columns, PolicyColumns):
                 return _newton_of_list(prior, criterion, columns, eta, heights, gap, deadline)
             return _newton(prior, criterion, columns, eta, heights, gap, deadline)
-    for _ in deadline.rounds(range(ROUNDS)):
+    return _by_cones(criterion, prior, columns, eta, heights, 0.9 * gap, deadline)
+
+
+def _by_cones(
+    criterion: Criterion, prior: Array, columns: Columns, eta: float | None, heights: Array, least: float,
+    deadline: Deadline, keep: float = KEEP,
+) -> Mixture:  # fmt: skip
+    """`generate` by the cone program over the columns of each round, until none gains more than `least`, relatively.
+
+    keep : columns leave, so that the program stays small, if they lose more than this share of the criterion.
+    """
+    for _ in deadline.rounds(range(MAX_ROUNDS)):
         solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
         found = Mixture(heights, solution)
         if columns.complete(heights):
             return found
         prices = prices_at(prior, solution, columns)
         size = abs(float(prices.rows.sum())) + (eta or 0.0) * float(prices.pairs.sum())
-        used = heights[found.used(columns)]
-        new = unknown(columns.paying(prices, used, 0.9 * gap * size), heights)
+        new = unknown(columns.paying(prices, heights[found.used(columns)], least * size), heights)
         if len(new) == 0:
             return found
-        # Columns that are far from gaining leave, so that the program stays small.
         gains = prices.gains(columns.values(heights))
-        heights = np.vstack([heights[gains > -KEEP * size], new])
+        heights = np.vstack([heights[gains > -keep * size], new])
     return found
+
+
+def single_contrast(criterion: Criterion, k: int) -> Array | None:
+    """(k,) the contrast whose variance is the criterion; None for any other criterion."""
+    factor: Any = criterion
+    return np.asarray(factor.factor(k)[:, 0]) if criterion.additive and criterion.kernel_rows(k) == 1 else None
+
+
+def _one_contrast(
+    contrast: Array, prior: Array, columns: StaircaseColumns, eta: float | None, gap: float, deadline: Deadline
+) -> Mixture:
+    """`generate` for the variance of one contrast, such as one share, of hundreds of categories.
+
+    Categories of the same weight need not be told apart [KOV14, section 2.2]: they are merged. The first patterns cut
+    the categories, sorted by weight, in two. In every round all of the few sets that can be best are priced
+    (`columns.prices`); under a cap, all sets, so that there must be at most 24 different weights.
+    """
+    weights, place = np.unique(contrast, return_inverse=True)
+    place = place.reshape(-1)
+    mass = np.asarray(np.bincount(place, prior), dtype=np.float64)
+    c = len(weights)
+    below = np.arange(c)[None, :] < np.arange(1, c)[:, None]
+    cuts = np.unique(np.vstack([np.zeros((1, c), dtype=bool), below, ~below]), axis=0)
+    merged = StaircaseColumns(c, columns.epsilon, columns.line)
+    found = _by_cones(COptimal(weights), mass, merged, eta, cuts * columns.epsilon, 0.05 * gap, deadline, np.inf)
+    solution = found.solution
+    kernel = solution.kernel[0] - solution.kernel.sum() * mass
+    # Categories of one weight share its multipliers by their shares; rows are raised a little for the rounding.
+    share = prior / mass[place]
+    rows = solution.rows[place] * share
+    rows = rows + 16 * ULP * float(np.abs(rows).sum()) * prior
+    pairs = solution.pairs[np.ix_(place, place)] * np.outer(share, share)
+    lifted = FisherSolution(solution.theta, rows, pairs, kernel[place][None] * share, np.ones(1))
+    return Mixture(found.heights[:, place], lifted)
 
 
 def inward(epsilon: float) -> float:
@@ -195,11 +243,9 @@ def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool
             return False  # most reports say nothing: posed in other units
     else:
         return False
-    if not columns.epsilon >= (NARROW if eta is None else CAPPED):
+    if not columns.epsilon >= (MIN_EPSILON if eta is None else MIN_EPSILON_CAPPED):
         return False  # columns are nearly constant: posed in other units
-    if isinstance(criterion, AOptimal):
-        return criterion.diagonal(k) is not None
-    return isinstance(criterion, DOptimal | MVOptimal)
+    return criterion.smooth(k)
 
 
 def _newton(
@@ -211,13 +257,12 @@ def _newton(
     none is solved much finer than the gains of the patterns outside it, and each begins where the one before ended.
     """
     k = columns.k
-    factor: Any = criterion.diagonal(k) if isinstance(criterion, AOptimal) else np.ones(k)
-    heights = np.vstack([heights, unknown(_drawn(prior, columns, factor, eta), heights)])
-    accuracy, least, start = COARSE, gap / (10 * k if criterion.logarithmic else 10), None
+    heights = np.vstack([heights, unknown(_drawn(prior, columns, criterion.diagonal(k), eta), heights)])
+    accuracy, least, start = FIRST_GAP, gap / (10 * k if criterion.logarithmic else 10), None
     leaving, gone, before = True, False, math.inf
-    for at in deadline.rounds(range(ROUNDS)):
+    for at in deadline.rounds(range(MAX_ROUNDS)):
         solution = survey_program(criterion, prior, columns.values(heights), accuracy, eta, start)
-        found = Mixture(heights, solution, EXACT)
+        found = Mixture(heights, solution, NEGLIGIBLE_EXACT)
         prices = prices_at(prior, solution, columns)
         size = float(k) if criterion.logarithmic else abs(float(prices.rows.sum() + (eta or 0.0) * prices.pairs.sum()))
         new = unknown(prices.best(k**2 // 2, 0.1 * least * size)[1] * columns.epsilon, heights)
@@ -227,9 +272,9 @@ def _newton(
             break
         # Of a report that is nearly never given, a unit of probability is more than there is.
         outside = float((gains * (at_new @ prior) / at_new.max(axis=1)).max(initial=0.0))
-        if at == 0 and isinstance(criterion, MVOptimal):  # now that the variances have weights
+        if at == 0 and criterion.limited:  # now that the variances have weights
             weights = solution.central.prices[:k]
-            more = _drawn(prior, columns, np.sqrt(np.maximum(weights, LIGHT * weights.max())), eta)
+            more = _drawn(prior, columns, np.sqrt(np.maximum(weights, LEAST_WEIGHT * weights.max())), eta)
             new = np.vstack([new, unknown(more, np.vstack([heights, new]))])
         idle = solution.central.slack > SPARE * max(outside, accuracy) * size * values.max(axis=1)
         if outside > 2 * before and gone:  # many prices are as good, and what left is wanted again
@@ -237,16 +282,16 @@ def _newton(
         kept, before = ~(idle & leaving), outside
         gone |= not kept.all()
         heights, start = np.vstack([heights[kept], new]), solution.central.joined(kept, len(new))
-        accuracy = max(accuracy / 10, min(COARSE, outside / OUTSIDE), least)
+        accuracy = max(accuracy / 10, min(FIRST_GAP, outside / OUTSIDE), least)
     return found
 
 
-def _drawn(prior: Array, columns: Any, factor: Array, eta: float | None) -> Array:
-    """Columns near the best for weights `factor`^2 of the variances."""
+def _drawn(prior: Array, columns: Any, factor: Array | None, eta: float | None) -> Array:
+    """Columns near the best for weights `factor`^2 of the variances, by default one."""
     k, ratio = columns.k, math.exp(columns.epsilon)
     with suppress(SolverError):
         if prior.min() > 0:
-            dual = survey_dual(prior, ratio, factor)
+            dual = survey_dual(prior, ratio, np.ones(k) if factor is None else factor)
             rng = np.random.default_rng(k)
             sets = balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * k, rng, eta)
             if eta is not None:  # sets are small
@@ -267,7 +312,7 @@ def _newton_of_list(
 ) -> Mixture:
     """The same for listed columns. At the end the weights of the columns that count are found nearly exactly."""
     accuracy, least = 1e-4, gap / (10 * heights.shape[1] if criterion.logarithmic else 10)
-    for _ in deadline.rounds(range(ROUNDS)):
+    for _ in deadline.rounds(range(MAX_ROUNDS)):
         found = _of_listed(prior, criterion, columns, heights, accuracy, eta)
         prices = prices_at(prior, found.solution, columns)
         size = abs(float(prices.rows.sum()) + (eta or 0.0) * float(prices.pairs.sum()))
@@ -278,12 +323,12 @@ def _newton_of_list(
             break
         kept = found.used(columns) | (np.ptp(heights, axis=1) == 0)
         if eta is not None:
-            kept |= len(heights) < MANY
+            kept |= len(heights) < MAX_STAYING
         heights = np.vstack([heights[kept], new])
         accuracy = max(accuracy / 10, least)
     used = found.used(columns) | (np.ptp(found.heights, axis=1) == 0)
     with suppress(SolverError):
-        last = _of_listed(prior, criterion, columns, found.heights[used], LAST, eta)
+        last = _of_listed(prior, criterion, columns, found.heights[used], LAST_GAP, eta)
         # The dual values for all columns, with the weights of the few.
         dual, theta = found.solution, np.zeros(len(used))
         theta[used] = last.solution.theta

@@ -10,59 +10,108 @@ it. Of conic constraints, only pairs of inputs are posed that some channel viola
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Method
-from ldpopt.design.certificates.chords import reach, residual
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.chords import posterior_range, residual
+from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
 from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint, Expression
-from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.repair import private
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.methods.clean import cleanest, merge
-from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
-from ldpopt.design.methods.pairs import first_pairs, tight_pairs, violated_pairs
 from ldpopt.design.methods.refusals import too_many_pairs
-from ldpopt.design.methods.round import Round
-from ldpopt.design.methods.span import told_posteriors, widest_ratio
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.gains import (
+from ldpopt.design.programs.intervals import Memory, closed, interval_program
+from ldpopt.design.programs.knots import allowed_posteriors, cut_knots, even_knots, graded_knots, widest_ratio
+from ldpopt.design.programs.labels import (
+    MAX_SLACKS,
     LabelGains,
+    Solved,
     chord_gains,
-    heights,
+    excess_at,
+    label_program,
     posteriors,
     tangent_gains,
     tangents_at,
     value_of,
+    values_of,
 )
-from ldpopt.design.programs.gains import kept as utilities
-from ldpopt.design.programs.intervals import Memory, interval_program
-from ldpopt.design.programs.labels import SMALL, Solved, label_program
-from ldpopt.distribution import Array
+from ldpopt.design.programs.row_pairs import first_pairs, tight_pairs, violated_pairs
+from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
 
+MAX_CORRECTED_INPUTS = 100
+"""With more inputs than this, multipliers are taken from the solver without correction."""
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One solved program: its intervals (between `knots`), its posed pairs (`active`), and its channel (`matrix`).
+
+    scale : the program's unit of utility. gap : the relative gap between its bound and the best value, inf where pairs
+    are missing.
+    """
+
+    solved: Solved
+    knots: Array
+    active: tuple[Index, ...]
+    scale: float
+    terms: tuple[Term, ...]
+    gap: float
+    matrix: Array
+
+    def prove(self, problem: Problem, channel: Channel) -> Iterator[Certificate]:
+        """Certificates of the dual values, corrected and as they are; none where a constraint has no column form."""
+        if problem.others:
+            return
+        if not any(term.pure for term in self.terms):
+            yield self._certificate(problem, channel, *self._closed(problem))
+        yield self._certificate(problem, channel, self.solved.rows, self.solved.multipliers)
+
+    def _certificate(self, problem: Problem, channel: Channel, rows: Array, values: Sequence[Array]) -> IntervalDual:
+        multipliers = []
+        for number, (term, pairs, each) in enumerate(zip(self.terms, self.active, values, strict=True)):
+            if len(pairs) and not term.conic:
+                paid = np.flatnonzero(each.any(axis=0))
+                pairs, each = pairs[paid], each[:, paid]
+            multipliers.append(TermMultiplier(number, pairs, term.scaled(each, self.scale)))
+        fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
+        return IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
+
+    def _closed(self, problem: Problem) -> tuple[Array, Sequence[Array]]:
+        """The multipliers of the rows and of the terms, corrected up to rounding by `flows.closed`."""
+        kept = [term.take(pairs) for term, pairs in zip(self.terms, self.active, strict=True)]
+        if self.solved.rows.size > MAX_CORRECTED_INPUTS or not ByKind(kept).sticks:
+            return self.solved.rows, self.solved.multipliers
+        pair = problem.reduction.pair
+        profits = chord_gains(problem.utility.f, pair, self.knots).each / self.scale - self.solved.rows
+        return closed(profits, self.solved.rows, kept, self.solved.multipliers)
+
+
 ROUNDS = 40
 GRID = 25
-FEW = 13
+FIRST_KNOTS = 13
 ACCURACY = 1e-8
 CONIC_ACCURACY = 3e-7
 
-SMOOTH = 1.2
+MAX_SMOOTH_ORDER = 1.2
 """Divergences of orders up to this are left to the interior-point method of `TangentExchange`."""
 
-RESCALED = 12
+MAX_RESCALED = 12
 """How often, at most, a program is posed again in units nearer to its optimum."""
 
-THINNED = 3
+MAX_THINNED = 3
 """How often, at most, a third of the knots is dropped when a solver fails."""
 
 
@@ -99,11 +148,8 @@ class Exchange(Method):
             return "constraints fix the outputs, which it chooses by likelihood ratio"
         if any(hasattr(c, "tightened") for c in problem.constraints):
             return "a constraint has infinitely many orders, which TangentExchange finds"
-        if (
-            problem.terms
-            and all(isinstance(t, Moment) and t.order <= SMOOTH for t in problem.terms)
-            and not problem.others
-        ):
+        near_one = [term for _, term in ByKind(problem.terms).moments if term.order <= MAX_SMOOTH_ORDER]
+        if near_one and len(near_one) == len(problem.terms) and not problem.others:
             return "divergences of an order near 1 stall its cone programs; TangentExchange solves them"
         return too_many_pairs(problem, len(problem.reduction.pair))
 
@@ -122,7 +168,7 @@ class Labels:
 
     f: FDivergence
     pair: Pair
-    terms: tuple[Term | Ratio, ...]
+    terms: tuple[Term, ...]
     expressions: tuple[Expression, ...]
     low: float
     high: float
@@ -133,7 +179,7 @@ class Labels:
     def of(cls, problem: Problem) -> Labels:
         """The program. Raises `InvalidInput` when the utility could be infinite."""
         pair, f = problem.reduction.pair, problem.utility.f
-        terms: list[Term | Ratio] = []
+        terms: list[Term] = []
         expressions: list[Expression] = []
         for constraint in problem.constraints:
             if isinstance(constraint, ColumnConstraint):
@@ -141,7 +187,7 @@ class Labels:
             else:
                 expressions.append(constraint.expression)
         columns = [c for c in problem.constraints if isinstance(c, ColumnConstraint)]
-        ends = reach(f, pair.p0, pair.p1, columns, problem.inputs)
+        ends = posterior_range(f, pair.p0, pair.p1, columns, problem.inputs)
         if ends is None:
             raise InvalidInput(
                 f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
@@ -155,13 +201,13 @@ class Labels:
 
     def first(self, count: int) -> Array:
         """Even knots over the ratios that reports can have, and the ends of the range that the proof must cover."""
-        low, high = told_posteriors(self.pair, self.terms, *self.inner)
+        low, high = allowed_posteriors(self.pair, self.terms, *self.inner)
         return np.unique(np.concatenate([[self.low, self.high], even_knots(low, high, count)]))
 
     @property
     def conic(self) -> bool:
         """Whether the program has cones, whose solutions are interior and less accurate."""
-        return bool(self.expressions) or any(isinstance(term, Moment) for term in self.terms)
+        return bool(self.expressions) or any(term.conic for term in self.terms)
 
     def start(self) -> Array | None:
         """A channel near whose ratios the first intervals are short: the best for a few tangents, after `ascend`."""
@@ -177,7 +223,7 @@ class Labels:
 
         start : a good channel, or None. The intervals begin fine around its ratios, and pairs that it binds are posed.
         """
-        knots, value = self.first(GRID if start is None or self.conic else FEW), 0.0
+        knots, value = self.first(GRID if start is None or self.conic else FIRST_KNOTS), 0.0
         active = [first_pairs(term, self.pair) for term in self.terms]
         scale = self._guess(knots)
         if start is not None:
@@ -189,13 +235,13 @@ class Labels:
         champion, stale, thinned = start, 0, 0
         memory: Memory | None = None
         for number in self.deadline.rounds(range(1, rounds + 1)):
-            large = not self.conic and sum(len(term) for term in self.terms) * len(knots) > SMALL
+            large = not self.conic and sum(len(term) for term in self.terms) * len(knots) > MAX_SLACKS
             if large:
                 active = [np.arange(len(term)) for term in self.terms]
-            kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, active, strict=True)]
+            kept = [term.take(pairs) for term, pairs in zip(self.terms, active, strict=True)]
             chords = chord_gains(self.f, self.pair, knots)
             try:
-                for _ in range(RESCALED):
+                for _ in range(MAX_RESCALED):
                     gains = chords / scale
                     if large:
                         solved, memory = interval_program(gains.each, kept, knots, memory, self.deadline)
@@ -207,7 +253,7 @@ class Labels:
                     scale *= max(solved.value, 1e-6)
             except SolverError:
                 # The cone program is too degenerate for the solver: take fewer intervals, or the best round so far.
-                if self.conic and thinned < THINNED:
+                if self.conic and thinned < MAX_THINNED:
                     thinned += 1
                     knots = knots[(np.arange(len(knots)) % 3 != thinned % 3) | (knots == 0.5) | _ends(knots)]
                     continue
@@ -218,7 +264,7 @@ class Labels:
             violated = violated_pairs(self.terms, q, active)
             own = q.min(axis=0)
             gained = (gains.each.T * (q - own)).sum(axis=0) + gains.flat * own
-            lost = gained - utilities(self.f, self.pair, q) / scale
+            lost = gained - values_of(self.f, self.pair, q) / scale
             settled = not any(len(pairs) for pairs in violated)
             better = solved.whole
             if self.conic:
@@ -253,32 +299,28 @@ class Labels:
 
     def _guess(self, knots: Array) -> float:
         """A guess of the optimum's size, for the first program, from the ratios that reports can have."""
-        inner = heights(self.f, knots[1:-1])
-        size = float(np.max(inner[np.isfinite(inner)], initial=0.0)) or float(heights(self.f, knots).max()) or 1.0
-        capped = [
-            float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1
-        ]
+        inner = excess_at(self.f, knots[1:-1])
+        size = float(np.max(inner[np.isfinite(inner)], initial=0.0)) or float(excess_at(self.f, knots).max()) or 1.0
+        sticks = [term for _, term in ByKind(self.terms).sticks if len(term)]
+        capped = [float(np.max(term.cap)) for term in sticks if term.factor.max() == 1]
         variation = min(1.0, (widest_ratio(self.terms, len(self.pair)) - 1) / 2)
         return size * min([1.0, *(cap / variation for cap in capped if cap > 0)])
 
     def _used(self, matrix: Array) -> Array:
         """The posteriors of the outputs that contribute to the utility."""
-        worth = utilities(self.f, self.pair, matrix)
+        worth = values_of(self.f, self.pair, matrix)
         return np.asarray(posteriors(self.pair, matrix)[worth > 1e-6 * worth.sum()])
 
-    def _bound(self, gains: LabelGains, kept: Sequence[Term | Ratio], solved: Solved) -> float:
+    def _bound(self, gains: LabelGains, kept: Sequence[Term], solved: Solved) -> float:
         """The bound of a solved program, in its own scale; its value where users' constraints have no dual."""
         if self.expressions:
             return solved.value
         reduced, charged = gains.each - solved.rows, float(solved.rows.sum())
-        ratio = np.inf
         for term, multiplier in zip(kept, solved.multipliers, strict=True):
-            if isinstance(term, Ratio):
-                ratio = min(ratio, term.ratio)
-            elif len(term):
+            if len(term):
                 reduced = reduced - term.support(multiplier, len(reduced), len(self.pair))
                 charged += term.charge(multiplier)
-        return charged + residual(reduced, ratio)
+        return charged + residual(reduced, ByKind(kept).ratio)
 
     def ascend(self, matrix: Array) -> Array:
         """A channel of no smaller utility: the best one for the tangents at the outputs' own ratios, repeated.

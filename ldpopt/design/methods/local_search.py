@@ -146,8 +146,8 @@ class Climb:
 
         return cls(
             program,
-            lambda q: float(f.excess_of(pair.apart @ raised(q), pair.p1 @ raised(q)).sum()),
-            lambda q: tangents_apart(f, pair.apart, pair.p1, raised(q))[None],
+            lambda q: float(f.excess_of(pair.difference @ raised(q), pair.p1 @ raised(q)).sum()),
+            lambda q: tangents_apart(f, pair.difference, pair.p1, raised(q))[None],
             raised,
             problem.deadline,
         )

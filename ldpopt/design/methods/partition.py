@@ -82,7 +82,7 @@ def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float)
     """The level A and the potentials u of the sorted inputs."""
     order = by_ratio(p0, p1)
     whole = Pair.of(p0, p1)
-    blocks = Blocks(f, Pair(p0[order], p1[order], whole.apart[order]), epsilon)
+    blocks = Blocks(f, Pair(p0[order], p1[order], whole.difference[order]), epsilon)
     reach, _ = blocks.potentials(price)
     padding = (PADDING if f.recipe else OWN_PADDING) * min(max(float(reach[-1]), 0.0), LARGEST)
     return price / blocks.level * (1 + RAISED), reach + padding * np.arange(len(reach))

@@ -54,6 +54,7 @@ class Saddle(Method):
 
     method: Any = None
     reference: ClassVar[str] = "[HS; Huber]"
+    solves = AgainstSet
     preference: ClassVar[int] = 110
 
     def refuses(self, problem: Problem) -> str:

@@ -30,7 +30,7 @@ from ldpopt.design.methods.levels import approximate_only, leveled_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating
 from ldpopt.design.programs.columns import ExcessCaps, Weighed, weigh, with_erasure
-from ldpopt.design.programs.gains import heights
+from ldpopt.design.programs.labels import excess_at
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, Index, positive_integer
 from ldpopt.divergences import FDivergence
@@ -67,14 +67,14 @@ class Family:
         cuts = np.array(list(itertools.combinations(range(1, k), len(shape) - 1)), dtype=np.intp)
         cuts = cuts.reshape(-1, len(shape) - 1)
         edges = np.hstack([np.zeros((len(cuts), 1), dtype=np.intp), cuts, np.full((len(cuts), 1), k, dtype=np.intp)])
-        base, rise = _heights(digits, epsilon)
+        base, rise = _excess_at(digits, epsilon)
         # The constant part of a column has the same mass under both hypotheses: only the rises count.
-        sums = [_blocks(part, edges) @ rise for part in (pair.apart, pair.p0, pair.p1)]
+        sums = [_blocks(part, edges) @ rise for part in (pair.difference, pair.p0, pair.p1)]
         return cls(digits, edges, _excess(f, sums[0], base + sums[1], base + sums[2]))
 
     def gains(self, best: Weighed, k: int, epsilon: float) -> Array:
         """(n,) the worth of each shape above its price; best.prices : of pairs with the first input, then the last."""
-        base, rise = _heights(self.digits, epsilon)
+        base, rise = _excess_at(self.digits, epsilon)
         paid = base * math.fsum(best.rows) + _blocks(best.rows, self.edges) @ rise
         if self.digits.max() == 2:
             on_first, on_last = np.zeros(k), np.zeros(k)
@@ -106,7 +106,7 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, dead
     for _ in deadline.rounds(range(1 if k <= ALL else ROUNDS)):
         base, rise, excess = leveled_columns(levels, epsilon, left, right)
         columns = base + rise
-        mu = _excess(f, pair.apart @ rise, pair.p0 @ columns, pair.p1 @ columns)[None]
+        mu = _excess(f, pair.difference @ rise, pair.p0 @ columns, pair.p1 @ columns)[None]
         best = weigh(base, rise, excess, caps, mu, np.zeros(1))
         optimum, joining = float(mu[0] @ best.weights), []
         for family in families if k > ALL else []:
@@ -124,7 +124,7 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, dead
     return with_erasure(columns * best.weights)
 
 
-def _heights(digits: Levels, epsilon: float) -> tuple[float, Array]:
+def _excess_at(digits: Levels, epsilon: float) -> tuple[float, Array]:
     """The least entry of a shape whose largest entry is one, and the rise of each block above it."""
     height = int(digits.max())
     return math.exp(-height * epsilon), np.exp(-(height - digits) * epsilon) * -np.expm1(-digits * epsilon)
@@ -225,7 +225,7 @@ class LevelShapes(Method):
         most = starts[np.sort(np.argsort(-apart)[: max(1, self.points // 8)]) + 1]
         cuts = np.unique(np.concatenate([[0, len(s) - 1], most - 1, most])).tolist()
         mass = pair.p0 + pair.p1
-        worth = mass * heights(f, s)
+        worth = mass * excess_at(f, s)
         while len(cuts) < self.points:
             costs = [_cost(f, s, mass, worth, low, high) for low, high in pairwise(cuts)]
             at = int(np.argmax(costs))
@@ -243,6 +243,6 @@ def _cost(f: FDivergence, s: Array, mass: Array, worth: Array, low: int, high: i
     """By how much the divergence grows when the inputs between two are spread onto these two."""
     if high - low < 2:
         return 0.0
-    inside, ends = slice(low + 1, high), heights(f, s[[low, high]])
+    inside, ends = slice(low + 1, high), excess_at(f, s[[low, high]])
     share = (s[inside] - s[low]) / (s[high] - s[low])
     return float(mass[inside] @ ((1 - share) * ends[0] + share * ends[1]) - worth[inside].sum())

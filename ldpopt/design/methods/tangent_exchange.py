@@ -5,13 +5,18 @@ gain is the tangent of the utility there. `smooth_program` solves it with one pr
 1e-9, however many pairs bind at once. Its prices are then tried at all ratios. On each interval the chord lies above
 the utility, and `best_columns` finds what columns gain beyond the prices. Where they gain, their ratios join; where
 only the chord gains, the interval is cut. When neither happens any more, the prices are the certificate as they are.
+
+Beside constraints that the interior-point program cannot hold, the optimum under one kind of constraint alone is often
+the optimum under both. Where it is not, the programs of `Exchange` hold both kinds. Where their solvers fail, there is
+a local search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,44 +24,127 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.intervals import IntervalDual
-from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP
-from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.repair import private, stochastic
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.certificates.relaxed import Relaxed
+from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP, Constraint
+from ldpopt.design.constraints.repair import private, repair, stochastic
+from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.endless import EndlessExchange, endless
-from ldpopt.design.methods.exchange import Labels
-from ldpopt.design.methods.interval_prices import LabelPrices, tried_everywhere
-from ldpopt.design.methods.knots import apart, far_from, first_labels
-from ldpopt.design.methods.mixed import beside, orders
+from ldpopt.design.methods.exchange import Exchange, Labels
+from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.refusals import too_many_pairs
 from ldpopt.design.problems.problem import Problem, check_rounds
-from ldpopt.design.programs.gains import heights, posteriors, tangent_gains, tangents_at, value_of
+from ldpopt.design.programs.knots import far_from, first_labels, joined_knots
+from ldpopt.design.programs.labels import excess_at, posteriors, tangent_gains, tangents_at, value_of
+from ldpopt.design.programs.prices import LabelPrices, tried_everywhere
 from ldpopt.design.programs.row_pairs import served
 from ldpopt.design.programs.smooth import CLOSE, PairsPriced, smooth_program
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT
+from ldpopt.errors import InvalidInput, SolverError
+
+MAX_REPAIR_LOSS = 1e-7
+"""An easier problem's optimum is taken if its repair for the whole problem costs at most this share."""
+
+
+def beside(problem: Problem, ask: Ask) -> Candidate:
+    """A channel under both kinds: the optimum under one kind if it is that of both, else a program of both."""
+    easier = _under_one_kind(problem, ask)
+    if easier is not None and easier[1] >= 1 - MAX_REPAIR_LOSS:
+        return easier[0]
+    try:
+        found = _of_both(problem, ask)
+        if easier is None or _value(problem, found.matrix) >= _value(problem, easier[0].matrix):
+            return found
+    except SolverError:
+        # Where cone programs fail, a local search still gives a channel, and the gap tells how good it is.
+        if easier is None:
+            found = LocalSearch(3, outputs=3).find(problem, ask)
+            return replace(found, matrix=private(found.matrix, problem.constraints, problem.inputs))
+    return easier[0]
+
+
+def _value(problem: Problem, matrix: Array) -> float:
+    return value_of(problem.utility.f, problem.reduction.pair, matrix)
+
+
+def _under_one_kind(problem: Problem, ask: Ask) -> tuple[Candidate, float] | None:
+    """The optimum under one kind alone, repaired for the other kind, and the share of its value that is left.
+
+    An optimum that needs no repair is that of the whole problem, and its proof holds for the whole problem.
+    """
+    inputs = range(len(problem.reduction.pair))
+    kinds: tuple[list[Constraint], list[Constraint]] = ([], [])
+    for constraint in problem.constraints:
+        if not isinstance(constraint, ColumnConstraint):
+            return None
+        kinds[any(term.conic for term in constraint.columns(inputs))].append(constraint)
+    best: tuple[Candidate, float] | None = None
+    for kind in kinds:
+        if not kind:
+            continue
+        with suppress(SolverError, InvalidInput):
+            design = ask(problem.whole, kind)
+            rows = [int(np.argmax(problem.reduction.classes == x)) for x in inputs]
+            matrix = private(design.channel.matrix[rows], problem.constraints, problem.inputs)
+            mended = repair(matrix, problem.constraints, problem.inputs)
+            share = _value(problem, mended) / design.value if design.value > 0 else 0.0
+            if best is None or _value(problem, mended) > _value(problem, best[0].matrix):
+                certificate = design.certificate
+
+                def prove(posed: Problem, channel: Channel, known: Any = certificate) -> Iterator[Certificate]:
+                    if known is not None:
+                        yield Relaxed(posed.whole, posed.constraints, channel, known)
+
+                best = Candidate(mended, design.method, prove), share
+            if share >= 1 - MAX_REPAIR_LOSS:
+                break
+    return best
+
+
+def _of_both(problem: Problem, ask: Ask) -> Candidate:
+    """The programs of `Exchange`, repeated for the orders that their channels exceed."""
+    while True:
+        found = Exchange().find(problem, ask)
+        tighter = problem.tightened(found.matrix)
+        if tighter is None or problem.deadline.over():
+            break
+        problem = tighter
+    matrix = cleanest(problem, found.matrix, Labels.of(problem).ascend)
+    return Candidate(
+        private(matrix, problem.constraints, problem.inputs),
+        found.method + orders(problem),
+        found.prove,
+        problem=problem,
+    )
+
+
+def orders(problem: Problem) -> str:
+    """The orders that were posed for concentrated LDP, as words to append to a method's name."""
+    orders = [f"{a:.4g}" for c in problem.constraints if isinstance(c, ConcentratedLDP) for a in c.orders]
+    return f", orders {', '.join(orders)}" if orders else ""
+
 
 ROUNDS = 25
 ACCURACY = 5e-8
 
 GRID = 25
-STILL = 1e-9
+MIN_GAIN = 1e-9
 """The search ends with a step that gains a smaller share than this."""
 
-TIGHT = 0.01
+MIN_TV_BOUND = 0.01
 """Other constraints that keep rows closer than this are left to programs in units of their own."""
 
-KEPT = 6
+MAX_OLD_LABELS = 6
 """The most labels of a program that stay in the next one."""
 
-ORDERS = 3
+MAX_NEW_ORDERS = 3
 """The most orders that are added at a time."""
 
-PAID = 1e-6
+MIN_PAID = 1e-6
 """An order stays while its prices add up to more than this share of the optimum."""
 
-STEPS = 10
+MAX_STEPS = 10
 """The most steps of a search from a channel with fewer outputs."""
 
 IDLE = 1e-6
@@ -96,7 +184,7 @@ class TangentExchange(Method):
             return "constraints fix the outputs, which it chooses by likelihood ratio"
         if why := too_many_pairs(problem, len(problem.reduction.pair)):
             return why
-        if not any(isinstance(term, Moment) for term in problem.terms):
+        if not any(term.conic for term in problem.terms):
             return "no constraint is a cap on a divergence between rows"
         return ""
 
@@ -122,7 +210,7 @@ def applies(problem: Problem) -> bool:
     """Whether the interior-point programs hold every constraint; those other than moments must not be too tight."""
     if not all(isinstance(constraint, ColumnConstraint) for constraint in problem.constraints):
         return False
-    return served(problem.terms) and all(isinstance(t, Moment) or t.reach >= TIGHT for t in problem.terms)
+    return served(problem.terms) and all(term.conic or term.tv_bound >= MIN_TV_BOUND for term in problem.terms)
 
 
 class _Exchange:
@@ -136,8 +224,8 @@ class _Exchange:
         self.least, self.proof, self.why = np.inf, None, ""
         self.asked = problem
         self.pose(problem)
-        self.reach = max(term.reach for term in self.terms if isinstance(term, Moment))
-        self.labels = first_labels(*labels.inner, self.reach)
+        self.tv_bound = max(term.tv_bound for term in self.terms if term.conic)
+        self.labels = first_labels(*labels.inner, self.tv_bound)
         self.known: dict[int, Array] = {}
 
     proof: IntervalDual | None
@@ -145,7 +233,7 @@ class _Exchange:
     def pose(self, problem: Problem) -> None:
         """Take over the problem's orders."""
         self.problem = problem
-        self.terms: tuple[Term | Ratio, ...] = Labels.of(problem).terms
+        self.terms: tuple[Term, ...] = Labels.of(problem).terms
 
     def value(self, matrix: Array) -> float:
         """The divergence that a matrix keeps."""
@@ -160,7 +248,7 @@ class _Exchange:
             gap = min((self.least - value) / scale, 1.0)
             solved = smooth_program((gains / scale).each, self.terms, float(np.clip(1e-3 * gap, 1e-10, 1e-6)))
             better = merge(
-                _channel(solved), self.f, self.pair, 1e-4 if number == 1 else 1e-6 if self.reach > CLOSE else 1e-5
+                _channel(solved), self.f, self.pair, 1e-4 if number == 1 else 1e-6 if self.tv_bound > CLOSE else 1e-5
             )
             better = self.ascend(better, 2)
             met, last = self.meet(better, solved)
@@ -187,7 +275,7 @@ class _Exchange:
 
     def meet(self, matrix: Array, solved: PairsPriced) -> tuple[Array, PairsPriced]:
         """A channel that meets further orders, which are added, and its program; the given ones if none is exceeded."""
-        for _ in self.asked.deadline.inner.rounds(range(ORDERS)):
+        for _ in self.asked.deadline.inner.rounds(range(MAX_NEW_ORDERS)):
             tighter = self.problem.tightened(matrix)
             if tighter is None:
                 break
@@ -200,28 +288,26 @@ class _Exchange:
     def prune(self, solved: PairsPriced) -> None:
         """Drop orders whose prices are nearly zero; they come back where a channel exceeds them."""
         paid = {
-            term.order: float((each * term.cap).sum())
-            for term, each in zip(self.terms, solved.weights, strict=True)
-            if isinstance(term, Moment)
+            term.order: float((solved.weights[number] * term.cap).sum()) for number, term in ByKind(self.terms).moments
         }
         made = []
         for one in self.problem.constraints:
             if isinstance(one, ConcentratedLDP):
-                dear = tuple(order for order in one.orders if paid[order] > PAID)
+                dear = tuple(order for order in one.orders if paid[order] > MIN_PAID)
                 one = replace(one, orders=dear) if dear else one
             made.append(one)
         self.pose(replace(self.problem, constraints=tuple(made)))
 
     def guess(self) -> float:
         """A guess of the optimum, from the divergence at the labels' ratios."""
-        each = heights(self.f, self.labels)
+        each = excess_at(self.f, self.labels)
         return float(np.median(each[np.isfinite(each) & (each > 0)] if (each > 0).any() else np.ones(1)))
 
     def joined(self, new: Array, solved: PairsPriced) -> None:
         """Set the labels to the new ones and the old ones that are nearly worth their price."""
         old = np.flatnonzero(far_from(self.labels, new))
         # Where rows are close, labels are nearly alike, and a program with many of them has few digits.
-        near = old[np.argsort(solved.slack[old], kind="stable")[: KEPT if self.reach > CLOSE else 1]]
+        near = old[np.argsort(solved.slack[old], kind="stable")[: MAX_OLD_LABELS if self.tv_bound > CLOSE else 1]]
         self.labels = np.unique(np.concatenate([new, self.labels[near]]))
 
     def ascend(self, matrix: Array, steps: int) -> Array:
@@ -231,7 +317,7 @@ class _Exchange:
             gains = tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0)
             new = _channel(smooth_program(gains.each, self.terms, 1e-10))
             reached = self.value(new)
-            if reached <= value * (1 + STILL):
+            if reached <= value * (1 + MIN_GAIN):
                 break
             matrix, value = merge(new, self.f, self.pair, 1e-10), reached
         return matrix
@@ -242,14 +328,14 @@ class _Exchange:
         if size == self.champion.shape[1]:
             return self.champion
         if size not in self.known:
-            self.known[size] = self.ascend(matrix, STEPS)
+            self.known[size] = self.ascend(matrix, MAX_STEPS)
         return self.known[size]
 
     def prove(self, solved: PairsPriced, scale: float, value: float, accuracy: float) -> Array:
         """Keep a program's certificate if it is the best so far; the posteriors where columns gain most."""
         least = accuracy / 4
         prices = LabelPrices.of(self.terms, solved, IDLE * least)
-        first = apart(posteriors(self.pair, self.champion), self.grid)
+        first = joined_knots(posteriors(self.pair, self.champion), self.grid)
         tried = tried_everywhere(self.f, self.pair, prices, first, scale, value / scale, least)
         self.knots = tried.knots
         problem = self.problem

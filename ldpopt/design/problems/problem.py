@@ -22,7 +22,7 @@ from ldpopt.design.constraints.base import (
     symmetric,
 )
 from ldpopt.design.constraints.outputs import Denominator
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import Term
 from ldpopt.design.problems.reduction import Cells, Pair, Reduction, reduce
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import Divergence
@@ -107,7 +107,7 @@ class Problem:
         return tuple(range(len(self.reduction.pair)))
 
     @cached_property
-    def terms(self) -> tuple[Term | Ratio, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """The constraints in column form, for `inputs`."""
         return parts(self.constraints, self.inputs)[0]
 

@@ -36,12 +36,12 @@ NEAR = 2.0**-50
 class Pair:
     """Two hypotheses on inputs in increasing order of likelihood ratio: masses `p0` and `p1`, shape (k,).
 
-    apart : (k,) p0 - p1 of the laws that the floats stand for, computed without cancellation.
+    difference : (k,) p0 - p1 of the laws that the floats stand for, computed without cancellation.
     """
 
     p0: Array
     p1: Array
-    apart: Array
+    difference: Array
 
     def __len__(self) -> int:
         return len(self.p0)
@@ -70,7 +70,7 @@ class Pair:
 
     def merge(self, starts: npt.NDArray[np.intp]) -> Pair:
         """The pair in which each run of inputs that begins at one of `starts` is a single input."""
-        return Pair(*(np.add.reduceat(part, starts) for part in (self.p0, self.p1, self.apart)))
+        return Pair(*(np.add.reduceat(part, starts) for part in (self.p0, self.p1, self.difference)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ def reduce(p0: Array, p1: Array) -> Reduction:
     seen = np.where(classes >= 0, np.arange(len(p0)), -1)
     last = np.maximum.accumulate(seen)
     classes = classes[np.where(last >= 0, last, int(np.argmax(classes >= 0)))]
-    return Reduction(Pair(a, b, whole.apart[occurs]).merge(np.flatnonzero(new)), classes)
+    return Reduction(Pair(a, b, whole.difference[occurs]).merge(np.flatnonzero(new)), classes)
 
 
 ATOMS = 1e7

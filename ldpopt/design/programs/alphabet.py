@@ -1,27 +1,40 @@
-"""The program of a fixed alphabet: linear utilities of m given outputs, and multipliers for a proof.
+"""Programs of given outputs: a fixed alphabet with linear utilities of m given outputs, and multipliers for a proof.
 
     max  min_j sum_y c_jy . Q[:, y]   s.t.  Q 1 = 1  (lambda),  Q >= 0,  column terms, alphabet constraints,
                                             g_y . Q[:, y] >= 0,   h_y . Q[:, y] >= 0.
 
 The last line keeps the likelihood ratio of each output within its interval of a box. The dual values make a `Leaf`: by
 weak duality, any numbers in it bound the utility of all channels within the constraints whose outputs are in the box.
+
+`sampling_program` is that of private sampling, with tangents of the risks that are added in rounds.
+
+    min over Q of max over i of sum over y of mu(P_iy, Q_iy),   mu(a, b) >= slope(r) a + level(r) b  for every r
+
+Columns are posed in two parts, one that all rows share and one in which they differ, the second in units of the
+constraints (`labels.MatrixVariable`): where privacy keeps rows within 1e-12, a solver's absolute accuracy is enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.certificates.boxes import Leaf
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.constraints.base import AlphabetConstraint, Expression
-from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.solve import CONIC, SIMPLEX, solve
+from ldpopt.design.constraints.terms import Term
+from ldpopt.design.programs.labels import FARTHEST, MatrixVariable, nearby
+from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
+from ldpopt.design.utilities.against_set import GRID, NEAR, tangents
+from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.distribution import Array
+from ldpopt.errors import SolverError
 
 PENALTY = 10.0
 """The cost, in units of the utility, of a violated equation, in a program that must stay feasible."""
@@ -39,7 +52,7 @@ class AlphabetProgram:
     """
 
     shape: tuple[int, int]
-    terms: tuple[Term | Ratio, ...]
+    terms: tuple[Term, ...]
     fixed: tuple[AlphabetConstraint, ...]
     expressions: tuple[Expression, ...] = ()
     criteria: int = 1
@@ -68,9 +81,9 @@ class AlphabetProgram:
         return _Posed(self, True, True)
 
 
-def _pose(cp: Any, q: Any, term: Term | Ratio) -> list[Any]:
+def _pose(cp: Any, q: Any, term: Term) -> list[Any]:
     """One term as cvxpy constraints; ratios that a solver cannot tell from infinite ones are left to the repair."""
-    if not isinstance(term, Ratio) or term.ratio <= STEEP:
+    if not term.pure or term.ratio <= STEEP:
         return list(term.pose(q))
     if term.ratio > ENDLESS:
         return []
@@ -127,7 +140,7 @@ class _Posed:
         terms = tuple(
             TermMultiplier(number, np.arange(len(term)), term.scaled(term.multiplier(made), scale))
             for number, (term, made) in enumerate(zip(self.program.terms, self.posed, strict=True))
-            if not isinstance(term, Ratio)
+            if not term.pure
         )
         fixed = tuple(one.scaled(read(), scale) for one, read in zip(self.program.fixed, self.read, strict=True))
         rows = np.array(self.row.dual_value)
@@ -139,3 +152,182 @@ class _Posed:
             prices = np.maximum(np.stack([np.asarray(side.dual_value) for side in self.sides]), 0.0) / units * scale
         weights = np.array([max(float(one.dual_value), 0.0) for one in self.above] or [1.0])
         return np.maximum(np.asarray(self.q.value), 0.0), Leaf(rows, terms, fixed, prices, weights)
+
+
+ROUNDS = 40
+
+
+ACCURACY = 1e-9
+
+
+OPEN = 1e10
+"""A larger ratio between all inputs is left to `repair`: raising entries to it costs less than solvers can tell."""
+
+STEEPEST = 1e6
+"""Tangents whose coefficients are larger, in units of the risk, are left out: solvers fail on them."""
+
+Tangents = tuple[Array, Array, Array, Array]
+"""A matrix (n, k), ratios (j,) with 0 last, weights (n, k, j) of the tangents there, and weights (n,) of the risks."""
+
+
+def sampling_program(
+    utility: PrivateSampling, terms: Sequence[Term], expressions: Sequence[Expression] = (),
+    deadline: Deadline = UNLIMITED,
+) -> Tangents:  # fmt: skip
+    """The channel whose largest risk is smallest, nearly feasible, and the multipliers of the program's tangents.
+
+    Ratios of entries too large for a solver are posed as smaller ones, and the channel is stretched afterwards. Raises
+    `SolverError` when no solver is accurate.
+    """
+    widest = max((term.farthest for term in terms), default=1.0)
+    failure: SolverError | None = None
+    for farthest in (math.inf, *FARTHEST):
+        if farthest == math.inf and not any(_open(term, farthest) for term in terms):
+            continue
+        try:
+            matrix, ratios, mixture, prior = _within(utility, terms, expressions, farthest, deadline)
+        except SolverError as error:
+            failure = error
+            if widest <= farthest < math.inf:
+                break
+            continue
+        made = stretched(matrix, widest, min(farthest, FARTHEST[0]))
+        # Of the two matrices, the one with the smaller risk.
+        better = _worst(utility, made) <= _worst(utility, matrix) * (1 + 1e-12)
+        return made if better else matrix, ratios, mixture, prior
+    assert failure is not None
+    raise failure
+
+
+def tangents_at(utility: PrivateSampling, matrix: Array) -> Tangents:
+    """The tangents at the ratios that a given matrix has; only risks near the largest have weight."""
+    held = np.asarray(utility.distributions)
+    ratios = np.where(held > 0, held / np.where(matrix > 0, matrix, 1.0), 0.0)
+    every, where = np.unique(ratios[ratios > 0], return_inverse=True)
+    mixture = np.zeros((*held.shape, len(every) + 1))
+    mixture[(*np.nonzero(ratios > 0), where)] = 1.0
+    mixture[ratios <= 0, -1] = 1.0
+    risks = utility.risks(matrix)
+    return matrix, np.append(every, 0.0), mixture, np.asarray((risks >= 0.9 * risks.max()).astype(np.float64))
+
+
+def stretched(matrix: Array, ratio: float, farthest: float = FARTHEST[0]) -> Array:
+    """The matrix with entries at the program's largest ratio moved to the constraints' one; `repair` raises others."""
+    if ratio <= farthest:
+        return matrix
+    top = matrix.max(axis=0)
+    share = matrix / np.where(top > 0, top, 1.0)
+    power = np.log(ratio) / np.log(farthest)
+    return np.where(share < 100 / farthest, top * share**power, matrix)
+
+
+def _worst(utility: PrivateSampling, matrix: Array) -> float:
+    """The largest risk; infinity where it is no number."""
+    with np.errstate(all="ignore"):
+        worst = float(utility.risks(matrix / matrix.sum(axis=1, keepdims=True)).max())
+    return worst if worst >= 0 else math.inf
+
+
+def _open(term: Term, farthest: float) -> bool:
+    """Whether a term is left out of the program that has no largest ratio."""
+    return farthest == math.inf and term.pure and term.ratio > OPEN
+
+
+@dataclass(frozen=True, eq=False)
+class _PosedSampling:
+    """The matrix variable and its constraints."""
+
+    q: MatrixVariable
+    limits: list[Any]
+
+    @classmethod
+    def of(
+        cls, shape: tuple[int, int], terms: Sequence[Term], expressions: Sequence[Expression], farthest: float
+    ) -> _PosedSampling:
+        import cvxpy as cp
+
+        most = nearby(min(farthest, FARTHEST[0]), terms, expressions)
+        near = [term.within(most)[0] for term in terms if not _open(term, farthest)]
+        q = MatrixVariable.of(cp, shape, [] if expressions else near, False, 1.0)
+        limits = [*q.rows]
+        for term in near:
+            limits += term.pose_split(q) if q.split else term.pose(q.whole)
+        for expression in expressions:
+            limits += list(expression(q.whole))
+        return cls(q, limits)
+
+
+def _within(
+    utility: PrivateSampling, terms: Sequence[Term], expressions: Sequence[Expression], farthest: float,
+    deadline: Deadline,
+) -> Tangents:  # fmt: skip
+    """The program with ratios up to `farthest`."""
+    import cvxpy as cp
+
+    n, k = utility.distributions.shape
+    held = utility.distributions.ravel()
+    at = [GRID if p > 0 else np.zeros(1) for p in held]
+    best: Tangents | None = None
+    gap, stale, scale = math.inf, 0, 1.0
+    for _ in deadline.rounds(range(ROUNDS)):
+        posed, each, worst = _PosedSampling.of((n, k), terms, expressions, farthest), cp.Variable(n * k), cp.Variable()
+        drawn = cp.reshape(posed.q.whole, (n * k,), order="C")
+        place, ratios = np.repeat(np.arange(n * k), [len(r) for r in at]), np.concatenate(at)
+        slope, level = _planes(utility, ratios)
+        slope, level = slope / scale, level / scale
+        above = each[place] >= slope * held[place] + cp.multiply(level, drawn[place])
+        most = cp.sum(cp.reshape(each, (n, k), order="C"), axis=1) <= worst * np.ones(n)
+        try:
+            # Central solutions, because a vertex puts rows at limits without need, where tangents are then missing.
+            solve(cp.Problem(cp.Minimize(worst), [above, most, *posed.limits]), "private sampling", INTERIOR)
+        except SolverError:
+            # The tangents are too nearly equal for the solver: the result of the round before stands.
+            if best is None:
+                raise
+            break
+        matrix = np.maximum(posed.q.value, 0.0)
+        every, where = np.unique(ratios, return_inverse=True)
+        mixture = np.zeros((n * k, len(every)))
+        np.add.at(mixture, (place, where), np.maximum(np.asarray(above.dual_value), 0.0))
+        first = np.array([np.searchsorted(every, r[0]) for r in at])
+        idle = mixture.sum(axis=1) <= 0
+        mixture[idle, first[idle]] = 1.0
+        order = np.argsort(every == 0, kind="stable")
+        every, mixture = (every[order], mixture[:, order]) if (every == 0).any() else (
+            np.append(every, 0.0), np.hstack([mixture, np.zeros((n * k, 1))])
+        )  # fmt: skip
+        reached = _worst(utility, matrix)
+        if best is None or reached < math.inf:
+            prior = np.maximum(np.asarray(most.dual_value), 0.0)
+            best = (matrix, every, mixture.reshape(n, k, -1), prior)
+        missed = reached - float(worst.value) * scale
+        stale = 0 if missed < 0.5 * gap else stale + 1
+        gap = min(gap, missed)
+        if gap <= ACCURACY * max(reached, 1e-3) or stale == 6 or not reached < math.inf:
+            break
+        scale = max(reached, 1e-2 * scale)
+        now = held / np.maximum(matrix.ravel(), 1e-12)
+        # Where the tangent there is too steep, take one on the way to it.
+        nearer = np.clip(now, [0.01 * old.min() for old in at], [100 * old.max() for old in at])
+        now = np.where(_steep(utility, now, held) <= STEEPEST * scale, now, nearer)
+        steep = _steep(utility, now, held)
+        at = [
+            np.append(old, r) if r > 0 and high <= STEEPEST * scale and np.abs(old / r - 1).min() > NEAR else old
+            for old, r, high in zip(at, now, steep, strict=True)
+        ]
+    assert best is not None
+    return best
+
+
+def _planes(utility: PrivateSampling, ratios: Array) -> tuple[Array, Array]:
+    """Coefficients of the held and of the drawn probability, of tangents or, at ratio 0, of the risk itself."""
+    none = ratios == 0
+    slope, level = tangents(utility.f, np.where(none, 1.0, ratios))
+    at_zero = utility.f.excess(0.0, 1.0) if none.any() else 0.0
+    return np.where(none, 0.0, slope), np.where(none, at_zero, level)
+
+
+def _steep(utility: PrivateSampling, ratios: Array, held: Array) -> Array:
+    """The larger of the two numbers of each tangent that a solver sees: its constant and its coefficient."""
+    slope, level = _planes(utility, ratios)
+    return np.maximum(np.abs(slope * held), np.abs(level))

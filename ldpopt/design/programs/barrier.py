@@ -242,7 +242,7 @@ class Linear:
         return replace(by, by_low=moved[3], by_high=moved[4]) if pairs.ratio is not None else by
 
 
-def reach(values: Sequence[tuple[Array, Array]], axis: int | None = None) -> Array:
+def longest_step(values: Sequence[tuple[Array, Array]], axis: int | None = None) -> Array:
     """The length, at most 1, up to which a step keeps all values positive; with axis 1, one for each label."""
     rates = [np.max(-change / value, axis=axis, initial=0.0) for value, change in values]
     worst = np.max(np.stack([np.asarray(one) for one in rates]), axis=0)

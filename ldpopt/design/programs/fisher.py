@@ -22,8 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
-from ldpopt.design.utilities.criteria import Criterion, differences
-from ldpopt.design.utilities.criterion import scores
+from ldpopt.design.utilities.criterion import Criterion, differences, scores
 from ldpopt.distribution import Array
 
 
@@ -49,8 +48,6 @@ def fisher_program(
     """The best weights of `columns` (n, k), entries within a factor exp(epsilon), for the worst of `priors`."""
     import cvxpy as cp
 
-    from ldpopt.design.programs.criteria import pose
-
     gain = math.expm1(min(epsilon, math.log(2)))  # brings the columns u to the order of 1
     k = columns.shape[1]
     w = cp.Variable(len(columns), nonneg=True)
@@ -70,7 +67,7 @@ def fisher_program(
     for p in priors:
         at = columns @ p
         # At another distribution, the same weights theta mean w times the ratio of the masses.
-        posed.append(pose(criterion, (columns / at[:, None] - 1) / gain, cp.multiply(at / mass, w)))
+        posed.append(criterion.posed((columns / at[:, None] - 1) / gain, cp.multiply(at / mass, w)))
         constraints += posed[-1].constraints
     if len(priors) == 1:
         objective, ties = posed[0].expression, []

@@ -8,10 +8,16 @@ with the linear utility c gains at most
 a small linear program for its own flow z. Beside pure LDP of ratio E the sum is that of h + (E - 1) h_+. An interval
 that gains joins the program; for one that does not, the flow is its part of the certificate. In the posed intervals,
 the excess of a pair is posed only where it is positive. That is a relaxation, whose multipliers hold for the whole.
+
+`closed` corrects multipliers of hockey sticks to the last digit. A solver leaves dual constraints violated by its
+tolerance. That is much where multipliers are large: under a small epsilon or eta they are 1/epsilon or 1/eta times the
+bound that they prove. The violation at one input is moved along pairs of inputs to inputs with room. Per unit, that
+costs e^epsilon - 1 along the edge of a policy graph, and the cap along a pair that has one.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.programs.labels import Solved
 from ldpopt.design.solve import SIMPLEX, solve
 from ldpopt.distribution import Array, Index
@@ -54,7 +59,7 @@ class Memory:
 
 
 def interval_program(
-    gains: Array, terms: Sequence[Term | Ratio], knots: Array, memory: Memory | None, deadline: Deadline = UNLIMITED
+    gains: Array, terms: Sequence[Term], knots: Array, memory: Memory | None, deadline: Deadline = UNLIMITED
 ) -> tuple[Solved, Memory]:
     """`label_program(gains, terms)` for ratios and hockey sticks, begun where a program on other intervals ended.
 
@@ -62,8 +67,8 @@ def interval_program(
     When the time is over it is the best of the intervals that are posed by then, within all constraints.
     """
     n, k = gains.shape
-    sizes = [0 if isinstance(term, Ratio) else len(term) for term in terms]
-    cells = [np.zeros((n, size), dtype=bool) for size in sizes]
+    cells = [np.zeros((n, len(term)), dtype=bool) for term in terms]
+    sticks = [(cells[number], term) for number, term in ByKind(terms).sticks]
     if memory is None:
         posed = np.unique(np.linspace(0, n - 1, 12).astype(np.intp))
     else:
@@ -74,13 +79,12 @@ def interval_program(
     for _ in range(ROUNDS):
         q, value, rows, prices = _solved(gains[posed], terms, [mine[posed] for mine in cells])
         grown = False
-        for mine, term in zip(cells, terms, strict=True):
-            if isinstance(term, HockeyStick) and len(term):
-                above = q[term.left] - term.factor[:, None] * q[term.right]
-                over = np.maximum(above, 0.0).sum(axis=1) - term.cap > VIOLATED
-                new = (over[:, None] & (above > 0)).T & ~mine[posed]
-                mine[posed] |= new
-                grown = grown or bool(new.any())
+        for mine, term in sticks:
+            above = q[term.left] - term.factor[:, None] * q[term.right]
+            over = np.maximum(above, 0.0).sum(axis=1) - term.cap > VIOLATED
+            new = (over[:, None] & (above > 0)).T & ~mine[posed]
+            mine[posed] |= new
+            grown = grown or bool(new.any())
         if grown:
             continue
         others = np.setdiff1d(np.arange(n), posed)
@@ -105,9 +109,7 @@ def interval_program(
     return Solved(matrix, value, rows, tuple(multipliers), np.ones(1)), Memory(middle, tuple(c[used] for c in cells))
 
 
-def _solved(
-    gains: Array, terms: Sequence[Term | Ratio], cells: Sequence[Cells]
-) -> tuple[Array, float, Array, list[Array]]:
+def _solved(gains: Array, terms: Sequence[Term], cells: Sequence[Cells]) -> tuple[Array, float, Array, list[Array]]:
     """The matrix (k, n), its value, the row multipliers, and for each term the prices (n, pairs) of posed cells."""
     import cvxpy as cp
     import scipy.sparse as sparse
@@ -118,13 +120,12 @@ def _solved(
     row = cp.sum(q, axis=1) == np.ones(k)
     constraints: list[Any] = [row]
     posed: list[tuple[int, Index, Index, Any]] = []
-    for number, (term, mine) in enumerate(zip(terms, cells, strict=True)):
-        if isinstance(term, Ratio):
-            floor = np.ones((k, 1)) @ cp.Variable((1, n), nonneg=True)
-            constraints += [q >= floor, q <= term.ratio * floor]
-            continue
-        assert isinstance(term, HockeyStick)
-        label, pair = np.nonzero(mine)
+    kinds = ByKind(terms)
+    if math.isfinite(kinds.ratio):
+        floor = np.ones((k, 1)) @ cp.Variable((1, n), nonneg=True)
+        constraints += [q >= floor, q <= kinds.ratio * floor]
+    for number, term in kinds.sticks:
+        label, pair = np.nonzero(cells[number])
         if not len(label):
             continue
         at, ones = np.arange(len(label)), np.ones(len(label))
@@ -153,7 +154,7 @@ def _peaks(kept: Array, others: Index) -> Index:
     return np.flatnonzero((kept > LEAST) & (kept >= left) & (kept >= right))
 
 
-def _priced(profits: Array, terms: Sequence[Term | Ratio], prices: Sequence[Array]) -> tuple[Array, list[Array]]:
+def _priced(profits: Array, terms: Sequence[Term], prices: Sequence[Array]) -> tuple[Array, list[Array]]:
     """The gains (n,) of the intervals with `profits` (n, k), and for each term their flows (n, pairs).
 
     A pair's flow is at most nu, the largest of its `prices`; it is unlimited where the cap is 0, as nu then costs
@@ -163,13 +164,11 @@ def _priced(profits: Array, terms: Sequence[Term | Ratio], prices: Sequence[Arra
     import scipy.sparse as sparse
 
     n, k = profits.shape
-    ratio = min((term.ratio for term in terms if isinstance(term, Ratio)), default=math.inf)
-    flows = [np.zeros((n, 0 if isinstance(term, Ratio) else len(term))) for term in terms]
-    limits = [
-        np.where(t.cap > 0, z.max(axis=0), np.inf) if isinstance(t, HockeyStick) else np.zeros(0)
-        for t, z in zip(terms, prices, strict=True)
-    ]
-    sticks = [(i, t, np.flatnonzero(limits[i] > 0)) for i, t in enumerate(terms) if isinstance(t, HockeyStick)]
+    kinds = ByKind(terms)
+    ratio = kinds.ratio
+    flows = [np.zeros((n, len(term))) for term in terms]
+    limits = {i: np.where(term.cap > 0, prices[i].max(axis=0), np.inf) for i, term in kinds.sticks}
+    sticks = [(i, term, np.flatnonzero(limits[i] > 0)) for i, term in kinds.sticks]
     sticks = [one for one in sticks if len(one[2])]
     if n and sticks:
         parts: list[Any] = []
@@ -195,3 +194,139 @@ def _priced(profits: Array, terms: Sequence[Term | Ratio], prices: Sequence[Arra
             start += len(pairs)
     above_zero = np.maximum(profits, 0.0).sum(axis=1)
     return (above_zero if math.isinf(ratio) else profits.sum(axis=1) + (ratio - 1) * above_zero), flows
+
+
+FARTHEST = 1e8
+"""Pairs with larger factors are left as the solver made them."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A pair of a term as an arc for flow: raising its multiplier by `sign` takes 1 from one input, and gives `factor`
+    to the other. cost : what a unit of flow adds to the bound.
+    """
+
+    term: int
+    pair: int
+    sign: float
+    factor: float
+    cost: float
+
+
+Edges = dict[tuple[int, int], Edge]
+
+
+def closed(
+    profits: Array, rows: Array, terms: Sequence[Term], multipliers: Sequence[Array]
+) -> tuple[Array, list[Array]]:
+    """`rows` (k,) and `multipliers` after which no profit is above 0; profits : (n, k), with the rows subtracted.
+
+    A solver's flows may be so large, as along cycles, that rounding drowns their effect; new flows replace them there.
+    Where one term states a pair for both orders, a multiplier below 0 is made up for by the rows.
+    """
+    edges = _edges(terms)
+    order, parent = _tree(edges, profits.shape[1])
+    fresh = [np.where(term.cap > 0, values, 0.0) for term, values in zip(terms, multipliers, strict=True)]
+    tried = [list(multipliers)]
+    tried += [_moved(_left(profits, terms, made), edges, order, parent, made) for made in (multipliers, fresh)]
+    best = np.array([_cost(profits, terms, multipliers, made) for made in tried]).argmin(axis=0)
+    rows, made = rows.copy(), list(multipliers)
+    for number, term in _sticks(terms):
+        values = np.stack([one[number] for one in tried])[best, np.arange(len(best))]
+        below = np.maximum(-values.min(axis=0), 0.0)
+        made[number] = np.maximum(values + below, 0.0)
+        np.add.at(rows, term.left, -below)
+        np.add.at(rows, term.right, below * term.factor)
+    return rows, made
+
+
+def _sticks(terms: Sequence[Term]) -> list[tuple[int, Any]]:
+    """The hockey sticks that have pairs, with their positions."""
+    return [(number, term) for number, term in ByKind(terms).sticks if len(term)]
+
+
+def _cost(profits: Array, terms: Sequence[Term], solved: Sequence[Array], made: Sequence[Array]) -> Array:
+    """(n,) the violation that each label has left, plus what its multipliers charge beyond those of the solver."""
+    cost = np.maximum(_left(profits, terms, made), 0.0).sum(axis=1)
+    for number, term in _sticks(terms):
+        beyond = np.maximum(made[number] - solved[number].max(axis=0), 0.0) + np.maximum(-made[number], 0.0)
+        cost = cost + beyond @ term.caps
+    return np.asarray(cost)
+
+
+def _left(profits: Array, terms: Sequence[Term], multipliers: Sequence[Array]) -> Array:
+    """(n, k) the profits less the supports of the multipliers."""
+    for term, values in zip(terms, multipliers, strict=True):
+        if len(term):
+            profits = profits - term.support(values, *profits.shape)
+    return profits
+
+
+def _moved(
+    reduced: Array, edges: Edges, order: Sequence[int], parent: Sequence[int], multipliers: Sequence[Array]
+) -> list[Array]:
+    """The multipliers after violations are moved up the trees, and down again to inputs with room."""
+    made = [np.array(values) for values in multipliers]
+    open_left, room = np.maximum(reduced, 0.0), np.maximum(-reduced, 0.0)
+
+    def move(source: int, target: int, amount: Array) -> None:
+        edge = edges[source, target]
+        made[edge.term][:, edge.pair] += edge.sign * amount
+        open_left[:, source] -= amount
+        open_left[:, target] += amount * edge.factor
+
+    def settle(x: int) -> None:
+        taken = np.minimum(open_left[:, x], room[:, x])
+        open_left[:, x] -= taken
+        room[:, x] -= taken
+
+    for x in reversed(order):
+        settle(x)
+        if parent[x] >= 0:
+            move(x, parent[x], open_left[:, x].copy())
+    below = room.copy()
+    for x in reversed(order):
+        if parent[x] >= 0:
+            below[:, parent[x]] += below[:, x]
+    for x in order:
+        settle(x)
+        for child in (y for y in order if parent[y] == x):
+            move(x, child, np.minimum(open_left[:, x], below[:, child]))
+    return made
+
+
+def _edges(terms: Sequence[Term]) -> Edges:
+    """The cheapest arc between every two inputs, where there is one in both directions."""
+    found: Edges = {}
+    for number, term in _sticks(terms):
+        for pair, factor in enumerate(term.factor.tolist()):
+            if factor > FARTHEST:
+                continue
+            a, b, cost = int(term.left[pair]), int(term.right[pair]), factor - 1 + float(term.caps[pair])
+            ways = [((a, b), 1.0), ((b, a), -1.0)] if factor == 1 else [((a, b), 1.0)]
+            for way, sign in ways:
+                if way not in found or cost < found[way].cost:
+                    found[way] = Edge(number, pair, sign, factor, cost)
+    return {way: edge for way, edge in found.items() if way[::-1] in found}
+
+
+def _tree(edges: Edges, inputs: int) -> tuple[list[int], list[int]]:
+    """The inputs in the order of cheapest spanning trees [Prim], parents first, and their parents, -1 for a root."""
+    near: list[list[tuple[float, int]]] = [[] for _ in range(inputs)]
+    for (a, b), edge in edges.items():
+        near[a].append((edge.cost, b))
+    order: list[int] = []
+    parent = [-1] * inputs
+    seen = [False] * inputs
+    for root in range(inputs):
+        heap = [(0.0, root, -1)]
+        while heap:
+            _, x, before = heapq.heappop(heap)
+            if seen[x]:
+                continue
+            seen[x], parent[x] = True, before
+            order.append(x)
+            for cost, y in near[x]:
+                if not seen[y]:
+                    heapq.heappush(heap, (cost, y, x))
+    return order, parent

@@ -3,6 +3,9 @@
 A label stands for a likelihood ratio, at which the linear utility is a tangent of the divergence, or for an interval of
 ratios, on which it is the chord.
 
+A linear utility of a column q is written as  slope (P0 - P1).q + level (weights).q , so that hypotheses that are nearly
+equal, and reports that say little, lose no digits. `LabelGains` stores the gain of a constant column separately,
+because the gains of its entries cancel.
     max  sum_i c_i . Q[:, i]   s.t.  Q 1 = 1  (lambda),  Q >= 0,  the terms (z, nu)  and the users' own constraints.
 
 The program is linear for hockey-stick terms; moment terms enter as second-order, power or exponential cones. The dual
@@ -19,13 +22,123 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.constraints.base import Expression
-from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.programs.gains import LabelGains
+from ldpopt.design.constraints.terms import Term
+from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
 from ldpopt.distribution import Array
+from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
 
-SMALL = 4000
+NEAR_ONE = 2.0**-12
+"""Nearer to ratio one than this, slopes are computed from differences of the excess, which keep their digits there."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelGains:
+    """Linear utilities: each : (n, k) the gain of every input's entry. flat : (n,) the gain of a column of ones."""
+
+    each: Array
+    flat: Array
+
+    @classmethod
+    def of(cls, each: Array) -> LabelGains:
+        """Utilities whose gains do not cancel."""
+        return cls(each, each.sum(axis=-1))
+
+    def __truediv__(self, scale: float) -> LabelGains:
+        return LabelGains(self.each / scale, self.flat / scale)
+
+
+def chord_gains(f: FDivergence, pair: Pair, knots: Array) -> LabelGains:
+    """The chords of the divergence between neighbouring posteriors `knots`, above it for columns in between."""
+    tilt, height = 2 * knots - 1, excess_at(f, knots)
+    width = np.diff(tilt)
+    if not np.isfinite(height[[0, -1]]).all():
+        return _open_ended(f, pair, knots, height)
+    slope = np.diff(height) / width
+    # At posterior 1/2 the divergence is zero, and the chords on either side pass through zero exactly.
+    level = (height[:-1] * tilt[1:] - height[1:] * tilt[:-1]) / width
+    return LabelGains(slope[:, None] * pair.difference + level[:, None] * (pair.p0 + pair.p1), 2 * level)
+
+
+def _open_ended(f: FDivergence, pair: Pair, knots: Array, height: Array) -> LabelGains:
+    """The chords, with the tangent at the nearest cut beside an end where the divergence is infinite (`tails`)."""
+    closed = slice(int(not np.isfinite(height[0])), len(knots) - int(not np.isfinite(height[-1])))
+    made = [chord_gains(f, pair, knots[closed])]
+    if not np.isfinite(height[0]):
+        made.insert(0, tangents_at(f, pair, knots[1:2]))
+    if not np.isfinite(height[-1]):
+        made.append(tangents_at(f, pair, knots[-2:-1]))
+    return LabelGains(np.concatenate([one.each for one in made]), np.concatenate([one.flat for one in made]))
+
+
+def excess_at(f: FDivergence, posterior: Array) -> Array:
+    """The excess at (s, 1 - s) for posteriors s."""
+    tilt = 2 * posterior - 1
+    near = np.abs(tilt) < 0.5
+    # The tilt is exact near one half, the posterior itself near the ends.
+    inner = f.excess_of(np.where(near, tilt, 0.0), np.where(near, 1 - posterior, 1.0))
+    outer = f.excess(np.where(near, 0.5, posterior), np.where(near, 0.5, 1 - posterior))
+    return np.asarray(np.where(near, inner, outer))
+
+
+def marginals(pair: Pair, matrix: Array) -> tuple[Array, Array, Array]:
+    """(P0 - P1).Q, P0.Q and P1.Q of a matrix (k, n) whose rows have equal sums."""
+    # The part that all rows share has equal masses under both hypotheses, and is left out before it is rounded.
+    return pair.difference @ (matrix - matrix.min(axis=0)), pair.p0 @ matrix, pair.p1 @ matrix
+
+
+def values_of(f: FDivergence, pair: Pair, matrix: Array) -> Array:
+    """(n,) the divergence that each column of `matrix` (k, n) contributes."""
+    d, a, b = marginals(pair, matrix)
+    far = np.abs(d) > 0.5 * b
+    near = f.excess_of(np.where(far, 0.0, np.maximum(d, -b)), b)
+    return np.asarray(np.where(far, f.excess(np.maximum(a, 0.0), np.maximum(b, 0.0)), near))
+
+
+def value_of(f: FDivergence, pair: Pair, matrix: Array) -> float:
+    """The divergence of the two marginals of a matrix (k, n)."""
+    return float(values_of(f, pair, matrix).sum())
+
+
+def posteriors(pair: Pair, matrix: Array) -> Array:
+    """(n,) the posteriors a / (a + b) of the columns, one half where a column is zero."""
+    d, a, b = marginals(pair, matrix)
+    total = np.where(a + b > 0, a + b, 1.0)
+    near = np.abs(d) < 0.5 * (a + b)
+    return np.asarray(np.where(a + b > 0, np.where(near, 0.5 + d / total / 2, a / total), 0.5))
+
+
+def tangent_gains(f: FDivergence, pair: Pair, matrix: Array) -> LabelGains:
+    """The planes that touch the divergence at the columns of `matrix`, and lie below it."""
+    d, a, b = marginals(pair, matrix)
+    return tangents_of(f, pair, d, a, b)
+
+
+def tangents_at(f: FDivergence, pair: Pair, posterior: Array) -> LabelGains:
+    """The planes that touch the divergence at posteriors."""
+    return tangents_of(f, pair, 2 * posterior - 1, posterior, 1 - posterior)
+
+
+def tangents_of(f: FDivergence, pair: Pair, d: Array, a: Array, b: Array) -> LabelGains:
+    """The planes that touch the divergence at marginals a = b + d."""
+    b = np.where(b > 0, b, np.finfo(float).tiny)
+    x = np.clip(d / b, -1.0, None)
+    near = np.abs(x) < NEAR_ONE
+    ratio = np.clip(a / b, 1e-12, 1e12)
+    far_slope = np.asarray(f.derivative(ratio)) - float(f.derivative(1.0))
+    step = np.where(near, x, NEAR_ONE) * 2.0**-17
+    inner = np.where(near, x, NEAR_ONE)
+    # A difference over a step of relative size 2^-17: right to about 2^-34, and 0 at x = 0.
+    rise = np.asarray(f.excess_of(inner + step, 1.0)) - np.asarray(f.excess_of(inner - step, 1.0))
+    near_slope = np.where(inner == 0, 0.0, rise / np.where(step == 0, 1.0, 2 * step))
+    slope = np.where(near, near_slope, far_slope)
+    height = np.where(near, f.excess_of(inner, 1.0), f.excess(ratio, np.ones_like(ratio)))
+    level = height - np.where(near, x, ratio - 1) * slope
+    return LabelGains(slope[:, None] * pair.difference + level[:, None] * pair.p1, np.asarray(level))
+
+
+MAX_SLACKS = 4000
 """Up to this many slack variables the simplex method is faster."""
 
 
@@ -60,7 +173,7 @@ class Solved:
 
 def label_program(
     gains: Array | LabelGains,
-    terms: Sequence[Term | Ratio],
+    terms: Sequence[Term],
     expressions: Sequence[Expression] = (),
     erasure: bool = False,
     level: float | None = None,
@@ -84,7 +197,7 @@ def label_program(
 
 
 def _solved(
-    made: LabelGains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], erasure: bool, farthest: float,
+    made: LabelGains, terms: Sequence[Term], expressions: Sequence[Expression], erasure: bool, farthest: float,
     level: float | None,
 ) -> Solved:  # fmt: skip
     """The program with ratios up to `farthest`."""
@@ -109,7 +222,7 @@ def _solved(
     problem = cp.Problem(cp.Maximize(least), [*constraints, *above])
     slack = sum(len(term) for term in terms) * n
     cones = bool(expressions) or any(term.conic for term in terms)
-    solve(problem, "label program", CONIC if cones else INTERIOR if slack > SMALL else SIMPLEX)
+    solve(problem, "label program", CONIC if cones else INTERIOR if slack > MAX_SLACKS else SIMPLEX)
     multipliers = tuple(
         term.scaled(term.multiplier(one), 1 / q.unit) * share
         for term, one, share in zip(near, posed, capped, strict=True)
@@ -141,7 +254,7 @@ class MatrixVariable:
 
     @classmethod
     def of(
-        cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term | Ratio], erasure: bool, level: float | None = None
+        cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term], erasure: bool, level: float | None = None
     ) -> MatrixVariable:
         """The variables and the equations of the rows; `level` is chosen where it is None."""
         k, n = shape
@@ -158,9 +271,9 @@ class MatrixVariable:
         return cls(unit, level, base, rise, share, (cp.sum(rise, axis=1) - share == np.zeros(k), total))
 
     @staticmethod
-    def unit_of(terms: Sequence[Term | Ratio]) -> float:
+    def unit_of(terms: Sequence[Term]) -> float:
         """About how far apart the terms let two rows be, at most 1."""
-        return min((term.reach for term in terms if isinstance(term, Ratio) or len(term)), default=1.0)
+        return min((term.tv_bound for term in terms if term.pure or len(term)), default=1.0)
 
     @property
     def split(self) -> bool:
@@ -211,7 +324,7 @@ class MatrixVariable:
         return max(1.0 - used, 0.0)
 
 
-def nearby(farthest: float, terms: Sequence[Term | Ratio], expressions: Sequence[Expression]) -> float:
+def nearby(farthest: float, terms: Sequence[Term], expressions: Sequence[Expression]) -> float:
     """The largest ratio to pose for columns in two parts at level 1: a rise of one unit on a base of 1/`farthest`."""
     unit = MatrixVariable.unit_of(terms)
     return farthest if unit > SPLIT or expressions else min(farthest, 1 + farthest * unit)
@@ -221,13 +334,8 @@ SPLIT = 0.05
 """Below this reach of the constraints, columns are posed in two parts."""
 
 
-def row_multipliers(rows: Array, terms: Sequence[Term | Ratio], posed: Sequence[list[Any]]) -> Array:
+def row_multipliers(rows: Array, terms: Sequence[Term], posed: Sequence[list[Any]]) -> Array:
     """The dual values of the row sums, plus the linear parts of moments that were posed without them."""
     for term, made in zip(terms, posed, strict=True):
         term.on_rows(rows, made)
     return rows
-
-
-def scaled(term: Term | Ratio, values: Array, scale: float) -> Array:
-    """A multiplier times `scale`."""
-    return term.scaled(values, scale)

@@ -4,27 +4,37 @@
 
 with fixed prices of the rows, already subtracted from c_i, and of the pairs. The tangent planes of psi at the optimum,
 and the prices of the excesses, turn theta_i w into a bound for the whole program.
+
+`tried_everywhere` tries the prices of a program with few labels at all likelihood ratios: where columns gain, and what
+is proved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.programs.barrier import Inside, Linear, reach
+from ldpopt.design.certificates.intervals import TermMultiplier
+from ldpopt.design.constraints.terms import Term
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.programs.barrier import Inside, Linear, longest_step
+from ldpopt.design.programs.knots import parted_knots
+from ldpopt.design.programs.labels import chord_gains, excess_at, values_of
 from ldpopt.design.programs.row_pairs import Pairs
-from ldpopt.distribution import Array
+from ldpopt.design.programs.smooth import PairsPriced
+from ldpopt.distribution import Array, Index
+from ldpopt.divergences import FDivergence
 
 STEPS = 80
 
-IDLE = 30
+MAX_IDLE = 30
 """The number of steps without progress after which a label is left as it is."""
 
-HALVES = 30
+MAX_HALVES = 30
 """How often, at most, a step is halved where the residuals grow too much."""
 
 LATE, LAG = 1e-6, 10.0
@@ -43,9 +53,7 @@ class Best:
     excess: Array
 
 
-def best_columns(
-    profits: Array, terms: Sequence[Term | Ratio], weights: Sequence[Array], mass: Array, accuracy: float
-) -> Best:
+def best_columns(profits: Array, terms: Sequence[Term], weights: Sequence[Array], mass: Array, accuracy: float) -> Best:
     """The best columns for `profits` (n, k), which are gains less row prices.
 
     weights : for every term, the prices of its pairs. mass : w (k,) > 0. accuracy : the gap at which to stop.
@@ -68,7 +76,7 @@ def best_columns(
         better = tried.worth < gained[live]
         idle[live] = np.where(tried.worth < gained[live] - accuracy, 0, idle[live] + 1)
         best, gained[live[better]] = best.put(live[better], at.take(better)), tried.worth[better]
-        open_ = (np.maximum(tried.gap, tried.off) > accuracy) & (idle[live] < IDLE)
+        open_ = (np.maximum(tried.gap, tried.off) > accuracy) & (idle[live] < MAX_IDLE)
         if not open_.any():
             break
         live, at, theta = live[open_], at.take(open_), theta[open_]
@@ -95,9 +103,9 @@ def _stepped(
         return None
     limits = at.limits(pairs, by)
     sound = np.all([np.isfinite(change).all(axis=1) for _, change in limits], axis=0)
-    size = np.where(sound, reach(limits, 1), 0.0)[:, None]
+    size = np.where(sound, longest_step(limits, 1), 0.0)[:, None]
     by, dtheta = by.only(sound), np.where(sound[:, None], dtheta, 0.0)
-    for _ in range(HALVES):
+    for _ in range(MAX_HALVES):
         new, moved = at.moved(size, by), theta + size * dtheta
         ahead = _Tried.of(pairs, new, nu, profits, moved, mass)
         bad = ~(ahead.off <= GROWTH * np.maximum(tried.off, 0.1))
@@ -140,7 +148,7 @@ class _Tried:
             gap = np.sum([(value * price).sum(axis=1) for value, price in linear.sides], axis=0)
             slack = np.abs(at.by_zero + at.by_excess - nu[pairs.count :]).sum(axis=1)
             mean = left.mean(axis=1, keepdims=True)
-            off = np.maximum(mean + pairs.reach * np.abs(left - mean), 0.0).max(axis=1) + slack
+            off = np.maximum(mean + pairs.tv_bound * np.abs(left - mean), 0.0).max(axis=1) + slack
             # The profits less the tangent planes, in units of the mass: a bound from any columns.
             within = np.minimum(at.by_excess, nu[pairs.count :]) - at.by_excess
             worth = _shares(profits - linear.paid - linear.on_sticks(within), mass, pairs.ratio)
@@ -167,3 +175,113 @@ class _Tried:
             dtheta = ((sums * solved[:, :, :1]).sum(axis=1) - lack[:, None]) / (sums * solved[:, :, 1:]).sum(axis=1)
             dq = at.q * (solved[:, :, 0] - dtheta * solved[:, :, 1])
             return linear.step(dq, np.zeros(len(linear.nu)), aims, on_slack, on_least), dtheta
+
+
+MAX_CUTS = 40
+"""How often the intervals are cut for one set of prices."""
+
+MAX_PARTS = 8
+"""The most parts of an interval at a time."""
+
+MAX_INTERVALS = 2000
+"""No further intervals are cut beyond this many."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPrices:
+    """Multipliers of the rows, and of some pairs of each term, in units of the optimum, and their cost."""
+
+    rows: Array
+    terms: tuple[Any, ...]
+    pairs: tuple[Index, ...]
+    weights: tuple[Array, ...]
+    cost: float
+
+    @classmethod
+    def of(cls, terms: Sequence[Term], solved: PairsPriced, least: float) -> LabelPrices:
+        """The prices of a solved program, without pairs that cost no more than `least`."""
+        pairs, cost = [], float(solved.rows.sum())
+        for term, each in zip(terms, solved.weights, strict=True):
+            paid = each * term.cap
+            pairs.append(np.flatnonzero(paid > least))
+            cost += float(paid[pairs[-1]].sum())
+        some = tuple(term.take(at) for term, at in zip(terms, pairs, strict=True))
+        weights = tuple(each[at] for each, at in zip(solved.weights, pairs, strict=True))
+        return cls(solved.rows, some, tuple(pairs), weights, cost)
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """The prices tried on all intervals: for each, the best column (n, k) and its gains beyond the prices.
+
+    theta, true : (n,) the gains by the chord and by the utility itself. closed : (n,) whether the utility is finite at
+    both ends of the interval; elsewhere moments pay for the rest. excess : (n, pairs) prices of the excesses of hockey
+    sticks. mass : (k,) the weights w; gains are per unit of w.q.
+    """
+
+    knots: Array
+    columns: Array
+    theta: Array
+    true: Array
+    closed: npt.NDArray[np.bool_]
+    excess: Array
+    mass: Array
+
+    def peaks(self, least: float) -> npt.NDArray[np.bool_]:
+        """(n,) the intervals in which columns gain most beyond the prices; the next program gets their ratios."""
+        beside = np.concatenate([[-np.inf], self.true, [-np.inf]])
+        high = self.true > max(0.1 * float(self.true.max(initial=0.0)), least)
+        return np.asarray(self.closed & (self.true >= beside[:-2]) & (self.true >= beside[2:]) & high)
+
+    def multipliers(self, prices: LabelPrices, scale: float) -> tuple[Array, tuple[TermMultiplier, ...]]:
+        """The multipliers of the rows, raised by the largest gain, and of the terms: tangents of psi at the columns."""
+        made, n, start = [], len(self.columns), 0
+        for number, (term, pairs, each) in enumerate(zip(prices.terms, prices.pairs, prices.weights, strict=True)):
+            if not term.conic and not term.pure:
+                own = self.excess[:, start : start + len(term)]
+                start += len(term)
+                made.append(TermMultiplier(number, pairs, np.clip(own, 0.0, each) * scale))
+            elif term.conic:
+                top = np.exp(min(200.0, 500 / term.order))  # the tangent plane's slopes stay finite
+                t = np.clip(self.columns[:, term.left] / self.columns[:, term.right], 1e-80, top)
+                pair, label = np.tile(np.arange(len(term)), n), np.repeat(np.arange(n), len(term))
+                made.append(TermMultiplier(number, pairs, np.stack([pair, label, t.ravel(), np.tile(each * scale, n)])))
+        unpaid = float(self.theta[self.closed].max()) if self.closed.any() else 0.0
+        return (prices.rows + unpaid * self.mass) * scale, tuple(made)
+
+
+def tried_everywhere(
+    f: FDivergence, pair: Pair, prices: LabelPrices, knots: Array, scale: float, value: float, least: float
+) -> Tried:
+    """Cut the intervals between `knots` until the chords are little above the utility, compared with the other gaps.
+
+    value : the utility of a channel, in units of `scale`. least : an amount that counts as little in any case.
+    """
+    mass = (pair.p0 + pair.p1) / 2 + 1e-4 / len(pair)
+    mass = mass / mass.sum()
+    cells: dict[tuple[float, float], tuple[Array, float, float, Array]] = {}
+    for _ in range(MAX_CUTS):
+        ends = list(zip(knots[:-1].tolist(), knots[1:].tolist(), strict=True))
+        new = np.array([at for at, one in enumerate(ends) if one not in cells], dtype=np.intp)
+        gains = (chord_gains(f, pair, knots) / scale).each[new]
+        found = best_columns(gains - prices.rows, prices.terms, prices.weights, mass, least / 4)
+        above = (gains * found.columns).sum(axis=1) - values_of(f, pair, found.columns.T) / scale
+        for i, at in enumerate(new.tolist()):
+            cells[ends[at]] = found.columns[i], float(found.theta[i]), float(above[i]), found.excess[i]
+        columns, thetas, chords, excess = (np.array(each) for each in zip(*(cells[one] for one in ends), strict=True))
+        height = excess_at(f, knots)
+        closed = np.isfinite(height[1:]) & np.isfinite(height[:-1])
+        true = np.where(closed, thetas - chords, -np.inf)
+        low = float(true.max())
+        tried = Tried(knots, columns, thetas, true, closed, excess, mass)
+        tolerance = max(least, 0.1 * (prices.cost + low - value))
+        over = closed & (thetas - low > tolerance)
+        if not over.any() or len(knots) > MAX_INTERVALS:
+            break
+        # The distance of the chord from the utility falls with the square of the interval's width.
+        wanted = np.sqrt(np.maximum(chords, 0.0) / (0.7 * tolerance + 0.5 * np.maximum(low - true, 0.0)))
+        finer = parted_knots(knots, np.where(over, np.clip(np.ceil(wanted), 2, MAX_PARTS), 1).astype(np.intp))
+        if len(finer) == len(knots):
+            break
+        knots = finer
+    return tried

@@ -1,4 +1,8 @@
-"""The constrained pairs of inputs of all terms in one list: what columns pay for them, and its derivatives."""
+"""The constrained pairs of inputs: what columns pay for them, with derivatives, and which of them a program poses.
+
+Interior-point programs take all pairs of all terms in one list (`Pairs`). Cone programs pose a few first, and then in
+every round those that bind.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.distribution import Array
+from ldpopt.design.constraints.terms import ByKind, Term
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.distribution import Array, Index
 
 NEAR = 1e-3
 """Nearer to ratio one than this, psi is computed from its series, which keeps its digits there."""
 
 
-def served(terms: Sequence[Term | Ratio]) -> bool:
+def served(terms: Sequence[Term]) -> bool:
     """Whether the interior-point methods serve these terms: every constraint has an interior."""
-    return all(
-        isinstance(term, (Moment, Ratio)) or (isinstance(term, HockeyStick) and bool((term.caps > 0).all()))
-        for term in terms
-    )
+    return all(bool(np.all(term.cap > 0)) for term in terms)
 
 
 class Pairs:
     """The pairs of all terms in one list, those of moments first; psi and excess are in units of the cap."""
 
-    def __init__(self, terms: Sequence[Term | Ratio], k: int) -> None:
-        self.terms = tuple(terms)
-        self.moments = [one for one in terms if isinstance(one, Moment)]
-        sticks = [one for one in terms if isinstance(one, HockeyStick)]
+    def __init__(self, terms: Sequence[Term], k: int) -> None:
+        kinds = ByKind(terms)
+        self.moments, sticks = ([term for _, term in each] for each in (kinds.moments, kinds.sticks))
+        self.numbers = [number for number, _ in (*kinds.moments, *kinds.sticks)]
+        self.size = len(terms)
         each = [*self.moments, *sticks]
         none = np.zeros(0, dtype=np.intp)
         self.left = np.concatenate([none, *(one.left for one in each)])
@@ -42,21 +43,18 @@ class Pairs:
         factors = [np.zeros(0), *(one.factor for one in sticks)]
         self.on_left, self.on_right = 1 / self.caps[self.count :], -np.concatenate(factors) / self.caps[self.count :]
         self.on = np.eye(k)[self.left], np.eye(k)[self.right]
-        ratios = [one.ratio for one in terms if isinstance(one, Ratio)]
-        self.reach = min((one.reach for one in terms), default=1.0)
-        self.ratio = min(ratios) if ratios else None
+        self.tv_bound = min((one.tv_bound for one in terms), default=1.0)
+        self.ratio = kinds.ratio if np.isfinite(kinds.ratio) else None
 
     def split(self, values: Array) -> tuple[Array, ...]:
         """The `values` of the pairs, one array for each term in the terms' order; an empty one for `Ratio`."""
-        made = iter(np.split(values, self.ends[:-1], axis=-1) if len(self.ends) else [])
-        own = {id(one): next(made) for kind in (Moment, HockeyStick) for one in self.terms if isinstance(one, kind)}
-        return tuple(own.get(id(one), values[..., :0]) for one in self.terms)
+        each = np.split(values, self.ends[:-1], axis=-1) if len(self.ends) else []
+        own = dict(zip(self.numbers, each, strict=True))
+        return tuple(own.get(number, values[..., :0]) for number in range(self.size))
 
     def joined(self, weights: Sequence[Array]) -> Array:
         """(pairs,) the values of all pairs in this list's order, from one array for each term."""
-        own = {id(one): np.asarray(given) for one, given in zip(self.terms, weights, strict=True)}
-        kinds = [own[id(one)] for kind in (Moment, HockeyStick) for one in self.terms if isinstance(one, kind)]
-        return np.concatenate([np.zeros(0), *kinds])
+        return np.concatenate([np.zeros(0), *(weights[number] for number in self.numbers)])
 
     def gather(self, on_left: Array, on_right: Array) -> Array:
         """(n, k) for every input the sum of the values (n, pairs) of its pairs on the left and on the right."""
@@ -103,3 +101,50 @@ def _psi(order: float, cap: float, a: Array, b: Array) -> Array:
         )  # fmt: skip
     level = np.where(np.abs(apart) * max(order, 1.0) < NEAR, series, level)
     return np.stack([level / cap, on_left / cap, on_right / cap, bend / cap, t])
+
+
+MAX_WHOLE = 60
+"""Terms of up to this many pairs are posed whole; of larger ones, pairs that bind join in rounds."""
+
+
+def first_pairs(term: Term, pair: Pair) -> Index:
+    """The positions in the term of the pairs to begin with."""
+    if len(term) <= max(MAX_WHOLE, 2 * len(pair)):
+        return np.arange(len(term))
+    order = np.argsort(pair.posterior)
+    ends = order[[0, -1]]
+    return np.flatnonzero(np.isin(term.left, ends) & np.isin(term.right, ends))
+
+
+def tight_pairs(term: Term, matrix: Array) -> Index:
+    """The positions of the pairs whose constraints `matrix` meets with equality, or nearly so."""
+    if not len(term):
+        return np.zeros(0, dtype=np.intp)
+    return np.flatnonzero(term.excess(matrix) > -1e-3 * np.max(term.cap))
+
+
+def violated_pairs(terms: Sequence[Term], matrix: Array, active: Sequence[Index]) -> list[Index]:
+    """The pairs outside the active ones that the matrix violates most, a few for every input."""
+    found = []
+    for term, pairs in zip(terms, active, strict=True):
+        if len(pairs) == len(term):
+            found.append(np.zeros(0, dtype=np.intp))
+            continue
+        excess = term.excess(np.maximum(matrix, 0.0))
+        excess[pairs] = -np.inf
+        order = np.argsort(-excess, kind="stable")
+        order = order[excess[order] > 1e-9 * np.max(term.cap)]
+        # The worst partners of every input, not the worst pairs of all, which may be nearly alike.
+        kept = np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
+        found.append(order[kept])
+    return found
+
+
+def _ranks(labels: Index) -> Index:
+    """(n,) how often each entry's value has occurred before it."""
+    order = np.argsort(labels, kind="stable")
+    starts = np.concatenate([[True], np.diff(labels[order]) != 0])
+    first = np.maximum.accumulate(np.where(starts, np.arange(len(labels)), 0))
+    ranks = np.empty(len(labels), dtype=np.intp)
+    ranks[order] = np.arange(len(labels)) - first
+    return ranks

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.programs.barrier import Inside, Linear, reach
+from ldpopt.design.constraints.terms import Term
+from ldpopt.design.programs.barrier import Inside, Linear, longest_step
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
 
@@ -52,7 +52,7 @@ class PairsPriced:
     gap: float
 
 
-def smooth_program(gains: Array, terms: Sequence[Term | Ratio], accuracy: float = 1e-9) -> PairsPriced:
+def smooth_program(gains: Array, terms: Sequence[Term], accuracy: float = 1e-9) -> PairsPriced:
     """Solve for `gains` (n, k) in units of the optimum, to a duality gap of about `accuracy`.
 
     Returns the best iterate, which is only nearly feasible and nearly dual feasible.
@@ -60,7 +60,7 @@ def smooth_program(gains: Array, terms: Sequence[Term | Ratio], accuracy: float 
     n, k = gains.shape
     pairs = Pairs(terms, k)
     q = np.full((n, k), 1 / n)
-    if pairs.reach < CLOSE:
+    if pairs.tv_bound < CLOSE:
         inside, rows = Inside.middle(pairs, q, START / (n * k + len(pairs.left))), gains.mean(axis=0)
     else:
         # Prices above every label's gains; a label that is far below them begins small.
@@ -128,7 +128,7 @@ class _Point:
         """The gains above the prices, and what the matrix's violations may be worth."""
         # Where rows are close, columns are nearly constant, and differences between inputs count for less.
         mean = self.left.mean(axis=1, keepdims=True)
-        unpaid = np.maximum(mean + self.pairs.reach * np.abs(self.left - mean), 0.0).max(axis=0).sum()
+        unpaid = np.maximum(mean + self.pairs.tv_bound * np.abs(self.left - mean), 0.0).max(axis=0).sum()
         return float(unpaid + np.abs(self.lack) @ np.abs(self.rows) + np.abs(self.over) @ self.nu)
 
     def stepped(self, floor: float) -> _Point | None:
@@ -218,7 +218,7 @@ class _Newton:
         inside = linear.step(dq, dnu, aims, on_slack, on_least)
         ds = on_cap - point.s / point.nu * dnu
         values = [*point.inside.limits(pairs, inside), (point.s, ds), (point.nu, dnu)]
-        return _Step(inside, ds, dnu, drows, reach(values))
+        return _Step(inside, ds, dnu, drows, longest_step(values))
 
     def _along(self, dq: Array) -> Array:
         pairs = self.point.pairs

@@ -24,12 +24,9 @@ import numpy.typing as npt
 import scipy.linalg
 
 from ldpopt.design.programs.fisher import FisherSolution
-from ldpopt.design.utilities.criteria import AOptimal, DOptimal, MVOptimal, differences
+from ldpopt.design.utilities.criterion import Criterion, differences
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-
-Smooth = AOptimal | DOptimal | MVOptimal
-"""The criteria that `Shape` knows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +47,13 @@ class Local:
 class Shape:
     """A criterion over columns v (n, k)."""
 
-    def __init__(self, criterion: Smooth, v: Array, prior: Array) -> None:
+    def __init__(self, criterion: Criterion, v: Array, prior: Array) -> None:
         k = len(prior)
         self.v, self.prior = v, prior
-        self.limits = k if isinstance(criterion, MVOptimal) else 0
+        self.limits = k if criterion.limited else 0
         self.logarithmic = criterion.logarithmic
-        self.factor = criterion.factor(k) if isinstance(criterion, AOptimal) else None
+        root = criterion.diagonal(k)
+        self.factor = None if root is None else np.diag(root)
         self.left, self.right = np.triu_indices(k)
         self.twice = np.where(self.left == self.right, 1.0, 2.0)
 
@@ -150,7 +148,7 @@ class SurveySolution(FisherSolution):
 
 
 def survey_program(
-    criterion: Smooth,
+    criterion: Criterion,
     prior: Array,
     columns: Array,
     accuracy: float,
@@ -199,7 +197,7 @@ class _Near:
 class _Program:
     """Columns S (n, k), what they use of the caps (n, pairs), and the shape of the criterion over them."""
 
-    def __init__(self, criterion: Smooth, prior: Array, columns: Array, eta: float | None) -> None:
+    def __init__(self, criterion: Criterion, prior: Array, columns: Array, eta: float | None) -> None:
         n, k = columns.shape
         self.pairs = np.triu_indices(k, 1)
         x, other = self.pairs

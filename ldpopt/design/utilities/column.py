@@ -67,8 +67,10 @@ class MutualInformation(ColumnUtility):
     def columns(self, matrix: Array) -> Array:
         """mu(s) = sum_x P_x s_x log(s_x / P.s)."""
         mixture = self._mixture(matrix)
+        # Where only answers that never occur lead to an output, its probability is 0, and so is its share.
+        used = (matrix > 0) & (self.prior > 0)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(matrix > 0, matrix * np.log1p((matrix - mixture) / mixture), 0.0)
+            terms = np.where(used, matrix * np.log1p((matrix - mixture) / mixture), 0.0)
         return np.atleast_2d(self.prior @ terms)
 
     def gradients(self, matrix: Array) -> Array:
@@ -79,7 +81,8 @@ class MutualInformation(ColumnUtility):
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
         """sum_x P_x times the excess of s_x log(s_x / m) above its tangent at the mean m = P.s, enclosed."""
-        prior = law(self.prior, base.arithmetic)
+        used = self.prior > 0
+        prior, rise = law(self.prior, base.arithmetic)[used], rise[used]
         mean = prior @ rise
         return (prior @ enclosed_excess(KL, rise - mean[None, :], (base + mean)[None, :]))[None, :]
 

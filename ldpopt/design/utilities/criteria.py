@@ -12,16 +12,16 @@ that does not need an optimal K.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.criterion import (
     Criterion,
     Influence,
+    Posed,
     differences,
     least_variances,
     log_det,
@@ -30,19 +30,12 @@ from ldpopt.design.utilities.criterion import (
 from ldpopt.distribution import Array, finite_array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.results import ByValue
-
-__all__ = ["AOptimal", "COptimal", "Criterion", "DOptimal", "Influence", "MVOptimal", "differences"]
 
 
-class _Linear(Kind, ByValue, ABC):
+class _Linear(Criterion):
     """tr(W C) with W = F F^T: the part that A- and c-optimality share."""
 
-    logarithmic: ClassVar[bool] = False
-    """Whether it is a logarithm."""
-
     additive: ClassVar[bool] = True
-    """Whether it is a sum of variances of fixed contrasts."""
 
     @abstractmethod
     def factor(self, k: int) -> Array:
@@ -77,17 +70,23 @@ class _Linear(Kind, ByValue, ABC):
         """The number of columns of F."""
         return int(self.factor(k).shape[1])
 
-    def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
-        """The numbers themselves."""
-        return arithmetic.of(given)
+    def posed(self, columns: Array, mass: Any) -> Posed:
+        """min of tr(F_r^T X^-1 F_r), F_r = T^T F, as tr Y with [[Y, F_r^T], [F_r, X]] positive semidefinite."""
+        import cvxpy as cp
 
-    def loadings(self, scores: Array) -> Array:
-        """The influence itself."""
-        return self.influence(scores).loadings
+        information, tie, t = _information(columns, mass)
+        left, size, right = np.linalg.svd(t.T @ self.factor(columns.shape[1]), full_matrices=False)
+        seen = size > 1e-12 * size.max()  # tr(W C) depends on F F^T alone
+        unit = float(np.linalg.norm(size))
+        target = (left * size)[:, seen] / unit
+        r = target.shape[1]
+        y = cp.Variable((r, r), symmetric=True)
+        cone = cp.bmat([[y, target.T], [target, information]]) >> 0
 
-    def worth(self, kernel: Array, prior: Array) -> Array | None:
-        """None: the rows of a kernel cannot be weighed one by one."""
-        return None
+        def kernel() -> Array:
+            return np.asarray(unit * right[seen].T @ np.asarray(cone.dual_value)[:r, r:] @ t.T)
+
+        return Posed(cp.trace(y), [tie, cone], unit**2, kernel)
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """tr(K F_c)^2 / most with F_c = F - 1 p^T F, by Cauchy and Schwarz for any unbiased estimate [KW]."""
@@ -196,12 +195,32 @@ class COptimal(_Linear):
         """The contrast as a column."""
         return np.asarray(self.contrast[:, None])
 
+    def posed(self, columns: Array, mass: Any) -> Posed:
+        """min of sum f_y^2 / w_y over influences f_y / w_y with sum f_y u_y = a: the information may be singular.
+
+        There is one cone of three numbers for each column; K is half the multiplier of the contrast.
+        """
+        import cvxpy as cp
+
+        t = differences(columns.shape[1])
+        left, right = cp.Variable(len(columns)), cp.Variable(len(columns))
+        aim = t.T @ self.contrast
+        unit = float(np.linalg.norm(aim))
+        tie = (columns @ t).T @ left == aim / unit
+        cones = cp.SOC(mass + right, cp.vstack([2 * left, mass - right]))
+
+        def kernel() -> Array:
+            found = t @ np.asarray(tie.dual_value)
+            return np.asarray(found[None] * (unit / 2 * np.sign(found @ self.contrast)))
+
+        return Posed(cp.sum(right), [tie, cones], unit**2, kernel)
+
     def __repr__(self) -> str:
         return f"COptimal({self.contrast.tolist()})"
 
 
 @dataclass(frozen=True)
-class MVOptimal(Kind):
+class MVOptimal(Criterion):
     """The largest variance of the estimated proportions, on which the widest of their confidence intervals depends.
 
     >>> MVOptimal().value(np.diag([0.5, 0.25]))
@@ -209,10 +228,11 @@ class MVOptimal(Kind):
     """
 
     name: ClassVar[str] = "largest variance"
-    logarithmic: ClassVar[bool] = False
+    limited: ClassVar[bool] = True
 
-    def check(self, k: int) -> None:
-        """Every k fits."""
+    def smooth(self, k: int) -> bool:
+        """Always."""
+        return True
 
     def value(self, covariance: Array) -> float:
         """The largest diagonal entry of C."""
@@ -236,10 +256,6 @@ class MVOptimal(Kind):
         """k, one row for each proportion."""
         return k
 
-    def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
-        """The numbers themselves."""
-        return arithmetic.of(given)
-
     def loadings(self, scores: Array) -> Array:
         """The influence of every report on the estimate of each proportion."""
         return AOptimal().influence(scores).loadings
@@ -248,6 +264,24 @@ class MVOptimal(Kind):
         """(k,) the squares a_x^2, whose sum over `most` is the bound; rows weigh like the variances they stand for."""
         return np.asarray((np.diag(kernel) - prior * kernel.sum(axis=1)) ** 2)
 
+    def posed(self, columns: Array, mass: Any) -> Posed:
+        """min of max diag Y with [[Y, T], [T^T, X]] positive semidefinite, so that Y is above T X^-1 T^T."""
+        import cvxpy as cp
+
+        information, tie, t = _information(columns, mass)
+        k = columns.shape[1]
+        y = cp.Variable((k, k), symmetric=True)
+        cone = cp.bmat([[y, t], [t.T, information]]) >> 0
+
+        def kernel() -> Array:
+            dual = np.asarray(cone.dual_value)
+            weights = np.maximum(np.diag(dual)[:k], 0.0)
+            root = np.sqrt(np.where(weights > 1e-9 * weights.max(), weights, np.inf))
+            found = dual[:k, k:] / root[:, None] @ t.T
+            return np.asarray(found * np.sign(np.trace(found)))
+
+        return Posed(cp.max(cp.diag(y)), [tie, cone], 1.0, kernel)
+
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """sum_x a_x^2 / most, a_x = K_x.(e_x - p_x 1): the bound of a weighted sum, at the best weights [KW]."""
         k = np.arange(len(prior))
@@ -255,7 +289,7 @@ class MVOptimal(Kind):
 
 
 @dataclass(frozen=True)
-class DOptimal(Kind):
+class DOptimal(Criterion):
     """log det of the covariance of any k - 1 of the proportions, which is -log det J [KW].
 
     >>> round(DOptimal().value(np.array([[0.5, -0.5], [-0.5, 0.5]])), 6)
@@ -265,8 +299,9 @@ class DOptimal(Kind):
     name: ClassVar[str] = "log generalised variance"
     logarithmic: ClassVar[bool] = True
 
-    def check(self, k: int) -> None:
-        """Every k fits."""
+    def smooth(self, k: int) -> bool:
+        """Always."""
+        return True
 
     def value(self, covariance: Array) -> float:
         """log det of C without its last row and column; inf where that is not positive definite."""
@@ -298,16 +333,32 @@ class DOptimal(Kind):
         root = arithmetic.of(given[:, :-1])
         return arithmetic.concatenate([root, -root.sum(axis=1)[:, None]], 1)
 
-    def loadings(self, scores: Array) -> Array:
-        """The influence itself."""
-        return self.influence(scores).loadings
+    def posed(self, columns: Array, mass: Any) -> Posed:
+        """min of -log det X."""
+        import cvxpy as cp
 
-    def worth(self, kernel: Array, prior: Array) -> Array | None:
-        """None: the rows of a kernel cannot be weighed one by one."""
-        return None
+        information, tie, t = _information(columns, mass)
+
+        def kernel() -> Array:
+            dual = np.asarray(tie.dual_value)
+            dual = (dual + dual.T) / 2 * np.sign(np.trace(dual))
+            values, vectors = np.linalg.eigh(dual)
+            return np.asarray((vectors * np.sqrt(np.maximum(values, 1e-300))).T @ t.T)
+
+        return Posed(-cp.log_det(information), [tie], 1.0, kernel)
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """log det R^T R - (k-1) log(most / (k-1)): eigenvalues' geometric mean is at most the arithmetic one [KW]."""
         free = len(prior) - 1
         root = log_det(kernel[:, :-1])
         return None if root is None else root * 2 - (most / free).log() * free
+
+
+def _information(columns: Array, mass: Any) -> tuple[Any, Any, Array]:
+    """A cvxpy variable X, its tie to sum_y w_y (T^T u_y)(T^T u_y)^T, and T."""
+    import cvxpy as cp
+
+    t = differences(columns.shape[1])
+    reduced = columns @ t
+    information = cp.Variable((t.shape[1], t.shape[1]), symmetric=True)
+    return information, information == reduced.T @ cp.diag(mass) @ reduced, t

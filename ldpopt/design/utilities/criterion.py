@@ -13,15 +13,19 @@ by Cauchy and Schwarz.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.results import ByValue
 from ldpopt.rounding import exact_sum
 
 
@@ -39,61 +43,90 @@ class Influence:
     loadings: Array
 
 
-@runtime_checkable
-class Criterion(Protocol):
-    """A number that a design for estimation makes as small as possible, such as the sum of the variances."""
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """A criterion in cvxpy: an expression to minimise and its constraints.
 
-    @property
-    def name(self) -> str:
-        """The name of the criterion in designs and printed tables, such as "sum of variances"."""
-        ...
+    factor : the slope of the criterion over that of the expression. kernel : a function that, after solving, gives K
+    (r, k) from the dual values, for which |K column|^2 is the slope of the criterion.
+    """
 
-    @property
-    def logarithmic(self) -> bool:
-        """Whether the criterion is a logarithm, so that gaps are differences."""
-        ...
+    expression: Any
+    constraints: list[Any]
+    factor: float
+    kernel: Callable[[], Array]
+
+
+class Criterion(Kind, ByValue, ABC):
+    """A number that a design for estimation makes as small as possible, such as the sum of the variances.
+
+    name : its name in designs and printed tables, such as "sum of variances". logarithmic : whether it is a logarithm,
+    so that gaps are differences. additive : whether it is a sum of variances of fixed contrasts. limited : whether it
+    is the largest of the variances of the single proportions.
+    """
+
+    logarithmic: ClassVar[bool] = False
+    additive: ClassVar[bool] = False
+    limited: ClassVar[bool] = False
+
+    if TYPE_CHECKING:  # an attribute of a class or a property
+
+        @property
+        def name(self) -> str:
+            """The name."""
 
     def check(self, k: int) -> None:
-        """Raises `InvalidInput` if the criterion does not fit k categories."""
-        ...
+        """Raises `InvalidInput` if the criterion does not fit k categories; by default every k fits."""
 
+    @abstractmethod
     def value(self, covariance: Array) -> float:
         """The criterion of the covariance (k, k) of one report's estimate."""
-        ...
 
+    @abstractmethod
     def influence(self, scores: Array) -> Influence:
         """The best unbiased estimate for `scores` (k-1, m), whose columns are sqrt(w_y) T^T u_y (see `criteria`).
 
         T is `differences(k)`.
         """
-        ...
 
+    @abstractmethod
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
         """The criterion of `scores`, enclosed; None where they do not surely tell the proportions apart."""
-        ...
 
+    @abstractmethod
     def kernel_rows(self, k: int) -> int:
         """The number r of rows of a kernel K (r, k) for k categories."""
-        ...
 
-    def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
-        """The kernel that the numbers `given` (r, k) stand for."""
-        ...
-
-    def loadings(self, scores: Array) -> Array:
-        """(r, m) K u_y sqrt(w_y) for the best kernel K of `scores`, up to weights of its rows."""
-        ...
-
-    def worth(self, kernel: Array, prior: Array) -> Array | None:
-        """(r,) what each row of a kernel adds to the bound, where rows may have different weights; else None."""
-        ...
-
+    @abstractmethod
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """A lower bound on the criterion of every channel for which sum_y w_y |K u_y|^2 is at most `most` > 0.
 
         None where the kernel proves nothing.
         """
-        ...
+
+    @abstractmethod
+    def posed(self, columns: Array, mass: Any) -> Posed:
+        """The criterion of the cvxpy variable w = `mass` (n,), for the centred columns u = `columns` (n, k)."""
+
+    def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
+        """The kernel that the numbers `given` (r, k) stand for; by default these numbers."""
+        return arithmetic.of(given)
+
+    def loadings(self, scores: Array) -> Array:
+        """(r, m) K u_y sqrt(w_y) for the best kernel K of `scores`, up to weights of its rows: the influence itself."""
+        return self.influence(scores).loadings
+
+    def worth(self, kernel: Array, prior: Array) -> Array | None:
+        """(r,) what each row of a kernel adds to the bound, where rows may have different weights; else None."""
+        return None
+
+    def diagonal(self, k: int) -> Array | None:
+        """(k,) positive roots of the weights, where it is a weighted sum of the variances of all proportions."""
+        return None
+
+    def smooth(self, k: int) -> bool:
+        """Whether Newton's method of `programs.survey_program` knows it."""
+        return self.diagonal(k) is not None
 
 
 def differences(k: int) -> Array:

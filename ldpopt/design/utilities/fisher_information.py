@@ -11,8 +11,8 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.design.utilities.base import TRUSTED, Utility
-from ldpopt.design.utilities.criteria import AOptimal, Criterion, MVOptimal
-from ldpopt.design.utilities.criterion import criterion_at, enclosed_scores, scores
+from ldpopt.design.utilities.criteria import AOptimal
+from ldpopt.design.utilities.criterion import Criterion, criterion_at, enclosed_scores, scores
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
 from ldpopt.distribution import Array, distribution
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -63,7 +63,7 @@ class FisherInformation(Utility):
         self.criterion.check(len(prior))
         if self.neighbourhood is not None and not isinstance(self.neighbourhood, Neighbourhood):
             raise invalid("neighbourhood", "Box, Contamination or None", type(self.neighbourhood).__name__)
-        if self.neighbourhood is not None and isinstance(self.criterion, MVOptimal):
+        if self.neighbourhood is not None and self.criterion.limited:
             raise invalid("criterion", "one that is concave in the distribution, under a neighbourhood", self.criterion)
         if inputs is not None:
             object.__setattr__(self, "inputs", distinct_labels(inputs, len(prior), "inputs"))

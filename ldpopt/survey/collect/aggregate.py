@@ -23,8 +23,8 @@ from ldpopt.survey.collect.delivery import Delivery, admit, refuse_twice
 from ldpopt.survey.collect.manifest import row_set
 from ldpopt.survey.collect.runner import Runner, Threads
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.server.databases import database, is_database
 from ldpopt.survey.server.export import parts_of, stored_batches
-from ldpopt.survey.server.location import database, is_database
 
 Table = npt.NDArray[np.int64]
 Names = tuple[str, ...]

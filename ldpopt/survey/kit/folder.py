@@ -76,7 +76,7 @@ LANGUAGES = ("en", "de", "ar")
 
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _PLACE = re.compile(r"\{(\w*)\}")
-_LONGEST = 2000
+MAX_TEXT = 2000
 
 
 def shipped(language: str) -> dict[str, Any]:
@@ -154,8 +154,8 @@ def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
 
 
 def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST:
-        raise invalid(what, f"a text of 1 to {_LONGEST} characters", value)
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT:
+        raise invalid(what, f"a text of 1 to {MAX_TEXT} characters", value)
     return value
 
 

@@ -15,17 +15,16 @@ from ldpopt.distribution import Array, distribution, positive_epsilon, unit_inte
 from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.mechanisms import subset_selection
 from ldpopt.results import Result
-from ldpopt.survey.plan.precision import HalfWidth, Precision, targets
-from ldpopt.survey.plan.question import LEAST_EPSILON, QuestionPlanner
+from ldpopt.survey.plan.precision import HalfWidth, Precision
+from ldpopt.survey.plan.question import MIN_EPSILON, QuestionPlanner
 from ldpopt.survey.plan.spec import SurveySpec
+from ldpopt.tolerances import SPLIT_RESPONDENTS
 
 DESIGNED = 10
 """Up to this many categories the curves are those of optimal channels. Beyond, subset selection gives their shape."""
 
 CORRECTIONS = 4
 """The most times that the heights of such curves are corrected."""
-
-ACCURACY = 1e-3
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ def _split(
         if high > 1e15:
             raise InvalidInput(f"budget: expected enough for {len(curves) + len(spent)} questions, got {budget}")
     low = max(low, high / 2)
-    while high > low * (1 + ACCURACY) and not deadline.over():
+    while high > low * (1 + SPLIT_RESPONDENTS) and not deadline.over():
         middle = math.sqrt(low * high)
         low, high = (low, middle) if allowed(middle) else (middle, high)
     made = parts(high)
@@ -180,7 +179,7 @@ def _even(
 ) -> Split:
     """Even shares, for want of time; `SolverError` where the budget does not allow them."""
     share = (budget.epsilon - math.fsum(epsilon for epsilon, _ in spent)) / len(curves) * (1 - 1e-12)
-    if not share >= LEAST_EPSILON or not budget.allows([*spent, *[(share, math.tanh(share / 2))] * len(curves)]):
+    if not share >= MIN_EPSILON or not budget.allows([*spent, *[(share, math.tanh(share / 2))] * len(curves)]):
         raise SolverError(f"time_limit: {deadline.seconds:g} s were over before a split within the budget was known")
     needed = max(curve(share) for curve in curves.values())
     return Split(dict.fromkeys(curves, share), math.ceil(needed))
@@ -255,8 +254,8 @@ def _least_epsilon(curve: Callable[[float], float], n: float, most: float, deadl
     try:
         if curve(most) > n:
             return None
-        low, high = math.log(LEAST_EPSILON), math.log(most)
-        while high - low > ACCURACY and not deadline.over():
+        low, high = math.log(MIN_EPSILON), math.log(most)
+        while high - low > SPLIT_RESPONDENTS and not deadline.over():
             middle = (low + high) / 2
             low, high = (middle, high) if curve(math.exp(round(middle, 4))) > n else (low, middle)
     except SolverError:
@@ -313,7 +312,7 @@ def respondents_needed(
     >>> respondents_needed(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), [1.0])
     [Needed(epsilon=1.0, respondents=1799, invited=1799)]
     """
-    asked = {question.name: targets(question) for question in spec.questions}
+    asked = {question.name: (question.shares, question.target) for question in spec.questions}
     made = []
     with watched(time_limit, progress) as deadline:
         for at, epsilon in enumerate(epsilons):

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ldpopt.datafiles.delimited import PLAIN, delimiter_in_words
 from ldpopt.datafiles.profile import FileProfile
+from ldpopt.schema import dump
 from ldpopt.survey.plan.budget import EPSILONS, Needed, respondents_needed
 from ldpopt.survey.plan.propose import Proposal, ProposedQuestion
-from ldpopt.survey.plan.spec import SurveySpec
+from ldpopt.survey.plan.spec import DEFAULT_WIDTH, SurveySpec
 
-MOST_QUESTIONS = 10
+MAX_QUESTIONS = 10
 """The most questions that the draft asks. With each further question, all have less of the budget."""
 
 EPSILON = 2.0
 DESIGN = ("weights", "strata", "clusters")
+
+_COMMENTS = {
+    "round": "a new round of the same survey is new privacy loss",
+    "respondent": "the column of ids: a repeated run then repeats every report",
+    "duplicates": 'a second row of a respondent: "refuse" the file, or keep the "first"',
+    "carry": "public: these columns stand in the reports as they are",
+    "epsilon": "nats, for all answers of one respondent; smaller is more private",
+    "nonresponse": "the share of those invited who will not answer",
+    "design_effect": "of the sample: above 1 for clusters and unequal weights",
+    "bins": "below the first edge, from edge to edge, from the last edge on",
+    "missing_codes": "these stand for no answer, like an empty cell",
+}
 
 _POLICIES = {
     "category": "Missing answers are a category of their own, protected like the others; the estimates are also given "
@@ -30,7 +44,7 @@ _POLICIES = {
 
 def asked_first(proposal: Proposal) -> tuple[ProposedQuestion, ...]:
     """The questions that the draft asks. The other questions are in its comments."""
-    return proposal.questions[:MOST_QUESTIONS]
+    return proposal.questions[:MAX_QUESTIONS]
 
 
 def draft_spec(
@@ -66,62 +80,50 @@ def draft(found: FileProfile, proposal: Proposal, spec: SurveySpec, table: Seque
     ('no', 'yes')
     """
     table = respondents_needed(spec, sorted({*EPSILONS, spec.epsilon or EPSILON})) if table is None else table
+    said = dump(replace(spec, epsilon=spec.epsilon or EPSILON))
+    survey = said["survey"]
+    sample = {} if spec.sample is None else {name: getattr(spec.sample, name) for name in DESIGN}
+    survey["carry"] = [name for name in spec.carry if name not in sample.values()]
     lines = [
-        f"# A survey over {_quoted(found.path.name)}: {found.rows:,} rows, {len(found.columns)} columns.",
+        f"# A survey over {_toml(found.path.name)}: {found.rows:,} rows, {len(found.columns)} columns.",
         "# Read it, mend it, then:  ldpopt survey plan survey.toml",
         "#",
         "# Answers, bins and codes below were found in the file. Whoever reads the plan learns which answers occur:",
         "# delete what gives somebody away. No shares were taken from the file.",
         "",
         "[survey]",
-        f"name = {_quoted(spec.name)}",
-        "round = 1  # a new round of the same survey is new privacy loss",
+        *_keys(survey, "name", "round"),
     ]
-    if spec.respondent is not None:
-        kept = '"first"' if spec.first_of_duplicates else '"refuse"'
-        lines += [
-            f"respondent = {_quoted(spec.respondent)}  # the column of ids: a repeated run then repeats every report",
-            f'duplicates = {kept}  # a second row of a respondent: "refuse" the file, or keep the "first"',
-        ]
-    else:
+    if spec.respondent is None:
         lines += ['# respondent = "id"  # the column of ids, if there is one: a repeated run then repeats every report']
-    sample = {} if spec.sample is None else {what: getattr(spec.sample, what) for what in DESIGN}
-    carry = [name for name in spec.carry if name not in sample.values()]
-    if carry:
-        lines += [f"carry = {_list(carry)}  # public: these columns stand in the reports as they are"]
+    lines += _keys(survey, *(["respondent", "duplicates"] if spec.respondent else []), "carry")
     if sample:
         lines += ["", "[sample]  # how respondents were drawn; these columns are public and stand in the reports, too"]
-        lines += [f"{what} = {_quoted(column)}" for what, column in sample.items() if column is not None]
+        lines += _keys(sample, *DESIGN)
     lines += [""]
     if found.dialect != PLAIN:
-        lines += [
-            f"[file]  # cells between {delimiter_in_words(found.dialect.delimiter)}; guessed, so look at the answers",
-            f"delimiter = {_quoted(found.dialect.delimiter)}",
-            f"encoding = {_quoted(found.dialect.encoding)}",
-            f"decimal = {_quoted(found.dialect.decimal)}",
-            "",
-        ]
+        cells = delimiter_in_words(found.dialect.delimiter)
+        lines += [f"[file]  # cells between {cells}; guessed, so look at the answers", *_keys(dump(found.dialect)), ""]
     lines += [
         "[budget]",
-        f"epsilon = {spec.epsilon or EPSILON:g}  # nats, for all answers of one respondent; smaller is more private",
+        *_keys(said["budget"], "epsilon"),
         "",
         f"# Respondents for intervals of ±{_points(spec)} percentage points at 95 %, all questions together:",
         *(f"#   {line}" for line in table_lines(table, found.rows)),
         "",
         "[planning]",
-        "nonresponse = 0.0  # the share of those invited who will not answer",
-        "design_effect = 1.0  # of the sample: above 1 for clusters and unequal weights",
+        *_keys(said["planning"]),
         "",
     ]
-    for question in asked_first(proposal):
-        lines += [*_question(question, spec), ""]
-    rest = proposal.questions[len(asked_first(proposal)) :]
-    if rest:
+    asked = asked_first(proposal)
+    for question in asked:
+        lines += [*_question(question), ""]
+    if rest := proposal.questions[len(asked) :]:
         lines += [f"# {len(rest)} more columns could be asked. Each one leaves less of the budget to the others.", ""]
         for question in rest:
-            lines += [f"# {line}" for line in _question(question, spec)] + [""]
+            lines += [f"# {line}" for line in _question(question)] + [""]
     if proposal.aside:
-        lines += ["# Not asked:"] + [f"#   {_quoted(name)}: {why}" for name, why in proposal.aside]
+        lines += ["# Not asked:"] + [f"#   {_toml(name)}: {why}" for name, why in proposal.aside]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -136,35 +138,31 @@ def table_lines(table: Sequence[Needed], rows: int | None = None) -> list[str]:
     return made
 
 
-def _question(question: ProposedQuestion, spec: SurveySpec) -> list[str]:
-    asked, reading = question.spec, question.spec.reading
+def _question(question: ProposedQuestion) -> list[str]:
+    asked, said = question.spec, dump(question.spec)
     lines = [f"# {line}" for line in question.remarks]
-    lines += ["[[questions]]", f"name = {_quoted(asked.name)}"]
-    lines += [f"categories = {_list(asked.categories)}"]
-    if reading.bins:
-        edges = "below the first edge, from edge to edge, from the last edge on"
-        lines += [f"bins = {_list(reading.bins)}  # {edges}"]
-    if reading.missing_codes:
-        lines += [f"missing_codes = {_list(reading.missing_codes)}  # these stand for no answer, like an empty cell"]
-    if asked.missing is not None:
-        lines += [f"missing = {_quoted(asked.missing)}"]
-    if reading.missing_answers != "refuse":
-        lines += [f"# {_POLICIES[reading.missing_answers]}", f"missing_answers = {_quoted(reading.missing_answers)}"]
-    lines += [f"half_width = {asked.half_width:g}"] if asked.half_width is not None else []
-    return lines
+    lines += ["[[questions]]", *_keys(said, "name", "categories", "bins", "missing_codes", "missing")]
+    if asked.reading.missing_answers != "refuse":
+        lines += [f"# {_POLICIES[asked.reading.missing_answers]}", *_keys(said, "missing_answers")]
+    return lines + _keys(said, "half_width")
 
 
 def _points(spec: SurveySpec) -> str:
-    widths = sorted({100 * (question.half_width or 0.05) for question in spec.questions})
+    widths = sorted({100 * (question.half_width or DEFAULT_WIDTH) for question in spec.questions})
     return f"{widths[0]:g}" + (f" to {widths[-1]:g}" if len(widths) > 1 else "")
 
 
-def _quoted(value: Any) -> str:
-    """A text or number in the syntax of TOML."""
+def _keys(values: Mapping[str, Any], *names: str) -> list[str]:
+    """Lines of TOML with their comments, for these names or for all; nothing for what is absent."""
+    wanted = {name: values[name] for name in names or values if values[name] not in (None, [])}
+    comments = {name: f"  # {_COMMENTS[name]}" if name in _COMMENTS else "" for name in wanted}
+    return [f"{name} = {_toml(value)}{comments[name]}" for name, value in wanted.items()]
+
+
+def _toml(value: Any) -> str:
+    """A text, a number or a list of them in the syntax of TOML."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, float):
-        return repr(value) if value != int(value) else str(int(value))
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _list(values: Sequence[Any]) -> str:
-    return f"[{', '.join(map(_quoted, values))}]"

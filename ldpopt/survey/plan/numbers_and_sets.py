@@ -161,10 +161,10 @@ def _shares(numbers: Array, grid: Array) -> Array:
     return distribution(np.maximum(made, 1e-9) / np.maximum(made, 1e-9).sum(), "pilot")
 
 
-MOST_OPTIONS = 10
+MAX_OPTIONS = 10
 """The most options of a question. The sets of more options are too many to list with their reports."""
 
-SEARCHED = 3
+MAX_SEARCHED = 3
 """Up to this many options, the best of all channels over the sets is found, with a certificate."""
 
 
@@ -226,8 +226,8 @@ def multi_select(
 
     options : 2 to 10 of them. epsilon : in nats. half_width, level : of the interval of an option's share.
 
-    It compares four ways: the best of all channels over the 2^J sets, with its certificate (up to `SEARCHED` options);
-    a report of a whole set, likely if it differs from the answer in few options; a coin with epsilon/J for each option;
+    It compares four ways: the best of all channels over the 2^J sets, with its certificate (up to three options); a
+    report of a whole set, likely if it differs from the answer in few options; a coin with epsilon/J for each option;
     and one option, drawn at random, with all of epsilon. The numbers of respondents hold if all sets are equally
     likely. `InvalidInput` for other values.
 
@@ -237,8 +237,8 @@ def multi_select(
     """
     named = distinct_labels(options, len(options), "options")
     epsilon, j = positive_epsilon(epsilon), len(named)
-    if not 2 <= j <= MOST_OPTIONS:
-        raise invalid("options", f"2 to {MOST_OPTIONS}", j)
+    if not 2 <= j <= MAX_OPTIONS:
+        raise invalid("options", f"2 to {MAX_OPTIONS}", j)
     if not 0 < half_width < 1:
         raise invalid("half_width", "a number between 0 and 1", half_width)
     z = two_sided(level)
@@ -256,7 +256,7 @@ def multi_select(
         made("one option each, drawn at random", _drawn(named, epsilon), 0.25 * j / one**2,
              f"a full coin, but of 1 in {j} respondents for each option"),
     ]  # fmt: skip
-    if j <= SEARCHED:
+    if j <= MAX_SEARCHED:
         sets = 2**j
         members = _members(j)
         wanted = FisherInformation(np.full(sets, 1 / sets), AOptimal(members @ members.T), inputs=_names(named))

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldpopt import strictjson
-from ldpopt.channel import ChannelLike, as_channel
+from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.distribution import Array, distribution, number, positive_integer, unit_interval
 from ldpopt.errors import Phrase, invalid
@@ -108,6 +108,11 @@ class PlannedQuestion(Result):
     def reports(self) -> tuple[str, ...]:
         """The possible reports as text, in the order of the channel's columns."""
         return tuple(as_text(label) for label in self.channel.outputs)
+
+    @property
+    def report_channel(self) -> Channel:
+        """The channel in floats, with its reports as the text that data files hold."""
+        return Channel(self.channel.matrix, self.categories, self.reports)
 
     @property
     def plainly_read(self) -> bool:

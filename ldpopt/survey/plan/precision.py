@@ -10,8 +10,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design import AOptimal, COptimal, MVOptimal
-from ldpopt.design.utilities.criteria import Criterion
-from ldpopt.design.utilities.criterion import criterion_at
+from ldpopt.design.utilities.criterion import Criterion, criterion_at
 from ldpopt.distribution import Array, distribution, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
@@ -19,14 +18,9 @@ from ldpopt.rounding import up
 from ldpopt.survey.estimate.intervals import check_level, two_sided
 from ldpopt.survey.estimate.linear import asymptotic_covariance
 from ldpopt.survey.hypothesis_tests import goodness_of_fit_power, respondents_for_power
-from ldpopt.survey.plan.spec import QuestionSpec
 
-MANY = 14
+MAX_MINIMAX = 14
 """Up to this many categories the largest variance is minimised. Beyond, this takes minutes and gains one per cent."""
-
-
-DEFAULT_WIDTH = 0.05
-"""The target half-width of a question that names no target."""
 
 
 @runtime_checkable
@@ -67,9 +61,9 @@ class HalfWidth:
             raise invalid("category", "a position from 0", self.category)
 
     def criterion(self, k: int) -> Criterion:
-        """The variance of the category, or else the largest one (the sum of all beyond `MANY` categories)."""
+        """The variance of the category, or else the largest one (the sum of all beyond `MAX_MINIMAX` categories)."""
         if self.category is None:
-            return MVOptimal() if k <= MANY else AOptimal()
+            return MVOptimal() if k <= MAX_MINIMAX else AOptimal()
         if self.category >= k:
             raise invalid("category", f"a position from 0 to {k - 1}", self.category)
         return COptimal(np.eye(k)[self.category])
@@ -84,15 +78,15 @@ class HalfWidth:
             return criterion_at(self.criterion(len(pilot)), channel.matrix, pilot)
         return self.variance(np.diag(asymptotic_covariance(channel, pilot)))
 
-    def worth(self, variance: float) -> float:
+    def unrounded_respondents(self, variance: float) -> float:
         """z^2 V / width^2, an upper bound in floating point: the respondents, not rounded to a whole number."""
         return up((two_sided(self.level) / self.width) ** 2 * variance, 16)
 
     def respondents_for(self, variance: float) -> int:
         """ceil(z^2 V / width^2), rounded up."""
-        return max(1, math.ceil(self.worth(variance)))
+        return max(1, math.ceil(self.unrounded_respondents(variance)))
 
-    def width_for(self, variance: float, n: int) -> float:
+    def width_for(self, variance: float, n: float) -> float:
         """The half-width z sqrt(V/n) of n respondents, rounded up."""
         return up(two_sided(self.level) * math.sqrt(variance / n), 16)
 
@@ -162,21 +156,6 @@ class Together(ByValue):
     def respondents(self, channel: Channel, pilot: Array) -> int:
         """The fewest respondents that reach every target."""
         return max(one.respondents(channel, pilot) for one in self.precisions)
-
-
-def targets(question: QuestionSpec, width: float = DEFAULT_WIDTH) -> tuple[Array, Precision]:
-    """A question's pilot (uniform if it has none) and its target.
-
-    The target is its half-width, its power, or both. If the question names neither, it is the half-width `width`.
-    """
-    k = len(question.categories)
-    pilot = np.full(k, 1 / k) if question.pilot is None else question.pilot
-    found: list[Precision] = []
-    if question.half_width is not None or question.alternative is None:
-        found.append(HalfWidth(question.half_width or width))
-    if question.alternative is not None:
-        found.append(TestPower(question.alternative, question.power or 0.8))
-    return pilot, found[0] if len(found) == 1 else Together(tuple(found))
 
 
 def require_precision(value: Any) -> Precision:

@@ -19,14 +19,13 @@ from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label
 from ldpopt.results import Result
-from ldpopt.survey.plan.spec import QuestionSpec, Reading
+from ldpopt.survey.plan.spec import DEFAULT_WIDTH, QuestionSpec, Reading
 from ldpopt.survey.sample.spec import SampleSpec
 
-FEW_NUMBERS = 12
+MAX_WHOLE_NUMBERS = 12
 """Up to this many different whole numbers are separate answers. More are cut into bins."""
 
 NO_ANSWER = "no answer"
-HALF_WIDTH = 0.05
 
 _ID = re.compile(r"(^|.*[_ .-])(id|nr|no|num|number|nummer|uuid|key|case|caseid|respondent|pseudonym)$", re.IGNORECASE)
 _SAMPLE = {
@@ -113,7 +112,7 @@ class Wishes:
     bins: Mapping[str, int | Sequence[float]] = field(default_factory=dict)
     missing_codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     missing_answers: str = "category"
-    half_width: float = HALF_WIDTH
+    half_width: float = DEFAULT_WIDTH
 
 
 def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
@@ -191,27 +190,25 @@ def _question(column: ColumnProfile, wishes: Wishes) -> ProposedQuestion | str:
     if column.values is not None and any(len(v) >= 200 for v in column.values):
         return "it holds long text"
     coded = np.isin(column.numbers, [float(code) for code in codes if _is_number(code)])
-    numbers = column.numbers[~coded]
-    words = sum(count for word, count in (column.words or {}).items() if word.strip() in codes)
+    words = _counted(column.words, codes)
     if column.values is None:
-        told = words + math.ceil(column.numeric * coded.sum() / max(1, len(coded)))
+        missing = column.empty + words + math.ceil(column.numeric * coded.sum() / max(1, len(coded)))
     else:
-        told = sum(count for value, count in column.values.items() if value.strip() in codes)
-    missing = told + column.empty
+        missing = column.empty + _counted(column.values, codes)
     numeric = column.numeric > 0 and column.numeric >= 0.9 * (column.answered - words)
-    few = values is not None and len(values) <= (FEW_NUMBERS if numeric else MOST_CATEGORIES)
+    few = values is not None and len(values) <= (MAX_WHOLE_NUMBERS if numeric else MOST_CATEGORIES)
     if column.name in wishes.bins or (numeric and not few):
         said = column.name in wishes.bins or column.name in wishes.questions
         if column.distinct and column.whole and not said and _consecutive(column):
             return "it numbers the rows"
-        return _binned(column, numbers, codes, missing, wishes)
+        return _binned(column, column.numbers[~coded], codes, missing, wishes)
     if not few or values is None:
         return "every row has its own answer" if column.distinct else f"it has more than {MOST_CATEGORIES} answers"
     remarks = []
     if once := sorted(value for value, count in values.items() if count == 1):
         shown = ", ".join(map(repr, once[:5])) + (", ..." if len(once) > 5 else "")
         remarks.append(f"Seen once in the file: {shown}. Is it a slip, or does it give somebody away?")
-    return _made(column, _sorted(values), (), codes, missing, wishes, remarks)
+    return _proposed(column, _sorted(values), (), codes, missing, wishes, remarks)
 
 
 def _binned(
@@ -229,10 +226,10 @@ def _binned(
     remarks = [f"Numbers, cut into bins; the file has {shown(numbers.min())} to {shown(numbers.max())}."]
     if column.numeric + missing < column.rows:
         remarks.append("Some cells are neither numbers nor codes for missing answers: `unknown` says where they go.")
-    return _made(column, labels, edges, codes, missing, wishes, remarks)
+    return _proposed(column, labels, edges, codes, missing, wishes, remarks)
 
 
-def _made(
+def _proposed(
     column: ColumnProfile,
     categories: Sequence[Label],
     edges: tuple[float, ...],
@@ -268,11 +265,11 @@ def _missing_codes(column: ColumnProfile, wishes: Wishes) -> tuple[str, ...]:
     words = [] if found is None else [value.strip() for value in found]
     codes = [word for word in words if word.casefold() in _SAID_MISSING]
     if column.whole or column.values is not None:
-        codes += [str(int(one)) for one in _apart(column)]
+        codes += [str(int(one)) for one in _codes_by_distance(column)]
     return tuple(dict.fromkeys(codes))
 
 
-def _apart(column: ColumnProfile) -> list[float]:
+def _codes_by_distance(column: ColumnProfile) -> list[float]:
     """Numbers that look like codes for "no answer".
 
     They are negative whole numbers in a column of others, or 7 to 9 (97 to 99, and so on) far above the others.
@@ -296,14 +293,15 @@ def _apart(column: ColumnProfile) -> list[float]:
     return codes
 
 
+def _counted(values: Mapping[str, int] | None, codes: Sequence[str]) -> int:
+    """How many cells hold one of the codes."""
+    return sum(count for value, count in (values or {}).items() if value.strip() in codes)
+
+
 def _sorted(values: Mapping[str, int]) -> Sequence[Label]:
     """The values in order: as numbers if all are whole numbers, else as texts, with numbers first."""
     if all(re.fullmatch(r"0|-?[1-9][0-9]{0,15}", value) for value in values):
-        return sorted(int(value) for value in values)
-    return _texts_sorted(values)
-
-
-def _texts_sorted(values: Mapping[str, int]) -> list[str]:
+        return sorted(map(int, values))
     return sorted(
         values, key=lambda one: (not _is_number(one), float(one) if _is_number(one) else 0, one.casefold(), one)
     )

@@ -26,7 +26,7 @@ from ldpopt.survey.estimate.linear import NotIdentifiable, require_identifiable
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.question import QuestionPlanner
 
-LARGEST = 2**22
+MAX_ENTRIES = 2**22
 """The most entries of a channel that is tabulated for a comparison."""
 
 
@@ -161,7 +161,7 @@ def _named(k: int, epsilon: float) -> Iterator[tuple[str, Any]]:
     yield "randomized response", mechanisms.randomized_response(k, epsilon)
     best = k / (math.exp(epsilon) + 1)
     for size in range(2, k):
-        if abs(size - best) <= 2 and math.comb(k, size) * k <= LARGEST:
+        if abs(size - best) <= 2 and math.comb(k, size) * k <= MAX_ENTRIES:
             yield f"subset selection of {size}", mechanisms.subset_selection(k, epsilon, size)
     yield "unary encoding", mechanisms.unary_encoding(k, epsilon)
     yield "optimized unary encoding", mechanisms.optimized_unary_encoding(k, epsilon)

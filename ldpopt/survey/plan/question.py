@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,21 +29,19 @@ from ldpopt.design import (
 )
 from ldpopt.design.constraints import Constraint
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
-from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
+from ldpopt.distribution import distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.divergences import CHI_SQUARED
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import randomized_response
 from ldpopt.results import ByValue
 from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, require_precision
+from ldpopt.tolerances import PLANNED_EPSILON
 
-LEAST_EPSILON, MOST_EPSILON = 0.01, 16.0
+MIN_EPSILON, MAX_EPSILON = 0.01, 16.0
 """The range of epsilon. Below, a survey needs millions of respondents; above, it has hardly any privacy."""
 
-LEAST_ETA = 1e-2
+MIN_ETA_SHARE = 1e-2
 """The smallest eta that is searched, as a share of tanh(epsilon/2)."""
-
-ACCURACY = 1e-4
-"""Relative accuracy of an epsilon or eta that is solved for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +131,9 @@ class QuestionPlanner(ByValue):
     ) -> int:
         """The fewest respondents that reach `precision`."""
         with watched(time_limit, progress) as deadline:
-            return self._needed(require_precision(precision), epsilon, eta, deadline)
+            return require_precision(precision).respondents(
+                self._designed(epsilon, eta, precision, deadline), self.pilot
+            )
 
     def half_width(
         self,
@@ -146,9 +147,8 @@ class QuestionPlanner(ByValue):
         progress: Progress = False,
     ) -> float:
         """The half-width that n respondents reach, of the widest interval or of one category's."""
-        precision = HalfWidth(0.5, level, category)
-        channel = self.channel(epsilon, eta, precision, time_limit=time_limit, progress=progress)
-        return precision.reached(channel, self.pilot, positive_integer(n, "n"))
+        with watched(time_limit, progress) as deadline:
+            return self._reached(HalfWidth(0.5, level, category), n, epsilon, eta, deadline)
 
     def power(
         self,
@@ -162,9 +162,8 @@ class QuestionPlanner(ByValue):
         progress: Progress = False,
     ) -> float:
         """The power of a goodness-of-fit test of the pilot against `alternative` that n respondents reach."""
-        precision = TestPower(alternative, level=level)
-        channel = self.channel(epsilon, eta, precision, time_limit=time_limit, progress=progress)
-        return precision.reached(channel, self.pilot, positive_integer(n, "n"))
+        with watched(time_limit, progress) as deadline:
+            return self._reached(TestPower(alternative, level=level), n, epsilon, eta, deadline)
 
     def epsilon(
         self,
@@ -176,11 +175,10 @@ class QuestionPlanner(ByValue):
         progress: Progress = False,
     ) -> float:
         """The smallest epsilon at which n respondents reach `precision`."""
-        precision, n = require_precision(precision), positive_integer(n, "n")
-        ends = LEAST_EPSILON, MOST_EPSILON
+        ends = MIN_EPSILON, MAX_EPSILON
         with watched(time_limit, progress) as deadline:
-            inner = deadline.inner
-            return _smallest(lambda e: self._worth(precision, e, eta, inner), n, ends, -2.0, "epsilon", deadline)
+            needed = partial(self._unrounded, require_precision(precision), eta=eta, deadline=deadline.inner)
+            return _smallest(needed, positive_integer(n, "n"), ends, -2.0, "epsilon", deadline)
 
     def eta(
         self,
@@ -192,28 +190,30 @@ class QuestionPlanner(ByValue):
         progress: Progress = False,
     ) -> float:
         """The smallest eta at which n respondents reach `precision` with `epsilon`."""
-        precision, n = require_precision(precision), positive_integer(n, "n")
         most = math.tanh(positive_epsilon(epsilon) / 2)
-        ends = LEAST_ETA * most, most
         with watched(time_limit, progress) as deadline:
-            inner = deadline.inner
-            return _smallest(lambda eta: self._worth(precision, epsilon, eta, inner), n, ends, -1.0, "eta", deadline)
+            needed = partial(self._unrounded, require_precision(precision), epsilon, deadline=deadline.inner)
+            return _smallest(needed, positive_integer(n, "n"), (MIN_ETA_SHARE * most, most), -1.0, "eta", deadline)
 
-    def _needed(self, precision: Precision, epsilon: float, eta: float, deadline: Deadline) -> int:
-        return precision.respondents(self._designed(epsilon, eta, precision, deadline), self.pilot)
+    def _reached(
+        self, precision: HalfWidth | TestPower, n: int, epsilon: float, eta: float, deadline: Deadline
+    ) -> float:
+        channel = self._designed(epsilon, eta, precision, deadline)
+        return precision.reached(channel, self.pilot, positive_integer(n, "n"))
 
-    def _worth(self, precision: Precision, epsilon: float, eta: float, deadline: Deadline) -> float:
+    def _unrounded(self, precision: Precision, epsilon: float, eta: float, deadline: Deadline) -> float:
         """The respondents as a number that need not be whole, for a half-width; for other targets the whole number."""
+        channel = self._designed(epsilon, eta, precision, deadline)
         if not isinstance(precision, HalfWidth):
-            return float(self._needed(precision, epsilon, eta, deadline))
-        return precision.worth(precision.variance_of(self._designed(epsilon, eta, precision, deadline), self.pilot))
+            return float(precision.respondents(channel, self.pilot))
+        return precision.unrounded_respondents(precision.variance_of(channel, self.pilot))
 
 
 def _smallest(
     needed: Callable[[float], float], n: int, ends: tuple[float, float], slope: float, what: str,
     deadline: Deadline = UNLIMITED,
 ) -> float:  # fmt: skip
-    """The smallest argument at which at most n are needed, to `ACCURACY`; `InvalidInput` if the largest is too small.
+    """The smallest argument at which at most n are needed; `InvalidInput` if the largest is too small.
 
     The search is in logarithms. It starts at 1 or at the nearer end, follows a line of `slope` and then secants. Each
     step goes a little too far, so that a good step leaves a bracket of the wanted accuracy. If steps do not help, as
@@ -221,13 +221,13 @@ def _smallest(
     that reaches is returned.
     """
     low, high = 0.0, math.inf  # the largest argument that fails, the smallest that reaches
-    at, before, further = min(max(1.0, ends[0]), ends[1]), (math.nan, math.nan), ACCURACY / 3
+    at, before, further = min(max(1.0, ends[0]), ends[1]), (math.nan, math.nan), PLANNED_EPSILON / 3
     for step in range(200):
         off = math.log(max(needed(at), 1e-300) / n)
         low, high = (low, at) if off <= 0 else (at, high)
         if low >= ends[1]:
             break
-        if high <= ends[0] or high <= low * (1 + ACCURACY):
+        if high <= ends[0] or high <= low * (1 + PLANNED_EPSILON):
             return high
         deadline.tell(1 - 0.8**step)
         if deadline.over():
@@ -239,7 +239,7 @@ def _smallest(
             if found < 0:
                 slope = min(max(found, -50.0), -0.05)
             # After two steps on the same side the next one goes further beyond, to leave a flat stretch.
-            further = min(4 * further, 1.0) if (off > 0) == (before[1] > 0) and step else ACCURACY / 3
+            further = min(4 * further, 1.0) if (off > 0) == (before[1] > 0) and step else PLANNED_EPSILON / 3
             before = math.log(at), off
             aim = math.exp(before[0] + min(max(-off / slope, -20.0), 20.0) + math.copysign(further, off))
         else:
@@ -251,8 +251,3 @@ def _smallest(
         f"{what}: expected a precision that {n} respondents can reach, got one beyond {what} = {ends[1]:.6g}; "
         "take more respondents or a wider interval"
     )
-
-
-def unprivate(pilot: Array) -> Channel:
-    """The channel without any privacy."""
-    return Channel(np.eye(len(pilot)))

@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from ldpopt import stricttoml
+from ldpopt.channel import Channel
 from ldpopt.datafiles.delimited import PLAIN, Dialect
-from ldpopt.distribution import distribution, number, positive_epsilon, positive_integer, unit_interval
+from ldpopt.deadline import Deadline
+from ldpopt.design import Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design.constraints import Constraint
+from ldpopt.distribution import Array, distribution, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, as_text, distinct_labels, from_jsonable, to_jsonable
 from ldpopt.results import ByValue
-from ldpopt.schema import check, choice, key, listed, load, record, text, within
+from ldpopt.schema import check, choice, key, listed, load, mapping, record, text, within
+from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, Together
 from ldpopt.survey.sample.spec import SampleSpec
 
 MAX_CODES = 10_000
 LEVEL_OF_TESTS = 0.05
+DEFAULT_POWER = 0.8
+DEFAULT_WIDTH = 0.05
+"""The target half-width of a question that names no target."""
 
 
 def _code(value: Any, what: str) -> str:
@@ -126,6 +136,9 @@ class QuestionSpec(ByValue):
     alternative : the shares that the test is to find, shape (k,).
     reading : how answers are written in files, and how missing answers are treated.
 
+    A type of question is a subclass, ``class AnyOf(QuestionSpec, type="any of")``, in a file of its own: its keys, the
+    categories that they mean, and, where they are others, its `target`, `design` and `expected` precision.
+
     >>> QuestionSpec("vote", ("no", "yes"), epsilon=1.0).categories
     ('no', 'yes')
     """
@@ -142,6 +155,9 @@ class QuestionSpec(ByValue):
     power: float | None = key(within(LEVEL_OF_TESTS, 1, "()"), default=None)
     alternative: Any = key(default=None)
     reading: Reading = key(record(Reading), default=PLAIN_READING, inline=True)
+
+    type_name: ClassVar[str] = "choice"
+    types: ClassVar[dict[str, type[QuestionSpec]]] = {}
 
     def __post_init__(self) -> None:
         what = f"question {self.name!r}"
@@ -160,7 +176,72 @@ class QuestionSpec(ByValue):
             if (shares := getattr(self, name)) is not None:
                 put(self, name, distribution(shares, f"{what}: {name}", len(categories), categories))
         if self.alternative is not None and self.power is None:
-            put(self, "power", 0.8)
+            put(self, "power", DEFAULT_POWER)
+
+    def __init_subclass__(cls, type: str) -> None:
+        """Let ``type = "..."`` in a file mean a subclass."""
+        cls.type_name = type
+        QuestionSpec.types[type] = cls
+
+    @property
+    def shares(self) -> Array:
+        """The pilot, or equal shares if there is none, shape (k,)."""
+        k = len(self.categories)
+        return np.full(k, 1 / k) if self.pilot is None else np.asarray(self.pilot)
+
+    @property
+    def test(self) -> TestPower | None:
+        """The target power, if there is one."""
+        return None if self.alternative is None else TestPower(self.alternative, self.power or DEFAULT_POWER)
+
+    @property
+    def width(self) -> HalfWidth | None:
+        """The target half-width; `DEFAULT_WIDTH` if the question names no target, None if it names a power alone."""
+        if self.half_width is None and self.alternative is not None:
+            return None
+        return HalfWidth(self.half_width or DEFAULT_WIDTH)
+
+    @property
+    def target(self) -> Precision:
+        """What the respondents must suffice for: the half-width, the power, or both."""
+        wanted = [one for one in (self.width, self.test) if one is not None]
+        return wanted[0] if len(wanted) == 1 else Together(tuple(wanted))
+
+    def design(self, epsilon: float, eta: float | None, deadline: Deadline) -> Design:
+        """The optimal channel within epsilon (nats) and eta, if that is capped, for the shares of all categories."""
+        constraints: list[Constraint] = [LocalDP(epsilon)] + ([] if eta is None else [TotalVariation(eta)])
+        return optimal_channel(FisherInformation(self.shares, inputs=self.categories), constraints, **deadline.passed)
+
+    def expected(self, channel: Channel, people: float | None) -> dict[str, float]:
+        """The precision that the channel should reach at `shares`, by name.
+
+        people : the number of people at hand, counted as in a simple random sample, if known.
+        """
+        width, test = self.width or HalfWidth(DEFAULT_WIDTH), self.test
+        variance = width.variance_of(channel, self.shares)
+        expected = {"design_effect": variance / float(np.max(self.shares * (1 - self.shares)))}
+        if self.width is not None:
+            expected |= {"half_width": width.width, "respondents": float(width.respondents_for(variance))}
+        if test is not None:
+            needed = test.respondents(channel, self.shares)
+            expected |= {"power": test.power, "respondents_for_power": float(needed)}
+        if people is not None:
+            expected["half_width_at_hand"] = width.width_for(variance, people)
+            if test is not None:
+                expected["power_at_hand"] = test.reached(channel, self.shares, max(1, int(people)))
+        return expected
+
+
+QuestionSpec.types[QuestionSpec.type_name] = QuestionSpec
+
+
+def _question(value: Any, what: str) -> QuestionSpec:
+    """A question as it is, or the one of its ``type`` that a table describes."""
+    if isinstance(value, QuestionSpec):
+        return value
+    data = dict(mapping(value, what))
+    word = choice(*QuestionSpec.types)(data.pop("type", QuestionSpec.type_name), f"{what}: type")
+    return load(QuestionSpec.types[word], data, what)
 
 
 def keeps_first(word: Any, what: str) -> bool:
@@ -204,7 +285,7 @@ class SurveySpec:
     """
 
     name: str = key(text, table="survey")
-    questions: tuple[QuestionSpec, ...] = key(listed(record(QuestionSpec)))
+    questions: tuple[QuestionSpec, ...] = key(listed(_question))
     round: int = key(positive_integer, default=1, table="survey")
     epsilon: float | None = key(positive_epsilon, default=None, table="budget")
     eta: float | None = key(unit_interval, default=None, table="budget")

@@ -11,12 +11,10 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import Deadline, Progress, watched
-from ldpopt.design import Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design.constraints import Constraint
-from ldpopt.distribution import Array, positive_integer
+from ldpopt.design import Design
+from ldpopt.distribution import positive_integer
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.results import ByValue, Pictured
-from ldpopt.rounding import up
 from ldpopt.survey.collect.aggregate import Counts, aggregate, read_rows
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.manifest import in_table
@@ -25,14 +23,12 @@ from ldpopt.survey.estimate.counts import CountTable, positions, report_column
 from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.groups import estimate_waves
-from ldpopt.survey.estimate.intervals import two_sided
-from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
+from ldpopt.survey.estimate.linear import Estimator
 from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.plan.budget import Budget, invited, split_within
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, composed_epsilon, make_plan
-from ldpopt.survey.plan.precision import DEFAULT_WIDTH, HalfWidth, TestPower, targets
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
-from ldpopt.survey.sample.analysis import Analysis, Findings, report_channel
+from ldpopt.survey.plan.spec import SurveySpec
+from ldpopt.survey.sample.analysis import Analysis, Findings
 from ldpopt.survey.sample.spec import SampleSpec
 
 if TYPE_CHECKING:
@@ -99,9 +95,18 @@ def plan_survey(
     with watched(time_limit, progress) as deadline:
         designs = _designs(spec, deadline)
         made = make_plan(spec, {name: design.channel for name, design in designs.items()})
-        asked = {question.name: question for question in spec.questions}
-        questions = tuple(_expecting(planned, asked[planned.name], spec, n) for planned in made.questions)
-        return PlannedSurvey(replace(made, questions=questions), designs, spec.delta)
+        answering = (1 - spec.nonresponse) / spec.design_effect
+        questions = []
+        for planned, asked in zip(made.questions, spec.questions, strict=True):
+            people = None if n is None else positive_integer(n, "n")
+            expected = asked.expected(Channel(planned.channel.matrix), None if people is None else people * answering)
+            if answering < 1:
+                most = max(expected.get("respondents", 0.0), expected.get("respondents_for_power", 0.0))
+                expected["invited"] = float(invited(spec, most))
+            if people is not None:
+                expected["respondents_at_hand"] = float(people)
+            questions.append(replace(planned, expected=expected))
+        return PlannedSurvey(replace(made, questions=tuple(questions)), designs, spec.delta)
 
 
 def _designs(spec: SurveySpec, deadline: Deadline) -> dict[str, Design]:
@@ -109,12 +114,8 @@ def _designs(spec: SurveySpec, deadline: Deadline) -> dict[str, Design]:
     designs: dict[str, Design] = {}
     for at, question in enumerate(spec.questions):
         caps = [cap for cap in (question.eta, spec.eta if len(spec.questions) == 1 else None) if cap is not None]
-        constraints: list[Constraint] = [LocalDP(epsilons[question.name])]
-        if caps:
-            constraints.append(TotalVariation(min(caps)))
-        utility = FisherInformation(_pilot(question), inputs=question.categories)
         turn = deadline.part(SPLITTING, 1.0).turn(at, len(spec.questions))
-        designs[question.name] = optimal_channel(utility, constraints, **turn.passed)
+        designs[question.name] = question.design(epsilons[question.name], min(caps, default=None), turn)
     return designs
 
 
@@ -132,47 +133,8 @@ def _epsilons(spec: SurveySpec, deadline: Deadline) -> dict[str, float]:
         raise InvalidInput(f"budget epsilon: expected more than the fixed questions use, got {spec.epsilon!r}")
     if len(free) == 1 and not spec.delta:
         return {**fixed, free[0].name: left * (1 - 1e-12)}
-    return {**fixed, **split_within({q.name: targets(q) for q in free}, budget, spent, deadline.turn(0, 2)).epsilons}
-
-
-def _pilot(question: QuestionSpec) -> Array:
-    k = len(question.categories)
-    return np.full(k, 1 / k) if question.pilot is None else question.pilot
-
-
-def _expecting(planned: PlannedQuestion, question: QuestionSpec, spec: SurveySpec, n: int | None) -> PlannedQuestion:
-    """The question with the precision that its exact channel should reach at the pilot.
-
-    n : the number of available people. Of them a share `1 - nonresponse` answers, which is as good as a simple sample
-        smaller by the factor `design_effect`.
-    """
-    pilot = _pilot(question)
-    variances = np.diag(asymptotic_covariance(planned.channel.matrix, pilot))
-    width = HalfWidth(question.half_width or DEFAULT_WIDTH, LEVEL)
-    plain = np.max(pilot * (1 - pilot))
-    expected: dict[str, float] = {
-        "design_effect": float(variances.max() / plain),
-        "half_width": width.width,
-        "respondents": float(width.respondents_for(float(variances.max()))),
-    }
-    test = None if question.alternative is None else TestPower(question.alternative, question.power or 0.8)
-    if test is not None:
-        needed = test.respondents(Channel(planned.channel.matrix), pilot)
-        expected["power"], expected["respondents_for_power"] = test.power, float(needed)
-        if question.half_width is None:  # the only target is the power
-            del expected["half_width"], expected["respondents"]
-    if spec.nonresponse or spec.design_effect > 1:
-        most = max(expected.get("respondents", 0.0), expected.get("respondents_for_power", 0.0))
-        expected["invited"] = float(invited(spec, most))
-    if n is not None:
-        n = positive_integer(n, "n")
-        worth = n * (1 - spec.nonresponse) / spec.design_effect
-        expected["respondents_at_hand"] = float(n)
-        expected["half_width_at_hand"] = up(two_sided(LEVEL) * float(np.sqrt(variances.max() / worth)), 16)
-        if test is not None:
-            effective = max(1, int(worth))
-            expected["power_at_hand"] = test.reached(Channel(planned.channel.matrix), pilot, effective)
-    return replace(planned, expected=expected)
+    asked = {question.name: (question.shares, question.target) for question in free}
+    return {**fixed, **split_within(asked, budget, spent, deadline.turn(0, 2)).epsilons}
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,29 +223,28 @@ class Survey(ByValue):
         sample was drawn, this is used for files and frames, which must have its columns. Counts and single columns are
         treated as a simple sample.
         """
-        declared = self.plan.sample is not None and not self.plan.sample.trivial
-        planned = self.plan.question(question)
-        channel = report_channel(planned)
-        if isinstance(reports, (str, Path)) and declared:
-            asked = Analysis(self.plan.sample or SampleSpec())
-            return asked.estimates(self.plan, read_rows(self.plan, reports, asked.columns), estimator)[question].whole
+        planned, sample = self.plan.question(question), self.plan.sample or SampleSpec()
         if isinstance(reports, (str, Path)):
-            return _from_counts(planned, aggregate(self.plan, reports)[question], estimator)
+            if sample.trivial:
+                return _from_counts(planned, aggregate(self.plan, reports)[question], estimator)
+            asked = Analysis(sample)
+            return asked.estimates(self.plan, read_rows(self.plan, reports, asked.columns), estimator)[question].whole
         if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
             said = in_table(schema, "the table")
             if said is not None:
                 said.require(self.plan, "the table")
         if hasattr(reports, "column_names") or hasattr(reports, "columns"):
             column = report_column(reports, planned)
-            if declared and self.plan.sample is not None:
-                return estimate(_designed(column, planned, reports, self.plan.sample), channel, estimator)
-            reports = CountTable.from_reports(_answered(column) if planned.reading.left_out else column, channel)
-        return estimate(reports, channel, estimator)
+            if not sample.trivial:
+                return estimate(_designed(column, planned, reports, sample), planned.report_channel, estimator)
+            column = _answered(column) if planned.reading.left_out else column
+            reports = CountTable.from_reports(column, planned.report_channel)
+        return estimate(reports, planned.report_channel, estimator)
 
 
 def _designed(column: Any, question: PlannedQuestion, frame: Any, sample: SampleSpec) -> SampledReports:
     """The reports of a frame with the design in its columns. Empty reports, if allowed, are outside the group."""
-    channel = report_channel(question)
+    channel = question.report_channel
     names = list(getattr(frame, "column_names", None) or frame.columns)
     public = {name: as_column(frame[name], name) for name in sample.columns if name in names}
     found = as_column(column, "reports")
@@ -296,7 +257,7 @@ def _designed(column: Any, question: PlannedQuestion, frame: Any, sample: Sample
 
 def _from_counts(question: PlannedQuestion, counts: Any, estimator: Estimator | None = None) -> Estimate:
     """The estimate from an array of counts, marked as counts, since an array alone could also be reports."""
-    channel = report_channel(question)
+    channel = question.report_channel
     return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
 
 

@@ -93,7 +93,7 @@ def _optimal(p: Array, epsilon: float, eta: float, deadline: Deadline) -> Channe
     return optimal_channel(FisherInformation(p), constraints, certify=False, **deadline.passed).channel
 
 
-LEAST = 0.005
+MIN_SAVING = 0.005
 """Two stages are proposed only if they should save at least this share of the respondents."""
 
 
@@ -184,7 +184,7 @@ def plan_two_stages(
                     total += _variance([first, second], [size, n - size], p)
             expected.append(total / (len(truths) * draws))
     tried, best = np.array(shares[: len(expected)]), int(np.argmin(expected))
-    pilot = round(tried[best] * n) if expected[best] < (1 - LEAST) * single else 0
+    pilot = round(tried[best] * n) if expected[best] < (1 - MIN_SAVING) * single else 0
     return TwoStagePlan(pilot, n - pilot, first, tried, np.array(expected), single, min(informed, single))
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.channel import Channel
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue, Pictured
 from ldpopt.survey.collect.aggregate import ReportRows
@@ -25,7 +24,7 @@ from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.intervals import check_level
 from ldpopt.survey.estimate.linear import Estimator
 from ldpopt.survey.estimate.sampled import SampledReports
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.sample.spec import SampleSpec
 
@@ -257,14 +256,9 @@ class Selection(ByValue):
         Empty reports do not count. Without a design, those who remain are taken as a simple sample.
         """
         who = self.answered(question) if mask is None else self.answered(question) & mask
-        channel = report_channel(self.plan.question(question))
+        channel = self.plan.question(question).report_channel
         y = np.maximum(self.rows.reports[question], 0)
         if self.design is None:
             counts = np.bincount(y[who], minlength=channel.shape[1])
             return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
         return estimate(SampledReports(y, channel, self.design).where(who), channel, estimator)
-
-
-def report_channel(question: PlannedQuestion) -> Channel:
-    """A question's channel with its reports as the text that data files hold."""
-    return Channel(question.channel.matrix, question.categories, question.reports)

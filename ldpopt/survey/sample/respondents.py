@@ -23,7 +23,7 @@ from ldpopt.survey.regress.formula import numbers_of, parse_formula
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression, Sample, Subsample
-from ldpopt.survey.sample.analysis import Analysis, Selection, groups_of, report_channel
+from ldpopt.survey.sample.analysis import Analysis, Selection, groups_of
 
 MAX_GROUPS = 100
 """The most groups, or values of a public column in a table."""
@@ -86,7 +86,7 @@ class Respondents(Selection):
     def _side(self, name: str) -> tuple[npt.NDArray[np.intp], Channel]:
         """The positions of the reports and the channel of a question, or of a public column."""
         if name in self.rows.reports:
-            channel = report_channel(self.plan.question(name))
+            channel = self.plan.question(name).report_channel
             return np.maximum(self.rows.reports[name], 0), Channel(channel.matrix, channel.inputs)
         codes, labels = _values(self.rows.columns[name], name)
         return codes, Channel(np.eye(len(labels)), labels)

@@ -1,8 +1,8 @@
 """Collecting reports from respondents' devices: an ASGI application over SQLite or PostgreSQL, invitations, export."""
 
 from ldpopt.survey.server.app import collector
+from ldpopt.survey.server.databases import database
 from ldpopt.survey.server.export import draw_invitations, export_reports
-from ldpopt.survey.server.location import database
 from ldpopt.survey.server.store import Outcome, RoundState, Store, Summary, Unavailable
 from ldpopt.survey.server.submission import Submission
 from ldpopt.survey.server.web import StaticFile, static_files

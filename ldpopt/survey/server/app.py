@@ -53,9 +53,9 @@ class Bucket:
         return True
 
 
-LARGEST = 512
+MAX_BATCH = 512
 """The most submissions in one transaction."""
-WAITING = 8192
+MAX_WAITING = 8192
 """The most submissions that may wait for the next transaction."""
 
 
@@ -98,7 +98,7 @@ class Writer:
 
     async def submit(self, submission: Submission) -> Outcome:
         """Store a submission and return its outcome; `Full` if too many wait, `Unavailable` if the database fails."""
-        if len(self._waiting) >= WAITING:
+        if len(self._waiting) >= MAX_WAITING:
             raise Full
         done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((submission, done))
@@ -115,7 +115,7 @@ class Writer:
             await self._more.wait()
             self._more.clear()
             while self._waiting:
-                taken = self._waiting[:LARGEST]
+                taken = self._waiting[:MAX_BATCH]
                 batch = [submission for submission, _ in taken]
                 try:
                     outcomes = await loop.run_in_executor(self._thread, self._store.write, batch, self._day())

@@ -19,7 +19,7 @@ from ldpopt.files import digest, replace_text, sync_folder
 from ldpopt.survey.collect.commit import write_reports
 from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_content, of_numbers, total, with_manifest
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.server.location import database
+from ldpopt.survey.server.databases import database
 from ldpopt.survey.server.store import Rows, Store
 from ldpopt.survey.server.submission import CODE, invitation_hash
 

@@ -1,14 +1,20 @@
-"""The database of a collector: each submission is stored once, and one durable commit stores many."""
+"""From batches of submissions to a database: each is stored once, and one durable commit stores many.
+
+`decide` says what is stored, without a database. `Store` has all statements that SQLite and PostgreSQL share.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any
 
-from ldpopt.errors import LdpoptError
+from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.results import Result
+from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.server.submission import Submission
 
 Rows = list[tuple[bytes, str, bytes]]
@@ -114,37 +120,154 @@ def decide(
     return Decision(outcomes, new, used)
 
 
-class Store(Protocol):
-    """One round in a database.
+class Store(ABC):
+    """One round in a database: what every dialect of SQL says alike. Parameters are written ``?``.
 
-    `write`, `state` and `close` share a connection, so only one thread at a time may call them. The other methods open
-    their own connection. All raise `Unavailable` if the database does not answer or has no room. Then nothing of the
-    call is stored or, if only the answer to a commit was lost, all of it.
+    `write`, `state`, `others`, `invite`, `close_round` and `close` share a connection, so only one thread at a time may
+    call them. `summary` and `rows` open their own. All raise `Unavailable` if the database does not answer or has no
+    room. Then nothing of the call is stored or, if only the answer to a commit was lost, all of it.
     """
 
+    _number: int
+    """The number of the round in the table of rounds."""
+
+    @abstractmethod
+    def _run(self, db: Any, statement: str, *values: Any) -> list[Any]:
+        """Execute a statement and give its rows."""
+
+    @abstractmethod
+    def _many(self, db: Any, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Execute a statement for every row of values."""
+
+    @abstractmethod
+    def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
+        """Execute a statement that ends in the name of a column, for the rows in which it is one of the values."""
+
+    @abstractmethod
+    def _connected(self) -> AbstractContextManager[Any]:
+        """The writer's connection; errors of the database are replaced by `Unavailable` or `InvalidInput`."""
+
+    @abstractmethod
+    def _transaction(self, alone: bool = True) -> AbstractContextManager[Any]:
+        """`_connected` for a block of which all or nothing is committed, durably.
+
+        alone : whether no other transaction of the round may run beside it.
+        """
+
+    @abstractmethod
+    def _snapshot(self) -> AbstractContextManager[Any]:
+        """A connection of its own that sees the database as it was at one moment."""
+
+    @abstractmethod
+    def _cursor(self, db: Any) -> AbstractContextManager[Any]:
+        """A cursor that reads many rows piece by piece."""
+
+    @abstractmethod
+    def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
+        """Store new submissions, and give the ids of those that no other collector has stored meanwhile."""
+
+    @abstractmethod
+    def _sort(self, db: Any) -> None:
+        """Keep the rows of the round in the order of their ids, within the transaction that ends it."""
+
+    @abstractmethod
+    def _compact(self, db: Any) -> None:
+        """Remove what deleted rows have left, after that transaction."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the database."""
+
     def write(self, batch: Sequence[Submission], day: str) -> list[Outcome]:
-        """Decide about a batch and store its new submissions. It returns after the commit is durable."""
+        """Decide about a batch and store its new submissions. It returns after the commit is durable.
+
+        Batches without invitations may run at the same time. If two of them bring the same id, the second waits for the
+        first and then finds the stored submission.
+        """
+        hashes = [one.invitation for one in batch if one.invitation is not None]
+        with self._transaction(alone=bool(hashes)) as db:
+            state = self._state(db)
+            unused = f"SELECT hash FROM invitations WHERE round = {self._number} AND NOT used AND hash"
+            free = [hash for (hash,) in self._among(db, unused, hashes)]
+            stored = self._stored(db, sorted({one.id for one in batch}))
+            made = decide(batch, stored, free, state)
+            inserted = self._insert(db, made.new, day)
+            if len(inserted) < len(made.new):  # another collector has stored some of them
+                stored |= self._stored(db, [one.id for one in made.new if one.id not in inserted])
+                made = decide(batch, stored, free, state)
+            used = f"UPDATE invitations SET used = true WHERE round = {self._number} AND hash"
+            self._among(db, used, made.used)
+        return made.outcomes
+
+    def _stored(self, db: Any, ids: Sequence[bytes]) -> dict[bytes, bytes]:
+        return dict(self._among(db, f"SELECT id, codes FROM reports WHERE round = {self._number} AND id", ids))
+
+    def _state(self, db: Any) -> RoundState:
+        ((closed, invited),) = self._run(db, "SELECT closed, invited FROM rounds WHERE number = ?", self._number)
+        return RoundState(bool(closed), bool(invited))
 
     def state(self) -> RoundState:
         """Whether the round is closed, and whether it needs invitations, as the database says now."""
+        with self._connected() as db:
+            return self._state(db)
 
     def others(self) -> dict[str, int]:
         """The numbers of other plans' rounds in the database, by the checksums of the plans."""
+        with self._connected() as db:
+            return dict(self._run(db, "SELECT plan, number FROM rounds WHERE number <> ?", self._number))
 
     def summary(self) -> Summary:
         """The numbers of reports and invitations of the round."""
+        with self._snapshot() as db:
+            by_day = f"SELECT {_DAY}, count(*) FROM reports WHERE round = ? GROUP BY day ORDER BY day"
+            days = dict(self._run(db, by_day, self._number))
+            numbers = f"SELECT closed, drawn, used + {_USED} FROM rounds WHERE number = ?"
+            ((closed, drawn, used),) = self._run(db, numbers, self._number)
+            return Summary(bool(closed), days, drawn, used)
 
     def invite(self, hashes: Sequence[bytes]) -> None:
         """Add invitations. From then on every submission to the round needs one."""
+        with self._transaction() as db:
+            rows = [(self._number, hash) for hash in hashes]
+            self._many(db, "INSERT INTO invitations (round, hash) VALUES (?, ?)", rows)
+            drawn = "UPDATE rounds SET invited = true, drawn = drawn + ? WHERE number = ?"
+            self._run(db, drawn, len(rows), self._number)
 
     def close_round(self) -> None:
         """Accept no more submissions.
 
         Keep only the number of invitations, and leave no order of arrival in the rows.
         """
+        with self._transaction() as db:
+            self._run(db, f"UPDATE rounds SET closed = true, used = used + {_USED} WHERE number = ?", self._number)
+            self._run(db, "DELETE FROM invitations WHERE round = ?", self._number)
+            self._sort(db)
+        with self._connected() as db:
+            self._compact(db)
 
     def rows(self, at_once: int) -> Iterator[Rows]:
         """The round's reports at one moment, in the order of their ids, at most `at_once` at a time."""
+        select = f"SELECT id, {_DAY}, codes FROM reports WHERE round = {self._number} ORDER BY id"
+        with self._snapshot() as db, self._cursor(db) as cursor:
+            cursor.execute(select)
+            while found := cursor.fetchmany(at_once):
+                yield found
 
-    def close(self) -> None:
-        """Close the database."""
+    def _add_round(self, db: Any, plan: Plan) -> None:
+        statement = "INSERT INTO rounds (plan, survey, round) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+        self._run(db, statement, plan.checksum, plan.name, plan.round)
+
+    def _find_round(self, db: Any, plan: Plan) -> int:
+        found = self._run(db, "SELECT number FROM rounds WHERE plan = ?", plan.checksum)
+        if not found:
+            raise no_round(plan)
+        return int(found[0][0])
+
+
+_DAY = "CAST(day AS text)"
+_USED = "(SELECT count(*) FROM invitations AS i WHERE i.round = number AND i.used)"
+
+
+def no_round(plan: Plan) -> InvalidInput:
+    """The error for a database that holds no round of `plan`."""
+    return invalid("database", f"reports of the plan {plan.name!r}, round {plan.round}", Phrase("none"))

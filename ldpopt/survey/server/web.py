@@ -45,7 +45,7 @@ TYPES = {
     ".ico": "image/x-icon",
     ".woff2": "font/woff2",
 }
-LARGEST = 1 << 25
+MAX_KIT_BYTES = 1 << 25
 """The most bytes in all files of a kit together."""
 
 
@@ -64,7 +64,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
     plan : the checksum of the collected plan; a ``plan.json`` in the folder must have this checksum.
 
     `InvalidInput` for a folder without ``index.html``, links, files of other kinds than `TYPES`, names that a path in a
-    URL would have to escape, and more than `LARGEST` bytes. Hidden files are left out.
+    URL would have to escape, and more than `MAX_KIT_BYTES` bytes. Hidden files are left out.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -92,8 +92,8 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
         found["/" + inside.as_posix()] = StaticFile(
             content, TYPES[path.suffix], f'"{hashlib.sha256(content).hexdigest()[:32]}"'
         )
-        if sum(len(one.content) for one in found.values()) > LARGEST:
-            raise invalid("kit", f"at most {LARGEST >> 20} MB in all", Phrase("more"), str(folder))
+        if sum(len(one.content) for one in found.values()) > MAX_KIT_BYTES:
+            raise invalid("kit", f"at most {MAX_KIT_BYTES >> 20} MB in all", Phrase("more"), str(folder))
     for address, file in list(found.items()):
         if address.endswith("/index.html"):
             found[address.removesuffix("index.html")] = file
@@ -104,7 +104,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
     return found
 
 
-SLOWEST = 20.0
+BODY_SECONDS = 20.0
 """Seconds in which a body must have arrived."""
 
 HEADERS = {
@@ -164,7 +164,7 @@ async def body(request: Request, limit: int, what: str, too_long: str) -> bytes:
         raise Refused(413, too_long)
     parts, size = [], 0
     try:
-        async with asyncio.timeout(SLOWEST):
+        async with asyncio.timeout(BODY_SECONDS):
             async for part in request.stream():
                 size += len(part)
                 if size > limit:

@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 from ldpopt.design.certificates.base import Unproved
-from ldpopt.design.certificates.chords import enclosed_chords, enclosed_residual, rays, reach
+from ldpopt.design.certificates.chords import enclosed_chords, enclosed_residual, posterior_range, rays
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.certificates.tails import tail_power
 from ldpopt.design.constraints import ApproximateLDP, ConcentratedLDP, LocalDP, RenyiLDP
@@ -64,14 +64,14 @@ def test_the_reach_of_ratios():
     """Pure LDP, alone or implied, bounds the posteriors; a moment lets them go anywhere and still bounds KL."""
     p0, p1 = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.8, 0.0])
     inputs = range(3)
-    assert reach(KL, p0, p1, (LocalDP(1.0),), inputs)[1] == pytest.approx(1 / (1 + math.exp(-1)))
-    assert reach(KL, p0, p1, (ApproximateLDP(1.0, 0.0),), inputs)[1] == pytest.approx(1 / (1 + math.exp(-1)))
-    assert reach(KL, p0, p1, (ApproximateLDP(1.0, 0.1),), inputs) is None
-    assert reach(KL, p0, p1, (RenyiLDP(2.0, 0.1),), inputs)[1] == 1.0
-    assert reach(CHI_SQUARED, p0, p1, (RenyiLDP(1.5, 0.1),), inputs) is None
-    assert reach(CHI_SQUARED, p0, p1, (ConcentratedLDP(0.1),), inputs)[1] == 1.0
-    assert reach(KL, p1, p0, (ApproximateLDP(1.0, 0.1),), inputs) == pytest.approx((0.0, 0.8 / 1.1))
-    assert reach(JEFFREYS, p0, p1, (RenyiLDP(2.0, 0.1),), inputs) is None
+    assert posterior_range(KL, p0, p1, (LocalDP(1.0),), inputs)[1] == pytest.approx(1 / (1 + math.exp(-1)))
+    assert posterior_range(KL, p0, p1, (ApproximateLDP(1.0, 0.0),), inputs)[1] == pytest.approx(1 / (1 + math.exp(-1)))
+    assert posterior_range(KL, p0, p1, (ApproximateLDP(1.0, 0.1),), inputs) is None
+    assert posterior_range(KL, p0, p1, (RenyiLDP(2.0, 0.1),), inputs)[1] == 1.0
+    assert posterior_range(CHI_SQUARED, p0, p1, (RenyiLDP(1.5, 0.1),), inputs) is None
+    assert posterior_range(CHI_SQUARED, p0, p1, (ConcentratedLDP(0.1),), inputs)[1] == 1.0
+    assert posterior_range(KL, p1, p0, (ApproximateLDP(1.0, 0.1),), inputs) == pytest.approx((0.0, 0.8 / 1.1))
+    assert posterior_range(JEFFREYS, p0, p1, (RenyiLDP(2.0, 0.1),), inputs) is None
 
 
 def test_which_divergences_have_a_tail():

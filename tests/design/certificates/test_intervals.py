@@ -29,7 +29,6 @@ from ldpopt.design import (
     TotalVariation,
 )
 from ldpopt.design.certificates.chords import chords
-from ldpopt.design.programs.labels import scaled
 from ldpopt.divergences import CHI_SQUARED, KL, REVERSE_KL, alpha
 from ldpopt.enclosures import EXACT
 from tests.design.certificates.forging import NO_RECORD, fails_in_words
@@ -57,7 +56,7 @@ def made(name):
 def changed(certificate, factor):
     """The certificate with all its multipliers times `factor`."""
     terms = [t for c in certificate.constraints for t in c.columns(range(len(certificate.rows)))]
-    multipliers = tuple(replace(m, values=scaled(terms[m.term], m.values, factor)) for m in certificate.multipliers)
+    multipliers = tuple(replace(m, values=terms[m.term].scaled(m.values, factor)) for m in certificate.multipliers)
     return replace(certificate, rows=factor * certificate.rows, multipliers=multipliers)
 
 

@@ -10,7 +10,7 @@ from ldpopt.design import AOptimal, DOptimal, FisherInformation, LocalDP, MVOpti
 from ldpopt.design.columns.sets import balanced_sets
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.methods.estimation import EstimationColumns
-from ldpopt.design.methods.sampled_columns import SampledColumns, equivalence_dual
+from ldpopt.design.methods.variances import SampledColumns, equivalence_dual
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fisher_program
 from ldpopt.design.programs.survey_dual import mixture, survey_dual

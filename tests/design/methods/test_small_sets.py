@@ -11,7 +11,7 @@ from ldpopt.design import AOptimal, FisherInformation, LocalDP, optimal_channel
 from ldpopt.design.columns.branches import Branches
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.load import load_design
-from ldpopt.design.methods.sampled_columns import SampledColumns, SmallSets
+from ldpopt.design.methods.variances import SampledColumns, SmallSets
 from ldpopt.errors import InvalidInput
 
 

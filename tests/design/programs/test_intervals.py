@@ -6,8 +6,8 @@ import pytest
 from ldpopt.design.certificates.chords import chords, residual
 from ldpopt.design.constraints.hockey_stick import HockeyStick, every_pair
 from ldpopt.design.constraints.terms import Ratio
-from ldpopt.design.methods.knots import even_knots
 from ldpopt.design.programs.intervals import interval_program
+from ldpopt.design.programs.knots import even_knots
 from ldpopt.design.programs.labels import label_program
 from ldpopt.divergences import KL
 

@@ -7,7 +7,7 @@ import pytest
 
 from ldpopt import LocalDP, SolverError, TotalVariation, optimal_channel
 from ldpopt.design import PrivateSampling
-from ldpopt.design.programs.sampling import STEEPEST, _planes, tangents_at
+from ldpopt.design.programs.alphabet import STEEPEST, _planes, tangents_at
 from ldpopt.divergences import JENSEN_SHANNON, KL, NEYMAN_CHI_SQUARED, REVERSE_KL, SQUARED_HELLINGER
 
 MIRRORED = [[0.9, 0.1], [0.1, 0.9]]

@@ -192,8 +192,8 @@ def test_a_database_that_cannot_store_is_503(tmp_path, monkeypatch):
     def gone(*_):
         raise Unavailable("gone")
 
-    monkeypatch.setattr("ldpopt.survey.server.sqlite.SqliteStore.write", gone)
-    monkeypatch.setattr("ldpopt.survey.server.sqlite.SqliteStore.state", gone)
+    monkeypatch.setattr("ldpopt.survey.server.databases.SqliteStore.write", gone)
+    monkeypatch.setattr("ldpopt.survey.server.databases.SqliteStore.state", gone)
     assert statuses(tmp_path, post(body_of(PLAN, (1, 1, 1))), get("/healthz")) == [503, 503]
 
 

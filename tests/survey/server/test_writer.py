@@ -61,7 +61,7 @@ def test_everybody_hears_of_a_failed_commit(error, kind):
 
 def test_too_many_that_wait_are_refused(monkeypatch):
     """Beyond the limit a submission is refused at once, and stored in no batch."""
-    monkeypatch.setattr(app, "WAITING", 5)
+    monkeypatch.setattr(app, "MAX_WAITING", 5)
     store = Slow()
     found = asyncio.run(submitted(store, 8))
     assert [type(one) for one in found] == [Outcome] * 5 + [Full] * 3

@@ -2,13 +2,19 @@
 
 Distances are measured in log-ratios log s/(1 - s), in units of their range, so that hypotheses that are nearly equal,
 and masses that are nearly zero, are cut as finely as others.
+
+They lie within the posteriors that the ratios allow which constraints leave between entries of a column.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.constraints.terms import ByKind, Term
+from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array
 
 FINEST = 25
@@ -31,14 +37,14 @@ def even_knots(low: float, high: float, count: int) -> Array:
     return _apart(knots[(knots >= low) & (knots <= high)])
 
 
-def first_labels(low: float, high: float, reach: float) -> Array:
-    """A few posteriors on either side of one half, graded by the distance `reach` that rows may have."""
+def first_labels(low: float, high: float, tv_bound: float) -> Array:
+    """A few posteriors on either side of one half, graded by the distance `tv_bound` that rows may have."""
     ends = np.clip(_log_ratio(np.array([low, high])), -FAR, FAR)
-    made = [end * min(1.0, 6 * reach / abs(end)) * 2.5 ** -np.arange(5) for end in ends.tolist() if end != 0]
+    made = [end * min(1.0, 6 * tv_bound / abs(end)) * 2.5 ** -np.arange(5) for end in ends.tolist() if end != 0]
     return np.unique(_posterior(np.concatenate([np.zeros(1), *made])))
 
 
-def apart(new: Array, old: Array) -> Array:
+def joined_knots(new: Array, old: Array) -> Array:
     """`new` and `old` posteriors in order, without old ones that are next to a new one; 1/2 stays."""
     return np.unique(np.concatenate([new, old[far_from(old, new) | (old == 0.5)]]))
 
@@ -108,3 +114,32 @@ def _apart(knots: Array, least: float = 1e-9) -> Array:
         kept &= half | ~near
     chosen = knots[kept]
     return np.asarray(chosen) if len(chosen) > 1 else np.asarray([knots[0], np.nextafter(knots[0], 1.0)])
+
+
+def allowed_posteriors(pair: Pair, terms: Sequence[Term], low: float, high: float) -> tuple[float, float]:
+    """About the range of posteriors that columns can have, within `low` and `high`.
+
+    A column q with entries between m and ratio m has (P0 - P1).q of at most (ratio - 1) m times the total variation of
+    the hypotheses.
+    """
+    ratio = widest_ratio(terms, len(pair))
+    if not ratio < 2:
+        return low, high
+    tilt = 0.55 * (ratio - 1) * float(np.maximum(pair.difference, 0.0).sum())
+    return max(low, 0.5 - tilt), min(high, 0.5 + tilt)
+
+
+def widest_ratio(terms: Sequence[Term], inputs: int) -> float:
+    """The largest ratio between two entries of a column; inf where none is implied."""
+    from scipy.sparse.csgraph import shortest_path
+
+    kinds = ByKind(terms)
+    spread = np.full((inputs, inputs), np.log(kinds.ratio))
+    for _, term in kinds.sticks:
+        bound = term.cap <= 0
+        np.minimum.at(spread, (term.left[bound], term.right[bound]), (term.epsilon * term.weight)[bound])
+    if not np.isfinite(spread).any():
+        return np.inf
+    np.fill_diagonal(spread, 0.0)
+    longest = float(shortest_path(np.where(spread > 0, spread, 1e-300), method="FW").max())
+    return float(np.exp(min(longest, 700.0))) if np.isfinite(longest) else np.inf

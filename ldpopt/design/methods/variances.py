@@ -1,0 +1,429 @@
+"""From the expected shares of many categories to the channel with the least sum of variances under one epsilon [KW].
+
+The 2^k staircase patterns of k categories are too many to list. `EvenPilot` knows the best sizes where all shares are
+expected to be equal; `SmallSets` searches all sets that count where reports favour few categories each; and
+`SampledColumns` draws sets near the best ones, with a bound on all.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import nnls
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.equivalence import EquivalenceDual
+from ldpopt.design.columns.branches import Branches, Form, Members, Sizes, walk
+from ldpopt.design.columns.policy import columns_for
+from ldpopt.design.columns.prices import EXACT_LIMIT, Charges
+from ldpopt.design.columns.relaxation import Relaxation
+from ldpopt.design.columns.sets import balanced_sets
+from ldpopt.design.columns.staircase import FULL
+from ldpopt.design.constraints.repair import stochastic
+from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate, prices_at, unknown
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.fisher import FisherSolution
+from ldpopt.design.programs.support import fewer_columns
+from ldpopt.design.programs.survey_dual import SurveyDual, mixture, survey_dual
+from ldpopt.design.programs.survey_program import survey_program
+from ldpopt.design.utilities.fisher_information import FisherInformation
+from ldpopt.distribution import Array, number, positive_integer
+from ldpopt.enclosures import FLOAT
+from ldpopt.errors import SolverError, invalid
+from ldpopt.tolerances import BRACKET_GAP, COARSE_GAP
+
+
+class VarianceMethod(Method):
+    """A method for weighted sums of the variances of all shares, under one epsilon between all categories."""
+
+    solves = FisherInformation
+    max_epsilon: ClassVar[float]
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs a weighted sum of variances, under LocalDP and caps on total variation that do not bind."""
+        if why := no_estimate(problem):
+            return why
+        utility = problem.utility
+        if utility.neighbourhood is not None:
+            return "it designs for one distribution, not for its neighbourhood"
+        if utility.criterion.diagonal(utility.size) is None:
+            return "it takes a sum of variances with a positive weight for each"
+        if not problem.symmetric:  # before the extreme columns of a policy graph are listed
+            return "it takes one epsilon between all categories, not a policy graph"
+        columns, eta = columns_for(utility, problem.constraints)
+        if eta is not None:
+            return "it takes no cap on total variation that binds"
+        if why := self.refuses_size(utility, columns.epsilon):
+            return why
+        return "" if columns.epsilon <= self.max_epsilon else f"epsilon is above {self.max_epsilon:g}"
+
+    @abstractmethod
+    def refuses_size(self, utility: Any, epsilon: float) -> str:
+        """Why the method takes no such number of categories, or no such shares; empty where it does."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Posed:
+    """The problem in numbers: p (k,), roots of weights (k,), epsilon, its exponential, and the bound on all columns."""
+
+    prior: Array
+    factor: Array
+    epsilon: float
+    ratio: float
+    dual: SurveyDual
+
+    @classmethod
+    def of(cls, problem: Problem) -> _Posed:
+        """Solved for the bound."""
+        utility: Any = problem.utility
+        factor, epsilon = utility.criterion.diagonal(utility.size), columns_for(utility, problem.constraints)[0].epsilon
+        ratio = math.exp(epsilon)
+        return cls(utility.prior, factor, epsilon, ratio, survey_dual(utility.prior, ratio, factor))
+
+    def sets(self, count: int, rng: np.random.Generator) -> Members:
+        """(n, k) singletons, pairs where they are not too many, and `count` sets that are drawn near the best ones."""
+        k = len(self.prior)
+        sets = [np.eye(k, dtype=bool)]
+        if math.comb(k, 2) <= MAX_PAIRS:
+            sets.append(np.array([np.isin(np.arange(k), pair) for pair in combinations(range(k), 2)]))
+        sets.append(balanced_sets(self.prior, self.dual.squares, self.dual.target, self.ratio, count, rng))
+        return np.unique(np.vstack(sets), axis=0)
+
+    def columns(self, sets: Members) -> tuple[Array, Array]:
+        """Columns (n, k), each with S.p = 1, and the masses (n,) by which the patterns of the sets were divided."""
+        values = np.where(sets, self.ratio, 1.0)
+        mass = values @ self.prior
+        return values / mass[:, None], mass
+
+
+def equivalence_dual(problem: Problem, channel: Channel, dual: SurveyDual, factor: Array) -> EquivalenceDual:
+    """The certificate of a bound without pricing: K = (F M F)^(1/2) F^-1, and multipliers for K centred at p."""
+    prior = problem.utility.prior
+    kernel = dual.root / factor * (1 - 2.0**-44)  # smaller than rounding, so that no column gains
+    even = kernel.sum(axis=1)
+    rows = 2 * dual.shifts - 2 * kernel.T @ even + even @ even * prior
+    relaxed = Relaxation(dual.squares[None], np.zeros(1))
+    pairs = np.zeros((len(prior), len(prior)))
+    return EquivalenceDual(problem.utility, problem.constraints, channel, prior, kernel, rows, pairs, relaxed)
+
+
+def set_channel(sets: Members, weights: Array, epsilon: float) -> Array:
+    """The matrix (k, n) whose reports favour the sets (n, k) by e^epsilon, with `weights` (n,) of these patterns."""
+    kept = math.exp(epsilon * inward(epsilon))
+    return stochastic(np.where(sets, kept, 1.0).T * weights)
+
+
+MAX_SAMPLED = 256
+"""The most categories: the bound takes the memory of k^3 numbers, and its time grows with k^4."""
+
+MAX_STEPS = 300
+"""The most steps of the descent over the weights."""
+
+MAX_PAIRS = 5000
+"""All sets of two categories join the drawn ones where there are at most this many."""
+
+NEAR_BOUND = COARSE_GAP / 8
+"""How near to the bound weights are brought."""
+
+THINNED = 40
+"""Up to this many categories, reports are reduced to k (k + 1) / 2, which takes k^6 operations."""
+
+
+@dataclass(frozen=True)
+class SampledColumns(VarianceMethod):
+    """A design for estimation with many categories: columns drawn near the best ones, and a bound without pricing.
+
+    It makes a sum of variances small, under `LocalDP` alone. There are 2^k staircase patterns, too many to list. But
+    all columns of the best channel have nearly the same weighted sum, and one semidefinite form bounds all columns at
+    once (`programs.survey_dual`): it tells where good columns are, and bounds the information of any channel. Sets are
+    drawn there, and their weights are found by mirror descent. The gap is a few parts in ten thousand up to epsilon =
+    2, and grows to a few percent at epsilon = 3, where sets are small. It takes 25 to 256 categories, each with
+    positive probability, and epsilon up to 12.
+
+    columns : how many sets are drawn; by default 2,000 plus 100 for each category. rng : a numpy Generator; by default
+    one with seed 0, so that designs can be repeated.
+
+    >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
+    >>> prior = np.arange(1.0, 31.0) / 465
+    >>> design = optimal_channel(FisherInformation(prior), LocalDP(1.0))
+    >>> design.certified, design.relative_gap < 1e-3
+    (True, True)
+    """
+
+    columns: int | None = None
+    rng: np.random.Generator | None = field(default=None, compare=False)
+
+    reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
+    preference: ClassVar[int] = 140
+    max_epsilon: ClassVar[float] = 12.0
+
+    def __post_init__(self) -> None:
+        if self.columns is not None:
+            object.__setattr__(self, "columns", positive_integer(self.columns, "columns"))
+        if self.rng is not None and not isinstance(self.rng, np.random.Generator):
+            raise invalid("rng", "a numpy.random.Generator", type(self.rng).__name__)
+
+    def refuses_size(self, utility: Any, epsilon: float) -> str:
+        """It takes 25 to 256 possible categories."""
+        if not utility.prior.min() > 0:
+            return "a category that never occurs has no column near the others"
+        if utility.size <= EXACT_LIMIT:
+            return f"all patterns of at most {EXACT_LIMIT} categories are priced"
+        why = f"it takes at most {MAX_SAMPLED} categories, and here are {utility.size}"
+        return Limit(why) if utility.size > MAX_SAMPLED else ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the best mixture of the drawn sets, and the form that bounds all channels."""
+        posed, k = _Posed.of(problem), problem.utility.size
+        sets = posed.sets(self.columns or 2000 + 100 * k, self.rng or np.random.default_rng(0))
+        columns, mass = posed.columns(sets)
+        enough = posed.dual.least * (1 + NEAR_BOUND)
+        weights = mixture(columns, posed.factor, MAX_STEPS, COARSE_GAP / 100, enough, deadline=problem.deadline)
+        if weights is None:
+            raise SolverError("sampled columns: the sets that were drawn make no channel; pass columns= or another rng")
+        if k <= THINNED:
+            weights = fewer_columns(columns, weights)
+        used = weights > 0
+
+        def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:
+            yield equivalence_dual(stated, channel, posed.dual, posed.factor)
+
+        return Candidate(
+            set_channel(sets[used], (weights / mass)[used], posed.epsilon),
+            f"mirror descent over {len(sets)} staircase patterns, drawn near the best", prove, COARSE_GAP,
+            shortfall="the bound of so many patterns is rigorous but coarse",
+        )  # fmt: skip
+
+
+MAX_SMALL = 64
+"""The most categories: the program's time grows with their sixth power."""
+
+LEAVING_ROUNDS = 8
+"""Rounds in which columns that are far from paying leave."""
+
+ACCURACY = 2e-5
+"""The relative accuracy of the weights."""
+
+RISE = 10
+"""The accuracy rises once no column pays more than so many times what it is."""
+
+SETTLED = 1e-7
+"""A relative price that is not looked into."""
+
+MAX_ROUNDS = 40
+"""The most rounds."""
+
+
+@dataclass(frozen=True)
+class SmallSets(VarianceMethod):
+    """A design for estimation whose reports favour few of many categories each, priced by branch and bound.
+
+    It makes a sum of variances small, under `LocalDP` alone. The best reports favour sets of about
+    k / (exp(epsilon) + 1) of the k categories. If such a set is small, for instance 4 of 64, a search through some
+    million sets finds all that could improve the design. Columns are generated as for few categories, and the last
+    search is the proof (`columns.branches`). It takes 25 to 64 categories, each with positive probability, and an
+    epsilon of at most 4 at which the best sets are small: from 2 on for 32 categories, from 3 for 48, from 4 for 64.
+
+    sets : about how many sets a search may look at. With 2e7 it takes 56 categories at epsilon = 3, and 40 at 2, in two
+    minutes. If a search would need more, sets are drawn at random instead, as by `SampledColumns`.
+
+    >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
+    >>> design = optimal_channel(FisherInformation(np.arange(1.0, 27.0) / 351), LocalDP(3.0))
+    >>> design.certified, design.relative_gap < 1e-4
+    (True, True)
+    """
+
+    sets: float = 2.0e6
+
+    reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
+    preference: ClassVar[int] = 130
+    max_epsilon: ClassVar[float] = 4.0  # beyond, the best weights are too few for Newton's method to tell their prices
+
+    def __post_init__(self) -> None:
+        if not number(self.sets, "sets", "a number of sets above 0") > 0:
+            raise invalid("sets", "a number of sets above 0", self.sets)
+
+    def refuses_size(self, utility: Any, epsilon: float) -> str:
+        """It takes 25 to 64 possible categories, where reports favour few."""
+        if why := SampledColumns().refuses_size(utility, epsilon):
+            return why
+        k = utility.size
+        if k > MAX_SMALL:
+            return Limit(f"it takes at most {MAX_SMALL} categories, and here are {k}")
+        if not math.comb(k, min(round(k / (math.exp(epsilon) + 1) + 2), k // 2)) <= self.sets:
+            return Limit("its reports favour too many sets of categories to look at all of them; `sets` allows more")
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the best mixture of all sets that pay, and their prices; if they are too many, of some."""
+        try:
+            found = self._generated(problem)
+        except SolverError:
+            found = None
+        return found or SampledColumns().find(problem, ask)
+
+    def _generated(self, problem: Problem) -> Candidate | None:
+        utility: Any = problem.utility
+        posed, k = _Posed.of(problem), utility.size
+        prior, ratio, epsilon = posed.prior, posed.ratio, posed.epsilon
+        columns, _ = columns_for(utility, problem.constraints)
+        values = np.where(_heaviest(posed, posed.sets(100 * k, np.random.default_rng(k))), ratio, 1.0)
+        accuracy, start = 1e-2, None
+        for turn in problem.deadline.rounds(range(MAX_ROUNDS)):
+            found, solution = values, survey_program(utility.criterion, prior, values, accuracy, start=start)
+            size, mass = float(solution.rows.sum()), values @ prior
+            prices = prices_at(prior, solution, columns)
+            leading = np.argsort(-solution.theta * mass)[:k]
+            climbed = prices.climb(values[leading] > 1, k * k // 2, 0.0)
+            above = prices.gains(np.where(climbed, ratio, 1.0)).max(initial=0.0)
+            form = _form(solution, posed, max(0.05 * above, SETTLED * size))
+            search = walk(form, int(self.sets), k * k // 2)
+            if not search.complete:
+                return None
+            met = np.where(np.vstack([climbed, search.sets]), ratio, 1.0)
+            most = float(prices.gains(met).max(initial=0.0))
+            new = unknown(np.unique(met, axis=0), values)
+            if accuracy <= ACCURACY and (most <= 2 * ACCURACY * size or not len(new)):
+                break
+            # At last all stay: many prices are as good as each other, and columns that leave come back in turns.
+            kept = solution.central.slack <= max(50 * accuracy, 1e-3) * size * mass
+            kept |= (accuracy <= ACCURACY) | (turn >= LEAVING_ROUNDS)
+            values, start = np.vstack([values[kept], new]), solution.central.joined(kept, len(new))
+            if most <= RISE * accuracy * size or not len(new):
+                accuracy = max(accuracy / 5, ACCURACY)
+        mixed = Mixture(np.where(found > 1, epsilon, 0.0), solution)
+        mixed = mixed.fewer(utility, columns, None) if k <= THINNED else mixed
+        raised = replace(solution, rows=solution.rows + (1.01 * most + SETTLED * size) * prior)
+
+        def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:
+            fields = (stated.utility, stated.constraints, channel, prior, raised.kernel, raised.rows, raised.pairs)
+            yield EquivalenceDual(*fields, _branches(raised, posed))
+            yield equivalence_dual(stated, channel, posed.dual, posed.factor)
+
+        how = f"column generation over staircase patterns of small sets, {len(found)} kept"
+        matrix = mixed.matrix(columns, inward(epsilon))
+        return Candidate(matrix, how, prove, BRACKET_GAP, shortfall="more sets could pay than were looked at")
+
+
+def _heaviest(posed: _Posed, sets: Members) -> Members:
+    """About k^2 / 2 of the sets (n, k) that have most weight, and the singletons."""
+    k = len(posed.prior)
+    weights = mixture(posed.columns(sets)[0], posed.factor, MAX_STEPS, ACCURACY)
+    if weights is None:
+        raise SolverError("small sets: the sets to begin with make no channel; pass another method")
+    first = np.argsort(-weights, kind="stable")[: k * k // 2]
+    return np.unique(np.vstack([sets[first], np.eye(k, dtype=bool)]), axis=0)
+
+
+def _branches(solution: FisherSolution, posed: _Posed) -> Branches:
+    """d in the proportions of the bound's squares, just enough to make what sets pay convex."""
+    squares = posed.dual.squares
+    centred = solution.kernel - np.outer(solution.kernel.sum(axis=1), posed.prior)
+    paid = np.outer(posed.prior, solution.rows)
+    unit = 1 / np.sqrt(squares)
+    least = float(np.linalg.eigvalsh(((paid + paid.T) / 2 - centred.T @ centred) * unit[:, None] * unit)[0])
+    return Branches(squares * max(-least, 0.0) * (1 + 1e-4))
+
+
+def _form(solution: FisherSolution, posed: _Posed, above: float) -> Form:
+    """The form that is below zero at sets priced above `above`."""
+    raised = replace(solution, rows=solution.rows + above * posed.prior)
+    charges = Charges.of(FLOAT.of(raised.kernel), posed.prior, raised.rows, raised.pairs)
+    form = Form.of(charges, 1 / FLOAT.of(posed.epsilon).expm1(), _branches(raised, posed).squares)
+    if form is None:
+        raise SolverError("small sets: the prices are beyond floats; pass another method")
+    return form
+
+
+MAX_EVEN = 200
+"""The most categories: the channel has up to k^2 / 2 reports, so that 200 take four million numbers."""
+
+TRIED = 4
+"""Sets that are drawn for each frequency."""
+
+DRAWS = 4
+"""Draws, each twice as large as the one before."""
+
+
+@dataclass(frozen=True)
+class EvenPilot(VarianceMethod):
+    """The exact survey design for a pilot of equal shares: each report favours a set of one size [YB].
+
+    It makes the sum of variances small, under `LocalDP` alone. By convexity an optimal channel treats all categories
+    alike. So subset selection of the best size s is optimal, and so is every family of sets of that size that contains
+    all pairs of categories equally often. The k rotations {x + i mod k} of a set do so if the power spectrum of the set
+    is flat, and a mixture of such families does if the mean of the spectra is. About k/2 sets are drawn at random, with
+    weights that make it flat.
+
+    It takes 9 to 200 categories. For more, the least error is that of subset selection,
+    (k-1)^2 (k + (E-1) s)^2 / ((E-1)^2 k s (k-s)) with E = exp(epsilon), but the channel is too large for a matrix.
+
+    >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
+    >>> design = optimal_channel(FisherInformation([1 / 20] * 20), LocalDP(1.0))
+    >>> round(design.value, 6), design.relative_gap < 1e-11
+    (66.634366, True)
+    """
+
+    reference: ClassVar[str] = "[YB]"
+    preference: ClassVar[int] = 120
+    max_epsilon: ClassVar[float] = 30.0
+
+    def refuses_size(self, utility: Any, epsilon: float) -> str:
+        """It takes equal shares of 9 to 200 categories, and variances of weight one."""
+        if (utility.criterion.diagonal(utility.size) != 1).any():
+            return "it takes the sum of all variances, each of weight one"
+        if np.ptp(utility.prior) > 0:
+            return "the pilot's shares are not all equal"
+        if not utility.size > FULL:
+            return f"it takes {FULL + 1} to {MAX_EVEN} categories, and here are {utility.size}"
+        if utility.size > MAX_EVEN and epsilon <= self.max_epsilon:
+            size, error = _best(utility.size, epsilon)
+            return Limit(f"subset selection of size {size} is optimal, of error {error:.6g}, too large for a matrix")
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The weighed rotations of sets of the best size."""
+        utility: Any = problem.utility
+        k, epsilon = utility.size, columns_for(utility, problem.constraints)[0].epsilon
+        best, error = _best(k, epsilon)
+        sets, weights = _flat(k, best)
+        turned = (np.arange(k)[None, :] - np.arange(k)[:, None]) % k  # the place that comes to x by a turn of i
+        matrix = set_channel(sets[:, turned].reshape(-1, k), np.repeat(weights, k), epsilon)
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            # The kernel 1, centred, earns n (k - n) / k from the pattern of n inputs, of mass t + n/k.
+            rows = np.full(k, (k - 1) ** 2 / (k * error) * (1 + 2.0**-44))
+            fields = (posed.utility, posed.constraints, channel, utility.prior, np.eye(k), rows, np.zeros((k, k)))
+            yield EquivalenceDual(*fields, Sizes())
+
+        return Candidate(matrix, f"subset selection of size {best}, by the rotations of {len(sets)} sets", prove)
+
+
+def _best(k: int, epsilon: float) -> tuple[int, float]:
+    """The size of the best subset selection, and the sum of the variances that it leaves."""
+    size = np.arange(1, k)
+    error = (k - 1) ** 2 * (k / math.expm1(epsilon) + size) ** 2 / (k * size * (k - size))
+    return int(size[np.argmin(error)]), float(error.min())
+
+
+def _flat(k: int, size: int) -> tuple[Array, Array]:
+    """(n, k) sets of one size, and weights with which the power spectra of all their rotations are flat."""
+    rng = np.random.default_rng([k, size])
+    aim = np.full(k // 2, size * (k - size) / (k - 1))
+    count = TRIED * (k // 2)
+    for _ in range(DRAWS):
+        sets = rng.permuted(np.tile(np.arange(k) < size, (count, 1)), axis=1)
+        power = np.abs(np.fft.rfft(sets, axis=1)[:, 1:]) ** 2
+        weights, off = nnls(power.T, aim)
+        if off <= 1e-9 * float(np.linalg.norm(aim)):
+            return sets[weights > 0], weights[weights > 0]
+        count *= 2
+    raise SolverError("designs for equal shares: no rotations that treat all pairs alike were found")

@@ -1,0 +1,369 @@
+"""From the name of a database to the store of a plan's round: a SQLite file, or PostgreSQL for several collectors.
+
+SQLite flushes a write-ahead log before anything is acknowledged. To PostgreSQL several collectors, also on several
+machines, write at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from ldpopt.errors import LdpoptError, Phrase, invalid
+from ldpopt.extras import need
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.server.store import Store, Unavailable, no_round
+from ldpopt.survey.server.submission import Submission
+
+SQLITE = "sqlite:///"
+POSTGRESQL = ("postgresql://", "postgres://")
+SUFFIXES = (".db", ".sqlite", ".sqlite3")
+
+
+def is_database(location: str | PathLike[str]) -> bool:
+    """Whether the text names a database of reports, rather than a file or folder of them.
+
+    >>> [is_database(one) for one in ("sqlite:///r.data", "r.db", "postgresql://host/name", "r.parquet")]
+    [True, True, True, False]
+    """
+    text = fspath(location)
+    return text.startswith((SQLITE, *POSTGRESQL)) or text.endswith(SUFFIXES)
+
+
+def shown(location: str | PathLike[str]) -> str:
+    """The location as messages show it. A PostgreSQL address may hold a password, so only its kind is shown.
+
+    >>> shown("postgresql://user:secret@host/name")
+    'the PostgreSQL database'
+    """
+    text = fspath(location)
+    return "the PostgreSQL database" if text.startswith(POSTGRESQL) else text.removeprefix(SQLITE)
+
+
+@contextmanager
+def database(location: str | PathLike[str], plan: Plan, create: bool = False) -> Iterator[Store]:
+    """Open the round of `plan` in the database at `location`, for use in a ``with`` block.
+
+    location : ``sqlite:///`` and a path (three slashes for a relative one, four for an absolute one), the path of a
+        file that ends in .db, .sqlite or .sqlite3, or ``postgresql://user@host/name``.
+    create : whether missing tables and a missing round are made; if not, they are `InvalidInput`.
+
+    Raises `InvalidInput` for another location, and `Unavailable` for a database that does not answer.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
+    >>> from ldpopt.survey.server import Submission
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> one = Submission(bytes(16), bytes([1, 0, 0, 0]))
+    >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
+    ...     [outcome.value for outcome in store.write([one, one], "2026-01-31")], store.summary().reports
+    (['stored', 'repeated'], 1)
+    """
+    text = fspath(location)
+    if not is_database(text) or "\0" in text:
+        raise invalid("database", "sqlite:///PATH, a file *.db, or postgresql://...", Phrase("another location"))
+    made: Store
+    if text.startswith(POSTGRESQL):
+        made = PostgresqlStore(text, plan, create)
+    else:
+        made = SqliteStore(Path(text.removeprefix(SQLITE)), plan, create)
+    with closing(made):
+        yield made
+
+
+APPLICATION = 0x6C647074  # "ldpt", by which `file` and this package recognise the file
+VERSION = 1
+WAIT = 30.0
+"""Seconds to wait for another program that holds the file."""
+_AT_ONCE = 500  # parameters of a statement; old versions allow 999
+
+# Without row numbers, rows are kept in the order of their random ids, so the order of arrival is not kept.
+_SQLITE_TABLES = """
+CREATE TABLE rounds (
+    number INTEGER PRIMARY KEY, plan TEXT NOT NULL UNIQUE, survey TEXT NOT NULL, round INTEGER NOT NULL,
+    closed INTEGER NOT NULL DEFAULT 0, invited INTEGER NOT NULL DEFAULT 0,
+    drawn INTEGER NOT NULL DEFAULT 0, used INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE reports (
+    round INTEGER NOT NULL, id BLOB NOT NULL CHECK (length(id) = 16), day TEXT NOT NULL, codes BLOB NOT NULL,
+    PRIMARY KEY (round, id)) WITHOUT ROWID;
+CREATE TABLE invitations (
+    round INTEGER NOT NULL, hash BLOB NOT NULL, used INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (round, hash)) WITHOUT ROWID;
+"""
+
+
+class SqliteStore(Store):
+    """The round of `plan` in the SQLite file at `path`.
+
+    create : whether a missing file and a missing round are made; if not, they are `InvalidInput`.
+    """
+
+    def __init__(self, path: Path, plan: Plan, create: bool) -> None:
+        self._path = path
+        if not create and not path.is_file():
+            raise invalid("database", "a file of reports that exists", str(path))
+        if create and not path.exists():
+            try:  # only the owner can read the new file
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            except FileExistsError:
+                pass
+            except OSError as error:
+                raise invalid("database", "a place that can be written", Phrase(error.strerror), str(path)) from None
+        with self._errors():
+            self._db = self._connect()
+            try:
+                self._number = self._open(plan, create)
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _connect(self) -> sqlite3.Connection:
+        made = sqlite3.connect(self._path, timeout=WAIT, isolation_level=None, check_same_thread=False)
+        for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON", "secure_delete = ON"):
+            made.execute(f"PRAGMA {setting}")
+        made.execute("PRAGMA cache_size = -65536")
+        return made
+
+    def _open(self, plan: Plan, create: bool) -> int:
+        db = self._db
+        (mark,) = db.execute("PRAGMA application_id").fetchone()
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if (mark != APPLICATION and tables) or (not tables and not create):
+            raise invalid("database", "one that `ldpopt survey collect` made", Phrase("another"), str(self._path))
+        if create:
+            if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+                raise invalid("database", "a file system that allows a write-ahead log", Phrase("another"))
+            with self._transaction():
+                if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    for statement in _SQLITE_TABLES.split(";")[:-1]:
+                        db.execute(statement)
+                    db.execute(f"PRAGMA application_id = {APPLICATION}")
+                    db.execute(f"PRAGMA user_version = {VERSION}")
+                self._add_round(db, plan)
+        if db.execute("PRAGMA user_version").fetchone() != (VERSION,):
+            raise invalid("database", f"version {VERSION}", Phrase("another version"), str(self._path))
+        return self._find_round(db, plan)
+
+    def _run(self, db: Any, statement: str, *values: Any) -> list[Any]:
+        return list(db.execute(statement, values))
+
+    def _many(self, db: Any, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        db.executemany(statement, rows)
+
+    def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
+        found: list[Any] = []
+        for start in range(0, len(values), _AT_ONCE):
+            some = values[start : start + _AT_ONCE]
+            found += db.execute(f"{statement} IN ({','.join('?' * len(some))})", some)
+        return found
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        with self._errors():
+            yield self._db
+
+    @contextmanager
+    def _transaction(self, alone: bool = True) -> Iterator[Any]:
+        """Every transaction is alone: other programs write before or after it."""
+        db = self._db
+        with self._errors():
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Any]:
+        with self._errors(), closing(self._connect()) as db:
+            db.execute("BEGIN")
+            yield db
+
+    def _cursor(self, db: Any) -> AbstractContextManager[Any]:
+        return closing(db.cursor())
+
+    def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
+        rows = [(self._number, one.id, day, one.codes) for one in new]
+        db.executemany("INSERT INTO reports (round, id, day, codes) VALUES (?, ?, ?, ?)", rows)
+        return {one.id for one in new}
+
+    def _sort(self, db: Any) -> None:
+        """Rows are in the order of their ids already."""
+
+    def _compact(self, db: Any) -> None:
+        """The file is written anew, and its log is emptied."""
+        db.execute("VACUUM")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        """Close the file, after its log is merged into it."""
+        self._db.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Replace SQLite's errors, whose messages name tables and constraints, but never values."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if type(error) is sqlite3.DatabaseError:  # not a database at all, or a damaged one
+                got = Phrase(str(error))
+                raise invalid("database", "a file of SQLite that is whole", got, str(self._path)) from None
+            raise Unavailable(f"{self._path}: {error}") from None
+
+
+_LOCK = 0x6C647074  # the lock of this program's schema and, with a round's number, of the round
+_CONNECT_WAIT = 10  # seconds for a connection
+
+_POSTGRESQL_TABLES = """
+CREATE SCHEMA IF NOT EXISTS ldpopt;
+CREATE TABLE IF NOT EXISTS ldpopt.rounds (
+    number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, plan text NOT NULL UNIQUE, survey text NOT NULL,
+    round bigint NOT NULL, closed boolean NOT NULL DEFAULT false, invited boolean NOT NULL DEFAULT false,
+    drawn bigint NOT NULL DEFAULT 0, used bigint NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS ldpopt.reports (
+    round integer NOT NULL, id bytea NOT NULL CHECK (length(id) = 16), day date NOT NULL, codes bytea NOT NULL,
+    PRIMARY KEY (round, id));
+CREATE TABLE IF NOT EXISTS ldpopt.invitations (
+    round integer NOT NULL, hash bytea NOT NULL, used boolean NOT NULL DEFAULT false, PRIMARY KEY (round, hash));
+"""
+
+
+class PostgresqlStore(Store):
+    """The round of `plan` in the PostgreSQL database at `url`.
+
+    create : whether missing tables and a missing round are made; if not, they are `InvalidInput`.
+
+    The password is better in PGPASSWORD or a password file than in the url, which the list of processes may show.
+    """
+
+    def __init__(self, url: str, plan: Plan, create: bool) -> None:
+        need("psycopg")
+        self._url = url
+        self._db: Any = None
+        with self._errors():
+            try:
+                self._number = self._open(plan, create)
+            except BaseException:
+                self.close()
+                raise
+
+    def _connect(self) -> Any:
+        import psycopg
+
+        try:
+            made = psycopg.connect(self._url, autocommit=True, connect_timeout=_CONNECT_WAIT, application_name="ldpopt")
+        except psycopg.OperationalError as error:  # the message quotes names and addresses, but no password
+            reason = (str(error).splitlines() or ["no answer"])[0]
+            raise Unavailable(f"PostgreSQL: {reason}") from None
+        try:
+            if made.execute("SHOW fsync").fetchone() != ("on",):
+                raise LdpoptError("the PostgreSQL server runs with fsync = off: what it acknowledges may be lost")
+            made.execute("SET synchronous_commit = on")
+            made.execute("SET default_transaction_isolation = 'read committed'")
+            made.execute("SET client_min_messages = warning")
+            made.execute("SET search_path = ldpopt")
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def _open(self, plan: Plan, create: bool) -> int:
+        with self._connected() as db:
+            if create:
+                with db.transaction():  # if two collectors start at once, the second waits here
+                    db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+                    db.execute(_POSTGRESQL_TABLES)
+                    self._add_round(db, plan)
+            if not db.execute("SELECT to_regclass('ldpopt.rounds') IS NOT NULL").fetchone()[0]:
+                raise no_round(plan)
+            return self._find_round(db, plan)
+
+    def _run(self, db: Any, statement: str, *values: Any) -> list[Any]:
+        cursor = db.execute(statement.replace("?", "%s"), values)
+        return [] if cursor.description is None else cursor.fetchall()
+
+    def _many(self, db: Any, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        db.cursor().executemany(statement.replace("?", "%s"), rows)
+
+    def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
+        return self._run(db, f"{statement} = ANY(?)", list(values)) if values else []
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        """The writer's connection; a new one if the last was lost."""
+        with self._errors():
+            if self._db is None or self._db.closed:
+                self._db = self._connect()
+            yield self._db
+
+    @contextmanager
+    def _transaction(self, alone: bool = True) -> Iterator[Any]:
+        lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
+        with self._connected() as db, db.transaction():
+            db.execute(f"SELECT {lock}(%s, %s)", (_LOCK, self._number))
+            yield db
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Any]:
+        with self._errors(), self._connect() as db, db.transaction():
+            db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield db
+
+    def _cursor(self, db: Any) -> AbstractContextManager[Any]:
+        """A cursor of the server, which sends no more than is asked for."""
+        cursor: AbstractContextManager[Any] = db.cursor(name="rows")
+        return cursor
+
+    def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
+        """Rows are stored, and so locked, in the order of the ids: two collectors never wait for each other."""
+        if not new:
+            return set()
+        ordered = sorted(new, key=lambda one: one.id)
+        rows = db.execute(
+            "INSERT INTO reports (round, id, day, codes) "
+            "SELECT %s, new.id, %s::date, new.codes FROM unnest(%s::bytea[], %s::bytea[]) AS new (id, codes) "
+            "ON CONFLICT DO NOTHING RETURNING id",
+            (self._number, day, [one.id for one in ordered], [one.codes for one in ordered]),
+        )
+        return {id for (id,) in rows.fetchall()}
+
+    def _sort(self, db: Any) -> None:
+        """All rows are written anew by one transaction."""
+        for statement in (
+            "CREATE TEMP TABLE again ON COMMIT DROP AS SELECT * FROM reports WHERE round = %s",
+            "DELETE FROM reports WHERE round = %s",
+        ):
+            db.execute(statement, (self._number,))
+        db.execute("INSERT INTO reports SELECT * FROM again ORDER BY id")
+
+    def _compact(self, db: Any) -> None:
+        for table in ("reports", "invitations"):
+            db.execute(f"VACUUM (FULL, ANALYZE) {table}")
+
+    def close(self) -> None:
+        """Close the connection to the database."""
+        if self._db is not None:
+            self._db.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Replace PostgreSQL's errors, without their messages, which may quote addresses, names or values."""
+        import psycopg
+
+        try:
+            yield
+        except psycopg.ProgrammingError as error:
+            if error.sqlstate is not None:
+                raise Unavailable(f"PostgreSQL: {type(error).__name__}") from None
+            raise invalid("database", "an address such as postgresql://user@host/name", Phrase("another")) from None
+        except psycopg.Error as error:
+            raise Unavailable(f"PostgreSQL: {type(error).__name__}") from None

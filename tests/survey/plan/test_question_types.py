@@ -1,0 +1,80 @@
+"""A type of question is one class: its keys in the file, the categories that they mean, the channel for its target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ldpopt.deadline import Deadline
+from ldpopt.design import AOptimal, Design, FisherInformation, LocalDP, optimal_channel
+from ldpopt.errors import InvalidInput
+from ldpopt.labels import Label
+from ldpopt.schema import key, listed, text
+from ldpopt.survey import QuestionSpec, Simulated, Survey, estimate_contrasts, plan_survey, privatize_frame
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.spec import SurveySpec
+
+TOML = """
+[survey]
+name = "payments"
+[budget]
+epsilon = 3
+[[questions]]
+name = "paid"
+type = "any of"
+options = ["cash", "card"]
+"""
+
+
+@pytest.fixture
+def any_of() -> Iterator[type[QuestionSpec]]:
+    """The type "any of": several options may be chosen, and the share of each is estimated."""
+
+    @dataclass(frozen=True, eq=False)
+    class AnyOf(QuestionSpec, type="any of"):
+        categories: tuple[Label, ...] = key(default=())
+        options: tuple[str, ...] = key(listed(text, 2), default=())
+
+        def __post_init__(self) -> None:
+            sets = [" + ".join(o for o, taken in zip(self.options, row, strict=True) if taken) for row in self.members]
+            object.__setattr__(self, "categories", tuple(one or "none" for one in sets))
+            super().__post_init__()
+
+        @property
+        def members(self) -> np.ndarray:
+            return np.array(list(product((0, 1), repeat=len(self.options))))
+
+        def design(self, epsilon: float, eta: float | None, deadline: Deadline) -> Design:
+            wanted = FisherInformation(self.shares, AOptimal(self.members @ self.members.T), inputs=self.categories)
+            return optimal_channel(wanted, LocalDP(epsilon), **deadline.passed)
+
+    yield AnyOf
+    del QuestionSpec.types["any of"]
+
+
+def test_a_type_goes_from_the_file_through_the_plan_to_its_estimate(any_of: type[QuestionSpec]) -> None:
+    """One class is read, planned, written, privatized and estimated; no other file knows of it."""
+    spec = SurveySpec.from_toml(TOML)
+    question = spec.questions[0]
+    assert isinstance(question, any_of)
+    assert question.categories == ("none", "card", "cash", "cash + card")
+    plan = Plan.from_json(plan_survey(spec).plan.to_json())
+    rng = np.random.default_rng(1)
+    answers = rng.choice(question.categories, 20_000, p=[0.1, 0.2, 0.3, 0.4])
+    reports, _ = privatize_frame(plan, pa.table({"paid": answers}), Simulated(rng))
+    counts = Survey(plan).estimate("paid", reports).table
+    made = estimate_contrasts(counts, plan.questions[0].report_channel, question.members.T, question.options)
+    assert np.abs(made.values - [0.7, 0.6]).max() < 5 * made.standard_errors.max() < 0.1
+
+
+def test_other_types_are_refused(any_of: type[QuestionSpec]) -> None:
+    """A type that nobody defined, and keys of another type, are named."""
+    with pytest.raises(InvalidInput, match='questions, entry 1: type: expected "choice" or "any of"'):
+        SurveySpec.from_toml(TOML.replace("any of", "all of"))
+    with pytest.raises(InvalidInput, match="options"):
+        SurveySpec.from_toml(TOML.replace('type = "any of"', 'categories = ["a", "b"]'))
