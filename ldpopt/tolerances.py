@@ -88,3 +88,8 @@ COLUMN_GAP = 1e-10
 
 ASKED = 1e-8
 """Of every criterion at least this share of its best column's value is asked; a mixture spends about that on it."""
+CLAIM_ROUNDING = 1e-9
+"""In `reproduce`: the largest relative difference of two sides of an inequality that can be due to rounding."""
+
+CLAIM_ATTAINED = 1e-6
+"""In `reproduce`: a bound counts as attained when the exact value comes this near, relatively."""

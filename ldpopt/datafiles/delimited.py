@@ -229,11 +229,11 @@ def bytes_between(path: Path, start: int, stop: int) -> bytes:
 
 
 def parse(
-    content: bytes, columns: Sequence[str], dialect: Dialect = PLAIN, before: Callable[[], int] = lambda: 0
+    content: bytes, columns: Sequence[str], dialect: Dialect = PLAIN, place: Callable[[int], str] = "row {}".format
 ) -> Any:
     """`columns` of a header with its records as a pyarrow table of text; an empty cell is null, a quoted one is not.
 
-    before : how many records of the file stand before these; asked for a message alone.
+    place : where a row of these stands, in words for a message; the names are row 1.
 
     Numbers with a decimal comma, in a dialect that has it, have a point in the table. A record with more or fewer cells
     than the header is `InvalidInput` with its number. What else is not well-formed is an error of pyarrow's or of the
@@ -270,8 +270,7 @@ def parse(
     table = arrow_csv.read_csv(pa.py_buffer(content), read_options=read, parse_options=parse, convert_options=convert)
     if ragged:
         at, expected, got = ragged[0]
-        where = f"row {at + before()}, the names being row 1"
-        raise invalid("answers", f"{expected} cells in each row, as many as names", got, where)
+        raise invalid("answers", f"{expected} cells in each row, as many as names", got, place(at))
     return table if dialect.decimal == "." else _with_points(table)
 
 
@@ -292,7 +291,11 @@ def range_batches(
     """The record batches of one range, of at most `size` rows each."""
     first, begin = header(Path(path))
     content = first + bytes_between(Path(path), start, stop)
-    table = parse(content, columns, dialect, lambda: _records_between(Path(path), begin, start))
+
+    def place(row: int) -> str:
+        return f"row {row + _records_between(Path(path), begin, start)} of {path}, the names being row 1"
+
+    table = parse(content, columns, dialect, place)
     if table.num_rows != rows:
         raise invalid("answers", r"lines that end with \n or \r\n, and quotes around whole fields", "others", path)
     yield from table.to_batches(size)

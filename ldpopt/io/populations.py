@@ -22,7 +22,7 @@ from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, names_of, r
 from ldpopt.distribution import Array, distribution, finite_array, from_counts, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike, read_text
-from ldpopt.io.table import ColumnKey, Table, is_number, naming, parse_table, read_table
+from ldpopt.io.table import ColumnKey, Table, is_number, naming, parse_table, position_of, read_table
 from ldpopt.results import Result
 
 
@@ -246,7 +246,7 @@ def _counted(path: PathLike, answer: ColumnKey, group: ColumnKey) -> tuple[Count
     if delimited and dialect == PLAIN:
         return _of_table(path, answer, group)
     names = names_of(file, dialect)
-    answered, grouped = (_column(file, names, key) for key in (answer, group))
+    answered, grouped = (names[position_of(file, key, names, len(names))] for key in (answer, group))
     if answered == grouped:
         raise invalid(str(path), "two different columns", answered)
     pairs: Counter[tuple[str, str]] = Counter()
@@ -271,17 +271,6 @@ def _of_table(path: PathLike, answer: ColumnKey, group: ColumnKey) -> tuple[Coun
         raise invalid(table.path, "two different columns", names[a])
     pairs = Counter((table.text(row, g), table.text(row, a)) for row in range(1, len(table.rows)))
     return pairs, (names[a], names[g])
-
-
-def _column(path: Path, names: list[str], key: ColumnKey) -> str:
-    if isinstance(key, str):
-        if key not in names:
-            shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-            raise invalid(str(path), f"a column among {shown}", key)
-        return key
-    if isinstance(key, bool) or not isinstance(key, int) or not 0 <= key < len(names):
-        raise invalid(str(path), f"a column name, or a position from 0 to {len(names) - 1}", key)
-    return names[key]
 
 
 def _text(value: Any) -> str:

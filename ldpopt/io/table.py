@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -26,6 +26,18 @@ def is_number(cell: str) -> bool:
     [True, True, True, False, False, False]
     """
     return _NUMBER.fullmatch(cell.strip()) is not None
+
+
+def position_of(path: PathLike, column: ColumnKey, names: Sequence[str], width: int) -> int:
+    """The position of a column among `width`, given by its name or by a position from 0."""
+    if isinstance(column, str):
+        if column not in names:
+            shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+            raise invalid(str(path), f"a column among {shown or 'names in its first line'}", column)
+        return names.index(column)
+    if isinstance(column, bool) or not isinstance(column, int) or not 0 <= column < width:
+        raise invalid(str(path), f"a column name, or a position from 0 to {width - 1}", column)
+    return column
 
 
 @dataclass(frozen=True)
@@ -51,14 +63,7 @@ class Table:
 
     def position(self, column: ColumnKey, names: tuple[str, ...]) -> int:
         """The position of a column given by its name or by a position from 0."""
-        if isinstance(column, str):
-            if column not in names:
-                shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-                raise invalid(self.path, f"a column among {shown or 'names in its first line'}", column)
-            return names.index(column)
-        if isinstance(column, bool) or not isinstance(column, int) or not 0 <= column < self.width:
-            raise invalid(self.path, f"a column name, or a position from 0 to {self.width - 1}", column)
-        return column
+        return position_of(self.path, column, names, self.width)
 
     def number(self, row: int, column: int) -> float:
         """The cell as a finite number."""

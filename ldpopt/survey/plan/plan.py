@@ -10,6 +10,8 @@ from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from ldpopt import strictjson
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.datafiles.delimited import PLAIN, Dialect
@@ -108,6 +110,12 @@ class PlannedQuestion(Result):
     def reports(self) -> tuple[str, ...]:
         """The possible reports as text, in the order of the channel's columns."""
         return tuple(as_text(label) for label in self.channel.outputs)
+
+    @property
+    def shares(self) -> Array:
+        """The pilot, or equal shares if there is none, shape (k,)."""
+        k = len(self.categories)
+        return np.full(k, 1 / k) if self.pilot is None else self.pilot
 
     @property
     def report_channel(self) -> Channel:
