@@ -160,7 +160,7 @@ def _privatize() -> list[Case]:
         "no key": lambda f: privatize(plan(), written(f), f / "one.csv", Memoised(f / "none")),
         "two threads": lambda f: privatize(plan(), written(f), f / "one.csv", Memoised(f / "key"), Threads(2)),
         "twice an id": lambda f: privatize(plan(), [written(f) / "0.csv"] * 2, f / "one.csv", Memoised(f / "key")),
-        "rng": lambda f: Simulated(7),
+        "rng": lambda f: Simulated("7"),
     }
     made += [(name, inside(work)) for name, work in refused.items()]
     for policy in (False, True):

@@ -18,7 +18,7 @@ from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.patterns import PatternDual
+from ldpopt.design.certificates.listed import PatternDual
 from ldpopt.design.columns.sets import Masks, members
 from ldpopt.design.columns.shares import level_of
 from ldpopt.design.methods.refusals import needs_patterns

@@ -13,6 +13,7 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
+from ldpopt.simulation import Rng, generator
 from ldpopt.survey.estimate.intervals import Estimated, Intervals, check_level
 from ldpopt.survey.estimate.linear import (
     Estimator,
@@ -183,7 +184,7 @@ class Bootstrap(Estimated):
 def parametric_bootstrap(
     data: Any,
     channel: ChannelLike,
-    rng: np.random.Generator,
+    rng: Rng = None,
     replications: int = 2000,
     estimator: Estimator | None = None,
 ) -> Bootstrap:
@@ -193,14 +194,12 @@ def parametric_bootstrap(
     it. Only simple samples are allowed: a table with weights, strata or clusters is `InvalidInput`, since linearisation
     gives its variance (`Estimate.covariance`).
 
-    >>> rng = np.random.default_rng(5)
-    >>> b = parametric_bootstrap({0: 400, 1: 600}, [[0.8, 0.2], [0.2, 0.8]], rng, estimator=MaximumLikelihood())
+    >>> b = parametric_bootstrap({0: 400, 1: 600}, [[0.8, 0.2], [0.2, 0.8]], rng=5, estimator=MaximumLikelihood())
     >>> b.standard_errors.round(3)
     array([0.026, 0.026])
     """
     estimator = GeneralizedLeastSquares() if estimator is None else estimator
-    if not isinstance(rng, np.random.Generator):
-        raise invalid("rng", "a numpy.random.Generator", type(rng).__name__)
+    rng = generator(rng)
     table, channel = as_table(data, channel), as_channel(channel)
     if not table.simple:
         raise invalid("bootstrap", "a simple sample", repr(table))
