@@ -59,9 +59,7 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     needs = [(question.expected or {}).get("respondents", 1000.0) for question in plan.questions]
     n = np.geomspace(max(30.0, min(needs) / 10), 10 * max(needs), 120)
     for number, question in enumerate(plan.questions):
-        k = len(question.categories)
-        pilot = np.full(k, 1 / k) if question.pilot is None else question.pilot
-        one = HalfWidth(0.5).reached(Channel(question.channel.matrix), pilot, 1)
+        one = HalfWidth(0.5).reached(Channel(question.channel.matrix), question.shares, 1)
         colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
         ax.plot(n, one / np.sqrt(n), style, color=colour, label=written(question.name, 24, 1))
         target = (question.expected or {}).get("half_width")
@@ -96,9 +94,8 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
     asked = [question for question in plan.questions if question.name in alternatives]
     lines = []
     for question in asked:
-        k = len(question.categories)
-        pilot = np.full(k, 1 / k) if question.pilot is None else question.pilot
-        channel, open_ = Channel(question.channel.matrix), Channel(np.eye(k))
+        pilot = question.shares
+        channel, open_ = Channel(question.channel.matrix), Channel(np.eye(len(pilot)))
         ends = [respondents_for_power(one, pilot, alternatives[question.name], 0.95, level) for one in (channel, open_)]
         lines.append((question, pilot, channel, open_, ends))
     low = min(min(ends) for *_, ends in lines) / 20

@@ -138,8 +138,7 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadl
         raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
     if question.name == SHEET:
         raise invalid("question", f"one that is not called {SHEET!r}, as the column of sheet numbers is", SHEET)
-    pilot = np.full(k, 1 / k) if question.pilot is None else question.pilot
-    made = design_sheet(pilot, question.epsilon, D, simpler, deadline)
+    made = design_sheet(question.shares, question.epsilon, D, simpler, deadline)
     if made is None:
         raise InvalidInput(
             f"question {question.name!r}: expected a device with more outcomes than the {D} of {device.title}: no "

@@ -10,15 +10,18 @@ from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from ldpopt import strictjson
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.distribution import Array, distribution, number, positive_integer, unit_interval
 from ldpopt.errors import Phrase, invalid
-from ldpopt.exact import MAXIMUM_BITS, ExactChannel, float_up
+from ldpopt.exact import MAXIMUM_BITS, ExactChannel
 from ldpopt.exact_rounding import round_exact
 from ldpopt.labels import Label, as_text, from_jsonable, to_jsonable
 from ldpopt.results import Pictured, Result
+from ldpopt.rounding import float_up
 from ldpopt.schema import check, dump, key, kind, listed, load, mapped, record, text, version_of
 from ldpopt.survey.plan.spec import (
     PLAIN_READING,
@@ -108,6 +111,12 @@ class PlannedQuestion(Result):
     def reports(self) -> tuple[str, ...]:
         """The possible reports as text, in the order of the channel's columns."""
         return tuple(as_text(label) for label in self.channel.outputs)
+
+    @property
+    def shares(self) -> Array:
+        """The pilot, or equal shares if there is none, shape (k,)."""
+        k = len(self.categories)
+        return np.full(k, 1 / k) if self.pilot is None else self.pilot
 
     @property
     def report_channel(self) -> Channel:

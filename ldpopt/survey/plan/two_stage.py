@@ -11,8 +11,6 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import Deadline, Progress, watched
-from ldpopt.design import FisherInformation, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import Result
@@ -20,6 +18,7 @@ from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.groups import pooled_channel
 from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance, simplex_projection
 from ldpopt.survey.plan.plan import PlannedQuestion
+from ldpopt.survey.plan.question import QuestionPlanner
 from ldpopt.survey.plan.spec import SurveySpec
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
@@ -87,10 +86,7 @@ def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: 
 
 
 def _optimal(p: Array, epsilon: float, eta: float, deadline: Deadline) -> Channel:
-    constraints: list[Constraint] = [LocalDP(epsilon)]
-    if eta < 1:
-        constraints.append(TotalVariation(eta))
-    return optimal_channel(FisherInformation(p), constraints, certify=False, **deadline.passed).channel
+    return QuestionPlanner(p).channel(epsilon, eta, **deadline.passed)
 
 
 MIN_SAVING = 0.005
