@@ -42,6 +42,7 @@ from ldpopt.design.utilities.criteria import MVOptimal as MVOptimal
 from ldpopt.design.utilities.divergence import Divergence as Divergence
 from ldpopt.design.utilities.expected_loss import ExpectedLoss as ExpectedLoss
 from ldpopt.design.utilities.fisher_information import FisherInformation as FisherInformation
+from ldpopt.design.utilities.marginals import Marginals as Marginals
 from ldpopt.design.utilities.neighbourhood import Box as Box
 from ldpopt.design.utilities.neighbourhood import Contamination as Contamination
 from ldpopt.design.utilities.neighbourhood import TotalVariationBall as TotalVariationBall
@@ -143,6 +144,7 @@ __all__ = [
     "Ledger",
     "LocalDP",
     "MVOptimal",
+    "Marginals",
     "MutualInformation",
     "Outputs",
     "Plan",

@@ -79,3 +79,9 @@ CONVEXITY = 1e-9
 MINIMUM_EPSILON = 1e-9
 MAXIMUM_EPSILON = 700.0
 """The range of epsilon, in nats, in which a float64 channel can represent entries whose ratio is exp(epsilon)."""
+
+CLAIM_ROUNDING = 1e-9
+"""In `reproduce`: the largest relative difference of two sides of an inequality that can be due to rounding."""
+
+CLAIM_ATTAINED = 1e-6
+"""In `reproduce`: a bound counts as attained when the exact value comes this near, relatively."""

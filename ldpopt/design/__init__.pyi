@@ -61,6 +61,7 @@ from ldpopt.design.methods.policies import PolicyLP as PolicyLP
 from ldpopt.design.methods.saddle import Saddle as Saddle
 from ldpopt.design.methods.shapes import LevelShapes as LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange as TangentExchange
+from ldpopt.design.methods.threshold_columns import ThresholdColumns as ThresholdColumns
 from ldpopt.design.methods.variances import EvenPilot as EvenPilot
 from ldpopt.design.methods.variances import SampledColumns as SampledColumns
 from ldpopt.design.methods.variances import SmallSets as SmallSets
@@ -82,6 +83,7 @@ from ldpopt.design.utilities.criterion import Criterion as Criterion
 from ldpopt.design.utilities.divergence import Divergence as Divergence
 from ldpopt.design.utilities.expected_loss import ExpectedLoss as ExpectedLoss
 from ldpopt.design.utilities.fisher_information import FisherInformation as FisherInformation
+from ldpopt.design.utilities.marginals import Marginals as Marginals
 from ldpopt.design.utilities.neighbourhood import Box as Box
 from ldpopt.design.utilities.neighbourhood import Contamination as Contamination
 from ldpopt.design.utilities.neighbourhood import Neighbourhood as Neighbourhood
@@ -147,6 +149,7 @@ __all__ = [
     "MVOptimal",
     "MarginalDual",
     "MarginalPatterns",
+    "Marginals",
     "MergedPartition",
     "Method",
     "MutualInformation",
@@ -173,6 +176,7 @@ __all__ = [
     "Structures",
     "Support",
     "TangentExchange",
+    "ThresholdColumns",
     "TotalVariation",
     "TotalVariationBall",
     "TradeOff",

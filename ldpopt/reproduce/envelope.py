@@ -27,18 +27,18 @@ from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
 
-Worth = Callable[[Array, Array], Array]
+Utility = Callable[[Array, Array], Array]
 """The utility of reports with masses M0 and M1, element by element: homogeneous, convex, and 0 if M0 = M1."""
 
 
-def partition_points(worth: Worth, p0: Array, p1: Array, gain: float) -> list[tuple[float, float]]:
+def partition_points(utility: Utility, p0: Array, p1: Array, gain: float) -> list[tuple[float, float]]:
     """((E-1)/(E+m-1), V_m/(E+m-1)) for m = 2..k, for inputs in increasing order of p0/p1 and `gain` = E - 1."""
     k = len(p0)
     before = np.concatenate([[[0.0, 0.0]], np.cumsum([p0, p1], axis=1).T])
     value = np.zeros((k + 1, k + 1))
     for i, j in combinations(range(k + 1), 2):
         inside = before[j] - before[i]
-        value[i, j] = worth(p0.sum() + gain * inside[:1], p1.sum() + gain * inside[1:])[0]
+        value[i, j] = utility(p0.sum() + gain * inside[:1], p1.sum() + gain * inside[1:])[0]
     points = []
     for m in range(2, k + 1):
         cuts = [(0, *inner, k) for inner in combinations(range(1, k), m - 1)]
@@ -58,7 +58,9 @@ def envelope_at(points: Sequence[tuple[float, float]], eta: float) -> float:
     return best
 
 
-def pattern_optimum(worth: Worth, p0: Array, p1: Array, gain: float, eta: float, share: float | None = None) -> float:
+def pattern_optimum(
+    utility: Utility, p0: Array, p1: Array, gain: float, eta: float, share: float | None = None
+) -> float:
     """The optimum over all channels under LocalDP(log(1 + gain)) and a total variation of at most eta > 0.
 
     With a `share`, only channels count whose staircases have at least this share of their weight, without erasure, on
@@ -66,31 +68,31 @@ def pattern_optimum(worth: Worth, p0: Array, p1: Array, gain: float, eta: float,
 
     phi_A = theta_A (E-1)/eta are the weights of the sets A. They have the same total n for all inputs:
 
-        max (eta/(E-1)) sum phi_A worth(S_A)   s.t.   sum_{A with x} phi_A = n,   sum_{A with x, without x'} phi_A <= 1,
-                                                       (eta/(E-1)) sum phi_A + eta n <= 1.
+        max (eta/(E-1)) sum phi_A utility(S_A)   s.t.   sum_{A with x} phi_A = n,
+                          sum_{A with x, without x'} phi_A <= 1,   (eta/(E-1)) sum phi_A + eta n <= 1.
     """
     from scipy.optimize import linprog
 
     k = len(p0)
     inside = (np.arange(1, 2**k)[:, None] >> np.arange(k)) & 1
-    values = worth(p0.sum() + gain * (inside @ p0), p1.sum() + gain * (inside @ p1))
+    values = utility(p0.sum() + gain * (inside @ p0), p1.sum() + gain * (inside @ p1))
     scale = float(values.max())
     if scale <= 0:
         return 0.0
     rows = np.column_stack([inside.T, np.full(k, -1.0)])
-    apart = [np.append(inside[:, x] * (1 - inside[:, y]), 0.0) for x in range(k) for y in range(k) if x != y]
+    differences = [np.append(inside[:, x] * (1 - inside[:, y]), 0.0) for x in range(k) for y in range(k) if x != y]
     whole = np.append(np.full(len(inside), eta / gain), eta)
-    limits, bounds = np.ones(len(apart) + 1), [*apart, whole]
+    limits, bounds = np.ones(len(differences) + 1), [*differences, whole]
     if share is not None:
         others = np.abs(np.diff(inside, axis=1, prepend=0, append=0)).sum(axis=1) > 2
         limits, bounds = np.append(limits, 0.0), [*bounds, np.append(share - others, 0.0)]
-    found = linprog(
+    solved = linprog(
         np.append(-values / scale, 0.0), np.vstack(bounds), limits, rows, np.zeros(k),
         method="highs", options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )  # fmt: skip
-    if found.status != 0:
-        raise SolverError(f"the pattern program was not solved: {found.message}")
-    return float(-found.fun * scale * eta / gain)
+    if solved.status != 0:
+        raise SolverError(f"the pattern program was not solved: {solved.message}")
+    return float(-solved.fun * scale * eta / gain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +169,9 @@ def lay(matrix: Array, gain: float) -> Line:
 
 def distances(masses: Array) -> tuple[float, float]:
     """The largest total variation between the densities of two inputs, and the largest Kolmogorov distance."""
-    apart = masses[:, None] - masses
-    far = np.maximum(np.cumsum(apart, axis=2), 0.0)
-    return float(np.maximum(apart, 0.0).sum(axis=2).max()), float(far.max(initial=0.0))
+    difference = masses[:, None] - masses
+    far = np.maximum(np.cumsum(difference, axis=2), 0.0)
+    return float(np.maximum(difference, 0.0).sum(axis=2).max()), float(far.max(initial=0.0))
 
 
 def exchange(line: Line, peaks: Index, most: float) -> tuple[Array, Array]:
@@ -186,8 +188,8 @@ def exchange(line: Line, peaks: Index, most: float) -> tuple[Array, Array]:
     edges = line.edges
     below = np.concatenate([np.zeros((len(line.masses), 1)), np.cumsum(line.masses, axis=1)], axis=1)
     at, tops = edges[peaks][:, None], np.take_along_axis(below, peaks[:, None], axis=1)
-    reach = np.where(edges >= at, below, tops - (at - edges))
-    common = np.diff(np.maximum(0.0, (reach - most).max(axis=0)))
+    lowest = np.where(edges >= at, below, tops - (at - edges))
+    common = np.diff(np.maximum(0.0, (lowest - most).max(axis=0)))
     room = np.maximum(line.lengths - common, 0.0)
     rest = np.zeros_like(line.masses)
     for x, peak in enumerate(peaks):
@@ -203,8 +205,8 @@ def windows(line: Line, gains: Array, most: float) -> Array:
     edges = line.edges
     sums = np.concatenate([np.zeros((len(gains), 1)), np.cumsum(gains * line.lengths, axis=1)], axis=1)
     starts = np.unique(np.clip(np.concatenate([edges, edges - most]), 0.0, edges[-1] - most))
-    worth = np.array([np.interp(starts + most, edges, row) - np.interp(starts, edges, row) for row in sums])
-    best = worth >= worth.max(axis=1, keepdims=True) - 1e-12 * np.abs(sums).max(axis=1, keepdims=True)
+    gain = np.array([np.interp(starts + most, edges, row) - np.interp(starts, edges, row) for row in sums])
+    best = gain >= gain.max(axis=1, keepdims=True) - 1e-12 * np.abs(sums).max(axis=1, keepdims=True)
     return np.asarray(starts[best.argmax(axis=1)])
 
 
@@ -272,19 +274,19 @@ def prove(f: FDivergence, pair: Pair, matrix: Array, gain: float, most: float) -
     common, rest = exchange(line, problem.peaks(ratio), most)
     whole, alone = Line(line.lengths, common + rest), Line(line.lengths, rest)
     again, ratio = problem.sorted(alone)
-    found = windows(again, problem.gains(ratio), most)
-    starts = np.maximum.accumulate(found)
+    leftmost = windows(again, problem.gains(ratio), most)
+    starts = np.maximum.accumulate(leftmost)
     edges = np.unique(np.concatenate([again.edges, starts, starts + most]))
     inside = (edges[:-1] >= starts[:, None]) & (edges[1:] <= starts[:, None] + most)
     filled = Line(np.diff(edges), np.where(inside, np.diff(edges), 0.0))
     mixture, kept, variation = [], 0.0, 0.0
     for length, cuts in comb(starts, most):
         blocks = np.array([[a <= x < b for x in range(len(starts))] for a, b in pairwise(cuts)], dtype=np.float64).T
-        worth = problem.value(Line(np.ones(len(cuts) - 1), blocks)) if len(cuts) > 2 else 0.0
+        value = problem.value(Line(np.ones(len(cuts) - 1), blocks)) if len(cuts) > 2 else 0.0
         mixture.append((length * (gain + len(cuts) - 1), cuts))
-        kept, variation = kept + length * worth, variation + length * gain * (len(cuts) > 2)
+        kept, variation = kept + length * value, variation + length * gain * (len(cuts) > 2)
     return Steps(
         problem.value(line), problem.value(whole), problem.value(alone), problem.value(filled), kept, variation,
         tuple(mixture), (line, whole, alone, again, filled), common, starts, most,
-        float((starts - found).max(initial=0.0)),
+        float((starts - leftmost).max(initial=0.0)),
     )  # fmt: skip

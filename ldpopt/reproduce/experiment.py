@@ -21,6 +21,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.io.table import is_number, parse_table
 from ldpopt.results import Result
+from ldpopt.tolerances import CLAIM_ATTAINED
 
 Cell: TypeAlias = float | str
 Row: TypeAlias = dict[str, Any]
@@ -237,7 +238,7 @@ def nearest(number: float) -> Callable[[Iterable[float]], float]:
     return lambda cells: min(cells, key=lambda cell: abs(cell - number))
 
 
-def outcome_of(*ratios: Array, tolerance: float = 1e-6) -> Outcome:
+def outcome_of(*ratios: Array, tolerance: float = CLAIM_ATTAINED) -> Outcome:
     """The outcome for a claim that `ratios` (claimed / exact, for bounds from above) are at least 1.
 
     It fails if a ratio is below 1, holds if all are 1, and holds loosely otherwise.

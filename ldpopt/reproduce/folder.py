@@ -31,8 +31,8 @@ def parameters_of(experiment: Experiment, folder: Path, quick: bool) -> Paramete
     path = folder / PARAMETERS
     if not path.exists():
         return experiment.quick if quick else experiment.full
-    found = stricttoml.loads(read_text(path), str(path))
-    chosen = found.get("quick", {}) if quick else {name: value for name, value in found.items() if name != "quick"}
+    given = stricttoml.loads(read_text(path), str(path))
+    chosen = given.get("quick", {}) if quick else {name: value for name, value in given.items() if name != "quick"}
     if not isinstance(chosen, dict) or set(chosen) != set(experiment.full):
         raise invalid(str(path), f"the parameters {', '.join(experiment.full)}", Phrase(", ".join(chosen) or "none"))
     for name, value in chosen.items():
@@ -104,10 +104,10 @@ def compute(
     >>> table.column("printed").round(6), table.column("repaired")
     (array([0.02]), array([0.2]))
     """
-    kept = Finished(Table.from_csv(read_text(path), str(path)) if path is not None and path.exists() else Table(()))
+    finished = Finished(Table.from_csv(read_text(path), str(path)) if path is not None and path.exists() else Table(()))
     rows: list[Row] = []
     for point in experiment.points(parameters):
-        done = kept.at(point)
+        done = finished.at(point)
         rows += done or experiment.rows_at(point)
         if path is not None and not done:
             write_text(path, Table(tuple(rows)).to_csv(), force=True)
@@ -153,12 +153,12 @@ def verdict_in(folder: Path) -> dict[str, Any] | None:
     path = folder / VERDICT
     if not path.exists():
         return None
-    found = strictjson.loads(read_text(path), str(path))
+    verdict = strictjson.loads(read_text(path), str(path))
     kinds = {"outcome": str, "detail": str, "figures": dict, "quick": bool}
-    fits = isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in kinds.items())
-    if not fits or found["outcome"] not in [outcome.value for outcome in Outcome]:
+    fits = isinstance(verdict, dict) and all(isinstance(verdict.get(name), kind) for name, kind in kinds.items())
+    if not fits or verdict["outcome"] not in [outcome.value for outcome in Outcome]:
         raise invalid(str(path), "a verdict with outcome, detail, figures and quick", Phrase("something else"))
-    return dict(found)
+    return dict(verdict)
 
 
 def _toml(experiment: Experiment) -> str:
@@ -227,21 +227,21 @@ def index_page(folder: Path) -> str:
     >>> "Of 0 claims" in index_page(Path("nowhere"))
     True
     """
-    found = {name: verdict for name in EXPERIMENTS if (verdict := verdict_in(folder / name)) is not None}
-    counts = Counter(Outcome(verdict["outcome"]) for verdict in found.values())
+    verdicts = {name: verdict for name in EXPERIMENTS if (verdict := verdict_in(folder / name)) is not None}
+    counts = Counter(Outcome(verdict["outcome"]) for verdict in verdicts.values())
     said = ", ".join(f"{counts[outcome]} {PLURAL[outcome]}" for outcome in Outcome if counts[outcome])
-    rows = "".join(_row(EXPERIMENTS[name], verdict) for name, verdict in found.items())
+    rows = "".join(_row(EXPERIMENTS[name], verdict) for name, verdict in verdicts.items())
     head = "<tr><th>experiment</th><th>source</th><th>about</th><th>verdict</th></tr>"
     body = [
         "<h1>The papers, recomputed</h1>",
         '<p class="lead">Every claim below is computed anew and set beside exact values. It <em>holds</em>, it '
         "<em>holds loosely</em> (the bound is right but not attained; by how much is said), or it <em>fails</em>, "
         "with a counterexample. What a claim is to its paper is said too: a false <em>step of a proof</em> need not "
-        f"make the statement false. Of {len(found)} claims {said}.</p>",
+        f"make the statement false. Of {len(verdicts)} claims {said}.</p>",
         f'<div class="scroll"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>',
-        *(_section(EXPERIMENTS[name], verdict) for name, verdict in found.items()),
+        *(_section(EXPERIMENTS[name], verdict) for name, verdict in verdicts.items()),
         "<h2>Papers</h2>",
-        *(f'<p class="soft">{escape(str(reference(key)))}</p>' for key in _papers(found)),
+        *(f'<p class="soft">{escape(str(reference(key)))}</p>' for key in _papers(verdicts)),
     ]
     return page("The papers, recomputed", body)
 
@@ -271,6 +271,6 @@ def _section(experiment: Experiment, verdict: dict[str, Any]) -> str:
     )
 
 
-def _papers(found: dict[str, Any]) -> tuple[str, ...]:
+def _papers(verdicts: dict[str, Any]) -> tuple[str, ...]:
     """The keys of the papers behind the experiments, each once."""
-    return tuple(dict.fromkeys(key for name in found for key in cited(EXPERIMENTS[name].source)))
+    return tuple(dict.fromkeys(key for name in verdicts for key in cited(EXPERIMENTS[name].source)))

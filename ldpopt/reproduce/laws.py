@@ -81,17 +81,17 @@ def worst_pair(ratio: Callable[[Array, Array], float], k: int, starts: int, step
     rng = np.random.default_rng(seed)
 
     def loss(logits: Array) -> float:
-        p0, p1 = _pair(logits)
+        p0, p1 = _pairs(logits.reshape(2, k), 12)
         return -ratio(p0, p1) if np.abs(p0 - p1).sum() / 2 >= CLOSEST else 0.0
 
     tried = [rng.normal(0, scale, 2 * k) for scale in np.geomspace(0.3, 12, 40 * starts)]
     options = {"maxfev": steps, "xatol": 1e-6}
-    found = min(
+    best = min(
         (minimize(loss, start, method="Nelder-Mead", options=options) for start in sorted(tried, key=loss)[:starts]),
-        key=lambda one: float(one.fun),
+        key=lambda end: float(end.fun),
     )
-    p0, p1 = _pair(found.x)
-    return {"ratio": -float(found.fun), "p0": _shown(p0), "p1": _shown(p1)}
+    p0, p1 = _pairs(best.x.reshape(2, k), 12)
+    return {"ratio": -float(best.fun), "p0": _shown(p0), "p1": _shown(p1)}
 
 
 def deepest_pair(ratio: Callable[[Array, Array], Array], k: int, starts: int, steps: int, seed: int = 1) -> Row:
@@ -108,7 +108,7 @@ def deepest_pair(ratio: Callable[[Array, Array], Array], k: int, starts: int, st
     tried[::2, 1] = tried[::2, 0] + 0.1 * tried[::2, 1]
 
     def loss(logits: Array) -> Array:
-        p0, p1 = _pairs(logits)
+        p0, p1 = _pairs(logits, 14)
         far = np.abs(p0 - p1).sum(axis=-1) / 2 >= CLOSEST
         return np.asarray(np.where(far, -ratio(p0, p1), 0.0))
 
@@ -117,11 +117,11 @@ def deepest_pair(ratio: Callable[[Array, Array], Array], k: int, starts: int, st
     for at in np.argsort(loss(tried), kind="stable")[:starts]:
         x = tried[at].ravel()
         for _ in range(2):  # restarted once, since the simplex may have collapsed
-            found = minimize(lambda y: float(loss(y.reshape(2, -1))), x, method="Nelder-Mead", options=options)
-            x = found.x
-        if float(found.fun) < least:
-            best, least = x, float(found.fun)
-    p0, p1 = np.round(_pairs(best.reshape(2, -1)), 12)
+            end = minimize(lambda y: float(loss(y.reshape(2, -1))), x, method="Nelder-Mead", options=options)
+            x = end.x
+        if float(end.fun) < least:
+            best, least = x, float(end.fun)
+    p0, p1 = np.round(_pairs(best.reshape(2, -1), 14), 12)
     p0, p1 = p0 / p0.sum(), p1 / p1.sum()
     return {"ratio": float(ratio(p0, p1)), "p0": _shown(p0, 12), "p1": _shown(p1, 12)}
 
@@ -137,16 +137,11 @@ def few_digits(row: Row) -> str:
     return ", ".join(f"P{i} = ({_shown(p, 4)})" for i, p in enumerate(read_pair(row)))
 
 
-def _pairs(logits: Array) -> tuple[Array, Array]:
-    raw = np.exp(np.clip(logits, -14, 14))
-    made = raw / raw.sum(axis=-1, keepdims=True)
-    return made[..., 0, :], made[..., 1, :]
-
-
-def _pair(logits: Array) -> tuple[Array, Array]:
-    raw = np.exp(np.clip(logits, -12, 12)).reshape(2, -1)
-    p0, p1 = raw / raw.sum(axis=1, keepdims=True)
-    return p0, p1
+def _pairs(logits: Array, limit: float) -> tuple[Array, Array]:
+    """The pairs (..., k) of laws whose logits (..., 2, k) are cut off at a limit."""
+    raw = np.exp(np.clip(logits, -limit, limit))
+    laws = raw / raw.sum(axis=-1, keepdims=True)
+    return laws[..., 0, :], laws[..., 1, :]
 
 
 def _shown(p: Array, digits: int = 4) -> str:
@@ -165,8 +160,8 @@ def _partitions(k: int) -> tuple[Array, Array, Array]:
         row = np.zeros(len(intervals))
         row[[place[pair] for pair in pairwise(ends)]] = 1
         rows.append(row)
-    made = np.array(rows)
-    return inside, made, made.sum(axis=1)
+    partitions = np.array(rows)
+    return inside, partitions, partitions.sum(axis=1)
 
 
 def block_values(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
@@ -183,8 +178,8 @@ def block_values(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
     a, b = (np.take_along_axis(p, order, -1) for p in (p0, p1))
     k, gain = a.shape[-1], np.expm1(epsilon)
     inside, partitions, counts = _partitions(k)
-    worth = f.excess(1 + gain * (a @ inside.T), 1 + gain * (b @ inside.T))
-    values = worth @ partitions.T
+    blocks = f.excess(1 + gain * (a @ inside.T), 1 + gain * (b @ inside.T))
+    values = blocks @ partitions.T
     return np.stack([values[..., counts == m].max(axis=-1) for m in range(1, k + 1)], axis=-1)
 
 

@@ -16,12 +16,7 @@ import numpy as np
 from ldpopt.distribution import Array
 from ldpopt.reproduce.drawing import COLOURS, finish, frames
 from ldpopt.reproduce.experiment import Cell, Experiment, Outcome, Row, Subject, Table, Verdict
-
-TOLERANCE = 1e-9
-"""The largest relative difference of the two sides that can be due to rounding."""
-
-ATTAINED = 1e-6
-"""A bound counts as attained when the exact value comes this near, relatively."""
+from ldpopt.tolerances import CLAIM_ATTAINED, CLAIM_ROUNDING
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ class Part:
     equal: bool = False
     lower: bool = False
     cells: tuple[str, ...] = ()
-    tolerance: float = TOLERANCE
+    tolerance: float = CLAIM_ROUNDING
     floor: float = 1e-300
 
     def __call__(self, exact: float, claimed: float, **cells: Cell) -> Row:
@@ -75,7 +70,7 @@ class Part:
 
     def attained(self, rows: Table) -> bool:
         """Whether some row attains the bound. Equalities count as attained."""
-        return self.equal or self.nearest(rows) >= -ATTAINED
+        return self.equal or self.nearest(rows) >= -CLAIM_ATTAINED
 
     def words(self, rows: Table) -> str:
         """The sentence of the verdict."""
@@ -109,14 +104,14 @@ def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[
 
     def judge(table: Table) -> Verdict:
         rows = {part: part.of(table) for part in parts}
-        held = all(part.holds(found) for part, found in rows.items())
-        attained = held and all(part.attained(found) for part, found in rows.items())
+        held = all(part.holds(cases) for part, cases in rows.items())
+        attained = held and all(part.attained(cases) for part, cases in rows.items())
         outcome = (Outcome.HOLDS if attained else Outcome.LOOSELY) if held else Outcome.FAILS
         last = ending(table) if callable(ending) else ending
-        detail = ". ".join(part.words(found) for part, found in rows.items()) + "." + (f" {last}" if last else "")
+        detail = ". ".join(part.words(cases) for part, cases in rows.items()) + "." + (f" {last}" if last else "")
         figures = {
-            f"{part.name}, largest excess over the bound": float(part.excess(found).max(initial=-np.inf))
-            for part, found in rows.items()
+            f"{part.name}, largest excess over the bound": float(part.excess(cases).max(initial=-np.inf))
+            for part, cases in rows.items()
         }
         return Verdict(outcome, detail, figures)
 

@@ -16,13 +16,14 @@ import numpy as np
 from ldpopt.design.columns.branches import Branches, Sizes
 from ldpopt.design.columns.prices import Charges, Prices
 from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
+from ldpopt.design.columns.thresholds import Scarf, Thresholds
 from ldpopt.distribution import Array
 
 BATCH = 200
 """The most columns that join a design in one round."""
 
 
-AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes
+AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes | Thresholds | Scarf
 
 
 class Columns(ABC):

@@ -24,6 +24,7 @@ from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
 from ldpopt.design.columns.branches import Branches, Sizes
 from ldpopt.design.columns.prices import EXACT_LIMIT, Charges, Prices, most_of_line, subsets
 from ldpopt.design.columns.relaxation import Relaxation
+from ldpopt.design.columns.thresholds import Scarf, Thresholds
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.rounding import ULP
@@ -156,7 +157,7 @@ class StaircaseColumns(Columns):
             found = most_of_line(charges, level)
             if found < math.inf or self.k > EXACT_LIMIT:
                 return found
-        if isinstance(relaxed, Sizes):
+        if isinstance(relaxed, Sizes | Thresholds | Scarf):
             return relaxed.most(charges, epsilon)
         if not self.exact:
             return relaxed.most(charges, epsilon) if isinstance(relaxed, Relaxation | Branches) else math.inf

@@ -32,7 +32,7 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 
-class _Linear(Criterion):
+class LinearCriterion(Criterion):
     """tr(W C) with W = F F^T: the part that A- and c-optimality share."""
 
     additive: ClassVar[bool] = True
@@ -95,7 +95,7 @@ class _Linear(Criterion):
 
 
 @dataclass(frozen=True, eq=False)
-class AOptimal(_Linear):
+class AOptimal(LinearCriterion):
     """The sum of the variances of the estimated proportions, weighted if you like: tr(W C) [KW].
 
     C is the covariance (k, k) of one report's estimate. weights : (k,) non-negative numbers, one for each category; or
@@ -168,7 +168,7 @@ class AOptimal(_Linear):
 
 
 @dataclass(frozen=True, eq=False)
-class COptimal(_Linear):
+class COptimal(LinearCriterion):
     """The variance of one contrast a . p, for instance the share of one sensitive category.
 
     contrast : (k,) weights, not all equal.

@@ -48,8 +48,8 @@ def _group_verdict(table: Table) -> Verdict:
         f"Tight for the Gaussian mechanism without ξ (to {abs(tight.max() - 1):.1e}); for the Laplace mechanism up to "
         f"{loose.max():.3g} times too large at ξ = 0, and up to {seen.max():.3g} times with ξ > 0. "
         f"Chains of random laws, straight and bent, are {bent.min():.4f} times off at the least at ξ = 0, never below.",
-        {"Gaussian, ξ = 0": float(tight.max()), "Laplace, ξ = 0, largest": float(loose.max()),
-         "largest of all": float(seen.max()), "chains, ξ = 0, smallest": float(bent.min())},
+        {"Gaussian, ξ = 0": tight.max(), "Laplace, ξ = 0, largest": loose.max(),
+         "largest of all": seen.max(), "chains, ξ = 0, smallest": bent.min()},
     )  # fmt: skip
 
 
@@ -159,14 +159,14 @@ def _implied(rho: float, order: float) -> float:
 
 def _convex_minorant(x: Array, y: Array) -> Array:
     """The largest convex function below the points, at x."""
-    kept: list[int] = []
+    hull: list[int] = []
     for i in range(len(x)):
-        while len(kept) >= 2 and (y[kept[-1]] - y[kept[-2]]) * (x[i] - x[kept[-2]]) >= (y[i] - y[kept[-2]]) * (
-            x[kept[-1]] - x[kept[-2]]
+        while len(hull) >= 2 and (y[hull[-1]] - y[hull[-2]]) * (x[i] - x[hull[-2]]) >= (y[i] - y[hull[-2]]) * (
+            x[hull[-1]] - x[hull[-2]]
         ):
-            kept.pop()
-        kept.append(i)
-    return np.asarray(np.interp(x, x[kept], y[kept]))
+            hull.pop()
+        hull.append(i)
+    return np.asarray(np.interp(x, x[hull], y[hull]))
 
 
 def _answers(table: Table) -> str:

@@ -98,8 +98,8 @@ def _triangle_verdict(table: Table) -> Verdict:
         outcome_of(np.minimum(table.ratio("bound", "exact"), 1.0), tight),
         f"An equality for normal laws with R at 1/k of the way (to {off_by(tight):.1e}); for {len(loose)} "
         f"random triples the right side is {span(loose)} times the left.",
-        {"off for normal laws": off_by(tight), "random, smallest": float(loose.min()),
-         "random, largest": float(loose.max())},
+        {"off for normal laws": off_by(tight), "random, smallest": loose.min(),
+         "random, largest": loose.max()},
     )  # fmt: skip
 
 

@@ -59,11 +59,11 @@ def _affine(p: Array, q: Array, power: float, scale: float, order: float) -> flo
         h = c[0] * x + c[1]
         return float(scale * (q @ np.abs(h) ** power) - p @ h)
 
-    found = min(
+    least = min(
         float(minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-14, "maxfev": 4000}).fun)
         for start in ([0.0, 1 / (order - 1)], [0.1, 0.5], [-0.1, 0.5])
     )
-    return -found - 1 / (order**2 - order)
+    return -least - 1 / (order**2 - order)
 
 
 def _signs(rng: np.random.Generator, order: float) -> tuple[float, float]:
@@ -111,7 +111,7 @@ def _conjugate_verdict(table: Table) -> Verdict:
     """The printed form is the supremum, or is not."""
     off = np.abs(table.column("printed") - table.column("exact"))
     repaired = float(np.max(np.abs(table.column("corrected") - table.column("exact")) / (1 + table.column("exact"))))
-    figures = {"printed off by, most": float(off.max()), "printed off by, least": float(off.min()),
+    figures = {"printed off by, most": off.max(), "printed off by, least": off.min(),
                "corrected off by": repaired}  # fmt: skip
     if off.max() <= 1e-6:
         return Verdict(Outcome.HOLDS, "No counterexample.", figures)

@@ -107,7 +107,7 @@ def _matrix_verdict(table: Table) -> Verdict:
     """The exact value stays below the printed bound, or does not."""
     ratio = table.ratio("exact", "printed")
     top, false = table.top(ratio), table.having(lambda row: row["exact"] / row["printed"] > 1 + 1e-9)
-    figures = {"false cells": len(false.rows), "cells": len(ratio), "exact over printed, largest": float(ratio.max())}
+    figures = {"false cells": len(false.rows), "cells": len(ratio), "exact over printed, largest": ratio.max()}
     if not false.rows:
         return Verdict(Outcome.LOOSELY, "No counterexample among the cells.", figures)
     return Verdict(

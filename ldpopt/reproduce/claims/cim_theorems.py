@@ -210,7 +210,7 @@ def pinsker(part: str, outcomes: float = 2, seed: float = 0, p: float = 0.0, q: 
 def _pinsker_verdict(table: Table) -> Verdict:
     """The ratio of bound to metric, and the constant that would be enough."""
     ratios, needed = table.ratio("bound", "metric"), table.column("metric") / np.sqrt(table.column("divergence"))
-    enough, near = float(needed.max()), float(needed[table.column("metric") <= 0.05].max(initial=0.0))
+    enough, near = needed.max(), float(needed[table.column("metric") <= 0.05].max(initial=0.0))
     return Verdict(
         outcome_of(ratios),
         f"The bound is {span(ratios)} times the metric on {len(ratios)} pairs: a constant "

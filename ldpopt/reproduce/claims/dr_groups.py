@@ -31,7 +31,7 @@ def _noise_verdict(table: Table) -> Verdict:
     off = max(off_by(table.ratio(f"{name}_corrected", name)) for name in ("mu", "tau"))
     ratio = table.ratio("tau", "tau_printed")
     top = table.top(ratio)
-    figures = {"exact τ over printed τ, largest": float(ratio.max()), "smallest": float(ratio.min()),
+    figures = {"exact τ over printed τ, largest": ratio.max(), "smallest": ratio.min(),
                "printed μ off by": off_by(table.ratio("mu_printed", "mu")), "corrected form off by": off}  # fmt: skip
     if ratio.max() <= 1 + 1e-9:
         return Verdict(Outcome.LOOSELY, "No counterexample at these σ.", figures)

@@ -46,8 +46,8 @@ def measure(part: str, number: float, size: float, **more: float) -> list[Row]:
 def _instance(rng: np.random.Generator, f: FDivergence, form: str, pair: Pair, epsilon: float) -> Row:
     """The envelope from all partitions, the optimum over all patterns, and the certified design."""
     gain, k = math.expm1(epsilon), len(pair)
-    reach, kink = gain / (gain + 2), gain / (gain + rng.integers(2, k + 1))
-    eta = float(rng.choice([reach * rng.uniform(0.02, 0.99), kink, reach], p=[0.7, 0.15, 0.15]))
+    tv_bound, kink = gain / (gain + 2), gain / (gain + rng.integers(2, k + 1))
+    eta = float(rng.choice([tv_bound * rng.uniform(0.02, 0.99), kink, tv_bound], p=[0.7, 0.15, 0.15]))
     row: Row = {"pairs": form, "k": k, "divergence": f.name, "epsilon": epsilon, "eta": eta}
     return row | _compared(f, pair, gain, eta)
 
@@ -75,12 +75,12 @@ def _channel(rng: np.random.Generator, f: FDivergence, form: str, pair: Pair, ep
     line, _ = Problem(f, pair, gain).sorted(lay(matrix, gain))
     kind = int(rng.integers(2))
     most = distances(line.masses)[kind]
-    made = prove(f, pair, matrix, gain, most)
+    proof = prove(f, pair, matrix, gain, most)
     allowed = envelope_at(partition_points(f.excess, pair.p0, pair.p1, gain), gain * most)
     row: Row = {"pairs": form, "k": len(pair), "divergence": f.name, "epsilon": epsilon, "eta": gain * most}
-    over = max(sum(share for share, _ in made.mixture) - 1, made.variation - gain * most, made.backward)
+    over = max(sum(share for share, _ in proof.mixture) - 1, proof.variation - gain * most, proof.backward)
     return row | {"distance": ("total variation", "Kolmogorov")[kind], "over": over} | dict(
-        zip(STEPS, (*made.values, allowed), strict=True)
+        zip(STEPS, (*proof.values, allowed), strict=True)
     )  # fmt: skip
 
 
@@ -125,10 +125,10 @@ def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
         return 1 - pattern_optimum(f.excess, pair.p0, pair.p1, gain, eta, SHARE) / envelope
 
     starts = sorted((rng.normal(size=2 * k + 2) for _ in range(8)), key=loss)
-    found = minimize(loss, starts[0], method="Nelder-Mead", options={"maxfev": steps, "xatol": 1e-6, "fatol": 1e-10})
-    pair, gain, eta = posed(found.x)
+    best = minimize(loss, starts[0], method="Nelder-Mead", options={"maxfev": steps, "xatol": 1e-6, "fatol": 1e-10})
+    pair, gain, eta = posed(best.x)
     row: Row = {"pairs": "searched", "k": k, "divergence": f.name, "epsilon": math.log1p(gain), "eta": eta}
-    return row | {"cost": float(found.fun)} | _compared(f, pair, gain, eta)
+    return row | {"cost": float(best.fun)} | _compared(f, pair, gain, eta)
 
 
 def _verdict(table: Table) -> Verdict:
@@ -141,19 +141,19 @@ def _verdict(table: Table) -> Verdict:
     lost = (steps[:-1] - steps[1:]) / np.maximum(steps.max(axis=0), SMALL)
     costs = table.column("cost")
     worst = {
-        "a channel of the pattern program is above the envelope": float(above.max()),
+        "a channel of the pattern program is above the envelope": above.max(),
         "the pattern program stays below the envelope": float((-above).max()),
         "the certified design differs from the envelope": float((np.abs(design - envelope) / size).max()),
         "a certified bound lies below the envelope": float(-room.min()),
-        "a step of the proof loses": float(lost.max()),
+        "a step of the proof loses": lost.max(),
         "the mixture of the proof exceeds its caps": float(channels.column("over").max()),
         "patterns that are no blocks gain": float(-costs.min()),
     }
     figures = {
         "instances": float(len(instances.rows)),
         "channels taken through the proof": float(len(channels.rows)),
-        "largest that the bounds leave room for": float(room.max()),
-        "least cost of patterns that are no blocks": float(costs.min()),
+        "largest that the bounds leave room for": room.max(),
+        "least cost of patterns that are no blocks": costs.min(),
     } | {f"by how much {what}, at the most": amount for what, amount in worst.items()}
     failed = [f"{what}, by {amount:.3g}" for what, amount in worst.items() if not amount <= ARITHMETIC]
     if failed:

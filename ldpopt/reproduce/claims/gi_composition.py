@@ -61,8 +61,7 @@ def _folds_agree(table: Table) -> Verdict:
         agreement(errors, 1e-9),
         f"Theorem, printed sum and enumeration agree to {errors.max():.1e}; at Figure 4b's setting the total variation "
         f"known lowers δ by up to {gain.max():.4f}.",
-        {"largest error": float(errors.max())}
-        | {f"Figure 4b, δ_{row['j']:g}": row["enumerated"] for row in shown.rows},
+        {"largest error": errors.max()} | {f"Figure 4b, δ_{row['j']:g}": row["enumerated"] for row in shown.rows},
     )
 
 

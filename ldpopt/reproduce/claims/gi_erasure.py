@@ -4,7 +4,7 @@ By the envelope theorem the optimum under eta is the least non-decreasing concav
 ((e-1)/(e+m-1), V_m/(e+m-1)), e = exp(epsilon). Its slope at 0 is max V_m/(e-1), at m = M say, and it is straight up to
 eta = (e-1)/(e+M-1); erasing the optimum for epsilon keeps eta (e+1)/(e-1) max V_m/(e+m-1). So the loss is largest at
 small eta: 1 - (e+1) max [V_m/(e+m-1)] / max V_m. It is at most (M-2)/(e+M-1), hence (k-2)/(e+k-1) for k inputs; and at
-most tanh(epsilon/2) for operator convex f, as V_m <= 2c, V_2 >= 4c/(e+1) (see gi_binary_share).
+most tanh(epsilon/2) for operator convex f, as V_m <= 2c, V_2 >= 4c/(e+1) (see gi_binary).
 """
 
 from __future__ import annotations

@@ -67,8 +67,8 @@ def _sampling_verdict(table: Table) -> Verdict:
         f"Attained, in ε, δ and η, by the dominating pair when the others answer like the second input (to "
         f"{off_by(tight):.1e}); over {len(loose) // 2} samples from random mechanisms the claim is "
         f"{span(loose)} times the exact value.",
-        {"off at the worst mechanism": off_by(tight), "random, smallest": float(loose.min()),
-         "random, largest": float(loose.max())},
+        {"off at the worst mechanism": off_by(tight), "random, smallest": loose.min(),
+         "random, largest": loose.max()},
     )  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def _variations_verdict(table: Table) -> Verdict:
         outcome_of(np.minimum(ratios, 1.0), reached),
         f"No channel of {len(ratios)} exceeds tanh(ε/2), the binary mechanism attains it at every ε (to "
         f"{off_by(reached):.1e}), and others stay as far as {ratios.max():.3g} times below.",
-        {"attained to": off_by(reached), "largest ratio": float(ratios.max())},
+        {"attained to": off_by(reached), "largest ratio": ratios.max()},
     )
 
 

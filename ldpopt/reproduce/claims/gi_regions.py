@@ -41,7 +41,7 @@ def _edges_agree(table: Table) -> Verdict:
     return Verdict(
         agreement(errors, 1e-12),
         f"The dominating pair's trade-off curve is the region's edge to {errors.max():.1e} at {len(errors)} points.",
-        {"largest error": float(errors.max())},
+        {"largest error": errors.max()},
     )
 
 
@@ -167,7 +167,7 @@ def _noise_verdict(table: Table) -> Verdict:
         f"The three formulas are exact (to {errors.max():.1e}), the staircase's for γ in [0, 1], not for all positive "
         f"γ as printed; its trade-off curve is the edge of the region of (ε, η) (to {off.max():.1e}). γ = 0.0139 "
         f"at ε = 1 has α = {alpha:.4f} (printed: 0.3).",
-        {"formulas off by": float(errors.max()), "staircase off its region by": float(off.max()),
+        {"formulas off by": errors.max(), "staircase off its region by": off.max(),
          "α at ε = 1, γ = 0.0139": alpha},
     )  # fmt: skip
 

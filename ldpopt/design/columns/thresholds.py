@@ -1,0 +1,218 @@
+"""Kernels of few rows -> the most that any staircase pattern gains, and the patterns that gain: thresholds of scores.
+
+For a kernel K (r, k) and a column q, |K q|^2 / (q.p) is the largest 2 v.K q - |v|^2 q.p over v in R^r. So the gain of
+every column is at most `level` exactly if, with c_x(v) = 2 v.K_x - (|v|^2 + level) p_x - lambda_x,
+
+    G(v) = sum_x c_x(v) + (e^epsilon - 1) sum_x c_x(v)_+  <=  0      for every v,
+
+and the best column for a given v is e^epsilon where c_x(v) > 0: a threshold of the score v.K_x. `Thresholds` proves it
+by branch and bound over boxes of v. In a box c_x lies between two numbers, and c_+ below the chord between them, so
+that G is below a concave quadratic, whose maximum over the box is explicit. Where all signs are settled it is G itself.
+
+`Scarf` needs no search: K u_q is E_q of a score of mean 0 and second moment at most s, s the largest eigenvalue of
+K diag(1/p) K^T, and E(T - r)_+ <= (sqrt(1 + r^2) - r) / 2 for such T [Scarf], so that |K u_q|^2 <= s sinh^2(epsilon/2).
+Where p is even and K odd under a reversal of the inputs, T is symmetric, and tanh^2(epsilon/2) takes its place for
+e^epsilon <= 3, else (e^epsilon - 1) / 8.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.design.columns.prices import Charges
+from ldpopt.distribution import Array
+from ldpopt.enclosures import FLOAT, Enclosure
+from ldpopt.results import ByValue
+from ldpopt.rounding import ULP
+
+MAX_BOXES = 3_000_000
+"""Boxes that are bounded at the most: about half a minute for 64 inputs and six rows."""
+
+CHUNK = 2**14
+"""Boxes that are bounded at a time."""
+
+SETTLED = 2.0**-30
+"""Directions whose signs change G by no more than this share of all prices are searched on one side."""
+
+MAX_STEPS = 60
+"""The most steps of a climb from threshold to threshold: each raises the gain, and few are enough."""
+
+Members = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds(ByValue):
+    """level : no column gains more; a number of at least 0, which is checked by branch and bound over directions."""
+
+    level: float
+
+    words: ClassVar[str] = "branch and bound over the directions of"
+
+    def most(self, charges: Charges, epsilon: Enclosure) -> float:
+        """The level, where the search shows that no pattern gains more; inf otherwise."""
+        level = float(self.level)
+        if charges.pairs.any() or not 0 <= level < math.inf:
+            return math.inf
+        form = _Form.of(charges, float(FLOAT.of(epsilon.exp()).upper), level)
+        return level if form is not None and form.is_below() else math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Scarf(ByValue):
+    """The bound by the second moment of the score; there are no numbers to it."""
+
+    words: ClassVar[str] = "the second moment of the score for"
+
+    def most(self, charges: Charges, epsilon: Enclosure) -> float:
+        """No pattern gains more: s times the bound for scores of second moment 1, less what every column pays."""
+        p, arithmetic = charges.prior, charges.arithmetic
+        if charges.pairs.any() or not float(np.min(p.lower)) > 0:
+            return math.inf
+        # |M| of the symmetric matrix K diag(1/p) K^T is at most the largest sum of absolute values of a row.
+        moments = (charges.kernel / p[None, :]) @ charges.kernel.T
+        rows = np.maximum(np.abs(FLOAT.of(moments).lower), np.abs(FLOAT.of(moments).upper)).sum(axis=1)
+        second = arithmetic.of(float(rows.max() * (1 + 2 * len(rows) * ULP)))
+        square = (epsilon / 2).exp()
+        share = ((square - 1 / square) / 2).square()
+        if _is_odd(charges):
+            ratio = epsilon.exp()
+            three = float(FLOAT.of(ratio).upper) <= 3
+            share = ((ratio - 1) / (ratio + 1)).square() if three else (ratio - 1) / 8
+        paid = arithmetic.of(charges.rows) / p
+        return float((second * share - paid.min()).upper)
+
+
+def _is_odd(charges: Charges) -> bool:
+    """Whether the law is even, and every score odd, when the order of the inputs is reversed."""
+    kernel, p = charges.kernel, charges.prior
+    return (
+        np.array_equal(kernel.lower, -kernel.upper[:, ::-1])
+        and np.array_equal(p.lower, p.lower[::-1])
+        and np.array_equal(p.upper, p.upper[::-1])
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """G in floats: a (r, k) the kernel, p (k,), paid = level p + lambda (k,), ratio >= e^epsilon.
+
+    low, high : (r,) a box with K u_q for every column q. wrong : above what rounding changes of G anywhere in it.
+    """
+
+    a: Array
+    p: Array
+    paid: Array
+    ratio: float
+    low: Array
+    high: Array
+    wrong: float
+
+    @classmethod
+    def of(cls, charges: Charges, ratio: float, level: float) -> _Form | None:
+        kernel, prior = FLOAT.of(charges.kernel), FLOAT.of(charges.prior)
+        a, p = np.asarray(kernel.midpoint), np.asarray(prior.midpoint)
+        if not (np.isfinite(a).all() and np.isfinite(charges.rows).all() and p.min() > 0 and math.isfinite(ratio)):
+            return None
+        high, low = _largest(a, p, ratio), -_largest(-a, p, ratio)
+        wide = 1e-6 * (np.abs(high) + np.abs(low)).max()
+        low, high = low - wide, high + wide
+        reach = np.maximum(np.abs(low), np.abs(high))
+        square = float(reach @ reach) + level
+        paid = level * p + charges.rows
+        sizes = 2 * reach @ np.abs(a) + square * p + np.abs(charges.rows)
+        # Ends of the kernel and the law beside their middles, then rounding of every step.
+        off = 2 * reach @ np.asarray(kernel.upper - kernel.lower) + square * np.asarray(prior.upper - prior.lower)
+        wrong = ratio * float(off.sum() + 64 * (a.size + 64) * ULP * sizes.sum())
+        for own in range(len(a)):
+            change = ratio * _mirrored(a, p, paid, own, reach, square)
+            if change <= SETTLED * np.abs(charges.rows).sum():
+                low[own], wrong = 0.0, wrong + change
+        return cls(a, p, paid, ratio, low, high, wrong) if math.isfinite(wrong) else None
+
+    def is_below(self) -> bool:
+        """Whether G <= 0 everywhere, shown within `MAX_BOXES` boxes."""
+        waiting, boxes = [(self.low[None], self.high[None])], 0
+        while waiting:
+            low, high = waiting.pop()
+            if len(low) > CHUNK:
+                waiting.append((low[CHUNK:], high[CHUNK:]))
+                low, high = low[:CHUNK], high[:CHUNK]
+            boxes += len(low)
+            bound, settled = self._bounds(low, high)
+            still = ~(bound <= -self.wrong)
+            if boxes > MAX_BOXES or (still & settled).any():
+                return False
+            if still.any():
+                low, high = low[still], high[still]
+                box, side = np.arange(len(low)), np.argmax(high - low, axis=1)
+                middle = (low[box, side] + high[box, side]) / 2
+                left, right = high.copy(), low.copy()
+                left[box, side], right[box, side] = middle, middle
+                waiting.append((np.vstack([low, right]), np.vstack([left, high])))
+        return True
+
+    def _bounds(self, low: Array, high: Array) -> tuple[Array, Members]:
+        """(n,) above G on each box, but for rounding; and whether all signs are settled there."""
+        most, least = np.zeros((2, len(low), len(self.p)))
+        for own, first, last in zip(self.a, low.T, high.T, strict=True):
+            first, last = first[:, None], last[:, None]
+            best = np.clip(own / self.p, first, last)
+            most += best * (2 * own - best * self.p)
+            least += np.minimum(first * (2 * own - first * self.p), last * (2 * own - last * self.p))
+        most -= self.paid
+        least -= self.paid
+        open_ = (least < 0) & (most > 0)
+        with np.errstate(all="ignore"):
+            slope = np.where(open_, most / (most - least), np.where(least >= 0, 1.0, 0.0))
+        weight = 1 + (self.ratio - 1) * slope
+        offset = (self.ratio - 1) * np.where(open_, -slope * least, 0.0).sum(axis=1)
+        linear, mass = weight @ self.a.T, (weight @ self.p)[:, None]
+        v = np.clip(linear / mass, low, high)
+        return (v * (2 * linear - v * mass)).sum(axis=1) - weight @ self.paid + offset, ~open_.any(axis=1)
+
+
+def _mirrored(a: Array, p: Array, paid: Array, own: int, reach: Array, square: float) -> float:
+    """Above what G changes if v[own] changes its sign, sum_x |c_x|'s change, for inputs matched as well as may be."""
+    mirror = a.copy()
+    mirror[own] = -mirror[own]
+    there, back = np.vstack([p, paid, a]), np.vstack([p, paid, mirror])
+    unit = np.abs(there).max(axis=1, keepdims=True) * 1e-7 + 1e-300
+    first, second = np.lexsort(np.round(there / unit)), np.lexsort(np.round(back / unit))
+    scale = np.concatenate([[square, 1.0], 2 * reach])
+    return float((scale[:, None] * np.abs(there[:, first] - back[:, second])).sum())
+
+
+def _largest(a: Array, p: Array, ratio: float) -> Array:
+    """(r,) the largest a.q / p.q over columns q, for each row of a (r, k)."""
+    order = np.argsort(-a / p, axis=1)
+    above = a.sum(axis=1)[:, None] + (ratio - 1) * np.cumsum(np.take_along_axis(a, order, 1), axis=1)
+    mass = p.sum() + (ratio - 1) * np.cumsum(p[order], axis=1)
+    return np.asarray((above / mass).max(axis=1))
+
+
+def climb(kernel: Array, rows: Array, prior: Array, ratio: float, starts: Array) -> tuple[Members, Array]:
+    """Sets (n, k) and their gains (n,), from directions `starts` (n, r): thresholds, then their own directions, on."""
+    v, gains = starts, np.full(len(starts), -np.inf)
+    sets = np.zeros((len(starts), len(prior)), dtype=bool)
+    active = np.arange(len(starts))
+    for _ in range(MAX_STEPS):
+        score = 2 * v[active] @ kernel - rows
+        order = np.argsort(-score / prior, axis=1)
+        earned = score.sum(axis=1)[:, None] + (ratio - 1) * np.cumsum(np.take_along_axis(score, order, 1), axis=1)
+        cut = np.argmax(earned / (1 + (ratio - 1) * np.cumsum(prior[order], axis=1)), axis=1)
+        inside = np.argsort(order, axis=1) <= cut[:, None]
+        columns = np.where(inside, ratio, 1.0)
+        mass = columns @ prior
+        turned = columns @ kernel.T / mass[:, None]
+        gain = (turned**2).sum(axis=1) - columns @ rows / mass
+        better = gain > gains[active] + 1e-14 * np.abs(gain)
+        active = active[better]
+        v[active], gains[active], sets[active] = turned[better], gain[better], inside[better]
+        if not len(active):
+            break
+    return sets, gains

@@ -1,0 +1,261 @@
+"""An estimate of few contrasts, such as all shares of a questionnaire -> its best channel, from threshold columns [KW].
+
+    max  2 tr(K F) - sum lambda   subject to   |K u_y|^2 <= lambda . u_y   for every column y,   u_y = S_y / (S_y . p)
+
+is the dual of the design problem for tr(F^T C F). Few rows of K, one for each of the d directions of F, make it a
+small cone program over the columns at hand; its multipliers are their weights. Columns that gain at (K, lambda) are
+thresholds of a score, found by climbing from one to the next (`columns.thresholds`), and join. The proof is a search
+over the directions, of which there are as few.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.equivalence import EquivalenceDual
+from ldpopt.design.columns.policy import columns_for
+from ldpopt.design.columns.thresholds import Members, Scarf, Thresholds, climb
+from ldpopt.design.constraints import LocalDP, TotalVariation
+from ldpopt.design.methods.estimation_columns import Mixture, inward
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.fisher import FisherSolution
+from ldpopt.design.solve import ALMOST, CONIC, solve
+from ldpopt.design.utilities.criteria import LinearCriterion
+from ldpopt.design.utilities.fisher_information import FisherInformation
+from ldpopt.design.utilities.marginals import Marginals
+from ldpopt.distribution import Array
+from ldpopt.errors import InvalidInput, SolverError
+from ldpopt.tolerances import CERTIFIED_GAP, COARSE_GAP
+
+MAX_INPUTS, MAX_DIRECTIONS = 256, 40
+"""The most inputs, and the most directions of the contrasts, for which the cone program is posed."""
+
+SEARCHED_DIRECTIONS = 8
+"""The most directions that are searched for a proof; with more of them only the bound by second moments is left."""
+
+FINE_INPUTS = 64
+"""Up to this many inputs the design is found, and proved, to `CERTIFIED_GAP`; beyond, to `COARSE_GAP`."""
+
+MAX_ROUNDS = 60
+"""The most rounds of pricing."""
+
+JOINING = 150
+"""The most columns that join in a round."""
+
+STARTS = 400
+"""Random directions from which a round's search for columns starts, besides those of the columns in use."""
+
+LEAST, LAST = 1e-5, 1e-8
+"""What the squares of kernel and prices cost, in units of the criterion, so that the least of optimal ones is found.
+
+The last weights are found at less cost, which moves them less.
+"""
+
+MANY_COLUMNS, KEPT = 500, 0.05
+"""Beyond so many columns, those that gain less than this share of the criterion below zero leave."""
+
+LISTED_ANSWERS = 6
+"""All patterns of a question of up to this many answers are there from the start."""
+
+
+@dataclass(frozen=True)
+class ThresholdColumns(Method):
+    """The channel of least error for few contrasts of many inputs, from thresholds of scores, with its proof [KW].
+
+    It takes a sum of variances under `LocalDP` alone: `Marginals`, or `AOptimal` with weights of low rank. Up to 64
+    inputs and 8 directions (six yes/no questions, or three of three, two and four answers) are found and proved to one
+    part in a million at any pilot without empty cells, and up to 256 inputs to one in a thousand. With more directions
+    the bound is that of second moments [Scarf]. One question at random is among the designs it chooses from.
+
+    >>> from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
+    >>> marginals = Marginals((2, 2, 2, 2))
+    >>> design = optimal_channel(FisherInformation(marginals.pilot(), marginals), LocalDP(1.0))
+    >>> round(design.value, 6), design.certified  # one of the four questions at random
+    (37.461555, True)
+    """
+
+    reference: ClassVar[str] = "[KW]"
+    preference: ClassVar[int] = 115
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs a sum of variances of few contrasts, under LocalDP between all inputs alone."""
+        utility = problem.utility
+        if not isinstance(utility, FisherInformation):
+            return f"{utility.name} is no error of an estimate"
+        if not isinstance(utility.criterion, LinearCriterion) or utility.neighbourhood is not None:
+            return "it takes a sum of variances at one pilot"
+        k, d = utility.size, utility.criterion.kernel_rows(utility.size)
+        if not isinstance(utility.criterion, Marginals) and (d < 2 or d >= k // 2):
+            return f"it takes few contrasts of many inputs, and here are {d} of {k}"
+        if k > MAX_INPUTS or d > MAX_DIRECTIONS:
+            return Limit(f"it takes up to {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}")
+        if not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints) or not problem.symmetric:
+            return "it takes LocalDP between all inputs alone"
+        if not utility.prior.min() > 0:
+            return "it takes a pilot without empty cells"
+        try:
+            columns, eta = columns_for(utility, problem.constraints)
+        except InvalidInput as error:
+            return str(error)
+        if eta is not None or not 1e-6 <= columns.epsilon <= 20:
+            return "it takes LocalDP alone, with an epsilon from 1e-6 to 20"
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the best mixture of columns, and its multipliers."""
+        utility: FisherInformation = problem.utility
+        columns, _ = columns_for(utility, problem.constraints)
+        ratio, k = math.exp(columns.epsilon), utility.size
+        tolerance = CERTIFIED_GAP if k <= FINE_INPUTS else COARSE_GAP
+        factor = utility.criterion.factor(k)
+        program = _Program(utility.prior, factor - utility.prior @ factor, ratio)
+        sets = _starting(utility, columns.epsilon, ask)
+        rng = np.random.default_rng(k)
+        for _ in problem.deadline.rounds(range(MAX_ROUNDS)):
+            found = program.evened(program.solve(sets, LEAST), utility.criterion)
+            new, gains = found.search(program, sets, rng)
+            size = float(found.rows.sum())
+            if not len(new) or gains[0] <= 0.03 * tolerance * size:
+                break
+            kept = sets if len(sets) <= MANY_COLUMNS else sets[found.gains > -KEPT * size]
+            sets = np.vstack([kept, new])
+        with suppress(SolverError):
+            found = replace(found, theta=program.solve(found.sets, LAST).theta)
+        solution = FisherSolution(found.theta, found.rows, np.zeros((k, k)), found.kernel, np.ones(1))
+        matrix = Mixture(found.sets * columns.epsilon, solution).matrix(columns, inward(columns.epsilon))
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            size, none = float(found.rows.sum()), np.zeros((k, k))
+            fields = (utility, posed.constraints, channel, utility.prior, found.kernel)
+            if len(found.kernel) <= SEARCHED_DIRECTIONS:
+                level = max(float(gains.max(initial=0.0)), 0.0) + 0.1 * tolerance * size
+                yield EquivalenceDual(*fields, found.rows, none, Thresholds(level))
+            # Scores of one second moment in all directions, and prices in proportion to the law.
+            even = program.whitened()
+            yield EquivalenceDual(*fields[:4], even, utility.prior, none, Scarf())
+
+        how = f"thresholds of scores in {len(found.kernel)} directions, {len(found.sets)} generated"
+        shortfall = (
+            "the bound is rigorous but not within the tolerance"
+            if len(found.kernel) <= SEARCHED_DIRECTIONS
+            else f"with {len(found.kernel)} directions the bound is that of second moments, rigorous but coarse"
+        )
+        return Candidate(matrix, how, prove, tolerance, shortfall=shortfall)
+
+
+def _starting(utility: FisherInformation, epsilon: float, ask: Ask) -> Members:
+    """Sets (n, k): the empty one, those that ask one question alone, and single cells where they are few."""
+    k, criterion = utility.size, utility.criterion
+    sets = [np.zeros((1, k), dtype=bool)]
+    if not isinstance(criterion, Marginals):
+        return np.vstack([*sets, np.eye(k, dtype=bool)])
+    cells = np.stack(np.unravel_index(np.arange(k), criterion.shape), axis=1)
+    for j, answers in enumerate(criterion.shape):
+        if answers <= LISTED_ANSWERS:
+            own = np.array(list(product((False, True), repeat=answers)))[1:-1]
+        else:
+            pilot = np.bincount(cells[:, j], utility.prior)
+            own = ask(FisherInformation(pilot / pilot.sum()), LocalDP(epsilon), certify=False).channel.matrix.T
+            own = np.unique(own > np.sqrt(own.min(axis=1) * own.max(axis=1))[:, None], axis=0)
+        sets.append(own[:, cells[:, j]])
+    return np.unique(np.vstack(sets), axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Mixture:
+    """sets (n, k) with weights theta (n,); kernel (d, k), centred, and rows (k,), at which they gain `gains` (n,)."""
+
+    sets: Members
+    theta: Array
+    kernel: Array
+    rows: Array
+    gains: Array
+
+    def search(self, program: _Program, sets: Members, rng: np.random.Generator) -> tuple[Members, Array]:
+        """Sets that gain, best first, and their gains."""
+        directions = program.units(sets) @ self.kernel.T
+        far = np.linalg.norm(directions, axis=1).max()
+        drawn = rng.normal(size=(STARTS, len(self.kernel)))
+        drawn *= far / np.linalg.norm(drawn, axis=1, keepdims=True)
+        found, gains = climb(self.kernel, self.rows, program.prior, program.ratio, np.vstack([directions, drawn]))
+        known = {row.tobytes() for row in sets}
+        found, first = np.unique(found, axis=0, return_index=True)
+        gains = gains[first]
+        fresh = np.array([row.tobytes() not in known for row in found], dtype=bool) & (gains > 0)
+        order = np.argsort(-gains[fresh], kind="stable")[:JOINING]
+        return found[fresh][order], gains[fresh][order]
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """The cone program for a pilot (k,), contrasts F (k, d) centred at it, and the ratio e^epsilon."""
+
+    prior: Array
+    factor: Array
+    ratio: float
+
+    def units(self, sets: Members) -> Array:
+        """(n, k) the columns, divided by their probabilities."""
+        columns = np.where(sets, self.ratio, 1.0)
+        return np.asarray(columns / (columns @ self.prior)[:, None])
+
+    def whitened(self) -> Array:
+        """K (d, k) whose scores K_x / p_x have mean 0 and uncorrelated unit variances, turned towards F."""
+        root = np.sqrt(self.prior)
+        left, _, right = np.linalg.svd(root[:, None] * self.factor, full_matrices=False)
+        return np.asarray((root[:, None] * (left @ right)).T)
+
+    def evened(self, found: _Mixture, criterion: LinearCriterion) -> _Mixture:
+        """The same, with a kernel that is odd in every yes/no question whose answers the pilot does not tell apart.
+
+        The mean of a kernel and of its mirror image is as good, and its proof needs half of the directions.
+        """
+        shape = getattr(criterion, "shape", ())
+        if math.prod(shape) != len(self.prior) or len(found.kernel) != sum(shape) - len(shape):
+            return found
+        kernel, rows, row = found.kernel.reshape(-1, *shape), found.rows.reshape(shape), 0
+        for j, answers in enumerate(shape):
+            cells = self.prior.reshape(shape)
+            if answers == 2 and np.array_equal(cells, np.flip(cells, j)):
+                sign = np.where(np.arange(len(kernel)) == row, -1.0, 1.0).reshape(-1, *[1] * len(shape))
+                kernel, rows = (kernel + sign * np.flip(kernel, j + 1)) / 2, (rows + np.flip(rows, j)) / 2
+            row += answers - 1
+        return replace(found, kernel=kernel.reshape(len(found.kernel), -1), rows=rows.ravel())
+
+    def solve(self, sets: Members, least: float) -> _Mixture:
+        """The best weights of the columns of `sets`, and the kernel and prices at which none of them gains."""
+        import cvxpy as cp
+
+        units, root = self.units(sets), np.sqrt(self.prior)
+        # In the span of the columns, and in units in which the optimum, prices and scores are all about 1.
+        _, size, basis = np.linalg.svd(units * root, full_matrices=False)
+        basis = basis[size > 1e-10 * size[0]]
+        spread = np.linalg.svd(root[:, None] * self.factor, compute_uv=False).sum()
+        scale = float(spread / np.tanh(np.log(self.ratio) / 2))
+        scores = cp.Variable((self.factor.shape[1], len(basis)))
+        prices = cp.Variable(len(basis))
+        paid = (units * root) @ basis.T @ prices
+        earned = scores @ (basis @ (root * (units - 1)).T)
+        cone = cp.SOC(1 + paid, cp.vstack([2 * earned, cp.reshape(paid - 1, (1, len(sets)), order="C")]), axis=0)
+        gain = 2 * cp.trace(scores @ (basis @ (root[:, None] * self.factor))) / scale - (basis @ root) @ prices
+        # Of many optimal kernels and prices the least: at symmetric pilots these are symmetric, and few columns gain.
+        size_of_both = cp.sum_squares(scores) + cp.sum_squares(prices)
+        solve(cp.Problem(cp.Maximize(gain - least * size_of_both), [cone]), "design for estimation", (ALMOST, *CONIC))
+        heights, sides = cone.dual_value
+        weights = np.maximum(np.asarray(heights) + np.asarray(sides)[-1], 0.0)
+        kernel = scale * np.asarray(scores.value) @ basis * root
+        kernel = kernel - kernel.sum(axis=1)[:, None] * self.prior
+        rows = scale**2 * np.asarray(prices.value) @ basis * root
+        gains = ((units @ kernel.T) ** 2).sum(axis=1) - units @ rows
+        columns = np.where(sets, self.ratio, 1.0)
+        return _Mixture(sets, weights / (columns @ self.prior), kernel, rows, gains)

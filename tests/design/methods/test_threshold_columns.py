@@ -1,0 +1,110 @@
+"""Designs for all shares of a questionnaire: certified values, never worse than one question at random."""
+
+import math
+
+import numpy as np
+import pytest
+
+import ldpopt
+from ldpopt.design import FisherInformation, LocalDP, Marginals, load_design, optimal_channel
+from ldpopt.design.methods.threshold_columns import ThresholdColumns
+from ldpopt.errors import InvalidInput
+
+
+def designed(shape, epsilon, *marginals):
+    criterion = Marginals(shape)
+    return optimal_channel(FisherInformation(criterion.pilot(*marginals), criterion), LocalDP(epsilon))
+
+
+def rule(m, epsilon):
+    """2m/(4 lambda) with lambda = (c/m) ((E - 1)/(2^c + E - 1))^2: c of m yes/no questions, by randomized response."""
+    gain = math.expm1(epsilon)
+    best = max(c * (gain / (2**c + gain)) ** 2 for c in range(1, m + 1))
+    return m * m / (2 * best)
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 5])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0])
+def test_yes_no_questions_follow_the_rule(m, epsilon):
+    """At even shares some c of the m questions, drawn at random and answered together, are optimal: certified."""
+    design = designed((2,) * m, epsilon)
+    assert design.certified
+    assert design.value == pytest.approx(rule(m, epsilon), rel=1e-6)
+    assert design.lower_bound <= rule(m, epsilon) * (1 + 1e-12)
+
+
+def test_six_questions_are_certified():
+    """64 cells, in a few seconds."""
+    design = designed((2,) * 6, 2.0)
+    assert design.certified
+    assert design.value == pytest.approx(rule(6, 2.0), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("shape", "epsilon", "value"),
+    [((2, 2), 0.5, 33.34158), ((2, 2, 2), 3.0, 3.02105), ((2, 3), 0.5, 55.942608), ((2, 3), 1.0, 14.229407),
+     ((2, 3), 2.0, 4.386820)],
+)  # fmt: skip
+def test_values_on_record(shape, epsilon, value):
+    """Values of an independent engine."""
+    design = designed(shape, epsilon)
+    assert design.certified
+    assert design.value == pytest.approx(value, rel=2e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0])
+@pytest.mark.parametrize(
+    ("shape", "marginals"),
+    [((2, 2, 3), ([0.5, 0.5], [0.5, 0.5], [1 / 3] * 3)), ((2, 3), ([0.9, 0.1], [0.2, 0.3, 0.5])),
+     ((3, 3), ([0.7, 0.2, 0.1], [0.1, 0.1, 0.8]))],
+)  # fmt: skip
+def test_never_worse_than_one_question_at_random(shape, marginals, epsilon):
+    """One question, with probabilities like the roots of the questions' own errors, costs (sum of the roots)^2."""
+    alone = [optimal_channel(FisherInformation(shares), LocalDP(epsilon), certify=False).value for shares in marginals]
+    design = designed(shape, epsilon, *marginals)
+    assert design.certified
+    assert design.value <= np.sqrt(alone).sum() ** 2 * (1 + 1e-7)
+    assert design.channel.shape[0] == math.prod(shape)
+    assert ldpopt.privacy.local_dp(design.channel).value <= epsilon
+
+
+def test_a_joint_law_that_is_no_product_is_certified():
+    """Dependent answers: two even questions with correlation 0.9, where bounds for products are false."""
+    same, other = 0.475, 0.025
+    criterion = Marginals((2, 2))
+    design = optimal_channel(FisherInformation([same, other, other, same], criterion), LocalDP(2.0))
+    assert design.certified
+    assert design.value < 2.65  # the sum of the questions' own bounds would be 3.358
+
+
+def test_a_design_comes_back_from_its_file_with_its_proof(tmp_path):
+    """The level that was proved is a number of the file, and is searched again."""
+    design = designed((2, 3), 1.0)
+    design.save(tmp_path / "design.json")
+    back = load_design(tmp_path / "design.json")
+    assert back == design
+    assert back.verify()
+    text = (tmp_path / "design.json").read_text("utf-8")
+    assert '"Thresholds"' in text
+
+
+def test_many_directions_have_the_bound_of_second_moments():
+    """Five questions of four answers have 15 directions: a rigorous bound that is not within the tolerance."""
+    criterion = Marginals((4, 4, 4))
+    design = optimal_channel(FisherInformation(criterion.pilot(), criterion), LocalDP(1.0), time_limit=10)
+    assert 0 < design.lower_bound < design.value
+    assert design.relative_gap < 0.05
+
+
+@pytest.mark.parametrize(
+    ("utility", "words"),
+    [
+        (FisherInformation([0.5, 0.5, 0.0, 0.0], Marginals((2, 2))), "empty cells"),
+        (FisherInformation(np.full(512, 1 / 512), Marginals((2,) * 9)), "up to 256 inputs"),
+        (FisherInformation(np.full(12, 1 / 12)), "few contrasts"),
+    ],
+)
+def test_what_it_refuses_is_said(utility, words):
+    """The method says why it does not apply."""
+    with pytest.raises(InvalidInput, match=words):
+        optimal_channel(utility, LocalDP(1.0), method=ThresholdColumns())
