@@ -132,8 +132,7 @@ class WordSource:
             return streams[question]
         if respondents is None:
             raise invalid("words", "respondents", None)
-        tags = self._tags[question]
-        return respondents.words(tags[0]) if len(tags) == 1 else respondents.words_of_answers(tags, answers)
+        return respondents.words(self._tags[question], answers)
 
 
 def word_tags(plan: Plan, question: PlannedQuestion) -> list[bytes]:

@@ -5,6 +5,7 @@ The parametric bootstrap simulates surveys from an estimate, and estimates each 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +65,7 @@ class MaximumLikelihood:
     tolerance: float = 1e-12
     name = "maximum likelihood"
 
-    def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
+    def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
         """Proportions (k,) and the efficient left inverse at them (k, m)."""
         p = self.maximum(frequencies, channel).p
         return p, efficient_loadings(channel, p)
@@ -203,14 +204,14 @@ def parametric_bootstrap(
     table, channel = as_table(data, channel), as_channel(channel)
     if not table.simple:
         raise invalid("bootstrap", "a simple sample", repr(table))
-    values, _ = estimator.fit(table.frequencies, channel)
+    values, _ = estimator.fit(table.frequencies, channel, table.n)
     marginal = channel.push(simplex_projection(values))
     counts = rng.multinomial(table.n, marginal / marginal.sum(), size=positive_integer(replications, "replications", 2))
-    draws = fit_many(counts / table.n, channel, estimator)
+    draws = fit_many(counts / table.n, channel, estimator, table.n)
     return Bootstrap(values, draws, channel.inputs, estimator.name)
 
 
-def fit_many(frequencies: Array, channel: Channel, estimator: Estimator) -> Array:
+def fit_many(frequencies: Array, channel: Channel, estimator: Estimator, n: float = math.inf) -> Array:
     """The estimates, shape (r, k), for `frequencies`, shape (r, m).
 
     They are computed together if the estimator allows it.
@@ -219,4 +220,4 @@ def fit_many(frequencies: Array, channel: Channel, estimator: Estimator) -> Arra
         return maxima(frequencies, channel.matrix, estimator.tolerance)[0]
     if channel.shape[0] == channel.shape[1]:
         return np.asarray(frequencies @ estimator.fit(frequencies[0], channel)[1].T)
-    return np.stack([estimator.fit(row, channel)[0] for row in frequencies])
+    return np.stack([estimator.fit(row, channel, n)[0] for row in frequencies])
