@@ -48,7 +48,7 @@ Progress: TypeAlias = bool | Callable[[float], object]
 
 EXPECTED = "seconds above 0, or inf or None for no limit"
 
-LAST = 0.99
+MAX_TIMED = 0.99
 """The most that the clock alone says is done."""
 
 
@@ -124,7 +124,7 @@ class Deadline:
         if self.meter is None:
             return
         done = share if self.counted else 0.0
-        timed = min((monotonic() - self.begun) / self.seconds, LAST) if math.isfinite(self.seconds) else 0.0
+        timed = min((monotonic() - self.begun) / self.seconds, MAX_TIMED) if math.isfinite(self.seconds) else 0.0
         self.meter.tell(max(timed, self.low + (self.high - self.low) * done))
 
     def rounds(self, items: Sequence[Item]) -> Iterator[Item]:

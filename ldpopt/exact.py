@@ -17,7 +17,7 @@ from ldpopt.distribution import Array, finite_array, number, positive_integer, u
 from ldpopt.errors import CertificateError, invalid
 from ldpopt.labels import Label
 from ldpopt.results import Pictured, Result
-from ldpopt.rounding import up
+from ldpopt.rounding import float_up, up
 from ldpopt.tolerances import ROW_SUM
 
 __all__ = ["MAXIMUM_BITS", "ExactChannel", "ExactProof", "RoundingLoss"]
@@ -305,12 +305,6 @@ def log_up(ratio: Fraction | None) -> float:
     while exp_lower(value) < ratio:
         value = math.nextafter(value, math.inf)
     return value
-
-
-def float_up(value: Fraction) -> float:
-    """The smallest float not below `value`."""
-    nearest = value.numerator / value.denominator
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def largest_ratio(rows: npt.NDArray[Any]) -> tuple[Fraction | None, tuple[int, int, int]]:

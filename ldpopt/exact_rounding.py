@@ -25,7 +25,6 @@ from ldpopt.exact import (
     Integers,
     checked_denominator,
     exp_lower,
-    float_up,
     largest_distance,
     largest_ratio,
     log_up,
@@ -33,7 +32,7 @@ from ldpopt.exact import (
     row_sums,
 )
 from ldpopt.labels import Label
-from ldpopt.rounding import up
+from ldpopt.rounding import float_up, up
 from ldpopt.tolerances import FEASIBILITY
 
 
@@ -141,7 +140,7 @@ def _contract(weights: Integers, centre: Integers, numerator: int, denominator: 
     return np.asarray(centre + np.sign(away) * (abs(away) * numerator // denominator), dtype=np.int64)
 
 
-LARGEST = 10**6
+MAX_DENOMINATOR = 10**6
 """The largest denominator. Units move one by one, so larger ones would be slow: use the rounding to bits for them."""
 
 
@@ -164,8 +163,8 @@ def round_to_denominator(
     """
     given = probabilities(matrix)
     total = checked_denominator(denominator=denominator)
-    if total > LARGEST:
-        raise invalid("denominator", f"at most {LARGEST:,} (give bits for a finer one)", total)
+    if total > MAX_DENOMINATOR:
+        raise invalid("denominator", f"at most {MAX_DENOMINATOR:,} (give bits for a finer one)", total)
     if epsilon is None:
         epsilon = log_up(largest_ratio(given)[0])
     if eta is None:

@@ -17,7 +17,7 @@ SUBNORMAL = 2.0**-1074
 """The smallest positive float. An operation that underflows has at most this absolute error."""
 
 
-FEW = 64
+_MAX_DIRECT = 64
 """So many numbers are summed one by one."""
 
 
@@ -66,6 +66,25 @@ def first_largest(values: npt.NDArray[np.float64], scale: float | None = None) -
     return int(np.argmax(values >= least))
 
 
+def float_up(exact: Fraction) -> float:
+    """The least float that is not below a fraction.
+
+    >>> float_up(Fraction(1, 3)) > Fraction(1, 3) > float_down(Fraction(1, 3))
+    True
+    """
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def float_down(exact: Fraction) -> float:
+    """The largest float that is not above a non-negative number."""
+    above = float_up(exact)
+    return above if above < math.inf and Fraction(above) == exact else math.nextafter(above, 0.0)
+
+
 def exact_sum(values: npt.NDArray[np.float64]) -> Fraction:
     """The sum of finite floats, free of rounding.
 
@@ -74,7 +93,7 @@ def exact_sum(values: npt.NDArray[np.float64]) -> Fraction:
     """
     mantissa, exponent = np.frexp(values)
     parts, powers = (mantissa * 2.0**53).astype(np.int64), exponent.astype(np.int64) - 53
-    if parts.size > FEW:
+    if parts.size > _MAX_DIRECT:
         parts, powers = _by_power(parts.ravel(), powers.ravel())
     whole, shift = parts.tolist(), powers.tolist()
     least = min(shift, default=0)

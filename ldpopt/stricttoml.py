@@ -8,10 +8,10 @@ from typing import Any
 
 from ldpopt.errors import Phrase, invalid
 
-LONGEST = 1 << 20
+MAX_BYTES = 1 << 20
 """The most characters of a text. Texts that people write by hand have a few thousand."""
 
-DEEPEST = 32
+MAX_DEPTH = 32
 """The most parts of a dotted key. The parser's memory grows with the square of their number."""
 
 # Strings and comments, found from left to right as the parser finds them; the text between them holds the keys. A
@@ -24,7 +24,7 @@ _QUOTED = re.compile(
     r"|\#[^\n]*+",
     re.DOTALL,
 )
-_KEY = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++(?:[ \t]*+\.[ \t]*+[A-Za-z0-9_-]++){{{DEEPEST}}}")
+_KEY = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++(?:[ \t]*+\.[ \t]*+[A-Za-z0-9_-]++){{{MAX_DEPTH}}}")
 
 
 def loads(text: str | bytes, what: str = "TOML") -> dict[str, Any]:
@@ -36,15 +36,15 @@ def loads(text: str | bytes, what: str = "TOML") -> dict[str, Any]:
     Traceback (most recent call last):
     ldpopt.errors.InvalidInput: TOML: expected keys of at most 32 parts, got a longer one
     """
-    if len(text) > LONGEST:
-        raise invalid(what, f"at most {LONGEST} characters", Phrase(f"{len(text)}"))
+    if len(text) > MAX_BYTES:
+        raise invalid(what, f"at most {MAX_BYTES} characters", Phrase(f"{len(text)}"))
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
     except UnicodeDecodeError as error:
         raise invalid(what, "UTF-8 text", Phrase(f"byte {error.start} that is not")) from None
     if _KEY.search(_QUOTED.sub(_bare, text)):
-        raise invalid(what, f"keys of at most {DEEPEST} parts", Phrase("a longer one"))
+        raise invalid(what, f"keys of at most {MAX_DEPTH} parts", Phrase("a longer one"))
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -160,7 +160,7 @@ def _privatize() -> list[Case]:
         "no key": lambda f: privatize(plan(), written(f), f / "one.csv", Memoised(f / "none")),
         "two threads": lambda f: privatize(plan(), written(f), f / "one.csv", Memoised(f / "key"), Threads(2)),
         "twice an id": lambda f: privatize(plan(), [written(f) / "0.csv"] * 2, f / "one.csv", Memoised(f / "key")),
-        "rng": lambda f: Simulated(7),
+        "rng": lambda f: Simulated("7"),
     }
     made += [(name, inside(work)) for name, work in refused.items()]
     for policy in (False, True):
@@ -547,7 +547,7 @@ def _words() -> list[Case]:
     ids = ["", "a", "person-1", "x" * 13, "x" * 14, "x" * 15, "x" * 30, "x" * 31, "Łódź", "y" * 200]
     made: list[Case] = []
     made += [
-        ("macs", lambda: memo.respondents(KEY, ids).macs(memo.tag("it")).tolist()),
+        ("macs", lambda: memo.Respondents(KEY, pa.array(ids, pa.string())).macs(memo.tag("it")).tolist()),
         ("tags", lambda: [memo.tag("a", "bc").hex(), memo.tag("ab", "c").hex(), memo.tag().hex()]),
     ]
     made += [
@@ -597,7 +597,7 @@ def _words() -> list[Case]:
         ("no respondents", lambda: WordSource(plan(), "memoised", KEY).words(0, None, None, None)),
     ]
     made += [
-        ("more answers", lambda: memo.respondents(KEY, ["a"]).words_of_answers([memo.tag("it")], np.zeros(2, np.uint8)))
+        ("more answers", lambda: memo.Respondents(KEY, pa.array(["a"])).words([memo.tag("it")], np.zeros(2, np.uint8)))
     ]
     made += [("simulated source", lambda: len(WordSource(plan(), "simulated", KEY).streams(2) or []))]
 

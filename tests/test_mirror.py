@@ -11,10 +11,6 @@ ROOMS = ["privacy", "design/certificates", "composition", "survey/collect"]
 
 ELSEWHERE = {
     "privacy/restricted.py": ("privacy/test_capacity.py", "its programs are the measures there"),
-    "design/certificates/integer_columns.py": (
-        "design/methods/test_integer_program.py",
-        "proved beside what it proves",
-    ),
 }
 """Modules without a test file of their name: where they are tested, and why there."""
 

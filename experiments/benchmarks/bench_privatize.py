@@ -50,7 +50,7 @@ def test_privatize(benchmark: Any, name: str) -> None:
 def test_privatize_memoised(benchmark: Any) -> None:
     sampler = Sampler(round_exact(CHANNELS["randomized response"]))
     ids = Respondents(KEY, pa.array(np.arange(N)).cast(pa.large_string()))
-    benchmark(lambda: sampler.reports(ANSWERS, ids.words(tag("question"))))
+    benchmark(lambda: sampler.reports(ANSWERS, ids.words([tag("question")])))
 
 
 @pytest.mark.benchmark(group=f"{N} respondent ids")

@@ -68,7 +68,7 @@ def main() -> None:
     for name, sampler in samplers.items():
         rows.append([name, least(lambda sampler=sampler: sampler.reports(answers, Keystream(key, 0, 0)))])
     response = samplers["randomized response"]
-    rows.append(["randomized response, memoised", least(lambda: response.reports(answers, ids.words(tag("q"))))])
+    rows.append(["randomized response, memoised", least(lambda: response.reports(answers, ids.words([tag("q")])))])
     for peer, task in PEERS:
         found, why = run.ask(run.environment(environments, peer), task, K)
         rows.append([f"{peer}: {task}", found if found is not None else why])

@@ -15,7 +15,7 @@ from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.composition.direction import Direction, GaussianLaw, Parts, largest_loss, variation
 from ldpopt.composition.lattice import EXACT, Rounding
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, best_in_order, best_pair
-from ldpopt.composition.parametric import MOST, rare_error, union
+from ldpopt.composition.parametric import MAX_USES, rare_error, union
 from ldpopt.distribution import Array, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
@@ -277,7 +277,7 @@ def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
     >>> round(both.delta_at(0.0), 9), round(both.epsilon_at(0.01), 6)
     (0.5, 1.572031)
     """
-    count = positive_integer(count, "count", maximum=MOST)
+    count = positive_integer(count, "count", maximum=MAX_USES)
     if isinstance(mechanisms, (FinitePair, Channel, str, bytes)) or not isinstance(mechanisms, Iterable):
         raise invalid("mechanisms", "a list of mechanisms", type(mechanisms).__name__)
     made = [given.ordered if isinstance(given, FinitePair) else as_mechanism(given) for given in mechanisms]
@@ -297,7 +297,7 @@ def compose_same_input(channels: Iterable[ChannelLike], count: int = 1) -> dict[
     >>> {pair: round(c.delta_at(1.0), 6) for pair, c in compose_same_input([q], count=2).items()}
     {(0, 1): 0.392607}
     """
-    count = positive_integer(count, "count", maximum=MOST)
+    count = positive_integer(count, "count", maximum=MAX_USES)
     made = [as_channel(channel) for channel in channels]
     if not made:
         raise invalid("channels", "at least one channel", "none")

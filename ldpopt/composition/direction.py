@@ -14,12 +14,12 @@ import numpy as np
 
 from ldpopt.composition.lattice import EXACT, Rounding, atom_law, exact_lattice, finite_part, grid
 from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LossLaw
-from ldpopt.composition.parametric import ParametricPair, float_down, float_up, rare_error, union_up
+from ldpopt.composition.parametric import ParametricPair, rare_error, union_up
 from ldpopt.distribution import Array
 from ldpopt.mechanisms.gaussian import GaussianPair
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.results import ByValue
-from ldpopt.rounding import ULP, down, exact_sum, up
+from ldpopt.rounding import ULP, down, exact_sum, float_down, float_up, up
 
 _DEEP = 1e-290
 """In a finite pair for a Gaussian, infinite losses have at most this probability, if epsilons up to 600 suffice."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from ldpopt.privacy.local_dp import local_dp
 from ldpopt.rounding import down, up
 from ldpopt.tolerances import AFTER_RESPONSE
 
-MOST = 10**6
+MAX_EVENTS = 10**6
 """The largest number of uses in a ledger; every use becomes an event."""
 
 
@@ -56,7 +55,7 @@ def to_dp_event(mechanism: Any) -> Any:
     >>> round(to_dp_event(Laplace(0.5)).noise_multiplier, 6)
     2.0
     """
-    return _event(_event_module(), mechanism)
+    return _event(_module("dp_event"), mechanism)
 
 
 def _event(events: Any, mechanism: Any) -> Any:
@@ -83,8 +82,8 @@ def _event(events: Any, mechanism: Any) -> Any:
 
 def _of_ledger(events: Any, ledger: Ledger) -> Any:
     total = sum(entry.count for entry in ledger)
-    if total > MOST:
-        raise invalid("ledger", f"at most {MOST} uses", total)
+    if total > MAX_EVENTS:
+        raise invalid("ledger", f"at most {MAX_EVENTS} uses", total)
     listed: list[Any] = []
     for entry in ledger:
         made = entry.mechanism
@@ -126,9 +125,9 @@ def _response(events: Any, epsilon: float, k: int) -> Any:
     return events.RandomizedResponseDpEvent(noise_parameter=down(noise, 16.0 + 4 * epsilon), num_buckets=k)
 
 
-def _event_module() -> Any:
+def _module(name: str) -> Any:
     try:
-        return import_module("dp_accounting.dp_event")
+        return import_module(f"dp_accounting.{name}")
     except ImportError:
         raise missing("dp_accounting") from None
 
@@ -146,7 +145,7 @@ def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
     >>> round(float(to_dp_accounting((1.0,)).get_delta_for_epsilon(0.5)), 6)
     0.287649
     """
-    module = _pld_module()
+    module = _module("pld.privacy_loss_distribution")
     cells = positive_integer(cells, "cells", minimum=16)
     parts = mechanism.parts if isinstance(mechanism, ComposedPair) else ((as_pair(mechanism), 1),)
     law = _law(parts, cells)
@@ -176,7 +175,7 @@ def from_dp_accounting(distribution: Any) -> tuple[FinitePair, FinitePair]:
     >>> remove == add, round(float(remove.local_dp()), 6)
     (True, 1.0)
     """
-    module = _pld_module()
+    module = _module("pld.privacy_loss_distribution")
     if not isinstance(distribution, module.PrivacyLossDistribution):
         raise invalid("distribution", "a dp_accounting PrivacyLossDistribution", type(distribution).__name__)
     remove = _pair(distribution._pmf_remove.to_dense_pmf())
@@ -223,10 +222,3 @@ def _pair(pmf: Any) -> FinitePair:
         q[below] *= 1 + rest / q[below].sum()
     p, q = np.append(p, [infinite, 0.0]), np.append(q, [0.0, max(rest, 0.0)])
     return FinitePair(p / p.sum(), q / q.sum())
-
-
-def _pld_module() -> ModuleType:
-    try:
-        return import_module("dp_accounting.pld.privacy_loss_distribution")
-    except ImportError:
-        raise missing("dp_accounting") from None

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.composition.compose import ComposedPair
-from ldpopt.composition.parametric import MOST, ParametricPair, union
+from ldpopt.composition.parametric import MAX_USES, ParametricPair, union
 from ldpopt.distribution import Array, number, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.least_pair import checked, kept_mass, largest_eta, point_at_least_zero
@@ -85,7 +85,7 @@ def _from_steps(steps: Array) -> Array:
     return np.asarray(law - math.log(math.fsum(np.exp(law).tolist())))
 
 
-_MOST = 10**7
+_MAX_DRAWS = 10**7
 """The largest number of mechanisms in one composition; every multiple of epsilon is listed."""
 
 
@@ -171,7 +171,7 @@ def k_fold(epsilon: Any, delta: Any = 0.0, eta: Any = None, count: int = 1) -> K
     73.8905
     """
     epsilon, delta, eta = checked(epsilon, delta, eta)
-    count = positive_integer(count, "count", maximum=_MOST)
+    count = positive_integer(count, "count", maximum=_MAX_DRAWS)
     return _composed(epsilon, delta, eta, count, np.arange(count + 1))
 
 
@@ -184,7 +184,7 @@ def kov15(epsilon: Any, delta: Any = 0.0, count: int = 1) -> KFold:
     array([1, 3])
     """
     epsilon, delta, _ = checked(epsilon, delta, None)
-    count = positive_integer(count, "count", maximum=_MOST)
+    count = positive_integer(count, "count", maximum=_MAX_DRAWS)
     return _composed(epsilon, delta, None, count, np.arange(count % 2, count + 1, 2))
 
 
@@ -243,7 +243,7 @@ def gaussian_total_variation(mu: float, count: int = 1) -> float:
     >>> round(gaussian_total_variation(1.0, 4), 9)
     0.682689492
     """
-    mu, count = _mu(mu), positive_integer(count, "count", maximum=MOST)
+    mu, count = _mu(mu), positive_integer(count, "count", maximum=MAX_USES)
     return math.erf(mu * math.sqrt(count) / (2 * math.sqrt(2)))
 
 

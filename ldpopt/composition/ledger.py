@@ -16,7 +16,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.composition.compose import ComposedPair, composition
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, as_pair, summed
-from ldpopt.composition.parametric import MOST, ParametricPair, largest_integer, total, union
+from ldpopt.composition.parametric import MAX_USES, ParametricPair, largest_integer, total, union
 from ldpopt.composition.sums import compose_mcdp
 from ldpopt.distribution import number, positive_integer, unit_interval
 from ldpopt.errors import invalid
@@ -80,7 +80,7 @@ class Ledger(Result):
         name : shown in tables; by default that of the mechanism.
         features : for a channel or a finite pair, the features that `capacity_bounded` uses.
         """
-        count, made = positive_integer(count, "count", maximum=MOST), as_mechanism(mechanism)
+        count, made = positive_integer(count, "count", maximum=MAX_USES), as_mechanism(mechanism)
         if features is not None:
             features = feature_map(features)
             if not isinstance(made.own, Channel):
@@ -236,7 +236,7 @@ def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> 
     >>> round(largest_epsilon(ApproximateDP(1.0, 1e-6), 100).epsilon, 6)
     0.024011
     """
-    target, count = need(ApproximateDP, target, "target"), positive_integer(count, "count", maximum=MOST)
+    target, count = need(ApproximateDP, target, "target"), positive_integer(count, "count", maximum=MAX_USES)
     erasure = unit_interval(erasure, "erasure")
 
     def meets(epsilon: float) -> bool:

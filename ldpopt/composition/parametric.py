@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ldpopt.distribution import Array
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.least_pair import checked, kept_mass
-from ldpopt.rounding import up
+from ldpopt.rounding import float_up, up
 from ldpopt.tolerances import ROW_SUM
 
 
@@ -97,30 +97,11 @@ def rare_error(pair: FinitePair) -> float:
     return RARE if rare(pair).any() else 0.0
 
 
-MOST = 2**53
+MAX_USES = 2**53
 """The largest number of uses of one mechanism; floats count exactly up to it."""
 
-_EXACT = 64
+_MAX_EXACT = 64
 """Up to this many items, a product of rational numbers is computed exactly."""
-
-
-def float_up(exact: Fraction) -> float:
-    """The least float that is not below a fraction.
-
-    >>> float_up(Fraction(1, 3)) > Fraction(1, 3) > float_down(Fraction(1, 3))
-    True
-    """
-    try:
-        nearest = float(exact)
-    except OverflowError:
-        return math.inf
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
-
-
-def float_down(exact: Fraction) -> float:
-    """The largest float that is not above a non-negative number."""
-    above = float_up(exact)
-    return above if above < math.inf and Fraction(above) == exact else math.nextafter(above, 0.0)
 
 
 def total(parts: Iterable[tuple[float, int]]) -> float:
@@ -141,7 +122,7 @@ def union(deltas: Iterable[tuple[float, int]]) -> float:
 def union_up(deltas: Iterable[tuple[Fraction, int]]) -> float:
     """`union` of exact fractions."""
     positive = [(delta, n) for delta, n in deltas if delta > 0]
-    if sum(n for _, n in positive) <= _EXACT:
+    if sum(n for _, n in positive) <= _MAX_EXACT:
         return min(1.0, float_up(1 - math.prod(((1 - delta) ** n for delta, n in positive), start=Fraction(1))))
     logs = [n * math.log1p(-float(delta)) if delta < 1 else -math.inf for delta, n in positive]
     return min(1.0, up(abs(math.expm1(math.fsum(logs))), 16))

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ldpopt.composition.parametric import MOST, total, union
+from ldpopt.composition.parametric import MAX_USES, total, union
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import (
@@ -298,7 +298,7 @@ def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> 
     5.782376
     """
     made, slack = _pure_or_approximate(claim), unit_interval(slack, "slack")
-    count = positive_integer(count, "count", maximum=MOST)
+    count = positive_integer(count, "count", maximum=MAX_USES)
     if slack == 0:
         raise invalid("slack", "a number in (0, 1]", slack)
     mean = count * made.epsilon * math.expm1(min(700.0, made.epsilon)) / 2
@@ -315,7 +315,7 @@ def renyi_advanced_composition(claim: Claim | Guarantee, count: int, delta: floa
     ApproximateDP(epsilon=21.0261, delta=1e-06) (not tight, [M, Cor 1])
     """
     epsilon, delta = need(PureDP, claim).epsilon, unit_interval(delta, "delta")
-    count = positive_integer(count, "count", maximum=MOST)
+    count = positive_integer(count, "count", maximum=MAX_USES)
     if not 0 < delta < 1 or -math.log(delta) < epsilon**2 * count * (1 + 8 * ULP):
         raise invalid("delta", "delta in (0, 1) with log(1/delta) >= epsilon^2 count", delta)
     value = up(4 * epsilon * math.sqrt(2 * count * -math.log(delta)), 16)
@@ -363,7 +363,7 @@ def _counted(kind: type[C], items: Iterable[Item]) -> list[tuple[C, int]]:
     made = []
     for item in _listed(items):
         claim, count = item if isinstance(item, tuple) else (item, 1)
-        made.append((need(kind, claim, "item"), positive_integer(count, "count", maximum=MOST)))
+        made.append((need(kind, claim, "item"), positive_integer(count, "count", maximum=MAX_USES)))
     return made
 
 

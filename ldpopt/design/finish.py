@@ -16,7 +16,6 @@ from ldpopt.design.certificates.base import Certificate, Unbounded
 from ldpopt.design.certificates.capacity import InformationCapacity, PairwiseInformation
 from ldpopt.design.certificates.relaxed import Contraction, PartsBound, Relaxed
 from ldpopt.design.constraints.base import plain_of
-from ldpopt.design.constraints.hockey_stick import TotalVariation
 from ldpopt.design.design import Design, is_certified, relative_gap
 from ldpopt.design.methods.balanced import BalancedSets
 from ldpopt.design.methods.levels import LevelLP
@@ -189,32 +188,30 @@ def _notes(
     best: Certificate | None, why: str, certify: bool, certified: bool,
 ) -> list[str]:  # fmt: skip
     """The notes of a design, half a sentence each."""
-    told = [candidate.note] if candidate.note else []
+    notes = [candidate.note] if candidate.note else []
     if problem.deadline.late:
-        told.append(f"the time limit of {problem.deadline.seconds:g} s ended the search or its proof")
-    if math.isfinite(problem.epsilon) and any(isinstance(c, TotalVariation) for c in problem.constraints):
-        reach = min(
-            g.value for c, g in zip(problem.constraints, guarantees, strict=True) if isinstance(c, TotalVariation)
-        )
+        notes.append(f"the time limit of {problem.deadline.seconds:g} s ended the search or its proof")
+    variations = [guarantee.value for guarantee in guarantees if guarantee.notion == "total_variation"]
+    if math.isfinite(problem.epsilon) and variations:
         if problem.cap is None:
-            told.append(f"eta = {problem.eta:g} does not bind: it is at least tanh(epsilon/2) [GI, Prop 2]")
-        elif reach < problem.eta * (1 - 1e-9):
-            told.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {reach:.6g}")
+            notes.append(f"eta = {problem.eta:g} does not bind: it is at least tanh(epsilon/2) [GI, Prop 2]")
+        elif min(variations) < problem.eta * (1 - 1e-9):
+            notes.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {min(variations):.6g}")
     if certified and best is not None and not best.tight and problem.given:
-        told += ["the budget of outputs does not bind"] * all(not c.labelled for c in problem.given)
+        notes += ["the budget of outputs does not bind"] * all(not c.labelled for c in problem.given)
     if problem.given and not certified and best is not None and not best.tight:
-        told.append("the bound is that of a problem without the constraints on the outputs")
+        notes.append("the bound is that of a problem without the constraints on the outputs")
     if not certify:
-        told.append("no certificate was asked for, so nothing bounds the optimum")
+        notes.append("no certificate was asked for, so nothing bounds the optimum")
     elif best is None:
-        told.append(f"no proof was found that bounds the optimum: {why or candidate.shortfall or NO_FORM}")
+        notes.append(f"no proof was found that bounds the optimum: {why or candidate.shortfall or NO_FORM}")
     elif value == 0 and bound != 0:
-        told.append("not certified: the channel keeps nothing that float64 can tell from 0, and the bound is above it")
+        notes.append("not certified: the channel keeps nothing that float64 can tell from 0, and the bound is above it")
     elif not certified and candidate.shortfall:
-        told.append(f"not certified: {candidate.shortfall}")
+        notes.append(f"not certified: {candidate.shortfall}")
     elif not certified and not best.tight:
-        told.append("not certified: the bound is that of an easier problem, and holds for this one too")
+        notes.append("not certified: the bound is that of an easier problem, and holds for this one too")
     elif not certified:
         remedy = "allow more time" if problem.deadline.late else "try another method"
-        told.append(f"not certified: the bound is rigorous but not within the tolerance; {remedy}")
-    return told
+        notes.append(f"not certified: the bound is rigorous but not within the tolerance; {remedy}")
+    return notes

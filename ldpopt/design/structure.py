@@ -207,7 +207,9 @@ class _Seen:
     def __init__(self, utility: Any, eta: float) -> None:
         self.utility, self.eta = utility, eta
         self.known: dict[float, tuple[Pattern, ...]] = {}
+        self.find: Any = _of_patterns
         if isinstance(utility, Divergence) and not utility.continuous:
+            self.find = _of_partitions
             self.classes = len(pose(utility, LocalDP(1.0)).reduction.pair)
         elif isinstance(utility, ColumnUtility) and utility.size <= LIMIT:
             self.classes = utility.size
@@ -217,8 +219,7 @@ class _Seen:
 
     def __call__(self, epsilon: float) -> tuple[Pattern, ...]:
         if epsilon not in self.known:
-            find = _of_partitions if isinstance(self.utility, Divergence) else _of_patterns
-            self.known[epsilon] = find(self.utility, epsilon, self.eta)
+            self.known[epsilon] = self.find(self.utility, epsilon, self.eta)
         return self.known[epsilon]
 
 

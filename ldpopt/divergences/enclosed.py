@@ -41,66 +41,66 @@ def enclosed_excess(f: FDivergence, d: Enclosure, b: Enclosure, a: Enclosure | N
     >>> value.lower, bool(value.certainly_at_most(0.1250001))
     (0.0, True)
     """
-    of, rule = d.arithmetic, _rule(f, d.arithmetic)
-    b = of.of(b)
+    arith, rule = d.arithmetic, _rule(f, d.arithmetic)
+    b = arith.of(b)
     every = np.ones(np.broadcast_shapes(d.shape, b.shape, () if a is None else a.shape), dtype=np.bool_)
-    d, b = of.where(every, d, 0.0), of.where(every, b, 0.0)
+    d, b = arith.where(every, d, 0.0), arith.where(every, b, 0.0)
     lower, upper, missed = _over_box(rule, d, b)
     mirror = None if a is None else mirror_of(f.recipe)
     if a is not None and mirror is not None:
-        other_lower, other_upper, outside = _over_box(mirror, -d, of.where(every, a, 0.0))
+        other_lower, other_upper, outside = _over_box(mirror, -d, arith.where(every, a, 0.0))
         lower, upper = _larger(lower, other_lower), -_larger(-upper, -other_upper)
         missed |= outside
     if rule.slack:
         slack = d.abs() * rule.slack
         lower, upper = lower - slack, upper + slack
-    return of.where(missed, np.nan, of.between(lower, upper))
+    return arith.where(missed, np.nan, arith.between(lower, upper))
 
 
 def _over_box(rule: Rule, d: Enclosure, b: Enclosure) -> tuple[Enclosure, Enclosure, npt.NDArray[np.bool_]]:
     """A lower and an upper bound over the box, and whether the box has no point in the domain."""
-    of = d.arithmetic
+    arith = d.arithmetic
     (d_low, d_high), (b_low, b_high) = d.ends, b.ends
     missed = ~((np.asarray(b_high.upper) >= 0) & (np.asarray((d_high + b_high).upper) >= 0))
     b_low, d_low = b_low.positive(), d_low.maximum(-b_high)
     d_high = d_high.maximum(d_low)
     left, right = (_at(rule, end, b_low.maximum(-end)) for end in (d_low, d_high))
-    nearest = of.where(np.asarray(d_low.lower) > 0, d_low, of.where(np.asarray(d_high.upper) < 0, d_high, 0.0))
+    nearest = arith.where(np.asarray(d_low.lower) > 0, d_low, arith.where(np.asarray(d_high.upper) < 0, d_high, 0.0))
     return _at(rule, nearest, b_high).positive(), left.maximum(right), missed
 
 
 def _larger(one: Enclosure, two: Enclosure) -> Enclosure:
     """The larger of two lower bounds, either of which may be unknown (minus infinity)."""
-    of = one.arithmetic
+    arith = one.arithmetic
     unknown, other = np.asarray(one.lower) == -np.inf, np.asarray(two.lower) == -np.inf
-    return of.where(unknown, two, of.where(other, one, one.maximum(two)))
+    return arith.where(unknown, two, arith.where(other, one, one.maximum(two)))
 
 
 def _at(rule: Rule, d: Enclosure, b: Enclosure) -> Enclosure:
     """The excess at single points of the domain, with its limits where b or a = b + d is exactly zero."""
-    of, a = d.arithmetic, b + d
+    arith, a = d.arithmetic, b + d
     no_d, no_a, no_b = (_zero(part) for part in (d, a, b))
     edge = no_d | no_a | no_b
-    inner = rule.excess(of.where(edge, 0.0, d), of.where(edge, 1.0, b))
-    at_zero, at_infinity = rule.limits(of)
-    value = of.where(no_a, b * at_zero, of.where(no_b, d * at_infinity, inner))
-    return of.where(no_d, 0.0, value)
+    inner = rule.excess(arith.where(edge, 0.0, d), arith.where(edge, 1.0, b))
+    at_zero, at_infinity = rule.limits(arith)
+    value = arith.where(no_a, b * at_zero, arith.where(no_b, d * at_infinity, inner))
+    return arith.where(no_d, 0.0, value)
 
 
 def _zero(points: Enclosure) -> npt.NDArray[np.bool_]:
     return np.asarray((np.asarray(points.lower) == 0) & (np.asarray(points.upper) == 0))
 
 
-def _rule(f: FDivergence, of: Arithmetic) -> Rule:
+def _rule(f: FDivergence, arith: Arithmetic) -> Rule:
     if f.recipe is None:
-        if of.exact:
+        if arith.exact:
             expected = "a named divergence, since one's own function is known in float64 only"
             raise invalid("divergence", expected, Phrase(f.name))
         return own_rule(f)
     return rule_of(*f.recipe)
 
 
-def enclosed_slopes(f: FDivergence, ratio: Any, of: Arithmetic = FLOAT) -> tuple[Enclosure, Enclosure]:
+def enclosed_slopes(f: FDivergence, ratio: Any, arith: Arithmetic = FLOAT) -> tuple[Enclosure, Enclosure]:
     """(on_a, on_b) of the plane that touches the excess at a/b = ratio: excess(a, b) >= on_a a + on_b b everywhere.
 
     ratio : exact positive numbers. For a user's own function, the slope is enclosed by the slopes of two short chords.
@@ -109,23 +109,7 @@ def enclosed_slopes(f: FDivergence, ratio: Any, of: Arithmetic = FLOAT) -> tuple
     >>> [round(part.midpoint, 12) for part in enclosed_slopes(CHI_SQUARED, 2.0)]
     [2.0, -3.0]
     """
-    return _rule(f, of).slopes(of.of(ratio))
-
-
-def enclosed_chord(f: FDivergence, low: Enclosure, high: Enclosure) -> tuple[Enclosure, Enclosure]:
-    """(on_a, on_b) of the plane that meets the excess where a / (a + b) is low and high; the excess is below between.
-
-    low, high : enclosures of numbers in [0, 1]. Where both are the same exact number, the plane bounds the excess only
-    at that ratio. Where it is not certain that low < high, the result encloses every number.
-    """
-    of = low.arithmetic
-    one_low, one_high = 1 - low, 1 - high
-    below, above = enclosed_excess(f, 2 * low - 1, one_low), enclosed_excess(f, 2 * high - 1, one_high)
-    width = high - low
-    on_a, on_b = (above * one_low - below * one_high) / width, (high * below - low * above) / width
-    same = (np.asarray(low.lower) == np.asarray(low.upper)) & (np.asarray(high.lower) == np.asarray(high.upper))
-    same &= np.asarray(low.lower) == np.asarray(high.lower)
-    return of.where(same, below, on_a), of.where(same, below, on_b)
+    return _rule(f, arith).slopes(arith.of(ratio))
 
 
 def excess_above(f: FDivergence, d_low: Array, d_high: Array, b_low: Array, a_low: Array) -> Array:

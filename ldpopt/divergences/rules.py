@@ -53,11 +53,11 @@ class Rule:
 
 
 def _numbers(at_zero: float, at_infinity: float) -> Callable[[Arithmetic], tuple[Enclosure, Enclosure]]:
-    return lambda of: (of.of(at_zero), of.of(at_infinity))
+    return lambda arith: (arith.of(at_zero), arith.of(at_infinity))
 
 
-def _half_log_two(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
-    half = of.of(2.0).log() / 2
+def _half_log_two(arith: Arithmetic) -> tuple[Enclosure, Enclosure]:
+    half = arith.of(2.0).log() / 2
     return half, half
 
 
@@ -65,16 +65,16 @@ def _either(float64: Points, exact: Points) -> Points:
     """A formula that cancels: the float64 formula in the fast arithmetic, `exact` with more bits in the exact one."""
 
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
-        of = d.arithmetic
-        if not isinstance(of, Exact):
+        arith = d.arithmetic
+        if not isinstance(arith, Exact):
             return float64(d, b)
         # Near a = b the logarithm loses the bits of b / d, and the terms of size d, which leave d^2 / b, lose as many
         # again. Where d is far above b, the sum b + d loses those of d / b.
         size = [np.maximum(np.abs(part.lower), np.abs(part.upper)) for part in (d, b)]
         with np.errstate(all="ignore"):
             lost = np.log2(size[1]) - np.log2(np.where(size[0] > 0, size[0], size[1]))
-        more = Exact(of.bits + 128 + 2 * int(np.clip(np.abs(np.nan_to_num(lost)), 0, 2200).max(initial=0)))
-        return of.of(exact(more.of(d), more.of(b)))
+        more = Exact(arith.bits + 128 + 2 * int(np.clip(np.abs(np.nan_to_num(lost)), 0, 2200).max(initial=0)))
+        return arith.of(exact(more.of(d), more.of(b)))
 
     return excess
 
@@ -134,9 +134,9 @@ def _sign(t: Enclosure) -> Enclosure:
     """The sign of t - 1: -1, 0 or 1, or the interval from -1 to 1 where the sign is not certain."""
     below, above = np.asarray(t.upper) < 1, np.asarray(t.lower) > 1
     at = (np.asarray(t.lower) == 1) & (np.asarray(t.upper) == 1)
-    of = t.arithmetic
-    unclear = of.where(at, 0.0, of.between(-np.ones(t.shape), np.ones(t.shape)))
-    return of.where(below, -1.0, of.where(above, 1.0, unclear))
+    arith = t.arithmetic
+    unclear = arith.where(at, 0.0, arith.between(-np.ones(t.shape), np.ones(t.shape)))
+    return arith.where(below, -1.0, arith.where(above, 1.0, unclear))
 
 
 def _hockey_stick(gamma: float) -> Rule:
@@ -148,14 +148,15 @@ def _hockey_stick(gamma: float) -> Rule:
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
         return ((d - d.arithmetic.of(apart) * b) * sign).positive()
 
-    def limits(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
-        return (of.of(0.0), of.of(1.0)) if gamma > 1 else (of.of(gamma), of.of(0.0))
+    def limits(arith: Arithmetic) -> tuple[Enclosure, Enclosure]:
+        return (arith.of(0.0), arith.of(1.0)) if gamma > 1 else (arith.of(gamma), arith.of(0.0))
 
     def slopes(t: Enclosure) -> tuple[Enclosure, Enclosure]:
         # At the kink, any plane between the two that meet there lies below the function; the zero plane has no error.
         inside = np.asarray(t.lower) > gamma if gamma > 1 else np.asarray(t.upper) < gamma
-        of = t.arithmetic
-        return of.where(inside, float(sign), of.zeros(t.shape)), of.where(inside, -sign * gamma, of.zeros(t.shape))
+        arith = t.arithmetic
+        none = arith.zeros(t.shape)
+        return arith.where(inside, float(sign), none), arith.where(inside, -sign * gamma, none)
 
     return Rule(excess, limits, slopes)
 
@@ -164,9 +165,9 @@ def _alpha(order: float, exchanged: bool = False) -> Rule:
     f, o = alpha(order), Fraction(order)
 
     def exact(d: Enclosure, b: Enclosure) -> Enclosure:
-        of = d.arithmetic
-        power = ((b + d) / b).log() * of.of(o)
-        return (b * power.expm1() - of.of(o) * d) / of.of(o * (o - 1))
+        arith = d.arithmetic
+        power = ((b + d) / b).log() * arith.of(o)
+        return (b * power.expm1() - arith.of(o) * d) / arith.of(o * (o - 1))
 
     def error(d: Any, b: Any) -> Any:
         if abs(order) < 2.0**-900:  # the exponent underflows
@@ -174,14 +175,14 @@ def _alpha(order: float, exchanged: bool = False) -> Rule:
         steps = np.abs(np.log(b + d) - np.log(b))
         return ULP * (2**14 + 32 * (abs(order) + 1) * steps)
 
-    def limits(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
-        at_zero = of.of(1 / o) if order > 0 else of.of(INF)
-        at_infinity = of.of(INF) if order > 1 else of.of(1 / (1 - o))
+    def limits(arith: Arithmetic) -> tuple[Enclosure, Enclosure]:
+        at_zero = arith.of(1 / o) if order > 0 else arith.of(INF)
+        at_infinity = arith.of(INF) if order > 1 else arith.of(1 / (1 - o))
         return (at_infinity, at_zero) if exchanged else (at_zero, at_infinity)
 
     def slopes(t: Enclosure) -> tuple[Enclosure, Enclosure]:
-        of = t.arithmetic
-        return (t.log() * of.of(o - 1)).expm1() / of.of(o - 1), -((t.log() * of.of(o)).expm1() / of.of(o))
+        arith = t.arithmetic
+        return (t.log() * arith.of(o - 1)).expm1() / arith.of(o - 1), -((t.log() * arith.of(o)).expm1() / arith.of(o))
 
     return Rule(_either(_float64(f, error, exchanged), _swapped(exact) if exchanged else exact), limits, slopes)
 
@@ -210,11 +211,11 @@ def own_rule(f: FDivergence) -> Rule:
             low = np.where(value == INF, 0.0, value - margin) - 16 * SUBNORMAL
             return FLOAT.between(low, value + margin + 16 * SUBNORMAL)
 
-    def limits(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
+    def limits(arith: Arithmetic) -> tuple[Enclosure, Enclosure]:
         made = []
         for end, sign in ((f.at_zero, 1), (f.slope_at_infinity, -1)):
             margin = 2.0**-20 * (abs(end) + abs(slope)) if math.isfinite(end) else 0.0  # often extrapolated
-            made.append(of.between(end + sign * slope - margin, end + sign * slope + margin))
+            made.append(arith.between(end + sign * slope - margin, end + sign * slope + margin))
         return made[0], made[1]
 
     def slopes(t: Enclosure) -> tuple[Enclosure, Enclosure]:

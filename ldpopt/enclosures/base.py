@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ldpopt.errors import invalid
 from ldpopt.rounding import SUBNORMAL, ULP
 
-LARGEST = float(np.finfo(np.float64).max)
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 """The largest finite float64."""
 
 Array = npt.NDArray[np.float64]
@@ -251,7 +251,7 @@ def float_below(value: Fraction) -> float:
     try:
         nearest = float(value)
     except OverflowError:
-        return LARGEST if value > 0 else -np.inf
+        return LARGEST_FLOAT if value > 0 else -np.inf
     return nearest if Fraction(nearest) <= value else float(np.nextafter(nearest, -np.inf))
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.enclosures.base import LARGEST, Arithmetic, Enclosure, Values, real_array
+from ldpopt.enclosures.base import LARGEST_FLOAT, Arithmetic, Enclosure, Values, real_array
 
 if TYPE_CHECKING:
     from flint import arb
@@ -307,7 +307,7 @@ def below(ball: arb) -> float:
     try:
         return math.ldexp(mantissa, exponent)
     except OverflowError:
-        return LARGEST if mantissa > 0 else -math.inf
+        return LARGEST_FLOAT if mantissa > 0 else -math.inf
 
 
 def above(ball: arb) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.enclosures.base import LARGEST, Arithmetic, Array, Enclosure, Values, float_below, product, real_array
+from ldpopt.enclosures.base import LARGEST_FLOAT, Arithmetic, Array, Enclosure, Values, float_below, product, real_array
 from ldpopt.errors import CertificateError
 from ldpopt.rounding import SUBNORMAL, ULP
 
@@ -203,10 +203,10 @@ class FloatEnclosure(Enclosure):
         """An increasing function that numpy knows within `MARGIN`, and exactly zero at `fixed`."""
         with np.errstate(all="ignore"):
             value = np.asarray(function(self._low))
-            low = np.where(value == INF, LARGEST, value)
+            low = np.where(value == INF, LARGEST_FLOAT, value)
             low = np.where(self._low == fixed, 0.0, low - (np.abs(low) * MARGIN + 16 * SUBNORMAL))
             value = value if self._point else np.asarray(function(self._high))
-            high = np.where(value == -INF, -LARGEST, value)
+            high = np.where(value == -INF, -LARGEST_FLOAT, value)
             high = np.where(self._high == fixed, 0.0, high + (np.abs(high) * MARGIN + 16 * SUBNORMAL))
         outside = np.isnan(high)
         return FloatEnclosure(np.where(outside, -INF, low), np.where(outside, INF, high))

@@ -15,7 +15,7 @@ from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.results import Result
 
-MOST_INPUTS = 2000
+MAX_INPUTS = 2000
 """The largest number of different likelihood ratios for which corners are searched; more would take minutes."""
 
 
@@ -87,8 +87,8 @@ def envelope(
         raise invalid("utility", "a Divergence of finite distributions", utility)
     epsilon = positive_epsilon(epsilon)
     pair = pose(utility, LocalDP(epsilon)).reduction.pair
-    if len(pair) > MOST_INPUTS:
-        raise invalid("utility", f"at most {MOST_INPUTS} different likelihood ratios", len(pair))
+    if len(pair) > MAX_INPUTS:
+        raise invalid("utility", f"at most {MAX_INPUTS} different likelihood ratios", len(pair))
     blocks = Blocks(utility.f, pair, epsilon)
     level = blocks.level
     with watched(time_limit, progress, "finding corners") as deadline:

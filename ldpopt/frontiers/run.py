@@ -310,7 +310,7 @@ def run(
                     finish(number, _unpacked(work, part, saved, folder.part(number)))
         left = [(number, part) for number, part in enumerate(work.parts) if number not in done]
         away = client is not None or (jobs != 1 and len(left) > 1)
-        compute = _Elsewhere(work.compute, time_limit) if away else here
+        compute = functools.partial(_elsewhere, work.compute, time_limit) if away else here
         with closing(results(compute, left, jobs, client)) as made:
             for number, rows in made:
                 if folder is not None:
@@ -329,15 +329,9 @@ def _unpacked(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list
         raise invalid(str(path), expected, Phrase(str(error) or type(error).__name__)) from None
 
 
-@dataclass(frozen=True)
-class _Elsewhere(Generic[Part, Row]):
-    """The work of another process, which tells nobody how far it is."""
-
-    compute: Callable[[Part, float | None, Callable[[float], object]], list[Row]]
-    time_limit: float | None
-
-    def __call__(self, part: Part) -> list[Row]:
-        return self.compute(part, self.time_limit, _nobody)
+def _elsewhere(compute: Callable[..., list[Row]], time_limit: float | None, part: Part) -> list[Row]:
+    """The rows of a part computed in another process, which tells nobody how far it is."""
+    return compute(part, time_limit, _nobody)
 
 
 def _nobody(share: float) -> None:

@@ -9,6 +9,7 @@ below this value for order > 2 and small epsilon.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -20,6 +21,7 @@ from ldpopt.distribution import Array, number
 from ldpopt.errors import SolverError, invalid
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import ULP, down, up
+from ldpopt.simulation import Rng, generator
 
 
 def guarantee(
@@ -184,3 +186,43 @@ def _scaled_growth(t: Array, power: float, top: float) -> Array:
     """(|1 + t|^power + |1 - t|^power) / exp(top)."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.exp(power * np.log1p(t) - top) + np.exp(power * np.log(np.abs(1 - t)) - top))
+
+
+class AdditiveNoise(ABC):
+    """A mechanism that releases a number plus noise; answers are at most `sensitivity` apart."""
+
+    sensitivity: float
+
+    @property
+    @abstractmethod
+    def pair(self) -> Any:
+        """The dominating pair: the releases for two answers that are `sensitivity` apart."""
+
+    @property
+    @abstractmethod
+    def noise(self) -> Noise:
+        """The law of the noise."""
+
+    @abstractmethod
+    def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Noise of a shape."""
+
+    @property
+    def eta(self) -> float:
+        """The total variation distance between the releases for two answers, rounded up [GI, section VI]."""
+        return float(self.pair.total_variation())
+
+    def restricted_renyi(self, order: float) -> Guarantee:
+        """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3].
+
+        It is what an adversary learns who computes only affine functions of the release. It holds for vectors, too:
+        with independent Laplace noise and `sensitivity` in the 1-norm the divergence is convex in the difference of
+        the two answers, so it is largest when they differ in one coordinate; Gaussian noise is the same in every
+        direction.
+        """
+        return restricted_renyi(self.noise, self.sensitivity, order)
+
+    def sample(self, x: Any, rng: Rng = None) -> Any:
+        """Simulated releases for an answer or an array of answers; `rng` is a numpy generator, a seed or None."""
+        x = answers(x)
+        return plain(x + self._drawn(generator(rng), x.shape))

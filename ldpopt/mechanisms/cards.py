@@ -15,7 +15,7 @@ from ldpopt.channel import Channel
 from ldpopt.distribution import Array, finite_array, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.yes_no import (
-    LARGEST,
+    BELOW_ONE,
     NO,
     YES,
     Law,
@@ -59,7 +59,7 @@ class Kuk(SurveyDesign):
     def for_epsilon(cls, epsilon: float, draws: int = 1) -> Self:
         """The design with theta1 = 1 - theta2 = e/(1 + e) for e = exp(epsilon/draws), rounded within `epsilon`."""
         epsilon, draws = positive_epsilon(epsilon), positive_integer(draws, "draws")
-        start = min(1 / (1 + math.exp(-epsilon / draws)), LARGEST)
+        start = min(1 / (1 + math.exp(-epsilon / draws)), BELOW_ONE)
         return most_useful(lambda theta: cls(theta, 1 - theta, draws), start, 0.5, epsilon)
 
     @property

@@ -49,10 +49,10 @@ def zero_concentration(cumulant: Cumulant, mean: Interval, largest: float, xi: f
     return _bracket(cumulant, lambda s, k: value(s, k, mean[0]), ceiling, start, span, tail, lowest, head)
 
 
-def subgaussian(cumulant: Cumulant, variance: Interval, reach: float) -> Interval:
-    """Bounds on tau = sup over s != 0 of sqrt(2 K(s))/|s|, for a centred loss of size at most `reach` [DR, Def 3.3]."""
+def subgaussian(cumulant: Cumulant, variance: Interval, loss_range: float) -> Interval:
+    """Bounds on tau = sup over s != 0 of sqrt(2 K(s))/|s|, for a centred loss up to `loss_range` [DR, Def 3.3]."""
     lowest = max(variance[0], 0.0)
-    if math.isinf(reach):
+    if math.isinf(loss_range):
         return math.sqrt(lowest), math.inf
 
     def ceiling(a: float, ka: float, b: float, kb: float) -> float:
@@ -62,12 +62,12 @@ def subgaussian(cumulant: Cumulant, variance: Interval, reach: float) -> Interva
         return max(2 * (slope * t - intercept) / t**2 for t in (a, s, b))
 
     low, high = lowest, variance[1]
-    start = 1e-11 / reach
-    # K'' is the variance of the tilted loss, at most exp(2 reach |s|) times the one at 0.
-    head = variance[1] * math.exp(2 * reach * start)
+    start = 1e-11 / loss_range
+    # K'' is the variance of the tilted loss, at most exp(2 loss_range |s|) times the one at 0.
+    head = variance[1] * math.exp(2 * loss_range * start)
     for side in (cumulant, lambda s: cumulant(-s)):
         part = _bracket(
-            side, lambda s, k: 2 * k / s**2, ceiling, start, math.inf, lambda s: 2 * reach / s, lowest, head
+            side, lambda s, k: 2 * k / s**2, ceiling, start, math.inf, lambda s: 2 * loss_range / s, lowest, head
         )
         low, high = max(low, part[0]), max(high, part[1])
     return math.sqrt(low), math.sqrt(high)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from ldpopt.distribution import Array, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.additive import Noise, answers, guarantee, plain, positive, restricted_renyi
+from ldpopt.mechanisms.additive import AdditiveNoise, Noise, guarantee, positive
 from ldpopt.mechanisms.continuous_pair import ContinuousPair, Interval
 from ldpopt.privacy.approximate_dp import nonnegative
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import SUBNORMAL, ULP
-from ldpopt.simulation import Rng, generator
 
 _ERROR = 64 * ULP
 
@@ -109,7 +108,7 @@ class GaussianPair(ContinuousPair):
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(AdditiveNoise):
     """The Gaussian mechanism: normal noise of standard deviation `sigma` [GI, section VI-B].
 
     sensitivity : how far apart two answers can be (in the 2-norm, for vectors).
@@ -181,11 +180,6 @@ class Gaussian:
         return self.sigma**2
 
     @property
-    def eta(self) -> float:
-        """The total variation 2 Phi(mu/2) - 1, with Phi the normal distribution function, rounded up [GI, eq. 17]."""
-        return float(self.pair.total_variation())
-
-    @property
     def pair(self) -> GaussianPair:
         """The dominating pair: the releases for two answers that are `sensitivity` apart, scaled."""
         return GaussianPair(self.mu)
@@ -199,19 +193,8 @@ class Gaussian:
         """The KL divergence restricted to affine features, in nats: it equals the full one, mu^2/2 [CIM, Thm 10]."""
         return guarantee("restricted_kl", *_near(self.mu**2 / 2), "[CIM, Thm 10]")
 
-    def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3].
-
-        It is what an adversary learns who computes only affine functions of the release. It holds for vectors, too:
-        the noise is the same in every direction, so the best such function depends only on the coordinate along the
-        difference of the two answers.
-        """
-        return restricted_renyi(self.noise, self.sensitivity, order)
-
-    def sample(self, x: Any, rng: Rng = None) -> Any:
-        """Simulated releases for an answer or an array of answers."""
-        x, rng = answers(x), generator(rng)
-        return plain(x + rng.normal(0.0, self.sigma, x.shape))
+    def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        return rng.normal(0.0, self.sigma, shape)
 
 
 gaussian = Gaussian

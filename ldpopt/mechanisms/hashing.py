@@ -17,9 +17,8 @@ import numpy.typing as npt
 from ldpopt.channel import Channel
 from ldpopt.distribution import Array, finite_array, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.exact import float_up
 from ldpopt.mechanisms.oracles import FrequencyOracle, Reports, check_reports, check_size
-from ldpopt.rounding import toward_privacy, up
+from ldpopt.rounding import float_up, toward_privacy, up
 from ldpopt.simulation import Rng, generator
 
 Integers = npt.NDArray[np.int64]

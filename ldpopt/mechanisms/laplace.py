@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ldpopt.distribution import Array, positive_epsilon
-from ldpopt.mechanisms.additive import Noise, answers, guarantee, plain, positive, restricted_renyi
+from ldpopt.mechanisms.additive import AdditiveNoise, Noise, guarantee, positive
 from ldpopt.mechanisms.continuous_pair import ContinuousPair, Interval, expm2
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import ULP
-from ldpopt.simulation import Rng, generator
 
 _ERROR = 32 * ULP
 """The relative error that the closed forms below may have."""
@@ -89,7 +87,7 @@ class LaplacePair(ContinuousPair):
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(AdditiveNoise):
     """The Laplace mechanism: noise of density proportional to exp(-epsilon |y| / sensitivity) [GI, section VI-A].
 
     epsilon : in nats. sensitivity : how far apart two answers can be.
@@ -120,11 +118,6 @@ class Laplace:
         return 2 * self.scale**2
 
     @property
-    def eta(self) -> float:
-        """The total variation 1 - exp(-epsilon/2), rounded up [GI, section VI-A]."""
-        return float(self.pair.total_variation())
-
-    @property
     def pair(self) -> LaplacePair:
         """The dominating pair: the releases for two answers that are `sensitivity` apart, scaled."""
         return LaplacePair(self.epsilon)
@@ -139,19 +132,8 @@ class Laplace:
         excess = self.epsilon**2 / (math.sqrt(1 + self.epsilon**2) + 1)  # sqrt(1 + epsilon^2) - 1
         return guarantee("restricted_kl", *_near(excess - math.log1p(excess / 2)), "[CIM, Thm 9]")
 
-    def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3].
-
-        It is what an adversary learns who computes only affine functions of the release. It holds for vectors, too,
-        with independent noise and `sensitivity` in the 1-norm: the divergence is convex in the difference of the two
-        answers, so it is largest when they differ in one coordinate only.
-        """
-        return restricted_renyi(self.noise, self.sensitivity, order)
-
-    def sample(self, x: Any, rng: Rng = None) -> Any:
-        """Simulated releases for an answer or an array of answers."""
-        x, rng = answers(x), generator(rng)
-        return plain(x + rng.laplace(0.0, self.scale, x.shape))
+    def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        return rng.laplace(0.0, self.scale, shape)
 
 
 laplace = Laplace

@@ -19,12 +19,11 @@ import numpy as np
 
 from ldpopt.distribution import Array, finite_array, positive_epsilon
 from ldpopt.errors import invalid
-from ldpopt.exact import float_up
 from ldpopt.mechanisms.additive import answers, guarantee, log_growth
 from ldpopt.mechanisms.laplace import Laplace, LaplacePair, laplace_noise
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.results import ByValue
-from ldpopt.rounding import exact_sum
+from ldpopt.rounding import exact_sum, float_up
 from ldpopt.simulation import Rng, generator
 from ldpopt.tolerances import MINIMUM_EPSILON, SPANNED
 

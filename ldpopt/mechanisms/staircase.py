@@ -13,11 +13,17 @@ import numpy as np
 
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.errors import SolverError, invalid
-from ldpopt.mechanisms.additive import Noise, answers, enlarge, guarantee, plain, positive, restricted_renyi
+from ldpopt.mechanisms.additive import (
+    AdditiveNoise,
+    Noise,
+    enlarge,
+    guarantee,
+    plain,
+    positive,
+)
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import up
-from ldpopt.simulation import Rng, generator
 from ldpopt.tolerances import MAXIMUM_EPSILON
 
 
@@ -46,7 +52,7 @@ MAXIMUM_STEPS = 50_000
 
 
 @dataclass(frozen=True)
-class Staircase:
+class Staircase(AdditiveNoise):
     """The staircase mechanism of Geng et al. [GI, section VI-C].
 
     It releases a number plus noise. The density of the noise is symmetric; it is a on [0, gamma D) and a e^{-epsilon}
@@ -187,19 +193,13 @@ class Staircase:
         # Concave: the maximum is at most as far above `top` as a neighbour at one step is below it.
         return guarantee("restricted_kl", top - error, 2 * top - min(around) + 3 * error, "[CIM, Lemma 1]")
 
-    def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3]."""
-        return restricted_renyi(self.noise, self.sensitivity, order)
-
-    def sample(self, x: Any, rng: Rng = None) -> Any:
-        """Simulated releases for an answer or an array of answers."""
-        x, rng = answers(x), generator(rng)
+    def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         q, g = math.exp(-self.epsilon), self.gamma
-        whole = rng.geometric(-math.expm1(-self.epsilon), x.shape) - 1.0
-        inside = rng.random(x.shape) < g / (g + q * (1 - g))
-        place = np.where(inside, g * rng.random(x.shape), g + (1 - g) * rng.random(x.shape))
-        sign = rng.choice(np.array([-1.0, 1.0]), x.shape)
-        return plain(x + sign * self.sensitivity * (whole + place))
+        whole = rng.geometric(-math.expm1(-self.epsilon), shape) - 1.0
+        inside = rng.random(shape) < g / (g + q * (1 - g))
+        place = np.where(inside, g * rng.random(shape), g + (1 - g) * rng.random(shape))
+        sign = rng.choice(np.array([-1.0, 1.0]), shape)
+        return np.asarray(sign * self.sensitivity * (whole + place))
 
 
 staircase = Staircase

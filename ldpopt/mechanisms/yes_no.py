@@ -18,8 +18,9 @@ import numpy.typing as npt
 from ldpopt.channel import Channel
 from ldpopt.distribution import Array, finite_array, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.exact import float_up, log_up
+from ldpopt.exact import log_up
 from ldpopt.privacy.local_dp import local_dp
+from ldpopt.rounding import float_up
 
 YES, NO = "yes", "no"
 Law = tuple[Fraction, ...]
@@ -122,7 +123,7 @@ def most_useful(make: Callable[[float], Design], start: float, private: float, e
     return design
 
 
-LARGEST = 1 - 2.0**-53
+BELOW_ONE = 1 - 2.0**-53
 """The largest float64 probability below 1."""
 
 
@@ -149,7 +150,7 @@ class Warner(SurveyDesign):
     def for_epsilon(cls, epsilon: float) -> Self:
         """The design with p = e/(1 + e), e = exp(epsilon); p is rounded down, so that `epsilon` is not exceeded."""
         epsilon = positive_epsilon(epsilon)
-        return most_useful(cls, min(1 / (1 + math.exp(-epsilon)), LARGEST), 0.5, epsilon)
+        return most_useful(cls, min(1 / (1 + math.exp(-epsilon)), BELOW_ONE), 0.5, epsilon)
 
     @property
     def laws(self) -> tuple[Law, Law]:

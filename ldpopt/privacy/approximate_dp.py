@@ -20,7 +20,7 @@ from ldpopt.rounding import SUBNORMAL, ULP, exact_sum, first_largest
 from ldpopt.tolerances import EXACT_GAP, TIE
 
 REFERENCE = "[GI, Def 1]"
-TOTAL_VARIATION = "[GI, Def 7]"
+TOTAL_VARIATION_REFERENCE = "[GI, Def 7]"
 
 
 def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> Guarantee:
@@ -149,20 +149,20 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     else:
         (i, j), missed = ordered_pairs(channel, graph), 0.0
         if len(i) == 0:
-            return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION)
+            return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
     step = max(1, ENTRIES // q.shape[1])
     bounds = [hockey_stick_of_pairs(q[i[at : at + step]], q[j[at : at + step]], 0.0) for at in range(0, len(i), step)]
     below, above = (np.concatenate(side) for side in zip(*bounds, strict=True))
     low, high = float(below.max()), float(above.max())
     if high == 0:
-        return Guarantee("total_variation", missed, 0.0, None, True, TOTAL_VARIATION)
+        return Guarantee("total_variation", missed, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
     x, other = (int(end[first_largest(above)]) for end in (i, j))
     event = positive_event(q[[x]], q[[other]], 0.0)[0]
     witness = Witness(
         (channel.inputs[x], channel.inputs[other]), tuple(channel.outputs[y] for y in np.flatnonzero(event))
     )
     return Guarantee(
-        "total_variation", min(1.0, high + missed), low, witness, missed <= EXACT_GAP * high, TOTAL_VARIATION
+        "total_variation", min(1.0, high + missed), low, witness, missed <= EXACT_GAP * high, TOTAL_VARIATION_REFERENCE
     )
 
 

@@ -13,7 +13,7 @@ from ldpopt import strictjson
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.deadline import Progress, watched
 from ldpopt.exact import ExactChannel, ExactProof
-from ldpopt.privacy.approximate_dp import TOTAL_VARIATION, approximate_dp, hockey_stick, total_variation
+from ldpopt.privacy.approximate_dp import TOTAL_VARIATION_REFERENCE, approximate_dp, hockey_stick, total_variation
 from ldpopt.privacy.capacity import RestrictedKL, RestrictedRenyi, RestrictedTotalVariation, capacity_bounded
 from ldpopt.privacy.concentrated import approximate_zcdp, mcdp, zcdp
 from ldpopt.privacy.guarantee import Guarantee, Witness
@@ -47,11 +47,11 @@ def _epsilon(channel: ExactChannel, proof: ExactProof) -> Guarantee:
 def _eta(channel: ExactChannel, proof: ExactProof) -> Guarantee:
     x, other = proof.distance_at
     if x == other:
-        return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION)
+        return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
     event = channel.weights[x] > channel.weights[other]
     outputs = tuple(label for label, inside in zip(channel.outputs, event.tolist(), strict=True) if inside)
     witness = Witness((channel.inputs[x], channel.inputs[other]), outputs)
-    return Guarantee("total_variation", proof.eta, down(proof.eta), witness, True, TOTAL_VARIATION)
+    return Guarantee("total_variation", proof.eta, down(proof.eta), witness, True, TOTAL_VARIATION_REFERENCE)
 
 
 FORMAT = "ldpopt-audit"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -107,26 +108,28 @@ def _outside(function: Array, columns: list[Array]) -> Array | None:
 REFERENCE = "[CIM, Def 3]"
 
 
-class Restricted(Protocol):
+class Restricted(ABC):
     """A divergence that can be restricted to a class of functions, those that an adversary can compute."""
 
-    @property
-    def notion(self) -> str:
-        """The name of the guarantee."""
+    notion: ClassVar[str]
+    """The name of the guarantee."""
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The parameters of the divergence."""
+        """The parameters of the divergence, by their names."""
+        return dict(vars(self))
 
+    @abstractmethod
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Lower and upper bounds for one pair of rows, shape (m,), and the class that `basis`, shape (m, r), spans."""
 
+    @abstractmethod
     def unrestricted(self, p: Array, q: Array) -> Array:
         """Upper bounds on the divergence without a restriction, for n pairs of rows, (n, m) -> (n,)."""
 
 
 @dataclass(frozen=True)
-class RestrictedRenyi:
+class RestrictedRenyi(Restricted):
     """The restricted Rényi divergence of `order` in [1, inf), in nats; order 1 is the restricted KL [CIM, eq. 3].
 
     It is log(sup over h in H of (E_p h)^a / (E_q |h|^A)^(a-1)) / (a - 1), with a = `order`, A = a/(a - 1) and H the
@@ -137,6 +140,7 @@ class RestrictedRenyi:
     1.170071
     """
 
+    notion = "restricted_renyi"
     order: float
 
     def __post_init__(self) -> None:
@@ -145,28 +149,18 @@ class RestrictedRenyi:
             raise invalid("order", "a finite number of at least 1", order)
         object.__setattr__(self, "order", order)
 
-    @property
-    def notion(self) -> str:
-        """The name of the guarantee."""
-        return "restricted_renyi"
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The order, by its name."""
-        return {"order": self.order}
-
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Bounds on the restricted divergence of one pair of laws."""
         p, q = normalised(np.stack([p, q]))
         return restricted_kl(p, q, basis) if self.order == 1 else restricted_power(p, q, basis, self.order)
 
     def unrestricted(self, p: Array, q: Array) -> Array:
-        """The Rényi divergence of stacked pairs, bounded above."""
+        """The divergence of stacked pairs without a restriction, bounded above."""
         return renyi_of_pairs(p, q, self.order)[1]
 
 
 @dataclass(frozen=True)
-class RestrictedKL:
+class RestrictedKL(Restricted):
     """The restricted KL divergence, sup over h in the class of E_p h - E_q exp(h - 1), in nats [CIM, Lem 1].
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
@@ -174,28 +168,19 @@ class RestrictedKL:
     0.89588
     """
 
-    @property
-    def notion(self) -> str:
-        """The name of the guarantee."""
-        return "restricted_kl"
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """An empty dictionary: this divergence has no parameters."""
-        return {}
+    notion = "restricted_kl"
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Bounds on the restricted divergence of one pair of laws."""
-        p, q = normalised(np.stack([p, q]))
-        return restricted_kl(p, q, basis)
+        return RestrictedRenyi(1.0).bracket(p, q, basis)
 
     def unrestricted(self, p: Array, q: Array) -> Array:
-        """The KL divergence of stacked pairs, bounded above."""
-        return renyi_of_pairs(p, q, 1.0)[1]
+        """The divergence of stacked pairs without a restriction, bounded above."""
+        return RestrictedRenyi(1.0).unrestricted(p, q)
 
 
 @dataclass(frozen=True)
-class RestrictedAlpha:
+class RestrictedAlpha(Restricted):
     """The restricted alpha-divergence, f(t) = (|t|^a - 1)/(a^2 - a), of `order` a in [1, inf) [CIM, Lem 3 corrected].
 
     It is the sup over h in the class of E_p h - C E_q |h|^(a/(a-1)) - 1/(a^2 - a), with C = (a-1)^(a/(a-1))/a.
@@ -205,20 +190,11 @@ class RestrictedAlpha:
     1.111111
     """
 
+    notion = "restricted_alpha"
     order: float
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", RestrictedRenyi(self.order).order)
-
-    @property
-    def notion(self) -> str:
-        """The name of the guarantee."""
-        return "restricted_alpha"
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The order, by its name."""
-        return {"order": self.order}
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Bounds on the restricted divergence of one pair of laws."""
@@ -226,7 +202,7 @@ class RestrictedAlpha:
         return down(float(self._of_renyi(low)), 8), up(float(self._of_renyi(high)), 8)
 
     def unrestricted(self, p: Array, q: Array) -> Array:
-        """The alpha-divergence of stacked pairs, bounded above."""
+        """The divergence of stacked pairs without a restriction, bounded above."""
         return np.asarray(self._of_renyi(renyi_of_pairs(p, q, self.order)[1])) * (1 + 1e-12)
 
     def _of_renyi(self, value: Any) -> Any:
@@ -237,7 +213,7 @@ class RestrictedAlpha:
 
 
 @dataclass(frozen=True)
-class RestrictedTotalVariation:
+class RestrictedTotalVariation(Restricted):
     """The restricted total variation, sup of E_p h - E_q h over h in the class with values in [0, 1] [CIM, Def 4].
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
@@ -245,22 +221,14 @@ class RestrictedTotalVariation:
     0.5
     """
 
-    @property
-    def notion(self) -> str:
-        """The name of the guarantee."""
-        return "restricted_total_variation"
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """An empty dictionary: this divergence has no parameters."""
-        return {}
+    notion = "restricted_total_variation"
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Bounds on the restricted divergence of one pair of laws."""
         return restricted_total_variation(p, q, basis)
 
     def unrestricted(self, p: Array, q: Array) -> Array:
-        """The total variation of stacked pairs, bounded above."""
+        """The divergence of stacked pairs without a restriction, bounded above."""
         return hockey_stick_of_pairs(p, q, 0.0)[1]
 
 

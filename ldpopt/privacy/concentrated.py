@@ -131,7 +131,7 @@ class _Slope:
         return np.asarray(np.maximum(self.loss.top_upper[rows] - self.xi, 0.0) / (1 + s))
 
 
-APPROXIMATE = "[BS, Def 8.1]"
+APPROXIMATE_REFERENCE = "[BS, Def 8.1]"
 
 
 def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph: Policy = None) -> Guarantee:
@@ -152,8 +152,8 @@ def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph:
     channel = as_channel(channel)
     level, shift = unit_interval(delta, "delta"), number(xi, "xi")
     return worst_pair(
-        "approximate_zcdp", channel, graph, lambda p, q: approximate_zcdp_of_pairs(p, q, level, shift), APPROXIMATE,
-        parameters={"delta": level, "xi": shift}, event=larger,
+        "approximate_zcdp", channel, graph, lambda p, q: approximate_zcdp_of_pairs(p, q, level, shift),
+        APPROXIMATE_REFERENCE, parameters={"delta": level, "xi": shift}, event=larger,
         screen=lambda matrix: _screen_approximate(matrix, level, shift), limit=SCREENED,
     )  # fmt: skip
 
@@ -225,7 +225,7 @@ def _cut(p: Array, q: Array, epsilon: Array, by: Array) -> Array:
     return np.asarray(np.minimum(p, np.where(np.isinf(epsilon)[:, None], np.inf, limit)))
 
 
-MEAN = "[DR, Def 3.3]"
+MEAN_REFERENCE = "[DR, Def 3.3]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,13 +261,13 @@ def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
     (0.549306, 1.098612)
     """
     channel = as_channel(channel)
-    mu = worst_pair("mcdp_mu", channel, graph, _mean, MEAN, event=larger, screen=lambda q: Moments.of(q).mean)
+    mu = worst_pair("mcdp_mu", channel, graph, _mean, MEAN_REFERENCE, event=larger, screen=lambda q: Moments.of(q).mean)
     tau = worst_pair(
         "mcdp_tau",
         channel,
         graph,
         subgaussian_of_pairs,
-        MEAN,
+        MEAN_REFERENCE,
         event=larger,
         screen=_screen_mcdp,
         limit=SCREENED,
@@ -330,15 +330,15 @@ def subgaussian_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     if not len(finite):
         return lower, upper
     loss = loss.rows(finite)
-    reach = np.where(loss.p > 0, np.abs(loss.centred) + loss.slack, 0.0).max(axis=1)
-    # K'' is a variance, and at most exp(2 reach |s|) times that at 0; this bounds tau^2 on the interval next to 0.
+    loss_range = np.where(loss.p > 0, np.abs(loss.centred) + loss.slack, 0.0).max(axis=1)
+    # K'' is a variance, and at most exp(2 loss_range |s|) times that at 0; this bounds tau^2 on the interval next to 0.
     variance = (loss.p * loss.centred**2).sum(axis=1)
     rounding = (loss.p * loss.slack * (2 * np.abs(loss.centred) + loss.slack)).sum(axis=1)
     error = 40 * ULP * variance + rounding + 16 * loss.p.shape[1] * SUBNORMAL
-    start = 2.0**-38 / reach
+    start = 2.0**-38 / loss_range
     best, above = np.maximum(variance - error, 0.0), (variance + error) * (1 + 2.0**-36)
     for sign in (1.0, -1.0):
-        low, high = supremum(loss, sign, _Spread(reach), start, np.full(len(finite), np.inf))
+        low, high = supremum(loss, sign, _Spread(loss_range), start, np.full(len(finite), np.inf))
         best, above = np.maximum(best, low), np.maximum(above, high)
     lower[finite], upper[finite] = np.sqrt(best) * (1 - 8 * ULP), np.sqrt(above) * (1 + 8 * ULP)
     return lower, upper
@@ -346,9 +346,9 @@ def subgaussian_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class _Spread:
-    """2 K(s)/s^2, for a loss that stays within `reach` of its mean."""
+    """2 K(s)/s^2, for a loss that stays within `loss_range` of its mean."""
 
-    reach: Array
+    loss_range: Array
 
     def below(self, rows: Rows, k: Array, s: Array) -> Array:
         return np.asarray(2 * k / (s * s))
@@ -362,4 +362,4 @@ class _Spread:
         return np.asarray(c0 + np.maximum(c1 * left, c1 * right))
 
     def tail(self, rows: Rows, s: Array) -> Array:
-        return np.asarray(2 * self.reach[rows] / s)  # K(s) <= |s| max |Z - E Z|
+        return np.asarray(2 * self.loss_range[rows] / s)  # K(s) <= |s| max |Z - E Z|

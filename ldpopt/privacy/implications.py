@@ -11,9 +11,9 @@ from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Claim, PureDP, Reny
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import down, sum_up, up
 
-LARGEST = 2**53
+MAX_SIZE = 2**53
 """The largest size of a group, up to which floats count exactly."""
-DOUBLINGS = 600
+MAX_DOUBLINGS = 600
 """The most doublings; more would leave the range of floats."""
 
 
@@ -23,7 +23,7 @@ def group_pure(claim: Claim | Guarantee, size: int) -> PureDP:
     >>> group_pure(PureDP(0.5), 3).epsilon > 1.5
     True
     """
-    size = positive_integer(size, "size", maximum=LARGEST)
+    size = positive_integer(size, "size", maximum=MAX_SIZE)
     return PureDP(up(size * need(PureDP, claim).epsilon), tight=True, reference="[M, Table I]")
 
 
@@ -35,7 +35,7 @@ def group_approximate(claim: Claim | Guarantee, size: int) -> ApproximateDP:
     >>> group_approximate(ApproximateDP(0.5, 1e-6), 3)
     ApproximateDP(epsilon=1.500000001, delta=5.36701e-06) (not tight, [GI, Def 1])
     """
-    made, size = need(ApproximateDP, claim), positive_integer(size, "size", maximum=LARGEST)
+    made, size = need(ApproximateDP, claim), positive_integer(size, "size", maximum=MAX_SIZE)
     epsilon = made.epsilon
     if made.delta == 0 or epsilon == 0:
         factor = float(size)
@@ -56,7 +56,7 @@ def group_zcdp(claim: Claim | Guarantee, size: int) -> ZCDP:
     >>> group_zcdp(ZCDP(0.0, 0.1), 3)
     ZCDP(xi=0, rho=0.9000000001) (tight, [BS, Prop 5.3])
     """
-    made, size = need(ZCDP, claim), positive_integer(size, "size", maximum=LARGEST)
+    made, size = need(ZCDP, claim), positive_integer(size, "size", maximum=MAX_SIZE)
     harmonic = math.fsum(1 / i for i in range(1, size + 1)) if size <= 10**6 else 1 + math.log(size)
     xi = up(max(0.0, made.xi) * size * harmonic, 16)
     return ZCDP(xi, up(made.rho * size**2), tight=made.xi <= 0, reference="[BS, Prop 5.3]")
@@ -70,7 +70,7 @@ def group_renyi(claim: Claim | Guarantee, doublings: int) -> RenyiDP:
     >>> group_renyi(RenyiDP(8, 0.1), 2).order
     2.0
     """
-    made, c = need(RenyiDP, claim), positive_integer(doublings, "doublings", 0, DOUBLINGS)
+    made, c = need(RenyiDP, claim), positive_integer(doublings, "doublings", 0, MAX_DOUBLINGS)
     if made.order < 2 ** (c + 1):
         raise invalid("order", f"an order of at least 2^(c + 1) = {2 ** (c + 1)}", made.order)
     return RenyiDP(made.order / 2**c, up(3**c * made.epsilon), tight=False, reference="[M, Prop 2]")
@@ -85,7 +85,7 @@ def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP
     >>> group_gaussian_mcdp(1.0, 2.0, size=3)
     MCDP(mu=1.125000001, tau=1.500000001) (tight, [DR, Cor 3.3, corrected])
     """
-    sensitivity, size = nonnegative(sensitivity, "sensitivity"), positive_integer(size, "size", maximum=LARGEST)
+    sensitivity, size = nonnegative(sensitivity, "sensitivity"), positive_integer(size, "size", maximum=MAX_SIZE)
     sigma = number(sigma, "sigma", "a positive number")
     if sigma <= 0:
         raise invalid("sigma", "a positive number", sigma)

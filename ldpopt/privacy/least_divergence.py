@@ -20,20 +20,20 @@ from ldpopt.rounding import ULP, sum_up
 _DIGITS = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _STEPS = 12
 
-LARGEST = 1e9
+MAX_ORDER = 1e9
 """For orders and epsilons above this the closed form is used, which is as good there."""
 
 
 def least_divergence(order: float, epsilon: float, delta: float) -> float:
     """A lower bound on D_order(P || Q), in nats, over all laws with a hockey stick of at least `delta` at `epsilon`.
 
-    order in (1, inf), epsilon >= 0 in nats, delta in (0, 1). Up to `LARGEST` it is the exact minimum to about twelve
+    order in (1, inf), epsilon >= 0 in nats, delta in (0, 1). Up to `MAX_ORDER` it is the exact minimum to about twelve
     digits, rounded down; beyond, the closed form is used.
 
     >>> round(least_divergence(2.0, 0.0, 0.5), 9)  # the least chi-squared at a total variation of 1/2 is 1
     0.693147181
     """
-    if not (order <= LARGEST and epsilon <= LARGEST):
+    if not (order <= MAX_ORDER and epsilon <= MAX_ORDER):
         parts = (-math.log1p(-1 / order), math.log(order) / (order - 1), math.log(delta) / (order - 1))
         return max(0.0, -sum_up(-epsilon, *(-part for part in parts))) if math.isfinite(epsilon) else math.inf
     return _proved(order, epsilon, delta, _best_share(order, epsilon, delta))
@@ -48,9 +48,9 @@ def least_epsilon(order: float, divergence: float, delta: float, start: float) -
     >>> round(least_epsilon(2.0, math.log(2.0), 0.5, 5.0), 6)
     0.0
     """
-    if start > LARGEST and order <= LARGEST and least_divergence(order, LARGEST, delta) >= divergence:
-        start = LARGEST
-    if not (start <= LARGEST and order <= LARGEST):
+    if start > MAX_ORDER and order <= MAX_ORDER and least_divergence(order, MAX_ORDER, delta) >= divergence:
+        start = MAX_ORDER
+    if not (start <= MAX_ORDER and order <= MAX_ORDER):
         return start
     if least_divergence(order, 0.0, delta) >= divergence:
         return 0.0

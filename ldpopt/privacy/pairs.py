@@ -62,13 +62,13 @@ Event = Callable[[Array, Array], npt.NDArray[np.bool_]]
 ENTRIES = 1 << 19
 """How many entries of stacked pairs are held in memory at once."""
 
-BUDGET = 1 << 21
+MAX_ENTRIES = 1 << 21
 """How many entries of stacked pairs are measured at most, after a screen has bounded all pairs."""
 
-FEW = 8
+MAX_VALUES = 8
 """If a channel has at most this many different entries, only one of all pairs of rows of the same kind is measured."""
 
-FEW_TIED = 64
+MAX_TIED = 64
 """How many of the pairs that are tied in a screen are measured in any case, the first ones."""
 
 SCREENED = 1 << 14
@@ -115,12 +115,12 @@ def worst_pair(
 
     event : gives the outputs of the witness. screen : maps the matrix to cheap lower and upper bounds, (k, k) each, on
         every ordered pair.
-    limit : up to this many entries of stacked pairs, all pairs are measured; `BUDGET` unless given.
+    limit : up to this many entries of stacked pairs, all pairs are measured; `MAX_ENTRIES` unless given.
 
     With more entries and no graph, only pairs are measured whose upper bound in the screen reaches the best lower
     bound: no more than `limit` entries of them, or all of them if `limit` is `SCREENED`.
     """
-    limit = BUDGET if limit is None else limit
+    limit = MAX_ENTRIES if limit is None else limit
     lower, left, measured = 0.0, 0.0, [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))]
     for i, j, rest in _rounds(channel, graph, screen, limit):
         low, high = measure(channel.matrix[i], channel.matrix[j])
@@ -148,14 +148,14 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
             yield i, j, 0.0
         return
     alike = _unlike(channel.matrix)
-    if alike is not None and len(alike) <= max(BUDGET // m, 64):
+    if alike is not None and len(alike) <= max(MAX_ENTRIES // m, 64):
         yield *np.divmod(alike, k), 0.0
         return
     low, high = screen(channel.matrix)
     np.fill_diagonal(low, -np.inf)
     np.fill_diagonal(high, -np.inf)
     flat, best = high.ravel(), float(low.max())
-    tied = np.flatnonzero(low.ravel() >= best * (1 - TIE))[: FEW_TIED if best > 0 else 0]
+    tied = np.flatnonzero(low.ravel() >= best * (1 - TIE))[: MAX_TIED if best > 0 else 0]
     count = int(np.count_nonzero(flat >= best))
     candidates = count if limit == SCREENED else max(limit // m, 64)
     # All pairs that the screen could not bound are measured, unless some pair is known to be infinite.
@@ -181,11 +181,11 @@ def _unlike(matrix: Array) -> Index | None:
     """
     values: Array = np.unique(matrix[0])
     for row in matrix[1:]:
-        if len(values) > FEW:
+        if len(values) > MAX_VALUES:
             return None
         if not np.isin(row, values).all():
             values = np.union1d(values, row)
-    if len(values) > FEW:
+    if len(values) > MAX_VALUES:
         return None
     k = len(matrix)
     at = [(matrix == value).astype(np.float64) for value in values]

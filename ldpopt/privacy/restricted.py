@@ -25,7 +25,7 @@ from ldpopt.tolerances import MOMENTS
 
 Bracket = tuple[float, float]
 
-_STEPS = 200
+_MAX_STEPS = 200
 _TRUST = 40.0
 
 
@@ -40,7 +40,7 @@ def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
     centre = law @ inner / law.sum()
     a = np.zeros(inner.shape[1])
     value, tilted = _log_partition(a, inner, law, target)
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         gradient = target - tilted @ inner
         step = _weighted(tilted, inner, gradient)
         # Far from the optimum the tilted law may be concentrated on one output and show no curvature.
@@ -173,7 +173,7 @@ def _least_power(law: Array, v: Array, free: Array, power: float) -> Array:
     """Minimise sum law |v + free z|^power, power >= 2, by Newton's method with an exact line search."""
     if not free.shape[1]:
         return v
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         v_top = float(np.abs(v).max())
         if v_top == 0:
             break

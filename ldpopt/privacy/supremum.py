@@ -25,8 +25,8 @@ from ldpopt.privacy.pairs import ENTRIES
 from ldpopt.rounding import SUBNORMAL
 from ldpopt.tolerances import SUPREMUM_GAP
 
-ROUNDS = 70
-INTERVALS = 200_000
+MAX_ROUNDS = 70
+MAX_INTERVALS = 200_000
 """If more intervals than this are unfinished, halving ends, and their bounds loosen the result."""
 
 Rows = npt.NDArray[np.intp]
@@ -58,7 +58,7 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
     have the shape (n,).
     """
     rows: Rows = np.arange(len(start))
-    reach = np.ptp(np.where(loss.p > 0, loss.centred, 0.0), axis=1)
+    loss_range = np.ptp(np.where(loss.p > 0, loss.centred, 0.0), axis=1)
     variance = (loss.p * (np.abs(loss.centred) + loss.slack) ** 2).sum(axis=1) * (1 + 1e-12)
     variance += 16 * loss.p.shape[1] * SUBNORMAL
     left: Array = start
@@ -73,7 +73,7 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
     high_left = measure(rows, left)
     beyond = np.full(len(start), -np.inf)
     grown: list[tuple[Rows, Array]] = []
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         right = np.minimum(left * 8, stop[rows])
         high_right = measure(rows, right)
         grown.append((rows, np.stack([left, right, high_left, high_right])))
@@ -85,17 +85,17 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
     rows = np.concatenate([part for part, _ in grown])
     left, right, high_left, high_right = np.concatenate([ends for _, ends in grown], axis=1)
     bound = np.zeros(0)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         bound = np.minimum(
             _chord(objective, rows, left, right, high_left, high_right),
-            _curved(objective, rows, left, right, high_left, high_right, reach[rows], variance[rows]),
+            _curved(objective, rows, left, right, high_left, high_right, loss_range[rows], variance[rows]),
         )
         # The tail is applied outside of `_chord` and `_curved`, which look for a largest value at ends and peaks only.
         bound = np.minimum(bound, objective.tail(rows, left))
         more = bound > np.maximum(above[rows], 0.0) * (1 + SUPREMUM_GAP)
         rows, bound = rows[more], bound[more]
         left, right, high_left, high_right = (part[more] for part in (left, right, high_left, high_right))
-        if not 0 < len(rows) <= INTERVALS:
+        if not 0 < len(rows) <= MAX_INTERVALS:
             break
         middle = np.sqrt(left) * np.sqrt(right)
         high = measure(rows, middle)
@@ -131,12 +131,12 @@ def _chord(objective: Objective, rows: Rows, a: Array, b: Array, k_a: Array, k_b
 
 
 def _curved(
-    objective: Objective, rows: Rows, a: Array, b: Array, k_a: Array, k_b: Array, reach: Array, variance: Array
+    objective: Objective, rows: Rows, a: Array, b: Array, k_a: Array, k_b: Array, loss_range: Array, variance: Array
 ) -> Array:
     """The largest value of the objective when f = 2 K/s^2 follows its chord over [a, b], raised by its curvature."""
     with np.errstate(all="ignore"):
         f_a, f_b = 2 * k_a / (a * a), 2 * k_b / (b * b)
-        bump = ((b - a) * reach) ** 2 * variance * np.exp(reach * b) / 96
+        bump = ((b - a) * loss_range) ** 2 * variance * np.exp(loss_range * b) / 96
         c1 = (f_b - f_a) / (b - a)
         c0 = np.maximum(f_a - c1 * a, f_b - c1 * b) + bump + 1e-14 * np.maximum(f_a, f_b)
         bound = objective.curved(rows, a, b, c0, c1)

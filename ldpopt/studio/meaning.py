@@ -13,11 +13,10 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.composition.k_fold import KFold, k_fold
-from ldpopt.composition.parametric import float_down, float_up
 from ldpopt.distribution import Array, positive_epsilon
 from ldpopt.errors import Phrase, invalid
 from ldpopt.privacy import FinitePair, TradeOffCurve, local_dp, total_variation, trade_off
-from ldpopt.rounding import ULP
+from ldpopt.rounding import ULP, float_down, float_up
 from ldpopt.studio import chances
 from ldpopt.studio.chances import Ratio, as_chance, as_typed, at_least, at_most
 from ldpopt.studio.fields import (

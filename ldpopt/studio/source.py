@@ -218,7 +218,7 @@ def survey_command(title: str, questions: Sequence[Planned], respondents: int) -
 def limits_of(design: Design) -> dict[str, float]:
     """The epsilon and the eta of a question's design, under the names that plans use.
 
-    >>> from ldpopt.design import LocalDP, optimal_channel
+    >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> limits_of(optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(1.0)))
     {'epsilon': 1.0}
     """

@@ -13,7 +13,7 @@ from ldpopt.channel import Channel
 from ldpopt.design import Constraint, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.structure import Structure, structures
 from ldpopt.frontiers import frontier
-from ldpopt.frontiers.envelope import MOST_INPUTS
+from ldpopt.frontiers.envelope import MAX_INPUTS
 from ldpopt.frontiers.envelope import envelope as optimum_envelope
 from ldpopt.frontiers.grid import BASELINES, CHAIN, row_of
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
@@ -36,7 +36,7 @@ def view(state: State) -> dict[str, Any]:
     [0.0, 0.6805]
     """
     made = solved(state)
-    if not made.posed.quick or len(made.posed.utility.p0) > MOST_INPUTS:
+    if not made.posed.quick or len(made.posed.utility.p0) > MAX_INPUTS:
         return {"applies": False}
     utility, epsilon = made.posed.utility, made.posed.epsilon
     edge = optimum_envelope(utility, epsilon)

@@ -16,9 +16,14 @@ from ldpopt.survey.estimate.linear import (
     GeneralizedLeastSquares,
     asymptotic_covariance,
     efficient_loadings,
+    pilot_of,
+    report_covariance,
     simplex_projection,
 )
-from ldpopt.survey.estimate.sampled import Table, as_table, sampling_variance
+from ldpopt.survey.estimate.sampled import Table, as_table, as_tables, sampling_variance
+
+REDUNDANT = 1e-12
+"""Directions whose share of a correlation matrix is at most this have no variance, but for rounding."""
 
 ENUMERATED = 200_000
 """The most count tables that are enumerated for an exact power."""
@@ -77,15 +82,41 @@ def chi_squared_result(name: str, statistic: float, degrees: int, denominator: f
 
 
 def wald_result(name: str, d: Array, covariance: Array, denominator: float = math.inf) -> TestResult:
-    """The result of the statistic d^T C^-1 d. `InvalidInput` if C has too few degrees of freedom, or no inverse."""
+    """The result of the statistic d^T C^+ d, on as many degrees of freedom as there are directions that vary.
+
+    `InvalidInput` if C has too few degrees of freedom, or if `d` is not zero in a direction that does not vary.
+    """
     if len(d) == 0:
         return chi_squared_result(name, 0.0, 0, denominator)
-    if denominator < len(d):
-        raise invalid(name, f"at least {len(d)} degrees of freedom (clusters less strata)", denominator)
-    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    if scale.min() == 0 or np.linalg.cond(covariance / np.outer(scale, scale)) > 1e13:
+    if denominator < (varying := int(np.isfinite(_scale(covariance)).sum())):
+        raise invalid(name, f"at least {varying} degrees of freedom (clusters less strata)", denominator)
+    white = whitener(covariance)
+    z = d @ white
+    if not len(z) or np.abs(d - covariance @ (white @ z)).max() > 1e-9 * np.abs(d).max():
         raise invalid(name, "reports that vary in every direction tested", "a singular covariance")
-    return chi_squared_result(name, float(d @ np.linalg.solve(covariance, d)), len(d), denominator)
+    return chi_squared_result(name, float(z @ z), len(z), denominator)
+
+
+def whitener(covariance: Array) -> Array:
+    """W (d, r) with W^T C W = 1, for the r directions in which C has variance; W W^T is a generalised inverse of C."""
+    scale = _scale(covariance)
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    kept = values > REDUNDANT
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None])
+
+
+def _scale(covariance: Array) -> Array:
+    """(d,) standard deviations; inf where there is none but for rounding."""
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    return np.where(scale > 1e-9 * scale.max(), scale, np.inf)
+
+
+def noncentral_power(level: Any, degrees: int, noncentrality: float) -> Power:
+    """The power of a chi-squared test at `level`, by the noncentral distribution; 0 without degrees of freedom."""
+    from scipy.stats import chi2, ncx2
+
+    critical = chi2.isf(checked_level(level), degrees) if degrees else math.inf
+    return Power(float(ncx2.sf(critical, degrees, noncentrality)) if degrees else 0.0, False)
 
 
 # -- goodness of fit -------------------------------------------------------------------------------
@@ -158,7 +189,7 @@ def goodness_of_fit_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level:
     >>> power.exact, round(float(power), 3)
     (True, 1.0)
     """
-    from scipy.stats import chi2, ncx2
+    from scipy.stats import chi2
 
     channel = as_channel(channel)
     null = _ScoreForm.at(channel, p0)
@@ -169,10 +200,7 @@ def goodness_of_fit_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level:
         tables = compositions(n, len(m1))
         reject = (n * null.form(tables / n) > critical) | (tables[:, ~null.used] > 0).any(axis=1)
         return Power(min(1.0, float(np.exp(log_multinomial(tables, m1))[reject].sum())), True)
-    if null.degrees == 0:
-        return Power(0.0, False)
-    noncentrality = n * float(null.form(m1[None])[0])
-    return Power(float(ncx2.sf(critical, null.degrees, noncentrality)), False)
+    return noncentral_power(level, null.degrees, n * float(null.form(m1[None])[0]))
 
 
 def respondents_for_power(channel: ChannelLike, p0: Any, p1: Any, power: float = 0.8, level: float = 0.05) -> int:
@@ -222,13 +250,15 @@ def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike
     channels = (as_channel(given[0]), as_channel(given[1]))
     if channels[0].inputs != channels[1].inputs:
         raise invalid("other channel", f"the inputs {channels[0].inputs[:8]}", channels[1].inputs[:8])
-    tables = tuple(as_table(data, q) for data, q in zip((first, second), given, strict=True))
-    pooled = _pooled(tables, channels)
-    loadings = [efficient_loadings(q, pooled) for q in channels]
+    tables = as_tables((first, second), given)
+    values = _pooled(tables, channels)
+    pilot = pilot_of(values, sum(table.n for table in tables))
+    loadings = [efficient_loadings(q, pilot) for q in channels]
     d = (loadings[0] @ tables[0].frequencies - loadings[1] @ tables[1].frequencies)[:-1]
     degrees = math.inf
     if all(table.simple for table in tables):
-        v = sum(asymptotic_covariance(q, pooled, table.n) for q, table in zip(channels, tables, strict=True))
+        pooled, sides = simplex_projection(values), zip(channels, tables, loadings, strict=True)
+        v = sum(report_covariance(each, q.push(pooled)) / table.n for q, table, each in sides)
     else:
         sampled = sampling_variance([(tables[0], loadings[0]), (tables[1], -loadings[1])])
         v, degrees = sampled.covariance, sampled.degrees
@@ -245,8 +275,6 @@ def two_sample_power(
     >>> round(float(two_sample_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.4, 0.6], 800, 800)), 4)
     0.6716
     """
-    from scipy.stats import chi2, ncx2
-
     channel = as_channel(channel)
     channels = (channel, channel if other is None else as_channel(other))
     p1, p2 = (
@@ -256,18 +284,16 @@ def two_sample_power(
     v = sum(asymptotic_covariance(q, pooled, n) for q, n in zip(channels, (n1, n2), strict=True))
     d = (p1 - p2)[:-1]
     noncentrality = float(d @ np.linalg.solve(np.asarray(v)[:-1, :-1], d)) if len(d) else 0.0
-    return Power(float(ncx2.sf(chi2.isf(checked_level(level), len(d)), len(d), noncentrality)), False)
+    return noncentral_power(level, len(d), noncentrality)
 
 
 def _pooled(tables: tuple[Table, ...], channels: tuple[Channel, ...]) -> Array:
     if channels[0] == channels[1]:
         n = np.array([table.n for table in tables], dtype=float)
         f = (n[0] * tables[0].frequencies + n[1] * tables[1].frequencies) / n.sum()
-        values = GeneralizedLeastSquares().fit(f, channels[0])[0]
-    else:
-        fits = [GeneralizedLeastSquares().fit(t.frequencies, q)[0] for t, q in zip(tables, channels, strict=True)]
-        values = (tables[0].n * fits[0] + tables[1].n * fits[1]) / (tables[0].n + tables[1].n)
-    return simplex_projection(values)
+        return GeneralizedLeastSquares().fit(f, channels[0], n.sum())[0]
+    fits = [GeneralizedLeastSquares().fit(t.frequencies, q, t.n)[0] for t, q in zip(tables, channels, strict=True)]
+    return (tables[0].n * fits[0] + tables[1].n * fits[1]) / (tables[0].n + tables[1].n)
 
 
 def compositions(n: int, m: int) -> Array:

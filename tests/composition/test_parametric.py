@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from ldpopt.composition import FinitePair, Ledger
-from ldpopt.composition.parametric import RARE, ParametricPair, float_down, float_up, rare, rare_error, total, union
+from ldpopt.composition.parametric import RARE, ParametricPair, rare, rare_error, total, union
+from ldpopt.rounding import float_down, float_up
 from ldpopt.tolerances import ROW_SUM
 
 

@@ -22,7 +22,7 @@ from ldpopt.divergences import (
     alpha,
     hockey_stick,
 )
-from ldpopt.divergences.enclosed import enclosed_chord, enclosed_excess, enclosed_slopes
+from ldpopt.divergences.enclosed import enclosed_excess, enclosed_slopes
 from ldpopt.enclosures import EXACT, FLOAT
 from ldpopt.errors import InvalidInput
 
@@ -273,6 +273,22 @@ def test_tangents_in_float64_are_the_enclosed_ones(f):
     np.testing.assert_allclose(slope, on_a.midpoint, rtol=scale, atol=scale)
     np.testing.assert_allclose(level, on_b.midpoint, rtol=scale, atol=10 * scale)
     assert type(f.tangent(2.0)[0]) is type(f.tangent(2.0)[1]) is float
+
+
+def enclosed_chord(f, low, high):
+    """(on_a, on_b) of the plane that meets the excess where a / (a + b) is low and high; the excess is below between.
+
+    low, high : enclosures of numbers in [0, 1]. Where both are the same exact number, the plane bounds the excess only
+    at that ratio. Where it is not certain that low < high, the result encloses every number.
+    """
+    of = low.arithmetic
+    one_low, one_high = 1 - low, 1 - high
+    below, above = enclosed_excess(f, 2 * low - 1, one_low), enclosed_excess(f, 2 * high - 1, one_high)
+    width = high - low
+    on_a, on_b = (above * one_low - below * one_high) / width, (high * below - low * above) / width
+    same = (np.asarray(low.lower) == np.asarray(low.upper)) & (np.asarray(high.lower) == np.asarray(high.upper))
+    same &= np.asarray(low.lower) == np.asarray(high.lower)
+    return of.where(same, below, on_a), of.where(same, below, on_b)
 
 
 @EVERY

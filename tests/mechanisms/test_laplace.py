@@ -61,7 +61,7 @@ def test_sample():
         (lambda: laplace(-1.0), "epsilon"),
         (lambda: laplace(1.0, 0.0), "sensitivity: expected a positive finite number"),
         (lambda: laplace(1.0, math.inf), "sensitivity"),
-        (lambda: laplace(1.0).sample([1.0], 3), "rng"),
+        (lambda: laplace(1.0).sample([1.0], "3"), "rng"),
         (lambda: laplace(1.0).sample([math.nan], np.random.default_rng()), "answers"),
         (lambda: laplace(1.0).sample(["a"], np.random.default_rng()), "answers"),
         (lambda: laplace(1.0).restricted_renyi(1.0), "order: expected a finite number of at least 1.01"),

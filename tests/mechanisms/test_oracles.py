@@ -101,7 +101,7 @@ def test_bad_use_is_refused(oracle):
     with pytest.raises(InvalidInput, match=r"(answers|reports): expected"):
         oracle.sample(np.array([0.5]), rng)
     with pytest.raises(InvalidInput, match="rng: expected"):
-        oracle.sample(np.array([0]), 7)
+        oracle.sample(np.array([0]), "7")
     with pytest.raises(InvalidInput, match="reports: expected"):
         oracle.support_counts(np.array([[-1, 0]]))
     with pytest.raises(InvalidInput, match="support counts: expected 40 entries"):

@@ -61,7 +61,7 @@ def test_tiny_deltas_keep_their_relative_accuracy():
 
 def test_the_screen_of_a_large_channel_finds_the_worst_pair(monkeypatch):
     """Where all pairs are screened by their city-block distances, the value is that of measuring every pair."""
-    monkeypatch.setattr(pairs, "BUDGET", 2000 * 12)  # 2000 of the 3540 pairs
+    monkeypatch.setattr(pairs, "MAX_ENTRIES", 2000 * 12)  # 2000 of the 3540 pairs
     rng = np.random.default_rng(2)
     i, j = np.nonzero(~np.eye(60, dtype=bool))
     nearly_equal = 1 + 1e-15 * rng.random((60, 12))
@@ -297,7 +297,7 @@ def test_known_answers():
 
 def test_the_screen_of_a_large_channel_finds_the_worst_pair_of_approximate_dp(monkeypatch):
     """Where the worst pair of a large channel is found by Newton's method, every other pair needs no more."""
-    monkeypatch.setattr(pairs, "BUDGET", 2000 * 12)  # 2000 of the 3540 pairs
+    monkeypatch.setattr(pairs, "MAX_ENTRIES", 2000 * 12)  # 2000 of the 3540 pairs
     rng = np.random.default_rng(6)
     i, j = np.nonzero(~np.eye(60, dtype=bool))
     for q in (rng.dirichlet(np.ones(12), 60), np.ones((60, 60)) + 9 * np.eye(60), rng.random((60, 5)) > 0.3):

@@ -207,7 +207,7 @@ def test_renyi_of_many_nearly_equal_inputs(k, epsilon, order):
 
 def test_what_a_screen_leaves_out_is_not_called_exact(monkeypatch):
     """Where pairs that were not measured may exceed the rest, the value covers them and says that it is a bound."""
-    monkeypatch.setattr(pairs, "BUDGET", 64)
+    monkeypatch.setattr(pairs, "MAX_ENTRIES", 64)
     rng = np.random.default_rng(3)
     q = rng.dirichlet(np.ones(3), 30)
     low, high = np.zeros((30, 30)), np.ones((30, 30))

@@ -10,7 +10,7 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import pairs as pairs_privacy
-from ldpopt.privacy.pairs import FEW_TIED, blocks, larger, normalised, ordered_pairs, stacked, worst_pair
+from ldpopt.privacy.pairs import MAX_TIED, blocks, larger, normalised, ordered_pairs, stacked, worst_pair
 
 CHANNEL = Channel([[1.0], [1.0], [1.0]], ("a", "b", "c"))
 
@@ -135,7 +135,7 @@ def test_a_screen_hides_no_pair(low, high, seed):
     assert found.lower <= value * (1 + 1e-12)
     assert found.value >= value * (1 - 1e-12)
     assert not found.exact or found.lower == pytest.approx(value)
-    assert sum(asked) <= 64 + FEW_TIED
+    assert sum(asked) <= 64 + MAX_TIED
     if low == high:
         assert found.exact
         assert found.value == pytest.approx(value)
@@ -167,7 +167,7 @@ def test_what_a_screen_cannot_bound_is_measured_whole():
         return np.full((40, 40), np.inf), np.full((40, 40), np.inf)
 
     worst_pair("test", channel, None, measure, "here", screen=infinite, limit=3)
-    assert 64 <= sum(asked) <= 64 + FEW_TIED
+    assert 64 <= sum(asked) <= 64 + MAX_TIED
 
 
 def test_a_screen_is_for_large_channels_without_a_graph():
@@ -222,7 +222,7 @@ def test_pairs_that_differ_by_the_names_of_outputs_are_measured_once():
 
 def test_kinds_of_pairs_change_no_value(monkeypatch):
     """A large channel of two entries has the same worst value by kinds as over all pairs."""
-    monkeypatch.setattr(pairs_privacy, "BUDGET", 64)
+    monkeypatch.setattr(pairs_privacy, "MAX_ENTRIES", 64)
     nothing = np.zeros((12, 12)), np.ones((12, 12))  # a screen that knows nothing
     turned = np.array([np.roll([0.3] * 2 + [0.1] * 2 + [0.025] * 8, 5 * x) for x in range(12)])
     for matrix in (turned, np.where(np.eye(12) > 0, 0.45, 0.05)):

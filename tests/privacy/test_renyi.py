@@ -23,7 +23,7 @@ def test_renyi_meets_the_oracle(case):
 
 def test_the_screen_of_a_large_channel_finds_the_worst_pair(monkeypatch):
     """Where all pairs are screened by one matrix product, the value is that of measuring every pair."""
-    monkeypatch.setattr(pairs, "BUDGET", 2000 * 12)  # 2000 of the 3540 pairs
+    monkeypatch.setattr(pairs, "MAX_ENTRIES", 2000 * 12)  # 2000 of the 3540 pairs
     rng = np.random.default_rng(8)
     plain = rng.dirichlet(np.ones(12), 60)
     sharp = np.exp(-rng.uniform(0, 60, (60, 12)))

@@ -16,6 +16,7 @@ from ldpopt.survey import (
     respondents_for_power,
     two_sample,
     two_sample_power,
+    two_way_from_counts,
 )
 from ldpopt.survey.hypothesis_tests import compositions, log_multinomial
 
@@ -160,4 +161,28 @@ def test_bad_input_is_refused():
     with pytest.raises(InvalidInput, match="degrees of freedom"):
         goodness_of_fit(CountTable.from_reports([0, 1, 2, 2], SQUARE, clusters=[0, 0, 1, 1]), SQUARE, P0)
     with pytest.raises(InvalidInput, match="vary"):
-        two_sample([50, 50, 0], [40, 40, 0], np.eye(3))
+        two_sample([50, 0, 0], [40, 0, 0], np.eye(3))
+
+
+@pytest.mark.parametrize("q", [np.eye(4), (np.ones((4, 4)) + 7 * np.eye(4)) / 11])
+def test_a_category_that_nobody_reported_takes_no_part(q):
+    """With an output that no report has, the test of independence is Pearson's on the other outputs."""
+    counts = np.array([[30, 0, 25, 9], [22, 0, 31, 17]])
+    want = chi2_contingency(counts[:, [0, 2, 3]], correction=False)
+    made = two_sample(CountTable.from_counts(counts[0], range(4)), CountTable.from_counts(counts[1], range(4)), q)
+    table = two_way_from_counts(counts, np.eye(2), q).independence()
+    assert table.degrees == 2
+    assert np.isclose(table.statistic, want.statistic)
+    if np.array_equal(q, np.eye(4)):  # through another channel people with the answer may have reported something else
+        assert made.degrees == 2
+        assert np.isclose(made.statistic, want.statistic)
+
+
+def test_counts_beside_counts_are_counts():
+    """An array that could be counts or reports is what the other array is; two such arrays are refused."""
+    q = np.array([[0.8, 0.2], [0.2, 0.8]])
+    want = two_sample(CountTable.from_counts([0, 1], range(2)), CountTable.from_counts([40, 60], range(2)), q)
+    assert two_sample([0, 1], [40, 60], q) == want
+    assert two_sample([40, 60], [0, 1], q).p_value == want.p_value
+    with pytest.raises(InvalidInput, match="either"):
+        two_sample([0, 1], [1, 1], q)

@@ -36,8 +36,8 @@ import numpy.typing as npt
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.chords import least_spread
+from ldpopt.design.certificates.listed import Caps
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array
-from ldpopt.design.certificates.plain import Caps
 from ldpopt.design.certificates.tails import least
 from ldpopt.design.constraints.base import AlphabetConstraint, ColumnConstraint, plain_caps, tanh_of_half, variation_of
 from ldpopt.design.utilities.base import ColumnUtility

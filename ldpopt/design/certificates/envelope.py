@@ -23,8 +23,8 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.hypotheses import by_ratio, dominates
+from ldpopt.design.certificates.listed import Caps, factor, shortfall
 from ldpopt.design.certificates.numbers import count, increasing, nonnegative, nonnegative_array, real_array
-from ldpopt.design.certificates.plain import Caps, factor, shortfall
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws

@@ -12,7 +12,7 @@ from ldpopt.design.certificates.numbers import expect, nonnegative_array, real_a
 from ldpopt.design.columns.base import AnyRelaxation, Columns
 from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.prices import Charges
-from ldpopt.design.constraints.hockey_stick import TotalVariation
+from ldpopt.design.constraints.base import plain_caps
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -59,7 +59,7 @@ class EquivalenceDual(Certificate):
         earning = criterion.kernel(kernel, arithmetic)
         charges = Charges.of(earning, prior, rows, pairs)
         priced = self._column_form(utility).most(charges, self.relaxed)
-        eta = min((c.eta for c in self.constraints if isinstance(c, TotalVariation)), default=1.0)
+        _, eta = plain_caps(self.constraints)
         most = (charges.total + arithmetic.of(pairs).sum() * eta + priced).ends[1]
         if not (np.isfinite(most.upper) and most.lower > 0):
             raise Unproved("the multipliers do not bound what the kernel can earn")

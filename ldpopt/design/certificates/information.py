@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.listed import Caps, factor
 from ldpopt.design.certificates.numbers import nonnegative_array, positions, real_array
-from ldpopt.design.certificates.plain import Caps, factor
 from ldpopt.design.columns.sets import members
 from ldpopt.design.columns.shares import best_share
 from ldpopt.design.utilities.column import MutualInformation

@@ -1,4 +1,4 @@
-"""The part that is common to proofs which look at every extreme column of a list.
+"""Proofs that look at every extreme column of a list: staircase patterns, and the columns of a policy graph.
 
 Primal, over weights theta_c >= 0 of the columns c, for criteria mu_j and caps r on the sums of some v[x,x'](c) >= 0:
 
@@ -12,23 +12,100 @@ Everything is homogeneous, so that multipliers which fall short of the constrain
 their bound. First, a linear utility l is subtracted, which is worth sum l on every channel: the tangent of
 sum_j w_j mu_j at the constant column. No column is then worth less than nothing. Any other l would only make the bound
 larger.
+
+`PatternDual`: the 2^k - 1 columns are the patterns S_A = t + 1_A with t = 1/(e^epsilon - 1), and the cap is eta, on
+sum_{A with x, without x'} theta_A.
+`PolicyDual`: the columns are those of `columns.extreme`, and the cap is eta, on sum_c theta_c (c_x - c_x')_+.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array
-from ldpopt.design.certificates.plain import Mixed, factor
-from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
+from ldpopt.design.columns.sets import members
+from ldpopt.design.constraints.base import Constraint, plain_caps, tanh_of_half
+from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
+
+
+@dataclass(frozen=True, eq=False)
+class Caps:
+    """The pure LDP and the total variation that constraints allow; other constraints only make the optimum smaller.
+
+    level : t = 1/(e^epsilon - 1): columns divided by e^epsilon - 1 have entries in [t, t + 1], up to a factor.
+    eta : the cap on total variation, at most tanh(epsilon/2) [GI, Prop 2].
+    """
+
+    level: Enclosure
+    eta: Enclosure
+
+    @classmethod
+    def of(cls, constraints: Sequence[Constraint], arithmetic: Arithmetic) -> Caps:
+        """The caps. Raises `Unproved` without pure LDP between all inputs."""
+        epsilon, eta = plain_caps(constraints)
+        if not epsilon < math.inf:
+            raise Unproved("no constraint asks for LocalDP between all inputs")
+        exponent = arithmetic.of(epsilon)
+        # e^-epsilon / (1 - e^-epsilon), which does not overflow.
+        level = (-exponent).exp() / -(-exponent).expm1()
+        return cls(level, tanh_of_half(exponent).minimum(eta))
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed:
+    """A mixture of the criteria of a column utility, and its tangent at the constant column.
+
+    shares : (criteria,) weights that sum to one. linear : (k,) the tangent. kept : the sum of the tangent, which is its
+    worth on every channel.
+    """
+
+    shares: Enclosure
+    linear: Array
+    kept: Enclosure
+
+    @classmethod
+    def of(cls, utility: ColumnUtility, given: Any, arithmetic: Arithmetic) -> Mixed:
+        """The mixture by the `given` weights. Raises `Unproved` unless these are non-negative and not all zero."""
+        tangents = gradients_of(utility, np.ones((utility.size, 1)))[:, 0]
+        weights = nonnegative_array(given, (len(tangents),), "weights")
+        if not (weights > 0).any():
+            raise Unproved("the weights of the criteria are all zero")
+        shares = arithmetic.of(weights) * arithmetic.of(1 / exact_sum(weights))
+        scaled = weights / weights.max()
+        linear = real_array(scaled @ tangents / scaled.sum(), (utility.size,), "tangents")
+        return cls(shares, linear, arithmetic.of(exact_sum(linear)))
+
+
+def factor(worth: Enclosure, paid: Enclosure) -> float:
+    """The least kappa >= 1 with worth <= kappa paid surely, rounded up; inf where there is none.
+
+    worth, paid : what columns are worth, and what they cost at the multipliers. A column that costs nothing must be
+    worth nothing. If a column may cost less than nothing, no kappa is proved.
+    """
+    return shortfall(np.asarray(worth.upper), np.asarray(paid.lower))
+
+
+def shortfall(most: Array, least: Array) -> float:
+    """The same for floats: upper bounds on the worths, and lower bounds on the costs."""
+    if not (least >= 0).all() or not (most < math.inf).all():
+        return math.inf
+    free = least == 0
+    if not (most[free] <= 0).all():
+        return math.inf
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        ratio = most / np.where(free, 1.0, least)
+    return float(np.nextafter(max(1.0, np.where(free, 0.0, ratio).max(initial=0.0)), math.inf))
+
 
 BLOCK = 4096
 """Columns that are looked at together."""
@@ -104,3 +181,76 @@ class ListedDual(Certificate):
         # The exact sum, because it is multiplied by every base: a total of zero stays zero.
         paid = some.base * of.of(exact_sum(rows)) + of.of(rows) @ some.rise
         return worth, paid if some.charged is None else paid + some.charged
+
+
+MOST = 20
+"""The most inputs whose patterns are all looked at."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PatternDual(ListedDual):
+    """Multipliers of the pattern program of any column utility [KOV14, Thm 4], with a cap on total variation or none.
+
+    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps on total variation;
+    entry (x, x') is for patterns with x and without x', and the diagonal is ignored. weights : (criteria,)
+    non-negative, of the criteria, not all zero. Rows and pairs are for the utility less its tangent at the constant
+    column.
+    """
+
+    argument = "linear-programming duality over all staircase patterns"
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
+        k = self._size()
+        if k > MOST:
+            raise Unproved(f"{k} inputs have too many patterns to look at all of them")
+        caps = Caps.of(self.constraints, arithmetic)
+        return self._proved(self._patterns(caps, arithmetic), caps.eta, arithmetic)
+
+    def _patterns(self, caps: Caps, arithmetic: Arithmetic) -> Iterator[Listed]:
+        _, pairs = self._multipliers()
+        k = len(pairs)
+        prices = arithmetic.of(pairs) if pairs.any() else None
+        count = 2**k - 1  # the full pattern is a multiple of the empty one
+        for start in range(0, count, BLOCK):
+            inside = members(np.arange(start, min(start + BLOCK, count), dtype=np.int64), k).astype(np.float64)
+            charged = None if prices is None else ((inside @ prices) * (1 - inside)).sum(axis=1)
+            yield Listed(caps.level * np.ones(len(inside)), arithmetic.of(inside.T), charged)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PolicyDual(ListedDual):
+    """Multipliers of the program over all extreme columns of the policy graphs of `LocalDP`, for any column utility.
+
+    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps on total variation;
+    entry (x, x') is for columns larger at x than at x', and the diagonal is ignored. weights : (criteria,)
+    non-negative, of the criteria, not all zero. Rows and pairs are for the utility less its tangent at the constant
+    column.
+    """
+
+    argument = "linear-programming duality over all extreme columns of the policy graph"
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
+        k = self._size()
+        limits = policy_limits(self.constraints, tuple(self.utility.inputs or range(k)))
+        if not np.isfinite(limits[~np.eye(k, dtype=bool)]).any():
+            raise Unproved("no constraint asks for LocalDP between any two inputs")
+        if not listable(limits):
+            raise Unproved("a graph of such weights and so many edges has too many extreme columns to look at all")
+        _, eta = plain_caps(self.constraints)
+        columns = PolicyColumns(limits, bool(self._multipliers()[1].any()))
+        every = self._listed(columns, FLOAT)
+        if arithmetic.exact:
+            # Floats settle most columns; only the others are checked again in exact arithmetic.
+            every = self._listed(columns, arithmetic, self._unsettled(every))
+        return self._proved(every, eta, arithmetic)
+
+    def _listed(self, columns: PolicyColumns, arithmetic: Arithmetic, at: Any = slice(None)) -> Iterator[Listed]:
+        left, right = np.nonzero(self._multipliers()[1])
+        prices = arithmetic.of(self._multipliers()[1][left, right])
+        base, rise = columns.enclosed(arithmetic, at)
+        for start in range(0, len(base), BLOCK):
+            above = rise[start : start + BLOCK]
+            charged = (above[:, left] - above[:, right]).positive() @ prices if len(left) else None
+            yield Listed(base[start : start + BLOCK], above.T, charged)

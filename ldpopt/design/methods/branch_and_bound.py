@@ -32,6 +32,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
+from ldpopt.simulation import Rng, generator
 from ldpopt.tolerances import CERTIFIED_GAP
 
 NARROW = 1e-9
@@ -68,7 +69,7 @@ class BranchAndBound(Method):
 
     nodes: int | None = None
     starts: int = STARTS
-    rng: np.random.Generator | None = field(default=None, compare=False)
+    rng: Rng = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.nodes is not None:
@@ -108,7 +109,7 @@ class BranchAndBound(Method):
             raise invalid("problem", "one that BranchAndBound can hold", Phrase(why))
         deadline = problem.deadline
         climb = replace(Climb.of(problem), deadline=deadline.part(0.0, CLIMBING))
-        matrix, _ = climb.best(self.starts, self.rng or np.random.default_rng(0))
+        matrix, _ = climb.best(self.starts, generator(self.rng, 0))
         tree = Tree(boxes, climb, matrix)
         k, m = climb.program.shape
         size = m * (k + sum(len(term) for term in terms) + sum(one.pairs(k) for one in fixed))

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, Measured, parts, within
-from ldpopt.design.constraints.local_dp import LocalDP
+from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, Measured, parts, plain_caps, within
 from ldpopt.design.constraints.repair import Unrepairable, repair, stochastic
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
@@ -120,7 +119,7 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
             q = one.mend(q)
         return np.asarray(q / q.sum(axis=1, keepdims=True))
 
-    epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
+    epsilon, _ = plain_caps(constraints)
     if _finished(matrix, constraints, inputs):
         return matrix
     clean = _clean(matrix)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
 from ldpopt.design.constraints.moment import Moment
+from ldpopt.design.constraints.terms import ByKind
 from ldpopt.design.methods.clean import merge
 from ldpopt.design.methods.exchange import Labels
 from ldpopt.design.problems.problem import Problem
@@ -35,15 +36,14 @@ def endless(problem: Problem) -> bool:
     """Whether the utility is infinite at an end of the ratios, and every constraint caps a moment of finite order."""
     labels = Labels.of(problem)
     infinite = not np.isfinite(excess_at(labels.f, np.array([labels.low, labels.high]))).all()
-    return infinite and all(isinstance(term, Moment) for term in labels.terms)
+    return infinite and all(term.conic for term in labels.terms)
 
 
 def moments(problem: Problem) -> tuple[Moment, ...]:
     """The terms of a problem that has only moments."""
     terms = Labels.of(problem).terms
-    found = tuple(term for term in terms if isinstance(term, Moment))
-    assert len(found) == len(terms), "terms are numbered among all of the problem's"
-    return found
+    assert all(term.conic for term in terms), "terms are numbered among all of the problem's"
+    return tuple(term for _, term in ByKind(terms).moments)
 
 
 class EndlessExchange:

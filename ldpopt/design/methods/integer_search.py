@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.integer_columns import IntegerColumns
+from ldpopt.design.certificates.levels import IntegerColumns
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.columns.integer import Integers, as_matrix, merged
 from ldpopt.design.constraints.base import within

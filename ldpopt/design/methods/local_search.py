@@ -19,7 +19,8 @@ from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of
 from ldpopt.design.utilities.divergence import tangents_apart
 from ldpopt.distribution import Array, positive_integer
-from ldpopt.errors import SolverError, invalid
+from ldpopt.errors import SolverError
+from ldpopt.simulation import Rng, generator
 
 STARTS = 20
 """The number of starts by default."""
@@ -49,8 +50,8 @@ class LocalSearch(Method):
     It takes up to 200 inputs, channels of up to 10,000 entries, and programs of up to 100,000 entries: outputs, times
     the inputs and the pairs of inputs that are constrained. Near these limits it takes very long.
 
-    starts : how many random vertices of the constraint set to climb from, at least 1. rng : a numpy Generator; by
-    default one with seed 0, so that designs can be repeated. outputs : the number of outputs, for constraints that
+    starts : how many random vertices of the constraint set to climb from, at least 1. rng : a numpy Generator or
+    a seed; by default 0, so that designs can be repeated. outputs : the number of outputs, for constraints that
     leave it free; by default one more than inputs.
 
     >>> from ldpopt.design import ApproximateLDP, Divergence, optimal_channel
@@ -62,13 +63,12 @@ class LocalSearch(Method):
     """
 
     starts: int = STARTS
-    rng: np.random.Generator | None = field(default=None, compare=False)
+    rng: Rng = field(default=None, compare=False)
     outputs: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "starts", positive_integer(self.starts, "starts"))
-        if self.rng is not None and not isinstance(self.rng, np.random.Generator):
-            raise invalid("rng", "a numpy.random.Generator", type(self.rng).__name__)
+        generator(self.rng)  # refuses what is none
         if self.outputs is not None:
             object.__setattr__(self, "outputs", positive_integer(self.outputs, "outputs"))
 
@@ -98,7 +98,7 @@ class LocalSearch(Method):
         k, m = climb.program.shape
         # Reports beyond the number of inputs begin as copies, which the first program merges or changes.
         given = (np.eye(k)[:, np.arange(m) % k] + 0.1,) if k <= m else ()
-        matrix, _ = climb.best(self.starts - len(given), self.rng or np.random.default_rng(0), given)
+        matrix, _ = climb.best(self.starts - len(given), generator(self.rng, 0), given)
         return Candidate(matrix, f"local search from {self.starts} starts")
 
 

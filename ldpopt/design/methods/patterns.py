@@ -12,7 +12,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.patterns import PatternDual
+from ldpopt.design.certificates.listed import PatternDual
 from ldpopt.design.columns.sets import members
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.patterns import pattern_program

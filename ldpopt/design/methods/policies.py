@@ -11,7 +11,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.policies import PolicyDual
+from ldpopt.design.certificates.listed import PolicyDual
 from ldpopt.design.columns.extreme import TooManyColumns
 from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
 from ldpopt.design.constraints import LocalDP, TotalVariation

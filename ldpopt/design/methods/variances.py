@@ -38,6 +38,7 @@ from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError, invalid
+from ldpopt.simulation import Rng, generator
 from ldpopt.tolerances import BRACKET_GAP, COARSE_GAP
 
 
@@ -148,8 +149,8 @@ class SampledColumns(VarianceMethod):
     2, and grows to a few percent at epsilon = 3, where sets are small. It takes 25 to 256 categories, each with
     positive probability, and epsilon up to 12.
 
-    columns : how many sets are drawn; by default 2,000 plus 100 for each category. rng : a numpy Generator; by default
-    one with seed 0, so that designs can be repeated.
+    columns : how many sets are drawn; by default 2,000 plus 100 for each category. rng : a numpy Generator or a
+    seed; by default 0, so that designs can be repeated.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> prior = np.arange(1.0, 31.0) / 465
@@ -159,7 +160,7 @@ class SampledColumns(VarianceMethod):
     """
 
     columns: int | None = None
-    rng: np.random.Generator | None = field(default=None, compare=False)
+    rng: Rng = field(default=None, compare=False)
 
     reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
     preference: ClassVar[int] = 140
@@ -168,8 +169,7 @@ class SampledColumns(VarianceMethod):
     def __post_init__(self) -> None:
         if self.columns is not None:
             object.__setattr__(self, "columns", positive_integer(self.columns, "columns"))
-        if self.rng is not None and not isinstance(self.rng, np.random.Generator):
-            raise invalid("rng", "a numpy.random.Generator", type(self.rng).__name__)
+        generator(self.rng)  # refuses what is none
 
     def refuses_size(self, utility: Any, epsilon: float) -> str:
         """It takes 25 to 256 possible categories."""
@@ -183,7 +183,7 @@ class SampledColumns(VarianceMethod):
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the best mixture of the drawn sets, and the form that bounds all channels."""
         posed, k = _Posed.of(problem), problem.utility.size
-        sets = posed.sets(self.columns or 2000 + 100 * k, self.rng or np.random.default_rng(0))
+        sets = posed.sets(self.columns or 2000 + 100 * k, generator(self.rng, 0))
         columns, mass = posed.columns(sets)
         enough = posed.dual.least * (1 + NEAR_BOUND)
         weights = mixture(columns, posed.factor, MAX_STEPS, COARSE_GAP / 100, enough, deadline=problem.deadline)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import Result
+from ldpopt.schema import flag, listed, version_of
 from ldpopt.survey.collect.answers import Partition, batches, column_names, partitions, refuse_nested
 from ldpopt.survey.collect.batch import require_columns
 from ldpopt.survey.collect.delivery import Delivery, admit, refuse_twice
@@ -96,21 +97,15 @@ class Counts(Result):
         """The counts written by `to_json`, which must be of `plan`; else `InvalidInput`."""
         data = strictjson.loads(content, "counts")
         fields = {"format", "version", "plan", "rows", "simulation", "unlabelled", "sources", "tables"}
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise invalid("counts", f'an object with "format": "{FORMAT}"', Phrase("another"))
-        if data.get("version") != VERSION or set(data) != fields:
-            raise invalid("counts", f"version {VERSION} with its fields", Phrase("another (count the reports again)"))
+        version_of(data, "counts", FORMAT, (VERSION,))
+        if set(data) != fields:
+            raise invalid("counts", "the fields of this version", Phrase("others (count the reports again)"))
         if data["plan"] != plan.checksum:
             raise invalid("counts", "those of the plan", "another plan's")
-        if not isinstance(data["tables"], list):
-            raise invalid("counts", "a list of tables", type(data["tables"]).__name__)
-        if type(data["simulation"]) is not bool or type(data["unlabelled"]) is not bool:
-            raise invalid("counts", "true or false for simulation and unlabelled", Phrase("something else"))
-        if not isinstance(data["sources"], list):
-            raise invalid("counts", "a list of sources", Phrase("something else"))
-        sources = frozenset(row_set(source, "counts") for source in data["sources"])
-        tables = dict(_table(table, data["rows"], plan) for table in data["tables"])
-        return cls(data["plan"], data["rows"], tables, data["simulation"], data["unlabelled"], sources)
+        simulation, unlabelled = (flag(data[name], f"counts: {name}") for name in ("simulation", "unlabelled"))
+        sources = frozenset(listed(row_set)(data["sources"], "counts: sources"))
+        tables = listed(lambda table, what: _table(table, data["rows"], plan))(data["tables"], "counts: tables")
+        return cls(data["plan"], data["rows"], dict(tables), simulation, unlabelled, sources)
 
 
 def aggregate(
@@ -216,16 +211,10 @@ class CountPartition:
 
 def count_batches(found: Iterable[Any], plan: Plan, names: Iterable[Names], row: int = 1) -> Counts:
     """The counts of pyarrow record batches of reports, the first being row number `row`."""
-    import pyarrow as pa
-
-    labels = {question.name: pa.array(question.reports, pa.string()) for question in plan.questions}
-    left_out = {question.name for question in plan.questions if question.reading.left_out}
-    tables = {key: np.zeros([len(labels[name]) for name in key], np.int64) for key in names}
+    tables = {key: np.zeros([len(plan.question(name).reports) for name in key], np.int64) for key in names}
     rows = 0
     for batch in found:
-        codes = {
-            name: _positions(batch.column(name), labels[name], name, row + rows, name in left_out) for name in labels
-        }
+        codes = positions_of(batch, plan, row + rows)
         for key, table in tables.items():
             answered = np.logical_and.reduce([codes[name] >= 0 for name in key])
             flat = np.ravel_multi_index([codes[name][answered] for name in key], table.shape)
@@ -234,22 +223,26 @@ def count_batches(found: Iterable[Any], plan: Plan, names: Iterable[Names], row:
     return Counts(plan.checksum, rows, tables)
 
 
-def _positions(column: Any, labels: Any, name: str, row: int, empty: bool) -> npt.NDArray[Any]:
-    """The position of each report among the labels; -1 for an empty report, if `empty` allows one."""
+def positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.intp]]:
+    """For each question the position of every report among its labels; -1 for an empty report, if it allows one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(column.type):
-        found = pc.index_in(pc.cast(column.dictionary, pa.string()), labels).take(column.indices)
-    else:
-        found = pc.index_in(pc.cast(column, pa.string()), labels)
-    if empty:
-        lacking = pc.is_null(column)
-        found = pc.if_else(lacking, pa.scalar(-1, found.type), found)
-    if found.null_count:
-        at = row + pc.index(pc.is_null(found), True).as_py()
-        raise invalid(f"reports of {name!r}", f"one of the {len(labels)} of the plan", "another", f"row {at}")
-    return np.asarray(found.to_numpy(zero_copy_only=False))
+    made = {}
+    for question in plan.questions:
+        labels, column = pa.array(question.reports, pa.string()), batch.column(question.name)
+        if pa.types.is_dictionary(column.type):
+            found = pc.index_in(pc.cast(column.dictionary, pa.string()), labels).take(column.indices)
+        else:
+            found = pc.index_in(pc.cast(column, pa.string()), labels)
+        if question.reading.left_out:
+            found = pc.if_else(pc.is_null(column), pa.scalar(-1, found.type), found)
+        if found.null_count:
+            at = row + pc.index(pc.is_null(found), True).as_py()
+            expected = f"one of the {len(labels)} of the plan"
+            raise invalid(f"reports of {question.name!r}", expected, "another", f"row {at}")
+        made[question.name] = np.asarray(found.to_numpy(zero_copy_only=False), np.intp)
+    return made
 
 
 def _table(data: Any, rows: Any, plan: Plan) -> tuple[Names, Table]:
@@ -316,13 +309,13 @@ def read_rows(
     ...     read_rows(plan, Path(folder, "out"), ["sex"]).columns["sex"].tolist()
     ['f', 'm']
     """
-    found = admit(plan, reports, unlabelled)
+    delivery = admit(plan, reports, unlabelled)
     wanted = list(dict.fromkeys(columns))
     questions = [question.name for question in plan.questions]
     for name in wanted:
         if name in questions:
             raise invalid("column", "a public column (reports of one question do not group those of others)", name)
-    for path in found.files:
+    for path in delivery.files:
         there = column_names(path)
         require_columns(questions, there, str(path))
         for name in wanted:
@@ -331,32 +324,27 @@ def read_rows(
                 expected = f"one of the public columns of the reports ({shown}; carry = [...] in survey.toml adds some)"
                 raise invalid("column", expected, name)
         refuse_nested(path, [*questions, *wanted], ())
-    parts = partitions(found.files)
-    found.require_rows(parts)
+    parts = partitions(delivery.files)
+    delivery.require_rows(parts)
     positions: dict[str, list[Any]] = {name: [] for name in questions}
     public: dict[str, list[Any]] = {name: [] for name in wanted}
-    made = count_batches([], plan, table_names(plan, ()))
+    rows = 0
     for part in parts:
         for batch in batches(part, [*questions, *wanted], questions):
-            made += count_batches([batch], plan, table_names(plan, ()), 1 + made.rows)
-            for question in plan.questions:
-                positions[question.name].append(_at(batch.column(question.name), question.reports))
+            for name, found in positions_of(batch, plan, 1 + rows).items():
+                positions[name].append(found)
             for name in wanted:
                 public[name] += batch.column(name).to_pylist()
-    counts = Counts(made.plan, made.rows, made.tables, found.simulation, found.unlabelled, found.sources)
-    if counts.rows == 0:
+            rows += batch.num_rows
+    if rows == 0:
         raise invalid("reports", "at least one", Phrase("none"))
-    arrays = {name: np.empty(counts.rows, dtype=object) for name in wanted}
+    reports_of = {name: np.concatenate(some) for name, some in positions.items()}
+    tables: dict[Names, Table] = {
+        (q.name,): np.bincount(reports_of[q.name][reports_of[q.name] >= 0], minlength=len(q.reports))
+        for q in plan.questions
+    }
+    counts = Counts(plan.checksum, rows, tables, delivery.simulation, delivery.unlabelled, delivery.sources)
+    arrays = {name: np.empty(rows, dtype=object) for name in wanted}
     for name, array in arrays.items():
         array[:] = public[name]
-    return ReportRows(counts, {name: np.concatenate(some) for name, some in positions.items()}, arrays)
-
-
-def _at(column: Any, labels: Sequence[str]) -> npt.NDArray[np.intp]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    found = pc.fill_null(pc.index_in(pc.cast(column, pa.string()), pa.array(labels, pa.string())), -1)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.intp)
+    return ReportRows(counts, reports_of, arrays)

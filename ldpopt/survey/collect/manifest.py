@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt import strictjson
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.schema import check, dump, flag, key, kind, listed, load, text, version_of
 from ldpopt.survey.plan.plan import Plan
 
 NO_ROWS = "0" * 32
@@ -34,6 +35,18 @@ def row_set(value: object, where: str) -> str:
     """`value` if it is a fingerprint; else `InvalidInput`."""
     if not isinstance(value, str) or not is_hex(value):
         raise invalid("fingerprint", "32 hexadecimal digits", Phrase("something else"), where)
+    return value
+
+
+def _whole(value: object, what: str) -> int:
+    if type(value) is not int or value < 0:
+        raise invalid(what, "a whole number, at least 0", Phrase(kind(value)))
+    return value
+
+
+def _checksum(value: object, what: str) -> str:
+    if not isinstance(value, str) or (value and not is_hex(value, 64)):
+        raise invalid(what, "a SHA-256, 64 hexadecimal digits", Phrase(kind(value)))
     return value
 
 
@@ -82,14 +95,17 @@ class Manifest:
     sha256 : SHA-256 of the file's bytes; empty if the manifest is inside the file.
     """
 
-    survey: str
-    round: int
-    plan: str
-    questions: tuple[str, ...]
-    simulation: bool
-    rows: int
-    parts: tuple[str, ...]
-    sha256: str = ""
+    survey: str = key(text)
+    round: int = key(_whole)
+    plan: str = key(text)
+    questions: tuple[str, ...] = key(listed(text))
+    simulation: bool = key(flag)
+    rows: int = key(_whole)
+    parts: tuple[str, ...] = key(listed(row_set))
+    sha256: str = key(_checksum, default="", omit=True)
+
+    def __post_init__(self) -> None:
+        check(self, "manifest")
 
     @classmethod
     def of(cls, plan: Plan, mode: str, rows: int, parts: Iterable[str], sha256: str = "") -> Manifest:
@@ -104,19 +120,9 @@ class Manifest:
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON-ready values."""
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "survey": self.survey,
-            "round": self.round,
-            "plan": self.plan,
-            "questions": list(self.questions),
-            "simulation": self.simulation,
-            "rows": self.rows,
-            "parts": list(self.parts),
-            "fingerprint": self.fingerprint,
-            **({"sha256": self.sha256} if self.sha256 else {}),
-        }
+        said = {"format": FORMAT, "version": VERSION, **dump(self)}
+        checksum = {"sha256": said.pop("sha256")} if self.sha256 else {}
+        return {**said, "fingerprint": self.fingerprint, **checksum}
 
     def to_json(self) -> str:
         """The manifest as JSON text (schema ``ldpopt-reports``, version 2)."""
@@ -125,25 +131,13 @@ class Manifest:
     @classmethod
     def from_dict(cls, data: Any, where: str) -> Manifest:
         """The manifest that `to_dict` gave; anything else is `InvalidInput` that names `where`."""
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise invalid("manifest", f'an object with "format": "{FORMAT}"', Phrase("another"), where)
-        if data.get("version") != VERSION:
-            raise invalid("manifest", f"version {VERSION} (privatize again)", Phrase("another version"), where)
-        fields = {"survey", "round", "plan", "questions", "simulation", "rows", "parts", "fingerprint"}
-        if set(data) - {"format", "version", "sha256"} != fields:
-            raise invalid("manifest", f"the fields {', '.join(sorted(fields))}", Phrase("others"), where)
-        kinds = {"survey": str, "round": int, "plan": str, "simulation": bool, "rows": int, "fingerprint": str}
-        right = all(type(data[name]) is kind for name, kind in kinds.items()) and data["rows"] >= 0
-        questions, parts, checksum = data["questions"], data["parts"], data.get("sha256", "0" * 64)
-        right = right and isinstance(questions, list) and all(isinstance(name, str) for name in questions)
-        right = right and isinstance(parts, list) and all(is_hex(part) for part in parts)
-        if not right or not is_hex(checksum, 64):
-            raise invalid("manifest", "fields of the right kinds", Phrase("others"), where)
-        made = cls(
-            data["survey"], data["round"], data["plan"], tuple(questions), data["simulation"], data["rows"],
-            tuple(parts), data.get("sha256", ""),
-        )  # fmt: skip
-        if made.fingerprint != data["fingerprint"]:
+        version_of(data, f"manifest {where}", FORMAT, (VERSION,))
+        given = {name: value for name, value in data.items() if name not in ("format", "version", "fingerprint")}
+        try:
+            made = load(cls, given, "manifest")
+        except InvalidInput as error:
+            raise InvalidInput(f"{error} at {where}") from None
+        if made.fingerprint != data.get("fingerprint"):
             raise invalid("manifest", "partitions whose fingerprints add up", Phrase("others"), where)
         return made
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ldpopt.errors import invalid
 from ldpopt.labels import as_text
+from ldpopt.simulation import Rng, generator
 from ldpopt.survey.collect.manifest import SIMULATED, of_numbers
 from ldpopt.survey.collect.words import Keystream, Respondents, SecretKey, Words, read_key, tag
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
@@ -56,20 +57,21 @@ class Memoised:
         return read_key(self.key_file)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Simulated:
     """Random words from a numpy generator, for simulation only. The reports protect nobody and are labelled so.
 
-    >>> Simulated(np.random.default_rng(1)).mode
+    rng : a `numpy.random.Generator`, a seed of one, or None for a seed of the operating system.
+
+    >>> Simulated(1).mode
     'simulated'
     """
 
     rng: np.random.Generator
     mode = SIMULATED
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.rng, np.random.Generator):
-            raise invalid("rng", "a numpy.random.Generator", type(self.rng).__name__)
+    def __init__(self, rng: Rng = None) -> None:
+        object.__setattr__(self, "rng", generator(rng))
 
     def key(self) -> SecretKey:
         """A key drawn from the generator."""
@@ -130,8 +132,7 @@ class WordSource:
             return streams[question]
         if respondents is None:
             raise invalid("words", "respondents", None)
-        tags = self._tags[question]
-        return respondents.words(tags[0]) if len(tags) == 1 else respondents.words_of_answers(tags, answers)
+        return respondents.words(self._tags[question], answers)
 
 
 def word_tags(plan: Plan, question: PlannedQuestion) -> list[bytes]:

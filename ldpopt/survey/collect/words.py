@@ -22,7 +22,6 @@ import os
 import secrets
 import stat
 import struct
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -227,14 +226,14 @@ class Respondents:
     def __len__(self) -> int:
         return len(self._states)
 
-    def words(self, tag: bytes) -> MemoisedWords:
-        """The words of the question with this 16-byte tag, one for each id in order."""
-        return MemoisedWords(self, np.frombuffer(tag, "<u8"))
+    def words(self, tags: list[bytes], answers: npt.NDArray[Any] | None = None) -> MemoisedWords:
+        """The words of a question, one for each id in order.
 
-    def words_of_answers(self, tags: list[bytes], answers: npt.NDArray[Any]) -> MemoisedWords:
-        """The words of a question with a 16-byte tag for each answer. `answers` are the positions of the ids' tags."""
-        if len(answers) != len(self):
-            raise invalid("words", f"{len(self)} answers, one an id", len(answers))
+        tags : one of 16 bytes for all ids, or one for each answer; `answers` are then the positions of the ids' tags.
+        """
+        given = len(self) if answers is None and len(tags) == 1 else 0 if answers is None else len(answers)
+        if given != len(self):
+            raise invalid("words", f"{len(self)} answers, one an id", given)
         return MemoisedWords(self, np.frombuffer(b"".join(tags), "<u8").reshape(-1, 2), answers)
 
     def macs(self, tag: bytes) -> Blocks:
@@ -290,15 +289,15 @@ class Respondents:
 class MemoisedWords:
     """The words of one question, in the order of the ids."""
 
-    def __init__(self, respondents: Respondents, tags: WordArray, answers: npt.NDArray[Any] | None = None) -> None:
-        self._respondents = respondents
-        self._tags = tags
-        self._answers = answers
-        self._next = 0
+    def __init__(self, respondents: Respondents, tags: WordArray, answers: npt.NDArray[Any] | None) -> None:
+        self._respondents, self._tags, self._answers, self._next = respondents, tags, answers, 0
 
     def fill(self, out: WordArray) -> None:
         """Put the words of the next ids into `out`."""
-        tags = self._tags if self._answers is None else self._tags[self._answers[self._next : self._next + len(out)]]
+        if self._answers is None or len(self._tags) == 1:
+            tags = self._tags[0]
+        else:
+            tags = self._tags[self._answers[self._next : self._next + len(out)]]
         out[:] = self._respondents.some_macs(tags, self._next, len(out))[:, 0]
         self._next += len(out)
 
@@ -310,13 +309,6 @@ def tag(*parts: str) -> bytes:
         content = part.encode()
         digest.update(len(content).to_bytes(8, "little") + content)
     return digest.digest()
-
-
-def respondents(key: SecretKey, ids: Iterable[str]) -> Respondents:
-    """`Respondents` of plain Python strings."""
-    import pyarrow as pa
-
-    return Respondents(key, pa.array(list(ids), pa.string()))
 
 
 _MASKS = np.array([(1 << (8 * kept)) - 1 for kept in range(9)], np.uint64)

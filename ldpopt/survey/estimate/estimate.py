@@ -29,9 +29,10 @@ from ldpopt.survey.estimate.linear import (
     Estimator,
     GeneralizedLeastSquares,
     Projection,
-    asymptotic_covariance,
     contrast_loadings,
     contrast_name,
+    report_covariance,
+    simplex_projection,
 )
 from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt.survey.sample.design import SamplingVariance
@@ -48,6 +49,9 @@ class Estimate(Estimated):
     table, channel : the counted reports, and the channel that they went through.
     estimator : the estimator's name.
     boundary : the categories whose proportion maximum likelihood sets to zero.
+    fitted : (m,) the distribution of the reports under the estimate, which gives the errors for a simple sample; None
+        where the frequencies themselves do: if the estimate fits them all, and for other samples.
+    base : the share of the reports that a ratio is about.
 
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
@@ -62,7 +66,8 @@ class Estimate(Estimated):
     channel: Channel
     estimator: str
     boundary: tuple[Label, ...] = ()
-    model_covariance: Array | None = None
+    fitted: Array | None = None
+    base: float = 1.0
 
     @property
     def proportions(self) -> Array:
@@ -75,24 +80,27 @@ class Estimate(Estimated):
         return self.table.n
 
     @cached_property
-    def _sampling(self) -> SamplingVariance:
-        return sampling_variance([(self.table, self.loadings)])
+    def sampling(self) -> SamplingVariance:
+        """The covariance of the estimates, also of those that maximum likelihood holds at zero, and its degrees."""
+        if self.fitted is None:
+            return sampling_variance([(self.table, self.loadings)])
+        return SamplingVariance(report_covariance(self.loadings, self.fitted) / self.n, math.inf)
 
     @property
     def covariance(self) -> Array:
         """(r, r) covariance of the estimates.
 
-        For maximum likelihood on a simple sample it is (J^-1 - p p^T) / n at the estimate, where J is the Fisher
-        information of one report [Rao, chapter 5]. Otherwise it is the sampling variance of the loadings, which allows
-        for weights, strata and clusters. If maximum likelihood sets a proportion to zero, there is no such covariance
-        and the result is `InvalidInput`; `intervals` still hold.
+        It is the variance of the loadings: of a simple sample under the distribution of the reports that fits the
+        estimate (for maximum likelihood that is (J^-1 - p p^T) / n, where J is the Fisher information of one report
+        [Rao, chapter 5]), of others with their weights, strata and clusters. If maximum likelihood sets a proportion to
+        zero, there is no such covariance and the result is `InvalidInput`; `intervals` still hold.
         """
         if self.boundary:
             raise invalid(
                 "covariance", "an estimate inside the simplex (use Score intervals, or a linear estimator)",
                 "proportions held at zero", ", ".join(str(label) for label in self.boundary[:8]),
             )  # fmt: skip
-        return self._sampling.covariance if self.model_covariance is None else self.model_covariance
+        return self.sampling.covariance
 
     @property
     def degrees(self) -> float:
@@ -102,13 +110,9 @@ class Estimate(Estimated):
     @cached_property
     def moments(self) -> Moments:
         """The moments (mean, variance and so on) that interval methods use."""
-        model = self.model_covariance
-        covariance = None if self.table.simple else self._sampling.covariance
-        degrees = math.inf if covariance is None else self._sampling.degrees
-        made = moments(self.table.frequencies, self.loadings, covariance, self.n, degrees)
-        if model is None:
-            return made
-        return replace(made, variance=self.n * np.diag(model), covariance=lambda: model)
+        covariance = None if self.table.simple else self.sampling.covariance
+        degrees = math.inf if covariance is None else self.sampling.degrees
+        return moments(self.table.frequencies, self.loadings, covariance, self.n, degrees, self.fitted, self.base)
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
         """Confidence intervals, by `Score()` at 95 % unless another method is given.
@@ -130,8 +134,7 @@ class Estimate(Estimated):
         """
         a = _weights(contrasts, len(self.values))
         names = labels or tuple(contrast_name(row, self.labels) for row in a)
-        model = None if self.model_covariance is None else a @ self.model_covariance @ a.T
-        return replace(self, values=a @ self.values, labels=names, loadings=a @ self.loadings, model_covariance=model)
+        return replace(self, values=a @ self.values, labels=names, loadings=a @ self.loadings)
 
     def ratio(self, above: Array, below: Array, labels: tuple[Label, ...], name: str = "") -> Estimate:
         """The ratios of the contrasts `above`, (s, r), to the contrast `below`, (r,), linearised [SSW, section 5.6].
@@ -147,7 +150,7 @@ class Estimate(Estimated):
         # frequencies gives the ratios, and its variance is the variance of the linearised ratios.
         loadings = (above - np.outer(values, below)) @ self.loadings / size + values[:, None]
         held = tuple(label for label in self.boundary if label in labels)
-        return replace(self, values=values, labels=labels, loadings=loadings, boundary=held, model_covariance=None,
+        return replace(self, values=values, labels=labels, loadings=loadings, boundary=held, base=self.base * size,
                        estimator=f"{self.estimator}, {name}" if name else self.estimator)  # fmt: skip
 
     def project(self, step: Callable[[Array], Array]) -> Projection:
@@ -244,14 +247,24 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
         impossible = np.flatnonzero((frequencies > 0) & ~channel.matrix.any(axis=0))
         if len(impossible):
             raise invalid("reports", "outputs that the channel can give", repr(channel.outputs[impossible[0]]))
-    values, loadings = estimator.fit(frequencies, channel)
+    values, loadings = estimator.fit(frequencies, channel, table.n)
     boundary: tuple[Label, ...] = ()
-    model = None
     if isinstance(estimator, MaximumLikelihood):
         boundary = tuple(label for label, p in zip(channel.inputs, values, strict=True) if p < BOUNDARY)
-        if table.simple and not boundary:
-            model = asymptotic_covariance(channel, values, table.n)
-    return Estimate(values, channel.inputs, loadings, table, channel, estimator.name, boundary, model)
+    fitted = fitted_law(values, loadings, channel, frequencies, table.n) if table.simple else None
+    return Estimate(values, channel.inputs, loadings, table, channel, estimator.name, boundary, fitted)
+
+
+def fitted_law(values: Array, loadings: Array, channel: Channel, frequencies: Array, n: int) -> Array | None:
+    """The distribution of the reports (m,) that fits an estimate best; None if the unbiased one fits all frequencies.
+
+    With more outputs than answers, some scatter of few reports is no answer's, and the loadings follow it. A
+    distribution on the boundary is mixed with the uniform one as if one respondent more had been asked.
+    """
+    if np.abs(loadings @ frequencies @ channel.matrix - frequencies).max() <= 1e-9:
+        return None
+    p = simplex_projection(values)
+    return channel.push(p if p.min() > 0 else (n * p + 1 / len(p)) / (n + 1))
 
 
 def _in_order(data: Any, channel: Any) -> tuple[Any, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array
@@ -131,8 +131,12 @@ def difference(first: Estimate, second: Estimate) -> Difference:
     """
     if first.labels != second.labels:
         raise invalid("groups", f"the same categories {first.labels[:8]}", second.labels[:8])
-    sampled = sampling_variance([(first.table, first.loadings), (second.table, -second.loadings)])
-    return Difference(first, second, first.values - second.values, sampled.covariance, sampled.degrees)
+    if first.table.simple and second.table.simple:
+        covariance, degrees = first.sampling.covariance + second.sampling.covariance, math.inf
+    else:
+        found = sampling_variance([(first.table, first.loadings), (second.table, -second.loadings)])
+        covariance, degrees = found.covariance, found.degrees
+    return Difference(first, second, first.values - second.values, covariance, degrees)
 
 
 def pooled_channel(channels: Sequence[ChannelLike], sizes: Sequence[float]) -> Channel:
@@ -183,19 +187,17 @@ def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimato
     channel = pooled_channel([channel for _, channel in waves], [table.n for table in tables])
     counts = np.concatenate([table.totals for table in tables])
     found = estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
-    return replace(found, loadings=_centred(found.loadings, [table.totals for table in tables]))
+    law = found.table.frequencies if found.fitted is None else found.fitted
+    ends = np.cumsum([len(table.totals) for table in tables])[:-1]
+    return replace(found, loadings=_centred(found.loadings, np.split(law, ends)))
 
 
-def _centred(loadings: Array, counts: Sequence[npt.NDArray[np.int64]]) -> Array:
+def _centred(loadings: Array, laws: Sequence[Array]) -> Array:
     """The loadings shifted to have the same mean in every wave, so that their variance is for waves of fixed sizes.
 
     The shifts average to zero over the waves. So the loadings remain a left inverse, and the estimate does not change.
     """
-    made, at, whole = loadings.copy(), 0, np.concatenate(counts)
-    mean = loadings @ whole / whole.sum()
-    for wave in counts:
-        here = slice(at, at + len(wave))
-        if wave.sum():
-            made[:, here] -= (loadings[:, here] @ wave / wave.sum() - mean)[:, None]
-        at += len(wave)
-    return made
+    parts = np.split(loadings, np.cumsum([len(law) for law in laws])[:-1], axis=1)
+    mean = sum((part @ law for part, law in zip(parts, laws, strict=True)), np.zeros(len(loadings)))
+    shifts = [(part @ law / law.sum() - mean if law.sum() else 0 * mean) for part, law in zip(parts, laws, strict=True)]
+    return np.hstack([part - shift[:, None] for part, shift in zip(parts, shifts, strict=True)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Protocol
 
@@ -28,6 +28,7 @@ class Moments:
     below, above : distance from t down and up to the extreme loadings.
     outputs : number of outputs.
     covariance : a function that gives the covariance of the estimates (r, r), up to a factor.
+    mean : what the estimate is on average under the distribution that gives the variance.
     degrees : degrees of freedom of the variance; inf for a simple sample.
     redraw : for a simple sample, a function that simulates a given number of surveys like this one.
     """
@@ -40,6 +41,7 @@ class Moments:
     above: Array
     outputs: int
     covariance: Callable[[], Array]
+    mean: Array
     degrees: float = math.inf
     redraw: Callable[[int], Moments] | None = None
 
@@ -49,16 +51,27 @@ class Moments:
         return correlation(self.covariance())
 
 
-def moments(frequencies: Array, loadings: Array, covariance: Array | None, n: float, degrees: float) -> Moments:
+def moments(
+    frequencies: Array,
+    loadings: Array,
+    covariance: Array | None,
+    n: float,
+    degrees: float,
+    fitted: Array | None = None,
+    base: float = 1.0,
+) -> Moments:
     """The moments of loadings (r, m) under frequencies (..., m) of n reports.
 
-    `covariance` (r, r) is the sampling covariance of the estimates if the sample is not simple, else None.
+    covariance : (r, r), the sampling covariance of the estimates if the sample is not simple, else None.
+    fitted : (m,) the distribution of the reports that fits them, which gives variance and slope; else the frequencies.
+    base : the share of the reports that the estimates are about: for a ratio the estimate below the line. All moments
+        are then those of the loadings among these reports, so that a ratio has the interval of its group.
     """
-    centre = frequencies @ loadings.T
-    second = frequencies @ (loadings**2).T
-    variance = np.maximum(second - centre**2, 0.0)
+    centre, law = frequencies @ loadings.T, frequencies if fitted is None else fitted
+    mean, second = law @ loadings.T, law @ (loadings**2).T
+    variance = np.maximum(second - mean**2, 0.0)
     variance = np.where(variance <= 1e-14 * second, 0.0, variance)
-    third = frequencies @ (loadings**3).T - 3 * centre * second + 2 * centre**3
+    third = law @ (loadings**3).T - 3 * mean * second + 2 * mean**3
     seen = variance > 0
     slope = np.where(seen, third / np.where(seen, variance, 1.0), 0.0)
     size = np.full(centre.shape, float(n))
@@ -71,16 +84,22 @@ def moments(frequencies: Array, loadings: Array, covariance: Array | None, n: fl
     def spread() -> Array:
         if covariance is not None:
             return covariance
-        return report_covariance(loadings, frequencies.reshape(-1, frequencies.shape[-1]).mean(axis=0))
+        return report_covariance(loadings, law.reshape(-1, law.shape[-1]).mean(axis=0))
 
     def redraw(count: int) -> Moments:
-        f = frequencies.reshape(-1, frequencies.shape[-1]).mean(axis=0)
+        f = law.reshape(-1, law.shape[-1]).mean(axis=0)
         drawn = np.random.default_rng(20).multinomial(int(n), f / f.sum(), size=count)
-        return moments(drawn / n, loadings, None, n, degrees)
+        made = moments(drawn / n, loadings, None, n, degrees, base=base)
+        if fitted is None:
+            return made
+        # The variance of each survey is that of the score interval, V(t + d) = v + d s - d^2, and not its scatter.
+        away = made.centre - mean
+        return replace(made, variance=np.maximum(variance + away * slope - away**2, 0.0), slope=slope - 2 * away)
 
-    below, above = centre - loadings.min(axis=1), loadings.max(axis=1) - centre
+    below, above = base * (centre - loadings.min(axis=1)), base * (loadings.max(axis=1) - centre)
+    variance, slope, size = base * variance, base * slope, base * size
     simulate = redraw if covariance is None else None
-    return Moments(centre, variance, slope, size, below, above, loadings.shape[1], spread, degrees, simulate)
+    return Moments(centre, variance, slope, size, below, above, loadings.shape[1], spread, mean, degrees, simulate)
 
 
 def correlation(covariance: Array) -> Array:
@@ -343,7 +362,7 @@ class Simultaneous(_AllAtOnce):
         if m.redraw is None or not simulated:
             return max_normal_quantile(correlation, self.level, m.degrees)
         drawn = m.redraw(min(2**14, max(2**12, 2**21 // m.outputs)))
-        truth = m.centre.reshape(-1, m.centre.shape[-1]).mean(axis=0)
+        truth = m.mean.reshape(-1, m.mean.shape[-1]).mean(axis=0)
         largest = self.base.pivot(drawn, truth).max(axis=-1)
         # With a few respondents a score interval may not reach the truth at any critical value; 40 stands for infinity.
         return min(float(np.quantile(largest, self.level, method="inverted_cdf")), 40.0)

@@ -5,6 +5,7 @@ The parametric bootstrap simulates surveys from an estimate, and estimates each 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
+from ldpopt.simulation import Rng, generator
 from ldpopt.survey.estimate.intervals import Estimated, Intervals, check_level
 from ldpopt.survey.estimate.linear import (
     Estimator,
@@ -63,7 +65,7 @@ class MaximumLikelihood:
     tolerance: float = 1e-12
     name = "maximum likelihood"
 
-    def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
+    def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
         """Proportions (k,) and the efficient left inverse at them (k, m)."""
         p = self.maximum(frequencies, channel).p
         return p, efficient_loadings(channel, p)
@@ -183,7 +185,7 @@ class Bootstrap(Estimated):
 def parametric_bootstrap(
     data: Any,
     channel: ChannelLike,
-    rng: np.random.Generator,
+    rng: Rng = None,
     replications: int = 2000,
     estimator: Estimator | None = None,
 ) -> Bootstrap:
@@ -193,25 +195,23 @@ def parametric_bootstrap(
     it. Only simple samples are allowed: a table with weights, strata or clusters is `InvalidInput`, since linearisation
     gives its variance (`Estimate.covariance`).
 
-    >>> rng = np.random.default_rng(5)
-    >>> b = parametric_bootstrap({0: 400, 1: 600}, [[0.8, 0.2], [0.2, 0.8]], rng, estimator=MaximumLikelihood())
+    >>> b = parametric_bootstrap({0: 400, 1: 600}, [[0.8, 0.2], [0.2, 0.8]], rng=5, estimator=MaximumLikelihood())
     >>> b.standard_errors.round(3)
     array([0.026, 0.026])
     """
     estimator = GeneralizedLeastSquares() if estimator is None else estimator
-    if not isinstance(rng, np.random.Generator):
-        raise invalid("rng", "a numpy.random.Generator", type(rng).__name__)
+    rng = generator(rng)
     table, channel = as_table(data, channel), as_channel(channel)
     if not table.simple:
         raise invalid("bootstrap", "a simple sample", repr(table))
-    values, _ = estimator.fit(table.frequencies, channel)
+    values, _ = estimator.fit(table.frequencies, channel, table.n)
     marginal = channel.push(simplex_projection(values))
     counts = rng.multinomial(table.n, marginal / marginal.sum(), size=positive_integer(replications, "replications", 2))
-    draws = fit_many(counts / table.n, channel, estimator)
+    draws = fit_many(counts / table.n, channel, estimator, table.n)
     return Bootstrap(values, draws, channel.inputs, estimator.name)
 
 
-def fit_many(frequencies: Array, channel: Channel, estimator: Estimator) -> Array:
+def fit_many(frequencies: Array, channel: Channel, estimator: Estimator, n: float = math.inf) -> Array:
     """The estimates, shape (r, k), for `frequencies`, shape (r, m).
 
     They are computed together if the estimator allows it.
@@ -220,4 +220,4 @@ def fit_many(frequencies: Array, channel: Channel, estimator: Estimator) -> Arra
         return maxima(frequencies, channel.matrix, estimator.tolerance)[0]
     if channel.shape[0] == channel.shape[1]:
         return np.asarray(frequencies @ estimator.fit(frequencies[0], channel)[1].T)
-    return np.stack([estimator.fit(row, channel)[0] for row in frequencies])
+    return np.stack([estimator.fit(row, channel, n)[0] for row in frequencies])

@@ -5,6 +5,7 @@ Projections on the simplex, which make an estimate non-negative with sum 1, foll
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -110,8 +111,11 @@ class Estimator(Protocol):
         """The name of the estimator in results and printed reports."""
         ...
 
-    def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
-        """The proportions (k,), and the left inverse of Q^T that describes their sampling error (k, m)."""
+    def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
+        """The proportions (k,), and the left inverse of Q^T that describes their sampling error (k, m).
+
+        n : the number of respondents.
+        """
         ...
 
 
@@ -282,6 +286,17 @@ def _threshold(q: Array, s: Array) -> float:
     return float(s[0] * max(q.shape) * np.finfo(np.float64).eps * 8)
 
 
+def pilot_of(first: Array, n: float) -> Array:
+    """A pilot from a first estimate of n respondents: projected, and mixed with the uniform distribution.
+
+    The mixture is that of k respondents more in each of k categories, and at least a hundredth. Otherwise the loadings
+    would trust that what few respondents did not report has probability 0, with bias and errors stated too small.
+    """
+    k = len(first)
+    share = max(0.01, k * k / (n + k * k)) if math.isfinite(n) else 0.01
+    return np.asarray((1 - share) * simplex_projection(first) + share / k)
+
+
 # -- estimators ------------------------------------------------------------------------------------
 
 
@@ -290,8 +305,9 @@ class GeneralizedLeastSquares:
     """The unbiased linear estimate that has the least variance at a pilot, a guess of the true distribution.
 
     at : the pilot, shape (k,). Without one, a first estimate uses the uniform distribution as its pilot, and a second
-        uses the first estimate projected on the simplex. The result is asymptotically efficient and unbiased up to
-        O(1/n). A square channel has a single left inverse, so that the pilot does not matter.
+        uses the first estimate, projected on the simplex and mixed with the uniform distribution as if each of the k
+        categories had k respondents more. The result is asymptotically efficient and unbiased up to O(1/n). A square
+        channel has a single left inverse, so that the pilot does not matter.
 
     Estimates may be negative. Projection is a separate step (`simplex_projection`, `norm_sub`).
 
@@ -307,7 +323,7 @@ class GeneralizedLeastSquares:
         if self.at is not None:
             object.__setattr__(self, "at", tuple(distribution(self.at, "pilot").tolist()))
 
-    def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
+    def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
         """Proportions (k,) and the left inverse used (k, m)."""
         inverse = require_identifiable(channel)
         if inverse is not None:
@@ -318,10 +334,7 @@ class GeneralizedLeastSquares:
         p = np.full(k, 1 / k) if self.at is None else distribution(self.at, "pilot", size=k)
         loadings = efficient_loadings(channel, p)
         if self.at is None and k != channel.shape[1]:
-            first = simplex_projection(loadings @ frequencies)
-            # A little of the uniform is mixed in: otherwise an output with probability 0 in the first estimate would
-            # dominate.
-            loadings = efficient_loadings(channel, 0.99 * first + 0.01 / k)
+            loadings = efficient_loadings(channel, pilot_of(loadings @ frequencies, n))
         return loadings @ frequencies, loadings
 
 
@@ -336,7 +349,7 @@ class LeastSquares:
 
     name = "least squares"
 
-    def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
+    def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
         """Proportions (k,) and the pseudo-inverse (k, m)."""
         require_identifiable(channel)
         loadings = np.asarray(np.linalg.pinv(channel.matrix.T))
@@ -359,7 +372,7 @@ class LeftInverse(ByValue):
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", finite_array(self.matrix, "left inverse", 2))
 
-    def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
+    def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
         """Proportions (k,) and the given matrix (k, m)."""
         if self.matrix.shape != channel.shape:
             raise invalid("left inverse", f"shape {channel.shape}", f"shape {self.matrix.shape}")

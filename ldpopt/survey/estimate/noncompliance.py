@@ -21,9 +21,10 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.results import Result
 from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.groups import estimate_waves, pooled_channel
-from ldpopt.survey.estimate.intervals import check_level, two_sided
+from ldpopt.survey.estimate.intervals import Score, check_level, two_sided
 from ldpopt.survey.estimate.likelihood import MaximumLikelihood
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
+from ldpopt.survey.estimate.sampled import as_table
 from ldpopt.survey.hypothesis_tests import TestResult
 
 CHEATS = "does not comply"
@@ -114,13 +115,12 @@ class Compliance(Result):
     @property
     def cheaters(self) -> Estimate:
         """The share of people who do not comply, with its error. The estimate may be negative."""
-        row = np.array([float(label == CHEATS) for label in self.estimate.labels])
-        return self.estimate.contrast(row, (CHEATS,))
+        return self.estimate.contrast(self._row(CHEATS), (CHEATS,))
 
     def among_compliers(self, answer: Label) -> Ratio:
         """The share of an answer among the people who comply."""
-        others = np.array([float(label != CHEATS) for label in self.estimate.labels])
-        return Ratio.of(self.estimate, self._row(answer), others, f"{answer} among those who comply")
+        row = self._row(self._answer(answer))
+        return Ratio.of(self.estimate, row, 1 - self._row(CHEATS), f"{answer} among those who comply")
 
     def bounds(self, answer: Label, level: float = 0.95) -> tuple[float, float]:
         """Bounds on the share of an answer in the whole population, for any number of cheaters with this answer.
@@ -129,10 +129,8 @@ class Compliance(Result):
         limit if all have it [CDM; ImbensManski]. In either case the bounds, cut to [0, 1], have at least `level`
         confidence.
         """
-        from ldpopt.survey.estimate.intervals import Score
-
-        row = self._row(answer)
-        with_all = row + np.array([float(label == CHEATS) for label in self.estimate.labels])
+        row = self._row(self._answer(answer))
+        with_all = row + self._row(CHEATS)
         low = self.estimate.contrast(row).intervals(Score(level)).clip().lower[0]
         high = self.estimate.contrast(with_all).intervals(Score(level)).clip().upper[0]
         return float(low), float(max(high, low))
@@ -142,8 +140,8 @@ class Compliance(Result):
 
         These are pi and t of the stochastic lie detector [SLD], where only people with the trait have a reason to lie.
         """
-        row = self._row(answer)
-        with_all = row + np.array([float(label == CHEATS) for label in self.estimate.labels])
+        row = self._row(self._answer(answer))
+        with_all = row + self._row(CHEATS)
         return (
             self.estimate.contrast(with_all, (f"p({answer}) with all cheaters",)),
             Ratio.of(self.estimate, row, with_all, f"honest, of those with {answer}"),
@@ -181,9 +179,12 @@ class Compliance(Result):
         p = float(chi2.sf(statistic, degrees)) if degrees > 0 else 1.0
         return TestResult("everybody complies", statistic, int(degrees), p)
 
-    def _row(self, answer: Label) -> Array:
+    def _answer(self, answer: Label) -> Label:
         if answer not in self.estimate.labels or answer == CHEATS:
             raise invalid("answer", f"one of {self.estimate.labels[:-1][:8]}", answer)
+        return answer
+
+    def _row(self, answer: Label) -> Array:
         return np.array([float(label == answer) for label in self.estimate.labels])
 
     def __repr__(self) -> str:
@@ -262,10 +263,7 @@ def estimate_compliance(
         raise invalid("groups", "at least one", Phrase("none"))
     cheating = [(data, with_cheaters(channel, report, law)) for data, channel in groups]
     found = estimate_waves(cheating, estimator)
-    sizes, at = [], 0
-    for _, channel in cheating:
-        sizes.append(float(found.table.totals[at : at + len(channel.outputs)].sum()))
-        at += len(channel.outputs)
+    sizes = [as_table(data, channel).n for data, channel in cheating]
     return Compliance(found, pooled_channel([channel for _, channel in groups], sizes))
 
 

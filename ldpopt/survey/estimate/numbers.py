@@ -150,7 +150,8 @@ def quantile(found: Estimate, share: float, edges: Any = None, method: IntervalM
     curve = found.contrast(rows, tuple(range(len(rows))))
     shown = curve.intervals(method)
     value = _crossing(at, curve.values, share)
-    lower, upper = _crossing(at, shown.upper, share), _last_crossing(at, shown.lower, share)
+    lower = _crossing(at, shown.upper, share)
+    upper = -_crossing(-at[::-1], -shown.lower[::-1], -share)  # the last crossing, seen from the other end
     return Quantile(share, value, min(lower, value), max(upper, value), method.level)
 
 
@@ -166,24 +167,12 @@ def _crossing(at: Array, curve: Array, share: float) -> float:
     return float(at[first - 1] + part * (at[first] - at[first - 1]))
 
 
-def _last_crossing(at: Array, curve: Array, share: float) -> float:
-    """The number at which a curve is below a share for the last time."""
-    under = np.flatnonzero(curve < share)
-    if not len(under):
-        return float(at[0])
-    last = int(under[-1])
-    if last == len(at) - 1 or curve[last + 1] == curve[last]:
-        return float(at[last])
-    part = (share - curve[last]) / (curve[last + 1] - curve[last])
-    return float(at[last] + part * (at[last + 1] - at[last]))
-
-
 def _discrete(found: Estimate, share: float, values: Array, method: IntervalMethod) -> Quantile:
     """The quantile of single numbers: the first one at which F reaches the share. F is 1 at the last number."""
     k = len(values)
-    curve = found.contrast(np.tril(np.ones((k, k)))[:-1], tuple(range(k - 1))) if k > 1 else None
-    if curve is None:
-        return Quantile(share, float(values[0]), float(values[0]), float(values[0]), method.level)
+    if k == 1:
+        return Quantile(share, *[float(values[0])] * 3, method.level)
+    curve = found.contrast(np.tril(np.ones((k, k)))[:-1], tuple(range(k - 1)))
     shown = curve.intervals(method)
 
     def first(reached: Any) -> int:

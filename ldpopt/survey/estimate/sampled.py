@@ -146,7 +146,9 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
         found = design.replicate(statistic, noise)
     else:
         found = design.total_variance(np.sum([_scores(*part) for part in parts], axis=0), noise)
-    anyone = np.any([reports.mask for reports, _ in parts], axis=0)
+    # Degrees of freedom are those of the respondents with a share in some estimate.
+    scores = np.abs([_scores(*part) for part in parts]).max(axis=(0, 2))
+    anyone = scores > 1e-9 * scores.max() if scores.any() else np.any([reports.mask for reports, _ in parts], axis=0)
     return SamplingVariance(found.covariance, max(1.0, min(found.degrees, design.degrees(anyone))))
 
 
@@ -198,12 +200,26 @@ Table = CountTable | SampledReports
 """Reports for estimates: counted, or of single respondents with their design."""
 
 
-def as_table(data: Any, channel: ChannelLike) -> CountTable | SampledReports:
+def as_tables(data: Sequence[Any], channels: Sequence[ChannelLike]) -> tuple[CountTable | SampledReports, ...]:
+    """The tables of several data, by `as_table`. If one array can only be counts, so are all that could be either."""
+    counts = any(_only_counts(one, channel) for one, channel in zip(data, channels, strict=True))
+    return tuple(as_table(one, channel, counts) for one, channel in zip(data, channels, strict=True))
+
+
+def _only_counts(data: Any, channel: ChannelLike) -> bool:
+    """Whether data is a numeric array with an entry for each output, and not all entries are outputs."""
+    if not isinstance(data, (list, tuple, np.ndarray)):
+        return False
+    outputs, array = as_channel(channel).outputs, np.asarray(data)
+    return array.ndim == 1 and array.dtype.kind in "iuf" and len(array) == len(outputs) and not known(array, outputs)
+
+
+def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTable | SampledReports:
     """The count table of `data`: a table, counts by label, an array of m counts, or reports, perhaps in a data frame.
 
     A numeric array of m entries is taken as counts, and anything else as reports; an array that could be either is
-    `InvalidInput`. A pandas series of counts, as from `value_counts`, is read by its index. Reports that come with
-    their design (`SampledReports`) are returned without being counted.
+    `InvalidInput` unless `counts` says that it is counts. A pandas series of counts, as from `value_counts`, is read by
+    its index. Reports that come with their design (`SampledReports`) are returned without being counted.
     """
     if not isinstance(data, (CountTable, SampledReports, Mapping)):
         data = report_column(data, channel)
@@ -226,7 +242,7 @@ def as_table(data: Any, channel: ChannelLike) -> CountTable | SampledReports:
     if labelled and list(data.index) not in (list(channel.outputs), list(range(len(array)))):
         return CountTable.from_counts(data.to_dict(), channel.outputs)
     if numeric and full:
-        if known(array, channel.outputs):
+        if not counts and known(array, channel.outputs):
             raise invalid(
                 "data",
                 "CountTable.from_counts(...) or CountTable.from_reports(...)",

@@ -9,21 +9,29 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array, positive_integer
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import as_text
 from ldpopt.results import Result
 from ldpopt.survey.estimate.counts import CountTable, positions, report_column
-from ldpopt.survey.estimate.estimate import Estimate, estimate
+from ldpopt.survey.estimate.estimate import Estimate, estimate, fitted_law
 from ldpopt.survey.estimate.linear import (
     Estimator,
+    GeneralizedLeastSquares,
     asymptotic_covariance,
     centred,
     efficient_loadings,
+    pilot_of,
     report_covariance,
-    simplex_projection,
 )
 from ldpopt.survey.estimate.sampled import SampledReports, Table, sampling_variance
-from ldpopt.survey.hypothesis_tests import Power, TestResult, checked_level, chi_squared_result, wald_result
+from ldpopt.survey.hypothesis_tests import (
+    Power,
+    TestResult,
+    chi_squared_result,
+    noncentral_power,
+    wald_result,
+    whitener,
+)
 from ldpopt.survey.sample.design import SampleDesign
 
 
@@ -85,6 +93,8 @@ class TwoWayTable(Result):
     def independence(self) -> TestResult:
         """Test that the two answers are independent, on (k1 - 1)(k2 - 1) degrees of freedom.
 
+        A category in which no report can vary, such as a public value that nobody has, takes no part in it.
+
         The statistic is n tr(V_A^+ D V_B^+ D^T). D = L_A (F - f_A f_B^T) L_B^T is the interaction of the unbiased
         estimates, and V_A, V_B are the per-report covariances of its margins. For square channels this equals Pearson's
         statistic of the table of reports; for others it leaves out variation that answers cannot cause. Complex samples
@@ -92,15 +102,16 @@ class TwoWayTable(Result):
         """
         table = self.joint.table
         f = table.frequencies.reshape(self.row_channel.shape[1], self.column_channel.shape[1])
-        sides = [_Side.of(self.row_channel, f.sum(axis=1)), _Side.of(self.column_channel, f.sum(axis=0))]
-        residual = f - np.outer(f.sum(axis=1), f.sum(axis=0))
+        channels, margins = (self.row_channel, self.column_channel), (f.sum(axis=1), f.sum(axis=0))
+        sides = [_Side.of(channel, m, table.n) for channel, m in zip(channels, margins, strict=True)]
+        residual = f - np.outer(*margins)
         inner = sides[0].loadings @ residual @ sides[1].loadings.T
-        degrees = inner.size
         if table.simple:
-            if degrees and min(np.linalg.eigvalsh(side.covariance)[0] for side in sides) <= 1e-13:
-                raise invalid("independence", "reports that vary for both questions", "a singular covariance")
-            return chi_squared_result("independence", table.n * _form(inner, sides), degrees)
-        influence = np.kron(centred(sides[0].loadings, f.sum(axis=1)), centred(sides[1].loadings, f.sum(axis=0)))
+            statistic, degrees = _form(inner, sides)
+            if inner.size and not degrees:
+                raise invalid("independence", "reports that vary for both questions", Phrase("others"))
+            return chi_squared_result("independence", table.n * statistic, degrees)
+        influence = np.kron(*(centred(side.loadings, m) for side, m in zip(sides, margins, strict=True)))
         sampled = sampling_variance([(table, influence)])
         return wald_result("independence", inner.ravel(), sampled.covariance, sampled.degrees)
 
@@ -131,24 +142,20 @@ class _Side:
     covariance: Array
 
     @classmethod
-    def of(cls, channel: Channel, frequencies: Array) -> _Side:
-        pilot = simplex_projection(estimate(_whole_table(frequencies, channel), channel).values)
-        loadings = efficient_loadings(channel, 0.99 * pilot + 0.01 / len(pilot))[:-1]
-        return cls(loadings, report_covariance(loadings, frequencies))
+    def of(cls, channel: Channel, frequencies: Array, n: int) -> _Side:
+        values, fit = GeneralizedLeastSquares().fit(frequencies, channel, n)
+        loadings = efficient_loadings(channel, pilot_of(values, n))[:-1]
+        law = fitted_law(values, fit, channel, frequencies, n)
+        law = frequencies if law is None else law
+        return cls(loadings, report_covariance(loadings, law))
 
 
-def _whole_table(frequencies: Array, channel: Channel) -> CountTable:
-    """A one-respondent table whose weights are the frequencies, since a pilot estimate uses nothing else."""
-    counts = np.zeros((1, len(frequencies)), dtype=np.int64)
-    counts[0, int(np.argmax(frequencies))] = 1
-    return CountTable(channel.outputs, ((None, None),), counts, frequencies[None], frequencies[None])
-
-
-def _form(inner: Array, sides: list[_Side]) -> float:
+def _form(inner: Array, sides: list[_Side]) -> tuple[float, int]:
+    """tr(V_A^+ D V_B^+ D^T) and its degrees of freedom: one for each pair of directions in which both sides vary."""
     if inner.size == 0:
-        return 0.0
-    left = np.linalg.solve(sides[0].covariance, inner)
-    return float(np.sum(left * np.linalg.solve(sides[1].covariance, inner.T).T))
+        return 0.0, 0
+    whitened = whitener(sides[0].covariance).T @ inner @ whitener(sides[1].covariance)
+    return float(np.sum(whitened**2)), whitened.size
 
 
 def two_way(
@@ -229,8 +236,6 @@ def independence_power(
     >>> round(float(independence_power([[0.4, 0.1], [0.1, 0.4]], q, q, 200)), 4)
     0.8632
     """
-    from scipy.stats import chi2, ncx2
-
     row_channel, column_channel = as_channel(row_channel), as_channel(column_channel)
     p = finite_array(joint, "joint distribution", 2)
     if p.shape != (row_channel.shape[0], column_channel.shape[0]) or p.min() < 0 or abs(p.sum() - 1) > 1e-9:
@@ -242,7 +247,5 @@ def independence_power(
         _Side(np.empty(0), asymptotic_covariance(q, m)[:-1, :-1])
         for q, m in zip((row_channel, column_channel), margins, strict=True)
     ]
-    if inner.size == 0:
-        return Power(0.0, False)
-    noncentrality = positive_integer(n, "n") * _form(inner, sides)
-    return Power(float(ncx2.sf(chi2.isf(checked_level(level), inner.size), inner.size, noncentrality)), False)
+    statistic, degrees = _form(inner, sides)
+    return noncentral_power(level, degrees, positive_integer(n, "n") * statistic)

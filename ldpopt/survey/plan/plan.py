@@ -17,10 +17,11 @@ from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.distribution import Array, distribution, number, positive_integer, unit_interval
 from ldpopt.errors import Phrase, invalid
-from ldpopt.exact import MAXIMUM_BITS, ExactChannel, float_up
+from ldpopt.exact import MAXIMUM_BITS, ExactChannel
 from ldpopt.exact_rounding import round_exact
 from ldpopt.labels import Label, as_text, from_jsonable, to_jsonable
 from ldpopt.results import Pictured, Result
+from ldpopt.rounding import float_up
 from ldpopt.schema import check, dump, key, kind, listed, load, mapped, record, text, version_of
 from ldpopt.survey.plan.spec import (
     PLAIN_READING,

@@ -12,7 +12,7 @@ from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.estimate.counts import positions
 from ldpopt.survey.estimate.estimate import estimate
-from ldpopt.survey.estimate.linear import efficient_loadings, require_identifiable, simplex_projection
+from ldpopt.survey.estimate.linear import efficient_loadings, pilot_of, require_identifiable
 from ldpopt.survey.estimate.numbers import scores_of
 from ldpopt.survey.regress.formula import Regressors, numbers_of, parse_formula, public_column, regressors
 from ldpopt.survey.regress.result import Regression, Sample, inverse_of, sampled
@@ -119,5 +119,4 @@ def _inside(design: Regressors) -> Array:
     if q.shape[0] == q.shape[1]:
         return first
     frequencies = np.bincount(design.reports, minlength=q.shape[1]) / len(design.reports)
-    pilot = simplex_projection(first @ frequencies)
-    return efficient_loadings(channel, 0.99 * pilot + 0.01 / len(q))
+    return efficient_loadings(channel, pilot_of(first @ frequencies, len(design.reports)))

@@ -108,8 +108,9 @@ class Regression(Estimated):
     def slopes(self) -> TestResult:
         """Test that all coefficients except the intercepts are zero, by Wald's statistic."""
         kept = np.array([name != "Intercept" for _ in self.equations for name in self.names])
-        inside = self.covariance[np.ix_(kept, kept)]
-        return wald_result("all slopes zero", self.values[kept], inside, self.degrees)
+        inside, error = self.covariance[np.ix_(kept, kept)], self.standard_errors.ravel()[kept]
+        # In units of their errors, since regressors may have any units.
+        return wald_result("all slopes zero", self.values[kept] / error, inside / np.outer(error, error), self.degrees)
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """JSON-ready values."""

@@ -255,8 +255,8 @@ class Selection(ByValue):
 
         Empty reports do not count. Without a design, those who remain are taken as a simple sample.
         """
-        who = self.answered(question) if mask is None else self.answered(question) & mask
         channel = self.plan.question(question).report_channel
+        who = self.answered(question) if mask is None else self.answered(question) & mask
         y = np.maximum(self.rows.reports[question], 0)
         if self.design is None:
             counts = np.bincount(y[who], minlength=channel.shape[1])

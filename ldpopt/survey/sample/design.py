@@ -30,7 +30,7 @@ class LonelyUnit(Enum):
     CENTRED : the square of its difference from the mean of all units, which is enough if strata are similar.
     AVERAGE : as much as the other strata add on average.
 
-    >>> LonelyUnit.from_word("average")
+    >>> LonelyUnit("average")
     <LonelyUnit.AVERAGE: 'average'>
     """
 
@@ -38,14 +38,6 @@ class LonelyUnit(Enum):
     CERTAINTY = "certainty"
     CENTRED = "centre"
     AVERAGE = "average"
-
-    @classmethod
-    def from_word(cls, word: object) -> LonelyUnit:
-        """The member that a file or a flag names; `InvalidInput` for another word."""
-        words = {one.value: one for one in cls}
-        if not isinstance(word, str) or word not in words:
-            raise invalid("lonely", f"one of {', '.join(words)}", word)
-        return words[word]
 
 
 @dataclass(frozen=True, eq=False)

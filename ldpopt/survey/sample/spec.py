@@ -13,12 +13,26 @@ import numpy.typing as npt
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
+from ldpopt.schema import check, choice, dump, key, kind, listed, load, mapped, text
 from ldpopt.survey.sample.design import Linearization, LonelyUnit, Replication, SampleDesign
 from ldpopt.survey.sample.replicates import GivenReplicates, Jackknife, RescaledBootstrap, rake
 
 METHODS = ("linearization", "jackknife", "bootstrap", "replicates")
 COLUMNS = ("weights", "strata", "clusters", "fpc")
-FIELDS = {*COLUMNS, "lonely", "variance", "replications", "seed", "replicate_weights", "replicate_scale", "margins"}
+
+
+def _margin(value: Any, what: str) -> Mapping[str, float]:
+    """Known totals by group, whose labels are taken as text."""
+    if not isinstance(value, Mapping):
+        raise invalid(what, "a table of totals", Phrase(kind(value)))
+    made = {str(label): number(total, what) for label, total in value.items()}
+    if not made or not min(made.values()) > 0:
+        raise invalid(what, "positive totals or shares", Phrase("others"))
+    return MappingProxyType(made)
+
+
+def _at_least(least: int) -> Any:
+    return lambda value, what: positive_integer(value, what, least)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,41 +53,26 @@ class SampleSpec(ByValue):
     array([2.   , 0.667, 1.333])
     """
 
-    weights: str | None = None
-    strata: str | None = None
-    clusters: str | None = None
-    fpc: str | None = None
-    lonely: str = LonelyUnit.REFUSE.value
-    variance: str = METHODS[0]
-    replications: int = 500
-    seed: int = 0
-    replicate_weights: tuple[str, ...] = ()
-    replicate_scale: float | None = None
-    margins: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    weights: str | None = key(text, default=None)
+    strata: str | None = key(text, default=None)
+    clusters: str | None = key(text, default=None)
+    fpc: str | None = key(text, default=None)
+    lonely: str = key(choice(*(one.value for one in LonelyUnit)), default=LonelyUnit.REFUSE.value)
+    variance: str = key(choice(*METHODS), default=METHODS[0])
+    replications: int = key(_at_least(2), default=500)
+    seed: int = key(_at_least(0), default=0)
+    replicate_weights: tuple[str, ...] = key(listed(text), default=())
+    replicate_scale: float | None = key(number, default=None)
+    margins: Mapping[str, Mapping[str, float]] = field(
+        default_factory=dict, metadata=key(mapped(_margin)).metadata
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        put = _setter(self)
-        for name in COLUMNS:
-            if getattr(self, name) is not None:
-                _column(getattr(self, name), f"sample: {name}")
-        LonelyUnit.from_word(self.lonely)
-        if self.variance not in METHODS:
-            raise invalid("sample: variance", f"one of {', '.join(METHODS)}", self.variance)
-        put("replications", positive_integer(self.replications, "sample: replications", 2))
-        put("seed", positive_integer(self.seed, "sample: seed", 0))
-        if not isinstance(self.replicate_weights, (list, tuple)):
-            raise invalid("sample: replicate_weights", "a list of columns", self.replicate_weights)
-        put("replicate_weights", tuple(_column(c, "sample: replicate_weights") for c in self.replicate_weights))
+        check(self, "sample")
         given = bool(self.replicate_weights)
         if given != (self.variance == "replicates") or given != (self.replicate_scale is not None):
             expected = 'variance = "replicates" with replicate_weights and replicate_scale, or none of the three'
             raise invalid("sample", expected, Phrase("some of them"))
-        if self.replicate_scale is not None:
-            put("replicate_scale", number(self.replicate_scale, "sample: replicate_scale"))
-        if not isinstance(self.margins, Mapping) or not all(isinstance(m, Mapping) for m in self.margins.values()):
-            raise invalid("sample: margins", "a table of totals for every column", self.margins)
-        put("margins", MappingProxyType({_column(name, "sample: margins"): _totals(name, totals)
-                                         for name, totals in self.margins.items()}))  # fmt: skip
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -96,7 +95,7 @@ class SampleSpec(ByValue):
             None if self.strata is None else found[self.strata],
             None if self.clusters is None else found[self.clusters],
             None if self.fpc is None else numbers(found[self.fpc], self.fpc),
-            LonelyUnit.from_word(self.lonely),
+            LonelyUnit(self.lonely),
             self.method,
             size,
         )
@@ -109,18 +108,12 @@ class SampleSpec(ByValue):
     @classmethod
     def from_dict(cls, data: Any) -> SampleSpec:
         """The design that a ``[sample]`` table describes; anything wrong in it is `InvalidInput`."""
-        if not isinstance(data, Mapping):
-            raise invalid("[sample]", "a table", type(data).__name__)
-        if set(data) - FIELDS:
-            raise invalid("[sample]", f"only {', '.join(sorted(FIELDS))}", sorted(set(data) - FIELDS)[0])
-        return cls(**data)
+        return load(cls, data, "[sample]")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values, without those that are the default."""
-        plain = SampleSpec()
-        names = [n for n in sorted(FIELDS - {"margins"}) if getattr(self, n) != getattr(plain, n)]
-        made = {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in names}
-        return {**made, **({"margins": {k: dict(v) for k, v in self.margins.items()}} if self.margins else {})}
+        plain = dump(SampleSpec())
+        return {name: value for name, value in dump(self).items() if value != plain[name]}
 
     def changed(self, **fields: Any) -> SampleSpec:
         """The same with some fields changed; fields given as None are kept."""
@@ -149,20 +142,3 @@ def _found(table: Mapping[str, Any], name: str) -> npt.NDArray[Any]:
     if name not in table:
         raise invalid("sample", f"a public column {name!r} in the reports (carry = [{name!r}])", Phrase("none"))
     return np.asarray(table[name])
-
-
-def _totals(name: str, totals: Mapping[str, float]) -> Mapping[str, float]:
-    made = {str(label): number(value, f"sample: margin {name!r}") for label, value in totals.items()}
-    if not made or not min(made.values()) > 0:
-        raise invalid(f"sample: margin {name!r}", "positive totals or shares", Phrase("others"))
-    return MappingProxyType(made)
-
-
-def _column(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise invalid(what, "the name of a column", value)
-    return value
-
-
-def _setter(made: Any) -> Any:
-    return lambda name, value: object.__setattr__(made, name, value)

@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.certificates.patterns`: bounds that hold whatever the numbers."""
+"""Tests of `ldpopt.design.certificates.listed`: bounds that hold whatever the numbers."""
 
 import math
 from dataclasses import replace

@@ -9,7 +9,7 @@ from mpmath import mpf
 
 from ldpopt.design import LocalDP, TotalVariation, WorstOf
 from ldpopt.design.certificates.base import Unproved
-from ldpopt.design.certificates.plain import Caps, Mixed, factor, shortfall
+from ldpopt.design.certificates.listed import Caps, Mixed, factor, shortfall
 from ldpopt.divergences import KL
 from ldpopt.enclosures import EXACT, FLOAT
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ldpopt.design.certificates.raises import Raise
+from ldpopt.design.certificates.marginals import Raise
 from ldpopt.enclosures import EXACT, FLOAT
 
 ETA = 0.25

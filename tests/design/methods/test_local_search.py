@@ -67,9 +67,9 @@ def test_the_number_of_outputs_can_be_named():
     assert design.channel.shape[1] <= 2
 
 
-@pytest.mark.parametrize("bad", [dict(starts=0), dict(starts=1.5), dict(rng=0), dict(outputs=0)])
+@pytest.mark.parametrize("bad", [dict(starts=0), dict(starts=1.5), dict(rng="0"), dict(outputs=0)])
 def test_malformed_searches(bad):
-    """Starts and outputs are positive integers, rng is a generator."""
+    """Starts and outputs are positive integers, rng is a generator or a seed."""
     with pytest.raises(InvalidInput):
         LocalSearch(**bad)
 
@@ -81,6 +81,6 @@ def test_methods_for_constraints_on_the_outputs():
         optimal_channel(utility, [LocalDP(1.0), Outputs(2)], method=Partition())
     with pytest.raises(InvalidInput, match="BranchAndBound"):
         optimal_channel(utility, LocalDP(1.0), method=BranchAndBound())
-    for bad in (dict(nodes=0), dict(starts=0), dict(rng=3)):
+    for bad in (dict(nodes=0), dict(starts=0), dict(rng="3")):
         with pytest.raises(InvalidInput):
             BranchAndBound(**bad)

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.cmac import CMAC
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.randomness import Memoised, WordSource
-from ldpopt.survey.collect.words import CHUNK, SecretKey, create_key, respondents, tag
+from ldpopt.survey.collect.words import CHUNK, Respondents, SecretKey, create_key, tag
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
@@ -160,4 +160,4 @@ def test_the_same_answer_repeats_its_report(tmp_path: Path) -> None:
 def test_answers_and_ids_go_together() -> None:
     """As many answers as ids; anything else is refused."""
     with pytest.raises(InvalidInput, match="one an id"):
-        respondents(KEY, ["a", "b"]).words_of_answers([tag("x")], np.zeros(3, np.uint8))
+        Respondents(KEY, pa.array(["a", "b"])).words([tag("x")], np.zeros(3, np.uint8))

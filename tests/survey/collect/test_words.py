@@ -12,6 +12,7 @@ import os
 import pickle
 import stat
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,6 @@ from ldpopt.survey.collect.words import (
     SecretKey,
     create_key,
     read_key,
-    respondents,
     tag,
 )
 
@@ -140,13 +140,17 @@ def test_streams_differ() -> None:
     assert len(np.unique(words)) == len(words)
 
 
-KEY_TEST_MEMO = SecretKey(bytes(range(32)))
+MEMO_KEY = SecretKey(bytes(range(32)))
+
+
+def respondents(key: SecretKey, ids: Iterable[str]) -> Respondents:
+    return Respondents(key, pa.array(list(ids), pa.string()))
 
 
 def one(identity: str, question: bytes) -> bytes:
     content = identity.encode()
     message = content + bytes((-len(content) - 2) % 16) + len(content).to_bytes(2, "little") + question
-    mac = CMAC(algorithms.AES(KEY_TEST_MEMO.derive(b"ldpopt memo")))
+    mac = CMAC(algorithms.AES(MEMO_KEY.derive(b"ldpopt memo")))
     mac.update(message)
     return mac.finalize()
 
@@ -156,40 +160,40 @@ def one(identity: str, question: bytes) -> bytes:
 def test_words_are_cmac(ids: list[str]) -> None:
     """All ids at once give what the library's CMAC gives for each (RFC 4493)."""
     question = tag("survey", "1", "income")
-    macs = respondents(KEY_TEST_MEMO, ids).macs(question)
+    macs = respondents(MEMO_KEY, ids).macs(question)
     assert [row.astype("<u8").tobytes() for row in macs] == [one(identity, question) for identity in ids]
     words = np.empty(len(ids), np.uint64)
-    respondents(KEY_TEST_MEMO, ids).words(question).fill(words)
+    respondents(MEMO_KEY, ids).words([question]).fill(words)
     assert np.array_equal(words, macs[:, 0])
 
 
 def test_slices_and_types_of_ids_do_not_matter() -> None:
     """Sliced arrays, both string types and more than one chunk give the same words."""
     ids = [f"person-{i}" for i in range(CHUNK + 100)]
-    whole = Respondents(KEY_TEST_MEMO, pa.array(ids)).macs(tag("q"))
-    large = Respondents(KEY_TEST_MEMO, pa.array(ids, pa.large_string()).slice(17, CHUNK)).macs(tag("q"))
+    whole = Respondents(MEMO_KEY, pa.array(ids)).macs(tag("q"))
+    large = Respondents(MEMO_KEY, pa.array(ids, pa.large_string()).slice(17, CHUNK)).macs(tag("q"))
     assert np.array_equal(whole[17 : 17 + CHUNK], large)
-    assert len(Respondents(KEY_TEST_MEMO, pa.array([], pa.string()))) == 0
+    assert len(Respondents(MEMO_KEY, pa.array([], pa.string()))) == 0
 
 
 def test_ids_that_look_alike_differ() -> None:
     """Padding hides no difference: trailing zero bytes, leading zeros and the empty id are all told apart."""
     ids = ["", "\0", "\0\0", "7", "07", "7\0", "a" * 13, "a" * 14, "a" * 14 + "\0", "a" * 15, "a" * 30, "a" * 31]
-    assert len(np.unique(respondents(KEY_TEST_MEMO, ids).macs(tag("q")), axis=0)) == len(ids)
+    assert len(np.unique(respondents(MEMO_KEY, ids).macs(tag("q")), axis=0)) == len(ids)
 
 
 def test_another_round_question_or_key_gives_other_words() -> None:
     """Words repeat for the same (key, tag, id) alone; tags keep the borders of their parts."""
     tags = [tag("s", "1", "q"), tag("s", "2", "q"), tag("s", "1", "r"), tag("s1", "q"), tag("s", "1q")]
     assert len(set(tags)) == len(tags)
-    words = [respondents(key, ["x"]).macs(t)[0, 0] for key in (KEY_TEST_MEMO, SecretKey(bytes(32))) for t in tags]
+    words = [respondents(key, ["x"]).macs(t)[0, 0] for key in (MEMO_KEY, SecretKey(bytes(32))) for t in tags]
     assert len(set(words)) == len(words)
 
 
 def test_an_endless_id_is_refused_without_being_shown() -> None:
     """Ids have a limit, and the message does not quote them."""
     with pytest.raises(InvalidInput, match=str(LONGEST)) as caught:
-        respondents(KEY_TEST_MEMO, ["secret" * 1000])
+        respondents(MEMO_KEY, ["secret" * 1000])
     assert "secretsecret" not in str(caught.value)
 
 

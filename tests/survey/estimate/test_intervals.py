@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy.stats import binom, multivariate_normal, multivariate_t, norm
@@ -123,16 +125,16 @@ def test_score_intervals_cover_exactly_as_often_as_they_say(k, shape, epsilon):
 
 @pytest.mark.parametrize("shape", [flat, skewed])
 def test_score_intervals_cover_when_the_left_inverse_is_estimated(shape):
-    """With more outputs than inputs, over 1,000 simulated surveys, every 95 % interval covers as often as it says."""
+    """With more outputs than inputs, over 4,000 simulated surveys, every 95 % interval covers as often as it says."""
     rng = np.random.default_rng(31)
     half = np.array([[1, 1, 1, 0, 0, 0], [1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1], [0, 0, 1, 0, 1, 1]])
     raw = np.where(half == 1, np.e, 1.0) * np.array([3, 1, 1, 1, 1, 3])
     q = Channel(raw / raw.sum(axis=1, keepdims=True))
-    p, rounds = shape(4), 1000
+    p, rounds = shape(4), 4000
     counts = rng.multinomial(1000, q.push(p), size=rounds)
     hits = np.mean([estimate(row, q).intervals().contains(p) for row in counts], axis=0)
-    # Three and a half standard errors of 0.95 over 1,000 surveys.
-    assert np.abs(hits - 0.95).max() < 0.025
+    # Three and a half standard errors of 0.95 over 4,000 surveys.
+    assert np.abs(hits - 0.95).max() < 0.0125
 
 
 def test_wald_undercovers_where_score_does_not():
@@ -279,3 +281,32 @@ def test_methods_without_simulation():
 def test_bad_level_is_refused():
     with pytest.raises(InvalidInput, match="confidence level"):
         max_normal_quantile(np.eye(3), 1.0)
+
+
+def subsets(k, epsilon, size):
+    """Subset selection: a report is a set of `size` answers, more likely if the true one is in it."""
+    chosen = list(combinations(range(k), size))
+    raw = np.array([[np.exp(epsilon) if x in one else 1.0 for one in chosen] for x in range(k)])
+    return Channel(raw / raw.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(
+    ("channel", "p"),
+    [
+        (subsets(8, 4.0, 2), np.array([0.93] + [0.01] * 7)),
+        (subsets(6, 3.0, 3), np.array([0.9, 0.06, 0.01, 0.01, 0.01, 0.01])),
+        (subsets(6, 3.0, 2), np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05])),
+    ],
+)
+@pytest.mark.parametrize("n", [30, 100])
+def test_intervals_of_few_reports_over_many_outputs_cover(channel, p, n):
+    """Of 30 reports over 28 outputs, score intervals cover each share in nearly 95 % of the surveys, not in half."""
+    rng, rounds = np.random.default_rng(33), 1000
+    made = [
+        estimate(CountTable.from_counts(row, channel.outputs), channel)
+        for row in rng.multinomial(n, channel.push(p), size=rounds)
+    ]
+    hits = np.mean([one.intervals().contains(p) for one in made], axis=0)
+    # Three and a half standard errors of 0.95 over 1,000 surveys, which is an asymptotic level.
+    assert hits.min() > 0.95 - 0.025
+    assert np.mean([one.values for one in made], axis=0) == pytest.approx(p, abs=0.02)

@@ -112,3 +112,18 @@ def test_nobody_who_answered_is_an_error(people: tuple[Respondents, pd.DataFrame
     alone = Respondents(made.plan, made.rows, Analysis(where=(Condition.parse("w > 100"),)))
     with pytest.raises(InvalidInput, match="meets"):
         alone.estimate("a")
+
+
+@pytest.mark.parametrize("sample", [SampleSpec(), SampleSpec(weights="w")])
+def test_a_share_within_a_row_has_the_interval_of_the_group(
+    people: tuple[Respondents, pd.DataFrame], sample: SampleSpec
+) -> None:
+    """The column of a table given a public value is the estimate among those with the value: errors, degrees, ends."""
+    made, _ = people
+    table = Respondents(made.plan, made.rows, Analysis(sample)).two_way("a", "sex").given_column("f")
+    group = Respondents(made.plan, made.rows, Analysis(sample, where=(Condition.parse("sex = f"),))).estimate("a")
+    assert np.allclose(table.values, group.values, atol=1e-12)
+    assert np.allclose(table.covariance, group.covariance, atol=1e-12)
+    assert table.degrees == group.degrees
+    assert np.allclose(table.intervals().lower, group.intervals().lower, atol=1e-12)
+    assert np.allclose(table.intervals().upper, group.intervals().upper, atol=1e-12)

@@ -70,11 +70,11 @@ def test_columns_of_text_make_the_design():
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({"weight": "w"}, "only clusters"),
-        ({"weights": 3}, "name of a column"),
-        ({"weights": ""}, "name of a column"),
-        ({"variance": "magic"}, "one of linearization"),
-        ({"lonely": 2}, "one of refuse"),
+        ({"weight": "w"}, "only the keys clusters"),
+        ({"weights": 3}, "weights: expected a printable text"),
+        ({"weights": ""}, "weights: expected a printable text"),
+        ({"variance": "magic"}, 'linearization" or'),
+        ({"lonely": 2}, 'refuse" or'),
         ({"replications": 1}, "at least 2"),
         ({"replicate_weights": ["a"]}, "none of the three"),
         ({"variance": "replicates"}, "none of the three"),
