@@ -10,14 +10,14 @@ from ldpopt.design.certificates.decisions import SamplingDual as SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual as EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual as EquivalenceDual
 from ldpopt.design.certificates.information import InformationDual as InformationDual
-from ldpopt.design.certificates.integer_columns import IntegerColumns as IntegerColumns
 from ldpopt.design.certificates.intervals import IntervalDual as IntervalDual
 from ldpopt.design.certificates.intervals import LossDual as LossDual
+from ldpopt.design.certificates.levels import IntegerColumns as IntegerColumns
 from ldpopt.design.certificates.levels import LevelDual as LevelDual
 from ldpopt.design.certificates.levels import LevelVariationDual as LevelVariationDual
+from ldpopt.design.certificates.listed import PatternDual as PatternDual
+from ldpopt.design.certificates.listed import PolicyDual as PolicyDual
 from ldpopt.design.certificates.marginals import MarginalDual as MarginalDual
-from ldpopt.design.certificates.patterns import PatternDual as PatternDual
-from ldpopt.design.certificates.policies import PolicyDual as PolicyDual
 from ldpopt.design.certificates.relaxed import Contraction as Contraction
 from ldpopt.design.certificates.relaxed import Dominated as Dominated
 from ldpopt.design.certificates.relaxed import PartsBound as PartsBound
