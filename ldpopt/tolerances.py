@@ -80,6 +80,14 @@ MINIMUM_EPSILON = 1e-9
 MAXIMUM_EPSILON = 700.0
 """The range of epsilon, in nats, in which a float64 channel can represent entries whose ratio is exp(epsilon)."""
 
+CENTRAL_GAIN, VERTEX_GAIN = 1e-9, 1e-11
+"""Columns that gain less than this share of the best one join no program, at central dual values, or a vertex's."""
+
+COLUMN_GAP = 1e-10
+"""The relative distance of a program's value from the best bound at which no further columns join it."""
+
+ASKED = 1e-8
+"""Of every criterion at least this share of its best column's value is asked; a mixture spends about that on it."""
 CLAIM_ROUNDING = 1e-9
 """In `reproduce`: the largest relative difference of two sides of an inequality that can be due to rounding."""
 

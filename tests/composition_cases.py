@@ -10,7 +10,7 @@ from privacy_cases import CLAIMS, EVERY
 from results_on_record import CHANNELS, PAIRS, Case, odd
 
 from ldpopt import composition as co
-from ldpopt import mechanisms
+from ldpopt import mechanisms, rounding
 from ldpopt import privacy as pv
 
 
@@ -235,7 +235,7 @@ def _sums() -> list[Case]:
         module("parametric"),
         (Fraction(1, 3), Fraction(1, 2**1080), Fraction(2) ** 1030, Fraction(0), Fraction(5, 2**1074)),
     )
-    made += [(f"ends {at}", lambda x=x: (m.float_up(x), m.float_down(x))) for at, x in enumerate(exact)]
+    made += [(f"ends {at}", lambda x=x: (rounding.float_up(x), rounding.float_down(x))) for at, x in enumerate(exact)]
     made += [
         ("total", lambda: (m.total([(0.1, 3), (0.2, 1)]), m.union([(0.1, 3), (0.2, 1), (1e-300, 9)]), m.union([])))
     ]

@@ -61,9 +61,9 @@ def _index(modules: list[str], names: dict[str, Public]) -> str:
     shortcuts = []
     for name in sorted(ldpopt.__all__, key=str.lower):
         full = home(getattr(ldpopt, name), names)
-        shortcuts.append(f"| `ldpopt.{name}` | {{py:obj}}`{full}` | {_summary(getattr(ldpopt, name))} |")
+        shortcuts.append(f"| `ldpopt.{name}` | {{py:obj}}`{full}` | {summary_of(getattr(ldpopt, name))} |")
     rows = [
-        f"| [`{module}`]({module}.md) | {_summary(importlib.import_module(module))} |" for module in modules
+        f"| [`{module}`]({module}.md) | {summary_of(importlib.import_module(module))} |" for module in modules
     ]  # fmt: skip
     return "\n".join(
         [
@@ -109,7 +109,7 @@ def _module_page(module: str, names: dict[str, Public]) -> str:
     paged = [entry for entry in own if has_page(entry)]
     for title, entries in _by_role(paged).items():
         lines += [f"## {title}", "", "| | |", "|---|---|"]
-        lines += [f"| {{py:obj}}`{entry.name} <{entry.full}>` | {_summary(entry.value)} |" for entry in entries]
+        lines += [f"| {{py:obj}}`{entry.name} <{entry.full}>` | {summary_of(entry.value)} |" for entry in entries]
         lines += [""]
     elsewhere = [f"{{py:obj}}`{name} <{full}>`" for name, full in others if full]
     inner = [f"[`{module}.{name}`]({module}.{name}.md)" for name, full in others if not full]
@@ -190,7 +190,8 @@ def parameters(value: Any) -> set[str]:
         return set()
 
 
-def _summary(value: Any) -> str:
+def summary_of(value: Any) -> str:
+    """The first paragraph of what a value says of itself, in one line of a table."""
     doc = _doc(value)
     first = markdown(doc.split("\n\n")[0]).replace("\n", " ")
     return first.replace("|", r"\|").replace(r"\\|", r"\|") if doc else ""

@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from api_pages import pages
+from api_pages import pages, summary_of
 from claim_pages import claim_pages, copy_pictures, gallery
+from docstrings import markdown
 
+from ldpopt.design import METHODS, constraints, utilities
+from ldpopt.design.registry import kinds
 from ldpopt.references import REFERENCES
 
 DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent
 PICTURES = (".png", ".svg")
+ROOMS = (utilities, constraints)
+"""The rooms of `ldpopt.design` whose kinds are listed in a table each."""
 
 
 def make(app: Any = None) -> None:
@@ -24,7 +30,10 @@ def make(app: Any = None) -> None:
     _fill(DOCS / "tours", {path.name: path.read_text("utf-8") for path in sorted((ROOT / "notebooks").glob("*.ipynb"))})
     _fill(DOCS / "claims", claim_pages())
     copy_pictures(DOCS / "claims")
-    _fill(DOCS / "made", {"references.md": references(), "commands.md": commands(), "gallery.md": gallery()})
+    made = {"references.md": references(), "commands.md": commands(), "gallery.md": gallery()}
+    made["methods.md"] = kinds_table(METHODS, papers=True)
+    made |= {f"{room.__name__.rpartition('.')[2]}.md": kinds_table(kinds(room).values()) for room in ROOMS}
+    _fill(DOCS / "made", made)
 
 
 def _fill(folder: Path, files: dict[str, str]) -> None:
@@ -49,6 +58,16 @@ def references() -> str:
         ]
     parts += ["## BibTeX", "", "```bibtex", *[paper.bibtex for paper in REFERENCES.values()], "```", ""]
     return "\n".join(parts)
+
+
+def kinds_table(listed: Iterable[Any], papers: bool = False) -> str:
+    """A row for each of some kinds, or of some objects of them: what it is, and the papers of a method."""
+    parts = ["| | | |", "|---|---|---|"] if papers else ["| | |", "|---|---|"]
+    for one in listed:
+        kind = one if isinstance(one, type) else type(one)
+        row = f"| {{py:obj}}`{kind.__name__} <ldpopt.design.{kind.__name__}>` | {summary_of(kind)} |"
+        parts.append(row + (f" {markdown(one.reference)} |" if papers else ""))
+    return "\n".join([*parts, ""])
 
 
 def commands() -> str:

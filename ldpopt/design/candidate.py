@@ -58,7 +58,7 @@ class Method(Kind, ABC):
     """
 
     reference: ClassVar[str] = ""
-    solves: ClassVar[type[Utility]] = Utility
+    solves: ClassVar[type] = Utility
     preference: ClassVar[int] = 1000
     integral: ClassVar[bool] = False
 

@@ -14,9 +14,8 @@ from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design.columns.sets import members
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.blocks import Blocks, Cut
-from ldpopt.design.methods.patterns import LIMIT
+from ldpopt.design.methods.patterns import MAX_INPUTS, pattern_program
 from ldpopt.design.problems.problem import pose
-from ldpopt.design.programs.patterns import pattern_program
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, number, positive_epsilon, positive_integer, unit_interval
@@ -211,10 +210,10 @@ class _Seen:
         if isinstance(utility, Divergence) and not utility.continuous:
             self.find = _of_partitions
             self.classes = len(pose(utility, LocalDP(1.0)).reduction.pair)
-        elif isinstance(utility, ColumnUtility) and utility.size <= LIMIT:
+        elif isinstance(utility, ColumnUtility) and utility.size <= MAX_INPUTS:
             self.classes = utility.size
         else:
-            expected = f"a Divergence of finite distributions, or a column utility of up to {LIMIT} answers"
+            expected = f"a Divergence of finite distributions, or a column utility of up to {MAX_INPUTS} answers"
             raise invalid("utility", expected, utility)
 
     def __call__(self, epsilon: float) -> tuple[Pattern, ...]:

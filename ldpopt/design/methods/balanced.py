@@ -16,12 +16,12 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.columns.sets import Orbit, Subsets, orbits, subsets_near
 from ldpopt.design.columns.shares import best_mass, information_of, level_of
+from ldpopt.design.methods.patterns import pattern_matrix, with_erased
+from ldpopt.design.methods.refusals import needs_patterns
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.shares import CutCaps, Shares, SharesProgram, weigh
-from ldpopt.design.solve import SIMPLEX
+from ldpopt.design.programs.shares import Shares, SharesProgram, cut_caps, weigh_sets
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.distribution import Array, Index
-from ldpopt.rounding import toward_privacy
 
 ALL = 20
 """Up to this many inputs, all of them are taken whole: the program is exact."""
@@ -93,8 +93,8 @@ class BalancedSets(Method):
         """It needs mutual information under LocalDP."""
         if not isinstance(problem.utility, MutualInformation):
             return f"it goes by the probability of sets of answers, and {problem.utility.name} depends on more"
-        if not problem.plain or math.isinf(problem.epsilon):
-            return "staircase patterns are optimal under LocalDP between all inputs, with TotalVariation or without"
+        if why := needs_patterns(problem):
+            return why
         if problem.utility.size > MOST:
             return Limit(f"{problem.utility.size} answers make channels too large to hold (at most {MOST})")
         return ""
@@ -114,13 +114,7 @@ class BalancedSets(Method):
         inside = np.zeros((len(prior), len(phi)), dtype=bool)
         inside[posed.used] = sets[:, classes].T
         inside[prior == 0] = inside[posed.used[0]]
-        level = posed.program.level
-        mass = level * phi.sum() + float((phi @ sets).max())
-        erased = max(1 - mass, 0.0) / level
-        if erased * level > 1e-12:
-            phi, inside = np.append(phi, erased), np.column_stack([inside, np.zeros(len(prior), dtype=bool)])
-        matrix = np.where(inside, 1.0, math.exp(-toward_privacy(problem.epsilon))) * (phi * (level + 1))
-        matrix = matrix / matrix.sum(axis=1).max()
+        matrix = pattern_matrix(problem, inside, with_erased(posed.program.level, inside, phi))
 
         def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:
             whole = posed.used[: len(found.rows) - 1]
@@ -207,10 +201,10 @@ class _Posed:
     def realised(self, found: Shares) -> tuple[Index, Array, Subsets, Array]:
         """The group of each used input, the groups' masses, sets of groups (m, groups), and their weights."""
         program, n = self.program, len(self.program.own)
-        unit, level = program.unit, program.level
+        level = program.level
         if not len(self.rest):
-            caps = None if program.cap is None else CutCaps.of(n, program.cap, None)
-            made = weigh(found.sets.T, program.worth(found.sets, found.shares), level, unit, caps, SIMPLEX)
+            values = program.worth(found.sets, found.shares)
+            made = weigh_sets(found.sets.T, values, level, cut_caps(n, program.cap))
             kept = made.phi > 0
             return np.arange(n), program.own, found.sets[kept] > 0.5, made.phi[kept]
         rng = np.random.default_rng(len(self.used))
@@ -226,11 +220,11 @@ class _Posed:
         basic = np.vstack([singles, ~singles])
         some = rng.choice(len(pool), min(STARTED // 2, len(pool)), replace=False)
         chosen = np.union1d(np.argsort(-gains, kind="stable")[: STARTED // 2], some)
-        caps = None if program.cap is None else CutCaps.of(len(masses), program.cap, None)
-        for _ in self.deadline.part(0.5, 1.0).rounds(range(ROUNDS if caps is None else CAPPED_ROUNDS)):
+        caps = cut_caps(len(masses), program.cap)
+        for _ in self.deadline.part(0.5, 1.0).rounds(range(ROUNDS if program.cap is None else CAPPED_ROUNDS)):
             sets = np.vstack([basic, pool[chosen]])
             of_sets = np.concatenate([_worth(basic, masses, level), worth[chosen]])
-            made = weigh(sets.T.astype(np.float64), of_sets, level, unit, caps, SIMPLEX)
+            made = weigh_sets(sets.T.astype(np.float64), of_sets, level, caps)
             if found.bound <= made.value * (1 + CLOSE):
                 break
             gains = (worth - level * math.fsum(made.rows) - pool @ made.rows - _cut(pool, made.pairs)) / mean

@@ -28,8 +28,8 @@ from ldpopt.design.methods.estimation_columns import (
     unknown,
 )
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.columns import balanced
 from ldpopt.design.programs.fisher import fisher_program, kernel_at, least_multipliers
-from ldpopt.design.programs.patterns import balanced
 from ldpopt.design.programs.relaxation import relax
 from ldpopt.design.utilities.criterion import criterion_at
 from ldpopt.design.utilities.fisher_information import FisherInformation, worst_case

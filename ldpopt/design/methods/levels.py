@@ -7,16 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from ldpopt.channel import Channel
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
-from ldpopt.design.columns.levels import LIMIT, level_columns
+from ldpopt.design.columns.levels import LIMIT, Levels, level_columns
 from ldpopt.design.constraints.hockey_stick import ApproximateLDP, TotalVariation
 from ldpopt.design.methods.patterns import of_classes
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.levels import level_program
+from ldpopt.design.programs.columns import ColumnProgram, ExcessCaps, with_erasure
 from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.distribution import Array, Index
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class LevelLP(Method):
         constraint, eta = posed
         # A little less than the caps: to leave room for the rounding of rows here costs less than a repair later.
         delta, cap = (c - min(2.0**-50, 2.0**-24 * c) if c < 1 else c for c in (constraint.delta, eta))
-        found = level_program(utility, constraint.epsilon, delta, cap)
+        found = level_program(utility, constraint.epsilon, delta, cap, problem.deadline)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             fields = (posed.whole, posed.constraints, channel, found.rows, found.pairs, found.weights)
@@ -62,6 +66,54 @@ class LevelLP(Method):
         matrix = found.columns if utility.pair is None else found.columns[of_classes(problem)]
         count = len(level_columns(utility.size, eta < 1))
         return Candidate(matrix, f"extreme columns of (epsilon, delta)-LDP, {count} in a linear program", prove)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSolution:
+    """A channel's columns (k, n), of which the last is erasure, and dual values as `LevelVariationDual` takes them."""
+
+    columns: Array
+    rows: Array
+    pairs: Array
+    weights: Array
+    spreads: Array
+
+
+def level_program(
+    utility: ColumnUtility, epsilon: float, delta: float, eta: float = 1.0, deadline: Deadline = UNLIMITED
+) -> LevelSolution:
+    """Solve the program for ApproximateLDP(epsilon, delta), delta > 0, of up to six inputs.
+
+    eta : a cap on total variation, above 0. Raises `SolverError` when no solver is accurate, or a column is worth no
+    finite number.
+    """
+    k = utility.size
+    left, right = (place.astype(np.intp) for place in np.nonzero(~np.eye(k, dtype=bool)))
+    base, rise, excess = leveled_columns(level_columns(k, eta < 1), epsilon, left, right)
+    caps, count = ExcessCaps(left, right, np.full(len(left), delta), np.full(len(left), False)), len(left)
+    if eta < 1:
+        variation = ExcessCaps.variation(k, eta)
+        caps, excess = caps.and_(variation), np.concatenate([excess, variation.apart(rise)])
+    found = ColumnProgram.of(utility, base, rise, caps, lambda at: excess[:, at]).solve(deadline)
+    columns = with_erasure((base + rise)[:, found.used] * found.weights)
+    return LevelSolution(
+        columns, found.rows, found.pairs(slice(count)), found.criteria, found.pairs(slice(count, None))
+    )
+
+
+def leveled_columns(levels: Levels, epsilon: float, left: Index, right: Index) -> tuple[Array, Array, Array]:
+    """Columns in floats: base (n,), 0 without full support, and rise (k, n); the largest entry is one.
+
+    Last the excesses (pairs, n), (c_left - e^epsilon c_right)_+, with all digits where epsilon is small.
+    """
+    height, inside = levels.max(axis=1)[:, None], np.asarray(levels >= 0)
+    full = np.all(inside, axis=1)
+    entry = np.where(inside, np.exp(-(height - levels) * epsilon), 0.0)
+    base = np.where(full, np.exp(-height[:, 0] * epsilon), 0.0)
+    rise = np.where(full[:, None], entry * -np.expm1(-levels * epsilon), entry).T
+    apart = np.maximum(levels[:, left] - levels[:, right] - 1, 0)
+    share = np.where(inside[:, right], -np.expm1(-apart * epsilon), 1.0)
+    return base, rise, np.where(inside[:, left], entry[:, left] * share, 0.0).T
 
 
 def approximate_only(problem: Problem) -> ApproximateLDP | None:

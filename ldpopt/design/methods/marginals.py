@@ -1,31 +1,63 @@
-"""The method for several hypotheses: the pattern program of utilities that compare the marginals of a few laws."""
+"""Several hypotheses: the pattern program of utilities that compare the marginals of a few laws [KOV14, Thm 4].
+
+Patterns are not listed: they join while they gain at the dual values of the program. The utility lies above its
+tangents, which are linear in the column. The pattern that gains most by a tangent follows from the signs of its
+coefficients, or from a minimum cut where total variation is capped. Taking the tangent at that pattern again climbs to
+a pattern that no tangent improves. Where no pattern found in this way gains, the search over simplices of masses
+(`certificates.marginals`) decides.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.marginals import MarginalDual
-from ldpopt.design.certificates.simplices import FEW
+from ldpopt.design.certificates.marginals import MarginalDual, Search
+from ldpopt.design.certificates.minimum_cut import Members, Network
+from ldpopt.design.certificates.simplices import FEW, Marginals
 from ldpopt.design.columns.shares import level_of
-from ldpopt.design.methods.patterns import of_classes
+from ldpopt.design.methods.patterns import pattern_matrix, with_erased
+from ldpopt.design.methods.refusals import needs_patterns
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.marginals import MarginalProgram
-from ldpopt.design.utilities.base import ColumnUtility
-from ldpopt.rounding import toward_privacy
+from ldpopt.design.programs.columns import PADDING, ExcessCaps, Weighed, balanced, weigh
+from ldpopt.design.solve import INTERIOR, SIMPLEX
+from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of
+from ldpopt.design.utilities.laws import Compared
+from ldpopt.distribution import Array
+from ldpopt.enclosures import FLOAT
+from ldpopt.errors import SolverError
 
-MOST = 100
-"""The most inputs."""
+MAX_INPUTS, MAX_CAPPED = 100, 40
+"""The most inputs: without a cap on total variation, and with one, where every pair has a row in the program."""
 
-CAPPED = 40
-"""The most inputs under a cap on total variation, where every pair of inputs has a row in the program."""
+DIRECTIONS = 40
+"""The number of directions along which inputs are sorted for the first patterns, besides those of every two laws."""
+
+STEPS = 4
+"""The number of tangents that a climb takes."""
+
+JOIN = 400
+"""The most patterns that join in one round."""
+
+ROUNDS = 80
+"""The most rounds."""
+
+CLOSE = 1e-7
+"""The relative gap at which to stop."""
+
+CAPPED_CLOSE = 1e-6
+"""The same under a cap on total variation, where every tangent takes a minimum cut."""
+
+TANGENTS = 300
+"""The most patterns at which tangents are taken under a cap: those with weight in the program, or nearly so."""
 
 
 @dataclass(frozen=True)
@@ -52,30 +84,159 @@ class MarginalPatterns(Method):
         compared = utility.compared if isinstance(utility, ColumnUtility) else None
         if compared is None:
             return f"{utility.name} is no utility of the marginals of a few laws"
-        if not problem.plain or math.isinf(problem.epsilon):
-            return "staircase patterns are optimal under LocalDP between all inputs, with TotalVariation or without"
+        if why := needs_patterns(problem):
+            return why
         if len(compared.laws) > FEW:
             return Limit(f"{len(compared.laws)} laws are too many to search through their marginals (at most {FEW})")
         if problem.eta == 0:
             return "a total variation of 0 leaves nothing to search for"
-        k, most = utility.size, MOST if problem.cap is None else CAPPED
+        k, most = utility.size, MAX_INPUTS if problem.cap is None else MAX_CAPPED
         return Limit(f"{k} inputs make programs too large (at most {most})") if k > most else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the optimal pattern weights."""
-        utility: ColumnUtility = problem.utility
-        compared = utility.compared
-        assert compared is not None
         level = level_of(problem.epsilon)
-        found = MarginalProgram(utility, compared, level, min(problem.eta, 1.0)).solve(problem.deadline)
-        used = found.phi > 0
-        inside = found.inside[used].T
-        matrix = np.where(inside, 1.0, math.exp(-toward_privacy(problem.epsilon))) * (found.phi[used] * (level + 1))
+        program = MarginalProgram(problem.utility, problem.utility.compared, level, min(problem.eta, 1.0))
+        found, inside, weights, rounds = program.solve(problem.deadline)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            yield MarginalDual(posed.whole, posed.constraints, channel, found.rows, found.pairs, found.weights)
+            yield MarginalDual(posed.whole, posed.constraints, channel, found.rows, found.pairs, found.criteria)
 
-        if utility.pair is not None:
-            matrix = matrix[of_classes(problem)]
-        how = f"{len(found.inside) - 1} staircase patterns in {found.rounds} rounds, priced by the marginals"
+        matrix = pattern_matrix(problem, inside.T, with_erased(level, inside.T, weights))
+        how = f"{len(inside)} staircase patterns in {rounds} rounds, priced by the marginals"
         return Candidate(matrix, how, prove)
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """Multipliers of rows (k,), of pairs (k, k) and of criteria, as `MarginalDual` takes them."""
+
+    rows: Array
+    pairs: Array
+    criteria: Array
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalProgram:
+    """The program over the sets found so far; t = `level`, and `eta` 1 where no cap can bind."""
+
+    utility: ColumnUtility
+    compared: Compared
+    level: float
+    eta: float
+
+    @property
+    def capped(self) -> bool:
+        """Whether the cap can bind [GI, Prop 2]."""
+        return self.eta * (2 * self.level + 1) < 1
+
+    def solve(self, deadline: Deadline = UNLIMITED) -> tuple[Multipliers, Members, Array, int]:
+        """The multipliers of the best bound, sets (n, k), their weights at a vertex, and the number of rounds."""
+        inside = self.first()
+        least, proved, closed = math.inf, None, CAPPED_CLOSE if self.capped else CLOSE
+        rounds = 0
+        for _ in deadline.rounds(range(ROUNDS)):
+            rounds += 1
+            try:
+                mu, weighed = self.weighed(inside, INTERIOR)
+            except SolverError:
+                if proved is None:
+                    raise
+                break
+            pairs = self.caps.matrix(weighed.prices, self.utility.size)
+            found = Multipliers(weighed.rows, pairs, weighed.criteria)
+            value = float((mu @ weighed.weights).min())
+            new, gain = self.climbed(found, inside, mu, weighed.weights)
+            top = float(gain.max(initial=0.0))
+            bound = math.fsum(found.rows) + self.eta * float(pairs.sum()) + top
+            if min(bound, least) <= value * (1 + closed) or top <= closed * value / 8:
+                made, bound, more = self.checked(found, closed * value)
+                if bound < least:
+                    least, proved = bound, made
+                if least <= value * (1 + closed):
+                    break
+                new = np.concatenate([new, more])
+                gain = np.concatenate([gain, np.full(len(more), math.inf)])
+            order = np.argsort(-gain, kind="stable")[:JOIN]
+            joined = _unique(np.concatenate([inside, new[order[gain[order] > 0]]]))
+            if len(joined) == len(inside):
+                break
+            inside = joined
+        return proved or found, inside, self.weighed(inside, SIMPLEX)[1].weights, rounds
+
+    def first(self) -> Members:
+        """The first sets: single inputs, their complements, and both ends of inputs sorted by ratios of laws."""
+        k = self.utility.size
+        rng = np.random.default_rng(k)
+        logs = np.log(np.maximum(np.stack(self.compared.laws), 1e-300))
+        n = len(logs)
+        mixes = [np.eye(n)[i] - np.eye(n)[j] for i in range(n) for j in range(i)]
+        mixes += [mix - mix.mean() for mix in rng.normal(size=(DIRECTIONS if n > 2 else 0, n))]
+        parts = [np.eye(k, dtype=bool), ~np.eye(k, dtype=bool)]
+        for mix in mixes:
+            order = np.argsort(mix @ logs, kind="stable")
+            lower = np.zeros((k - 1, k), dtype=bool)
+            for size in range(1, k):
+                lower[size - 1, order[:size]] = True
+            parts += [lower, ~lower]
+        return _unique(np.concatenate(parts))
+
+    @property
+    def caps(self) -> ExcessCaps:
+        """The caps on total variation, none where they cannot bind."""
+        return ExcessCaps.variation(self.utility.size, self.eta if self.capped else 1.0)
+
+    def weighed(self, inside: Members, solvers: Sequence[str]) -> tuple[Array, Weighed]:
+        """(criteria, n) the values of the sets' patterns, and the solution of the program over them."""
+        rise, caps = inside.T.astype(np.float64), self.caps
+        mu = columns_of(self.utility, self.level + rise)
+        if not 0 < float(mu.max(axis=1).min()) < math.inf:
+            raise SolverError(f"pattern program: no pattern is worth a finite positive number of {self.utility.name}")
+        base = np.full(len(inside), self.level)
+        return mu, weigh(base, rise, caps.apart(rise), caps, mu, np.zeros(len(mu)), solvers)
+
+    def paid(self, found: Multipliers, inside: Members) -> Array:
+        """(n,) the prices of the sets' patterns."""
+        paid = self.level * math.fsum(found.rows) + inside @ found.rows
+        return np.asarray(paid + ((inside @ found.pairs) * ~inside).sum(axis=1) if self.capped else paid)
+
+    def climbed(self, found: Multipliers, inside: Members, mu: Array, weights: Array) -> tuple[Members, Array]:
+        """Sets that tangents lead to, and their gains per unit of the mean mass; mu, weights : of `inside`."""
+        network = Network(found.pairs, passes=1)
+        taken = inside
+        if self.capped and len(taken) > TANGENTS:
+            # Sets with weight come first, then those that nearly gain.
+            order = np.lexsort((self.paid(found, inside) - found.criteria @ mu, -weights))
+            taken = taken[order[:TANGENTS]]
+        mean = np.mean(self.compared.laws, axis=0)
+        seen: list[Members] = []
+        for _ in range(STEPS):
+            columns = self.level + taken.T.astype(np.float64)
+            tangents = np.tensordot(found.criteria, gradients_of(self.utility, columns), axes=1)
+            profits = tangents - found.rows
+            taken = _unique(network.route(profits)[1] if self.capped else profits > 0)
+            seen.append(taken)
+        new = _unique(np.concatenate(seen))
+        new = new[new.any(axis=1) & ~new.all(axis=1)]
+        gained = found.criteria @ columns_of(self.utility, self.level + new.T.astype(np.float64))
+        return new, np.asarray((gained - self.paid(found, new)) / (self.level + new @ mean))
+
+    def checked(self, found: Multipliers, accuracy: float) -> tuple[Multipliers, float, Members]:
+        """The multipliers, the bound that they prove on simplices of masses, and the sets seen to gain."""
+        marginals = Marginals.of(self.compared, FLOAT.of(found.criteria), FLOAT.of(self.level))
+        rows, pairs, eta = found.rows, found.pairs, FLOAT.of(self.eta if self.capped else 0.0)
+        if self.capped and pairs.any():
+            # Everything pays a little more, so that the cost of a raise does not depend on eta.
+            factor = 1 + accuracy / 4 / (self.eta * float(pairs.sum()))
+            rows, pairs = rows * factor, pairs * factor
+            if not math.fsum(rows) >= 0 or math.fsum(rows) < PADDING * float(np.abs(rows).max()):
+                rows = balanced(rows)
+        made = Search(marginals, rows, Network(pairs), eta).run(accuracy / 8)
+        proved = math.fsum(rows) + self.eta * float(pairs.sum()) + float(made.raised(marginals, rows, eta).upper)
+        return Multipliers(rows, pairs, found.criteria), proved, made.columns
+
+
+def _unique(sets: Members) -> Members:
+    """Each set once, the smallest first."""
+    every = np.unique(sets, axis=0)
+    return np.asarray(every[np.argsort(every.sum(axis=1), kind="stable")])

@@ -16,7 +16,7 @@ from ldpopt.design.columns.extreme import TooManyColumns
 from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.policies import PolicyProgram
+from ldpopt.design.programs.columns import ColumnProgram, ExcessCaps, with_erasure
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.enclosures import FLOAT, Enclosure
 
@@ -62,17 +62,17 @@ class PolicyLP(Method):
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the optimal weights."""
-        utility, columns, eta = problem.utility, _columns(problem), _cap(problem)
+        columns, eta = _columns(problem), _cap(problem)
         base, rise = (np.asarray(part.midpoint) for part in _floats(columns))
-        if eta < 1:
-            # A little less than eta: to leave room for the rounding of rows here costs less than a repair later.
-            eta -= min(2.0**-50, 2.0**-24 * eta)
-        found = PolicyProgram.of(utility, base, rise, eta).solve(columns.epsilon, problem.deadline)
+        # A little less than eta: to leave room for the rounding of rows here costs less than a repair later.
+        cap = ExcessCaps.variation(len(rise), eta - min(2.0**-50, 2.0**-24 * eta) if eta < 1 else eta)
+        found = ColumnProgram.of(problem.utility, base, rise, cap).solve(problem.deadline)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            yield PolicyDual(posed.whole, posed.constraints, channel, found.rows, found.matrix(), found.weights)
+            yield PolicyDual(posed.whole, posed.constraints, channel, found.rows, found.pairs(), found.criteria)
 
-        return Candidate(found.columns, f"{columns.name} in a linear program", prove)
+        matrix = with_erasure((base + rise)[:, found.used] * found.weights)
+        return Candidate(matrix, f"{columns.name} in a linear program", prove)
 
 
 def _columns(problem: Problem) -> PolicyColumns:

@@ -55,3 +55,10 @@ def needs_pure_ldp(problem: Problem) -> str:
     if math.isinf(problem.epsilon):
         return "it needs a LocalDP constraint; Erasure solves a cap on total variation alone"
     return ""
+
+
+def needs_patterns(problem: Problem) -> str:
+    """Why a method whose columns are staircase patterns refuses; empty if not."""
+    if problem.plain and math.isfinite(problem.epsilon):
+        return ""
+    return "staircase patterns are optimal under LocalDP between all inputs, with TotalVariation or without"

@@ -23,14 +23,14 @@ from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.relaxed import Dominated
-from ldpopt.design.columns.levels import SHAPES, Levels, level_shapes
+from ldpopt.design.columns.levels import ABSENT, SHAPES, Levels, level_shapes
 from ldpopt.design.methods.blocks import merge_starts
 from ldpopt.design.methods.exchange import Exchange
-from ldpopt.design.methods.levels import approximate_only
+from ldpopt.design.methods.levels import approximate_only, leveled_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating
+from ldpopt.design.programs.columns import ExcessCaps, Weighed, weigh, with_erasure
 from ldpopt.design.programs.labels import excess_at
-from ldpopt.design.programs.levels import LevelColumns, Weighed, reach_of, weigh, with_erasure
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, Index, positive_integer
 from ldpopt.divergences import FDivergence
@@ -97,15 +97,17 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, dead
     """
     k = len(pair)
     families = [Family.of(shape, f, pair, epsilon) for shape in SHAPES]
-    levels = level_shapes(k) if k <= ALL else np.concatenate([_units(k), families[0].levels(np.arange(k - 1), k)])
-    levels = levels if k <= ALL else np.concatenate([levels, families[1].levels(np.arange(k - 1), k)])
-    first, last = np.arange(1, k), np.arange(k - 1)
-    pairs = np.concatenate([first, last]), np.concatenate([np.zeros(k - 1, dtype=np.intp), np.full(k - 1, k - 1)])
+    units = np.where(np.eye(k, dtype=bool), 0, ABSENT).astype(np.int64)
+    two_valued = [family.levels(np.arange(k - 1), k) for family in families[:2]]
+    levels = level_shapes(k) if k <= ALL else np.concatenate([units, *two_valued])
+    left = np.concatenate([np.arange(1, k), np.arange(k - 1)])
+    right = np.repeat([0, k - 1], k - 1)
+    caps = ExcessCaps(left, right, np.full(len(left), delta), np.full(len(left), False))
     for _ in deadline.rounds(range(1 if k <= ALL else ROUNDS)):
-        made = LevelColumns.of(levels, epsilon, delta, pairs)
-        columns = made.base + made.rise
-        mu = _excess(f, pair.difference @ made.rise, pair.p0 @ columns, pair.p1 @ columns)[None]
-        best = weigh(made, mu, np.zeros(1), reach_of(epsilon, delta))
+        base, rise, excess = leveled_columns(levels, epsilon, left, right)
+        columns = base + rise
+        mu = _excess(f, pair.difference @ rise, pair.p0 @ columns, pair.p1 @ columns)[None]
+        best = weigh(base, rise, excess, caps, mu, np.zeros(1))
         optimum, joining = float(mu[0] @ best.weights), []
         for family in families if k > ALL else []:
             gain = family.gains(best, k, epsilon)
@@ -114,15 +116,12 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, dead
         if not sum(map(len, joining)):
             break
         # Shapes that are far from gaining are dropped.
-        short = mu[0] - made.paid(best.rows, best.prices) > -0.1 * np.abs(mu[0]).max()
+        paid = base * math.fsum(best.rows) + best.rows @ rise + best.prices @ excess
+        short = mu[0] - paid > -0.1 * np.abs(mu[0]).max()
         short[:k] = True
         levels = np.unique(np.concatenate([levels[short | (best.weights > 0)], *joining]), axis=0)
-        levels = np.concatenate([_units(k), levels[levels.min(axis=1) >= 0]])
+        levels = np.concatenate([units, levels[levels.min(axis=1) >= 0]])
     return with_erasure(columns * best.weights)
-
-
-def _units(k: int) -> Levels:
-    return level_shapes(k)[:k] if k <= ALL else np.where(np.eye(k, dtype=bool), 0, -1).astype(np.int64)
 
 
 def _excess_at(digits: Levels, epsilon: float) -> tuple[float, Array]:

@@ -414,7 +414,7 @@ def _best(k: int, epsilon: float) -> tuple[int, float]:
     return int(size[np.argmin(error)]), float(error.min())
 
 
-def _flat(k: int, size: int) -> tuple[Array, Array]:
+def _flat(k: int, size: int) -> tuple[Members, Array]:
     """(n, k) sets of one size, and weights with which the power spectra of all their rotations are flat."""
     rng = np.random.default_rng([k, size])
     aim = np.full(k // 2, size * (k - size) / (k - 1))

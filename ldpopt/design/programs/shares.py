@@ -18,41 +18,30 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.sets import members
 from ldpopt.design.columns.shares import best_share, information_of
-from ldpopt.design.programs.patterns import balanced
-from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
+from ldpopt.design.programs.columns import PADDING, ExcessCaps, weigh
+from ldpopt.design.solve import INTERIOR, SIMPLEX
 from ldpopt.distribution import Array, Index
 from ldpopt.errors import SolverError
+from ldpopt.tolerances import COLUMN_GAP, VERTEX_GAIN
 
 JOIN = 300
 """The most patterns that join in one round."""
 
-ROUNDS = 40
-"""The most rounds of pricing."""
+ROUNDS, INTERIOR_ROUNDS = 40, 25
+"""The most rounds of pricing, of which the first are at central dual values."""
 
-PAID = 1e-11
-"""Gains below this, in units of the best pattern, are within the solver's accuracy."""
-
-CLOSE = 1e-10
-"""The relative gap at which pricing ends."""
-
-STILL = 5
+STALLED = 5
 """The number of rounds without progress after which pricing ends."""
 
-PADDING = 2.0**-46
-"""What patterns pay in addition, relative to the optimum, to cover rounding."""
-
-ROUNDED = 2.0**-48
-"""The same, relative to the largest row multiplier."""
-
-BEYOND = 1e9
-"""A limit this far above what the solver's rows reach is left out."""
+ROUNDED = 2.0**-52
+"""What patterns pay in addition, relative to the sizes of the row multipliers, for each of the terms of their sum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,62 +54,24 @@ class WeighedSets:
     value: float
 
 
-@dataclass(frozen=True, eq=False)
-class CutCaps:
-    """The pairs for which a cap on total variation is posed: sum phi z_x (1 - z_x') <= limit, one order of each."""
-
-    first: Index
-    second: Index
-    limits: Array
-
-    @classmethod
-    def of(cls, size: int, eta: float, spread: float | None) -> CutCaps:
-        """All pairs of `size` inputs, and the last input, the rest, with itself where it has a `spread`."""
-        first, second = np.triu_indices(size, 1)
-        limits = np.full(len(first), eta)
-        if spread is not None:
-            first, second, limits = (
-                np.append(first, size - 1),
-                np.append(second, size - 1),
-                np.append(limits, eta * spread),
-            )
-        return cls(first, second, limits)
+def cut_caps(size: int, eta: float | None, spread: float | None = None) -> ExcessCaps:
+    """The caps on sum phi z_x (1 - z_x') for all pairs of inputs, and with a `spread` of the last one with itself."""
+    caps = ExcessCaps.variation(size, 1.0 if eta is None else eta)
+    if eta is None or not spread:
+        return caps
+    own = np.array([size - 1])
+    return caps.and_(ExcessCaps(own, own, np.array([eta * spread]), np.array([True])))
 
 
-def weigh(
-    inside: Array, worth: Array, level: float, unit: float, caps: CutCaps | None, solvers: Sequence[str]
+def weigh_sets(
+    inside: Array, values: Array, level: float, caps: ExcessCaps, solvers: Sequence[str] = SIMPLEX
 ) -> WeighedSets:
-    """The best weights of columns with shares `inside` (inputs, n), besides erasure, and their multipliers.
-
-    worth : (n,). level : t. unit : the solver's unit of weight.
-    """
-    import cvxpy as cp
-
-    k, n = inside.shape
-    scale = float(np.abs(worth).max()) or 1.0
-    tau, mass = cp.Variable(n, nonneg=True), cp.Variable()
-    balance = inside @ tau == mass
-    share = level / (level + 1)
-    most = 1 / (unit * (level + 1))
-    constraints: list[Any] = [balance]
-    whole = share * cp.sum(tau) + (1 - share) * mass <= most
-    if most < BEYOND:
-        constraints.append(whole)
-    if caps is not None:
-        cap = (inside[caps.first] * (1 - inside[caps.second])) @ tau <= caps.limits / unit
-        constraints.append(cap)
-    solve(cp.Problem(cp.Maximize((worth / scale) @ tau), constraints), "information", solvers)
-    pairs = np.zeros((k, k))
-    if caps is not None:
-        np.add.at(pairs, (caps.first, caps.second), np.maximum(cap.dual_value, 0.0) / 2)
-    # Half of each cap's multiplier goes to either order of its pair: inputs lie in patterns of one total weight.
-    rows = np.asarray(balance.dual_value) + pairs.sum(axis=1) - pairs.sum(axis=0)
-    rows = balanced(rows)
-    if most < BEYOND:
-        rows = rows + max(0.0, float(whole.dual_value)) / (level + 1) / k
-    both = pairs + pairs.T  # for the last with itself this is twice the half, as there is one order only
-    phi = np.maximum(np.asarray(tau.value), 0.0) * unit
-    return WeighedSets(phi, rows * scale, both * scale, float(worth @ phi))
+    """The best weights of columns t + `inside` (inputs, n) with information `values` (n,), and their multipliers."""
+    excess = inside[caps.left] * (1 - inside[caps.right])
+    base = np.full(len(values), level)
+    found = weigh(base, inside, excess, caps, values[None], np.zeros(1), solvers)
+    pairs = caps.matrix(found.prices, len(inside))
+    return WeighedSets(found.weights, found.rows, pairs, float(values @ found.weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,17 +99,12 @@ class SharesProgram:
     level: float
     cap: float | None
 
-    @property
-    def unit(self) -> float:
-        """The solver's unit of weight: what the binary mechanism, or the cap, allows a pattern."""
-        return min(math.inf if self.cap is None else self.cap, 1 / (2 * self.level + 1))
-
     def worth(self, sets: Array, shares: Array) -> Array:
         """The information h of patterns of `sets` (m, n) with `shares` (m,) of the rest."""
         away = (1 - sets) @ self.own + self.rest * (1 - shares)
         return information_of(sets @ self.own + self.rest * shares, away, self.level)
 
-    @property
+    @cached_property
     def every(self) -> Array:
         """(2^n, n) all sets of the inputs taken whole."""
         n = len(self.own)
@@ -167,36 +113,46 @@ class SharesProgram:
     def price(self, sets: Array, found: WeighedSets | Shares) -> tuple[Array, Array]:
         """For each set the best share of the rest, and the pattern's gain above its price there, (m,) each."""
         rows, pairs, n = found.rows, found.pairs, len(self.own)
-        proper = pairs[:n, :n] * ~np.eye(n, dtype=bool)
-        cut = ((sets @ proper) * (1 - sets)).sum(axis=1)
-        none = self.level * math.fsum(rows) + sets @ rows[:n] + cut + sets @ pairs[:n, n]
         slope = rows[n] + (1 - sets) @ pairs[n, :n] - sets @ pairs[:n, n]
-        within, own = float(pairs[n, n]), sets @ self.own
+        own, free = sets @ self.own, self.level * math.fsum(rows) + sets @ rows[:n]
 
         def gain(rho: Array) -> Array:
-            return np.asarray(self.worth(sets, rho) - none - slope * rho - within * rho * (1 - rho))
+            return np.asarray(self.worth(sets, rho) - free - rows[n] * rho - self.cut(sets, rho, pairs))
 
-        rho = best_share(own, self.rest, self.level, within, slope)
+        rho = best_share(own, self.rest, self.level, float(pairs[n, n]), slope)
         best = gain(rho)
         for end in (0.0, 1.0):
             there = gain(np.full(len(sets), end))
             rho, best = np.where(there > best, end, rho), np.maximum(best, there)
         return rho, best
 
+    def cut(self, sets: Array, rho: Array, pairs: Array) -> Array:
+        """(m,) what patterns of `sets` with the shares `rho` (m,) of the rest pay at multipliers of pairs."""
+        n = len(self.own)
+        proper = pairs[:n, :n] * ~np.eye(n, dtype=bool)
+        own = ((sets @ proper) * (1 - sets)).sum(axis=1) + pairs[n, n] * rho * (1 - rho)
+        return np.asarray(own + (sets @ pairs[:n, n]) * (1 - rho) + ((1 - sets) @ pairs[n, :n]) * rho)
+
     def raised(self, sets: Array, found: WeighedSets) -> WeighedSets:
-        """The multipliers, with rows raised in proportion to the prior until no pattern gains."""
-        rows = found.rows
-        weights = np.append(self.own, self.rest)
+        """The multipliers raised until no pattern gains: rows in proportion to the prior, or pairs if cheaper."""
+        rows, pairs, weights = found.rows, found.pairs, np.append(self.own, self.rest)
+        n, divided = len(self.own), self.rest > 0
+        every = np.pad(1 - np.eye(n), (0, 1), constant_values=float(divided))  # a unit for each pair that has a cap
+        cost = math.inf if self.cap is None else self.bound(WeighedSets(found.phi, 0 * rows, every, 0.0))
         for _ in range(6):
-            made = WeighedSets(found.phi, rows, found.pairs, found.value)
-            rho, gain = self.price(sets, made)
-            short = float((gain / (self.level + sets @ self.own + self.rest * rho)).max())
-            if not short > 0:
+            rho, gain = self.price(sets, WeighedSets(found.phi, rows, pairs, found.value))
+            by_rows = float((gain / (self.level + sets @ self.own + self.rest * rho)).max())
+            if not by_rows > 0:
                 break
-            rows = rows + 1.01 * short * weights
+            with np.errstate(divide="ignore", invalid="ignore"):
+                by_pairs = float(np.where(gain > 0, gain / self.cut(sets, rho, every), 0.0).max())
+            if cost * by_pairs < by_rows:
+                pairs = pairs + 1.01 * by_pairs * every
+            else:
+                rows = rows + 1.01 * by_rows * weights
         # Rows may be far larger than the bound, so that the rounding of their sums counts, too.
-        more = PADDING * found.value + ROUNDED * float(np.abs(rows).max())
-        return WeighedSets(found.phi, rows + more * weights, found.pairs, found.value)
+        more = PADDING * found.value + ROUNDED * len(rows) * float(np.abs(rows).sum())
+        return WeighedSets(found.phi, rows + more * weights, pairs, found.value)
 
     def bound(self, found: WeighedSets) -> float:
         """The bound that the multipliers prove, in floats."""
@@ -208,54 +164,58 @@ class SharesProgram:
 
     def solve(self, deadline: Deadline = UNLIMITED) -> Shares:
         """Column generation, which begins with the patterns that are worth most for their mass."""
-        n = len(self.own)
-        every = self.every
-        divided = self.rest > 0
-        caps = None if self.cap is None else CutCaps.of(n + divided, self.cap, self.spread if divided else None)
+        n, every = len(self.own), self.every
         shares = np.linspace(0.0, 1.0, 9) if self.rest > 0 else np.zeros(1)
-        worth = np.stack([self.worth(every, np.full(len(every), rho)) for rho in shares])
+        values = np.stack([self.worth(every, np.full(len(every), rho)) for rho in shares])
         mean = self.level + every @ self.own + self.rest * shares[:, None]
-        best = np.argsort(-(worth / mean).max(axis=0))[:JOIN]
+        best = np.argsort(-(values / mean).max(axis=0))[:JOIN]
         chosen = np.unique(np.concatenate([best, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)]))
-        index, share = np.repeat(chosen, len(shares)), np.tile(shares, len(chosen))
+        index, share = self.proper(np.repeat(chosen, len(shares)), np.tile(shares, len(chosen)))
         proved: WeighedSets | None = None
         last: tuple[Array, Array, WeighedSets] | None = None
-        least, reached, still = math.inf, 0.0, 0
+        least, reached, stalled = math.inf, 0.0, 0
         for number in deadline.rounds(range(ROUNDS)):
             sets = every[index]
-            inside = np.vstack([sets.T, share]) if divided else sets.T
             try:
-                found = weigh(
-                    inside, self.worth(sets, share), self.level, self.unit, caps, INTERIOR if number < 25 else SIMPLEX
-                )
+                found = self.weighed(sets, share, INTERIOR if number < INTERIOR_ROUNDS else SIMPLEX)
             except SolverError:
                 if last is None:
                     raise
                 break
-            if not divided:
-                found = WeighedSets(found.phi, np.append(found.rows, 0.0), np.pad(found.pairs, (0, 1)), found.value)
             last = sets, share, found
-            made = self.raised(every, found)
-            if proved is None or self.bound(made) < self.bound(proved):
-                proved = made
+            raised = self.raised(every, found)
+            if proved is None or self.bound(raised) < self.bound(proved):
+                proved = raised
             rho, gain = self.price(every, found)
-            if self.bound(made) < least * (1 - CLOSE) or found.value > reached * (1 + CLOSE):
-                still = 0
-            least, reached, still = min(least, self.bound(made)), max(reached, found.value), still + 1
-            if (
-                still > STILL
-                or self.bound(proved) <= found.value * (1 + CLOSE)
-                or not gain.max() > PAID * np.abs(worth).max()
-            ):
+            if self.bound(raised) < least * (1 - COLUMN_GAP) or found.value > reached * (1 + COLUMN_GAP):
+                stalled = 0
+            least, reached, stalled = min(least, self.bound(raised)), max(reached, found.value), stalled + 1
+            closed = self.bound(proved) <= found.value * (1 + COLUMN_GAP)
+            if stalled > STALLED or closed or not gain.max() > VERTEX_GAIN * np.abs(values).max():
                 break
             new = np.argsort(-gain)[:JOIN]
             new = new[gain[new] > 0.0]
-            index, share = np.append(index, new), np.append(share, rho[new])
+            index, share = self.proper(np.append(index, new), np.append(share, rho[new]))
         assert last is not None
         assert proved is not None
         sets, share, found = last
-        # A vertex has few patterns, which cover all inputs alike.
-        inside = np.vstack([sets.T, share]) if divided else sets.T
-        with suppress(SolverError):
-            found = weigh(inside, self.worth(sets, share), self.level, self.unit, caps, SIMPLEX)
+        with suppress(SolverError):  # a vertex has few patterns, which cover all inputs alike
+            found = self.weighed(sets, share, SIMPLEX)
         return Shares(sets, share, found.phi, proved.rows, proved.pairs, self.bound(proved))
+
+    def proper(self, index: Index, share: Array) -> tuple[Index, Array]:
+        """The positions in `every` and the shares of patterns that are not constant, as erasure is."""
+        sets, divided = self.every[index], self.rest > 0
+        size = sets.sum(axis=1) + share * divided
+        kept = (size > 0) & (size < len(self.own) + divided)
+        return index[kept], share[kept]
+
+    def weighed(self, sets: Array, share: Array, solvers: Sequence[str]) -> WeighedSets:
+        """The best weights of patterns of `sets` (m, n) with `share` (m,) of the rest, which is last in multipliers."""
+        n, divided = len(self.own), self.rest > 0
+        caps = cut_caps(n + divided, self.cap, self.spread if divided else None)
+        inside = np.vstack([sets.T, share]) if divided else sets.T
+        found = weigh_sets(inside, self.worth(sets, share), self.level, caps, solvers)
+        if divided:
+            return found
+        return WeighedSets(found.phi, np.append(found.rows, 0.0), np.pad(found.pairs, (0, 1)), found.value)

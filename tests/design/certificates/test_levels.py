@@ -21,7 +21,7 @@ from ldpopt.design import (
 )
 from ldpopt.design.certificates.levels import LeveledColumns
 from ldpopt.design.columns.levels import level_columns
-from ldpopt.design.programs.levels import level_program
+from ldpopt.design.methods.levels import level_program
 from ldpopt.divergences import CHI_SQUARED, KL
 from ldpopt.enclosures import EXACT, FLOAT, arithmetic
 

@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.programs.patterns`: the optimum of the whole pattern program, at every scale."""
+"""Tests of `ldpopt.design.programs.columns` on staircase patterns: the optimum of the whole program, at every scale."""
 
 import itertools
 import math
@@ -12,8 +12,8 @@ from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import MutualInformation, WorstOf
 from ldpopt.design.columns.sets import members
 from ldpopt.design.methods.blocks import Blocks
+from ldpopt.design.methods.patterns import MAX_PRICED, pattern_program
 from ldpopt.design.problems.reduction import reduce
-from ldpopt.design.programs.patterns import LIMIT, pattern_program
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL
 from ldpopt.errors import InvalidInput
 
@@ -104,8 +104,8 @@ def test_nothing_to_keep():
 
 def test_limit():
     """More inputs than have patterns to price are refused."""
-    with pytest.raises(InvalidInput, match=f"at most {LIMIT} inputs"):
-        pattern_program(Divergence(JENSEN_SHANNON, *random_pair(LIMIT + 1, 0)), 2.0)
+    with pytest.raises(InvalidInput, match=f"at most {MAX_PRICED} inputs"):
+        pattern_program(Divergence(JENSEN_SHANNON, *random_pair(MAX_PRICED + 1, 0)), 2.0)
 
 
 @pytest.mark.parametrize(("apart", "epsilon", "constraints"), [(1e-12, 1.7, []), (0.3, 400.0, [0.4]), (1e-9, 7.0, [])])
