@@ -86,6 +86,8 @@ _ALL = [
               "Soviet Journal of Computer and Systems Sciences", 1987),
     Reference("Huber", "Peter Huber", "Robust Estimation of a Location Parameter",
               "Annals of Mathematical Statistics", 1964),
+    Reference("Scarf", "Herbert Scarf", "A Min-Max Solution of an Inventory Problem",
+              "Studies in the Mathematical Theory of Inventory and Production, Stanford University Press", 1958),
     Reference("Kish", "Leslie Kish", "Survey Sampling", "Wiley", 1965),
     Reference("Wilson", "Edwin Wilson", "Probable Inference, the Law of Succession, and Statistical Inference",
               "Journal of the American Statistical Association", 1927),

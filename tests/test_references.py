@@ -15,7 +15,8 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # A citation: a key alone, or a key, a comma and a place (a theorem, section, equation, page, ...).
 PLACE = r"(?:Thm|Prop|Lemma|Cor|Def|Remark|Algorithm|Figure?|Fig|Table|section|sections|eq|App|Appendix|VI|IX|V|I)\b"
 CITATION = re.compile(rf"\[([A-Z][A-Za-z]*\d*)(?:, {PLACE}[^\]\[]*)?(?:; ([A-Z][A-Za-z]*\d*), {PLACE}[^\]\[]*)?\]")
-OTHER = {"Cell", "Names", "RFC", "Sterbenz", "Array", "Any", "Label", "Guarantee", "Function"}  # annotations look alike
+# Annotations that look alike.
+OTHER = {"Any", "Array", "Axes", "Cell", "Function", "Guarantee", "Label", "Names", "RFC", "Sterbenz"}
 
 
 def citations():

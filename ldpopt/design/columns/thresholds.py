@@ -173,7 +173,8 @@ class _Form:
         offset = (self.ratio - 1) * np.where(open_, -slope * least, 0.0).sum(axis=1)
         linear, mass = weight @ self.a.T, (weight @ self.p)[:, None]
         v = np.clip(linear / mass, low, high)
-        return (v * (2 * linear - v * mass)).sum(axis=1) - weight @ self.paid + offset, ~open_.any(axis=1)
+        bound = (v * (2 * linear - v * mass)).sum(axis=1) - weight @ self.paid + offset
+        return bound, np.asarray(~open_.any(axis=1))
 
 
 def _mirrored(a: Array, p: Array, paid: Array, own: int, reach: Array, square: float) -> float:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -114,15 +114,16 @@ class ThresholdColumns(Method):
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the best mixture of columns, and its multipliers."""
         utility: FisherInformation = problem.utility
+        criterion: Any = utility.criterion
         columns, _ = columns_for(utility, problem.constraints)
         ratio, k = math.exp(columns.epsilon), utility.size
         tolerance = CERTIFIED_GAP if k <= FINE_INPUTS else COARSE_GAP
-        factor = utility.criterion.factor(k)
+        factor = criterion.factor(k)
         program = _Program(utility.prior, factor - utility.prior @ factor, ratio)
         sets = _starting(utility, columns.epsilon, ask)
         rng = np.random.default_rng(k)
         for _ in problem.deadline.rounds(range(MAX_ROUNDS)):
-            found = program.evened(program.solve(sets, LEAST), utility.criterion)
+            found = program.evened(program.solve(sets, LEAST), criterion)
             new, gains = found.search(program, sets, rng)
             size = float(found.rows.sum())
             if not len(new) or gains[0] <= 0.03 * tolerance * size:
@@ -132,7 +133,8 @@ class ThresholdColumns(Method):
         with suppress(SolverError):
             found = replace(found, theta=program.solve(found.sets, LAST).theta)
         solution = FisherSolution(found.theta, found.rows, np.zeros((k, k)), found.kernel, np.ones(1))
-        matrix = Mixture(found.sets * columns.epsilon, solution).matrix(columns, inward(columns.epsilon))
+        heights = np.asarray(found.sets * columns.epsilon, dtype=np.float64)
+        matrix = Mixture(heights, solution).matrix(columns, inward(columns.epsilon))
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             size, none = float(found.rows.sum()), np.zeros((k, k))
