@@ -184,7 +184,11 @@ def _raises() -> list[Case]:
                 (f"total {seed} {x}", lambda a=other, x=level: ends(a.total(x))),
                 (
                     f"costs {seed} {x}",
-                    lambda a=other, x=x: (a.cost(x), m.Raise(a.delta[[0, 2]], a.profits[[0, 2]], a.shares[[0, 2]]).parts, a.and_(a).parts),
+                    lambda a=other, x=x: (
+                        a.cost(x),
+                        m.Raise(*(part[[0, 2]] for part in a.parts)).parts,
+                        a.and_(a).parts,
+                    ),
                 ),
             ]
 
@@ -240,7 +244,9 @@ def _rays() -> list[Case]:
             made.append(
                 (
                     f"reach {name} {said}",
-                    lambda f=f, k=constraints: chords.posterior_range(f, P0, np.array([0.0, 0.4, 0.2, 0.4]), k, range(4)),
+                    lambda f=f, k=constraints: chords.posterior_range(
+                        f, P0, np.array([0.0, 0.4, 0.2, 0.4]), k, range(4)
+                    ),
                 )
             )
             for mirrored in (False, True):
