@@ -191,12 +191,6 @@ def _raises() -> list[Case]:
                     ),
                 ),
             ]
-
-            def better(g: Any = given, k: Any = sinks, x: Any = level, one: Any = other) -> Any:
-                found = m.raise_of_both(*g[:2], k, g[2], x, 1.0)
-                return [a.better(b, eta).parts for a, b in ((found, one), (one, found)) for eta in (0.0, 0.2, 3.0)]
-
-            made.append((f"better {seed} {x}", better))
     return made
 
 

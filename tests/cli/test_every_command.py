@@ -33,7 +33,7 @@ OPTIONAL = {"dask", "distributed"}
 def test_the_commands_import_nothing_that_is_not_installed_with_the_package(tmp_path):
     """With every distribution hidden that the core dependencies do not need, every command still runs."""
     data = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    assert data["project"]["optional-dependencies"]["survey"] == []
+    assert "survey" not in data["project"]["optional-dependencies"]
     named = {re.split(r"[<>=!~\[; ]", one)[0].lower() for one in data["project"]["dependencies"]}
     assert {"pyarrow", "cryptography", "typer"} <= named
     script = (

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
@@ -69,14 +70,14 @@ class PatternLP(Method):
         return Candidate(matrix, f"pattern LP over {2**utility.size - 1} staircase patterns", prove)
 
 
-def pattern_matrix(problem: Problem, inside: Array, theta: Array) -> Array:
+def pattern_matrix(problem: Problem, inside: npt.NDArray[Any], theta: Array) -> Array:
     """The columns in use, with weights `theta` (n + 1,), of erasure and of patterns 1 on the sets `inside` (k, n)."""
     used, rest = theta > 0, math.exp(-toward_privacy(problem.epsilon))
     matrix = np.where(np.pad(inside, ((0, 0), (1, 0)))[:, used], 1.0, rest) * theta[used]
     return matrix if problem.utility.pair is None else matrix[of_classes(problem)]
 
 
-def with_erased(level: float, inside: Array, weights: Array) -> Array:
+def with_erased(level: float, inside: npt.NDArray[Any], weights: Array) -> Array:
     """(n + 1,) the weights of the patterns that are 1 on their sets, erasure first, from those of t + 1_A, (n,).
 
     level : t. inside : (k, n) the sets. Erasure takes what is missing to one.

@@ -171,7 +171,8 @@ def _discrete(found: Estimate, share: float, values: Array, method: IntervalMeth
     """The quantile of single numbers: the first one at which F reaches the share. F is 1 at the last number."""
     k = len(values)
     if k == 1:
-        return Quantile(share, *[float(values[0])] * 3, method.level)
+        only = float(values[0])
+        return Quantile(share, only, only, only, method.level)
     curve = found.contrast(np.tril(np.ones((k, k)))[:-1], tuple(range(k - 1)))
     shown = curve.intervals(method)
 

@@ -87,7 +87,7 @@ class TwoWayTable(Result):
         if label not in among:
             raise invalid(what, f"one of {among[:8]}", label)
         one, every = np.eye(len(among))[[among.index(label)]], np.eye(len(labels))
-        cells = np.kron(one, every) if what == "row" else np.kron(every, one)
+        cells = np.asarray(np.kron(one, every) if what == "row" else np.kron(every, one), dtype=np.float64)
         return self.joint.ratio(cells, cells.sum(axis=0), labels)
 
     def independence(self) -> TestResult:
@@ -111,7 +111,8 @@ class TwoWayTable(Result):
             if inner.size and not degrees:
                 raise invalid("independence", "reports that vary for both questions", Phrase("others"))
             return chi_squared_result("independence", table.n * statistic, degrees)
-        influence = np.kron(*(centred(side.loadings, m) for side, m in zip(sides, margins, strict=True)))
+        centres = [centred(side.loadings, m) for side, m in zip(sides, margins, strict=True)]
+        influence = np.asarray(np.kron(*centres), dtype=np.float64)
         sampled = sampling_variance([(table, influence)])
         return wald_result("independence", inner.ravel(), sampled.covariance, sampled.degrees)
 

@@ -240,10 +240,10 @@ class Selection(ByValue):
 
     def answered(self, *questions: str) -> npt.NDArray[np.bool_]:
         """(n,) mask of those of them whose reports of these questions are not empty. `InvalidInput` if nobody's are."""
-        made = np.logical_and.reduce([self.meant, *(self.rows.reports[name] >= 0 for name in questions)])
-        if not made.any():
+        answered = np.logical_and.reduce([self.meant, *(self.rows.reports[name] >= 0 for name in questions)])
+        if not answered.any():
             raise invalid(f"reports of {', '.join(questions)}", "at least one that is not empty", Phrase("none"))
-        return made
+        return np.asarray(answered)
 
     @property
     def n(self) -> int:
