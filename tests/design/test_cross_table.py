@@ -113,7 +113,7 @@ SLOW = {
 }
 """The situations of cells that take a second or more each; all others are designed in all situations."""
 
-ALL = "that a method takes together"
+ALL = "expected one that a method solves"
 EASIER = "the bound is that of an easier problem"
 LOOSE = "the bound is rigorous but not within the tolerance"
 INFINITE = "may be infinite for these hypotheses"

@@ -34,10 +34,12 @@ def choose(problem: Problem, named: Method | None) -> Method:
     for method in METHODS:
         if not (why := refusal(method, problem)):
             return method
-        if isinstance(why, Limit) or (method.solves is not Utility and isinstance(problem.utility, method.solves)):
+        own = method.solves is not Utility and isinstance(problem.utility, method.solves)
+        if method.integral if problem.denominator is not None else isinstance(why, Limit) or own:
             reasons.append(why)
-    # What the last and most general of the methods for such utilities says, and before it a limit of size.
-    matter = dict.fromkeys([*(why for why in reasons if isinstance(why, Limit)), *reasons[-1:]])
+    # What the last and most general of the methods for such problems say, limits of size before anything else.
+    limits = [why for why in reasons if isinstance(why, Limit)]
+    matter = dict.fromkeys([*limits, *reasons[-1:]] if limits else reasons[-2:])
     words = ", and ".join(list(matter)[-2:])
     asked = f"{problem.utility.name} under {', '.join(type(c).__name__ for c in problem.constraints)}"
     raise InvalidInput(f"problem: expected one that a method solves, got {asked}{words and f': {words}'}")

@@ -89,7 +89,7 @@ class LocalSearch(Method):
             return Limit(f"{k} inputs make programs too large to search with (at most {INPUTS})")
         m = outputs_of(problem.given, k) if problem.given else self.outputs or k + 1
         if why := too_large_to_climb(problem, m):
-            return why if problem.given or self.outputs else f"{why}; LocalSearch(starts, outputs=...) has fewer"
+            return Limit(why if problem.given or self.outputs else f"{why}; LocalSearch(starts, outputs=...) has fewer")
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
