@@ -27,12 +27,12 @@ def test_no_column_gains_more(order, epsilon):
     rng = np.random.default_rng(2)
     term = moment(4, order, epsilon)
     weights = rng.exponential(size=len(term)) / term.cap
-    profits = rng.normal(size=(6, 4)) / term.reach
+    profits = rng.normal(size=(6, 4)) / term.tv_bound
     found = best_columns(profits, (term,), (weights,), MASS, 1e-9)
     gained = (profits * found.columns).sum(axis=1) - net(term, weights, found.columns)
     assert np.allclose(found.columns @ MASS, 1, atol=1e-6)
     assert np.allclose(gained, found.theta, rtol=1e-6, atol=1e-6)
-    tried = 1 + term.reach * rng.uniform(-1, 4, size=(300, 4)).clip(-0.9)
+    tried = 1 + term.tv_bound * rng.uniform(-1, 4, size=(300, 4)).clip(-0.9)
     tried = tried / (tried @ MASS)[:, None]
     most = (profits[:, None] * tried).sum(axis=2) - net(term, weights, tried)
     assert (most <= found.theta[:, None] + 1e-7).all()
