@@ -223,7 +223,7 @@ def test_planes_touch_and_cover_at_every_scale(apart):
     rng = np.random.default_rng(1)
     columns = 0.5 + 0.5 * rng.random((3, 40))
     own = values_of(KL, pair, columns)
-    d, b = pair.apart @ (columns - columns.min(axis=0)), pair.p1 @ columns
+    d, b = pair.difference @ (columns - columns.min(axis=0)), pair.p1 @ columns
     posterior = 0.5 + d / (2 * b + d) / 2
     low, high = posterior.min() - 1e-3 * np.ptp(posterior), posterior.max() + 1e-3 * np.ptp(posterior)
     knots = np.unique(np.concatenate([np.linspace(low, high, 9), [0.5]]))
