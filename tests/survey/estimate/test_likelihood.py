@@ -144,6 +144,6 @@ def test_bad_input_is_refused():
     with pytest.raises(InvalidInput, match="simple sample"):
         parametric_bootstrap(table, Q, np.random.default_rng(0))
     with pytest.raises(InvalidInput, match="Generator"):
-        parametric_bootstrap({0: 4}, Q, 5)
+        parametric_bootstrap({0: 4}, Q, "5")
     with pytest.raises(InvalidInput, match="replications"):
         parametric_bootstrap({0: 4}, Q, np.random.default_rng(0), 1)
