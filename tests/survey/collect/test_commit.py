@@ -302,7 +302,7 @@ def test_rows_are_counted_again(run: Run, rows: object) -> None:
     assert aggregate(run.plan, run.folder / "out").rows == FILES * ROWS
     manifest = strictjson.loads((run.folder / "out" / "_manifest.json").read_bytes())
     (run.folder / "out" / "_manifest.json").write_text(strictjson.dumps(manifest | {"rows": rows}))
-    with pytest.raises(InvalidInput, match="files that add up to the whole|rows: expected a whole number"):
+    with pytest.raises(InvalidInput, match=r"files that add up to the whole|rows: expected a whole number"):
         aggregate(run.plan, run.folder / "out")
 
 
