@@ -85,7 +85,7 @@ def test_the_clock_alone_never_says_that_all_is_done(clock):
     with watched(1, heard.append) as deadline:
         clock[0] += 1000
         deadline.tell(0.0)
-        assert heard[-1] == module.LAST < 1
+        assert heard[-1] == module.MAX_TIMED < 1
 
 
 def test_turns_share_what_is_left(clock):

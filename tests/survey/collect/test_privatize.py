@@ -373,7 +373,7 @@ def test_what_must_be_there(tmp_path: Path, answers: Path, memoised: Memoised) -
     with pytest.raises(InvalidInput, match="a folder that exists"):
         privatize(plan(), answers, tmp_path / "no" / "r", memoised)
     with pytest.raises(InvalidInput, match="Generator"):
-        Simulated(3)  # type: ignore[arg-type]
+        Simulated("3")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="'weight'"):
         privatize(plan(carry=("weight",)), answers, tmp_path / "r", memoised)
     (tmp_path / "none.csv").write_text("id,c,vote,stratum\n")
