@@ -26,6 +26,7 @@ from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.codec.kinds import UNTAGGED, fields, kinds, subkinds
 from ldpopt.design.columns.branches import Branches, Sizes
 from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
+from ldpopt.design.columns.thresholds import Scarf, Thresholds
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.against_set import LowerLine
 from ldpopt.divergences import KL, FDivergence, hockey_stick
@@ -153,7 +154,7 @@ def _parts(seed):
     term = TermMultiplier(0, np.array([0, 1]), draw(2, 3))
     yield from (term, Leaf(draw(3), (term,), (None, draw(2)), draw(2, 3), draw(1)), Split(0, draw().item(), 1, 2))
     yield from (Relaxation(draw(2, 3), draw(2)), PolicyRelaxation(draw(4)), Branches(draw(3)))
-    yield from (LowerLine(draw(3), draw(2, 3)), Sizes())
+    yield from (LowerLine(draw(3), draw(2, 3)), Sizes(), Scarf(), Thresholds(draw().item()))
 
 
 def test_parts_of_certificates_are_equal_by_value():
@@ -162,7 +163,7 @@ def test_parts_of_certificates_are_equal_by_value():
     assert {type(one) for one in _parts(1)} == set(kinds().values()) - told
     for one, same, other in zip(_parts(1), _parts(1), _parts(2), strict=True):
         assert one == same == pickle.loads(pickle.dumps(one))
-        assert (one == other) is (not vars(one))  # One kind holds no numbers.
+        assert (one == other) is (not vars(one))  # Two kinds hold no numbers.
         assert hash(one) == hash(same)
         assert json.loads(json.dumps(jsonable(one)))["kind"] == type(one).__name__
     for one in kinds().values():

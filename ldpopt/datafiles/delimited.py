@@ -264,7 +264,7 @@ def parse(
         delimiter=dialect.delimiter,
         newlines_in_values=True,
         ignore_empty_lines=len(names) > 1,
-        invalid_row_handler=refuse,
+        invalid_row_handler=refuse if _is_text(content) else None,  # Arrow decodes the row before it asks
     )
     read = arrow_csv.ReadOptions(use_threads=False, block_size=max(len(content), 1))
     table = arrow_csv.read_csv(pa.py_buffer(content), read_options=read, parse_options=parse, convert_options=convert)
@@ -272,6 +272,15 @@ def parse(
         at, expected, got = ragged[0]
         raise invalid("answers", f"{expected} cells in each row, as many as names", got, place(at))
     return table if dialect.decimal == "." else _with_points(table)
+
+
+def _is_text(content: Any) -> bool:
+    """Whether bytes are UTF-8."""
+    try:
+        str(content, "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _with_points(table: Any) -> Any:

@@ -32,7 +32,7 @@ from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.listed import Caps
 from ldpopt.design.certificates.minimum_cut import Members, Network
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array
-from ldpopt.design.certificates.simplices import Marginals, Simplices
+from ldpopt.design.certificates.simplices import LawShares, Simplices
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
@@ -187,7 +187,7 @@ class MarginalDual(Certificate):
         for of in (FLOAT, arithmetic):
             caps = Caps.of(self.constraints, of)
             shares = of.of(weights) * of.of(1 / exact_sum(weights))
-            made.append((caps.eta, Marginals.of(compared, shares, caps.level)))
+            made.append((caps.eta, LawShares.of(compared, shares, caps.level)))
         (eta, floats), (cap, marginals) = made
         total = arithmetic.of(exact_sum(rows)) + cap * arithmetic.of(pairs).sum()
         found = Search(floats, rows, Network(pairs), eta).run(ACCURACY[len(compared.laws)] * abs(float(total.midpoint)))
@@ -209,7 +209,7 @@ class Found:
     gained: float
     columns: Members
 
-    def raised(self, marginals: Marginals, rows: Array, eta: Enclosure) -> Enclosure:
+    def raised(self, marginals: LawShares, rows: Array, eta: Enclosure) -> Enclosure:
         """The cost of raising the multipliers enough on all simplices, which is added to the bound."""
         of, needs = marginals.arithmetic, None
         step = max(1, CELLS // (len(rows) * len(marginals.compared.laws)))
@@ -225,14 +225,14 @@ class Found:
         return needs.total(eta)
 
 
-def _needs(marginals: Marginals, left: Enclosure, base: Enclosure, rows: Array, routed: bool) -> Raise:
+def _needs(marginals: LawShares, left: Enclosure, base: Enclosure, rows: Array, routed: bool) -> Raise:
     """The raise of the multipliers that is enough; by pairs only where flows were routed."""
     sinks = np.asarray(base.upper) <= 0
     scale = float(np.abs(rows).sum()) + np.finfo(np.float64).tiny
     return raise_of_both(left, base, sinks if routed else sinks & False, marginals.mean, marginals.level, scale)
 
 
-def _left(marginals: Marginals, simplices: Simplices, slopes: Array, rows: Array) -> tuple[Enclosure, Enclosure]:
+def _left(marginals: LawShares, simplices: Simplices, slopes: Array, rows: Array) -> tuple[Enclosure, Enclosure]:
     """(m, k) the linear functions less the row multipliers, and (m,) t times the sums of that."""
     of = marginals.arithmetic
     level = marginals.planes(*marginals.of_corners(simplices), slopes)
@@ -244,7 +244,7 @@ def _left(marginals: Marginals, simplices: Simplices, slopes: Array, rows: Array
 class Search:
     """The search in floats for simplices on which multipliers suffice."""
 
-    marginals: Marginals
+    marginals: LawShares
     rows: Array
     network: Network
     eta: Enclosure

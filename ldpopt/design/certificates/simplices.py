@@ -37,7 +37,7 @@ STEEPER = 2.0**-34
 @dataclass(frozen=True, eq=False)
 class Simplices:
     """m cones of masses. corners : (m, n, n) weights of the rays v_j, one corner in each row. orders : (m,) the number
-    of the order of the masses (`Marginals.orders`).
+    of the order of the masses (`LawShares.orders`).
     """
 
     corners: Array
@@ -84,7 +84,7 @@ class Simplices:
 
 
 @dataclass(frozen=True, eq=False)
-class Marginals:
+class LawShares:
     """A utility of the masses under n laws, in one arithmetic.
 
     compared : the utility. shares : (terms,) the weights of its terms. mean : (k,) the mean of the laws. apart :
@@ -99,7 +99,7 @@ class Marginals:
     laws: Enclosure
 
     @classmethod
-    def of(cls, compared: Compared, criteria: Enclosure, level: Enclosure) -> Marginals:
+    def of(cls, compared: Compared, criteria: Enclosure, level: Enclosure) -> LawShares:
         """The marginals of a utility whose criteria are mixed by the weights `criteria`, which sum to one."""
         of = level.arithmetic
         n = len(compared.laws)

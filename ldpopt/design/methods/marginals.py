@@ -22,7 +22,7 @@ from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.marginals import MarginalDual, Search
 from ldpopt.design.certificates.minimum_cut import Members, Network
-from ldpopt.design.certificates.simplices import FEW, Marginals
+from ldpopt.design.certificates.simplices import FEW, LawShares
 from ldpopt.design.columns.shares import level_of
 from ldpopt.design.methods.patterns import pattern_matrix, with_erased
 from ldpopt.design.methods.refusals import needs_patterns
@@ -223,7 +223,7 @@ class MarginalProgram:
 
     def checked(self, found: Multipliers, accuracy: float) -> tuple[Multipliers, float, Members]:
         """The multipliers, the bound that they prove on simplices of masses, and the sets seen to gain."""
-        marginals = Marginals.of(self.compared, FLOAT.of(found.criteria), FLOAT.of(self.level))
+        marginals = LawShares.of(self.compared, FLOAT.of(found.criteria), FLOAT.of(self.level))
         rows, pairs, eta = found.rows, found.pairs, FLOAT.of(self.eta if self.capped else 0.0)
         if self.capped and pairs.any():
             # Everything pays a little more, so that the cost of a raise does not depend on eta.

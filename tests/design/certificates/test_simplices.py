@@ -5,7 +5,7 @@ import pytest
 
 from ldpopt.design import WorstOf
 from ldpopt.design.certificates.numbers import Unproved
-from ldpopt.design.certificates.simplices import Marginals, Simplices
+from ldpopt.design.certificates.simplices import LawShares, Simplices
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION
 from ldpopt.enclosures import FLOAT
 
@@ -15,7 +15,7 @@ LEVEL = 1 / np.expm1(1.0)
 def marginals_of(laws, f=KL, level=LEVEL):
     """The masses of a test of the first law against each of the others, all criteria alike."""
     compared = WorstOf(f, laws[0], laws[1:]).compared
-    return Marginals.of(compared, FLOAT.of(np.full(len(laws) - 1, 1 / (len(laws) - 1))), FLOAT.of(level))
+    return LawShares.of(compared, FLOAT.of(np.full(len(laws) - 1, 1 / (len(laws) - 1))), FLOAT.of(level))
 
 
 def weights_in(marginals, simplices, masses):
