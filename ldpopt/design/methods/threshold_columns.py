@@ -73,8 +73,9 @@ class ThresholdColumns(Method):
     """The channel of least error for few contrasts of many inputs, from thresholds of scores, with its proof [KW].
 
     It takes a sum of variances under `LocalDP` alone: `Marginals`, or `AOptimal` with weights of low rank. Up to 64
-    inputs and 8 directions (six yes/no questions, or three of three, two and four answers) are found and proved to one
-    part in a million at any pilot without empty cells, and up to 256 inputs to one in a thousand. With more directions
+    inputs and 8 directions (six yes/no questions, or three of three, two and four answers) are aimed at to one part in
+    a million at any pilot without empty cells, and up to 256 inputs to one in a thousand; uneven pilots of many cells
+    take long at large epsilon. With more directions
     the bound is that of second moments [Scarf]. One question at random is among the designs it chooses from.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
