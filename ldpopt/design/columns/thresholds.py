@@ -33,8 +33,8 @@ from ldpopt.rounding import ULP
 MAX_BOXES = 3_000_000
 """Boxes that are bounded at the most: about half a minute for 64 inputs and six rows."""
 
-CHUNK = 2**14
-"""Boxes that are bounded at a time."""
+CHUNK = 2**20
+"""Boxes that are bounded at a time, times the inputs of each: what memory holds."""
 
 SETTLED = 2.0**-30
 """Directions whose signs change G by no more than this share of all prices are searched on one side."""
@@ -137,11 +137,12 @@ class _Form:
     def is_below(self) -> bool:
         """Whether G <= 0 everywhere, shown within `MAX_BOXES` boxes."""
         waiting, boxes = [(self.low[None], self.high[None])], 0
+        chunk = max(1, CHUNK // len(self.p))
         while waiting:
             low, high = waiting.pop()
-            if len(low) > CHUNK:
-                waiting.append((low[CHUNK:], high[CHUNK:]))
-                low, high = low[:CHUNK], high[:CHUNK]
+            if len(low) > chunk:
+                waiting.append((low[chunk:], high[chunk:]))
+                low, high = low[:chunk], high[:chunk]
             boxes += len(low)
             bound, settled = self._bounds(low, high)
             still = ~(bound <= -self.wrong)
