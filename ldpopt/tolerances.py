@@ -73,6 +73,9 @@ PLANNED_EPSILON = 1e-4
 SPLIT_RESPONDENTS = 1e-3
 """The relative accuracy of the fewest respondents over all splits of a budget, on the safe side."""
 
+BOOKLETS = 5e-4
+"""Relative differences of respondents that do not count where booklets, or fractions for their shares, are chosen."""
+
 CONVEXITY = 1e-9
 """How far, relatively, a user's generator f may lie above a chord of its graph before it is refused as not convex."""
 

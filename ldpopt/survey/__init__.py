@@ -48,7 +48,7 @@ from ldpopt.survey.kit.folder import kit_files
 from ldpopt.survey.paper.design import PaperSurvey, paper_survey
 from ldpopt.survey.paper.devices import PaperDevice, device_named
 from ldpopt.survey.paper.entry import enter_reports
-from ldpopt.survey.plan.budget import Budget, Needed, Split, respondents_needed, split_budget
+from ldpopt.survey.plan.budget import Budget, Needed, Split, split_budget
 from ldpopt.survey.plan.numbers_and_sets import MultiSelect, NumericQuestion, multi_select, numeric_question
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
 from ldpopt.survey.plan.precision import HalfWidth, TestPower, Together
@@ -56,7 +56,7 @@ from ldpopt.survey.plan.propose import Proposal, ProposedQuestion, Wishes, propo
 from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
 from ldpopt.survey.plan.question import QuestionPlanner
 from ldpopt.survey.plan.spec import QuestionSpec, Reading, SurveySpec
-from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
+from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey, respondents_needed
 from ldpopt.survey.plan.two_stage import (
     TwoStagePlan,
     advise_stages,

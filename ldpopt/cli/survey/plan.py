@@ -77,11 +77,11 @@ def new(
     """
     from ldpopt.datafiles.profile import profile
     from ldpopt.reports.for_respondents import consent_paragraph
-    from ldpopt.survey.plan.budget import EPSILONS, respondents_needed
+    from ldpopt.survey.plan.budget import EPSILONS
     from ldpopt.survey.plan.draft import EPSILON, asked_first, draft, draft_spec, table_lines
     from ldpopt.survey.plan.propose import Wishes, propose
     from ldpopt.survey.plan.spec import SurveySpec
-    from ldpopt.survey.plan.survey import plan_survey
+    from ldpopt.survey.plan.survey import plan_survey, respondents_needed
 
     claim([out, consent], force)
     wishes = Wishes(

@@ -258,6 +258,28 @@ def contrast_loadings(channel: Channel, contrasts: Array) -> Array:
     return loadings
 
 
+def efficient_contrasts(channel: Channel, p: Array, contrasts: Array) -> tuple[Array, Array]:
+    """Loadings (r, m) that estimate contrasts (r, k) of all distributions without bias, with the least variance at p.
+
+    With them the mask (r,) of the contrasts that the channel identifies; the loadings of others mean nothing.
+    """
+    q = channel.matrix
+    m = np.maximum(p @ q, 1e-9 * q.mean(axis=0))
+    root = np.sqrt(np.where(m > 0, m, 1.0))
+    scaled = q / root
+    inverse = np.linalg.pinv(scaled.T, rcond=1e-11)
+    loadings = contrasts @ inverse / root
+    error = np.abs(loadings @ q.T - contrasts).max(axis=1)
+    return loadings, error <= 1e-8 * (1 + np.abs(contrasts).max(axis=1))
+
+
+def contrast_variances(channel: Channel, p: Array, contrasts: Array) -> Array:
+    """(r,) the variance, of one report at p, of the efficient estimate of each contrast; inf where there is none."""
+    loadings, identified = efficient_contrasts(channel, p, contrasts)
+    law = channel.push(p)
+    return np.where(identified, loadings**2 @ law - (loadings @ law) ** 2, np.inf)
+
+
 def efficient_loadings(channel: Channel, p: Array) -> Array:
     """The generalised-least-squares left inverse L = J^-1 Q D^-1, D = diag(p Q), at p; shape (k, m).
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from ldpopt.channel import Channel
@@ -15,6 +16,7 @@ from ldpopt.distribution import Array, distribution, positive_epsilon, unit_inte
 from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.mechanisms import subset_selection
 from ldpopt.results import Result
+from ldpopt.survey.plan.plan import BOOKLET
 from ldpopt.survey.plan.precision import HalfWidth, Precision
 from ldpopt.survey.plan.question import MIN_EPSILON, QuestionPlanner
 from ldpopt.survey.plan.spec import SurveySpec
@@ -61,6 +63,9 @@ class Budget:
         if self.delta == 0:
             return False
         return compose([(epsilon, 0.0, eta) for epsilon, eta in parts]).epsilon_at(self.delta) <= self.epsilon
+
+
+Needs = tuple[Array, Precision] | Callable[[float], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,20 +122,31 @@ def split_budget(
 
 
 def split_within(
-    questions: Mapping[str, tuple[Array, Precision]],
+    questions: Mapping[str, Needs],
     budget: Budget,
     spent: Sequence[tuple[float, float]],
     deadline: Deadline,
     designed: int = DESIGNED,
+    drawn: Mapping[str, Needs] = MappingProxyType({}),
 ) -> Split:
-    """`split_budget` within a deadline."""
-    if not questions:
+    """`split_budget` within a deadline; what a question needs may also be a function of epsilon.
+
+    drawn : questions of which each respondent is asked one, at an epsilon that the split has under `BOOKLET`.
+    """
+    if not questions and not drawn:
         raise invalid("questions", "at least one", "none")
-    made: dict[str, _Curve] = {}
+    curves: dict[str, _Curve | _Given] = {}
     known: dict[tuple[bytes, Any], _Curve] = {}
-    for name, (given, target) in questions.items():
+    for name, needs in {**questions, **drawn}.items():
+        if callable(needs):
+            curves[name] = _Given(needs)
+            continue
+        given, target = needs
         pilot = distribution(given, f"{name}: pilot")
-        made[name] = known.setdefault((pilot.tobytes(), target), _Curve(pilot, target, designed, deadline.inner))
+        curves[name] = known.setdefault((pilot.tobytes(), target), _Curve(pilot, target, designed, deadline.inner))
+    made: dict[str, _Curve | _Given | _Drawn] = {name: curves[name] for name in questions}
+    if drawn:
+        made[BOOKLET] = _Drawn([curves[name] for name in drawn])
     for _ in deadline.rounds(range(CORRECTIONS)):
         split = _split(made, budget, spent, deadline.inner)
         if all([curve.settled(split.epsilons[name]) for name, curve in made.items()]):
@@ -139,7 +155,10 @@ def split_within(
 
 
 def _split(
-    curves: Mapping[str, _Curve], budget: Budget, spent: Sequence[tuple[float, float]], deadline: Deadline
+    curves: Mapping[str, _Curve | _Given | _Drawn],
+    budget: Budget,
+    spent: Sequence[tuple[float, float]],
+    deadline: Deadline,
 ) -> Split:
     most = budget.epsilon
 
@@ -171,11 +190,16 @@ def _split(
         low, high = (low, middle) if allowed(middle) else (middle, high)
     made = parts(high)
     assert made is not None
-    return Split(_filled(made, budget, math.fsum(epsilon for epsilon, _ in spent)), math.ceil(high))
+    epsilons = _filled(made, budget, math.fsum(epsilon for epsilon, _ in spent))
+    needed = max(curve(epsilons[name]) for name, curve in curves.items())
+    return Split(epsilons, math.ceil(min(high, needed)))
 
 
 def _even(
-    curves: Mapping[str, _Curve], budget: Budget, spent: Sequence[tuple[float, float]], deadline: Deadline
+    curves: Mapping[str, _Curve | _Given | _Drawn],
+    budget: Budget,
+    spent: Sequence[tuple[float, float]],
+    deadline: Deadline,
 ) -> Split:
     """Even shares, for want of time; `SolverError` where the budget does not allow them."""
     share = (budget.epsilon - math.fsum(epsilon for epsilon, _ in spent)) / len(curves) * (1 - 1e-12)
@@ -230,6 +254,36 @@ class _Curve:
 
     def _respondents(self, channel: Channel) -> float:
         return float(self.target.respondents(channel, self.planner.pilot))
+
+
+class _Given:
+    """Respondents needed, by a function of epsilon."""
+
+    def __init__(self, needed: Callable[[float], float]) -> None:
+        self._needed = cache(needed)
+
+    def __call__(self, epsilon: float) -> float:
+        """The respondents at `epsilon`."""
+        return self._needed(epsilon)
+
+    def settled(self, epsilon: float) -> bool:
+        """Always: nothing stands in for the function."""
+        return True
+
+
+class _Drawn:
+    """Respondents needed if each is asked one of several questions."""
+
+    def __init__(self, curves: Sequence[_Curve | _Given]) -> None:
+        self.curves = curves
+
+    def __call__(self, epsilon: float) -> float:
+        """The respondents at `epsilon`."""
+        return math.fsum(curve(epsilon) for curve in self.curves)
+
+    def settled(self, epsilon: float) -> bool:
+        """As for one question."""
+        return all([curve.settled(epsilon) for curve in self.curves])
 
 
 def uniform(pilot: Array) -> bool:
@@ -289,37 +343,3 @@ def invited(spec: SurveySpec, respondents: float) -> int:
     1875
     """
     return math.ceil(respondents * spec.design_effect / (1 - spec.nonresponse) * (1 - 1e-12))
-
-
-def respondents_needed(
-    spec: SurveySpec,
-    epsilons: Sequence[float] = EPSILONS,
-    *,
-    time_limit: float | None = None,
-    progress: Progress = False,
-) -> list[Needed]:
-    """The respondents that all questions together need, for several budgets.
-
-    epsilons : budgets in nats, each split over the questions as `plan_survey` splits it. Epsilons that the description
-        fixes for single questions are ignored.
-    time_limit : seconds for all budgets together; progress : both as for `optimal_channel`. When the time is over, more
-        people than the fewest may be said.
-
-    Budgets at which no number of respondents meets the targets are left out. `InvalidInput` for epsilons that are not
-    positive.
-
-    >>> from ldpopt.survey import QuestionSpec
-    >>> respondents_needed(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), [1.0])
-    [Needed(epsilon=1.0, respondents=1799, invited=1799)]
-    """
-    asked = {question.name: (question.shares, question.target) for question in spec.questions}
-    made = []
-    with watched(time_limit, progress) as deadline:
-        for at, epsilon in enumerate(epsilons):
-            budget = Budget(epsilon, spec.delta)
-            try:
-                found = split_within(asked, budget, (), deadline.turn(at, len(epsilons))).respondents
-            except InvalidInput:
-                continue
-            made.append(Needed(epsilon, found, invited(replace(spec, epsilon=epsilon), found)))
-    return made

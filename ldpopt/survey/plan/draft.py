@@ -10,9 +10,10 @@ from typing import Any
 from ldpopt.datafiles.delimited import PLAIN, delimiter_in_words
 from ldpopt.datafiles.profile import FileProfile
 from ldpopt.schema import dump
-from ldpopt.survey.plan.budget import EPSILONS, Needed, respondents_needed
+from ldpopt.survey.plan.budget import EPSILONS, Needed
 from ldpopt.survey.plan.propose import Proposal, ProposedQuestion
 from ldpopt.survey.plan.spec import DEFAULT_WIDTH, SurveySpec
+from ldpopt.survey.plan.survey import respondents_needed
 
 MAX_QUESTIONS = 10
 """The most questions that the draft asks. With each further question, all have less of the budget."""

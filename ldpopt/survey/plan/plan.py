@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import Any
@@ -19,8 +19,8 @@ from ldpopt.distribution import Array, distribution, number, positive_integer, u
 from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import MAXIMUM_BITS, ExactChannel
 from ldpopt.exact_rounding import round_exact
-from ldpopt.labels import Label, as_text, from_jsonable, to_jsonable
-from ldpopt.results import Pictured, Result
+from ldpopt.labels import Label, as_text, distinct_labels, from_jsonable, to_jsonable
+from ldpopt.results import ByValue, Pictured, Result
 from ldpopt.rounding import float_up
 from ldpopt.schema import check, dump, key, kind, listed, load, mapped, record, text, version_of
 from ldpopt.survey.plan.spec import (
@@ -37,8 +37,19 @@ from ldpopt.survey.plan.spec import (
 from ldpopt.survey.sample.spec import SampleSpec
 
 FORMAT = "ldpopt-plan"
-VERSION, WITH_READINGS = 2, 3
-"""Version 3 says how answers are written in files. Plans that do not need this keep version 2 and their checksum."""
+VERSION, WITH_READINGS, WITH_BOOKLETS = 2, 3, 4
+"""Version 3 says how answers are written in files, version 4 who is asked what.
+
+Plans that do not need this keep version 2 and their checksum."""
+
+MAX_DENOMINATOR = 10**6
+"""The largest denominator of a booklet's probability."""
+
+BOOKLET = "booklet"
+"""The column of reports that says which question a respondent was asked, where not everybody is asked everything."""
+
+NOT_APPLICABLE = "not applicable"
+"""The answer of those whom a question does not concern, by their answer to another one."""
 
 DERIVATIONS = (1, 2)
 """The ways to compute memoised words from the key: from (round, respondent, question), or from these and the answer."""
@@ -58,6 +69,81 @@ def _dialect(value: Any, what: str) -> Dialect:
     return Dialect(*value)
 
 
+def _fraction(value: Any, what: str) -> Fraction:
+    try:
+        share = Fraction(value)
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise invalid(what, 'a fraction such as "3/10"', Phrase(kind(value))) from None
+    if not 0 < share <= 1 or share.denominator > MAX_DENOMINATOR:
+        raise invalid(what, f"above 0 and at most 1, with a denominator of at most {MAX_DENOMINATOR}", str(share))
+    return share
+
+
+def _conditions(value: Any, what: str) -> tuple[tuple[str, tuple[Label, ...]], ...]:
+    if not isinstance(value, (list, tuple)) or any(
+        not isinstance(one, (list, tuple)) or len(one) != 2 for one in value
+    ):
+        raise invalid(what, "pairs of a question and its answers", Phrase(kind(value)))
+    return tuple((text(name, what), from_jsonable(list(labels), what)) for name, labels in value)
+
+
+@dataclass(frozen=True, eq=False)
+class Part(ByValue):
+    """One of several questions that share a report: its name, its answers, and how they are written in files.
+
+    asked_if : pairs of another part's name and those of its answers after which this question is asked. After others
+        its answer is `NOT_APPLICABLE`, the last of its categories.
+    name, column, categories, unknown, missing, reading, pilot : as for `PlannedQuestion`.
+    """
+
+    name: str = key(text)
+    column: str = key(text)
+    categories: tuple[Label, ...] = key(
+        load=lambda labels, what: from_jsonable(labels, what), dump=lambda labels: [to_jsonable(one) for one in labels]
+    )
+    unknown: Label | None = key(default=None, load=_label, dump=to_jsonable)
+    missing: Label | None = key(default=None, load=_label, dump=to_jsonable)
+    reading: Reading = key(record(Reading), default=PLAIN_READING)
+    pilot: Array | None = key(default=None)
+    asked_if: tuple[tuple[str, tuple[Label, ...]], ...] = key(
+        default=(), omit=True, load=_conditions,
+        dump=lambda conditions: [[name, [to_jsonable(one) for one in labels]] for name, labels in conditions],
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        what, put = f"question {self.name!r}", object.__setattr__
+        check(self, what)
+        categories = distinct_labels(self.categories, len(self.categories), f"{what}: categories")
+        distinct_as_text(categories, f"{what}: categories")
+        if self.asked_if and categories[-1] != NOT_APPLICABLE:
+            raise invalid(f"{what}: categories", f"{NOT_APPLICABLE!r} as the last", categories[-1])
+        put(self, "categories", categories)
+        put(self, "reading", fitting_reading(self, what))
+        if self.pilot is not None:
+            put(self, "pilot", distribution(self.pilot, f"{what}: pilot", len(categories), categories))
+
+    @property
+    def asked(self) -> tuple[Label, ...]:
+        """The categories among which a respondent who is asked chooses."""
+        return self.categories[:-1] if self.asked_if else self.categories
+
+    def applies(self, answers: Mapping[str, Label]) -> bool:
+        """Whether the question is asked after these answers to the parts before it."""
+        return all(answers[name] in labels for name, labels in self.asked_if)
+
+
+def cells_of(parts: Sequence[Part]) -> tuple[tuple[Label, ...], ...]:
+    """The possible answers to several parts together, the last part's fastest."""
+    cells: list[tuple[Label, ...]] = [()]
+    for part in parts:
+        longer = []
+        for cell in cells:
+            asked = part.applies(dict(zip([one.name for one in parts], cell, strict=False)))
+            longer += [(*cell, label) for label in (part.asked if asked else [NOT_APPLICABLE])]
+        cells = longer
+    return tuple(cells)
+
+
 @dataclass(frozen=True, eq=False)
 class PlannedQuestion(Result):
     """A question with its exact channel; the channel's inputs are the categories.
@@ -68,6 +154,8 @@ class PlannedQuestion(Result):
     pilot : the expected shares of the answers, for which the channel was designed, if any.
     expected : planned precision, by name (e.g. ``{"half_width": 0.02, "respondents": 1500}``), if known.
     reading : how answers are written in files, and how missing answers are treated.
+    probability : the share of respondents who are asked; below 1, each respondent is asked one of such questions.
+    parts : for several questions that share a report, each of them; the categories are then tuples of their answers.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -76,7 +164,7 @@ class PlannedQuestion(Result):
     """
 
     name: str = key(text)
-    column: str = key(text)
+    column: str = key()
     channel: ExactChannel = key(load=lambda data, _: ExactChannel.from_dict(data), dump=ExactChannel.to_dict)
     epsilon: float = key(default=math.nan, load=_epsilon, dump=lambda value: "inf" if math.isinf(value) else value)
     eta: float = key(default=math.nan, load=unit_interval)
@@ -85,13 +173,17 @@ class PlannedQuestion(Result):
     pilot: Array | None = key(default=None)
     expected: Mapping[str, float] | None = key(mapped(number), default=None)
     reading: Reading = key(record(Reading), default=PLAIN_READING)
+    probability: Fraction = key(_fraction, default=Fraction(1), omit=True, dump=str)
+    parts: tuple[Part, ...] = key(listed(record(Part)), default=(), omit=True)
 
     def __post_init__(self) -> None:
         what = f"question {self.name!r}"
         check(self, what)
+        put = object.__setattr__
+        put(self, "column", "" if self.parts and self.column == "" else text(self.column, f"{what}: column"))
         if not isinstance(self.channel, ExactChannel):
             raise invalid(f"{what}: channel", "an ExactChannel", type(self.channel).__name__)
-        proof, put = self.channel.proof(), object.__setattr__
+        proof = self.channel.proof()
         for name, proved in (("epsilon", proof.epsilon), ("eta", proof.eta)):
             claimed = float(getattr(self, name))
             put(self, name, proved if math.isnan(claimed) else claimed)
@@ -101,6 +193,26 @@ class PlannedQuestion(Result):
         put(self, "reading", fitting_reading(self, what))
         if self.pilot is not None:
             put(self, "pilot", distribution(self.pilot, f"{what}: pilot", len(self.categories), self.categories))
+        if self.parts and (self.categories != cells_of(self.parts) or self.column or self.reading != PLAIN_READING):
+            raise invalid(f"{what}: channel", "the cells of its parts as inputs, and no column", self.categories[:8])
+
+    @property
+    def answers(self) -> tuple[Part | PlannedQuestion, ...]:
+        """The questions that a report is about: the parts, or the question itself."""
+        return self.parts or (self,)
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether some respondents have no report of this question."""
+        return self.probability < 1 or any(one.reading.left_out for one in self.answers)
+
+    def members(self, name: str) -> Array:
+        """(k, categories) 1 where an answer to a part belongs to a category of this question, else 0."""
+        if not self.parts:
+            return np.eye(len(self.categories))
+        at = [part.name for part in self.parts].index(name)
+        labels = [cell[at] for cell in self.categories]
+        return np.array([[float(label == one) for label in labels] for one in self.parts[at].categories])
 
     @property
     def categories(self) -> tuple[Label, ...]:
@@ -126,7 +238,10 @@ class PlannedQuestion(Result):
     @property
     def plainly_read(self) -> bool:
         """Whether files hold the categories themselves, without codes or bins, and no missing answer is left out."""
-        return self.reading == Reading(missing_answers="refuse" if self.missing is None else "counted")
+        return all(
+            one.reading == Reading(missing_answers="refuse" if one.missing is None else "counted")
+            for one in self.answers
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The question as JSON-ready values."""
@@ -168,19 +283,54 @@ class Plan(Pictured):
         if type(self.derivation) is not int or self.derivation not in DERIVATIONS:
             raise invalid("derivation", "1 or 2", self.derivation)
         check_columns(self)
+        if self.booklets and sum(question.probability for question in self.booklets) != 1:
+            raise invalid(
+                "probabilities", "those of the questions that not everybody is asked to sum to 1", Phrase("another sum")
+            )
+        if self.booklets and BOOKLET in (*self.carry, *(question.name for question in self.questions)):
+            raise invalid("columns", f"no carried column and no question named {BOOKLET!r}", BOOKLET)
         if self.sample is not None and (lacking := [c for c in self.sample.columns if c not in self.carry]):
             raise invalid("sample", "columns that are carried into the reports", lacking[0])
 
     @property
+    def booklets(self) -> tuple[PlannedQuestion, ...]:
+        """The questions of which each respondent is asked one; empty if everybody is asked everything."""
+        return tuple(question for question in self.questions if question.probability < 1)
+
+    @property
+    def everyone(self) -> tuple[PlannedQuestion, ...]:
+        """The questions that everybody is asked."""
+        return tuple(question for question in self.questions if question.probability == 1)
+
+    @property
+    def answers(self) -> dict[str, tuple[PlannedQuestion, ...]]:
+        """For the name of everything that is asked, the planned questions whose reports are about it."""
+        asked: dict[str, tuple[PlannedQuestion, ...]] = {}
+        for question in self.questions:
+            for one in question.answers:
+                asked[one.name] = (*asked.get(one.name, ()), question)
+        return asked
+
+    @property
     def epsilon(self) -> float:
-        """A bound on the epsilon (nats) of a respondent's reports in one round: the sum of the claims, rounded up."""
-        claims = [question.epsilon for question in self.questions]
+        """A bound on the epsilon (nats) of a respondent's reports in one round.
+
+        It is the sum of the claims of what everybody is asked, and the largest claim of a booklet: which booklet a
+        respondent gets does not depend on answers. Rounded up.
+        """
+        claims = [question.epsilon for question in self.everyone]
+        claims.append(max((question.epsilon for question in self.booklets), default=0.0))
         return math.inf if math.inf in claims else float_up(sum(map(Fraction, claims), Fraction(0)))
 
     @property
     def eta(self) -> float:
-        """A bound on the total variation of all reports of one round together: 1 - product of (1 - eta), rounded up."""
-        return float_up(1 - math.prod((1 - Fraction(question.eta) for question in self.questions), start=Fraction(1)))
+        """A bound on the total variation of all reports of one round together: 1 - product of (1 - eta), rounded up.
+
+        Of the booklets, the largest eta counts.
+        """
+        etas = [question.eta for question in self.everyone]
+        etas.append(max((question.eta for question in self.booklets), default=0.0))
+        return float_up(1 - math.prod((1 - Fraction(eta) for eta in etas), start=Fraction(1)))
 
     def over_rounds(self, rounds: int) -> tuple[float, float]:
         """(epsilon, eta) of all reports after `rounds` rounds under plans with these guarantees."""
@@ -193,6 +343,8 @@ class Plan(Pictured):
         for question in self.questions:
             if question.name == name:
                 return question
+        if (shared := self.answers.get(name)) is not None:
+            raise invalid("question", "one with a report of its own", f"{name} (asked in {shared[0].name!r})")
         raise invalid("question", f"one of {[question.name for question in self.questions]}", name)
 
     @property
@@ -210,6 +362,8 @@ class Plan(Pictured):
         if read and self.derivation == 1:
             raise invalid("plan", "derivation 2 for answers that are read otherwise than as they stand", 1)
         version = WITH_READINGS if read else 1 if self.derivation == 1 else VERSION
+        if self.booklets or any(question.parts for question in self.questions):
+            version, read = WITH_BOOKLETS, True
         content = {"format": FORMAT, "version": version, **dump(self)}
         if not read:
             content.pop("file")
@@ -235,7 +389,7 @@ class Plan(Pictured):
         Malformed or altered plans are `InvalidInput`. Claims that the integers do not prove are `CertificateError`.
         """
         data = strictjson.loads(content, "plan")
-        version = version_of(data, "plan", FORMAT, (1, VERSION, WITH_READINGS))
+        version = version_of(data, "plan", FORMAT, (1, VERSION, WITH_READINGS, WITH_BOOKLETS))
         claimed = data.pop("checksum", None)
         if claimed != _checksum(data):
             raise invalid("plan", "the checksum of its content", Phrase("another"))
@@ -265,22 +419,38 @@ def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) ->
     for question in spec.questions:
         if not callable(channels) and question.name not in channels:
             raise invalid("channels", f"one for the question {question.name!r}", sorted(channels))
-        found = channels(question) if callable(channels) else channels[question.name]
-        exact = _exact(found, question, bits)
-        made = PlannedQuestion(
-            name=question.name,
-            column=question.column,
-            channel=exact,
-            unknown=question.unknown,
-            missing=question.missing,
-            pilot=question.pilot,
-            reading=question.reading,
-        )
-        for what in ("epsilon", "eta"):
-            asked = getattr(question, what)
-            if asked is not None and getattr(made, what) > asked:
-                raise invalid(f"question {question.name!r}: {what}", f"at most {asked!r}", getattr(made, what))
-        planned.append(made)
+        if question.asked_if:
+            raise invalid(
+                f"question {question.name!r}", "no asked_if (plan_survey designs such questions together)", "one"
+            )
+        channel = channels(question) if callable(channels) else channels[question.name]
+        planned.append(planned_question(question, _exact(channel, question, bits)))
+    return plan_of(spec, planned)
+
+
+def planned_question(
+    question: QuestionSpec, channel: ExactChannel, probability: Fraction = Fraction(1)
+) -> PlannedQuestion:
+    """A question of a description with its exact channel; `InvalidInput` if that exceeds its own epsilon or eta."""
+    planned = PlannedQuestion(
+        name=question.name,
+        column=question.column,
+        channel=channel,
+        unknown=question.unknown,
+        missing=question.missing,
+        pilot=question.pilot,
+        reading=question.reading,
+        probability=probability,
+    )
+    for what in ("epsilon", "eta"):
+        asked = getattr(question, what)
+        if asked is not None and getattr(planned, what) > asked:
+            raise invalid(f"question {question.name!r}: {what}", f"at most {asked!r}", getattr(planned, what))
+    return planned
+
+
+def plan_of(spec: SurveySpec, planned: Sequence[PlannedQuestion]) -> Plan:
+    """The plan that asks these questions; `InvalidInput` if together they exceed the budget."""
     plan = Plan(
         spec.name,
         tuple(planned),
@@ -303,8 +473,10 @@ def composed_epsilon(plan: Plan, delta: float) -> float:
     """The epsilon (nats) of all questions together at `delta`, composed from each question's guarantees [GI, Thm 2]."""
     from ldpopt.composition import compose
 
-    parts = [(question.epsilon, 0.0, question.eta) for question in plan.questions]
-    return min(plan.epsilon, float(compose(parts).epsilon_at(delta)))
+    everyone = [(question.epsilon, 0.0, question.eta) for question in plan.everyone]
+    drawn = {(question.epsilon, 0.0, question.eta) for question in plan.booklets}
+    composed = [float(compose([*everyone, *one]).epsilon_at(delta)) for one in ([[d] for d in drawn] or [[]])]
+    return min(plan.epsilon, max(composed))
 
 
 def _exact(found: ChannelLike | ExactChannel, question: QuestionSpec, bits: int) -> ExactChannel:

@@ -16,7 +16,7 @@ from ldpopt.deadline import Deadline
 from ldpopt.design import Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, distribution, number, positive_epsilon, positive_integer, unit_interval
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label, as_text, distinct_labels, from_jsonable, to_jsonable
 from ldpopt.results import ByValue
 from ldpopt.schema import check, choice, key, listed, load, mapping, record, text, within
@@ -40,6 +40,17 @@ def _code(value: Any, what: str) -> str:
     if not written.strip() or len(written) > 200:
         raise invalid(what, "texts of 1 to 200 characters", f"{len(written)} characters")
     return written
+
+
+def _asked_if(value: Any, what: str) -> tuple[tuple[str, tuple[Label, ...]], ...]:
+    """Pairs of a question's name and the answers to it, from a table or from pairs."""
+    pairs = value.items() if isinstance(value, Mapping) else value
+    read: dict[str, tuple[Label, ...]] = {}
+    for name, labels in pairs if isinstance(pairs, (list, tuple)) or isinstance(value, Mapping) else [("", None)]:
+        if not isinstance(labels, (list, tuple)) or not labels:
+            raise invalid(what, 'a table from questions to lists of answers, { drug = ["yes"] }', type(labels).__name__)
+        read[text(name, what)] = from_jsonable([to_jsonable(label) for label in labels], what)
+    return tuple(read.items())
 
 
 def _codes(value: Any, what: str) -> tuple[tuple[str, Label], ...]:
@@ -134,6 +145,9 @@ class QuestionSpec(ByValue):
     power : the target power of a goodness-of-fit test, at level 0.05, of the pilot against `alternative`; by
         default 0.8.
     alternative : the shares that the test is to find, shape (k,).
+    asked_if : for other questions before it, those of their answers after which this one is asked: ``{"drug":
+        ["yes"]}``. Both then share a report, in which "not applicable" is an answer like any other, so that nobody sees
+        who was asked. Its pilot and target are about those who are asked.
     reading : how answers are written in files, and how missing answers are treated.
 
     A type of question is a subclass, ``class AnyOf(QuestionSpec, type="any of")``, in a file of its own: its keys, the
@@ -154,6 +168,7 @@ class QuestionSpec(ByValue):
     half_width: float | None = key(within(0, 1, "()"), default=None)
     power: float | None = key(within(LEVEL_OF_TESTS, 1, "()"), default=None)
     alternative: Any = key(default=None)
+    asked_if: tuple[tuple[str, tuple[Label, ...]], ...] = key(_asked_if, default=())
     reading: Reading = key(record(Reading), default=PLAIN_READING, inline=True)
 
     type_name: ClassVar[str] = "choice"
@@ -244,6 +259,12 @@ def _question(value: Any, what: str) -> QuestionSpec:
     return load(QuestionSpec.types[word], data, what)
 
 
+def _pair(value: Any, what: str) -> tuple[str, str]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2 or value[0] == value[1]:
+        raise invalid(what, "pairs of two different questions", value if isinstance(value, str) else Phrase("another"))
+    return text(value[0], what), text(value[1], what)
+
+
 def keeps_first(word: Any, what: str) -> bool:
     """Whether the first of duplicate rows is kept, from the word "refuse" or "first" in a file."""
     return bool(choice("refuse", "first")(word, what) == "first")
@@ -262,6 +283,11 @@ class SurveySpec:
     questions : at least one, with distinct names.
     epsilon (nats) : the budget of one respondent over all questions, if limited.
     eta : the largest total variation of all reports of one respondent together, if limited.
+    design : who is asked what. "booklets": each respondent is asked one booklet, a question or a few that share a
+        report, with all of epsilon; which one is drawn without regard to answers. "one question": each booklet is a
+        single question. "split": everybody is asked everything, and epsilon is split. By default "booklets", if
+        several questions share the budget. A question with an epsilon of its own is asked of everybody.
+    together : pairs of questions of which a two-way table is wanted. everyone : questions that everybody is asked.
     delta : if positive, all questions composed must be (epsilon, delta)-DP [GI, Thm 2]. If 0, epsilons add up.
     respondent : the column of respondent ids, or None. With ids, privatization should repeat a respondent's report
         instead of drawing a second one (memoised words), and asks for a key file.
@@ -293,6 +319,9 @@ class SurveySpec:
     first_of_duplicates: bool = key(default=False, name="duplicates", table="survey", load=keeps_first, dump=in_a_word)
     carry: tuple[str, ...] = key(listed(text), default=(), table="survey")
     delta: float = key(unit_interval, default=0.0, table="budget")
+    design: str | None = key(choice("booklets", "one question", "split"), default=None, table="budget")
+    together: tuple[tuple[str, str], ...] = key(listed(_pair), default=(), table="budget")
+    everyone: tuple[str, ...] = key(listed(text), default=(), table="budget")
     file: Dialect = key(record(Dialect), default=PLAIN)
     nonresponse: float = key(within(0, 1, "[)"), default=0.0, table="planning")
     design_effect: float = key(within(1, 1e6), default=1.0, table="planning")
@@ -305,6 +334,19 @@ class SurveySpec:
         design = () if self.sample is None else self.sample.columns
         object.__setattr__(self, "carry", tuple(dict.fromkeys([*self.carry, *design])) if design else self.carry)
         check_columns(self)
+        names = [question.name for question in self.questions]
+        for name in (*self.everyone, *(name for pair in self.together for name in pair)):
+            if name not in names:
+                raise invalid("[budget] everyone and together", f"names of questions ({', '.join(names[:8])})", name)
+
+    @property
+    def shared(self) -> tuple[QuestionSpec, ...]:
+        """The questions that share the budget by booklets; none if it is split."""
+        free = [
+            question for question in self.questions if question.epsilon is None and question.name not in self.everyone
+        ]
+        drawn = self.design in ("booklets", "one question") or (self.design is None and len(free) > 1)
+        return tuple(free) if drawn and self.epsilon is not None else ()
 
     @classmethod
     def from_toml(cls, content: str | bytes) -> SurveySpec:
@@ -320,7 +362,8 @@ def check_columns(survey: Any) -> None:
     """`InvalidInput` unless names and columns of a spec or plan fit together, and no column of answers is carried."""
     if not survey.questions:
         raise invalid("questions", "at least one", "none")
-    names, columns = [q.name for q in survey.questions], {q.column for q in survey.questions}
+    names = [q.name for q in survey.questions]
+    columns = {one.column for q in survey.questions for one in getattr(q, "answers", (q,))}
     for what, entries in (("question names", names), ("carried columns", list(survey.carry))):
         if len(set(entries)) != len(entries):
             raise invalid(what, "distinct", entries)

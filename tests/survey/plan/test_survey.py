@@ -54,7 +54,7 @@ def test_a_budget_is_split_and_not_exceeded():
         QuestionSpec("b", ("no", "yes"), half_width=0.03),
         QuestionSpec("c", ("no", "yes"), half_width=0.1),
     )
-    plan = plan_survey(SurveySpec("demo", questions, epsilon=2.0)).plan
+    plan = plan_survey(SurveySpec("demo", questions, epsilon=2.0, design="split")).plan
     assert plan.epsilon <= 2.0
     assert plan.epsilon == pytest.approx(2.0, rel=1e-6)
     assert plan.question("b").epsilon > plan.question("c").epsilon
@@ -94,6 +94,7 @@ def test_a_delta_in_the_budget_is_composed_and_kept():
     name = "demo"
     [budget]
     epsilon = 1.0
+    design = "split"
     {delta}
     """ + "".join(f'[[questions]]\nname = "q{i}"\ncategories = ["no", "yes"]\nhalf_width = 0.05\n' for i in range(4))
     plain = plan_survey(SurveySpec.from_toml(text.format(delta="")))
