@@ -23,7 +23,7 @@ from ldpopt.survey.collect.batch import require_columns
 from ldpopt.survey.collect.delivery import Delivery, admit, refuse_twice
 from ldpopt.survey.collect.manifest import row_set
 from ldpopt.survey.collect.runner import Runner, Threads
-from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.plan import BOOKLET, Plan
 from ldpopt.survey.server.databases import database, is_database
 from ldpopt.survey.server.export import parts_of, stored_batches
 
@@ -169,8 +169,8 @@ def count_stored(plan: Plan, location: str | Path, names: tuple[Names, ...]) -> 
 def count(plan: Plan, found: Delivery, names: tuple[Names, ...], runner: Runner | None = None) -> Counts:
     """The counts of a delivery; each file must have as many rows as its manifest says."""
     for path in found.files:
-        require_columns([question.name for question in plan.questions], column_names(path), str(path))
-        refuse_nested(path, [question.name for question in plan.questions], ())
+        require_columns(report_columns(plan), column_names(path), str(path))
+        refuse_nested(path, report_columns(plan), ())
     parts = partitions(found.files)
     found.require_rows(parts)
     task = CountPartition(plan.to_json(), names)
@@ -205,7 +205,7 @@ class CountPartition:
     def __call__(self, part: Partition) -> Counts:
         """The counts of the partition."""
         plan = Plan.from_json(self.plan)
-        columns = [question.name for question in plan.questions]
+        columns = report_columns(plan)
         return count_batches(batches(part, columns, columns), plan, self.names, part.first_row)
 
 
@@ -223,25 +223,41 @@ def count_batches(found: Iterable[Any], plan: Plan, names: Iterable[Names], row:
     return Counts(plan.checksum, rows, tables)
 
 
+def report_columns(plan: Plan) -> list[str]:
+    """The columns of a file of reports: one for each question, and the booklet of each respondent if there are some."""
+    return [*([BOOKLET] if plan.booklets else []), *(question.name for question in plan.questions)]
+
+
 def positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.intp]]:
     """For each question the position of every report among its labels; -1 for an empty report, if it allows one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    made = {}
-    for question in plan.questions:
-        labels, column = pa.array(question.reports, pa.string()), batch.column(question.name)
+    def positions(name: str, labels: Any, may_be_empty: bool) -> npt.NDArray[np.intp]:
+        column, known = batch.column(name), pa.array(labels, pa.string())
         if pa.types.is_dictionary(column.type):
-            found = pc.index_in(pc.cast(column.dictionary, pa.string()), labels).take(column.indices)
+            found = pc.index_in(pc.cast(column.dictionary, pa.string()), known).take(column.indices)
         else:
-            found = pc.index_in(pc.cast(column, pa.string()), labels)
-        if question.reading.left_out:
+            found = pc.index_in(pc.cast(column, pa.string()), known)
+        if may_be_empty:
             found = pc.if_else(pc.is_null(column), pa.scalar(-1, found.type), found)
         if found.null_count:
             at = row + pc.index(pc.is_null(found), True).as_py()
-            expected = f"one of the {len(labels)} of the plan"
-            raise invalid(f"reports of {question.name!r}", expected, "another", f"row {at}")
-        made[question.name] = np.asarray(found.to_numpy(zero_copy_only=False), np.intp)
+            raise invalid(f"reports of {name!r}", f"one of the {len(known)} of the plan", "another", f"row {at}")
+        return np.asarray(found.to_numpy(zero_copy_only=False), np.intp)
+
+    made = {
+        question.name: positions(question.name, question.reports, question.may_be_empty) for question in plan.questions
+    }
+    if booklets := plan.booklets:
+        drawn = positions(BOOKLET, [question.name for question in booklets], False)
+        for place, question in enumerate(booklets):
+            here, asked = made[question.name] >= 0, drawn == place
+            left_out = any(one.reading.left_out for one in question.answers)
+            wrong = here & ~asked if left_out else here != asked
+            if wrong.any():
+                what, at = f"reports of {question.name!r}", row + int(np.argmax(wrong))
+                raise invalid(what, "one where it is the booklet, and none elsewhere", Phrase("another"), f"row {at}")
     return made
 
 
@@ -258,7 +274,7 @@ def _table(data: Any, rows: Any, plan: Plan) -> tuple[Names, Table]:
     whole = [value for line in flat for value in line]
     if [len(line) for line in flat] != [shape[-1]] * (1 if len(names) == 1 else shape[0]):
         raise invalid("counts", f"a table of shape {shape}", "another shape", " x ".join(names))
-    some = any(plan.question(name).reading.left_out for name in names)
+    some = any(plan.question(name).may_be_empty for name in names)
     honest = all(type(value) is int and 0 <= value < 1 << 62 for value in [rows, *whole])
     if not (honest and (sum(whole) == rows or (some and sum(whole) < rows))):
         raise invalid("counts", "non-negative integers that sum to the rows", "others", " x ".join(names))
@@ -313,24 +329,24 @@ def read_rows(
     wanted = list(dict.fromkeys(columns))
     questions = [question.name for question in plan.questions]
     for name in wanted:
-        if name in questions:
+        if name in report_columns(plan):
             raise invalid("column", "a public column (reports of one question do not group those of others)", name)
     for path in delivery.files:
         there = column_names(path)
-        require_columns(questions, there, str(path))
+        require_columns(report_columns(plan), there, str(path))
         for name in wanted:
             if name not in there:
-                shown = ", ".join(c for c in there if c not in questions) or "none"
+                shown = ", ".join(c for c in there if c not in report_columns(plan)) or "none"
                 expected = f"one of the public columns of the reports ({shown}; carry = [...] in survey.toml adds some)"
                 raise invalid("column", expected, name)
-        refuse_nested(path, [*questions, *wanted], ())
+        refuse_nested(path, [*report_columns(plan), *wanted], ())
     parts = partitions(delivery.files)
     delivery.require_rows(parts)
     positions: dict[str, list[Any]] = {name: [] for name in questions}
     public: dict[str, list[Any]] = {name: [] for name in wanted}
     rows = 0
     for part in parts:
-        for batch in batches(part, [*questions, *wanted], questions):
+        for batch in batches(part, [*report_columns(plan), *wanted], report_columns(plan)):
             for name, found in positions_of(batch, plan, 1 + rows).items():
                 positions[name].append(found)
             for name in wanted:

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.collect.answers import values_hidden
-from ldpopt.survey.collect.coding import Coder, Sampler, Tally
+from ldpopt.survey.collect.coding import JointCoder, Sampler, Tally
 from ldpopt.survey.collect.manifest import Manifest, total, with_manifest
 from ldpopt.survey.collect.randomness import Randomness, WordSource, default_randomness
 from ldpopt.survey.collect.words import SecretKey
-from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.plan import BOOKLET, Plan
 
 BUCKET_ROWS = 1 << 19
 _RECORD = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<i8")])
@@ -87,14 +87,14 @@ class Privatizer:
 
         self.plan, self.mode = plan, mode
         self.source = WordSource(plan, mode, key)
-        self._coders = [Coder(question) for question in plan.questions]
+        self._coders = [JointCoder(question) for question in plan.questions]
         self._samplers = [Sampler(question.channel) for question in plan.questions]
         self._labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
 
     @property
     def columns(self) -> list[str]:
         """The columns of the answers that are needed."""
-        named = [question.column for question in self.plan.questions] + list(self.plan.carry)
+        named = [one.column for question in self.plan.questions for one in question.answers] + list(self.plan.carry)
         return list(dict.fromkeys(named + ([self.plan.respondent] if self.plan.respondent else [])))
 
     def ids(self, batch: Any, first_row: int) -> Any:
@@ -143,20 +143,38 @@ class Privatizer:
     def _reports(self, batch: Any, numbers: Rows, streams: Any, tally: Tally) -> Any:
         import pyarrow as pa
 
-        respondents = None
+        respondents, ids = None, None
         if streams is None:
-            respondents = self.source.respondents(self.ids(batch, int(numbers[0]) if len(numbers) else 0))
+            ids = self.ids(batch, int(numbers[0]) if len(numbers) else 0)
+            respondents = self.source.respondents(ids)
             tally.row_set = total([tally.row_set, self.source.row_set(respondents, 0)])
         columns = {}
+        if booklets := self.plan.booklets:
+            drawn = self.source.booklets(streams, respondents, len(numbers))
+            names = pa.array([question.name for question in booklets], pa.string())
+            columns[BOOKLET] = pa.DictionaryArray.from_arrays(pa.array(drawn, pa.int32()), names)
         for q, question in enumerate(self.plan.questions):
-            column = batch.column(question.column)
-            answers, empty = self._coders[q].read(column, tally, lambda at: int(numbers[at]))
-            reports = self._samplers[q].reports(answers, self.source.words(q, streams, respondents, answers))
-            signed = reports.view(f"i{reports.itemsize}") if len(self._labels[q]) < 1 << 7 else reports.astype(np.int32)
-            columns[question.name] = pa.DictionaryArray.from_arrays(pa.array(signed, mask=empty), self._labels[q])
+            if question.probability == 1:
+                columns[question.name] = self._column(q, batch, numbers, streams, respondents, tally)
+                continue
+            places = np.flatnonzero(drawn == booklets.index(question))
+            asked = None if ids is None else self.source.respondents(ids.take(pa.array(places)))
+            reports = self._column(q, batch.take(pa.array(places)), numbers[places], streams, asked, tally)
+            where = np.full(len(numbers), -1)
+            where[places] = np.arange(len(places))
+            columns[question.name] = reports.take(pa.array(where, mask=where < 0))
         for name in self.plan.carry:
             columns[name] = batch.column(name)
         return pa.record_batch(columns)
+
+    def _column(self, q: int, batch: Any, numbers: Rows, streams: Any, respondents: Any, tally: Tally) -> Any:
+        """The reports of question number q, as an arrow dictionary array."""
+        import pyarrow as pa
+
+        answers, empty = self._coders[q].read(batch, tally, lambda at: int(numbers[at]))
+        reports = self._samplers[q].reports(answers, self.source.words(q, streams, respondents, answers))
+        signed = reports.view(f"i{reports.itemsize}") if len(self._labels[q]) < 1 << 7 else reports.astype(np.int32)
+        return pa.DictionaryArray.from_arrays(pa.array(signed, mask=empty), self._labels[q])
 
 
 def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = None) -> tuple[Any, Tally]:

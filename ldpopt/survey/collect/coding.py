@@ -19,7 +19,7 @@ from ldpopt.exact import ExactChannel
 from ldpopt.labels import as_text
 from ldpopt.survey.collect.manifest import NO_ROWS, total
 from ldpopt.survey.collect.words import CHUNK, WordArray, Words
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.plan.plan import Part, Plan, PlannedQuestion
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -123,14 +123,14 @@ class Tally:
     @classmethod
     def total(cls, tallies: Iterable[Tally], plan: Plan) -> Tally:
         """The sum of tallies, with a zero for every question of the plan whose policies were not needed."""
-        zeros = {question.name: 0 for question in plan.questions}
+        zeros = dict.fromkeys(plan.answers, 0)
         return sum(tallies, cls(unknown=dict(zeros), missing=dict(zeros)))
 
 
 class Coder:
     """Finds the position of each answer to one question among its categories."""
 
-    def __init__(self, question: PlannedQuestion) -> None:
+    def __init__(self, question: Part | PlannedQuestion) -> None:
         import pyarrow as pa
 
         reading = question.reading
@@ -215,7 +215,7 @@ class Coder:
         return None if label is None else self._place(self._question, label)
 
     @staticmethod
-    def _place(question: PlannedQuestion, label: Any) -> int:
+    def _place(question: Part | PlannedQuestion, label: Any) -> int:
         return [type(one) is type(label) and one == label for one in question.categories].index(True)
 
     def _lookup(self, column: Any) -> Any:
@@ -235,6 +235,49 @@ class Coder:
             found = pc.index_in(pc.cast(column, pa.int64()), self._whole)
             return pc.if_else(pc.is_valid(column), found, None)  # a null is no category, even beside null categories
         return pc.index_in(pc.cast(column, pa.string()), self._text)
+
+
+class JointCoder:
+    """Finds the position, among a question's categories, of each respondent's answers to all of its parts."""
+
+    def __init__(self, question: PlannedQuestion) -> None:
+        self._parts = question.answers
+        self._coders = [Coder(part) for part in self._parts]
+        labels = [{label: at for at, label in enumerate(part.categories)} for part in self._parts]
+        self._cells = None
+        if question.parts:
+            self._cells = np.full([len(known) for known in labels], len(question.categories))
+            for at, cell in enumerate(question.categories):
+                self._cells[tuple(known[label] for known, label in zip(labels, cell, strict=True))] = at
+        self._kind = np.min_scalar_type(len(question.categories))
+
+    def read(self, batch: Any, tally: Tally, row: Callable[[int], int]) -> tuple[Codes, npt.NDArray[np.bool_] | None]:
+        """As `Coder.read`, for a record batch. A part that is not asked after the answers before it is not read."""
+        if self._cells is None:
+            return self._coders[0].read(batch.column(self._parts[0].column), tally, row)
+        codes: dict[str, npt.NDArray[Any]] = {}
+        absent = np.zeros(batch.num_rows, dtype=bool)
+        for part, coder in zip(self._parts, self._coders, strict=True):
+            column = batch.column(part.column)
+            if not isinstance(part, Part) or not part.asked_if:
+                codes[part.name], empty = coder.read(column, tally, row)
+            else:
+                asked = np.logical_and.reduce(
+                    [self._among(codes[name], name, labels) for name, labels in part.asked_if]
+                )
+                at = np.flatnonzero(asked)
+                found, own = coder.read(column.take(at), tally, lambda place, at=at: row(int(at[place])))
+                codes[part.name] = np.full(batch.num_rows, len(part.categories) - 1, found.dtype)
+                codes[part.name][at] = found
+                empty = None if own is None else np.isin(np.arange(batch.num_rows), at[own])
+            absent |= False if empty is None else empty
+        cells = self._cells[tuple(codes[part.name] for part in self._parts)]
+        left_out = any(part.reading.left_out for part in self._parts)
+        return np.where(absent, 0, cells).astype(self._kind), absent if left_out else None
+
+    def _among(self, codes: npt.NDArray[Any], name: str, labels: tuple[Any, ...]) -> npt.NDArray[np.bool_]:
+        (part,) = (part for part in self._parts if part.name == name)
+        return np.isin(codes, [at for at, label in enumerate(part.categories) if label in labels])
 
 
 def _floating(column: Any) -> bool:

@@ -132,7 +132,7 @@ class PrivatizePartition:
             raise invalid("privatize", "the rows to leave out", "none", str(folder.path / DROPPED))
         part = folder.partitions[index]
         _require(privatizer, folder, index)
-        columns = [question.column for question in privatizer.plan.questions]
+        columns = [one.column for question in privatizer.plan.questions for one in question.answers]
         table, tally = privatizer.partition(batches(part, privatizer.columns, columns), index, part.first_row, dropped)
         write_reports(folder.part(index), table)
         folder.record(index, tally)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.errors import invalid
 from ldpopt.labels import as_text
 from ldpopt.simulation import Rng, generator
 from ldpopt.survey.collect.manifest import SIMULATED, of_numbers
-from ldpopt.survey.collect.words import Keystream, Respondents, SecretKey, Words, read_key, tag
+from ldpopt.survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, Words, read_key, tag
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 
@@ -102,6 +105,9 @@ class WordSource:
         # The channel is part of the tag, since one word used with two channels could reveal more than two independent
         # reports. The answer is part of it for the same reason, except in plans of version 1.
         self._tags = [word_tags(plan, question) for question in plan.questions]
+        self._booklets = booklet_steps(plan)
+        drawn = [f"{question.name} {question.probability}" for question in plan.booklets]
+        self._booklet = tag("booklet", plan.name, str(plan.round), *drawn)
         self._identity = tag("identity", plan.name)
         self._row = tag("row", plan.checksum)
 
@@ -122,7 +128,18 @@ class WordSource:
 
     def streams(self, partition: int) -> list[Keystream] | None:
         """One stream of words for each question of a partition, in the order of its rows; None when memoised."""
-        return None if self._memoised else [Keystream(self._key, partition, q) for q in range(len(self._tags))]
+        streams = len(self._tags) + bool(len(self._booklets))
+        return None if self._memoised else [Keystream(self._key, partition, q) for q in range(streams)]
+
+    def booklets(self, streams: list[Keystream] | None, respondents: Respondents | None, rows: int) -> Any:
+        """(rows,) the booklet of each respondent, as a position among the plan's booklets."""
+        words = np.empty(rows, np.uint64)
+        if streams is not None:
+            for start in range(0, rows, CHUNK):
+                streams[-1].fill(words[start : start + CHUNK])
+        elif respondents is not None:
+            words = respondents.macs(self._booklet)[:, 0]
+        return np.searchsorted(self._booklets, words, side="right")
 
     def words(
         self, question: int, streams: list[Keystream] | None, respondents: Respondents | None, answers: Any
@@ -133,6 +150,12 @@ class WordSource:
         if respondents is None:
             raise invalid("words", "respondents", None)
         return respondents.words(self._tags[question], answers)
+
+
+def booklet_steps(plan: Plan) -> npt.NDArray[np.uint64]:
+    """The words, rising, from which on the next booklet is drawn: 2^64 times the sums of the probabilities."""
+    sums = list(accumulate(question.probability for question in plan.booklets))
+    return np.array([math.ceil(total * 2**64) for total in sums[:-1]], dtype=np.uint64)
 
 
 def word_tags(plan: Plan, question: PlannedQuestion) -> list[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +101,8 @@ class TwoWayTable(Result):
         statistic of the table of reports; for others it leaves out variation that answers cannot cause. Complex samples
         use the linearised variance of D and Hotelling's F.
         """
+        if self.joint.channel.shape[0] != math.prod(self.shape):
+            return self._independence_of_cells()
         table = self.joint.table
         f = table.frequencies.reshape(self.row_channel.shape[1], self.column_channel.shape[1])
         channels, margins = (self.row_channel, self.column_channel), (f.sum(axis=1), f.sum(axis=0))
@@ -115,6 +118,17 @@ class TwoWayTable(Result):
         influence = np.asarray(np.kron(*centres), dtype=np.float64)
         sampled = sampling_variance([(table, influence)])
         return wald_result("independence", inner.ravel(), sampled.covariance, sampled.degrees)
+
+    def _independence_of_cells(self) -> TestResult:
+        """The test from the estimated cells and their linearised covariance, where both answers share a report."""
+        k1, k2 = self.shape
+        rows, columns = self.proportions.sum(axis=1), self.proportions.sum(axis=0)
+        slopes = np.eye(k1 * k2) - np.kron(np.eye(k1), np.outer(columns, np.ones(k2)))
+        slopes -= np.kron(np.outer(rows, np.ones(k1)), np.eye(k2))
+        free = np.arange(k1 * k2).reshape(k1, k2)[:-1, :-1].ravel()
+        inner = (self.proportions - np.outer(rows, columns)).ravel()[free]
+        sampled = sampling_variance([(self.joint.table, slopes[free] @ self.joint.loadings)])
+        return wald_result("independence", inner, sampled.covariance, sampled.degrees)
 
     def __repr__(self) -> str:
         k1, k2 = self.shape

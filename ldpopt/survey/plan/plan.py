@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -206,13 +207,14 @@ class PlannedQuestion(Result):
         """Whether some respondents have no report of this question."""
         return self.probability < 1 or any(one.reading.left_out for one in self.answers)
 
-    def members(self, name: str) -> Array:
-        """(k, categories) 1 where an answer to a part belongs to a category of this question, else 0."""
-        if not self.parts:
-            return np.eye(len(self.categories))
-        at = [part.name for part in self.parts].index(name)
-        labels = [cell[at] for cell in self.categories]
-        return np.array([[float(label == one) for label in labels] for one in self.parts[at].categories])
+    def members(self, *names: str) -> Array:
+        """(r, k) 1 where an answer to one of its parts, or answers to several together, are those of a category."""
+        asked = [one.name for one in self.answers]
+        cells = self.categories if self.parts else tuple((label,) for label in self.categories)
+        at = [asked.index(name) for name in names]
+        wanted = product(*(self.answers[i].categories for i in at))
+        return np.array([[float(all(cell[i] == one for i, one in zip(at, labels, strict=True))) for cell in cells]
+                         for labels in wanted])  # fmt: skip
 
     @property
     def categories(self) -> tuple[Label, ...]:
@@ -344,7 +346,8 @@ class Plan(Pictured):
             if question.name == name:
                 return question
         if (shared := self.answers.get(name)) is not None:
-            raise invalid("question", "one with a report of its own", f"{name} (asked in {shared[0].name!r})")
+            own = 'one with a report of its own (design = "one question" in [budget] gives each one)'
+            raise invalid("question", own, f"{name} in {shared[0].name!r}")
         raise invalid("question", f"one of {[question.name for question in self.questions]}", name)
 
     @property

@@ -41,7 +41,7 @@ from ldpopt.survey.plan.plan import (
     planned_question,
 )
 from ldpopt.survey.plan.spec import SurveySpec
-from ldpopt.survey.sample.analysis import Analysis, Findings
+from ldpopt.survey.sample.analysis import Analysis, Findings, alone, estimate_counts
 from ldpopt.survey.sample.spec import SampleSpec
 
 if TYPE_CHECKING:
@@ -352,7 +352,8 @@ class Survey(ByValue):
         """The `Estimate` of every question, by name, from counts of the plan's reports; `InvalidInput` for others."""
         if counts.plan != self.plan.checksum:
             raise InvalidInput(f"counts: expected those of the plan {self.plan.name!r}, got those of another plan")
-        return {question.name: _from_counts(question, counts[question.name]) for question in self.plan.questions}
+        found = {question.name: counts[question.name] for question in self.plan.questions}
+        return {name: estimate_counts(self.plan, name, found) for name in self.plan.answers}
 
     def findings(
         self, reports: Counts | str | Path | list[Path], analysis: Analysis | None = None, unlabelled: bool = False
@@ -388,6 +389,10 @@ class Survey(ByValue):
         for name, one in mine.items():
             if name not in theirs:
                 raise invalid("waves", f"the question {name!r} in both plans", sorted(theirs))
+            if not alone(self.plan, name) or not alone(earlier.plan, name):
+                raise invalid(
+                    "waves", f"a booklet of its own for {name!r} in both plans", Phrase("one shared with others")
+                )
             both = [(found.table, found.channel) for found in (theirs[name], one)]
             made[name] = estimate_waves(both)
         return made

@@ -5,12 +5,14 @@ Conditions on public columns have the form that is written after ``--where``.
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ import numpy.typing as npt
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue, Pictured
 from ldpopt.survey.collect.aggregate import ReportRows
+from ldpopt.survey.estimate.booklets import Source, estimate_booklets
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.intervals import check_level
@@ -180,11 +183,11 @@ class Analysis(ByValue):
         if len(names) > MAX_GROUPS:
             raise invalid("groups", f"at most {MAX_GROUPS} of them", len(names))
         made = {}
-        for question in plan.questions:
-            answered = chosen.answered(question.name)
+        for question in plan.answers:
+            answered = chosen.answered(question)
             inside = {name: groups == name for name in names if (answered & (groups == name)).any()}
-            parts = {name: chosen.estimate(question.name, who, estimator) for name, who in inside.items()}
-            made[question.name] = Findings(chosen.estimate(question.name, None, estimator), parts)
+            parts = {name: chosen.estimate(question, who, estimator) for name, who in inside.items()}
+            made[question] = Findings(chosen.estimate(question, None, estimator), parts)
         return made
 
     def to_dict(self) -> dict[str, Any]:
@@ -240,7 +243,9 @@ class Selection(ByValue):
 
     def answered(self, *questions: str) -> npt.NDArray[np.bool_]:
         """(n,) mask of those of them whose reports of these questions are not empty. `InvalidInput` if nobody's are."""
-        answered = np.logical_and.reduce([self.meant, *(self.rows.reports[name] >= 0 for name in questions)])
+        reports, asked = self.rows.reports, self.plan.answers
+        given = [np.logical_or.reduce([reports[one.name] >= 0 for one in asked[name]]) for name in questions]
+        answered = np.logical_and.reduce([self.meant, *given])
         if not answered.any():
             raise invalid(f"reports of {', '.join(questions)}", "at least one that is not empty", Phrase("none"))
         return np.asarray(answered)
@@ -255,10 +260,66 @@ class Selection(ByValue):
 
         Empty reports do not count. Without a design, those who remain are taken as a simple sample.
         """
-        channel = self.plan.question(question).report_channel
         who = self.answered(question) if mask is None else self.answered(question) & mask
+        if not alone(self.plan, question):
+            labels = self.plan.answers[question][0].answers
+            (found,) = (one.categories for one in labels if one.name == question)
+            return estimate_booklets(self.sources((question,), who), found, self.design)
+        channel = self.plan.question(question).report_channel
         y = np.maximum(self.rows.reports[question], 0)
         if self.design is None:
             counts = np.bincount(y[who], minlength=channel.shape[1])
             return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
         return estimate(SampledReports(y, channel, self.design).where(who), channel, estimator)
+
+    def sources(self, questions: tuple[str, ...], who: npt.NDArray[np.bool_]) -> list[Source]:
+        """What the respondents in a mask (n,) were asked of these questions together, by booklet.
+
+        `InvalidInput` if no booklet asks them together.
+        """
+        reports = self.rows.reports
+        found = [
+            Source(
+                one.name, one.report_channel, np.where(who, reports[one.name], -1), one.members(*questions), one.shares
+            )
+            for one in self.plan.questions
+            if set(questions) <= {part.name for part in one.answers}
+        ]
+        if not found and len(questions) == 2:
+            found = list(self._pairs(*questions, who))
+        if not found:
+            wanted = " and ".join(questions)
+            served = f"together = [{json.dumps(list(questions))}] in [budget] plans one"
+            raise invalid("table", f"a booklet that asks {wanted} together ({served})", Phrase("none"))
+        return found
+
+    def _pairs(self, first: str, second: str, who: npt.NDArray[np.bool_]) -> Iterator[Source]:
+        """Two questions with a report each, of respondents who were asked both."""
+        for a, b in product(self.plan.answers[first], self.plan.answers[second]):
+            if a.probability < 1 and b.probability < 1:
+                continue
+            y, z = self.rows.reports[a.name], self.rows.reports[b.name]
+            at = np.where(who & (y >= 0) & (z >= 0), y * len(b.reports) + z, -1)
+            channel = a.report_channel.product(b.report_channel)
+            contrasts = np.kron(a.members(first), b.members(second))
+            yield Source(f"{a.name}, {b.name}", channel, at, contrasts, np.kron(a.shares, b.shares))
+
+
+def alone(plan: Plan, question: str) -> bool:
+    """Whether one planned question asks it, and nothing else in the same report."""
+    asked = plan.answers.get(question) or (plan.question(question),)
+    return len(asked) == 1 and not asked[0].parts
+
+
+def estimate_counts(plan: Plan, question: str, counts: Mapping[str, Any]) -> Estimate:
+    """The estimate of a question of a plan from counts of the reports (m,) by planned question."""
+    asked = plan.answers[question]
+    if alone(plan, question):
+        channel = asked[0].report_channel
+        return estimate(CountTable.from_counts(counts[question], channel.outputs), channel)
+    sources = [
+        Source(one.name, one.report_channel, np.asarray(counts[one.name]), one.members(question), one.shares)
+        for one in asked
+    ]
+    (labels,) = (part.categories for part in asked[0].answers if part.name == question)
+    return estimate_booklets(sources, labels, counted=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel, Label
+from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.collect.aggregate import read_rows
 from ldpopt.survey.collect.delivery import refuse_twice
+from ldpopt.survey.estimate.booklets import estimate_booklets
 from ldpopt.survey.estimate.counts import factor
 from ldpopt.survey.estimate.groups import Difference, difference
 from ldpopt.survey.estimate.tables import TwoWayTable, two_way
-from ldpopt.survey.hypothesis_tests import TestResult, two_sample
+from ldpopt.survey.hypothesis_tests import TestResult, two_sample, wald_result
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.regress.formula import numbers_of, parse_formula
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression, Sample, Subsample
-from ldpopt.survey.sample.analysis import Analysis, Selection, groups_of
+from ldpopt.survey.sample.analysis import Analysis, Selection, alone, groups_of
 
 MAX_GROUPS = 100
 """The most groups, or values of a public column in a table."""
@@ -63,8 +66,7 @@ class Respondents(Selection):
     ) -> Respondents:
         """Read reports with public columns: those among `names`, and those that the analysis needs."""
         asked = Analysis() if asked is None else asked
-        questions = [question.name for question in plan.questions]
-        public = [name for name in names if name not in questions]
+        public = [name for name in names if name not in plan.answers]
         return cls(plan, read_rows(plan, reports, [*asked.columns, *public], unlabelled), asked)
 
     def two_way(self, row: str, column: str) -> TwoWayTable:
@@ -74,14 +76,43 @@ class Respondents(Selection):
         """
         if row == column:
             raise invalid("table", "two different questions or columns", row)
-        questions = [name for name in (row, column) if name in self.rows.reports]
+        questions = [name for name in (row, column) if name in self.plan.answers]
         if not questions:
             raise invalid(
-                "table", f"at least one question among {', '.join(self.rows.reports)}", Phrase(f"{row}, {column}")
+                "table", f"at least one question among {', '.join(self.plan.answers)}", Phrase(f"{row}, {column}")
             )
+        drawn = [one for name in questions for one in self.plan.answers[name] if one.probability < 1]
+        if not all(alone(self.plan, name) for name in questions) or len(set(drawn)) > 1:
+            return self._from_booklets(row, column, questions)
         (a, first), (b, second) = (self._side(name) for name in (row, column))
         who = self.answered(*questions)
         return two_way(a, b, first, second, sample=self.design, inside=None if who.all() else who)
+
+    def _from_booklets(self, row: str, column: str, questions: list[str]) -> TwoWayTable:
+        """The table from the booklets that ask both questions, or one of them beside a public column."""
+        sources = self.sources(tuple(questions), self.meant)
+        if len(questions) == 1:
+            codes, labels = _values(self.rows.columns[column if row in questions else row], "column")
+            public, (name,) = np.eye(len(labels)), questions
+            sources = [
+                replace(
+                    source,
+                    channel=source.channel.product(Channel(public, labels)),
+                    at=np.where(source.at >= 0, source.at * len(labels) + codes, -1),
+                    contrasts=_turned(np.kron(source.contrasts, public), len(labels), row == name),
+                    pilot=np.kron(source.pilot, np.full(len(labels), 1 / len(labels))),
+                )
+                for source in sources
+            ]
+        sides = [self._categories(name) for name in (row, column)]
+        joint = estimate_booklets(sources, tuple(product(*sides)), self.design)
+        first, second = (Channel(np.eye(len(side)), side) for side in sides)
+        return TwoWayTable(joint, first, second)
+
+    def _categories(self, name: str) -> tuple[Label, ...]:
+        if name not in self.plan.answers:
+            return _values(self.rows.columns[name], name)[1]
+        return next(one.categories for one in self.plan.answers[name][0].answers if one.name == name)
 
     def _side(self, name: str) -> tuple[npt.NDArray[np.intp], Channel]:
         """The positions of the reports and the channel of a question, or of a public column."""
@@ -99,7 +130,7 @@ class Respondents(Selection):
         against : the group with which the others are compared; the first by default. The test is for independence of
             answer and group. Raises `InvalidInput` for fewer than two groups, or an unknown group.
         """
-        if by in self.rows.reports:
+        if by in self.plan.answers:
             raise invalid("groups", "a public column (two questions make a table)", by)
         groups = groups_of(self.rows.columns, [by])
         names = sorted(set(groups[self.meant].tolist()), key=_order)
@@ -132,7 +163,7 @@ class Respondents(Selection):
         The sample keeps the strata and clusters of all respondents.
         """
         asked = parse_formula(formula)
-        named = [name for name in (asked.outcome, *asked.columns) if name in self.rows.reports]
+        named = [self.plan.question(n).name for n in (asked.outcome, *asked.columns) if n in self.plan.answers]
         who = self.answered(*named)
         made: dict[str, Any] = {name: column[who] for name, column in self.rows.columns.items()}
         made |= {name: self.rows.reports[name][who] for name in named}
@@ -149,8 +180,8 @@ def against_wave(
 
     Raises `InvalidInput` if the waves share no question, or not those in `questions`.
     """
-    known = {question.name: question.categories for question in second.plan.questions}
-    shared = [q.name for q in first.plan.questions if known.get(q.name) == q.categories]
+    known, before = ({name: self._categories(name) for name in self.plan.answers} for self in (second, first))
+    shared = [name for name in before if known.get(name) == before[name]]
     names = list(questions) or shared
     for name in names:
         if name not in shared:
@@ -165,12 +196,27 @@ def against_wave(
     for name in names:
         before, after = first.estimate(name), second.estimate(name)
         made[name, "second wave", "first wave"] = difference(after, before)
-        tests[name] = two_sample(after.table, before.table, after.channel, before.channel)
+        if alone(first.plan, name) and alone(second.plan, name):
+            tests[name] = two_sample(after.table, before.table, after.channel, before.channel)
+        else:
+            change = made[name, "second wave", "first wave"]
+            free = slice(0, -1)
+            tests[name] = wald_result("two samples", change.values[free], change.covariance[free, free], change.degrees)
     return made, tests
 
 
 def _asked(plan: Plan, questions: Sequence[str]) -> list[str]:
-    return [plan.question(name).name for name in questions] or [question.name for question in plan.questions]
+    for name in questions:
+        if name not in plan.answers:
+            raise invalid("question", f"one of {list(plan.answers)}", name)
+    return list(questions) or list(plan.answers)
+
+
+def _turned(contrasts: Array, groups: int, question_first: bool) -> Array:
+    """Contrasts of (answer, group), answer by answer, in the order of (group, answer) unless the question is first."""
+    if question_first:
+        return contrasts
+    return contrasts.reshape(-1, groups, contrasts.shape[1]).transpose(1, 0, 2).reshape(contrasts.shape)
 
 
 def _values(column: Any, name: str) -> tuple[npt.NDArray[np.intp], tuple[Label, ...]]:
