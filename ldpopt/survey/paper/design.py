@@ -29,6 +29,7 @@ from ldpopt.distribution import Array, unit_interval
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.results import Result
+from ldpopt.survey.collect.aggregate import report_columns
 from ldpopt.survey.paper.devices import PaperDevice
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
@@ -116,7 +117,10 @@ def paper_survey(
         channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
         channel.verify(question.epsilon)
         told = {"loss": sheet.loss}
-        made = PlannedQuestion(question.name, question.column, channel, pilot=question.pilot, expected=told)
+        made = PlannedQuestion(
+            question.name, question.column, channel, pilot=question.pilot, expected=told,
+            probability=question.probability, parts=question.parts,
+        )  # fmt: skip
         questions.append(made)
         losses[question.name] = sheet.loss
     on_paper = Plan(plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample)
@@ -228,8 +232,6 @@ def paper_files(survey: PaperSurvey) -> dict[str, bytes]:
     for number, question in enumerate(plan.questions, 1):
         made[f"channel-{number}.json"] = question.channel.to_json().encode()
     head = io.StringIO(newline="")
-    csv.writer(head, lineterminator="\n").writerow(
-        [SHEET, *(question.name for question in plan.questions), *plan.carry]
-    )
+    csv.writer(head, lineterminator="\n").writerow([SHEET, *report_columns(plan), *plan.carry])
     made["codes.csv"] = head.getvalue().encode()
     return made

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import digest, read_text, replace_text
+from ldpopt.survey.collect.aggregate import report_columns
 from ldpopt.survey.collect.commit import refuse_taken, write_reports
 from ldpopt.survey.collect.manifest import Manifest, sidecar, total, with_manifest
 from ldpopt.survey.paper.design import SHEET
-from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.plan import BOOKLET, Plan
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,11 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     rows, left_out, sheets = _checked(plan, Path(codes), leave_out_incomplete)
     if not rows:
         raise invalid("codes", "at least one complete row", Phrase("none"), str(codes))
-    names = [*(question.name for question in plan.questions), *plan.carry]
-    columns = {name: pa.array([row[name] for row in rows], pa.string()) for name in names}
+    drawn = {question.name for question in plan.booklets}
+    names = [*report_columns(plan), *plan.carry]
+    columns = {
+        name: pa.array([row[name] or (None if name in drawn else "") for row in rows], pa.string()) for name in names
+    }
     said = Manifest.of(plan, "by hand", len(rows), [total(_mark(plan, sheet) for sheet in sheets)])
     write_reports(output, with_manifest(pa.table(columns), said))
     if output.suffix == ".csv":
@@ -87,7 +91,8 @@ def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[list[dict[str, st
                 raise invalid("codes", f"{len(header)} cells in every row", len(cells), f"row {number}")
             row = {name: cell.strip() for name, cell in zip(header, cells, strict=True)}
             _once(row[SHEET], number, seen)
-            complete = _codes(row, number, known, owner, leave_out)
+            asked = _asked(plan, row, number, known)
+            complete = _codes(row, number, asked, owner, leave_out)
             left_out += not complete
             if complete:
                 rows.append(row)
@@ -99,7 +104,7 @@ def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[list[dict[str, st
 
 
 def _require_header(plan: Plan, header: list[str], path: Path) -> None:
-    wanted = [SHEET, *(question.name for question in plan.questions), *plan.carry]
+    wanted = [SHEET, *report_columns(plan), *plan.carry]
     if sorted(header) != sorted(wanted):
         lacking = [name for name in wanted if name not in header]
         got = f"none called {lacking[0]!r}" if lacking else "others, or one twice"
@@ -113,6 +118,21 @@ def _once(sheet: str, number: int, seen: dict[str, int]) -> None:
         where = f"row {number}, column {SHEET!r}"
         raise invalid("codes", "every sheet number once", Phrase(f"that of row {seen[sheet]} again"), where)
     seen[sheet] = number
+
+
+def _asked(
+    plan: Plan, row: Mapping[str, str], number: int, known: Mapping[str, Mapping[str, str]]
+) -> Mapping[str, Mapping[str, str]]:
+    """The codes of the questions that a row has to have: those of everybody, and of its booklet."""
+    if not (names := [question.name for question in plan.booklets]):
+        return known
+    if row[BOOKLET] not in names:
+        raise invalid("codes", f"one of the booklets {', '.join(names[:8])}", Phrase("another"), f"row {number}")
+    others = [name for name in names if name != row[BOOKLET]]
+    if wrong := [name for name in others if row[name]]:
+        where = f"row {number}, column {wrong[0]!r}"
+        raise invalid("codes", f"a code of the booklet {row[BOOKLET]!r} alone", Phrase("one of another"), where)
+    return {name: codes for name, codes in known.items() if name not in others}
 
 
 def _codes(

@@ -262,9 +262,8 @@ class Selection(ByValue):
         """
         who = self.answered(question) if mask is None else self.answered(question) & mask
         if not alone(self.plan, question):
-            labels = self.plan.answers[question][0].answers
-            (found,) = (one.categories for one in labels if one.name == question)
-            return estimate_booklets(self.sources((question,), who), found, self.design)
+            labels = self.plan.part(question).categories
+            return estimate_booklets(self.sources((question,), who), labels, self.design)
         channel = self.plan.question(question).report_channel
         y = np.maximum(self.rows.reports[question], 0)
         if self.design is None:
@@ -321,5 +320,4 @@ def estimate_counts(plan: Plan, question: str, counts: Mapping[str, Any]) -> Est
         Source(one.name, one.report_channel, np.asarray(counts[one.name]), one.members(question), one.shares)
         for one in asked
     ]
-    (labels,) = (part.categories for part in asked[0].answers if part.name == question)
-    return estimate_booklets(sources, labels, counted=True)
+    return estimate_booklets(sources, plan.part(question).categories, counted=True)

@@ -112,7 +112,7 @@ class Respondents(Selection):
     def _categories(self, name: str) -> tuple[Label, ...]:
         if name not in self.plan.answers:
             return _values(self.rows.columns[name], name)[1]
-        return next(one.categories for one in self.plan.answers[name][0].answers if one.name == name)
+        return self.plan.part(name).categories
 
     def _side(self, name: str) -> tuple[npt.NDArray[np.intp], Channel]:
         """The positions of the reports and the channel of a question, or of a public column."""
@@ -206,10 +206,7 @@ def against_wave(
 
 
 def _asked(plan: Plan, questions: Sequence[str]) -> list[str]:
-    for name in questions:
-        if name not in plan.answers:
-            raise invalid("question", f"one of {list(plan.answers)}", name)
-    return list(questions) or list(plan.answers)
+    return [plan.part(name).name for name in questions] or list(plan.answers)
 
 
 def _turned(contrasts: Array, groups: int, question_first: bool) -> Array:
