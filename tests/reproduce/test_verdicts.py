@@ -79,6 +79,7 @@ EXPECTED = {
     "m-section-2": Outcome.LOOSELY,
     "m-table-1": Outcome.LOOSELY,
     "survey-savings": Outcome.HOLDS,
+    "questionnaire-rule": Outcome.LOOSELY,
 }
 
 _DONE = {}
