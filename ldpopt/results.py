@@ -199,21 +199,13 @@ class Pictured(Result):
 
 
 def left_out(*cuts: tuple[int, int | None, str]) -> str:
-    """What a table leaves out, as text behind its title. A cut is (how many there are, how many are shown, of what).
-
-    >>> left_out((24, 20, "rows"), (7, 20, "columns"))
-    ' (first 20 of 24 rows)'
-    """
+    """What a table leaves out, in words. A cut is (how many there are, how many are shown, of what)."""
     said = [f"first {limit} of {n} {what}" for n, limit, what in cuts if limit is not None and n > limit]
     return f" ({', '.join(said)})" if said else ""
 
 
 def shown(value: Any) -> str:
-    """A value of a table as people read it.
-
-    >>> shown(0.1234567), shown((1.0, 0.5)), shown(None), shown("yes")
-    ('0.123457', '1, 0.5', '', 'yes')
-    """
+    """A value of a table as people read it."""
     if isinstance(value, tuple):
         return ", ".join(map(shown, value))
     if value is None:
@@ -225,12 +217,6 @@ def jsonable(value: Any) -> Any:
     """`value` in types that strict JSON has: arrays and tuples become lists, and results give their `to_dict`.
 
     What has a name is its name; what is equal by value and has none is its fields, with its kind.
-
-    >>> jsonable({"bound": np.inf, "pair": (0, "a")})
-    {'bound': 'inf', 'pair': [0, 'a']}
-    >>> from ldpopt import LocalDP
-    >>> jsonable(LocalDP(1.0))
-    {'kind': 'LocalDP', 'epsilon': 1.0, 'graph': None}
     """
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
@@ -286,11 +272,7 @@ def _held(value: Any) -> tuple[Any, ...]:
 
 
 def key(value: Any) -> Any:
-    """A hashable key of any value: the keys of two values are equal exactly if the values hold the same.
-
-    >>> key(np.array([0.0, np.nan])) == key(np.array([-0.0, np.nan]))
-    True
-    """
+    """A hashable key of any value: the keys of two values are equal exactly if the values hold the same."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
@@ -404,11 +386,7 @@ _SPECIAL = {
 
 
 def _latex(text: str) -> str:
-    """Text with LaTeX's special characters escaped; infinities become symbols, and exponents powers of ten.
-
-    >>> _latex("a_1 & 50 %"), _latex("1e-09"), _latex("-inf")
-    ('a\\\\_1 \\\\& 50 \\\\%', '$1 \\\\cdot 10^{-9}$', '$-\\\\infty$')
-    """
+    """Text with LaTeX's special characters escaped; infinities become symbols, and exponents powers of ten."""
     if text in ("inf", "-inf"):
         return rf"${text.replace('inf', chr(92) + 'infty')}$"
     if _is_number(text) and "e" in text:

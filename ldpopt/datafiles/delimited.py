@@ -9,6 +9,7 @@ import codecs
 import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,17 +42,12 @@ _WITH_POINT = re.compile(r"[+-]?\d+\.\d+", re.ASCII)
 
 @dataclass(frozen=True)
 class Dialect:
-    r"""The writing of a delimited text file; by default that of [RFC 4180] in UTF-8.
+    r"""The writing of a delimited text file; by default that of [RFC 4180] in UTF-8. Anything else is `InvalidInput`.
 
-    delimiter : one of ``,``, ``;``, tab and ``|``.
+    delimiter : one of ``,``, ``;``, tab and ``|``. decimal : the sign in numbers; with a comma ``3,5`` is read as
+        ``3.5``.
     encoding : a name that Python knows, of an encoding in which the bytes of line ends, quotes and delimiters stand for
         nothing else: UTF-8, every one-byte encoding of ASCII's family, and the usual Chinese and Japanese ones.
-    decimal : the sign in numbers, ``.`` or ``,``; with a comma the cell ``3,5`` is read as ``3.5``.
-
-    Anything else is `InvalidInput`.
-
-    >>> Dialect(";", "latin-1", ",")
-    Dialect(delimiter=';', encoding='iso8859-1', decimal=',')
     """
 
     delimiter: str = ","
@@ -64,11 +60,6 @@ class Dialect:
         if self.decimal not in DECIMALS:
             raise invalid("decimal", '"." or ","', self.decimal)
         object.__setattr__(self, "encoding", _encoding(self.encoding, self.delimiter))
-
-    @property
-    def plain(self) -> bool:
-        """Whether this is the default."""
-        return self == PLAIN
 
     def decoded(self, content: bytes) -> bytes:
         """`content` in UTF-8; the errors of the encoding pass."""
@@ -103,13 +94,6 @@ def sniff(path: Path, delimiter: str = "", encoding: str = "", decimal: str = ""
     A file that is UTF-8 throughout is that, any other cp1252, the Western Windows encoding. The delimiter is the one
     that cuts the first 200 records into the same number of cells, at least two; among several the one of most cells.
     The decimal sign is a comma if numbers have one and none has a point, which a file cut by commas never has.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "people.csv"
-    ...     _ = path.write_bytes("größe;name\\n1,80;Jürgen\\n".encode("latin-1"))
-    ...     sniff(path)
-    Dialect(delimiter=';', encoding='cp1252', decimal=',')
     """
     made = Dialect(delimiter or ",", encoding or _guessed_encoding(path), decimal or ".")
     if delimiter and decimal:
@@ -233,10 +217,8 @@ def parse(
 ) -> Any:
     """`columns` of a header with its records as a pyarrow table of text; an empty cell is null, a quoted one is not.
 
-    place : where a row of these stands, in words for a message; the names are row 1.
-
-    Numbers with a decimal comma, in a dialect that has it, have a point in the table. A record with more or fewer cells
-    than the header is `InvalidInput` with its number. What else is not well-formed is an error of pyarrow's or of the
+    place : where a row of these stands, in words for a message; the names are row 1. A record with more or fewer cells
+    than the header is `InvalidInput` with its number; what else is not well-formed is an error of pyarrow's or of the
     encoding's.
     """
     import pyarrow as pa
@@ -259,12 +241,15 @@ def parse(
             ragged.append((row.number, row.expected_columns, row.actual_columns))
         return "skip"
 
+    valid = False
+    with suppress(UnicodeDecodeError):
+        valid = bool(str(content, "utf-8"))
     # A single column's empty line is an answer that is missing, not a line to skip.
     parse = arrow_csv.ParseOptions(
         delimiter=dialect.delimiter,
         newlines_in_values=True,
         ignore_empty_lines=len(names) > 1,
-        invalid_row_handler=refuse if _is_text(content) else None,  # Arrow decodes the row before it asks
+        invalid_row_handler=refuse if valid else None,  # Arrow decodes the row before it asks
     )
     read = arrow_csv.ReadOptions(use_threads=False, block_size=max(len(content), 1))
     table = arrow_csv.read_csv(pa.py_buffer(content), read_options=read, parse_options=parse, convert_options=convert)
@@ -272,15 +257,6 @@ def parse(
         at, expected, got = ragged[0]
         raise invalid("answers", f"{expected} cells in each row, as many as names", got, place(at))
     return table if dialect.decimal == "." else _with_points(table)
-
-
-def _is_text(content: Any) -> bool:
-    """Whether bytes are UTF-8."""
-    try:
-        str(content, "utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _with_points(table: Any) -> Any:
@@ -339,11 +315,3 @@ def _count(content: npt.NDArray[np.uint8], ends: npt.NDArray[np.intp], blank_lin
     lengths = np.diff(ends, prepend=-1) - 1
     returns = (lengths == 1) & (content[np.minimum(ends, len(content)) - 1] == 0x0D)
     return int(np.count_nonzero((lengths > 0) & ~returns))
-
-
-def distinct(names: list[str], where: str) -> list[str]:
-    """`names`, each of which stands once."""
-    if len(set(names)) != len(names):
-        # Names are not shown: the first line of a file without a header is somebody's answers.
-        raise invalid("answers", "distinct column names", Phrase("one twice"), where)
-    return names

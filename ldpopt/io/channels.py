@@ -51,10 +51,7 @@ def read_channel(path: PathLike) -> Channel:
 
 
 def channel_of(text: str, path: PathLike) -> Channel:
-    """The channel in the contents of a file. It is JSON or CSV by the ending of its name, or else by its first letter.
-
-    `InvalidInput` as in `read_channel`.
-    """
+    """The channel in the contents of a file: JSON or CSV by the ending of its name, or else by its first letter."""
     with naming(path):
         if is_json(path, text):
             if text.lstrip().startswith("["):

@@ -82,10 +82,7 @@ def chi_squared_result(name: str, statistic: float, degrees: int, denominator: f
 
 
 def wald_result(name: str, d: Array, covariance: Array, denominator: float = math.inf) -> TestResult:
-    """The result of the statistic d^T C^+ d, on as many degrees of freedom as there are directions that vary.
-
-    `InvalidInput` if C has too few degrees of freedom, or if `d` is not zero in a direction that does not vary.
-    """
+    """The result of the statistic d^T C^+ d, on as many degrees of freedom as there are directions that vary."""
     if len(d) == 0:
         return chi_squared_result(name, 0.0, 0, denominator)
     if denominator < (varying := int(np.isfinite(_scale(covariance)).sum())):

@@ -72,10 +72,7 @@ def _text(kind: Any) -> str | None:
 
 
 def report_column(reports: Any, channel: Any) -> Any:
-    """The column of a data frame that holds the reports of `channel`; anything but a data frame is returned unchanged.
-
-    If `channel` is a question of a plan, it is the column with the question's name; otherwise the only column.
-    """
+    """The column of a data frame that holds the reports of `channel` (that of a question's name, or the only one)."""
     names = getattr(reports, "column_names", None)
     names = getattr(reports, "columns", None) if names is None else names
     if names is None or not hasattr(reports, "__getitem__"):
@@ -117,10 +114,7 @@ def _codes(array: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:
 
 
 def factor(values: Any, n: int, what: str) -> tuple[npt.NDArray[np.intp], list[Any]]:
-    """Integer codes from 0 for n labels, and the distinct labels.
-
-    Missing labels are refused. If `values` is None, all have the same label.
-    """
+    """Integer codes from 0 for n labels, and the distinct labels; without `values` all have one. None is missing."""
     if values is None:
         return np.zeros(n, dtype=np.intp), [None]
     array = column(values, what)

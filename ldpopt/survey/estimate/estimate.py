@@ -268,10 +268,7 @@ def fitted_law(values: Array, loadings: Array, channel: Channel, frequencies: Ar
 
 
 def _in_order(data: Any, channel: Any) -> tuple[Any, Any]:
-    """(data, channel), in this order, also if the caller put the channel first.
-
-    Data can never be taken for a channel.
-    """
+    """(data, channel), in this order, also if the caller put the channel first: no data can be taken for a channel."""
     inner = None if isinstance(data, SampledReports) else getattr(data, "channel", None)
     first = isinstance(data, (Channel, ExactChannel)) or isinstance(inner, (Channel, ExactChannel))
     return (channel, data) if first else (data, channel)

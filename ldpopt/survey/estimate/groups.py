@@ -15,7 +15,15 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.estimate.counts import CountTable, factor, report_column
 from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
-from ldpopt.survey.estimate.intervals import Estimated, IntervalMethod, Intervals, Score, text_table
+from ldpopt.survey.estimate.intervals import (
+    Estimated,
+    IntervalMethod,
+    Intervals,
+    Score,
+    p_values_of,
+    quotient,
+    text_table,
+)
 from ldpopt.survey.estimate.linear import Estimator
 from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt.survey.sample.design import SampleDesign
@@ -74,11 +82,7 @@ class Difference(Estimated):
     @property
     def p_values(self) -> Array:
         """Two-sided p-values of no difference, one category at a time."""
-        from scipy.stats import norm, t
-
-        error = self.standard_errors
-        z = np.abs(np.divide(self.values, error, out=np.zeros_like(self.values), where=error > 0))
-        return np.asarray(2 * (norm.sf(z) if np.isinf(self.degrees) else t.sf(z, self.degrees)))
+        return p_values_of(quotient(self.values, self.standard_errors), self.degrees)
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
         """Intervals by the square-and-add rule from the two groups' own intervals [Newcombe].
@@ -95,7 +99,7 @@ class Difference(Estimated):
         )
         cross = np.diag(self.covariance) - a.variance / a.size - b.variance / b.size
         scale = np.sqrt(a.variance / a.size * b.variance / b.size)
-        r = np.clip(-np.divide(cross, 2 * scale, out=np.zeros_like(cross), where=scale > 0), -1, 1)
+        r = np.clip(-quotient(cross, 2 * scale), -1, 1)
         below_a, above_a, below_b, above_b = a.centre - low_a, up_a - a.centre, b.centre - low_b, up_b - b.centre
         down = np.sqrt(np.maximum(below_a**2 + above_b**2 - 2 * r * below_a * above_b, 0.0))
         up = np.sqrt(np.maximum(above_a**2 + below_b**2 - 2 * r * above_a * below_b, 0.0))
@@ -193,10 +197,7 @@ def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimato
 
 
 def _centred(loadings: Array, laws: Sequence[Array]) -> Array:
-    """The loadings shifted to have the same mean in every wave, so that their variance is for waves of fixed sizes.
-
-    The shifts average to zero over the waves. So the loadings remain a left inverse, and the estimate does not change.
-    """
+    """The loadings shifted to have the same mean in every wave, so that their variance is for waves of fixed sizes."""
     parts = np.split(loadings, np.cumsum([len(law) for law in laws])[:-1], axis=1)
     mean = sum((part @ law for part, law in zip(parts, laws, strict=True)), np.zeros(len(loadings)))
     shifts = [(part @ law / law.sum() - mean if law.sum() else 0 * mean) for part, law in zip(parts, laws, strict=True)]

@@ -132,8 +132,7 @@ Part = tuple[SampledReports, Array]
 def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
     """Covariance of the sum of l_i f_i over parts (groups or questions) of one design and the same respondents.
 
-    With linearisation, the influence of a respondent is the sum over the parts of (l_i at the report - l_i f_i) / W_i.
-    With replication, the sum is computed again with the weights of every replicate.
+    A respondent's influence is the sum over the parts of (l_i at the report - l_i f_i) / W_i.
     """
     design = parts[0][0].design
     noise = _noise(parts) if design.fractions.any() or (design.units == 1).any() else None
@@ -160,8 +159,7 @@ def _scores(reports: SampledReports, loadings: Array) -> Array:
 def _noise(parts: Sequence[Part]) -> Array | None:
     """(H, r, r) the variance that the channels' randomness adds in every stratum: sum_i w_i^2 Cov(score_i | answer_i).
 
-    The covariance given the answers is averaged over the estimated answers of the stratum. Questions are privatized
-    independently of one another. The result is None if a channel does not identify the answers.
+    It is averaged over the estimated answers of the stratum; None if a channel does not identify the answers.
     """
     design, r = parts[0][0].design, parts[0][1].shape[0]
     made = np.zeros((len(design.units), r, r))
@@ -218,8 +216,8 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTabl
     """The count table of `data`: a table, counts by label, an array of m counts, or reports, perhaps in a data frame.
 
     A numeric array of m entries is taken as counts, and anything else as reports; an array that could be either is
-    `InvalidInput` unless `counts` says that it is counts. A pandas series of counts, as from `value_counts`, is read by
-    its index. Reports that come with their design (`SampledReports`) are returned without being counted.
+    `InvalidInput` unless `counts` says that it is counts. A pandas series, as from `value_counts`, is read by its
+    index.
     """
     if not isinstance(data, (CountTable, SampledReports, Mapping)):
         data = report_column(data, channel)
@@ -255,16 +253,10 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTabl
 def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
     """Covariance of sum_i l_i f_i, for tables with frequencies f_i and loadings l_i of shape (r, m_i).
 
-    For a simple sample it is (l diag(f) l^T - t t^T) / n.
-
-    For count tables with weights, strata or clusters it is the linearised variance of a ratio of weighted totals, for
-    sampling with replacement: within each stratum, n_h / (n_h - 1) times the scatter of the totals of its n_h units
-    [SSW, section 5.5]. The units are the clusters, or the respondents if there are no clusters. Clusters of the same
-    stratum and name in several tables are one unit, so the covariance between groups that share clusters is counted. A
-    stratum with a single unit is `InvalidInput`.
-
-    For reports with a `SampleDesign` the design determines the variance. Different designs are taken as independent
-    samples, and the degrees of freedom are then the smallest of theirs.
+    For a simple sample it is (l diag(f) l^T - t t^T) / n. For count tables with weights, strata or clusters it is the
+    linearised variance of a ratio of weighted totals, for sampling with replacement [SSW, section 5.5]; clusters of the
+    same stratum and name in several tables are one unit. For reports with a `SampleDesign` the design determines it.
+    Different designs are independent samples, with the smallest of their degrees of freedom.
     """
     counted: list[tuple[CountTable, Array]] = []
     designed: dict[int, list[Part]] = {}

@@ -33,12 +33,9 @@ PLAN_FORMAT, PLAN_VERSION = "ldpopt-public-plan", 1
 def public_plan(plan: Plan) -> dict[str, Any]:
     """The public plan as JSON-ready values (schema ``ldpopt-public-plan``, version 1), under the plan's checksum.
 
-    It has the integers of every channel, since everybody may know how reports are drawn. It also has the tags of the
-    questions, from which memoised words are computed together with a device's secret key. It leaves out the pilot
-    shares (expected shares of the answers, perhaps from confidential data), the expected precision, and column names.
-
-    Raises `InvalidInput` for a plan with a question whose integers prove no guarantee. Its reports could reveal the
-    answer, and nobody should be told that they are protected.
+    It has the integers of every channel and the tags from which memoised words are computed, but no pilot shares
+    (perhaps from confidential data), expected precision, or column names. `InvalidInput` for a plan with a question
+    whose integers prove no guarantee: nobody should be told that its reports are protected.
     """
     memoised = plan.respondent is not None
     return {
@@ -94,8 +91,7 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
         question's name its ``"text"`` and, for each of the plan's categories, its ``"answers"``. Missing texts are
         taken from English and from the plan's own names. If `given` is not empty, only its languages are offered.
 
-    Raises `InvalidInput` for unknown keys, questions and answers, and for texts with placeholders that the English text
-    does not have.
+    `InvalidInput` for unknown keys, questions, answers, and placeholders that the English text does not have.
     """
     built = {language: shipped(language) for language in LANGUAGES}
     english, made = built[LANGUAGES[0]], dict(built) if not given else {}
@@ -171,10 +167,9 @@ IDS = (ID, "a", "fourteen bytes", "fifteen bytes..", "\u05d0\u2192\U0001f3b2, an
 def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
     """The vectors of a plan as JSON-ready values (schema ``ldpopt-vectors``, version 1).
 
-    reports : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits. The words
-        are those on both sides of each step of the cumulative weights, the first and the last word, and random ones.
-    words : lists [key, id, tag, word]: a 256-bit AES key made for this test, an id, a tag of the plan, and the word
-        that results.
+    reports : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits: words
+        around each step of the cumulative weights, the first and the last one, and random ones.
+    words : lists [key, id, tag, word]: a 256-bit AES key made for this test, an id, a tag of the plan, and the word.
     """
     rng = random.Random(seed)
     drawn = [

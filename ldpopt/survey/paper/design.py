@@ -149,12 +149,10 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadl
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The channel of one question over a device with D outcomes.
+    """The channel of one question: integers (k, m) whose rows add up to D.
 
-    weights : (k, m) integers; each row adds up to D.
-    loss : the share by which its error exceeds the error of the best channel with the same epsilon and any
-        probabilities.
-    least : this share before reports were merged.
+    loss, least : the share by which its error exceeds that of the best channel with the same epsilon and any
+        probabilities; and this share before reports were merged.
     """
 
     weights: Integers
@@ -168,10 +166,6 @@ def design_sheet(
     """The integers with the least error at `pilot`, (k,), within epsilon (nats), after merging reports.
 
     Merging may raise the error by the share `simpler`. None if no channel over D was found that separates all answers.
-
-    >>> import numpy as np
-    >>> design_sheet(np.array([0.5, 0.5]), 1.0, 6).weights.tolist()
-    [[4, 2], [2, 4]]
     """
     utility = FisherInformation(pilot)
     asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
@@ -212,17 +206,7 @@ def _fewer(channel: Channel, utility: FisherInformation, D: int, most: float) ->
 
 
 def paper_files(survey: PaperSurvey) -> dict[str, bytes]:
-    """The files by name: the plan under which reports are counted, each question's channel, and the empty entry file.
-
-    `ldpopt check` proves the guarantees of the channel files again.
-
-    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
-    >>> from ldpopt.survey.paper.design import paper_survey
-    >>> from ldpopt.survey.paper.devices import TWO_DICE
-    >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))).plan
-    >>> sorted(paper_files(paper_survey(plan, TWO_DICE)))
-    ['channel-1.json', 'codes.csv', 'plan.json']
-    """
+    """The files by name: the plan under which reports are counted, every channel, and the empty entry file."""
     plan = survey.plan
     made = {"plan.json": plan.to_json().encode()}
     for number, question in enumerate(plan.questions, 1):

@@ -41,12 +41,7 @@ Term = tuple[Factor, ...]
 
 @dataclass(frozen=True)
 class Formula:
-    """The outcome, the terms in their order, and whether there is an intercept.
-
-    >>> made = parse_formula("evade ~ age + C(region) + age:sex")
-    >>> made.outcome, [factor.name for factor in made.terms[2]], made.intercept
-    ('evade', ['age', 'sex'], True)
-    """
+    """The outcome, the terms in their order, and whether there is an intercept."""
 
     outcome: str
     terms: tuple[Term, ...]
@@ -59,11 +54,10 @@ class Formula:
 
 
 def parse_formula(text: str) -> Formula:
-    """A formula from its text: ``outcome ~ term + term``.
+    """A formula from its text: ``outcome ~ term + term``; anything else is `InvalidInput`.
 
-    A term is a column ``a``, a column taken as labels ``C(a)``, an interaction ``a:b``, or ``a*b``, which stands for
-    ``a + b + a:b``. ``0`` or ``-1`` leaves the intercept out. A name with blanks or signs is put in backticks. Anything
-    else is `InvalidInput`.
+    A term is a column ``a``, labels ``C(a)``, an interaction ``a:b``, or ``a*b``, which stands for ``a + b + a:b``.
+    ``0`` or ``-1`` leaves the intercept out. A name with blanks or signs is put in backticks.
     """
     if not isinstance(text, str) or (head := _OUTCOME.match(text)) is None:
         raise invalid("formula", "a text: outcome ~ predictor + predictor", text)
@@ -124,13 +118,12 @@ MOST_LEVELS = 100
 class Regressors:
     """The design of n respondents. Respondents of one `group` have the same public values.
 
-    names : the names of the d regressors.
-    values : (u, z, d), the regressors for each of u different rows of public values and each of z cells. A cell is a
-        combination of answers to the private predictors.
+    values : (u, z, d), the d regressors, called `names`, for each of u different rows of public values and each of z
+        cells. A cell is a combination of answers to the private predictors.
     public : (u, q), the public columns with a constant, from which the private predictors are modelled.
-    group : (n,), the public row of each respondent.
+    group : (n,), the public row of each respondent. levels : the reference level of each factor.
     cell_channel : (z, r), the channel from a person's cell to the reports of all private predictors together.
-    reports : (n,), the positions of these reports. levels : the reference level of each factor.
+    reports : (n,), the positions of these reports.
     """
 
     names: tuple[str, ...]
@@ -148,10 +141,7 @@ class Regressors:
 
 
 def regressors(formula: Formula, data: Any, channels: Mapping[str, ChannelLike], n: int) -> Regressors:
-    """The design of `formula` from the columns of `data`.
-
-    The columns named in `channels` hold reports of private answers.
-    """
+    """The design of `formula` from the columns of `data`; those in `channels` hold reports of private answers."""
     private = {name: as_channel(channels[name]) for name in formula.columns if name in channels}
     cells = list(product(*(range(channel.shape[0]) for channel in private.values())))
     if len(cells) > MOST_CELLS:
@@ -251,10 +241,7 @@ def numbers_of(kinds: list[Any]) -> Array | None:
 def _coded(
     name: str, kinds: list[Any], code: Codes, categorical: bool, levels: dict[str, Label], ordered: bool = False
 ) -> list[tuple[str, Array]]:
-    """The columns of one variable: the number itself, or for a factor an indicator of each level except the first.
-
-    ordered : whether the levels are in the order of their question already; otherwise they are sorted.
-    """
+    """The columns of one variable: the number itself, or for a factor an indicator of each level except the first."""
     numbers = None if categorical else numbers_of(kinds)
     if numbers is not None:
         return [(name, numbers[code])]

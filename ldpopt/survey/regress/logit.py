@@ -47,10 +47,9 @@ class Fitted:
 class CellLikelihood:
     """Reports (r1, r2) of private predictors z and an answer a, given public values x.
 
-    Pr(r1, r2 | x) = sum_z Pr(z | x) G[z, r1] sum_a Pr(a | x, z) Q[a, r2] [VHG]. Here Pr(a | x, z) is a multinomial
-    logit in the design, with answer 0 as its reference, and Pr(z | x) is a multinomial logit in the public columns. The
-    vector of coefficients has those of the answers first (a - 1 rows of d), then those of the predictors (z - 1 rows of
-    q).
+    Pr(r1, r2 | x) = sum_z Pr(z | x) G[z, r1] sum_a Pr(a | x, z) Q[a, r2] [VHG]. Pr(a | x, z) is a multinomial logit in
+    the design, with answer 0 as its reference, and Pr(z | x) one in the public columns. The vector of coefficients has
+    those of the answers first (a - 1 rows of d), then those of the predictors (z - 1 rows of q).
 
     answers : Q, (a, r2). outcome : (n,) positions of the answers' reports. sample : None for a simple sample.
     """
@@ -66,10 +65,7 @@ class CellLikelihood:
         return int((len(self.answers) - 1) * self.design.values.shape[2])
 
     def fit(self) -> Fitted:
-        """Fisher scoring with step halving, to a stationary point of the likelihood.
-
-        The likelihood never falls on the way.
-        """
+        """Fisher scoring with step halving, to a stationary point of the likelihood, which never falls on the way."""
         scale = self._scale()
         b = np.zeros(len(scale))
         cells = self._counted()
@@ -100,10 +96,7 @@ class CellLikelihood:
         )
 
     def null_log_likelihood(self) -> float | None:
-        """The log-likelihood of an intercept alone; without one in the design, of equal chances for every answer.
-
-        None if some predictor is private.
-        """
+        """The log-likelihood of an intercept alone, or else of equal chances; None if some predictor is private."""
         if self.design.private:
             return None
         frequencies = np.bincount(self.outcome, minlength=self.answers.shape[1]) / len(self.outcome)

@@ -81,11 +81,7 @@ class Condition:
 
 
 def groups_of(table: Mapping[str, Any], columns: Sequence[str]) -> npt.NDArray[Any]:
-    """(n,) the values of public columns as text. Values of several columns are joined by ×.
-
-    >>> groups_of({"sex": ["f", "m"], "age": [1, None]}, ["sex", "age"]).tolist()
-    ['f × 1', 'm × missing']
-    """
+    """(n,) the values of public columns as text. Values of several columns are joined by ×."""
     parts = [[MISSING if _missing(value) else str(value) for value in table[name]] for name in columns]
     made = np.empty(len(parts[0]), dtype=object)
     made[:] = [" × ".join(row) for row in zip(*parts, strict=True)]
@@ -251,9 +247,10 @@ class Selection(ByValue):
         return int(self.meant.sum())
 
     def estimate(self, question: str, mask: Any = None, estimator: Estimator | None = None) -> Estimate:
-        """The shares of a question among the respondents who fulfil the conditions and are in `mask` (n,), if given.
+        """The shares of a question among those who fulfil the conditions, in `mask` (n,) if given, with reports not
+        empty.
 
-        Empty reports do not count. Without a design, those who remain are taken as a simple sample.
+        Without a design, those who remain are taken as a simple sample.
         """
         channel = self.plan.question(question).report_channel
         who = self.answered(question) if mask is None else self.answered(question) & mask

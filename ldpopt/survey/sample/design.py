@@ -63,12 +63,11 @@ def over_strata(
 ) -> SamplingVariance:
     """sum_h (1 - f_h) n_h / (n_h - 1) S_h + f_h N_h [SSW, sections 3.7 and 4.3].
 
-    scatter : (H, r, r), S_h, the scatter of the n_h unit totals of stratum h around their mean. For a single unit it is
-        the square around the mean of all units.
-    units : (H,), n_h; strata with n_h = 0 are left out. fractions : (H,), f_h, the share of the population's units that
-        was drawn.
-    noise : (H, r, r), N_h, the variance due to the channel's randomness alone. Even a census of a stratum, which has no
-        sampling error, has this part. Without `noise` the fractions are not used, which is on the safe side.
+    scatter : (H, r, r), S_h, the scatter of the n_h unit totals of stratum h around their mean (for a single unit,
+        around the mean of all units). units : (H,), n_h. fractions : (H,), f_h, the share of the population's units
+        drawn.
+    noise : (H, r, r), N_h, the variance due to the channel's randomness alone, which even a census has. Without it the
+        fractions are not used, which is on the safe side.
     """
     shares = shares_drawn(units, names, fractions, noise, lonely)
     alone = units == 1
@@ -86,10 +85,7 @@ def over_strata(
 def shares_drawn(
     units: Array, names: Sequence[Label], fractions: Array | None, noise: Array | None, lonely: LonelyUnit
 ) -> Array:
-    """(H,) how much of each stratum counts as drawn, whose variance is that of the channel alone: none without `noise`.
-
-    `InvalidInput` that names a stratum of a single unit, if such strata are refused.
-    """
+    """(H,) how much of each stratum counts as drawn, whose variance is that of the channel alone."""
     alone = units == 1
     if alone.any() and lonely is LonelyUnit.REFUSE:
         expected = "at least two clusters or respondents in each (merge a stratum that has one, or say what it counts: "

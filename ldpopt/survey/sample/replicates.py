@@ -32,10 +32,7 @@ MAX_WEIGHTS = 2_000_000_000
 
 
 def raked(weights: Array, margins: Sequence[tuple[npt.NDArray[np.intp], Array]]) -> Array:
-    """The raked weights (n,).
-
-    Within every cell of the margins they are proportional to `weights`, which may be zero.
-    """
+    """The raked weights (n,): within every cell of the margins proportional to `weights`, which may be zero."""
     w = np.array(weights)
     for _ in range(MAX_CYCLES):
         worst = 0.0

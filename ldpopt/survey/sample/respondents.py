@@ -127,10 +127,7 @@ class Respondents(Selection):
         return linear_regression(formula, data, channels, scores, sample=sample)
 
     def _data(self, formula: str) -> tuple[dict[str, Any], dict[str, Channel], Sample | None]:
-        """Columns and channels for a formula, for those whose reports of its questions are not empty, and their sample.
-
-        The sample keeps the strata and clusters of all respondents.
-        """
+        """Columns and channels for a formula, for those whose reports are not empty, and their sample."""
         asked = parse_formula(formula)
         named = [name for name in (asked.outcome, *asked.columns) if name in self.rows.reports]
         who = self.answered(*named)
@@ -143,11 +140,9 @@ class Respondents(Selection):
 def against_wave(
     first: Respondents, second: Respondents, questions: Sequence[str] = ()
 ) -> tuple[Differences, dict[str, TestResult]]:
-    """The second wave minus the first, for each question that both ask with the same answers, and tests of no change.
+    """The second wave minus the first, by question, and tests of no change; by default for all that both waves have.
 
-    questions : the questions to compare; by default all that both waves have. The channels may differ.
-
-    Raises `InvalidInput` if the waves share no question, or not those in `questions`.
+    The channels may differ. `InvalidInput` unless both waves ask the `questions` with the same answers.
     """
     known = {question.name: question.categories for question in second.plan.questions}
     shared = [q.name for q in first.plan.questions if known.get(q.name) == q.categories]
