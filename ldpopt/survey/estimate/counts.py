@@ -28,16 +28,16 @@ def positions(reports: Any, outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
     """
     array = column(reports, "reports")
     if array.dtype.kind in "iu" and outputs == tuple(range(len(outputs))):
-        if array.size and (array.min() < 0 or array.max() >= len(outputs)):
-            at = int(np.argmax((array < 0) | (array >= len(outputs))))
-            raise invalid("report", f"one of the outputs 0 to {len(outputs) - 1}", Phrase("another"), f"entry {at}")
-        return array.astype(np.intp)
-    codes, kinds = _codes(array)
-    found = places(kinds, outputs)
-    if len(kinds) and found.min() < 0:
-        where = f"entry {int(np.argmax(codes == int(np.argmax(found < 0))))}"
-        raise invalid("report", f"one of the outputs {outputs[:8]}", Phrase("another"), where)
-    return found[codes]
+        at, expected = array.astype(np.intp), f"0 to {len(outputs) - 1}"
+        wrong = (array < 0) | (array >= len(outputs))
+    else:
+        codes, kinds = _codes(array)
+        at, expected = places(kinds, outputs)[codes], str(outputs[:8])
+        wrong = at < 0
+    if wrong.any():
+        where = f"entry {int(np.argmax(wrong))}"
+        raise invalid("report", f"one of the outputs {expected}", Phrase("another"), where)
+    return at
 
 
 def known(values: Any, outputs: tuple[Label, ...]) -> bool:
@@ -45,12 +45,7 @@ def known(values: Any, outputs: tuple[Label, ...]) -> bool:
     array = column(values, "reports")
     if array.dtype.kind in "iu" and array.size and outputs == tuple(range(len(outputs))):
         return bool(array.min() >= 0 and array.max() < len(outputs))
-    kinds = set(array.tolist())
-    if kinds <= set(outputs):
-        return True
-    written = {as_text(label) for label in outputs}
-    unlike = len(written) == len(outputs)  # no two outputs have the same text
-    return unlike and all(_text(kind) in written for kind in kinds.difference(outputs))
+    return bool((places(list(set(array.tolist())), outputs) >= 0).all())
 
 
 def places(kinds: list[Any], outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
@@ -135,8 +130,6 @@ Key = tuple[Label, Label]
 class CountTable(Result):
     """Reports counted by output in each (stratum, cluster), with the sums of weights that variances need.
 
-    Parameters
-    ----------
     outputs : the m labels of the channel's outputs.
     keys : one (stratum, cluster) for each of the R rows; a simple sample has the single row (None, None). A stratum is
         a part of the population that is sampled by itself; a cluster is a group of people sampled together.
@@ -210,10 +203,8 @@ class CountTable(Result):
         """Count reports: an array, or a pandas, Polars or pyarrow column, of n output labels of `channel`.
 
         A label may be written as text, as in a data file ("1" for 1). Of a data frame the column with the name of the
-        question is used if `channel` is a question of a plan, and otherwise the only column.
-
-        `weights` (positive numbers), `strata` and `clusters` (labels) have shape (n,), one entry for each respondent. A
-        missing or unknown report is `InvalidInput`.
+        question is used if `channel` is a question of a plan, and otherwise the only column. `weights` (positive
+        numbers), `strata` and `clusters` (labels) have shape (n,). A missing or unknown report is `InvalidInput`.
 
         >>> from ldpopt import Channel
         >>> CountTable.from_reports(["b", "a", "b"], Channel([[0.75, 0.25], [0.25, 0.75]], outputs=["a", "b"]))
@@ -262,9 +253,9 @@ class CountTable(Result):
         total = self.total_weight
         if total <= 0:
             raise invalid("count table", "at least one report", "none")
-        found = np.asarray(self.weights.sum(axis=0) / total)
-        found.setflags(write=False)
-        return found
+        shares = np.asarray(self.weights.sum(axis=0) / total)
+        shares.setflags(write=False)
+        return shares
 
     @cached_property
     def simple(self) -> bool:
@@ -281,8 +272,7 @@ class CountTable(Result):
     def with_populations(self, populations: Mapping[Label, float]) -> CountTable:
         """The table with weights changed so that each stratum counts in proportion to its size in the population.
 
-        `populations` gives each stratum's size (or share), a positive number. The weights inside a stratum keep their
-        ratios. `InvalidInput` if a stratum is missing or has no respondent.
+        `populations` gives each stratum's size or share. `InvalidInput` if a stratum is missing or has no respondent.
 
         >>> t = CountTable((0, 1), (("a", None), ("b", None)), [[10, 0], [0, 30]])
         >>> t.with_populations({"a": 1, "b": 1}).frequencies

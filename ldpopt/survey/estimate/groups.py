@@ -43,9 +43,8 @@ def tables_by_group(
     reports, groups : (n,). weights, strata, clusters : (n,) or None. design : the `SampleDesign`, instead of these
         three.
 
-    The result has a `CountTable` for each group, or `SampledReports` if there is a design. With a design every group
-    keeps the strata and clusters of the whole sample, even those in which it has nobody. This makes the variance of a
-    subgroup right. `InvalidInput` for other lengths, or no report.
+    The result has a `CountTable` for each group or, with a design, `SampledReports` that keep the strata and clusters
+    of the whole sample, which makes the variance of a subgroup right. `InvalidInput` for other lengths, or no report.
 
     >>> made = tables_by_group([0, 1, 1, 1], [[0.8, 0.2], [0.2, 0.8]], ["f", "m", "f", "m"])
     >>> made["f"].totals, made["m"].totals
@@ -146,12 +145,8 @@ def difference(first: Estimate, second: Estimate) -> Difference:
 def pooled_channel(channels: Sequence[ChannelLike], sizes: Sequence[float]) -> Channel:
     """One channel for the respondents of all waves. Its outputs are pairs (wave, report).
 
-    channels : one (k, m) channel for each wave, with the same k inputs and perhaps different outputs. A single wave
-        need not identify all inputs, as long as the waves together do.
-    sizes : the numbers of respondents in the waves; a respondent is in a wave with probability proportional to its
-        size.
-
-    `InvalidInput` for different inputs.
+    channels : one (k, m) channel for each wave, with the same k inputs, which the waves need only identify together.
+    sizes : the numbers of respondents in the waves. `InvalidInput` for different inputs.
 
     >>> pooled_channel([[[0.8, 0.2], [0.2, 0.8]], [[0.6, 0.4], [0.4, 0.6]]], [100, 300]).matrix
     array([[0.2 , 0.05, 0.45, 0.3 ],
@@ -172,12 +167,12 @@ def pooled_channel(channels: Sequence[ChannelLike], sizes: Sequence[float]) -> C
 def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimator | None = None) -> Estimate:
     """The `Estimate` from several waves or random groups of simple samples of one population [Rao, chapter 5].
 
-    waves : pairs of reports (or counts) and the channel that they went through.
+    waves : pairs of reports (or counts) and the channel that they went through, which may depend on the reports of
+        earlier waves.
 
-    All reports are treated as those of one channel whose output is the wave together with the report. In the estimate
-    each wave has the weight that its information deserves. The channel of a second wave may depend on the reports of
-    the first, since the randomness of the second wave is independent of them. `InvalidInput` for channels with
-    different answers, and for samples with a design (average their estimates instead).
+    All reports count as those of one channel whose output is the wave with the report, so that each wave has the weight
+    that its information deserves. `InvalidInput` for channels with different answers, and for samples with a design
+    (average their estimates instead).
 
     >>> estimate_waves([({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), ({0: 90, 1: 110}, [[0.7, 0.3], [0.3, 0.7]])])
     Estimate of 2 proportions from 300 reports, generalised least squares

@@ -16,6 +16,7 @@ from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
 from ldpopt.results import Pictured
 from ldpopt.survey.estimate.linear import report_covariance
+from ldpopt.survey.sample.design import SamplingVariance
 
 
 @dataclass(frozen=True)
@@ -53,15 +54,14 @@ class Moments:
 def moments(
     frequencies: Array,
     loadings: Array,
-    covariance: Array | None,
+    sampling: SamplingVariance | None,
     n: float,
-    degrees: float,
     fitted: Array | None = None,
     base: float = 1.0,
 ) -> Moments:
     """The moments of loadings (r, m) under frequencies (..., m) of n reports.
 
-    covariance : (r, r), the sampling covariance of the estimates if the sample is not simple, else None.
+    sampling : the covariance of the estimates if the sample is not simple, else None.
     fitted : (m,) the distribution of the reports that fits them, which gives variance and slope; else the frequencies.
     base : the share of the reports that the estimates are about: for a ratio the estimate below the line. All moments
         are then those of the loadings among these reports, so that a ratio has the interval of its group.
@@ -73,18 +73,18 @@ def moments(
     third = law @ (loadings**3).T - 3 * mean * second + 2 * mean**3
     slope = quotient(third, variance)
     size = np.full(centre.shape, float(n))
-    if covariance is not None:
-        drawn = np.diag(covariance)
+    if sampling is not None:
+        drawn = np.diag(sampling.covariance)
         # Even if all reports are the same, the estimate has an error in a finite population: the channel's randomness.
         size = np.where((drawn > 0) & (variance > 0), quotient(variance, drawn), size)
     typical = law.reshape(-1, law.shape[-1]).mean(axis=0)
 
     def spread() -> Array:
-        return report_covariance(loadings, typical) if covariance is None else covariance
+        return report_covariance(loadings, typical) if sampling is None else sampling.covariance
 
     def redraw(count: int) -> Moments:
         drawn = np.random.default_rng(20).multinomial(int(n), typical / typical.sum(), size=count)
-        made = moments(drawn / n, loadings, None, n, degrees, base=base)
+        made = moments(drawn / n, loadings, None, n, base=base)
         if fitted is None:
             return made
         # The variance of each survey is that of the score interval, V(t + d) = v + d s - d^2, and not its scatter.
@@ -93,7 +93,7 @@ def moments(
 
     below, above = base * (centre - loadings.min(axis=1)), base * (loadings.max(axis=1) - centre)
     variance, slope, size = base * variance, base * slope, base * size
-    simulate = redraw if covariance is None else None
+    degrees, simulate = (math.inf, redraw) if sampling is None else (sampling.degrees, None)
     return Moments(centre, variance, slope, size, below, above, loadings.shape[1], spread, mean, degrees, simulate)
 
 
@@ -144,8 +144,7 @@ def text_table(
     wide = max(8, *map(len, names))
     cells = [[form.format(value) for value in values] for form, values in columns.values()]
     heads = (f"{name:>{len(column[0])}}" for name, column in zip(columns, cells, strict=True))
-    ends = (f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in zip(limits.lower, limits.upper, strict=True))
-    rows = zip(names, *cells, ends, strict=True)
+    rows = zip(names, *cells, limits.as_text(digits), strict=True)
     return ["  ".join([" " * wide, *heads, head]), *("  ".join([f"{row[0]:{wide}}", *row[1:]]) for row in rows)]
 
 
@@ -281,6 +280,10 @@ class Intervals(Pictured):
     def width(self) -> Array:
         """upper - lower."""
         return self.upper - self.lower
+
+    def as_text(self, digits: int = 6) -> list[str]:
+        """Every interval as text, such as "[0.100000, 0.200000]"."""
+        return [f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in zip(self.lower, self.upper, strict=True)]
 
     def contains(self, values: Any) -> Any:
         """Whether each of `values` lies inside its interval."""

@@ -20,9 +20,9 @@ from ldpopt.tolerances import REGULAR
 
 
 def simplex_projection(p: Any) -> Array:
-    """The distribution nearest to `p` in Euclidean distance; (k,), or (..., k) row by row.
+    """The distribution nearest to `p` in Euclidean distance; (k,), or (..., k) row by row [DSSC].
 
-    It is max(p - tau, 0), with the tau that makes the sum 1. Sorting finds tau in O(k log k) steps [DSSC].
+    It is max(p - tau, 0), with the tau that makes the sum 1.
 
     >>> simplex_projection([0.7, 0.5, -0.2])
     array([0.6, 0.4, 0. ])
@@ -38,10 +38,8 @@ def simplex_projection(p: Any) -> Array:
 def norm_sub(p: Any) -> Array:
     """Norm-sub: set negative entries to 0 and shift the positive ones equally, until the entries are a distribution.
 
-    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry.
-
-    If an estimate sums to 1 or more, the result is the simplex projection. If it sums to less, negative entries become
-    0, while the projection would lift all entries.
+    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry. If it sums to 1 or
+    more, the result is the simplex projection, which for a smaller sum would lift all entries.
 
     >>> norm_sub([0.7, 0.5, -0.2]), norm_sub([0.4, 0.5, -0.2])
     (array([0.6, 0.4, 0. ]), array([0.45, 0.55, 0.  ]))
@@ -86,9 +84,7 @@ def _normalised(rows: Array) -> Array:
 
 
 class NotIdentifiable(InvalidInput):
-    """The reports do not determine the quantity that was asked for.
-
-    `contrasts` are weighted sums that they do determine.
+    """The reports do not determine what was asked for; `contrasts` are weighted sums that they do determine.
 
     >>> from ldpopt.survey import estimate
     >>> estimate([45, 55], [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
@@ -112,10 +108,7 @@ class Estimator(Protocol):
         ...
 
     def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
-        """The proportions (k,), and the left inverse of Q^T that describes their sampling error (k, m).
-
-        n : the number of respondents.
-        """
+        """The proportions (k,) from n reports, and the left inverse of Q^T (k, m) that describes their error."""
         ...
 
 
@@ -296,9 +289,9 @@ class GeneralizedLeastSquares:
     """The unbiased linear estimate that has the least variance at a pilot, a guess of the true distribution.
 
     at : the pilot, shape (k,). Without one, a first estimate uses the uniform distribution as its pilot, and a second
-        uses the first estimate, projected on the simplex and mixed with the uniform distribution as if each of the k
-        categories had k respondents more. The result is asymptotically efficient and unbiased up to O(1/n). A square
-        channel has a single left inverse, so that the pilot does not matter.
+        the first one, projected and mixed with the uniform distribution as if each of the k categories had k
+        respondents more. The result is asymptotically efficient and unbiased up to O(1/n). For a square channel the
+        pilot does not matter.
 
     Estimates may be negative. Projection is a separate step (`simplex_projection`, `norm_sub`).
 

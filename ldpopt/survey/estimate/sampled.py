@@ -31,14 +31,12 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampledReports(ByValue):
-    """The reports of a sample, or of a group in it, with the design of the whole sample.
+    """The reports of a sample, or of a group in it, with the design of the whole sample; accepted like a `CountTable`.
 
     at : (n,) every respondent's report, as a position among the outputs of `channel`.
     design : the `SampleDesign` of all n respondents.
     inside : (n,) mask of the group to estimate; None for everybody. Respondents outside the group stay in the design
         and have no share in the estimate. This makes the variance of a subgroup right [SSW, section 5.8].
-
-    `SampledReports` are accepted wherever a `CountTable` is.
 
     >>> from ldpopt.survey import SampleDesign, estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
