@@ -56,7 +56,14 @@ _ENTRY = re.compile(r"(?:^\s*|(?<=[.;] ))((?:\w+(?: \([^)]*\))?(?:, )?)+) : ", r
 
 @dataclass(frozen=True)
 class Key:
-    """How a field stands in a file: see `key`."""
+    """How a field stands in a file.
+
+    read : its reader, which `check` applies; not to None where that is the default.
+    name : the key in the file, if it is not the field's name. table : the table of the file in which the key stands.
+    inline : whether the keys of the field, itself a record that `read` reads, stand in the table of the outer one.
+    omit : whether `dump` leaves out a value that is the default.
+    load, dump : between a value and its form in the file, where that differs from what `read` takes and `dump` writes.
+    """
 
     read: Reader | None = None
     name: str = ""
@@ -67,27 +74,9 @@ class Key:
     dump: Callable[[Any], Any] | None = None
 
 
-def key(
-    read: Reader | None = None,
-    *,
-    default: Any = MISSING,
-    name: str = "",
-    table: str = "",
-    inline: bool = False,
-    omit: bool = False,
-    load: Reader | None = None,
-    dump: Callable[[Any], Any] | None = None,
-) -> Any:
-    """A field of a record.
-
-    read : its reader, which `check` applies; not to None where that is the default.
-    default : as in `dataclasses.field`; a field without one must be in the file.
-    name : the key in the file, if it is not the field's name. table : the table of the file in which the key stands.
-    inline : whether the keys of the field, itself a record that `read` reads, stand in the table of the outer one.
-    omit : whether `dump` leaves out a value that is the default.
-    load, dump : between a value and its form in the file, where that differs from what `read` takes and `dump` writes.
-    """
-    return field(default=default, metadata={"key": Key(read, name, table, inline, omit, load, dump)})
+def key(read: Reader | None = None, *, default: Any = MISSING, **said: Any) -> Any:
+    """A field of a record: its default as in `dataclasses.field` (without one the file must have it), and a `Key`."""
+    return field(default=default, metadata={"key": Key(read, **said)})
 
 
 def check(value: Any, what: str) -> None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +105,9 @@ def sniff(path: Path, delimiter: str = "", encoding: str = "", decimal: str = ""
     text = whole_lines.removeprefix(codecs.BOM_UTF8).decode(made.encoding, "replace")
     cut = {one: _records(text, one) for one in ([delimiter] if delimiter else DELIMITERS)}
     best = max(cut, key=lambda one: _evenness(cut[one]))
-    found = decimal or ("," if best != "," and _decimal_comma(cut[best]) else ".")
-    return Dialect(best, made.encoding, found)
+    cells = [cell.strip() for record in cut[best][1:] for cell in record]
+    commas = best != "," and any(map(_WITH_COMMA.fullmatch, cells)) and not any(map(_WITH_POINT.fullmatch, cells))
+    return Dialect(best, made.encoding, decimal or ("," if commas else "."))
 
 
 def _guessed_encoding(path: Path) -> str:
@@ -128,14 +130,8 @@ def _guessed_encoding(path: Path) -> str:
 
 def _records(text: str, delimiter: str) -> list[list[str]]:
     made: list[list[str]] = []
-    try:
-        for record in csv.reader(text.splitlines(keepends=True), delimiter=delimiter):
-            if record:
-                made.append(record)
-            if len(made) == RECORDS:
-                break
-    except csv.Error:  # a cell too long: the reader of the whole file says so
-        pass
+    with suppress(csv.Error):  # a cell too long: the reader of the whole file says so
+        made.extend(islice(filter(None, csv.reader(text.splitlines(keepends=True), delimiter=delimiter)), RECORDS))
     return made
 
 
@@ -145,11 +141,6 @@ def _evenness(records: list[list[str]]) -> tuple[float, int]:
     if width < 2:
         return 0.0, 0
     return sum(len(record) == width for record in records) / len(records), width
-
-
-def _decimal_comma(records: list[list[str]]) -> bool:
-    cells = [cell.strip() for record in records[1:] for cell in record]
-    return any(map(_WITH_COMMA.fullmatch, cells)) and not any(map(_WITH_POINT.fullmatch, cells))
 
 
 def delimiter_in_words(delimiter: str) -> str:
@@ -256,18 +247,16 @@ def parse(
     if ragged:
         at, expected, got = ragged[0]
         raise invalid("answers", f"{expected} cells in each row, as many as names", got, place(at))
-    return table if dialect.decimal == "." else _with_points(table)
+    if dialect.decimal == ",":
+        table = pa.table([_with_points(column) for column in table.columns], table.column_names)
+    return table
 
 
-def _with_points(table: Any) -> Any:
-    import pyarrow as pa
+def _with_points(column: Any) -> Any:
     import pyarrow.compute as pc
 
-    columns = []
-    for column in table.columns:
-        number = pc.match_substring_regex(column, r"^\s*[+-]?\d+,\d+\s*$")
-        columns.append(pc.if_else(number, pc.replace_substring(column, ",", "."), column))
-    return pa.table(columns, table.column_names)
+    number = pc.match_substring_regex(column, r"^\s*[+-]?\d+,\d+\s*$")
+    return pc.if_else(number, pc.replace_substring(column, ",", "."), column)
 
 
 def range_batches(

@@ -112,12 +112,12 @@ class Compliance(Result):
     @property
     def cheaters(self) -> Estimate:
         """The share of people who do not comply, with its error. The estimate may be negative."""
-        return self.estimate.contrast(self._row(CHEATS), (CHEATS,))
+        return self.estimate.contrast([float(label == CHEATS) for label in self.estimate.labels], (CHEATS,))
 
     def among_compliers(self, answer: Label) -> Ratio:
         """The share of an answer among the people who comply."""
-        row = self._row(self._answer(answer))
-        return Ratio.of(self.estimate, row, 1 - self._row(CHEATS), f"{answer} among those who comply")
+        row, cheats = self._rows(answer)
+        return Ratio.of(self.estimate, row, 1 - cheats, f"{answer} among those who comply")
 
     def bounds(self, answer: Label, level: float = 0.95) -> tuple[float, float]:
         """Bounds on the share of an answer in the whole population, for any number of cheaters with this answer.
@@ -125,10 +125,9 @@ class Compliance(Result):
         They are the lower limit of the share if no cheater has the answer, and the upper one if all have it, cut to [0,
         1]. In either case they have at least `level` confidence [CDM; ImbensManski].
         """
-        row = self._row(self._answer(answer))
-        with_all = row + self._row(CHEATS)
+        row, cheats = self._rows(answer)
         low = self.estimate.contrast(row).intervals(Score(level)).clip().lower[0]
-        high = self.estimate.contrast(with_all).intervals(Score(level)).clip().upper[0]
+        high = self.estimate.contrast(row + cheats).intervals(Score(level)).clip().upper[0]
         return float(low), float(max(high, low))
 
     def if_cheaters_have(self, answer: Label) -> tuple[Estimate, Ratio]:
@@ -136,12 +135,9 @@ class Compliance(Result):
 
         These are pi and t of the stochastic lie detector [SLD], where only people with the trait have a reason to lie.
         """
-        row = self._row(self._answer(answer))
-        with_all = row + self._row(CHEATS)
-        return (
-            self.estimate.contrast(with_all, (f"p({answer}) with all cheaters",)),
-            Ratio.of(self.estimate, row, with_all, f"honest, of those with {answer}"),
-        )
+        row, cheats = self._rows(answer)
+        share = self.estimate.contrast(row + cheats, (f"p({answer}) with all cheaters",))
+        return share, Ratio.of(self.estimate, row, row + cheats, f"honest, of those with {answer}")
 
     def test(self) -> TestResult:
         """Likelihood-ratio test of "nobody cheats" against "some cheat as in the model".
@@ -151,12 +147,17 @@ class Compliance(Result):
         """
         from scipy.stats import chi2
 
-        f, n = self.estimate.table.frequencies, self.estimate.n
-        with_them = _most(f, self.estimate.channel, n)
-        without = _most(f, self.honest, n)
+        with_them, without = self._largest(self.estimate.channel), self._largest(self.honest)
         statistic = max(0.0, 2 * (with_them - without)) if with_them > -math.inf else math.nan
         p = 1.0 if statistic <= 1e-9 else float(chi2.sf(statistic, 1)) / 2
         return TestResult("nobody cheats", statistic, 1, p)
+
+    def _largest(self, channel: Channel) -> float:
+        """The largest log-likelihood of the reports; -inf if some have probability 0."""
+        f, matrix = self.estimate.table.frequencies, channel.matrix
+        if ((f > 0) & (matrix.max(axis=0) == 0)).any():
+            return -math.inf
+        return MaximumLikelihood(1e-11).maximum(f, Channel(matrix), float(self.estimate.n)).log_likelihood
 
     def all_comply(self) -> TestResult:
         """Likelihood-ratio test of "all comply" against any deviation that the reports can show.
@@ -170,17 +171,16 @@ class Compliance(Result):
         degrees = len(waves) - len(set(waves)) - (np.linalg.matrix_rank(self.honest.matrix) - 1)
         used = f > 0
         free = float(n * np.sum(f[used] * np.log(f[used])))
-        statistic = max(0.0, 2 * (free - _most(f, self.honest, n)))
+        statistic = max(0.0, 2 * (free - self._largest(self.honest)))
         p = float(chi2.sf(statistic, degrees)) if degrees > 0 else 1.0
         return TestResult("everybody complies", statistic, int(degrees), p)
 
-    def _answer(self, answer: Label) -> Label:
+    def _rows(self, answer: Label) -> tuple[Array, Array]:
+        """The weights of the share of an answer, and of the share of cheaters."""
         if answer not in self.estimate.labels or answer == CHEATS:
             raise invalid("answer", f"one of {self.estimate.labels[:-1][:8]}", answer)
-        return answer
-
-    def _row(self, answer: Label) -> Array:
-        return np.array([float(label == answer) for label in self.estimate.labels])
+        row, cheats = ([float(label == one) for label in self.estimate.labels] for one in (answer, CHEATS))
+        return np.array(row), np.array(cheats)
 
     def __repr__(self) -> str:
         return f"{self.estimate!r}\n{self.test()}"
@@ -282,13 +282,3 @@ def compliance_groups(
 
     share = float(minimize_scalar(variance, bounds=(0.02, 0.98), method="bounded").x)
     return [(share, direct), (1 - share, reverse)]
-
-
-def _most(frequencies: Array, channel: Channel, n: int) -> float:
-    """The largest log-likelihood of n reports."""
-    try:
-        return MaximumLikelihood(1e-11).maximum(frequencies, Channel(channel.matrix), float(n)).log_likelihood
-    except ValueError as error:  # some reports have probability 0 without cheaters
-        if "probability 0" in str(error):
-            return -math.inf
-        raise

@@ -141,7 +141,7 @@ def quantile(found: Estimate, share: float, edges: Any = None, method: IntervalM
         rows = (np.tril(np.ones((k, k)), -1)[:, None] + parts[:, None] * np.eye(k)[:, None]).reshape(-1, k)
         points = (ends[:, :1] + parts * (ends[:, 1:] - ends[:, :1])).ravel()
     if not len(rows):
-        return Quantile(share, *[float(points[0])] * 3, method.level)
+        return Quantile(share, only := float(points[0]), only, only, method.level)
     curve = found.contrast(rows, tuple(range(len(rows))))
     limits = curve.intervals(method)
     if single:

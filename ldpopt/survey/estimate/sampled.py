@@ -115,10 +115,6 @@ class SampledReports(ByValue):
             raise invalid("replicates", "somebody of the group in each", Phrase("none in one"))
         return np.asarray(made / total)
 
-    def with_channel(self, channel: Channel) -> SampledReports:
-        """The same reports with the labels of another channel, which must have as many outputs."""
-        return replace(self, channel=channel)
-
     def __repr__(self) -> str:
         return f"SampledReports({self.n} reports over {len(self.outputs)} outputs; {self.design!r})"
 
@@ -198,16 +194,13 @@ Table = CountTable | SampledReports
 
 def as_tables(data: Sequence[Any], channels: Sequence[ChannelLike]) -> tuple[CountTable | SampledReports, ...]:
     """The tables of several data, by `as_table`. If one array can only be counts, so are all that could be either."""
-    counts = any(_only_counts(one, channel) for one, channel in zip(data, channels, strict=True))
+    counts = False
+    for one, channel in zip(data, channels, strict=True):
+        if isinstance(one, (list, tuple, np.ndarray)):
+            outputs, array = as_channel(channel).outputs, np.asarray(one)
+            full = array.ndim == 1 and array.dtype.kind in "iuf" and len(array) == len(outputs)
+            counts |= full and not known(array, outputs)
     return tuple(as_table(one, channel, counts) for one, channel in zip(data, channels, strict=True))
-
-
-def _only_counts(data: Any, channel: ChannelLike) -> bool:
-    """Whether data is a numeric array with an entry for each output, and not all entries are outputs."""
-    if not isinstance(data, (list, tuple, np.ndarray)):
-        return False
-    outputs, array = as_channel(channel).outputs, np.asarray(data)
-    return array.ndim == 1 and array.dtype.kind in "iuf" and len(array) == len(outputs) and not known(array, outputs)
 
 
 def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTable | SampledReports:
@@ -226,7 +219,7 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTabl
         if places(list(data.outputs), channel.outputs).tolist() != list(range(len(channel.outputs))):
             raise invalid("count table", f"the channel's outputs {channel.outputs[:8]}", data.outputs[:8])
         if isinstance(data, SampledReports):
-            return data.with_channel(channel)
+            return replace(data, channel=channel)
         return CountTable(channel.outputs, data.keys, data.counts, data.weights, data.squares)
     if isinstance(data, Mapping):
         return CountTable.from_counts(data, channel.outputs)
@@ -239,11 +232,8 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTabl
         return CountTable.from_counts(data.to_dict(), channel.outputs)
     if numeric and full:
         if not counts and known(array, channel.outputs):
-            raise invalid(
-                "data",
-                "CountTable.from_counts(...) or CountTable.from_reports(...)",
-                "an array that could be either counts or reports",
-            )
+            expected = "CountTable.from_counts(...) or CountTable.from_reports(...)"
+            raise invalid("data", expected, "an array that could be either counts or reports")
         return CountTable.from_counts(array, channel.outputs)
     return CountTable.from_reports(data, channel)
 
@@ -276,28 +266,24 @@ def _counted_variance(parts: Sequence[tuple[CountTable, Array]]) -> SamplingVari
         each = [report_covariance(loadings, table.frequencies) / table.n for table, loadings in parts]
         return SamplingVariance(np.sum(each, axis=0), math.inf)
     r = parts[0][1].shape[0]
-    scatter: dict[Label, Array] = {}
-    totals: dict[Label, dict[Label, Array]] = {}
-    singles: dict[Label, list[Array]] = {}
-    units: dict[Label, int] = {}
+    names = list(dict.fromkeys(stratum for table, _ in parts for stratum, _ in table.keys))
+    place_of = {stratum: h for h, stratum in enumerate(names)}
+    inner, sizes, sums = np.zeros((len(names), r, r)), np.zeros(len(names)), np.zeros((len(names), r))
+    clusters: dict[tuple[int, Label], Array] = {}
     for table, loadings in parts:
         influence = centred(loadings, table.frequencies) / table.total_weight
         for (stratum, cluster), counts, weights, squares in zip(
             table.keys, table.counts, table.weights, table.squares, strict=True
         ):
+            h = place_of[stratum]
+            sums[h] += influence @ weights
             if cluster is None:
-                scatter[stratum] = scatter.get(stratum, np.zeros((r, r))) + (influence * squares) @ influence.T
-                singles.setdefault(stratum, []).append(influence @ weights)
-                units[stratum] = units.get(stratum, 0) + int(counts.sum())
+                inner[h] += (influence * squares) @ influence.T
+                sizes[h] += counts.sum()
             else:
-                inside = totals.setdefault(stratum, {})
-                inside[cluster] = inside.get(cluster, np.zeros(r)) + influence @ weights
-    names = list(dict.fromkeys([*units, *totals]))
-    inner, sizes = np.zeros((len(names), r, r)), np.zeros(len(names))
-    for h, stratum in enumerate(names):
-        clusters = np.array(list(totals.get(stratum, {}).values())).reshape(-1, r)
-        sizes[h] = count = units.get(stratum, 0) + len(clusters)
-        if count:
-            mean = (clusters.sum(axis=0) + np.sum(singles.get(stratum, [np.zeros(r)]), axis=0)) / count
-            inner[h] = scatter.get(stratum, np.zeros((r, r))) + clusters.T @ clusters - count * np.outer(mean, mean)
+                clusters[h, cluster] = clusters.get((h, cluster), np.zeros(r)) + influence @ weights
+    for (h, _), total in clusters.items():
+        inner[h] += np.outer(total, total)
+        sizes[h] += 1
+    inner -= np.einsum("hr,hs,h->hrs", sums, sums, 1 / np.maximum(sizes, 1))
     return over_strata(inner, sizes, names)

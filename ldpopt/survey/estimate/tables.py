@@ -189,16 +189,15 @@ def two_way(
         raise invalid("column reports", f"{len(a)} reports, as many as row reports", len(b))
     product = row_channel.product(column_channel)
     pairs = a * column_channel.shape[1] + b
+    if sample is None and any(given is not None for given in (weights, strata, clusters)):
+        sample = SampleDesign(weights, strata, clusters, size=len(pairs))
     table: Table
-    if sample is not None:
+    if sample is None:
+        pairs = pairs if inside is None else pairs[inside]
+        table = CountTable.from_counts(np.bincount(pairs, minlength=product.shape[1]), product.outputs)
+    else:
         table = SampledReports(pairs, product, sample)
         table = table if inside is None else table.where(inside)
-        return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
-    if inside is not None:
-        extra = [None if one is None else np.asarray(one)[inside] for one in (weights, strata, clusters)]
-        pairs, (weights, strata, clusters) = pairs[inside], extra
-    counted = CountTable.from_reports(pairs, Channel(product.matrix), weights, strata, clusters)
-    table = CountTable(product.outputs, counted.keys, counted.counts, counted.weights, counted.squares)
     return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
 
 

@@ -75,8 +75,7 @@ class Device:
     def submission(self, answers: Mapping[str, Label], invitation: str | None = None) -> dict[str, Any]:
         """The submission that is sent to a collector for these answers, as JSON-ready values with a new random id.
 
-        To retry, send the same submission again; a second call makes a second submission. `InvalidInput` as in
-        `respond`.
+        To retry, send the same submission again. `InvalidInput` as in `respond`.
         """
         reports = self.respond(answers)
         said = {} if invitation is None else {"invitation": text(invitation, "invitation")}

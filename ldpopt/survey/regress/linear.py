@@ -91,8 +91,7 @@ def linear_regression(
 def _numbers(data: Any, name: str, channels: Mapping[str, Any], scores: Any) -> Array:
     """The outcome of each respondent: a public number itself, or the unbiased value of a report."""
     if name not in channels:
-        n = len(next(iter(data.values()))) if isinstance(data, Mapping) else len(data)
-        code, kinds = public_column(data, name, n)
+        code, kinds = public_column(data, name)
         values = numbers_of(kinds)
         if values is None:
             raise invalid(f"outcome {name!r}", "numbers (logit_regression is for categories)", Phrase("something else"))

@@ -147,10 +147,9 @@ class Regression(Estimated):
 
 @dataclass(frozen=True, eq=False)
 class Subsample(ByValue):
-    """A subgroup of the respondents of a design.
+    """A subgroup of the respondents of a design: `inside` is a mask (n,).
 
-    design : the design of all n respondents. inside : (n,) mask of the subgroup. The others stay in the design, with no
-        share in a total. This makes the variance of a subgroup right [SSW, section 5.8].
+    The others stay in the design, which makes the variance of the subgroup right [SSW, section 5.8].
 
     >>> from ldpopt.survey import SampleDesign
     >>> Subsample(SampleDesign(weights=[1.0, 3.0, 2.0]), np.array([True, False, True])).n

@@ -25,10 +25,9 @@ Margin = tuple[Codes, Array]
 class LonelyUnit(Enum):
     """What a stratum with a single primary unit adds to a variance, since one unit shows no spread [SSW, section 3.7].
 
-    REFUSE : `InvalidInput`; merge such a stratum with a neighbour.
-    CERTAINTY : nothing, since the unit was certain to be drawn (the variance of its channel still counts).
-    CENTRED : the square of its difference from the mean of all units, which is enough if strata are similar.
-    AVERAGE : as much as the other strata add on average.
+    REFUSE : `InvalidInput`; merge such a stratum with a neighbour. CERTAINTY : nothing but the variance of its channel,
+        since the unit was certain to be drawn. CENTRED : the square of its difference from the mean of all units, which
+        is enough if strata are similar. AVERAGE : as much as the other strata add on average.
 
     >>> LonelyUnit("average")
     <LonelyUnit.AVERAGE: 'average'>
@@ -131,20 +130,16 @@ class Linearization(Replication):
 class SampleDesign(ByValue):
     """How n respondents were drawn from their population [SSW, chapters 3 to 5; Kish].
 
-    Parameters
-    ----------
     weights : (n,) positive numbers: how many people of the population a respondent stands for; 1 by default.
     strata : (n,) labels of the parts of the population, from each of which a sample was drawn independently.
     clusters : (n,) labels of the primary units (villages, schools) that were drawn; by default each respondent is a
         unit. The same label in two strata means two units.
     fpc : (n,) finite population correction: for every respondent the number of primary units of the stratum in the
-        population, or the share of them that was drawn (all at most 1). Without it, units count as drawn with
-        replacement.
+        population, or the share of them that was drawn (all at most 1); by default drawn with replacement.
     lonely : how a stratum with a single unit enters the variance.
     method : how variances are computed: `Linearization()`, `Jackknife()`, `RescaledBootstrap()` or
         `GivenReplicates(...)`.
-    size : n, needed only if no other argument shows it.
-    margins : known totals of the population, set by `post_stratify` and `rake`.
+    size : n, needed only if no other argument shows it. margins : known totals, set by `post_stratify` and `rake`.
 
     Raises `InvalidInput` for other lengths, missing labels, and populations smaller than their samples.
 
@@ -221,7 +216,7 @@ class SampleDesign(ByValue):
         """(H,) share of every stratum's primary units that was drawn; 0 without `fpc`."""
         (stratum, names), given = self._strata, self.fpc
         if given is None:
-            return np.zeros(len(names))
+            return np.zeros(len(self.units))
         if len(given) != self.n or not given.min() > 0:
             raise invalid("fpc", f"{self.n} positive numbers", Phrase(f"{len(given)} of them, or one not positive"))
         low, high = np.full(len(names), np.inf), np.zeros(len(names))
@@ -261,11 +256,10 @@ class SampleDesign(ByValue):
         """The covariance (r, r) of `total(scores)`, with its degrees of freedom.
 
         scores : (n,) or (n, r). For a ratio, a regression or another smooth estimate these are its influence values,
-            whose weighted sum is the estimate's error in large samples (Taylor linearisation). They are 0 outside a
-            subgroup.
-        noise : (H, r, r), for every stratum the sum of w_i^2 times the covariance of score i due to the channel alone.
-            It is needed for finite populations and for units that were certain to be drawn; zeros for scores that are
-            not private.
+            whose weighted sum is the estimate's error in large samples (Taylor linearisation); 0 outside a subgroup.
+        noise : (H, r, r), for every stratum the sum of w_i^2 times the covariance of score i due to the channel alone,
+            which finite populations and units that were certain to be drawn need; zeros for scores that are not
+            private.
         """
         s = _columns(scores, self.n)
         extra, shape = None if noise is None else finite_array(noise, "noise", 3), (len(self.units), *[s.shape[1]] * 2)
@@ -284,9 +278,7 @@ class SampleDesign(ByValue):
     def replicate(self, statistic: Callable[[Array], Array], noise: Array | None = None) -> SamplingVariance:
         """The covariance of a statistic by replication, that is from its values under other weights.
 
-        statistic : a function from weights (R, n) to values (R, r); it is called with a few replicates at a time.
-
-        `InvalidInput` if the method is linearisation.
+        statistic : a function from weights (R, n) to values (R, r), called with a few replicates at a time.
         """
         return self.method.variance(self, statistic, noise)
 

@@ -54,7 +54,6 @@ def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Any, float]
     """Post-stratification: the design with weights changed so that every group has its known total [SSW, section 7.6].
 
     groups : (n,) labels. totals : the population of every group, as a number of people or as shares that sum to 1.
-
     `InvalidInput` for a group without a total, or a total without a respondent (merge the group with another).
 
     >>> post_stratify(SampleDesign(size=4), ["f", "m", "m", "m"], {"f": 50, "m": 50}).weights.round(3)
@@ -68,9 +67,8 @@ def rake(design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Any, float]]
 
     margins : pairs of groups, (n,) labels, and their totals, numbers of people or shares.
 
-    The method is iterative proportional fitting. Afterwards variances are those of the residuals from the margins, and
-    replicates are raked, too. `SolverError` if no weights meet all margins, for example if two of them have different
-    sums.
+    Variances are then those of the residuals from the margins, and replicates are raked, too. `SolverError` if no
+    weights meet all margins, for example if two of them have different sums.
 
     >>> sex, age = ["f", "f", "m", "m"], ["old", "young", "old", "young"]
     >>> made = rake(SampleDesign(weights=[1, 2, 1, 1]), [(sex, {"f": 6, "m": 4}), (age, {"old": 5, "young": 5})])
@@ -153,10 +151,10 @@ class Reweighted(Replication):
 
 @dataclass(frozen=True)
 class Jackknife(Reweighted):
-    """The jackknife, which leaves out one primary unit at a time [Wolter, chapter 4].
+    """The jackknife, which leaves out one primary unit at a time [Wolter, chapter 4]: JK1, or JKn with strata.
 
-    It is called JK1 without strata and JKn with strata. The weights of the other units of the stratum are multiplied by
-    n_h / (n_h - 1), and the factor of the squared deviation is (1 - f_h)(n_h - 1) / n_h.
+    The weights of the other units of the stratum are multiplied by n_h / (n_h - 1), and the factor of the squared
+    deviation is (1 - f_h)(n_h - 1) / n_h.
 
     >>> from ldpopt.survey import SampleDesign
     >>> SampleDesign(size=4, method=Jackknife()).total_variance([1, 2, 3, 6]).covariance.round(6)
@@ -225,10 +223,8 @@ class GivenReplicates(ByValue, Reweighted):
     """Replicate weights that come with a data file. Statistical offices publish them instead of the design.
 
     weights : (n, R), non-negative, one column for each replicate; full weights, not factors of the weights.
-    scales : (R,) or one number, the factor of each squared deviation: 1 / R for the bootstrap, 4 / R for Fay's method
-        with 0.5, (R - 1) / R for JK1.
-
-    `InvalidInput` for other shapes and negative numbers.
+    scale : (R,) or one number, the factor of each squared deviation: 1 / R for the bootstrap, 4 / R for Fay's method
+        with 0.5, (R - 1) / R for JK1. `InvalidInput` for other shapes and negative numbers.
 
     >>> from ldpopt.survey import SampleDesign
     >>> halves = GivenReplicates([[2, 0], [0, 2]], 0.5)

@@ -165,8 +165,7 @@ def collector(
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
     >>> from ldpopt.survey.server import database
-    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
-    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
     >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
     ...     [route.path for route in collector(plan, store).routes]
     ['/submissions', '/healthz', '/counts', '/{path:path}']

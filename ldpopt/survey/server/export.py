@@ -78,16 +78,14 @@ def export_reports(plan: Plan, location: str | PathLike[str], output: str | Path
     """Write the reports of a database as Parquet files with manifests, and return their number.
 
     location : as in `database`. output : a new file ``*.parquet``, or a new folder with a file for every million
-        reports, which `aggregate` can count on a cluster.
+        reports, which `aggregate` can count on a cluster. Neither ids nor days are written.
 
-    Neither ids nor days are written. A manifest records the plan, the number of rows and which reports they are.
     `InvalidInput` for a taken path, and for a database without reports of `plan`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, aggregate, make_plan
     >>> from ldpopt.survey.server import Submission
-    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
-    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
     >>> with TemporaryDirectory() as folder:
     ...     with database(Path(folder, "reports.db"), plan, create=True) as store:
     ...         _ = store.write([Submission(bytes(16), bytes([1, 0, 0, 0]))], "2026-01-31")

@@ -118,9 +118,9 @@ def decide(
 class Store(ABC):
     """One round in a database: what every dialect of SQL says alike. Parameters are written ``?``.
 
-    `write`, `state`, `others`, `invite`, `close_round` and `close` share a connection, so only one thread at a time may
-    call them. `summary` and `rows` open their own. All raise `Unavailable` if the database does not answer or has no
-    room. Then nothing of the call is stored or, if only the answer to a commit was lost, all of it.
+    Only one thread at a time may call `write`, `state`, `others`, `invite`, `close_round` and `close`; `summary` and
+    `rows` open connections of their own. All raise `Unavailable` if the database does not answer or has no room. Then
+    nothing of the call is stored or, if only the answer to a commit was lost, all of it.
     """
 
     _db: Any = None
@@ -195,8 +195,7 @@ class Store(ABC):
     def write(self, batch: Sequence[Submission], day: str) -> list[Outcome]:
         """Decide about a batch and store its new submissions. It returns after the commit is durable.
 
-        Batches without invitations may run at the same time. If two of them bring the same id, the second waits for the
-        first and then finds the stored submission.
+        If two batches at the same time bring the same id, the second waits for the first and finds what it stored.
         """
         hashes = [one.invitation for one in batch if one.invitation is not None]
         with self._transaction(alone=bool(hashes)) as db:
