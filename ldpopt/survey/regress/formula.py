@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -219,18 +219,12 @@ def public_column(data: Any, name: str, n: int | None = None) -> tuple[Codes, li
 
 def numbers_of(kinds: list[Any]) -> Array | None:
     """The kinds as numbers, if all of them are; None for labels."""
-    made = []
-    for kind in kinds:
-        if isinstance(kind, (bool, tuple)):
-            return None
-        try:
-            value = float(kind)
-        except (TypeError, ValueError):
-            return None
-        if not math.isfinite(value) or (isinstance(kind, str) and "_" in kind):
-            return None
-        made.append(value)
-    return np.array(made)
+    if any(isinstance(kind, (bool, tuple)) or (isinstance(kind, str) and "_" in kind) for kind in kinds):
+        return None
+    with suppress(TypeError, ValueError):
+        made = np.array([float(kind) for kind in kinds])
+        return made if np.isfinite(made).all() else None
+    return None
 
 
 def _coded(
