@@ -15,15 +15,7 @@ from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.results import jsonable
-from ldpopt.survey.estimate.intervals import (
-    Estimated,
-    IntervalMethod,
-    Intervals,
-    Moments,
-    Score,
-    moments,
-    text_table,
-)
+from ldpopt.survey.estimate.intervals import Estimated, IntervalMethod, Intervals, Moments, Score, moments, text_table
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
 from ldpopt.survey.estimate.linear import (
     Estimator,

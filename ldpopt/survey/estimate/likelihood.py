@@ -171,11 +171,7 @@ class Bootstrap(Estimated):
 
 
 def parametric_bootstrap(
-    data: Any,
-    channel: ChannelLike,
-    rng: Rng = None,
-    replications: int = 2000,
-    estimator: Estimator | None = None,
+    data: Any, channel: ChannelLike, rng: Rng = None, replications: int = 2000, estimator: Estimator | None = None
 ) -> Bootstrap:
     """Simulate `replications` surveys of the same size from the estimate, and estimate each [Efron].
 

@@ -15,15 +15,7 @@ import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
-from ldpopt.design import (
-    Constraint,
-    Denominator,
-    FisherInformation,
-    IntegerProgram,
-    LocalDP,
-    Rounded,
-    optimal_channel,
-)
+from ldpopt.design import Constraint, Denominator, FisherInformation, IntegerProgram, LocalDP, Rounded, optimal_channel
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, unit_interval
 from ldpopt.errors import InvalidInput, invalid
