@@ -113,9 +113,6 @@ def noncentral_power(level: Any, degrees: int, noncentrality: float) -> Power:
     return Power(float(ncx2.sf(critical, degrees, noncentrality)) if degrees else 0.0, False)
 
 
-# -- goodness of fit -------------------------------------------------------------------------------
-
-
 def goodness_of_fit(data: Any, channel: ChannelLike, p0: Any) -> TestResult:
     """Test that the true answers follow `p0`: the score test, n s^T (J - 1 1^T)^+ s with s = Q D^-1 (f - m0) [Rao].
 
@@ -222,9 +219,6 @@ def respondents_for_power(channel: ChannelLike, p0: Any, p1: Any, power: float =
     needed = brentq(lambda x: ncx2.sf(critical, null.degrees, x) - power, 0.0 if top == 1.0 else top / 2, top,
                     xtol=1e-10 * top)  # fmt: skip
     return max(1, math.ceil(float(needed) / each))
-
-
-# -- two samples -----------------------------------------------------------------------------------
 
 
 def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike | None = None) -> TestResult:

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from ldpopt.channel import ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
-from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import as_text
 from ldpopt.results import Result
+from ldpopt.schema import dump, key, listed, load
 
 
 def positions(reports: Any, outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
@@ -122,6 +123,16 @@ def factor(values: Any, n: int, what: str) -> tuple[npt.NDArray[np.intp], list[A
     return codes, kinds or [None]
 
 
+def _tuples(label: Any, what: str = "") -> Any:
+    return tuple(map(_tuples, label)) if isinstance(label, list) else label
+
+
+def _pair(value: Any, what: str) -> Any:
+    if not isinstance(value, list) or len(value) != 2:
+        raise invalid(what, "a stratum and a cluster", Phrase("another"))
+    return _tuples(value)
+
+
 Key = tuple[Label, Label]
 """(stratum, cluster). The stratum is None without strata, the cluster None if respondents are sampled one by one."""
 
@@ -143,9 +154,9 @@ class CountTable(Result):
     (200, array([0.7, 0.3]))
     """
 
-    outputs: tuple[Label, ...]
-    keys: tuple[Key, ...]
-    counts: npt.NDArray[np.int64]
+    outputs: tuple[Label, ...] = key(load=listed(_tuples))
+    keys: tuple[Key, ...] = key(load=listed(_pair))
+    counts: npt.NDArray[np.int64] = key()
     weights: Array = field(default_factory=lambda: np.empty((0, 0)))
     squares: Array = field(default_factory=lambda: np.empty((0, 0)))
 
@@ -178,8 +189,6 @@ class CountTable(Result):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "outputs", outputs)
         object.__setattr__(self, "keys", tuple(keys[row] for row in order))
-
-    # -- from data ---------------------------------------------------------------------------------
 
     @classmethod
     def from_counts(cls, counts: Any, outputs: Iterable[Label]) -> CountTable:
@@ -230,8 +239,6 @@ class CountTable(Result):
         first, second = (np.bincount(cell, weights=v, minlength=len(rows) * m).reshape(shape) for v in (w, w * w))
         return cls(channel.outputs, keys, counts, np.asarray(first), np.asarray(second))
 
-    # -- properties --------------------------------------------------------------------------------
-
     @cached_property
     def n(self) -> int:
         """Number of respondents."""
@@ -262,8 +269,6 @@ class CountTable(Result):
         """True for respondents drawn independently, with equal weights and no strata or clusters."""
         return self.keys == ((None, None),) and bool(np.array_equal(self.weights, self.counts))
 
-    # -- tables from tables ------------------------------------------------------------------------
-
     def __add__(self, other: CountTable) -> CountTable:
         if not isinstance(other, CountTable):
             return NotImplemented
@@ -290,27 +295,14 @@ class CountTable(Result):
         factor = np.array([populations[stratum] / sizes[stratum] for stratum, _ in self.keys])[:, None]
         return CountTable(self.outputs, self.keys, self.counts, self.weights * factor, self.squares * factor**2)
 
-    # -- files -------------------------------------------------------------------------------------
-
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values; `from_dict` gives the table back."""
-        return {
-            "outputs": list(self.outputs),
-            "keys": [list(key) for key in self.keys],
-            "counts": self.counts.tolist(),
-            "weights": self.weights.tolist(),
-            "squares": self.squares.tolist(),
-        }
+        return dump(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CountTable:
         """The table that `to_dict` described."""
-        try:
-            outputs = tuple(_tuples(label) for label in data["outputs"])
-            keys = tuple((_tuples(stratum), _tuples(cluster)) for stratum, cluster in data["keys"])
-            return cls(outputs, keys, data["counts"], data["weights"], data["squares"])
-        except (KeyError, TypeError) as error:
-            raise InvalidInput(f"count table: expected the fields of CountTable.to_dict, got {error!r}") from None
+        return load(cls, data, "count table")
 
     def __repr__(self) -> str:
         rows = "" if len(self.keys) == 1 else f" in {len(self.keys)} strata or clusters"
@@ -343,16 +335,9 @@ def merge(tables: Iterable[CountTable]) -> CountTable:
 
 
 def _whole(values: Any, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
-    counted = isinstance(values, np.ndarray) and values.dtype == np.int64 and values.shape == shape and values.size
-    if counted and values.min() >= 0 and values.max() <= 2**53:
-        return np.array(values, order="C")
     array = finite_array(values, "counts", 2)
     if array.shape != shape:
         raise invalid("counts", f"shape {shape}, one column an output", f"shape {array.shape}")
     if array.size and (array.min() < 0 or np.any(array != np.floor(array)) or array.max() > 2**53):
         raise invalid("counts", "non-negative whole numbers", float(array.min()))
     return array.astype(np.int64)
-
-
-def _tuples(label: Any) -> Any:
-    return tuple(_tuples(part) for part in label) if isinstance(label, list) else label

@@ -144,8 +144,6 @@ class Estimate(Estimated):
         """The estimate made into a distribution by `simplex_projection` or `norm_sub`, with the name of that step."""
         return Projection(step(self.values), self.labels, step.__name__, self.estimator)
 
-    # -- showing it --------------------------------------------------------------------------------
-
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """JSON-ready values, with score intervals."""
         shown = self.intervals(Score(level))

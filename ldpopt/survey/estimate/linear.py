@@ -112,9 +112,6 @@ class Estimator(Protocol):
         ...
 
 
-# -- information -----------------------------------------------------------------------------------
-
-
 def fisher_information(channel: ChannelLike, p: Any) -> Array:
     """J = sum_y q_y q_y^T / (q_y . p), of one report about p, shape (k, k) [Rao, chapter 5].
 
@@ -153,9 +150,6 @@ def report_covariance(loadings: Array, frequencies: Array) -> Array:
     """l diag(f) l^T - t t^T, t = l f, of one report, (r, r). The means are taken off first, so no digits cancel."""
     away = centred(loadings, frequencies)
     return np.asarray((away * frequencies) @ away.T)
-
-
-# -- what can be estimated -------------------------------------------------------------------------
 
 
 def estimable_contrasts(channel: ChannelLike) -> Array:
@@ -279,9 +273,6 @@ def pilot_of(first: Array, n: float) -> Array:
     k = len(first)
     share = max(0.01, k * k / (n + k * k)) if math.isfinite(n) else 0.01
     return np.asarray((1 - share) * simplex_projection(first) + share / k)
-
-
-# -- estimators ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

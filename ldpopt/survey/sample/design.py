@@ -172,8 +172,6 @@ class SampleDesign(ByValue):
         if not self.fractions.max() <= 1:
             raise invalid("fpc", "sampling fractions of at most 1", float(self.fractions.max()))
 
-    # -- properties --------------------------------------------------------------------------------
-
     @property
     def n(self) -> int:
         """Number of respondents."""
@@ -246,8 +244,6 @@ class SampleDesign(ByValue):
         w = self.weights
         return float(self.n * (w @ w) / w.sum() ** 2)
 
-    # -- totals and their variance -----------------------------------------------------------------
-
     def total(self, scores: Any) -> Array:
         """(r,) the weighted sums of scores (n,) or (n, r)."""
         return np.asarray(self.weights @ _columns(scores, self.n))
@@ -302,8 +298,6 @@ class SampleDesign(ByValue):
             z = z - (z.mean(axis=0) if len(z) > 1 else everywhere)
             made[h] = z.T @ z
         return made
-
-    # -- changed designs ---------------------------------------------------------------------------
 
     def by(self, method: Replication) -> SampleDesign:
         """The same sample with another method of variance."""

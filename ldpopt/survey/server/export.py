@@ -45,9 +45,8 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
         columns = {}
         for q, question in enumerate(plan.questions):
             if codes[:, q].max() >= len(labels[q]):
-                raise invalid(
-                    f"reports of {question.name!r}", f"one of the {len(labels[q])} of the plan", Phrase("another")
-                )
+                expected = f"one of the {len(labels[q])} of the plan"
+                raise invalid(f"reports of {question.name!r}", expected, Phrase("another"))
             kind = np.int8 if len(labels[q]) < 1 << 7 else np.int32
             columns[question.name] = pa.DictionaryArray.from_arrays(pa.array(codes[:, q].astype(kind)), labels[q])
         for day, part in _parts(plan, rows).items():
@@ -130,20 +129,15 @@ def _folder(plan: Plan, found: Iterable[Any], days: dict[str, list[str]], path: 
     try:
         files: dict[str, Manifest] = {}
         waiting: list[Any] = []
-
-        def flush() -> None:
-            name = f"part-{len(files):05d}.parquet"
-            said = _write(plan, waiting, days, work / name)
-            files[name] = Manifest.of(plan, MODE, said.rows, said.parts, digest(work / name))
-            waiting.clear()
-            days.clear()
-
-        for batch in found:
-            waiting.append(batch)
-            if sum(one.num_rows for one in waiting) >= FILE_ROWS:
-                flush()
-        if waiting or not files:
-            flush()
+        batches = iter(found)
+        while (batch := next(batches, None)) is not None or waiting or not files:
+            waiting += [] if batch is None else [batch]
+            if batch is None or sum(one.num_rows for one in waiting) >= FILE_ROWS:
+                name = f"part-{len(files):05d}.parquet"
+                said = _write(plan, waiting, days, work / name)
+                files[name] = Manifest.of(plan, MODE, said.rows, said.parts, digest(work / name))
+                waiting.clear()
+                days.clear()
         rows = sum(said.rows for said in files.values())
         whole = Manifest.of(plan, MODE, rows, [total(said.parts) for said in files.values()])
         replace_text(work / FOLDER, folder_content(whole, files))
