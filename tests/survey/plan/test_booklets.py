@@ -193,12 +193,16 @@ def test_wrong_designs_are_refused(more: dict[str, object], said: str) -> None:
 def test_wrong_routes_are_refused(asked_if: object, said: str) -> None:
     """A question hangs on questions before it, and on answers that they have."""
     with pytest.raises(InvalidInput, match=said):
-        asked = (
-            QuestionSpec("drug", YES_NO),
-            QuestionSpec("which", YES_NO, asked_if=asked_if),
-            QuestionSpec("later", YES_NO),
-        )
-        plan_survey(SurveySpec("s", asked, epsilon=1.0))
+        _routed(asked_if)
+
+
+def _routed(asked_if: object) -> None:
+    asked = (
+        QuestionSpec("drug", YES_NO),
+        QuestionSpec("which", YES_NO, asked_if=asked_if),
+        QuestionSpec("later", YES_NO),
+    )
+    plan_survey(SurveySpec("s", asked, epsilon=1.0))
 
 
 def test_no_bound_is_above_a_design_that_meets_the_targets() -> None:
