@@ -22,7 +22,7 @@ from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, names_of, r
 from ldpopt.distribution import Array, distribution, finite_array, from_counts, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike, read_text
-from ldpopt.io.table import ColumnKey, Table, is_number, naming, parse_table, position_of, read_table
+from ldpopt.io.table import ColumnKey, Table, is_number, naming, parse_table, position_of
 from ldpopt.results import Result
 
 
@@ -264,7 +264,7 @@ def _counted(path: PathLike, answer: ColumnKey, group: ColumnKey) -> tuple[Count
 
 
 def _of_table(path: PathLike, answer: ColumnKey, group: ColumnKey) -> tuple[Counter[tuple[str, str]], tuple[str, str]]:
-    table = read_table(path)
+    table = parse_table(str(path), read_text(path))
     names = table.names()
     a, g = table.position(answer, names), table.position(group, names)
     if a == g:

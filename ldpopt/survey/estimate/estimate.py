@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
@@ -113,7 +114,7 @@ class Estimate(Estimated):
         lower, upper = method.limits(self.moments)
         return Intervals(self.labels, lower, upper, method.level, method.name)
 
-    def contrast(self, contrasts: Any, labels: tuple[Label, ...] | None = None) -> Estimate:
+    def contrast(self, contrasts: ArrayLike, labels: tuple[Label, ...] | None = None) -> Estimate:
         """The estimate of linear combinations of the values: (s, r) or (r,) weights.
 
         >>> e = estimate({0: 60, 1: 40}, [[0.8, 0.2], [0.2, 0.8]])
@@ -251,7 +252,7 @@ def _in_order(data: Any, channel: Any) -> tuple[Any, Any]:
 
 
 def estimate_contrasts(
-    data: Any, channel: ChannelLike, contrasts: Any, labels: tuple[Label, ...] | None = None
+    data: Any, channel: ChannelLike, contrasts: ArrayLike, labels: tuple[Label, ...] | None = None
 ) -> Estimate:
     """Unbiased estimates of contrasts a . p, also of a channel that does not identify all proportions [Rao, chapter 4].
 
@@ -271,7 +272,7 @@ def estimate_contrasts(
     return Estimate(loadings @ table.frequencies, names, loadings, table, channel, "least squares")
 
 
-def _weights(contrasts: Any, size: int) -> Array:
+def _weights(contrasts: ArrayLike, size: int) -> Array:
     """Contrasts as a matrix (s, size)."""
     a = np.atleast_2d(finite_array(contrasts, "contrasts", np.ndim(contrasts)))
     if a.ndim != 2 or a.shape[1] != size:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array, positive_integer
@@ -220,7 +221,7 @@ def two_way_from_counts(
 
 
 def independence_power(
-    joint: Any, row_channel: ChannelLike, column_channel: ChannelLike, n: int, level: float = 0.05
+    joint: ArrayLike, row_channel: ChannelLike, column_channel: ChannelLike, n: int, level: float = 0.05
 ) -> Power:
     """The probability that `TwoWayTable.independence` rejects at `level` when the truth is `joint`, shape (k1, k2).
 
