@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.channel import Label
+from ldpopt.datafiles.columns import MOST_CATEGORIES, bin_labels, round_edges
 from ldpopt.datafiles.delimited import PLAIN, sniff
-from ldpopt.datafiles.numbers import MOST_CATEGORIES, bin_labels, round_edges
 from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, names_of, ranges_of
 from ldpopt.distribution import Array, distribution, finite_array, from_counts, number
 from ldpopt.errors import Phrase, invalid
