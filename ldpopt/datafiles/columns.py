@@ -36,16 +36,12 @@ def round_edges(numbers: Array, bins: int) -> tuple[float, ...]:
         return ()
     size = (high - low) / bins
     ten = 10.0 ** math.floor(math.log10(size))
-    steps = [step * ten for step in (5.0, 2.5, 2.0, 1.0, 0.5, 0.1)]
-    for step in steps:
-        if step > size or step < 1e-300:
-            continue
+    for step in (factor * ten for factor in (5.0, 2.5, 2.0, 1.0, 0.5, 0.1) if 1e-300 <= factor * ten <= size):
         edges = np.unique(np.round(quantiles / step) * step)
         edges = edges[(edges > numbers.min()) & (edges <= numbers.max())]
         if len(edges) >= min(bins - 1, 3):
             return tuple(float(f"{edge:.12g}") for edge in edges)
-    edges = np.unique(quantiles)
-    return tuple(float(f"{edge:.6g}") for edge in edges if edge > numbers.min())
+    return tuple(float(f"{edge:.6g}") for edge in np.unique(quantiles) if edge > numbers.min())
 
 
 def bin_labels(edges: Sequence[float], whole: bool) -> list[str]:
