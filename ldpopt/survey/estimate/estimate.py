@@ -147,16 +147,10 @@ class Estimate(Estimated):
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """JSON-ready values, with score intervals."""
-        shown = self.intervals(Score(level))
-        return {
-            "n": self.n,
-            "estimator": self.estimator,
-            "labels": jsonable(self.labels),
-            "values": self.values.tolist(),
-            "standard_errors": None if self.boundary else self.standard_errors.tolist(),
-            "boundary": jsonable(self.boundary),
-            "intervals": shown.to_dict(),
-        }
+        errors = None if self.boundary else self.standard_errors
+        made = {"n": self.n, "estimator": self.estimator, "labels": self.labels, "values": self.values,
+                "standard_errors": errors, "boundary": self.boundary}  # fmt: skip
+        return {name: jsonable(value) for name, value in {**made, "intervals": self.intervals(Score(level))}.items()}
 
     def to_pandas(self, level: float = 0.95) -> Any:
         """A pandas DataFrame with one row for each label, and score intervals. It needs pandas."""

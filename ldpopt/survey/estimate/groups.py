@@ -190,7 +190,7 @@ def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimato
     # The shifts average to zero over the waves, so the loadings remain a left inverse, and the estimate is the same.
     law = found.table.frequencies if found.fitted is None else found.fitted
     wave = np.repeat(np.arange(len(tables)), [len(table.totals) for table in tables])
-    share = np.bincount(wave, law)
-    part = np.stack([np.bincount(wave, law * row, len(share)) for row in found.loadings])
+    share = np.asarray(np.bincount(wave, law), dtype=np.float64)
+    part = np.asarray([np.bincount(wave, law * row, len(share)) for row in found.loadings], dtype=np.float64)
     shifts = np.where(share > 0, quotient(part, share) - part.sum(axis=1, keepdims=True), 0.0)
     return replace(found, loadings=found.loadings - shifts[:, wave])
