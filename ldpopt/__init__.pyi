@@ -79,9 +79,9 @@ from ldpopt.mechanisms import two_step as two_step
 from ldpopt.mechanisms import unary_encoding as unary_encoding
 from ldpopt.mechanisms.cards import kuk as kuk
 from ldpopt.mechanisms.cards import triangular as triangular
-from ldpopt.mechanisms.gaussian import gaussian as gaussian
-from ldpopt.mechanisms.laplace import laplace as laplace
 from ldpopt.mechanisms.matrix_mechanism import matrix_mechanism as matrix_mechanism
+from ldpopt.mechanisms.noise import gaussian as gaussian
+from ldpopt.mechanisms.noise import laplace as laplace
 from ldpopt.mechanisms.staircase import staircase as staircase
 from ldpopt.mechanisms.window import piecewise as piecewise
 from ldpopt.mechanisms.window import square_wave as square_wave

@@ -16,13 +16,12 @@ from ldpopt.composition.direction import Direction, GaussianLaw, Parts, largest_
 from ldpopt.composition.lattice import EXACT, Rounding
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, best_in_order, best_pair
 from ldpopt.composition.parametric import MAX_USES, rare_error, union
-from ldpopt.distribution import Array, positive_integer, unit_interval
+from ldpopt.distribution import Array, nonnegative, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
-from ldpopt.mechanisms.gaussian import GaussianPair
+from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.least_pair import point_at_least_zero
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.results import Pictured
@@ -95,7 +94,7 @@ class ComposedPair(Pictured):
 
     def hockey_stick(self, epsilon: Any) -> Guarantee:
         """The delta at `epsilon` >= 0 nats. The true value lies between `lower` and `value` of the `Guarantee`."""
-        epsilon = point_at_least_zero(epsilon)
+        epsilon = nonnegative(epsilon, "epsilon", infinite=True)
         directions = self._directions
         value = min(self._variation, max(direction.upper(epsilon) for direction in directions))
         lower = min(value, self._lower(epsilon))
@@ -201,16 +200,15 @@ def counted(pairs: Iterable[tuple[FinitePair, int]]) -> Parts:
 
 
 def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> ComposedPair:
-    """The composition of mechanisms with counts, and of pairs in their own direction.
+    """The composition of mechanisms with counts and of pairs in their own direction; exact for short lists.
 
-    For channels with several different pairs of rows, the best adaptive strategy against all of them is computed if it
-    is small enough. Otherwise the pairs that dominate them are composed, and perhaps no strategy attains the curve.
+    Where it is too large, the pairs that dominate channels are composed, and perhaps no strategy attains the curve.
     """
     parts = counted((item if isinstance(item, FinitePair) else item.pair, count) for item, count in items)
     noise = [(item.own, n) for item, n in items if isinstance(item, Mechanism) and isinstance(item.own, GaussianPair)]
     others = [(item, n) for item, n in items if isinstance(item, FinitePair) or not isinstance(item.own, GaussianPair)]
     if noise and not others:
-        direction = Direction.of_gaussians(GaussianLaw.of(noise))
+        direction = Direction(GaussianLaw.of(noise), 0.0, 0.0, math.inf)
         return ComposedPair(parts, direction, direction)
     several = [(item, n) for item, n in others if isinstance(item, Mechanism) and len(item.rows) > 1]
     single = [(item if isinstance(item, FinitePair) else item.pair, n) for item, n in others

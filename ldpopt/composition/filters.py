@@ -1,8 +1,7 @@
 """A privacy filter and an odometer: budgets that hold even if each next mechanism is chosen after seeing the reports.
 
-`Ledger` gives the privacy of a list of mechanisms that was fixed before the first report. If the list itself depends on
-the reports, the exact composition of the mechanisms that were used, `Ledger.approximate_dp`, is not a bound [RRUV].
-Sums of pure, Rényi and zCDP parameters are bounds, because they hold along every sequence of reports [RRUV; FZ; WRRW].
+The exact composition of a `Ledger` is no bound then [RRUV], but sums of pure, Rényi and zCDP parameters are, along
+every sequence of reports [RRUV; FZ; WRRW].
 """
 
 from __future__ import annotations

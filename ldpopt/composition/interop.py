@@ -1,9 +1,7 @@
-"""Exchange with dp_accounting: mechanisms as its events, compositions as its privacy-loss distributions, and back.
+"""Exchange with dp_accounting (0.4 to 0.6): mechanisms as its events, compositions as its loss distributions, and back.
 
-This needs the package ``dp-accounting`` (0.4 to 0.6), an optional extra. Events exist only for named mechanisms. So a
-channel becomes the event of a mechanism that dominates it, and the accountant's guarantees hold for the channel, too.
-Compositions are passed as probability mass functions, not as events, because dp_accounting loses repetitions of its
-`RandomizedResponseDpEvent` up to version 0.6.0.
+Events exist only for named mechanisms, so a channel becomes the event of one that dominates it. Compositions are passed
+as probability mass functions, since dp_accounting loses repetitions of its `RandomizedResponseDpEvent`.
 """
 
 from __future__ import annotations
@@ -23,8 +21,7 @@ from ldpopt.composition.mechanism import as_pair
 from ldpopt.distribution import positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import missing
-from ldpopt.mechanisms.gaussian import Gaussian, GaussianPair
-from ldpopt.mechanisms.laplace import Laplace, LaplacePair
+from ldpopt.mechanisms.noise import Gaussian, GaussianPair, Laplace, LaplacePair
 from ldpopt.privacy.claims import ZCDP, Claim, PureDP
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.local_dp import local_dp
@@ -99,10 +96,9 @@ def _pure(epsilon: float, name: str) -> PureDP:
 
 
 def _after_response(channel: Channel, epsilon: float) -> bool:
-    """Whether the channel Q is a post-processing of k-ary randomized response R of epsilon.
+    """Whether the channel Q is a post-processing of k-ary randomized response R = (a - b) I + b J of epsilon.
 
-    R has a on its diagonal and b elsewhere: R = (a - b) I + b J. Then Q = R W for W = (Q - b 1 1^T Q) / (a - b), and W
-    is a channel if no entry is negative.
+    Then Q = R W for W = (Q - b 1 1^T Q) / (a - b), and W is a channel if no entry is negative.
     """
     k = channel.shape[0]
     if k < 2 or not 0 < epsilon < 700:

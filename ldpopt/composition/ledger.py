@@ -206,10 +206,7 @@ def _restricted(entry: Entry, divergence: RestrictedKL | RestrictedRenyi) -> tup
 
 
 def _zcdp(parts: Parts, xi: float) -> tuple[float, float]:
-    """Bounds on sup over orders of (sum of divergences - xi)/order.
-
-    Divergences that are linear in the order (Gaussian noise) add their rho. The rest goes to `zero_concentration`.
-    """
+    """Bounds on sup over orders of (sum of divergences - xi)/order; Gaussian ones, linear in it, add their rho."""
     linear = sum(n * mechanism.gaussian for mechanism, n in parts)
     low, high = concentrated(partial(summed, [part for part in parts if part[0].gaussian == 0]), xi)
     return down(linear + low, 64), up(linear + high, 64)

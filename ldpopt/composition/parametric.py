@@ -1,7 +1,6 @@
-"""The pair that dominates all mechanisms with given (epsilon, delta, eta), and sums that are rounded once.
+"""The pair that dominates all mechanisms with given (epsilon, delta, eta), and sums and unions that are rounded once.
 
-Outcomes so rare that their masses have lost digits cause an error of the privacy loss. Sums, unions and counts are made
-in rational arithmetic, so that n equal items and a count of n always agree.
+Outcomes so rare that their masses have lost digits cause an error of the privacy loss.
 """
 
 from __future__ import annotations
@@ -27,12 +26,7 @@ from ldpopt.tolerances import ROW_SUM
 class ParametricPair(FinitePair):
     """The pair that dominates every (epsilon, delta)-DP and eta-TV mechanism [GI, Thm 2], ordered, without labels.
 
-    It stores its finite losses exactly: epsilon, 0 and -epsilon. Losses that are computed from its rounded masses would
-    be wrong by a relative 1e-8 at epsilon = 1e-8. delta is the probability of an infinite loss. epsilon : nats, 0 to
-    700.
-
-    >>> ParametricPair.of(1e-12).losses.tolist()
-    [1e-12, -1e-12]
+    Its finite losses epsilon, 0 and -epsilon are exact; from the rounded masses they would be wrong by 1e-8 at 1e-8.
     """
 
     epsilon: float = 0.0

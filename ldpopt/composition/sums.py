@@ -34,8 +34,8 @@ from ldpopt.privacy.claims import (
     Claim,
     PureDP,
     RenyiDP,
+    amount,
     need,
-    nonnegative,
 )
 from ldpopt.privacy.conversions import zcdp_delta, zcdp_to_approximate_sharp
 from ldpopt.privacy.guarantee import Guarantee
@@ -59,8 +59,7 @@ def fixed_standard(parts: Parts) -> float:
 def adaptive_standard(parts: Parts, ordered: bool = False) -> float:
     """The parameter if inputs, and the choice of the next mechanism, may depend on the reports so far; rounded up.
 
-    ordered : the parts are used in the given order, and nothing random precedes the first. Otherwise the order may be
-    chosen on the way, and by coins before the first step. A single use keeps its own parameter.
+    ordered : the parts are used in the given order, and nothing random precedes the first.
     """
     scale = _scale(parts)
     if scale == 0 or math.isinf(scale) or sum(n for _, _, n in parts) == 1:
@@ -95,10 +94,9 @@ def _sum(means: Sequence[tuple[float, int]]) -> float:
 
 
 def _pairwise(steps: Parts) -> float:
-    """A bound on sum mu_a sqrt(x_a) for every order, with x_a = sum_b Pr(b before a) tau_b^2.
+    """A bound on sum mu_a sqrt(x_a) for every order, with x_a = sum_b Pr(b before a) tau_b^2, by Cauchy and Schwarz.
 
-    By Cauchy and Schwarz it is at most sqrt(sum mu_a^2/tau_a^2) sqrt(sum tau_a^2 x_a). In each pair of steps only one
-    comes first, so sum tau_a^2 x_a is at most the sum of tau_a^2 tau_b^2 over pairs.
+    In each pair of steps only one comes first, so sum tau_a^2 x_a is at most the sum of tau_a^2 tau_b^2 over pairs.
     """
     ratios = math.fsum(n * (mean / tau) * (mean / tau) for mean, tau, n in steps if mean > 0)
     squares = [(Fraction(tau) ** 2, n) for _, tau, n in steps]
@@ -110,9 +108,8 @@ def _pairwise(steps: Parts) -> float:
 def _weighted_roots(means: Sequence[tuple[float, int]], taus: Sequence[tuple[float, int]]) -> float:
     """The sum over steps of mean * sqrt(sum of tau^2 of the steps before), in the given orders, rounded up.
 
-    With rising means and falling taus it bounds sum mu_a sqrt(x_a) for every order of use. The reason is that the
-    deviation of the tilted law is a submartingale: before the step with the r-th largest mean it is at most what the
-    largest taus of all but r steps build up.
+    With rising means and falling taus it bounds every order of use: the tilted deviation is a submartingale, and before
+    the step with the r-th largest mean it is at most what the largest taus of all but r steps build up.
     """
     total = []
     for mean, before, square, n in _stretches(means, taus):
@@ -247,7 +244,7 @@ def restricted_sequential(epsilons: Iterable[Any]) -> float:
     >>> round(restricted_sequential([0.25, 0.5]), 6)
     0.75
     """
-    return total([(nonnegative(epsilon, "epsilon"), 1) for epsilon in _listed(epsilons)])
+    return total([(amount(epsilon, "epsilon"), 1) for epsilon in _listed(epsilons)])
 
 
 def restricted_parallel(epsilons: Iterable[Any]) -> float:
@@ -259,7 +256,7 @@ def restricted_parallel(epsilons: Iterable[Any]) -> float:
     >>> round(restricted_parallel([0.25, 0.5]), 6)
     0.5
     """
-    return max(nonnegative(epsilon, "epsilon") for epsilon in _listed(epsilons))
+    return max(amount(epsilon, "epsilon") for epsilon in _listed(epsilons))
 
 
 def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> ApproximateDP | TV:

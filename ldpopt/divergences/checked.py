@@ -100,10 +100,7 @@ def check_ends(at_zero: float, slope_at_infinity: float, values: Array) -> None:
 
 
 def limit(f: Function, end: float) -> float:
-    """The limit f(0+) for `end` 0, or the limit of f(t)/t for `end` inf, from f at points that approach the end.
-
-    Both limits exist because f is convex. Values that keep growing are taken to be infinite in the limit.
-    """
+    """The limit f(0+) for `end` 0, or of f(t)/t for inf, from f near the end; growing values count as infinite."""
     steps = np.array([1e-12, 1e-24, 1e-48, 1e-96]) if end == 0 else np.array([1e12, 1e24, 1e48, 1e96])
     with np.errstate(all="ignore"):
         raw = np.array([float(f(np.float64(t))) for t in steps])

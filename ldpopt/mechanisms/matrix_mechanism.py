@@ -20,7 +20,7 @@ import numpy as np
 from ldpopt.distribution import Array, finite_array, positive_epsilon
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.additive import answers, guarantee, log_growth
-from ldpopt.mechanisms.laplace import Laplace, LaplacePair, laplace_noise
+from ldpopt.mechanisms.noise import Laplace, LaplacePair, laplace_noise
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.results import ByValue
 from ldpopt.rounding import exact_sum, float_up
@@ -35,11 +35,9 @@ _RADIUS = math.sqrt(3)
 
 
 def vector_divergence(shift: Array, space: Array, order: float) -> tuple[float, float]:
-    """Bounds below and above on the divergence, for order >= `LOWEST_ORDER`.
+    """Bounds on the divergence, order >= `LOWEST_ORDER`, for a `shift` (s,) and w in the span of `space` (s, r).
 
-    shift : (s,), in units of the noise; space : (s, r), orthonormal columns that span the allowed w.
-    The upper bound uses that the convex F lies above its tangent plane at the point found. The plane's least value is
-    taken over a ball that contains the minimiser.
+    The upper bound uses that the convex F lies above its tangent plane, over a ball that contains the minimiser.
     """
     from scipy.optimize import minimize
 
@@ -183,12 +181,8 @@ class MatrixMechanism(ByValue):
             parts = [LaplacePair(max(size, MINIMUM_EPSILON)).renyi(order) for size in shift[shift > 0].tolist()]
             low = max(low, sum(p.lower for p in parts) - len(parts) * MINIMUM_EPSILON)
             high = max(high, sum(p.value for p in parts))
-        exact = np.linalg.matrix_rank(self.reconstruction) == len(self.strategy)
-        parameters = {"order": float(order)}
-        return guarantee(
-            "renyi", low if exact else 0.0, min(high, self.epsilon), "[CIM, Thm 11]", exact=bool(exact),
-            parameters=parameters,
-        )  # fmt: skip
+        exact, high = bool(np.linalg.matrix_rank(self.reconstruction) == len(self.strategy)), min(high, self.epsilon)
+        return guarantee("renyi", low if exact else 0.0, high, "[CIM, Thm 11]", exact, order=float(order))
 
     def restricted_renyi(self, order: float) -> Guarantee:
         """The Rényi divergence restricted to affine functions of the released answers, in nats [CIM, eq. 3].
@@ -200,8 +194,7 @@ class MatrixMechanism(ByValue):
         bound = Laplace(self.epsilon).restricted_renyi(order)
         order = bound.parameters["order"]
         if order < LOWEST_ORDER:
-            parameters = {"order": order}
-            return guarantee("restricted_renyi", 0.0, bound.value, "[CIM, eq. 3]", exact=False, parameters=parameters)
+            return guarantee("restricted_renyi", 0.0, bound.value, "[CIM, eq. 3]", False, order=order)
         u, singular, _ = np.linalg.svd(self.reconstruction.T, full_matrices=False)
         space = u[:, singular > 1e-12 * singular[0]]
         signed = self.strategy * (self.epsilon / self.sensitivity)
@@ -210,7 +203,7 @@ class MatrixMechanism(ByValue):
             below, above = vector_divergence(column, space, order)
             low, high = max(low, below), max(high, above)
         # The divergence is convex in the shift, so no column gives more than a vertex of the 1-norm ball.
-        return guarantee("restricted_renyi", low, min(high, bound.value), "[CIM, eq. 3]", parameters={"order": order})
+        return guarantee("restricted_renyi", low, min(high, bound.value), "[CIM, eq. 3]", order=order)
 
     def sample(self, x: Any, rng: Rng = None) -> Array:
         """A simulated release, shape (d,), for counts x of shape (n,)."""

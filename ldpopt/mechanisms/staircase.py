@@ -13,14 +13,7 @@ import numpy as np
 
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.errors import SolverError, invalid
-from ldpopt.mechanisms.additive import (
-    AdditiveNoise,
-    Noise,
-    enlarge,
-    guarantee,
-    plain,
-    positive,
-)
+from ldpopt.mechanisms.additive import AdditiveNoise, Noise, enlarge, guarantee, plain
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import up
@@ -52,7 +45,7 @@ MAXIMUM_STEPS = 50_000
 
 
 @dataclass(frozen=True)
-class Staircase(AdditiveNoise):
+class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
     """The staircase mechanism of Geng et al. [GI, section VI-C].
 
     It releases a number plus noise. The density of the noise is symmetric; it is a on [0, gamma D) and a e^{-epsilon}
@@ -72,11 +65,6 @@ class Staircase(AdditiveNoise):
     epsilon: float
     gamma: float
     sensitivity: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
-        object.__setattr__(self, "gamma", unit_interval(self.gamma, "gamma"))
-        object.__setattr__(self, "sensitivity", positive(self.sensitivity, "sensitivity"))
 
     @classmethod
     def for_total_variation(cls, epsilon: float, eta: float, sensitivity: float = 1.0) -> tuple[Staircase, Staircase]:
@@ -152,9 +140,7 @@ class Staircase(AdditiveNoise):
     def log_mgf(self, a: float) -> float:
         """log E exp(a Y) of the noise Y; inf if |a| is epsilon/sensitivity or more."""
         a = abs(a) * self.sensitivity
-        if a >= self.epsilon:
-            return math.inf
-        return math.log1p(self._grown(a))
+        return math.inf if a >= self.epsilon else math.log1p(self._grown(a))
 
     def _grown(self, a: float) -> float:
         """E exp(a Y) - 1, where Y is in units of the sensitivity: a sum over both halves of the density."""

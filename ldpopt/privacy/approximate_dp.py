@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import Array, Index, number, unit_interval
-from ldpopt.errors import invalid
+from ldpopt.distribution import Array, Index, nonnegative, unit_interval
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.laws import Shift, centred, scaled, shift
 from ldpopt.privacy.loss import log_ratios
@@ -41,14 +39,6 @@ def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> 
         parameters={"epsilon": eps}, event=lambda p, q: positive_event(p, q, eps),
         screen=lambda matrix: screen(matrix, eps),
     )  # fmt: skip
-
-
-def nonnegative(value: Any, what: str) -> float:
-    """`value` as a non-negative finite float."""
-    result = number(value, what, "a non-negative finite number")
-    if result < 0:
-        raise invalid(what, "a non-negative finite number", result)
-    return result
 
 
 def hockey_stick_of_pairs(p: Array, q: Array, epsilon: float) -> tuple[Array, Array]:
@@ -101,9 +91,9 @@ def positive_event(p: Array, q: Array, epsilon: float) -> npt.NDArray[np.bool_]:
 def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
     """Bounds on the hockey stick of every ordered pair of rows, (k, k) each, from a matrix of distances.
 
-    For laws p, q and v = e^epsilon q it is sum (p - v)_+ = (1 - e^epsilon + sum |p - v|)/2. Entries of v above the
-    largest entry of their column are lowered to it; the result is the same, and the sums stay small. Where all rows
-    are close and epsilon is small, the differences from the first row are used, which keep more digits.
+    For laws p, q and v = e^epsilon q it is (1 - e^epsilon + sum |p - v|)/2; entries of v above the largest of their
+    column are lowered to it. Where all rows are close, the differences from the first row are used, which keep more
+    digits.
     """
     from scipy.spatial.distance import cdist
 
@@ -245,10 +235,9 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
 
 
 def _exceeds(p: Array, q: Array, level: float) -> bool:
-    """Whether the outputs that are impossible under q have a probability above `level` under p, computed exactly.
+    """Whether the outputs impossible under q have a probability above `level` under p, computed exactly.
 
-    A row whose entries sum to one up to their rounding is not divided by its sum: 1 - d and d, both rounded, need not
-    sum to exactly one.
+    A row that sums to one up to rounding is not divided by its sum: 1 - d and d, both rounded, need not sum to one.
     """
     lost = exact_sum(p[(q == 0) & (p > 0)])
     total = exact_sum(p)

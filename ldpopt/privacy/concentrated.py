@@ -50,11 +50,7 @@ def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, gra
 
 
 def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
-    """Bounds on rho of every ordered pair, from a grid of orders.
-
-    D_alpha does not fall as alpha grows. So between two orders of the grid, D_alpha/alpha is at most D at the larger
-    order divided by the smaller order.
-    """
+    """Bounds on rho of every ordered pair from a grid: between two orders, D/alpha <= later D/earlier order."""
     moments, pure = Moments.of(matrix), local_dp(matrix).value
     low, high = moments.mean[0] - xi, np.full(moments.outside.shape, -np.inf)
     order = 1.0
@@ -171,10 +167,7 @@ def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0)
 
 
 def _conditioned(p: Array, q: Array, level: float, side: int) -> tuple[Array, Array, Array]:
-    """The best conditional laws up to their scale, cut a little too low (side 0) or too high (side 1), (n, m) each.
-
-    The third result is a bound on the relative error of their entries, (n,).
-    """
+    """The best conditional laws up to scale, cut too low (side 0) or too high (side 1), and their error (n,)."""
     by = shift(p, q).value
     cut_p, cut_q = epsilon_of_pairs(p, q, level)[side], epsilon_of_pairs(q, p, level)[side]
     none = ((cut_p == 0) | (cut_q == 0))[:, None]  # delta is at least the total variation: the laws can be made equal

@@ -375,27 +375,10 @@ def approximate_zcdp_to_epsilon(claim: Given, delta: float) -> ApproximateDP:
 
 
 __all__ = [
-    "approximate_curve_to_zcdp",
-    "approximate_to_approximate_zcdp",
-    "approximate_to_approximate_zcdp_sharp",
-    "approximate_to_tv",
-    "approximate_zcdp_to_approximate",
-    "approximate_zcdp_to_epsilon",
-    "mcdp_to_zcdp",
-    "pure_to_approximate",
-    "pure_to_mcdp",
-    "pure_to_mcdp_sharp",
-    "pure_to_renyi",
-    "pure_to_tv",
-    "pure_to_zcdp",
-    "pure_to_zcdp_sharp",
-    "renyi_to_approximate",
-    "renyi_to_approximate_closed",
-    "renyi_to_approximate_sharp",
-    "tv_to_approximate",
-    "zcdp_delta",
-    "zcdp_to_approximate",
-    "zcdp_to_approximate_sharp",
-    "zcdp_to_mcdp_mean",
+    "approximate_curve_to_zcdp", "approximate_to_approximate_zcdp", "approximate_to_approximate_zcdp_sharp",
+    "approximate_to_tv", "approximate_zcdp_to_approximate", "approximate_zcdp_to_epsilon", "mcdp_to_zcdp",
+    "pure_to_approximate", "pure_to_mcdp", "pure_to_mcdp_sharp", "pure_to_renyi", "pure_to_tv", "pure_to_zcdp",
+    "pure_to_zcdp_sharp", "renyi_to_approximate", "renyi_to_approximate_closed", "renyi_to_approximate_sharp",
+    "tv_to_approximate", "zcdp_delta", "zcdp_to_approximate", "zcdp_to_approximate_sharp", "zcdp_to_mcdp_mean",
     "zcdp_to_renyi",
-]
+]  # fmt: skip

@@ -230,8 +230,7 @@ class FinitePair(Pictured):
 def _covers(made: FinitePair, pair: FinitePair, rate: float) -> bool:
     """Whether the hockey stick of `made` is at least that of rate p + (1 - rate) q against q, in both directions.
 
-    Both are convex in e^epsilon, and that of `made` is linear between its losses. So it is enough to compare them at
-    the losses.
+    Both are convex in e^epsilon, and that of `made` is linear between its losses, so these are compared.
     """
     # Also a little beyond each loss: past the largest one, the hockey stick may be zero.
     sizes = np.abs(made.losses - shift(made.p[None], made.q[None]).value[0])

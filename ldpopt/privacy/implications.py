@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ldpopt.distribution import number, positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Claim, PureDP, RenyiDP, need, nonnegative
+from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Claim, PureDP, RenyiDP, amount, need
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import down, sum_up, up
 
@@ -85,7 +85,7 @@ def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP
     >>> group_gaussian_mcdp(1.0, 2.0, size=3)
     MCDP(mu=1.125000001, tau=1.500000001) (tight, [DR, Cor 3.3, corrected])
     """
-    sensitivity, size = nonnegative(sensitivity, "sensitivity"), positive_integer(size, "size", maximum=MAX_SIZE)
+    sensitivity, size = amount(sensitivity, "sensitivity"), positive_integer(size, "size", maximum=MAX_SIZE)
     sigma = number(sigma, "sigma", "a positive number")
     if sigma <= 0:
         raise invalid("sigma", "a positive number", sigma)
@@ -194,7 +194,7 @@ def bayes_factor_tail(claim: Given, factor: float) -> float:
     0.004482
     """
     order, epsilon = _order(claim)
-    log = math.log(max(1.0, nonnegative(factor, "factor")))
+    log = math.log(max(1.0, amount(factor, "factor")))
     if math.isinf(order):
         return 0.0 if log >= epsilon else 1.0
     exponent = (order - 1) * (epsilon - log)
@@ -210,7 +210,7 @@ def composed_event(epsilon: float, count: int, probability: float) -> float:
     >>> round(composed_event(0.1, 10, 1e-6), 9)
     1.0494e-05
     """
-    epsilon, count = nonnegative(epsilon, "epsilon"), positive_integer(count, "count", maximum=2**53)
+    epsilon, count = amount(epsilon, "epsilon"), positive_integer(count, "count", maximum=2**53)
     probability = unit_interval(probability, "probability")
     if probability == 0:
         return 0.0 if math.isfinite(epsilon) else 1.0
@@ -239,7 +239,7 @@ def restricted_pinsker(restricted_kl: float) -> float:
     >>> round(restricted_pinsker(1e-4), 6)
     0.08
     """
-    return up(8 * math.sqrt(nonnegative(restricted_kl, "restricted_kl")), 8)
+    return up(8 * math.sqrt(amount(restricted_kl, "restricted_kl")), 8)
 
 
 def _order(claim: Given) -> tuple[float, float]:
