@@ -77,8 +77,6 @@ from ldpopt.mechanisms import subset_selection as subset_selection
 from ldpopt.mechanisms import truncated_geometric as truncated_geometric
 from ldpopt.mechanisms import two_step as two_step
 from ldpopt.mechanisms import unary_encoding as unary_encoding
-from ldpopt.mechanisms.cards import kuk as kuk
-from ldpopt.mechanisms.cards import triangular as triangular
 from ldpopt.mechanisms.matrix_mechanism import matrix_mechanism as matrix_mechanism
 from ldpopt.mechanisms.noise import gaussian as gaussian
 from ldpopt.mechanisms.noise import laplace as laplace
@@ -87,6 +85,8 @@ from ldpopt.mechanisms.window import piecewise as piecewise
 from ldpopt.mechanisms.window import square_wave as square_wave
 from ldpopt.mechanisms.yes_no import crosswise as crosswise
 from ldpopt.mechanisms.yes_no import forced_response as forced_response
+from ldpopt.mechanisms.yes_no import kuk as kuk
+from ldpopt.mechanisms.yes_no import triangular as triangular
 from ldpopt.mechanisms.yes_no import unrelated_question as unrelated_question
 from ldpopt.mechanisms.yes_no import warner as warner
 from ldpopt.privacy import approximate_dp as approximate_dp

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt import strictjson
-from ldpopt.distribution import Array, distribution, finite_array, unit_interval
+from ldpopt.distribution import Array, distribution, stochastic, unit_interval
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.exact_rounding import round_exact, round_to_denominator
 from ldpopt.labels import ANSWER, Label, as_text, distinct_labels, from_jsonable, matrix_labels, positions, to_jsonable
 from ldpopt.results import Pictured
 from ldpopt.simulation import Rng, generator, simulate
-from ldpopt.tolerances import REGULAR, ROW_SUM
+from ldpopt.tolerances import REGULAR, ROW_ROUNDING, ROW_SUM
 
 __all__ = ["ERASED", "Channel", "ChannelLike", "Label", "as_channel"]
 
@@ -58,22 +58,12 @@ class Channel(Pictured):
         self, matrix: Any, inputs: Iterable[Label] | None = None, outputs: Iterable[Label] | None = None
     ) -> None:
         matrix, inputs, outputs = matrix_labels(matrix, inputs, outputs, "channel")
-        matrix = finite_array(matrix, "channel", 2)
-        k, m = matrix.shape
-        if k == 0 or m == 0:
-            raise invalid("channel", "at least one input and one output", Phrase(f"shape {matrix.shape}"))
-        if matrix.min() < 0:
-            x, y = (int(i) for i in np.unravel_index(int(matrix.argmin()), matrix.shape))
-            raise invalid("channel", "non-negative entries", matrix[x, y], f"row {x}, column {y}")
-        sums = matrix.sum(axis=1)
-        worst = int(np.argmax(np.abs(sums - 1)))
-        if abs(sums[worst] - 1) > ROW_SUM:
-            raise invalid("channel", f"rows that sum to 1 within {ROW_SUM:g}", float(sums[worst]), f"row {worst}")
+        matrix = stochastic(matrix, "channel")
         matrix += 0.0  # a negative zero becomes zero
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
-        object.__setattr__(self, "inputs", distinct_labels(inputs, k, "inputs"))
-        object.__setattr__(self, "outputs", distinct_labels(outputs, m, "outputs"))
+        object.__setattr__(self, "inputs", distinct_labels(inputs, len(matrix), "inputs"))
+        object.__setattr__(self, "outputs", distinct_labels(outputs, matrix.shape[1], "outputs"))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -396,4 +386,4 @@ def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
 def _stochastic(matrix: Array) -> Array:
     """The matrix, its rows divided by their sums where these differ from one by rounding."""
     sums = matrix.sum(axis=1, keepdims=True)
-    return np.where(np.abs(sums - 1) > 1e-15, matrix / sums, matrix)
+    return np.where(np.abs(sums - 1) > ROW_ROUNDING, matrix / sums, matrix)

@@ -38,6 +38,21 @@ def finite_array(values: Any, what: str, ndim: int) -> Array:
     return array
 
 
+def stochastic(matrix: Any, what: str) -> Array:
+    """A new float64 array (k, m) with non-negative rows that sum to one within `tolerances.ROW_SUM`."""
+    array = finite_array(matrix, what, 2)
+    if not array.size:
+        raise invalid(what, "at least one input and one output", Phrase(f"shape {array.shape}"))
+    if array.min() < 0:
+        x, y = (int(i) for i in np.unravel_index(int(array.argmin()), array.shape))
+        raise invalid(what, "non-negative entries", array[x, y], f"row {x}, column {y}")
+    sums = array.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[worst] - 1) > ROW_SUM:
+        raise invalid(what, f"rows that sum to 1 within {ROW_SUM:g}", float(sums[worst]), f"row {worst}")
+    return array
+
+
 def distribution(
     p: Any, what: str = "distribution", size: int | None = None, labels: Sequence[Label] | None = None
 ) -> Array:

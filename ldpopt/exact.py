@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt import labels, strictjson
-from ldpopt.distribution import Array, finite_array, number, positive_integer, unit_interval
+from ldpopt.distribution import Array, number, positive_integer, stochastic, unit_interval
 from ldpopt.errors import CertificateError, invalid
 from ldpopt.labels import Label
 from ldpopt.results import Pictured, Result
 from ldpopt.rounding import float_up, up
-from ldpopt.tolerances import ROW_SUM
 
 __all__ = ["MAXIMUM_BITS", "ExactChannel", "ExactProof", "RoundingLoss"]
 
@@ -189,7 +188,7 @@ class ExactChannel(Pictured):
 
     def loss(self, matrix: Any) -> RoundingLoss:
         """How far this channel is from the float `matrix`, shape (k, m), that it was rounded from."""
-        given = probabilities(matrix)
+        given = stochastic(matrix, "matrix")
         if given.shape != self.shape:
             raise invalid("matrix", f"shape {self.shape}", given.shape)
         exact = self.matrix
@@ -301,18 +300,6 @@ def largest_distance(rows: npt.NDArray[Any]) -> tuple[Any, tuple[int, int]]:
         if above[other] > best:
             best, at = above[other], (x + 1 + other, x)
     return best, at
-
-
-def probabilities(matrix: Any) -> Array:
-    """`matrix` as a new float64 array with non-negative rows that sum to one within `tolerances.ROW_SUM`."""
-    given = finite_array(matrix, "matrix", 2)
-    if given.size == 0 or given.min() < 0:
-        raise invalid("matrix", "at least one row and column, and non-negative entries", f"shape {given.shape}")
-    sums = given.sum(axis=1)
-    worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > ROW_SUM:
-        raise invalid("matrix", f"rows that sum to 1 within {ROW_SUM:g}", float(sums[worst]), f"row {worst}")
-    return given
 
 
 def checked_denominator(bits: Any = None, denominator: Any = None) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array, number, positive_integer
+from ldpopt.distribution import Array, number, positive_integer, stochastic
 from ldpopt.errors import invalid
 from ldpopt.exact import (
     MAXIMUM_BITS,
@@ -26,7 +26,6 @@ from ldpopt.exact import (
     largest_distance,
     largest_ratio,
     log_up,
-    probabilities,
     row_sums,
 )
 from ldpopt.labels import Label
@@ -48,7 +47,7 @@ def round_exact(
     Weights of a column stay in an interval [low, high] with high <= exp(epsilon) low around the mean row, where sums
     are balanced; if eta is exceeded, every row is pulled towards the mean row.
     """
-    given = probabilities(matrix)
+    given = stochastic(matrix, "matrix")
     bits = positive_integer(bits, "bits")
     if bits > MAXIMUM_BITS:
         raise invalid("bits", f"an integer from 1 to {MAXIMUM_BITS}", bits)
@@ -148,7 +147,7 @@ def round_to_denominator(
     Both default to those of the matrix, rounded up. An output too rare for the denominator gets the weight 0. Raises
     `InvalidInput` for a denominator above a million, and for one so small that rows that differ would become equal.
     """
-    given = probabilities(matrix)
+    given = stochastic(matrix, "matrix")
     total = checked_denominator(denominator=denominator)
     if total > MAX_DENOMINATOR:
         raise invalid("denominator", f"at most {MAX_DENOMINATOR:,} (give bits for a finer one)", total)

@@ -127,17 +127,9 @@ def replace_text(path: Path, text: str) -> None:
         written.write_text(text, encoding="utf-8", newline="\n")
 
 
-def create_private(path: Path, data: bytes) -> None:
-    """Create a file that only its owner can read, from its first moment; `FileExistsError` if `path` exists."""
-    with aside(path, force=False) as written:
-        handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-
-
-def replace_private(path: Path, data: bytes) -> None:
-    """Like `create_private`, but an earlier file at `path` is replaced."""
-    with aside(path) as written:
+def create_private(path: Path, data: bytes, force: bool = False) -> None:
+    """Create a file that only its owner can read, from its first moment; `FileExistsError` if it exists, or `force`."""
+    with aside(path, force) as written:
         handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(data)

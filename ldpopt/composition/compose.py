@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.composition.direction import Direction, GaussianLaw, Parts, largest_loss, variation
 from ldpopt.composition.lattice import EXACT, Rounding
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, best_in_order, best_pair
-from ldpopt.composition.parametric import MAX_USES, rare_error, union
+from ldpopt.composition.parametric import MAX_USES, rare_error, tally, union
 from ldpopt.distribution import Array, nonnegative, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
@@ -43,8 +42,8 @@ def _summed_renyi(parts: Parts, order: float) -> Array:
 class ComposedPair(Pictured):
     """The composition of pairs of distributions: its whole (epsilon, delta) curve, for both directions of the pairs.
 
-    parts : the pairs with their counts, equal ones together.
-    attained : whether an adaptive strategy attains the curve; False if the pairs only dominate the mechanisms.
+    parts : the pairs with their counts. attained : whether an adaptive strategy attains the curve; False if the pairs
+    only dominate the mechanisms.
 
     Guarantees and numbers are rounded so that they hold. The curve is exact up to rounding if there are few outcomes,
     or if all privacy losses are multiples of one number; else it has a lower and an upper bound. See `exact`.
@@ -193,10 +192,10 @@ class ComposedPair(Pictured):
 
 def counted(pairs: Iterable[tuple[FinitePair, int]]) -> Parts:
     """Pairs with counts, equal ones together, sorted so that the order in which they were given does not matter."""
-    found: Counter[FinitePair] = Counter()
-    for pair, count in pairs:
-        found[pair.ordered] += count
-    return tuple(sorted(found.items(), key=lambda part: (part[0].p.tobytes(), part[0].q.tobytes(), part[0].losses[0])))
+    together = tally((pair.ordered, count) for pair, count in pairs)
+    return tuple(
+        sorted(together.items(), key=lambda part: (part[0].p.tobytes(), part[0].q.tobytes(), part[0].losses[0]))
+    )
 
 
 def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> ComposedPair:
@@ -248,10 +247,12 @@ def _pure(several: Sequence[tuple[Mechanism, int]], single: Sequence[tuple[Finit
 
 def _together(mechanisms: Sequence[tuple[Mechanism, int]]) -> list[tuple[tuple[FinitePair, ...], int]]:
     """The pairs of rows of mechanisms, with counts, equal ones together."""
-    found: Counter[tuple[FinitePair, ...]] = Counter()
-    for mechanism, count in mechanisms:
-        found[tuple(sorted(mechanism.rows, key=lambda pair: pair.p.tobytes() + pair.q.tobytes()))] += count
-    return sorted(found.items(), key=lambda part: [pair.p.tobytes() + pair.q.tobytes() for pair in part[0]])
+
+    def laws(pair: FinitePair) -> bytes:
+        return bytes(pair.p.tobytes() + pair.q.tobytes())
+
+    together = tally((tuple(sorted(mechanism.rows, key=laws)), count) for mechanism, count in mechanisms)
+    return sorted(together.items(), key=lambda part: list(map(laws, part[0])))
 
 
 def _variation_of(pair: FinitePair) -> float:

@@ -26,7 +26,7 @@ from ldpopt.privacy.claims import ZCDP, Claim, PureDP
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.rounding import down, up
-from ldpopt.tolerances import AFTER_RESPONSE
+from ldpopt.tolerances import AFTER_RESPONSE, MASS_LEFT
 
 MAX_EVENTS = 10**6
 """The largest number of uses in a ledger; every use becomes an event."""
@@ -36,21 +36,15 @@ def to_dp_event(mechanism: Any) -> Any:
     """An event of `dp_accounting` that stands for a mechanism and reveals no less than the mechanism does.
 
     mechanism : a channel, or an object that has one; `Laplace` or `Gaussian` noise; a `PureDP` or `ZCDP` claim; or a
-        `Ledger`, whose uses are listed one by one, since `dp_accounting` loses repetitions of randomized response up to
-        version 0.6.0.
+        `Ledger`, whose uses are listed one by one.
 
-    A channel with k inputs becomes k-ary randomized response if it is a post-processing of it. Otherwise it becomes
-    randomized response on two answers, which dominates every channel of its epsilon [KOV15]. The accountant must
-    compare two answers of one person: ``NeighboringRelation.REPLACE_ONE``. For `Laplace` and `Gaussian` noise,
-    `RdpAccountant` accepts every relation; the sensitivity is that of the noise object.
-
-    Raises `InvalidInput` for mechanisms without an event, such as those with a positive delta, and `MissingExtra` if
-    dp_accounting is not installed.
+    A channel with k inputs becomes k-ary randomized response if it is a post-processing of it, else randomized response
+    on two answers, which dominates every channel of its epsilon [KOV15]. The accountant must compare two answers of one
+    person: ``NeighboringRelation.REPLACE_ONE``. Raises `InvalidInput` for mechanisms without an event, such as those
+    with a positive delta, and `MissingExtra` if dp_accounting is not installed.
 
     >>> to_dp_event([[0.75, 0.25], [0.25, 0.75]]).num_buckets
     2
-    >>> round(to_dp_event(Laplace(0.5)).noise_multiplier, 6)
-    2.0
     """
     return _event(_module("dp_event"), mechanism)
 
@@ -131,12 +125,10 @@ def _module(name: str) -> Any:
 def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
     """A `dp_accounting` PrivacyLossDistribution that dominates a channel, pair, tuple or `ComposedPair`.
 
-    If the privacy losses are multiples of one number, this number is the discretization interval, and nothing is lost.
-    Otherwise each loss is split between two points of a grid of about `cells` cells, such that the result dominates.
-    Parts of a composition too rare to be computed count as infinite losses.
-
-    cells : a whole number of at least 16. Raises `MissingExtra` if dp_accounting is not installed, and `InvalidInput`
-    for an argument that is not a mechanism.
+    Nothing is lost if the privacy losses are multiples of one number, which becomes the discretization interval;
+    otherwise they are split on a grid of about `cells` >= 16 cells, such that the result dominates. Parts too rare to
+    be computed count as infinite losses. Raises `MissingExtra` without dp_accounting, and `InvalidInput` for what is
+    not a mechanism.
 
     >>> round(float(to_dp_accounting((1.0,)).get_delta_for_epsilon(0.5)), 6)
     0.287649
@@ -211,7 +203,7 @@ def _pair(pmf: Any) -> FinitePair:
     infinite = float(pmf._infinity_mass)
     rest = 1 - math.fsum(q.tolist())
     below = losses < 0
-    if not pmf._pessimistic_estimate or rest < -q[below].sum() / 2 - 1e-9:
+    if not pmf._pessimistic_estimate or rest < -q[below].sum() / 2 - MASS_LEFT:
         raise invalid("distribution", "a pessimistic estimate", f"masses of {1 - rest} under the second hypothesis")
     if rest < 0:
         # Truncated tails can make q sum to more than one. Raising the negative losses lowers q, which is safe.

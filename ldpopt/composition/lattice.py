@@ -15,7 +15,7 @@ from ldpopt.composition.parametric import RARE, ParametricPair, rare
 from ldpopt.distribution import Array
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP
-from ldpopt.tolerances import ZERO_LOSS
+from ldpopt.tolerances import ON_LATTICE, ZERO_LOSS
 
 ATOMS = 20_000
 """Up to this many distinct outcomes, a composition is enumerated."""
@@ -92,7 +92,7 @@ def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding 
     else:
         unit = float(sizes[0])
         fractions = [Fraction(float(size) / unit).limit_denominator(64) for size in sizes[:4096]]
-        close = all(abs(float(f) * unit - size) <= 1e-12 * size for f, size in zip(fractions, sizes, strict=False))
+        close = all(abs(float(f) * unit - size) <= ON_LATTICE * size for f, size in zip(fractions, sizes, strict=False))
         parts_of_unit = math.lcm(*(f.denominator for f in fractions))
         spacing = unit / parts_of_unit
         if len(sizes) > 4096 or not close or parts_of_unit > 4096 or float(sizes[-1]) / spacing > 2**20:

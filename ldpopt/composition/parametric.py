@@ -6,11 +6,12 @@ Outcomes so rare that their masses have lost digits cause an error of the privac
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.least_pair import checked, kept_mass
 from ldpopt.rounding import float_up, up
 from ldpopt.tolerances import ROW_SUM
+
+H = TypeVar("H", bound=Hashable)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,6 +99,14 @@ MAX_USES = 2**53
 
 _MAX_EXACT = 64
 """Up to this many items, a product of rational numbers is computed exactly."""
+
+
+def tally(items: Iterable[tuple[H, int]]) -> Counter[H]:
+    """The counts of things, equal ones together."""
+    counts: Counter[H] = Counter()
+    for item, count in items:
+        counts[item] += count
+    return counts
 
 
 def total(parts: Iterable[tuple[float, int]]) -> float:

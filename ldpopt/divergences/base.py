@@ -98,10 +98,11 @@ class FDivergence:
             NAMED[made.recipe[0]] = made
         return made
 
-    def __setattr__(self, field: str, *value: object) -> None:
-        raise AttributeError(f"FDivergence is frozen; cannot set or delete {field}")
+    def __setattr__(self, field: str, value: object) -> None:
+        raise AttributeError(f"FDivergence is frozen; cannot set {field}")
 
-    __delattr__ = __setattr__
+    def __delattr__(self, field: str) -> None:
+        raise AttributeError(f"FDivergence is frozen; cannot delete {field}")
 
     def generator(self, t: Any) -> Any:
         """f(t) for t in [0, inf], with its limits at the ends."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.tolerances import CONVEXITY
+from ldpopt.tolerances import CONVEXITY, EXTRAPOLATED
 
 Function = Callable[[Any], Any]
 
@@ -95,7 +95,7 @@ def check_ends(at_zero: float, slope_at_infinity: float, values: Array) -> None:
     slopes = np.diff(values) / np.diff(_PROBES)
     low, high = values[0] - slopes[0] * _PROBES[0], slopes[-1]
     for what, value, least in (("at_zero", at_zero, low), ("slope_at_infinity", slope_at_infinity, high)):
-        if not value >= least - 1e-6 * (1 + abs(least)):
+        if not value >= least - EXTRAPOLATED * (1 + abs(least)):
             raise invalid(what, f"the limit of a convex f, at least {least:.6g}", value)
 
 
@@ -108,7 +108,7 @@ def limit(f: Function, end: float) -> float:
     if not np.isfinite(seen).all():
         return math.inf
     moved = abs(seen[-1] - seen[-2])
-    if moved <= 1e-6 * (1 + abs(seen[-1])):
+    if moved <= EXTRAPOLATED * (1 + abs(seen[-1])):
         return float(seen[-1])
     if seen[-1] > seen[-2]:
         return math.inf

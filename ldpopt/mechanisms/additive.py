@@ -193,10 +193,8 @@ class AdditiveNoise(Checked, ABC, sensitivity=positive):
     def restricted_renyi(self, order: float) -> Guarantee:
         """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3].
 
-        It is what an adversary learns who computes only affine functions of the release. It holds for vectors, too:
-        with independent Laplace noise and `sensitivity` in the 1-norm the divergence is convex in the difference of
-        the two answers, so it is largest when they differ in one coordinate; Gaussian noise is the same in every
-        direction.
+        It is what an adversary learns who computes only affine functions of the release, also of vectors with
+        `sensitivity` in the 1-norm for Laplace and the 2-norm for Gaussian noise.
         """
         return restricted_renyi(self.noise, self.sensitivity, order)
 

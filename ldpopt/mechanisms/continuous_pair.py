@@ -21,7 +21,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
 from ldpopt.privacy.trade_off import TradeOffCurve, type_one_errors
 from ldpopt.rounding import bisected, up
-from ldpopt.tolerances import DENSITY_SUM
+from ldpopt.tolerances import DENSITY_SUM, LOSS_EXCESS, UNTOLD_LOSSES
 
 Density = Callable[[Any], Any]
 Interval = tuple[float, float]
@@ -29,17 +29,15 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class ContinuousPair:
-    """Two densities p and q on the line, given by their logarithms, compared in both directions.
-
-    They are the densities of a release under two different answers, and the measures say how private it is.
+    """Two densities p and q on the line, of a release under two answers, by their logarithms; in both directions.
 
     log_p, log_q : functions of a number, finite on the open intervals between `edges`.
     edges : increasing numbers, possibly -inf and inf: the support, cut where a density has a kink or a jump.
-    epsilon : the largest |log p/q| in nats if it is known, else inf. The densities are compared with it at some
-        points, and `InvalidInput` is raised if they exceed it there; elsewhere the caller's number is trusted.
+    epsilon : the largest |log p/q| in nats if it is known, else inf; compared with the densities at some points
+        (`InvalidInput` if they exceed it), and trusted elsewhere.
 
-    The integrals are numerical (scipy's), with an estimate of their error. `lower` and `value` of a `Guarantee` are
-    moved outward by this estimate, so they enclose the truth if the estimate holds. Subclasses use closed forms.
+    The integrals are numerical (scipy's); `lower` and `value` of a `Guarantee` are moved outward by the estimate of
+    their error, so they enclose the truth if the estimate holds. Subclasses use closed forms.
 
     >>> logistic = lambda x: -x - 2 * np.logaddexp(0, -x)
     >>> pair = ContinuousPair(logistic, lambda x: logistic(x - 1), (-np.inf, 0.5, np.inf), epsilon=1.0)
@@ -64,7 +62,7 @@ class ContinuousPair:
             if not abs(total - 1) <= DENSITY_SUM + error:
                 raise invalid(name, f"a log density that integrates to 1 within {DENSITY_SUM:g}", total)
         found = max(abs(float(self.log_p(x)) - float(self.log_q(x))) for x in self._probes())
-        if not found <= self.epsilon * (1 + 1e-9) + 1e-12:
+        if not found <= self.epsilon * (1 + LOSS_EXCESS) + 1e-3 * LOSS_EXCESS:
             raise invalid("epsilon", f"at least {found!r}, a loss that occurs", self.epsilon)
 
     # -- measures ----------------------------------------------------------------------------------
@@ -140,12 +138,11 @@ class ContinuousPair:
     def finite_pair(self, points: int = 1025) -> FinitePair:
         """A finite pair that dominates this one in both directions, with privacy losses on a grid of `points` values.
 
-        Its delta as a function of epsilon meets that of this pair at the losses of the grid, and is linear in
-        e^epsilon between them; so it is too large by an amount of second order in the spacing. If losses are
-        unbounded, those beyond the end of the grid, where delta is below 1e-25 or the loss above 600 nats, count as
-        infinite.
+        Its delta meets that of this pair at the losses of the grid, and is linear in e^epsilon between them: too large
+        by an amount of second order in the spacing. If losses are unbounded, those beyond 600 nats, or where delta is
+        below 1e-25, count as infinite.
 
-        >>> from ldpopt.mechanisms.noise import LaplacePair
+        >>> from ldpopt.mechanisms import LaplacePair
         >>> round(float(LaplacePair(1.0).finite_pair().total_variation()), 9)  # 1 - exp(-1/2)
         0.39346934
         """
@@ -153,7 +150,7 @@ class ContinuousPair:
         top = self.epsilon
         if math.isinf(top):
             top = min(1.0, max(self._hockey_stick(0.0)[1], 1e-9))
-            while top < 600 and self._hockey_stick(top)[1] > 1e-25:
+            while top < 600 and self._hockey_stick(top)[1] > UNTOLD_LOSSES:
                 top *= 1.25
         at = np.linspace(0.0, min(top, 700.0), points)
         deltas = [min(self._hockey_stick(float(epsilon))[1], 1.0) for epsilon in at]
@@ -166,11 +163,7 @@ class ContinuousPair:
         return self.finite_pair(points).trade_off()
 
     def trade_off_at(self, false_alarm: Any) -> Any:
-        """The smallest missed-detection rate of a test at each false-alarm rate in [0, 1], rounded down [GI, Def 2].
-
-        The larger it is, the better is the answer hidden. Each value lies on a line that supports the convex curve
-        from below, so it is never above the curve.
-        """
+        """The smallest missed-detection rate of a test at each false-alarm rate in [0, 1], rounded down [GI, Def 2]."""
         rates = type_one_errors(false_alarm)
         return plain(np.array([self._missed(rate) for rate in rates.ravel().tolist()]).reshape(rates.shape))
 

@@ -1,10 +1,8 @@
 """The matrix mechanism: strategy queries answered with Laplace noise, and the queries of interest made from them.
 
-Its restricted Rényi divergence is a convex program in several variables. Let Y be a vector of independent unit Laplace
-variables, v a shift, and w.y + b the affine functions with w in a linear space. The divergence is -log min F, with
-F(w) = E|w.Y + 1 - w.v|^A and A = order/(order - 1) [CIM, eq. 3]. The moment of the sum w.Y is computed as that of one
-Laplace variable of the same variance, plus a cosine integral of the difference of the two characteristic functions
-[OM].
+For unit Laplace variables Y, a shift v and w in a linear space, the divergence restricted to w.y + b is -log min F with
+F(w) = E|w.Y + 1 - w.v|^A, A = order/(order - 1) [CIM, eq. 3]. The moment of w.Y is that of one Laplace variable of the
+same variance, plus a cosine integral of the difference of the two characteristic functions [OM].
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.results import ByValue
 from ldpopt.rounding import exact_sum, float_up
 from ldpopt.simulation import Rng, generator
-from ldpopt.tolerances import MINIMUM_EPSILON, SPANNED
+from ldpopt.tolerances import MINIMUM_EPSILON, QUERY_RANK, SPANNED, UNSEEN
 
 LOWEST_ORDER = 1.5
 """Below this order the cosine integral is too singular at 0 to be computed accurately."""
@@ -43,7 +41,7 @@ def vector_divergence(shift: Array, space: Array, order: float) -> tuple[float, 
 
     power = order / (order - 1)
     seen = space.T @ shift
-    if not np.any(np.abs(seen) > 1e-15):
+    if not np.any(np.abs(seen) > UNSEEN):
         return 0.0, 0.0
 
     def excess(t: Array) -> float:
@@ -185,18 +183,18 @@ class MatrixMechanism(ByValue):
         return guarantee("renyi", low if exact else 0.0, high, "[CIM, Thm 11]", exact, order=float(order))
 
     def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine functions of the released answers, in nats [CIM, eq. 3].
+        """The Rényi divergence restricted to affine functions of the answers, in nats; order >= 1.01 [CIM, eq. 3].
 
-        order in [1.01, inf). From order 1.5 on, a convex program is solved for every column of the strategy, and
-        `lower` and `value` enclose its result. Below that order, `value` is an upper bound, for a change of one
-        strategy answer by the whole sensitivity. The bound of [CIM, Thm 5] is not used: it is too low at small epsilon.
+        From order 1.5 on, a convex program is solved for every column of the strategy. Below, `value` is an upper
+        bound, for a change of one strategy answer by the whole sensitivity. [CIM, Thm 5] is too low at small epsilon,
+        and not used.
         """
         bound = Laplace(self.epsilon).restricted_renyi(order)
         order = bound.parameters["order"]
         if order < LOWEST_ORDER:
             return guarantee("restricted_renyi", 0.0, bound.value, "[CIM, eq. 3]", False, order=order)
         u, singular, _ = np.linalg.svd(self.reconstruction.T, full_matrices=False)
-        space = u[:, singular > 1e-12 * singular[0]]
+        space = u[:, singular > QUERY_RANK * singular[0]]
         signed = self.strategy * (self.epsilon / self.sensitivity)
         low = high = 0.0
         for column in np.unique(signed.T, axis=0):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from ldpopt.distribution import Array, Index, nonnegative, unit_interval
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.laws import Shift, centred, scaled, shift
 from ldpopt.privacy.loss import log_ratios
-from ldpopt.privacy.pairs import ENTRIES, Policy, named_event, normalised, ordered_pairs, stacked, worst_pair
+from ldpopt.privacy.pairs import Policy, in_blocks, named_event, normalised, ordered_pairs, stacked, worst_pair
 from ldpopt.rounding import SUBNORMAL, ULP, exact_sum, first_largest
 from ldpopt.tolerances import EXACT_GAP, TIE
 
@@ -113,8 +114,7 @@ def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
         p_sum, v_sum = p.sum(axis=1)[:, None], v.sum(axis=1)
         value = (p_sum - v_sum + cdist(p, v, "cityblock")) / 2
         error = ULP * ((m + 32) * (p_sum + v_sum) + unsure)  # subnormal errors do not matter beside sums of rows
-    bounds: tuple[Array, Array] = (value - error, np.minimum(value + error, 1.0))
-    return bounds
+    return np.asarray(value - error), np.minimum(value + error, 1.0)
 
 
 _ENTRIES = 1 << 21
@@ -140,20 +140,16 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
         (i, j), missed = ordered_pairs(channel, graph), 0.0
         if len(i) == 0:
             return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
-    step = max(1, ENTRIES // q.shape[1])
-    bounds = [hockey_stick_of_pairs(q[i[at : at + step]], q[j[at : at + step]], 0.0) for at in range(0, len(i), step)]
+    bounds = [hockey_stick_of_pairs(q[a], q[b], 0.0) for a, b in in_blocks(i, j, q.shape[1])]
     below, above = (np.concatenate(side) for side in zip(*bounds, strict=True))
     low, high = float(below.max()), float(above.max())
     if high == 0:
         return Guarantee("total_variation", missed, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
     x, other = (int(end[first_largest(above)]) for end in (i, j))
     event = positive_event(q[[x]], q[[other]], 0.0)[0]
-    witness = Witness(
-        (channel.inputs[x], channel.inputs[other]), tuple(channel.outputs[y] for y in np.flatnonzero(event))
-    )
-    return Guarantee(
-        "total_variation", min(1.0, high + missed), low, witness, missed <= EXACT_GAP * high, TOTAL_VARIATION_REFERENCE
-    )
+    witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, event)))
+    value, exact = min(1.0, high + missed), missed <= EXACT_GAP * high
+    return Guarantee("total_variation", value, low, witness, exact, TOTAL_VARIATION_REFERENCE)
 
 
 def _candidates(q: Array) -> tuple[Index, Index, float]:

@@ -220,15 +220,14 @@ def capacity_bounded(
 ) -> Guarantee:
     """The largest `divergence` between two rows as an adversary limited to functions of `features` sees it.
 
-    features : an array (m,) or (m, d), one row for each output: the adversary computes affine functions of them. Or a
-        class `Affine` or `Polynomial`.
-    divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or
-        `RestrictedTotalVariation()`.
+    features : an array (m,) or (m, d), one row for each output, for affine functions of them; or `Affine`,
+    `Polynomial`. divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or
+    `RestrictedTotalVariation()`.
 
-    It is the optimum of convex programs [CIM, Def 3]. `value` belongs to a solution of the dual program, so it is never
-    too low, and `lower` is attained by a function. For entries below about 1e-14, floats may leave the two far apart;
-    then `exact` is False. With a policy `graph`, only adjacent inputs are compared. Post-processing keeps this
-    guarantee only if it turns functions of the class into functions of the class [CIM, Thm 1].
+    `value` belongs to a solution of the dual program, so it is never too low, and `lower` is attained by a function;
+    for entries below about 1e-14 they may be far apart. With a policy `graph`, only adjacent inputs are compared.
+    Post-processing keeps this guarantee only if it turns functions of the class into functions of the class [CIM, Thm
+    1].
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
     >>> round(float(capacity_bounded(q, [0, 1, 2], RestrictedKL())), 9)

@@ -47,8 +47,7 @@ def amount(value: Any, what: str) -> float:
 
 def positive_delta(delta: Any) -> float:
     """`delta` as a float in (0, 1]."""
-    value = unit_interval(delta, "delta")
-    if value == 0:
+    if (value := unit_interval(delta, "delta")) == 0:
         raise invalid("delta", "a number in (0, 1]", value)
     return value
 

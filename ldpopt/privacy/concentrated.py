@@ -20,7 +20,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.laws import scaled, shift
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
-from ldpopt.privacy.pairs import ENTRIES, SCREENED, Policy, larger, stacked, worst_pair
+from ldpopt.privacy.pairs import SCREENED, Policy, in_blocks, larger, stacked, worst_pair
 from ldpopt.privacy.renyi import Moments
 from ldpopt.privacy.supremum import Rows, supremum
 from ldpopt.results import Result
@@ -180,12 +180,9 @@ def _screen_approximate(matrix: Array, level: float, xi: float) -> tuple[Array, 
     """Upper bounds on every pair of inputs, in one order of the two, and a lower bound on the worst-looking pair."""
     k, m = matrix.shape
     low, high = np.full((k, k), -np.inf), np.full((k, k), -np.inf)
-    i, j = np.triu_indices(k, 1)
-    step = max(1, ENTRIES // m)
-    for at in range(0, len(i), step):
-        rows = slice(at, at + step)
-        left, right, off = _conditioned(matrix[i[rows]], matrix[j[rows]], level, 1)
-        high[i[rows], j[rows]] = np.maximum(_at_most(left, right, xi, off), _at_most(right, left, xi, off))
+    for i, j in in_blocks(*np.triu_indices(k, 1), m):
+        left, right, off = _conditioned(matrix[i], matrix[j], level, 1)
+        high[i, j] = np.maximum(_at_most(left, right, xi, off), _at_most(right, left, xi, off))
     x, other = np.unravel_index(first_largest(high.ravel()), high.shape)
     low[x, other] = approximate_zcdp_of_pairs(matrix[[x]], matrix[[other]], level, xi)[0][0]
     return low, high

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from ldpopt.distribution import number, positive_integer, unit_interval
+from ldpopt.distribution import positive, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Claim, PureDP, RenyiDP, amount, need
 from ldpopt.privacy.guarantee import Guarantee
@@ -57,8 +57,7 @@ def group_zcdp(claim: Claim | Guarantee, size: int) -> ZCDP:
     ZCDP(xi=0, rho=0.9000000001) (tight, [BS, Prop 5.3])
     """
     made, size = need(ZCDP, claim), positive_integer(size, "size", maximum=MAX_SIZE)
-    harmonic = math.fsum(1 / i for i in range(1, size + 1)) if size <= 10**6 else 1 + math.log(size)
-    xi = up(max(0.0, made.xi) * size * harmonic, 16)
+    xi = up(max(0.0, made.xi) * size * _harmonic(size), 16)
     return ZCDP(xi, up(made.rho * size**2), tight=made.xi <= 0, reference="[BS, Prop 5.3]")
 
 
@@ -76,6 +75,11 @@ def group_renyi(claim: Claim | Guarantee, doublings: int) -> RenyiDP:
     return RenyiDP(made.order / 2**c, up(3**c * made.epsilon), tight=False, reference="[M, Prop 2]")
 
 
+def _harmonic(size: int) -> float:
+    """1 + 1/2 + ... + 1/size; for large sizes a bound on it."""
+    return math.fsum(1 / i for i in range(1, size + 1)) if size <= 10**6 else 1 + math.log(size)
+
+
 def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP:
     """The mCDP of the Gaussian mechanism for a group: ((s D/sigma)^2/2, s D/sigma) [DR, Cor 3.3, corrected].
 
@@ -86,9 +90,7 @@ def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP
     MCDP(mu=1.125000001, tau=1.500000001) (tight, [DR, Cor 3.3, corrected])
     """
     sensitivity, size = amount(sensitivity, "sensitivity"), positive_integer(size, "size", maximum=MAX_SIZE)
-    sigma = number(sigma, "sigma", "a positive number")
-    if sigma <= 0:
-        raise invalid("sigma", "a positive number", sigma)
+    sigma = positive(sigma, "sigma")
     exact = Fraction(sensitivity) * size / Fraction(sigma) if math.isfinite(sensitivity) else Fraction(2) ** 1024
     tau = float(exact) if exact < 2**1023 else math.inf
     return MCDP(up(tau * tau / 2), up(tau), tight=True, reference="[DR, Cor 3.3, corrected]")
@@ -131,8 +133,7 @@ def information_blocks(claim: Given, blocks: int, size: int) -> float:
     blocks, size = positive_integer(blocks, "blocks"), positive_integer(size, "size")
     if size == 1:
         return information_independent(made, blocks)
-    harmonic = math.fsum(1 / i for i in range(1, size + 1)) if size <= 10**6 else 1 + math.log(size)
-    return up(blocks * (max(0.0, made.xi) * size * harmonic + made.rho * size**2), 16)
+    return up(blocks * (max(0.0, made.xi) * size * _harmonic(size) + made.rho * size**2), 16)
 
 
 def bad_outcome(claim: Given, probability: float) -> tuple[float, float]:

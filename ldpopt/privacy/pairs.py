@@ -8,6 +8,7 @@ apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,12 @@ SCREENED = 1 << 14
 
 def blocks(channel: Channel, graph: Policy = None) -> Iterator[tuple[Index, Index]]:
     """The positions (i, j) of the ordered pairs that `graph` compares, in blocks that fit in memory when stacked."""
-    i, j = ordered_pairs(channel, graph)
-    step = max(1, ENTRIES // channel.shape[1])
+    return in_blocks(*ordered_pairs(channel, graph), channel.shape[1])
+
+
+def in_blocks(i: Index, j: Index, outputs: int) -> Iterator[tuple[Index, Index]]:
+    """Positions of pairs in parts that fit in memory when stacked."""
+    step = max(1, ENTRIES // outputs)
     for at in range(0, len(i), step):
         yield i[at : at + step], j[at : at + step]
 
@@ -126,8 +131,7 @@ def worst_pair(
         at = first_largest(bounds)
         x, other = int(first[at]), int(second[at])
         mask = event(channel.matrix[[x]], channel.matrix[[other]])[0] if event else np.zeros(0, bool)
-        outputs = tuple(channel.outputs[y] for y in np.flatnonzero(mask))
-        witness = Witness((channel.inputs[x], channel.inputs[other]), outputs)
+        witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, mask)))
     return Guarantee(notion, upper, lower, witness, exact, reference, parameters or {})
 
 
@@ -158,10 +162,8 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
         order = order[np.argpartition(-flat[order], kept - 1)]
         rest = float(flat[order[kept:]].max()) if count > kept else 0.0
     # Which of many equal pairs are measured must not depend on rounding: the first ones are.
-    i, j = np.divmod(np.union1d(order[:kept], tied), k)
-    step = max(1, ENTRIES // m)
-    for at in range(0, len(i), step):
-        yield i[at : at + step], j[at : at + step], rest
+    for i, j in in_blocks(*np.divmod(np.union1d(order[:kept], tied), k), m):
+        yield i, j, rest
 
 
 def _unlike(matrix: Array) -> Index | None:

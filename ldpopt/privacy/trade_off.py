@@ -124,7 +124,7 @@ def type_one_errors(values: Any) -> Array:
     except (TypeError, ValueError, OverflowError):
         raise invalid("type I error", "numbers in [0, 1]", values) from None
     if t.size and not (t.min() >= 0 and t.max() <= 1):
-        raise invalid("type I error", "numbers in [0, 1]", t)
+        raise invalid("type I error", "numbers in [0, 1]", values)
     return t
 
 
