@@ -307,6 +307,12 @@ def spelled(text: str) -> FDivergence:
     return rebuild(family, value)
 
 
+def spellings() -> str:
+    """What `spelled` reads, in words: every name, and every family with the name of its parameter."""
+    *names, last = [*NAMED, *(f"{family}:{parameter}" for family, (parameter, _) in FAMILIES.items())]
+    return f"{', '.join(names)} or {last}"
+
+
 def spelling(f: FDivergence) -> str:
     """The text from which `spelled` reads a named divergence. Raises `InvalidInput` for one that a user defined."""
     if f.recipe is None:
