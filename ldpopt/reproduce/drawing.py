@@ -101,6 +101,11 @@ def level(height: float = 1.0, label: str = "", **style: Any) -> Layer:
     return lambda ax, _: ax.axhline(height, **{"color": "0.4", "lw": 1, "label": label or None} | style)
 
 
+def key(label: str, **style: Any) -> Layer:
+    """An entry of the legend alone, as in matplotlib's ``plot``."""
+    return lambda ax, _: ax.plot([], [], **{"label": label} | style)
+
+
 def diagonal(label: str, low: Values, high: Values, below: float = 1.0, above: float = 1.0, **style: Any) -> Layer:
     """The line y = x from `below` times the least of `low` to `above` times the largest of `high`."""
 

@@ -6,7 +6,7 @@ or its claimed value).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
@@ -147,13 +147,21 @@ def _shown(cell: float | str) -> str:
     return cell if isinstance(cell, str) else f"{cell:.4g}"
 
 
-def inequalities(name: str, source: str, claim: str, *parts: Part, title: str = "",
-                 ending: str | Callable[[Table], str] = "", draw: Callable[[Table], Any] | None = None,
-                 **named: Any) -> Experiment:  # fmt: skip
-    """The experiment with these parts, judged by `judged` and, unless `draw` is given, drawn by `drawn`.
+def claim(
+    name: str, source: str, *parts: Part, title: str = "", ending: str | Callable[[Table], str] = "",
+    judge: Callable[[Table], Verdict] | None = None, draw: Callable[[Table], Any] | None = None, **named: Any,
+) -> Callable[[Callable[..., Row | Iterable[Row]]], Experiment]:  # fmt: skip
+    """Make an `Experiment` of the function that measures a claim; its docstring is the sentence that is claimed.
 
+    parts : the inequalities that are claimed; they are `judged` and `drawn` unless `judge` and `draw` are given.
     title : of the picture. ending : a last sentence of the verdict, or a function from the rows to it. named : the
         other fields of `Experiment`.
     """
-    picture = draw or drawn(parts, title)
-    return Experiment(name, source, claim, judge=judged(*parts, ending=ending), draw=picture, **named)
+
+    def experiment(measure: Callable[..., Row | Iterable[Row]]) -> Experiment:
+        return Experiment(
+            name, source, " ".join((measure.__doc__ or "").split()), measure=measure,
+            judge=judge or judged(*parts, ending=ending), draw=draw or drawn(parts, title), **named,
+        )  # fmt: skip
+
+    return experiment

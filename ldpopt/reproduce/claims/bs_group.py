@@ -15,31 +15,12 @@ from ldpopt.privacy import FinitePair
 from ldpopt.privacy.claims import ZCDP
 from ldpopt.privacy.implications import group_zcdp
 from ldpopt.reproduce.drawing import curves, level, line, marks, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Row, Subject, Table, Verdict, grid, outcome_of, span
+from ldpopt.reproduce.experiment import Row, Subject, Table, Verdict, grid, outcome_of, span
 from ldpopt.reproduce.laws import random_chain
-from ldpopt.reproduce.statements import Part, inequalities
-
-
-def group(noise: str, scale: float, xi_share: float, size: float, seed: float = 0) -> Row:
-    """The claimed rho of a group and the exact one at the claimed xi, a share of the KL divergence of neighbours.
-
-    `scale` is epsilon, 1/sigma or a number of outcomes.
-    """
-    near: list[Any]
-    far: Any
-    if noise == "chain":
-        laws = random_chain(int(size), int(scale), int(seed))
-        near, far = [FinitePair(a, b) for a, b in pairwise(laws)], FinitePair(laws[0], laws[-1])
-    else:
-        pairs = [laplace(scale * s).pair if noise == "Laplace" else gaussian(1 / scale, s).pair for s in (1, size)]
-        near, far = pairs[:1], pairs[1]
-    xi = xi_share * max(pair.renyi(1.0).lower for pair in near)
-    claimed = group_zcdp(ZCDP(xi, max(pair.zcdp(xi).value for pair in near)), int(size))
-    return {"xi": claimed.xi, "claimed": claimed.rho, "exact": far.zcdp(claimed.xi).lower}
+from ldpopt.reproduce.statements import Part, claim
 
 
 def _group_verdict(table: Table) -> Verdict:
-    """The ratio of the claimed to the exact rho is 1 for the Gaussian without xi."""
     seen = table.having(lambda row: row["exact"] > 0).ratio("claimed", "exact")
     tight, loose, bent = (table.where(noise=noise, xi_share=0.0).ratio("claimed", "exact")
                           for noise in ("Gaussian", "Laplace", "chain"))  # fmt: skip
@@ -72,14 +53,14 @@ def _beside(step: float, x: str, y: str, marker: str) -> Any:
     return draw
 
 
-GROUP = Experiment(
-    "bs-proposition-5-3", "[BS, Prop 5.3]", "(ξ, ρ)-zCDP is (ξ s Σ_{i≤s} 1/i, ρ s²)-zCDP for groups of s.",
+@claim(
+    "bs-proposition-5-3", "[BS, Prop 5.3]",
     full={"scales": [0.2, 1.0, 2.0], "xi_shares": [0.0, 0.5], "sizes": [1, 2, 3, 4, 6, 8], "chain_sizes": [2, 3, 5],
           "chains": 30},
     quick={"scales": [1.0], "xi_shares": [0.0, 0.5], "sizes": [1, 3], "chain_sizes": [3], "chains": 3},
     points=grid(noise=["Laplace", "Gaussian"], scale="scales", xi_share="xi_shares", size="sizes")
     + grid(noise=["chain"], scale="chain_sizes", xi_share="xi_shares", size=[2, 3, 4], seed="chains"),
-    measure=group, judge=_group_verdict,
+    judge=_group_verdict,
     draw=picture(_noise("Laplace", "ε"), _noise("Gaussian", "1/σ"),
                  panel("Chains of random laws", "group size", "claimed ρ / exact ρ",
                        lambda ax, table: _beside(0.12, "size", "claimed / exact", "o^")(
@@ -89,28 +70,26 @@ GROUP = Experiment(
     caption="How many times the group's ρ exceeds the exact one, for the Laplace and the Gaussian mechanism and for "
     "chains of random laws.",
 )  # fmt: skip
+def group(noise: str, scale: float, xi_share: float, size: float, seed: float = 0) -> Row:
+    """(ξ, ρ)-zCDP is (ξ s Σ_{i≤s} 1/i, ρ s²)-zCDP for groups of s."""
+    # `scale` is epsilon, 1/sigma or a number of outcomes; xi is a share of the KL divergence of neighbours.
+    near: list[Any]
+    far: Any
+    if noise == "chain":
+        laws = random_chain(int(size), int(scale), int(seed))
+        near, far = [FinitePair(a, b) for a, b in pairwise(laws)], FinitePair(laws[0], laws[-1])
+    else:
+        pairs = [laplace(scale * s).pair if noise == "Laplace" else gaussian(1 / scale, s).pair for s in (1, size)]
+        near, far = pairs[:1], pairs[1]
+    xi = xi_share * max(pair.renyi(1.0).lower for pair in near)
+    claimed = group_zcdp(ZCDP(xi, max(pair.zcdp(xi).value for pair in near)), int(size))
+    return {"xi": claimed.xi, "claimed": claimed.rho, "exact": far.zcdp(claimed.xi).lower}
+
 
 BOUNDED = Part("2-bounded ρ-zCDP: KL of groups ≤ k²ρ", Subject.QUESTION, cells=("size",))
 LINEAR = Part("groups need no more than ξs in place of ξsΣ1/i", Subject.QUESTION, cells=("seed", "size", "xi_share"),
               tolerance=1e-6)  # fmt: skip
 IMPLIED = Part("the implied (ε, δ) allow D_α > ρα", Subject.QUESTION, lower=True, cells=("rho", "order"))
-
-
-def question(
-    kind: str, size: float = 0, xi_share: float = 0.0, seed: float = 0, rho: float = 1.0, order: float = 2.0
-) -> Row:
-    """Both sides of one question."""
-    if kind == "bounded":
-        exact, unit = _bounded(int(size))
-        return BOUNDED(exact, size**2 * unit)
-    if kind == "implied":
-        return IMPLIED(_implied(rho, order), rho * order)
-    laws = random_chain(int(size), 3, int(seed))
-    pairs, far = [FinitePair(a, b) for a, b in pairwise(laws)], FinitePair(laws[0], laws[-1])
-    xi = xi_share * max(pair.renyi(1.0).lower for pair in pairs)
-    each = max(pair.zcdp(xi).value for pair in pairs)
-    orders = np.append(1 + np.geomspace(1e-6, 200, 60), 1.0)
-    return LINEAR(max(float(far.renyi(a).lower) - each * size**2 * a for a in orders), xi * size)
 
 
 def _bounded(size: int) -> tuple[float, float]:
@@ -188,10 +167,8 @@ def _harmonic(ax: Any, table: Table) -> None:
     ax.set_xticks(sizes)
 
 
-QUESTIONS = inequalities(
+@claim(
     "bs-open-questions", "[BS, section 8; BS, Def 8.4; BS, Prop 5.3]",
-    "Does m-bounded zCDP protect groups of k much larger than m as k²ρ? Is ξs enough for groups? Is ρ-zCDP "
-    "stronger than all the (ε, δ)-DP that it implies?",
     BOUNDED, LINEAR, IMPLIED, ending=_answers,
     full={"groups": [1, 2, 3, 4, 5, 6, 7, 8, 9], "chains": 60, "rhos": [0.01, 0.1, 1.0],
           "orders": [1.5, 2.0, 4.0, 8.0, 16.0]},
@@ -199,7 +176,7 @@ QUESTIONS = inequalities(
     points=grid(kind=["bounded"], size="groups")
     + grid(kind=["chain"], size=[2, 3, 4], xi_share=[0.5, 1.0], seed="chains")
     + grid(kind=["implied"], rho="rhos", order="orders"),
-    measure=question, subject=Subject.QUESTION,
+    subject=Subject.QUESTION,
     draw=picture(
         panel("2-bounded zCDP, groups of k", "group size k", "nats",
               curves("size", "exact", "KL of the ends", at=1, ls="--", marker="o", ms=3),
@@ -213,3 +190,19 @@ QUESTIONS = inequalities(
     caption="Left: groups under bounded zCDP. Middle: the ξ that groups need. Right: what is lost by passing to (ε, "
     "δ).",
 )  # fmt: skip
+def question(
+    kind: str, size: float = 0, xi_share: float = 0.0, seed: float = 0, rho: float = 1.0, order: float = 2.0
+) -> Row:
+    """Does m-bounded zCDP protect groups of k much larger than m as k²ρ? Is ξs enough for groups? Is ρ-zCDP stronger
+    than all the (ε, δ)-DP that it implies?"""
+    if kind == "bounded":
+        exact, unit = _bounded(int(size))
+        return BOUNDED(exact, size**2 * unit)
+    if kind == "implied":
+        return IMPLIED(_implied(rho, order), rho * order)
+    laws = random_chain(int(size), 3, int(seed))
+    pairs, far = [FinitePair(a, b) for a, b in pairwise(laws)], FinitePair(laws[0], laws[-1])
+    xi = xi_share * max(pair.renyi(1.0).lower for pair in pairs)
+    each = max(pair.zcdp(xi).value for pair in pairs)
+    orders = np.append(1 + np.geomspace(1e-6, 200, 60), 1.0)
+    return LINEAR(max(float(far.renyi(a).lower) - each * size**2 * a for a in orders), xi * size)

@@ -11,9 +11,9 @@ from ldpopt.distribution import Array
 from ldpopt.mechanisms import gaussian
 from ldpopt.privacy import FinitePair
 from ldpopt.reproduce.drawing import curves, level, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Points, Row, Table, Verdict, grid, off_by, outcome_of, span
+from ldpopt.reproduce.experiment import Points, Row, Table, Verdict, grid, off_by, outcome_of, span
 from ldpopt.reproduce.laws import kl, random_law, renyi, tilted
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, claim
 
 CELLS = ("order", "seed")
 SIGN = Part("0 ≤ D_α", cells=CELLS, floor=1e-5)
@@ -25,8 +25,16 @@ PROCESSED = Part("post-processing", cells=CELLS, floor=1e-5)
 MONOTONE = Part("monotone in α", cells=CELLS, floor=1e-5)
 
 
+@claim(
+    "bs-lemma-2-2", "[BS, Lemma 2.2; BS, Lemma B.6]",
+    SIGN, ABOVE, BELOW, QUASI, MIXED, PROCESSED, MONOTONE, title="Lemma 2.2: Rényi divergences",
+    full={"orders": [1.0, 1.5, 2.0, 8.0, 40.0, 1e6], "pairs": 40}, quick={"orders": [1.0, 2.0, 1e6], "pairs": 6},
+    points=grid(order="orders", seed="pairs"),
+    caption="Left side against right side of each inequality on random laws.",
+)  # fmt: skip
 def divergences(order: float, seed: float) -> list[Row]:
-    """Both sides of every inequality, on random joint laws of a first and a second outcome."""
+    """Rényi divergences are nonnegative, quasi-convex and monotone in the order, fall under post-processing, and a
+    joint law's lies between the first's plus the least and plus the largest of the second's."""
     rng = np.random.default_rng([22, int(seed)])
     spread = float(rng.choice([0.1, 1.0, 3.0]))
     p1 = random_law(rng, 3)
@@ -59,19 +67,35 @@ def divergences(order: float, seed: float) -> list[Row]:
     ]
 
 
-DIVERGENCES = inequalities(
-    "bs-lemma-2-2", "[BS, Lemma 2.2; BS, Lemma B.6]",
-    "Rényi divergences are nonnegative, quasi-convex and monotone in the order, fall under post-processing, "
-    "and a joint law's lies between the first's plus the least and plus the largest of the second's.",
-    SIGN, ABOVE, BELOW, QUASI, MIXED, PROCESSED, MONOTONE, title="Lemma 2.2: Rényi divergences",
-    full={"orders": [1.0, 1.5, 2.0, 8.0, 40.0, 1e6], "pairs": 40}, quick={"orders": [1.0, 2.0, 1e6], "pairs": 6},
-    points=grid(order="orders", seed="pairs"), measure=divergences,
-    caption="Left side against right side of each inequality on random laws.",
+def _triangle_verdict(table: Table) -> Verdict:
+    tight = table.where(part="normal", place=1.0).ratio("bound", "exact")
+    loose = table.where(part="random").ratio("bound", "exact")
+    return Verdict(
+        outcome_of(np.minimum(table.ratio("bound", "exact"), 1.0), tight),
+        f"An equality for normal laws with R at 1/k of the way (to {off_by(tight):.1e}); for {len(loose)} "
+        f"random triples the right side is {span(loose)} times the left.",
+        {"off for normal laws": off_by(tight), "random, smallest": loose.min(),
+         "random, largest": loose.max()},
+    )  # fmt: skip
+
+
+@claim(
+    "bs-lemma-5-2", "[BS, Lemma 5.2]",
+    full={"orders": [1.5, 2.0, 5.0], "factors": [1.5, 2.0, 4.0], "places": [0.2, 0.5, 0.8, 1.0, 1.2, 1.5],
+          "triples": 30},
+    quick={"orders": [2.0], "factors": [2.0], "places": [0.5, 1.0], "triples": 4},
+    points=grid(part=["normal"], order="orders", k="factors", place="places")
+    + grid(part=["random"], order="orders", k="factors", seed="triples"),
+    judge=_triangle_verdict,
+    draw=picture(panel("Lemma 5.2 for normal laws, α = {order:g}", "place of R, in 1/k of the way",
+                       "right side / left side",
+                       curves("place", "bound / exact", "k = {k:g}", by=("k",), marker="o", ms=3),
+                       level(color="0.5", lw=0.8), where={"part": "normal", "order": min}), width=6.0, height=4.2),
+    caption="Right side over left side for three normal laws, against where the middle one stands.",
 )  # fmt: skip
-
-
 def triangle(part: str, order: float, k: float, place: float = 0.0, seed: float = 0) -> Row:
-    """Both sides. `place` is the position of R in units of 1/k of the way from Q to P; 1 is the best place."""
+    """D_α(P‖Q) ≤ kα/(kα-1) D_{(kα-1)/(k-1)}(P‖R) + D_{kα}(R‖Q) for all k, α > 1."""
+    # `place` is the position of R in units of 1/k of the way from Q to P; 1 is the best place.
     inner, outer = (k * order - 1) / (k - 1), k * order
 
     def bound(first: float, second: float) -> float:
@@ -90,35 +114,6 @@ def triangle(part: str, order: float, k: float, place: float = 0.0, seed: float 
     return {"exact": one_way(p, q, order), "bound": bound(one_way(p, r, inner), one_way(r, q, outer))}
 
 
-def _triangle_verdict(table: Table) -> Verdict:
-    """Equality for normal laws at the best place, and never a violation elsewhere."""
-    tight = table.where(part="normal", place=1.0).ratio("bound", "exact")
-    loose = table.where(part="random").ratio("bound", "exact")
-    return Verdict(
-        outcome_of(np.minimum(table.ratio("bound", "exact"), 1.0), tight),
-        f"An equality for normal laws with R at 1/k of the way (to {off_by(tight):.1e}); for {len(loose)} "
-        f"random triples the right side is {span(loose)} times the left.",
-        {"off for normal laws": off_by(tight), "random, smallest": loose.min(),
-         "random, largest": loose.max()},
-    )  # fmt: skip
-
-
-TRIANGLE = Experiment(
-    "bs-lemma-5-2", "[BS, Lemma 5.2]",
-    "D_α(P‖Q) ≤ kα/(kα-1) D_{(kα-1)/(k-1)}(P‖R) + D_{kα}(R‖Q) for all k, α > 1.",
-    full={"orders": [1.5, 2.0, 5.0], "factors": [1.5, 2.0, 4.0], "places": [0.2, 0.5, 0.8, 1.0, 1.2, 1.5],
-          "triples": 30},
-    quick={"orders": [2.0], "factors": [2.0], "places": [0.5, 1.0], "triples": 4},
-    points=grid(part=["normal"], order="orders", k="factors", place="places")
-    + grid(part=["random"], order="orders", k="factors", seed="triples"),
-    measure=triangle, judge=_triangle_verdict,
-    draw=picture(panel("Lemma 5.2 for normal laws, α = {order:g}", "place of R, in 1/k of the way",
-                       "right side / left side",
-                       curves("place", "bound / exact", "k = {k:g}", by=("k",), marker="o", ms=3),
-                       level(color="0.5", lw=0.8), where={"part": "normal", "order": min}), width=6.0, height=4.2),
-    caption="Right side over left side for three normal laws, against where the middle one stands.",
-)  # fmt: skip
-
 LOWER = Part("A.2: lower bound on p", cells=("sigma", "t"))
 UPPER = Part("A.2: upper bound on p", cells=("sigma", "t"))
 RATIO = Part("A.2: p/q ≥ exp(2t/σ²)", cells=("sigma", "t"))
@@ -127,8 +122,23 @@ PINSKER = Part("C.1: Pinsker", cells=("seed",))
 SECOND = Part("C.2: with D₂", cells=("seed", "test"))
 
 
+@claim(
+    "bs-appendices", "[BS, Lemma A.2; BS, Lemma B.1; BS, Lemma C.1; BS, Lemma C.2]",
+    LOWER, UPPER, RATIO, SINH, PINSKER, SECOND, title="Lemmas A.2, B.1, C.1, C.2",
+    ending="B.1, which the paper verifies 'by inspecting a plot', holds on the whole grid and is attained as x "
+    "tends to y at 0; C.2 is attained by f = P/Q - 1, C.1 by near laws and the sign of their difference.",
+    full={"sigmas": [0.5, 1.0, 2.0], "thresholds": [1.5, 2.0, 4.0, 8.0], "steps": 60, "pairs": 60},
+    quick={"sigmas": [1.0], "thresholds": [2.0, 4.0], "steps": 12, "pairs": 6},
+    points=grid(sigma="sigmas", t="thresholds")
+    + Points((lambda given: [{"x": 2 * i / given["steps"], "y": 2 * j / given["steps"]}
+                             for i in range(1, given["steps"] + 1) for j in range(i)],))
+    + grid(seed="pairs"),
+    caption="Left side against right side of each inequality.",
+)  # fmt: skip
 def tools(sigma: float = 0.0, t: float = 0.0, x: float = 0.0, y: float = 0.0, seed: float = -1) -> list[Row]:
-    """Both sides: tails p and q of two normal laws beyond t, a pair x > y up to 2, or a random pair of laws."""
+    """Bounds on Gaussian tails (A.2), on differences of sinh (B.1), Pinsker's inequality (C.1), and the change of an
+    expectation by √E_Q f² √(e^D₂ - 1) (C.2)."""
+    # The tails p and q of two normal laws beyond t, a pair x > y up to 2, or a random pair of laws.
     if x > 0:
         return [SINH((math.sinh(x) - math.sinh(y)) / math.sinh(x - y), math.exp(x * y / 2))]
     if seed < 0:
@@ -146,20 +156,3 @@ def tools(sigma: float = 0.0, t: float = 0.0, x: float = 0.0, y: float = 0.0, se
         *(SECOND(abs(float((p - q) @ f)), math.sqrt(float(q @ f**2)) * second, test=test)
           for test, f in (("random", rng.normal(size=len(q))), ("P/Q - 1", p / q - 1))),
     ]  # fmt: skip
-
-
-TOOLS = inequalities(
-    "bs-appendices", "[BS, Lemma A.2; BS, Lemma B.1; BS, Lemma C.1; BS, Lemma C.2]",
-    "Bounds on Gaussian tails (A.2), on differences of sinh (B.1), Pinsker's inequality (C.1), and the change "
-    "of an expectation by √E_Q f² √(e^D₂ - 1) (C.2).",
-    LOWER, UPPER, RATIO, SINH, PINSKER, SECOND, title="Lemmas A.2, B.1, C.1, C.2",
-    ending="B.1, which the paper verifies 'by inspecting a plot', holds on the whole grid and is attained as x "
-    "tends to y at 0; C.2 is attained by f = P/Q - 1, C.1 by near laws and the sign of their difference.",
-    full={"sigmas": [0.5, 1.0, 2.0], "thresholds": [1.5, 2.0, 4.0, 8.0], "steps": 60, "pairs": 60},
-    quick={"sigmas": [1.0], "thresholds": [2.0, 4.0], "steps": 12, "pairs": 6},
-    points=grid(sigma="sigmas", t="thresholds")
-    + Points((lambda given: [{"x": 2 * i / given["steps"], "y": 2 * j / given["steps"]}
-                             for i in range(1, given["steps"] + 1) for j in range(i)],))
-    + grid(seed="pairs"),
-    measure=tools, caption="Left side against right side of each inequality.",
-)  # fmt: skip

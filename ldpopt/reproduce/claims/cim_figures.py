@@ -13,8 +13,8 @@ from ldpopt.distribution import Array
 from ldpopt.mechanisms import gaussian, laplace
 from ldpopt.reproduce.claims.cim_table_1 import gaussian_bound, laplace_bound
 from ldpopt.reproduce.drawing import curves, level, line, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Points, Row, Subject, Table, Verdict, grid, holds_if, off_by
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.experiment import Points, Row, Subject, Table, Verdict, grid, holds_if, off_by
+from ldpopt.reproduce.statements import Part, claim
 
 BOUND = {"Laplace": laplace_bound, "Gaussian": gaussian_bound}
 TAIL = {"Laplace": 45.0, "Gaussian": 13.0}
@@ -55,18 +55,7 @@ def polynomial_value(noise: str, degree: int, order: float) -> float:
     return -float(minimize(objective, np.zeros(degree), jac=True, method="BFGS", options={"gtol": 1e-9}).fun)
 
 
-def adversaries(noise: str, order: float) -> Row:
-    """The printed bound, the exact linear value, polynomial values by quadrature, and the unrestricted divergence."""
-    mechanism = (laplace if noise == "Laplace" else gaussian)(1.0)
-    return {
-        "bound": BOUND[noise](order, 1.0),
-        "linear": mechanism.restricted_renyi(order).value,
-        "unrestricted": mechanism.pair.renyi(order).value,
-    } | {f"degree_{degree}": polynomial_value(noise, degree, order) for degree in (1, 2, 3)}
-
-
 def _figures_verdict(table: Table) -> Verdict:
-    """Crossings agree to the printed digits, curves are in order, and quadrature agrees."""
     first, second = crossing("Laplace"), crossing("Gaussian")
     ladder = [table.column(name) for name in ("degree_1", "degree_2", "degree_3", "unrestricted")]
     rising = all(bool((low <= high * (1 + 1e-6)).all()) for low, high in pairwise(ladder))
@@ -100,16 +89,24 @@ def _figure(number: int, noise: str, what: str) -> list[Any]:
     return [left, right]
 
 
-FIGURES = Experiment(
+@claim(
     "cim-figures-1-2", "[CIM, Fig 1-2; CIM, eq. 3-4]",
-    "At ε = 1 (σ = 1) the bound for linear adversaries overtakes the Rényi divergence at α ≈ 3.3 for Laplace "
-    "noise and α ≈ 2.3 for Gaussian noise; polynomial adversaries approach the Rényi divergence as their degree grows.",
     full={"orders": [round(1.5 + 0.25 * i, 2) for i in range(35)]}, quick={"orders": [2.0, 4.0]},
-    points=grid(noise=["Laplace", "Gaussian"], order="orders"), measure=adversaries, judge=_figures_verdict,
+    points=grid(noise=["Laplace", "Gaussian"], order="orders"), judge=_figures_verdict,
     draw=picture(*_figure(1, "Laplace", "ε"), *_figure(2, "Gaussian", "σ"), width=4.1, height=3.9),
     caption="Restricted Rényi divergences of Laplace and Gaussian noise: the printed bound and the exact values (a), "
     "and polynomial adversaries of degree 1 to 3 (b).",
 )  # fmt: skip
+def adversaries(noise: str, order: float) -> Row:
+    """At ε = 1 (σ = 1) the bound for linear adversaries overtakes the Rényi divergence at α ≈ 3.3 for Laplace noise and
+    α ≈ 2.3 for Gaussian noise; polynomial adversaries approach the Rényi divergence as their degree grows."""
+    mechanism = (laplace if noise == "Laplace" else gaussian)(1.0)
+    return {
+        "bound": BOUND[noise](order, 1.0),
+        "linear": mechanism.restricted_renyi(order).value,
+        "unrestricted": mechanism.pair.renyi(order).value,
+    } | {f"degree_{degree}": polynomial_value(noise, degree, order) for degree in (1, 2, 3)}
+
 
 BETTER = Part("d-dimensional bound ≤ d times composing", Subject.REMARK, cells=("d", "order", "epsilon"))
 FALLS = Part("polynomial parameters fall at large α", Subject.REMARK, cells=("degree", "order"), tolerance=1e-7)
@@ -117,20 +114,6 @@ NORMAL = Part("√(2π)/σ < e^(α/2σ²) for all σ", Subject.REMARK, cells=("s
 
 LARGE = 100.0
 """Orders from here on count as large: a parameter that "eventually decreases" should fall between them."""
-
-
-def remark(
-    kind: str, order: float, d: float = 1, epsilon: float = 1.0, degree: float = 1, sigma: float = 1.0, **more: float
-) -> Row:
-    """Both sides of a remark."""
-    if kind == "composing":  # sensitivity 1 spread over d coordinates, as d one-dimensional mechanisms
-        # 1 + 2^(d(order - 1)) sum (epsilon/d)^order, as printed for ||v||_1 = 1
-        many = math.log1p(2 ** (d * (order - 1)) * d * (epsilon / d) ** order) / (order - 1)
-        return BETTER(many, d * laplace_bound(order, epsilon / d))
-    if kind == "degree":
-        now, then = (polynomial_value("Laplace", int(degree), at) for at in (order, more["next"]))
-        return FALLS(then, now) | ({} if order >= LARGE else {"part": "smaller orders"})
-    return NORMAL(math.sqrt(2 * math.pi) / sigma, math.exp(order / (2 * sigma**2)))
 
 
 def _degrees(parameters: Any) -> list[Row]:
@@ -161,10 +144,8 @@ def _by_degree(ax: Any, table: Table) -> None:
              marker="o", ms=3)  # fmt: skip
 
 
-REMARKS = inequalities(
+@claim(
     "cim-remarks", "[CIM, section 5; CIM, App A]",
-    "The d-dimensional bound is slightly better than composing d times; polynomial Rényi parameters eventually "
-    "decrease with α; √(2π)/σ < e^(α/2σ²) for all σ.",
     BETTER, FALLS, NORMAL, ending=_remarks_in_numbers,
     full={"dimensions": [2, 3, 5], "orders": [1.5, 2.0, 2.25, 2.5, 3.0, 6.0],
           "degrees": [1, 2, 3], "large_orders": [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0, 150.0, 200.0],
@@ -173,7 +154,7 @@ REMARKS = inequalities(
            "sigmas": [0.5, 1.0, 1.5, 2.0]},
     points=grid(kind=["composing"], d="dimensions", order="orders", epsilon=[0.1, 0.5, 1.0, 2.0])
     + Points((_degrees,)) + grid(kind=["normal"], order="orders", sigma="sigmas"),
-    measure=remark, subject=Subject.REMARK,
+    subject=Subject.REMARK,
     draw=picture(
         panel("d-dim. bound / composing, ε = 1", "order α", "ratio: above 1 contradicts",
               curves("order", "exact / claimed", "d = {d:g}", by=("d",), marker="o", ms=3), level(),
@@ -186,3 +167,16 @@ REMARKS = inequalities(
     caption="Left: the d-dimensional bound over d times the one-dimensional one. Middle: parameters of polynomial "
     "adversaries. Right: the sides of the inequality.",
 )  # fmt: skip
+def remark(
+    kind: str, order: float, d: float = 1, epsilon: float = 1.0, degree: float = 1, sigma: float = 1.0, **more: float
+) -> Row:
+    """The d-dimensional bound is slightly better than composing d times; polynomial Rényi parameters eventually
+    decrease with α; √(2π)/σ < e^(α/2σ²) for all σ."""
+    if kind == "composing":  # sensitivity 1 spread over d coordinates, as d one-dimensional mechanisms
+        # 1 + 2^(d(order - 1)) sum (epsilon/d)^order, as printed for ||v||_1 = 1
+        many = math.log1p(2 ** (d * (order - 1)) * d * (epsilon / d) ** order) / (order - 1)
+        return BETTER(many, d * laplace_bound(order, epsilon / d))
+    if kind == "degree":
+        now, then = (polynomial_value("Laplace", int(degree), at) for at in (order, more["next"]))
+        return FALLS(then, now) | ({} if order >= LARGE else {"part": "smaller orders"})
+    return NORMAL(math.sqrt(2 * math.pi) / sigma, math.exp(order / (2 * sigma**2)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -11,9 +12,9 @@ from scipy.integrate import quad
 
 from ldpopt.mechanisms import MatrixMechanism, gaussian, laplace
 from ldpopt.mechanisms.matrix_mechanism import vector_divergence
-from ldpopt.reproduce.drawing import curves, level, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Outcome, Row, Table, Verdict, grid, holds_if, off_by
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.drawing import curves, key, level, panel, picture
+from ldpopt.reproduce.experiment import Outcome, Row, Table, Verdict, grid, holds_if, off_by
+from ldpopt.reproduce.statements import Part, claim
 
 RENYI = [f"Rényi, {noise}{more}" for more in ("", ", d = 2") for noise in ("Laplace", "Gaussian")]
 
@@ -29,27 +30,7 @@ def gaussian_bound(order: float, sigma: float, d: int = 1) -> float:
     return math.log1p(base ** (order - 1) * d / sigma**order) / (order - 1)
 
 
-def restricted(row: str, shift: float, order: float = 1.0) -> Row:
-    """The printed and the exact restricted parameter; `shift` is epsilon, or 1/sigma."""
-    is_laplace = "Laplace" in row
-    noise = laplace(shift) if is_laplace else gaussian(1 / shift)
-    if row.startswith("KL"):
-        root = math.sqrt(1 + shift**2)
-        printed = root - 1 + math.log1p(-(((root - 1) / shift) ** 2)) if is_laplace else shift**2 / 2
-        return {"printed": printed, "exact": noise.restricted_kl().value}
-    d = 2 if row.endswith("d = 2") else 1
-    bound = laplace_bound(order, shift, d) if is_laplace else gaussian_bound(order, 1 / shift, d)
-    if d == 1:
-        exact = noise.restricted_renyi(order).lower
-    elif is_laplace:
-        exact = vector_divergence(np.full(d, shift), np.eye(d), order)[0]
-    else:  # only the direction of the change matters: Gaussian noise is the same in all
-        exact = gaussian(1 / (math.sqrt(d) * shift)).restricted_renyi(order).lower
-    return {"printed": bound, "exact": exact, "small_shift": d * order * shift**2 / (4 if is_laplace else 2)}
-
-
 def _restricted_verdict(table: Table) -> Verdict:
-    """The KL rows are equalities; a Rényi row fails where the exact value exceeds the printed bound."""
     off = off_by(table.having(lambda row: row["row"].startswith("KL")).ratio("printed", "exact"))
     renyi = table.having(lambda row: "order" in row)
     false = renyi.having(lambda row: row["exact"] > row["printed"] * (1 + 1e-9))
@@ -79,32 +60,42 @@ def _noise(name: str) -> Any:
                  where={"row": name}, scale="xy")  # fmt: skip
 
 
-RESTRICTED = Experiment(
+@claim(
     "cim-table-1", "[CIM, Table 1; CIM, Thm 9-13]",
-    "The privacy parameters of Laplace and Gaussian noise against a linear adversary are as in Table 1: "
-    "equalities for KL, upper bounds for Rényi divergences.",
     full={"shifts": [0.01, 0.03, 0.1, 0.2, 0.3333333333333333, 0.5, 1.0, 2.0], "orders": [2.0, 3.0, 6.0]},
     quick={"shifts": [0.1, 0.3333333333333333, 1.0], "orders": [2.0, 3.0, 6.0]},
     points=grid(row=["KL, Laplace", "KL, Gaussian"], shift="shifts") + grid(row=RENYI, shift="shifts", order="orders"),
-    measure=restricted, judge=_restricted_verdict, draw=picture(*map(_noise, RENYI), width=4.1),
+    judge=_restricted_verdict, draw=picture(*map(_noise, RENYI), width=4.1),
     caption="Exact restricted Rényi divergences (solid) and the printed bounds (dotted): where a dotted line is below "
     "the solid one of its colour, the bound is false.",
 )  # fmt: skip
+def restricted(row: str, shift: float, order: float = 1.0) -> Row:
+    """The privacy parameters of Laplace and Gaussian noise against a linear adversary are as in Table 1: equalities for
+    KL, upper bounds for Rényi divergences."""
+    # `shift` is epsilon, or 1/sigma.
+    is_laplace = "Laplace" in row
+    noise = laplace(shift) if is_laplace else gaussian(1 / shift)
+    if row.startswith("KL"):
+        root = math.sqrt(1 + shift**2)
+        printed = root - 1 + math.log1p(-(((root - 1) / shift) ** 2)) if is_laplace else shift**2 / 2
+        return {"printed": printed, "exact": noise.restricted_kl().value}
+    d = 2 if row.endswith("d = 2") else 1
+    bound = laplace_bound(order, shift, d) if is_laplace else gaussian_bound(order, 1 / shift, d)
+    if d == 1:
+        exact = noise.restricted_renyi(order).lower
+    elif is_laplace:
+        exact = vector_divergence(np.full(d, shift), np.eye(d), order)[0]
+    else:  # only the direction of the change matters: Gaussian noise is the same in all
+        exact = gaussian(1 / (math.sqrt(d) * shift)).restricted_renyi(order).lower
+    return {"printed": bound, "exact": exact, "small_shift": d * order * shift**2 / (4 if is_laplace else 2)}
+
 
 PREFIXES = np.tril(np.ones((3, 3)))
 STRATEGIES = {"counts": np.eye(3), "prefix sums": PREFIXES, "total and counts": np.vstack([np.ones(3), np.eye(3)])}
 """Three ways to answer all prefix sums of three counts."""
 
 
-def prefix_sums(strategy: str, order: float, epsilon: float) -> Row:
-    """The exact restricted divergence of the released prefix sums, and the printed bound."""
-    rows = STRATEGIES[strategy]
-    bound = math.log1p(2 ** (len(rows) * (order - 1)) * epsilon**order) / (order - 1)
-    return {"printed": bound, "exact": MatrixMechanism(PREFIXES, rows, epsilon).restricted_renyi(order).lower}
-
-
 def _matrix_verdict(table: Table) -> Verdict:
-    """The exact value stays below the printed bound, or does not."""
     ratio = table.ratio("exact", "printed")
     top, false = table.top(ratio), table.having(lambda row: row["exact"] / row["printed"] > 1 + 1e-9)
     figures = {"false cells": len(false.rows), "cells": len(ratio), "exact over printed, largest": ratio.max()}
@@ -120,14 +111,12 @@ def _matrix_verdict(table: Table) -> Verdict:
     )
 
 
-MATRIX = Experiment(
+@claim(
     "cim-theorem-5", "[CIM, Thm 5]",
-    "The matrix mechanism with a strategy of s rows has (lin, Rényi)-capacity bounded privacy of at most "
-    "log(1 + 2^(s(α-1)) ε^α)/(α-1).",
     full={"epsilons": [0.01, 0.03, 0.1, 0.3, 1.0], "orders": [2.0, 3.0, 6.0]},
     quick={"epsilons": [0.03, 1.0], "orders": [2.0, 6.0]},
     points=grid(strategy=STRATEGIES, order="orders", epsilon="epsilons"),
-    measure=prefix_sums, judge=_matrix_verdict,
+    judge=_matrix_verdict,
     draw=picture(panel("Strategy: {strategy}", "ε (nats)", "restricted Rényi divergence (nats)",
                        curves("epsilon", {"exact": ("exact", "-"), "printed": ("printed bound", ":")},
                               "α = {order:g}, {}", by=("order",), marker="o", ms=3),
@@ -135,6 +124,13 @@ MATRIX = Experiment(
     caption="Exact restricted Rényi divergences of three strategies (solid) and the printed bound (dotted): false where"
     " it is below.",
 )  # fmt: skip
+def prefix_sums(strategy: str, order: float, epsilon: float) -> Row:
+    """The matrix mechanism with a strategy of s rows has (lin, Rényi)-capacity bounded privacy of at most log(1 +
+    2^(s(α-1)) ε^α)/(α-1)."""
+    rows = STRATEGIES[strategy]
+    bound = math.log1p(2 ** (len(rows) * (order - 1)) * epsilon**order) / (order - 1)
+    return {"printed": bound, "exact": MatrixMechanism(PREFIXES, rows, epsilon).restricted_renyi(order).lower}
+
 
 CELLS = ("shift", "order", "d")
 KL_LAPLACE = Part("KL, Laplace: ε - 1 + e^-ε", equal=True, cells=CELLS, tolerance=1e-8)
@@ -166,8 +162,17 @@ def integrated(noise: str, shift: float, order: float) -> float:
     return total if order == 1 else (top + math.log(total)) / (order - 1)
 
 
+@claim(
+    "cim-table-1-unrestricted", "[CIM, Table 1; CIM, Thm 8; CIM, Thm 11; CIM, Thm 12; CIM, eq. 4]",
+    KL_LAPLACE, KL_GAUSSIAN, LAPLACE, GAUSSIAN, EXACT, title="Table 1: unrestricted adversaries",
+    full={"shifts": [0.1, 0.5, 1.0, 3.0], "orders": [1.0, 1.5, 2.0, 3.0, 6.0, 20.0], "dimensions": [1, 3]},
+    quick={"shifts": [0.5, 1.0], "orders": [1.0, 2.0, 6.0], "dimensions": [1, 3]},
+    points=grid(shift="shifts", order="orders", d="dimensions"),
+    caption="Every cell of the column against an integral. Laplace's Rényi cell is a lower bound.",
+)  # fmt: skip
 def unrestricted(shift: float, order: float, d: float) -> list[Row]:
-    """The cells of the column, and integrals over one coordinate times the number d of coordinates."""
+    """Unrestricted parameters are as in Table 1: ε-1+e^-ε and 1/(2σ²) for KL, at least ε‖v‖₁ - d log 2/(α-1) and
+    α‖v‖₂²/(2σ²) for Rényi divergences of Laplace and Gaussian noise."""
     first, second = (d * integrated(noise, shift, order) for noise in ("Laplace", "Gaussian"))
     if order == 1:
         return [KL_LAPLACE(first, d * (shift + math.expm1(-shift))), KL_GAUSSIAN(second, d * shift**2 / 2)]
@@ -179,18 +184,6 @@ def unrestricted(shift: float, order: float, d: float) -> list[Row]:
     ]
 
 
-UNRESTRICTED = inequalities(
-    "cim-table-1-unrestricted", "[CIM, Table 1; CIM, Thm 8; CIM, Thm 11; CIM, Thm 12; CIM, eq. 4]",
-    "Unrestricted parameters are as in Table 1: ε-1+e^-ε and 1/(2σ²) for KL, at least ε‖v‖₁ - d log 2/(α-1) and "
-    "α‖v‖₂²/(2σ²) for Rényi divergences of Laplace and Gaussian noise.",
-    KL_LAPLACE, KL_GAUSSIAN, LAPLACE, GAUSSIAN, EXACT, title="Table 1: unrestricted adversaries",
-    full={"shifts": [0.1, 0.5, 1.0, 3.0], "orders": [1.0, 1.5, 2.0, 3.0, 6.0, 20.0], "dimensions": [1, 3]},
-    quick={"shifts": [0.5, 1.0], "orders": [1.0, 2.0, 6.0], "dimensions": [1, 3]},
-    points=grid(shift="shifts", order="orders", d="dimensions"), measure=unrestricted,
-    caption="Every cell of the column against an integral. Laplace's Rényi cell is a lower bound.",
-)  # fmt: skip
-
-
 def _corollary_in_numbers(table: Table) -> str:
     row = table.where(part=COROLLARY.name, shift=1.0, order=2.0, d=1.0).rows[0]
     return (
@@ -199,24 +192,22 @@ def _corollary_in_numbers(table: Table) -> str:
     )
 
 
-def _corollary_curves(ax: Any, table: Table) -> None:
-    """The divergence divided by epsilon ||v||_1, with Table 1's bound."""
-    curves("order", "exact / claimed", "ε = {shift:g}", by=("shift",), marker="o", ms=3,
-           where={"part": COROLLARY.name})(ax, table)  # fmt: skip
-    curves("order", lambda rows: rows.column("claimed") / rows.rows[0]["shift"], by=("shift",), lw=1, ls=":",
-           where={"part": LAPLACE.name})(ax, table)  # fmt: skip
-    level(1, "Corollary 1", color="0.3", lw=1.2)(ax, table)
-    ax.plot([], [], ":", color="0.3", label="1 - log 2/(ε(α-1)), Table 1")
-
-
-COROLLARY_1 = inequalities(
+@claim(
     "cim-corollary-1", "[CIM, Cor 1; CIM, Table 1]",
-    "D_α(Lap(0, 1/ε), Lap(v, 1/ε)) ≥ ε‖v‖₁ for every α ≥ 1 (as printed).",
     COROLLARY, LAPLACE, ending=_corollary_in_numbers,
     full={"shifts": [0.1, 0.5, 1.0, 3.0], "orders": [1.5, 2.0, 3.0, 6.0, 20.0, 60.0], "dimensions": [1, 3]},
     quick={"shifts": [1.0], "orders": [2.0, 6.0], "dimensions": [1]},
-    points=grid(shift="shifts", order="orders", d="dimensions"), measure=unrestricted,
-    draw=picture(panel("Laplace noise: D_α over ε‖v‖₁", "order α", "ratio", _corollary_curves, where={"d": 1.0},
-                       scale="2", ylim=(-0.1, 1.1)), width=6.2, height=4.2),
+    points=grid(shift="shifts", order="orders", d="dimensions"),
+    draw=picture(
+        panel("Laplace noise: D_α over ε‖v‖₁", "order α", "ratio",
+              curves("order", "exact / claimed", "ε = {shift:g}", by=("shift",), where={"part": COROLLARY.name},
+                     marker="o", ms=3),
+              curves("order", lambda rows: rows.column("claimed") / rows.rows[0]["shift"], by=("shift",),
+                     where={"part": LAPLACE.name}, lw=1, ls=":"),
+              level(1, "Corollary 1", color="0.3", lw=1.2), key("1 - log 2/(ε(α-1)), Table 1", ls=":", color="0.3"),
+              where={"d": 1.0}, scale="2", ylim=(-0.1, 1.1)), width=6.2, height=4.2),
     caption="The exact divergence (solid) stays below the printed bound 1 and above Table 1's (dotted).",
 )  # fmt: skip
+def corollary_1(shift: float, order: float, d: float) -> Row | Iterable[Row]:
+    """D_α(Lap(0, 1/ε), Lap(v, 1/ε)) ≥ ε‖v‖₁ for every α ≥ 1 (as printed)."""
+    return unrestricted.measure(shift=shift, order=order, d=d)

@@ -13,9 +13,9 @@ from ldpopt.distribution import Array
 from ldpopt.privacy import Affine, RestrictedAlpha, RestrictedKL, RestrictedRenyi, capacity_bounded
 from ldpopt.privacy.implications import generalization_gap, restricted_pinsker
 from ldpopt.reproduce.drawing import COLOURS, diagonal, formula, marks, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Row, Subject, Table, Verdict, ends, grid, outcome_of, span
+from ldpopt.reproduce.experiment import Row, Subject, Table, Verdict, ends, grid, outcome_of, span
 from ldpopt.reproduce.laws import random_law, tilted
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, claim
 
 DIVERGENCES: dict[str, RestrictedKL | RestrictedRenyi | RestrictedAlpha] = {
     "KL": RestrictedKL(), "Rényi of order 3": RestrictedRenyi(3.0), "α = 3": RestrictedAlpha(3.0)
@@ -27,8 +27,33 @@ STATEMENTS = {
 """The divergences that each theorem speaks of."""
 
 
+def _composed_verdict(table: Table) -> Verdict:
+    some = table.having(lambda row: row["exact"] > 1e-9 or not row["claimed"] >= 0)
+    ratios = {name: rows.ratio("claimed", "exact") for name, rows in some.groups("statement")}
+    said = ", ".join(f"{name} {span(ratio, '.4g', '.3g')}" for name, ratio in ratios.items())
+    return Verdict(
+        outcome_of(*ratios.values(), tolerance=1e-5),
+        f"Never below the exact parameter, for fixed (not adaptive) mechanisms. Claimed over exact: {said}.",
+        {word: end for name, ratio in ratios.items() for word, end in ends(name, ratio).items()},
+    )
+
+
+@claim(
+    "cim-theorems-1-4", "[CIM, Thm 1; CIM, Thm 2; CIM, Thm 3; CIM, Thm 4]",
+    full={"pairs": 25}, quick={"pairs": 3},
+    points=grid(lambda row: row["divergence"] in STATEMENTS[row["statement"]], statement=STATEMENTS,
+                divergence=DIVERGENCES, seed="pairs"),
+    judge=_composed_verdict,
+    draw=picture(panel("Theorems 1-4: affine adversaries", "exact parameter (nats)", "claimed parameter (nats)",
+                       marks("exact", "claimed", "{statement}", "osD^", by=("statement",), ms=5),
+                       diagonal("equal", lambda rows: np.maximum(rows.column("exact"), 1e-5), "claimed", 0.8, 1.2),
+                       scale="xy"), width=5.6, height=4.6),
+    caption="The parameter that each theorem gives against the exact one, on random mechanisms.",
+)  # fmt: skip
 def composed(statement: str, divergence: str, seed: float) -> Row:
-    """Claimed and exact parameter of random mechanisms for affine adversaries, with one feature for each output."""
+    """Against a limited adversary privacy survives post-processing inside the class (1) and a coin between mechanisms
+    (2); disjoint data sets give the larger parameter (3), the same one the sum (4), for H1 + H2."""
+    # Affine adversaries, with one feature for each output.
     rng = np.random.default_rng([list(STATEMENTS).index(statement), int(seed)])
     first, second = rng.dirichlet(np.ones(3), size=2) * 0.97 + 0.01, rng.dirichlet(np.ones(4), size=2) * 0.96 + 0.01
     one, two = np.array([0.0, 1.0, 2.0]), rng.normal(size=4)
@@ -59,40 +84,32 @@ def composed(statement: str, divergence: str, seed: float) -> Row:
     return {"claimed": exact(first, one) + exact(second, two), "exact": exact(both(first, second), features)}
 
 
-def _composed_verdict(table: Table) -> Verdict:
-    """The ratio of claimed to exact values for every statement."""
-    some = table.having(lambda row: row["exact"] > 1e-9 or not row["claimed"] >= 0)
-    ratios = {name: rows.ratio("claimed", "exact") for name, rows in some.groups("statement")}
-    said = ", ".join(f"{name} {span(ratio, '.4g', '.3g')}" for name, ratio in ratios.items())
-    return Verdict(
-        outcome_of(*ratios.values(), tolerance=1e-5),
-        f"Never below the exact parameter, for fixed (not adaptive) mechanisms. Claimed over exact: {said}.",
-        {word: end for name, ratio in ratios.items() for word, end in ends(name, ratio).items()},
-    )
-
-
-COMPOSED = Experiment(
-    "cim-theorems-1-4", "[CIM, Thm 1; CIM, Thm 2; CIM, Thm 3; CIM, Thm 4]",
-    "Against a limited adversary privacy survives post-processing inside the class (1) and a coin between "
-    "mechanisms (2); disjoint data sets give the larger parameter (3), the same one the sum (4), for H1 + H2.",
-    full={"pairs": 25}, quick={"pairs": 3},
-    points=grid(lambda row: row["divergence"] in STATEMENTS[row["statement"]], statement=STATEMENTS,
-                divergence=DIVERGENCES, seed="pairs"),
-    measure=composed, judge=_composed_verdict,
-    draw=picture(panel("Theorems 1-4: affine adversaries", "exact parameter (nats)", "claimed parameter (nats)",
-                       marks("exact", "claimed", "{statement}", "osD^", by=("statement",), ms=5),
-                       diagonal("equal", lambda rows: np.maximum(rows.column("exact"), 1e-5), "claimed", 0.8, 1.2),
-                       scale="xy"), width=5.6, height=4.6),
-    caption="The parameter that each theorem gives against the exact one, on random mechanisms.",
-)  # fmt: skip
-
 FIXED = Part("Theorem 4, mechanisms fixed in advance", cells=("divergence", "seed"), tolerance=1e-6)
 ADAPTIVE = Part("the same sum, adaptively", Subject.QUESTION, cells=("divergence", "seed"), tolerance=1e-6)
 NOTHING = Part("a second step that reveals nothing", Subject.QUESTION, cells=("divergence", "seed"), tolerance=1e-6)
 
 
+@claim(
+    "cim-adaptive-composition", "[CIM, Thm 4; CIM, section 7]",
+    FIXED, ADAPTIVE, NOTHING,
+    ending="A second step that looks at the first report alone, and not at the data, has parameter 0; yet it hands the "
+    "adversary a function of the report that was not in the class. So no bound by the two parameters alone can hold "
+    "unless the second step's choice is a function in the class.",
+    full={"pairs": 40}, quick={"pairs": 4},
+    points=grid(divergence=["KL", "Rényi of order 3"], seed="pairs"), subject=Subject.QUESTION,
+    draw=picture(panel("Sequential composition, affine adversaries", "sum of the parameters (nats)",
+                       "joint parameter (nats)",
+                       *(marks("claimed", "exact", "{part}", mark, where={"part": part.name}, color=COLOURS[at], ms=4.5)
+                         for at, (part, mark) in enumerate(zip((FIXED, ADAPTIVE, NOTHING), "os^", strict=True))),
+                       diagonal("equal: above it the sum is too small", "claimed", "exact", 0.8, 1.2, color="0.5"),
+                       scale="xy"), width=5.6, height=4.6),
+    caption="The joint parameter of two steps against the sum of theirs, for steps fixed in advance and chosen "
+    "adaptively.",
+)  # fmt: skip
 def adaptive(divergence: str, seed: float) -> list[Row]:
-    """The joint parameter of affine adversaries a y + b z + c, and the sum of the parameters of the two steps."""
+    """The parameters of capacity bounded privacy add up when the second mechanism is chosen in view of the first
+    report."""
+    # The adversaries are the functions a y + b z + c of both reports.
     rng = np.random.default_rng([29, int(seed)])
     feature, z = np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0])
     p = random_law(rng, 3, least=0.03)
@@ -119,36 +136,34 @@ def adaptive(divergence: str, seed: float) -> list[Row]:
     return rows
 
 
-SEQUENTIAL = inequalities(
-    "cim-adaptive-composition", "[CIM, Thm 4; CIM, section 7]",
-    "The parameters of capacity bounded privacy add up when the second mechanism is chosen in view of the first "
-    "report.",
-    FIXED, ADAPTIVE, NOTHING,
-    ending="A second step that looks at the first report alone, and not at the data, has parameter 0; yet it hands the "
-    "adversary a function of the report that was not in the class. So no bound by the two parameters alone can hold "
-    "unless the second step's choice is a function in the class.",
-    full={"pairs": 40}, quick={"pairs": 4},
-    points=grid(divergence=["KL", "Rényi of order 3"], seed="pairs"), measure=adaptive, subject=Subject.QUESTION,
-    draw=picture(panel("Sequential composition, affine adversaries", "sum of the parameters (nats)",
-                       "joint parameter (nats)",
-                       *(marks("claimed", "exact", "{part}", mark, where={"part": part.name}, color=COLOURS[at], ms=4.5)
-                         for at, (part, mark) in enumerate(zip((FIXED, ADAPTIVE, NOTHING), "os^", strict=True))),
-                       diagonal("equal: above it the sum is too small", "claimed", "exact", 0.8, 1.2, color="0.5"),
-                       scale="xy"), width=5.6, height=4.6),
-    caption="The joint parameter of two steps against the sum of theirs, for steps fixed in advance and chosen "
-    "adaptively.",
-)  # fmt: skip
-
 GAP = Part("gap ≤ 8√ε", cells=("n", "strength", "share"))
 WITH_PINSKER = Part("gap ≤ √(ε/2)", cells=("n", "strength", "share"))
 
 
-def generalization(n: float, strength: float, share: float) -> list[Row]:
-    """The exact gap of a mechanism that prefers queries with large values on the sample, and its bound.
+def _gaps(ax: Any, table: Table) -> None:
+    for at, (n, by) in enumerate(table.groups("n")):
+        ax.plot(by.column("epsilon"), by.column("exact"), "os^Dv"[at % 5], ms=4, mfc="none", label=f"n = {n:g}")
 
-    Points of the sample are 0 or 1, the latter with probability `share`. The queries are x, 1 - x and the constant
-    1/2. The mechanism chooses a query with probability proportional to exp(strength (sum over the sample)).
-    """
+
+@claim(
+    "cim-theorem-6", "[CIM, Thm 6]",
+    GAP, WITH_PINSKER,
+    ending="The second bound is no claim of the paper: it is what Pinsker's inequality would give for values in [0, "
+    "1].",
+    full={"sizes": [1, 2, 4, 8], "strengths": [0.01, 0.1, 0.5, 1.0, 3.0], "shares": [0.5, 0.3, 0.05]},
+    quick={"sizes": [2, 4], "strengths": [0.1, 1.0], "shares": [0.5]},
+    points=grid(n="sizes", strength="strengths", share="shares"),
+    draw=picture(panel("Theorem 6: exact generalization gaps", "(H, KL) parameter ε (nats)", "gap", _gaps,
+                       formula(lambda x: np.minimum(8 * np.sqrt(x), 1), "epsilon", "min(1, 8√ε)", 0, 60),
+                       formula(lambda x: np.sqrt(x / 2), "epsilon", "√(ε/2), Pinsker", 1, 60),
+                       where={"part": GAP.name}, scale="xy"), width=6.2, height=4.3),
+    caption="Exact expected gaps of the exponential mechanism over three queries, against its privacy parameter.",
+)  # fmt: skip
+def generalization(n: float, strength: float, share: float) -> list[Row]:
+    """A mechanism of (H, KL)-capacity bounded privacy ε chooses queries whose mean on the sample is off that on the
+    population by at most 8√ε, in expectation."""
+    # Points of the sample are 0 or 1, the latter with probability `share`. The queries are x, 1 - x and the constant
+    # 1/2. One is chosen with probability proportional to exp(strength (sum over the sample)).
     size = int(n)
     values = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])  # query, point
     sums = [values[:, 0] * (size - ones) + values[:, 1] * ones for ones in range(size + 1)]
@@ -166,31 +181,42 @@ def generalization(n: float, strength: float, share: float) -> list[Row]:
     ]
 
 
-def _gaps(ax: Any, table: Table) -> None:
-    for at, (n, by) in enumerate(table.groups("n")):
-        ax.plot(by.column("epsilon"), by.column("exact"), "os^Dv"[at % 5], ms=4, mfc="none", label=f"n = {n:g}")
+def _pinsker_verdict(table: Table) -> Verdict:
+    ratios, needed = table.ratio("bound", "metric"), table.column("metric") / np.sqrt(table.column("divergence"))
+    enough, near = needed.max(), float(needed[table.column("metric") <= 0.05].max(initial=0.0))
+    return Verdict(
+        outcome_of(ratios),
+        f"The bound is {span(ratios)} times the metric on {len(ratios)} pairs: a constant "
+        f"of {enough:.4f} in place of 8 would do there, and {near:.4f} for the nearest pairs (Pinsker's is √2). "
+        "Theorem 6's 8√ε rests on it. Its two hypotheses contradict each other as printed: a class with values in "
+        "[-1, 1] is not invariant under translation. The proof needs the range for the metric alone, so it is read "
+        "as the range up to a constant.",
+        {**ends("bound over metric", ratios), "constant that would do": enough, "constant of the nearest pairs": near},
+    )
 
 
-GENERALIZATION = inequalities(
-    "cim-theorem-6", "[CIM, Thm 6]",
-    "A mechanism of (H, KL)-capacity bounded privacy ε chooses queries whose mean on the sample is off that "
-    "on the population by at most 8√ε, in expectation.",
-    GAP, WITH_PINSKER,
-    ending="The second bound is no claim of the paper: it is what Pinsker's inequality would give for values in [0, "
-    "1].",
-    full={"sizes": [1, 2, 4, 8], "strengths": [0.01, 0.1, 0.5, 1.0, 3.0], "shares": [0.5, 0.3, 0.05]},
-    quick={"sizes": [2, 4], "strengths": [0.1, 1.0], "shares": [0.5]},
-    points=grid(n="sizes", strength="strengths", share="shares"), measure=generalization,
-    draw=picture(panel("Theorem 6: exact generalization gaps", "(H, KL) parameter ε (nats)", "gap", _gaps,
-                       formula(lambda x: np.minimum(8 * np.sqrt(x), 1), "epsilon", "min(1, 8√ε)", 0, 60),
-                       formula(lambda x: np.sqrt(x / 2), "epsilon", "√(ε/2), Pinsker", 1, 60),
-                       where={"part": GAP.name}, scale="xy"), width=6.2, height=4.3),
-    caption="Exact expected gaps of the exponential mechanism over three queries, against its privacy parameter.",
+@claim(
+    "cim-theorem-7", "[CIM, Thm 7; CIM, Thm 6]",
+    full={"outcomes": [2, 4, 10], "pairs": 100, "grid": [0.0, 0.01, 0.1, 0.3, 0.49, 0.5, 0.51, 0.7, 0.9, 0.99, 1.0]},
+    quick={"outcomes": [4], "pairs": 10, "grid": [0.0, 0.1, 0.49, 0.51, 1.0]},
+    points=grid(part=["random"], outcomes="outcomes", seed="pairs")
+    + grid(lambda row: row["p"] != row["q"], part=["two outcomes"], p="grid", q="grid"),
+    judge=_pinsker_verdict,
+    draw=picture(panel("Theorem 7: affine functions with values in [-1, 1]", "√ of the restricted KL divergence",
+                       "integral probability metric",
+                       marks(lambda rows: np.sqrt(rows.column("divergence")), "metric", "pairs", ".", ms=3,
+                             color=COLOURS[0]),
+                       *(lambda ax, table, c=c, at=at, label=label: formula(
+                           lambda x: c * x, (0, math.sqrt(max(table.column("divergence")))), label, at, 50, np.linspace,
+                           lw=1.6)(ax, table)
+                         for at, c, label in ((1, 8, "8√KL (Theorem 7)"), (2, math.sqrt(2), "√2 √KL"))),
+                       legend="upper right", xlim=(0, None), ylim=(0, 2.4)), width=6.0, height=4.3),
+    caption="The metric of random pairs and features, far below 8√KL.",
 )  # fmt: skip
-
-
 def pinsker(part: str, outcomes: float = 2, seed: float = 0, p: float = 0.0, q: float = 0.0) -> Row:
-    """The integral metric of the functions d phi + b of range [-1, 1], and its bound by their restricted KL."""
+    """For a convex class H with values in [-1, 1], translation invariant and closed under negation, the integral
+    probability metric is at most 8√KL_H; hence the generalization gap of Theorem 6."""
+    # The functions are d phi + b of range [-1, 1].
     if part == "random":
         rng = np.random.default_rng([int(outcomes), int(seed)])
         first, second = rng.dirichlet(np.ones(int(outcomes)) * rng.choice([0.2, 1.0, 5.0]), size=2)
@@ -205,40 +231,3 @@ def pinsker(part: str, outcomes: float = 2, seed: float = 0, p: float = 0.0, q: 
     divergence = max(0.0, -float(least.fun))
     metric = 2 * abs(float((first - second) @ feature))
     return {"metric": metric, "divergence": divergence, "bound": restricted_pinsker(divergence)}
-
-
-def _pinsker_verdict(table: Table) -> Verdict:
-    """The ratio of bound to metric, and the constant that would be enough."""
-    ratios, needed = table.ratio("bound", "metric"), table.column("metric") / np.sqrt(table.column("divergence"))
-    enough, near = needed.max(), float(needed[table.column("metric") <= 0.05].max(initial=0.0))
-    return Verdict(
-        outcome_of(ratios),
-        f"The bound is {span(ratios)} times the metric on {len(ratios)} pairs: a constant "
-        f"of {enough:.4f} in place of 8 would do there, and {near:.4f} for the nearest pairs (Pinsker's is √2). "
-        "Theorem 6's 8√ε rests on it. Its two hypotheses contradict each other as printed: a class with values in "
-        "[-1, 1] is not invariant under translation. The proof needs the range for the metric alone, so it is read "
-        "as the range up to a constant.",
-        {**ends("bound over metric", ratios), "constant that would do": enough, "constant of the nearest pairs": near},
-    )
-
-
-PINSKER = Experiment(
-    "cim-theorem-7", "[CIM, Thm 7; CIM, Thm 6]",
-    "For a convex class H with values in [-1, 1], translation invariant and closed under negation, the integral "
-    "probability metric is at most 8√KL_H; hence the generalization gap of Theorem 6.",
-    full={"outcomes": [2, 4, 10], "pairs": 100, "grid": [0.0, 0.01, 0.1, 0.3, 0.49, 0.5, 0.51, 0.7, 0.9, 0.99, 1.0]},
-    quick={"outcomes": [4], "pairs": 10, "grid": [0.0, 0.1, 0.49, 0.51, 1.0]},
-    points=grid(part=["random"], outcomes="outcomes", seed="pairs")
-    + grid(lambda row: row["p"] != row["q"], part=["two outcomes"], p="grid", q="grid"),
-    measure=pinsker, judge=_pinsker_verdict,
-    draw=picture(panel("Theorem 7: affine functions with values in [-1, 1]", "√ of the restricted KL divergence",
-                       "integral probability metric",
-                       marks(lambda rows: np.sqrt(rows.column("divergence")), "metric", "pairs", ".", ms=3,
-                             color=COLOURS[0]),
-                       *(lambda ax, table, c=c, at=at, label=label: formula(
-                           lambda x: c * x, (0, math.sqrt(max(table.column("divergence")))), label, at, 50, np.linspace,
-                           lw=1.6)(ax, table)
-                         for at, c, label in ((1, 8, "8√KL (Theorem 7)"), (2, math.sqrt(2), "√2 √KL"))),
-                       legend="upper right", xlim=(0, None), ylim=(0, 2.4)), width=6.0, height=4.3),
-    caption="The metric of random pairs and features, far below 8√KL.",
-)  # fmt: skip

@@ -12,22 +12,12 @@ from ldpopt.mechanisms import gaussian
 from ldpopt.privacy import FinitePair, mcdp
 from ldpopt.privacy.implications import group_gaussian_mcdp
 from ldpopt.reproduce.drawing import COLOURS, curves, level, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Outcome, Points, Row, Subject, Table, Verdict, grid, off_by
+from ldpopt.reproduce.experiment import Outcome, Points, Row, Subject, Table, Verdict, grid, off_by
 from ldpopt.reproduce.laws import kl, random_law, tilted
-from ldpopt.reproduce.statements import Part, inequalities
-
-
-def noise(sigma: float, size: float) -> Row:
-    """The exact (mu, tau) of the group, and the corollary's, printed and corrected, with sensitivity 1."""
-    exact, corrected = gaussian(sigma, size).pair.mcdp(), group_gaussian_mcdp(1.0, sigma, int(size))
-    return {
-        "mu": exact.mu.value, "tau": exact.tau.value, "mu_printed": (size / sigma) ** 2 / 2, "tau_printed": size,
-        "mu_corrected": corrected.mu, "tau_corrected": corrected.tau,
-    }  # fmt: skip
+from ldpopt.reproduce.statements import Part, claim
 
 
 def _noise_verdict(table: Table) -> Verdict:
-    """Theorem 3.2 (one person, corrected form) holds; the printed tau of a group is wrong unless sigma is 1."""
     off = max(off_by(table.ratio(f"{name}_corrected", name)) for name in ("mu", "tau"))
     ratio = table.ratio("tau", "tau_printed")
     top = table.top(ratio)
@@ -44,17 +34,25 @@ def _noise_verdict(table: Table) -> Verdict:
     )
 
 
-NOISE = Experiment(
+@claim(
     "dr-corollary-3-3", "[DR, Cor 3.3; DR, Thm 3.2]",
-    "Gaussian noise of standard deviation σ is ((Δ/σ)²/2, Δ/σ)-CDP, and ((sΔ/σ)²/2, sΔ)-CDP for groups of s (as "
-    "printed).",
     full={"sigmas": [0.25, 0.5, 1.0, 2.0, 4.0], "sizes": [1, 2, 5]}, quick={"sigmas": [0.5, 1.0], "sizes": [1, 3]},
-    points=grid(sigma="sigmas", size="sizes"), measure=noise, judge=_noise_verdict,
+    points=grid(sigma="sigmas", size="sizes"), judge=_noise_verdict,
     draw=picture(panel("Corollary 3.3: τ of Gaussian noise, Δ = 1", "σ", "τ",
                        curves("sigma", {"tau": ("exact: s/σ", "-"), "tau_printed": ("printed: s", ":")},
                               "s = {size:g}, {}", by=("size",), marker="o", ms=3), scale="2y"), width=6.0, height=4.2),
     caption="The subgaussian standard of the privacy loss: exact (solid), and sΔ as printed (dotted).",
 )  # fmt: skip
+def noise(sigma: float, size: float) -> Row:
+    """Gaussian noise of standard deviation σ is ((Δ/σ)²/2, Δ/σ)-CDP, and ((sΔ/σ)²/2, sΔ)-CDP for groups of s (as
+    printed)."""
+    # The sensitivity is 1.
+    exact, corrected = gaussian(sigma, size).pair.mcdp(), group_gaussian_mcdp(1.0, sigma, int(size))
+    return {
+        "mu": exact.mu.value, "tau": exact.tau.value, "mu_printed": (size / sigma) ** 2 / 2, "tau_printed": size,
+        "mu_corrected": corrected.mu, "tau_corrected": corrected.tau,
+    }  # fmt: skip
+
 
 PURE = Part("pure privacy with μ = ε(e^ε-1)/2 and τ = ε", cells=("first", "second", "third"))
 CHAIN = Part("two outcomes: τ of the pair at distance 2", Subject.QUESTION, cells=("first", "second", "third"))
@@ -79,21 +77,6 @@ def both_ways(p: Array, q: Array) -> tuple[float, float]:
     return float(own.mu.value), float(own.tau.value)
 
 
-def guess(kind: str, first: float, second: float, third: float) -> Row:
-    """The standard of the group and s times the standard of neighbours, and the same for the mean."""
-
-    def standards(a: float, b: float) -> tuple[float, float]:
-        return both_ways(np.array([a, 1 - a]), np.array([b, 1 - b]))
-
-    if kind == "pure":  # s people: the pair that dominates s epsilon
-        high = 1 / (1 + math.exp(-first * second))
-        mu, tau = standards(high, 1 - high)
-        return PURE(tau, second * first) | {"mu": mu, "mu_claimed": second**2 * first * math.expm1(first) / 2}
-    near = standards(first, second), standards(second, third)
-    mu, tau = standards(first, third)
-    return CHAIN(tau, 2 * max(near[0][1], near[1][1])) | {"mu": mu, "mu_claimed": 4 * max(near[0][0], near[1][0])}
-
-
 def _guess_in_numbers(table: Table) -> str:
     known = table.where(first=KNOWN[0], second=KNOWN[1]).rows[0]
     wrong = int((table.column("mu") > table.column("mu_claimed") * (1 + 1e-9)).sum())
@@ -113,20 +96,33 @@ def _chain_marks(ax: Any, table: Table) -> None:
     ax.plot(near[0], ratio[0], "*", ms=13, color=COLOURS[4], mec="black", label="0.99484, 0.97907, 0.93180")
 
 
-GUESS = inequalities(
+@claim(
     "dr-group-guess", "[DR, section 1]",
-    "Every (μ, τ)-CDP mechanism is (s²μ, sτ)-CDP for groups of s (suspected; shown for pure privacy and Gaussian "
-    "noise).",
     PURE, CHAIN, ending=_guess_in_numbers,
     full={"chains": 400, "epsilons": [0.1, 0.5, 1.0, 2.0, 4.0]}, quick={"chains": 20, "epsilons": [1.0]},
     points=Points((_chains,)) + grid(kind=["pure"], first="epsilons", second=[2.0], third=[0.0]),
-    measure=guess, subject=Subject.QUESTION,
+    subject=Subject.QUESTION,
     draw=picture(panel("Groups of two, mechanisms with two outcomes", "τ of the neighbours", "τ of the ends / (2 τ)",
                        _chain_marks, level(), where={"part": CHAIN.name}, legend="lower left", ylim=(0.3, 1.12)),
                  width=6.2, height=4.3),
     caption="The standard of two inputs at distance 2 over twice that of neighbours: above the line the guess is "
     "wrong.",
 )  # fmt: skip
+def guess(kind: str, first: float, second: float, third: float) -> Row:
+    """Every (μ, τ)-CDP mechanism is (s²μ, sτ)-CDP for groups of s (suspected; shown for pure privacy and Gaussian
+    noise)."""
+
+    def standards(a: float, b: float) -> tuple[float, float]:
+        return both_ways(np.array([a, 1 - a]), np.array([b, 1 - b]))
+
+    if kind == "pure":  # s people: the pair that dominates s epsilon
+        high = 1 / (1 + math.exp(-first * second))
+        mu, tau = standards(high, 1 - high)
+        return PURE(tau, second * first) | {"mu": mu, "mu_claimed": second**2 * first * math.expm1(first) / 2}
+    near = standards(first, second), standards(second, third)
+    mu, tau = standards(first, third)
+    return CHAIN(tau, 2 * max(near[0][1], near[1][1])) | {"mu": mu, "mu_claimed": 4 * max(near[0][0], near[1][0])}
+
 
 MEAN = Part("Lemma 4.2 as printed, 2τ₁²τ₂", cells=("seed", "spread"))
 PROVED = Part("Lemma 4.2 as proved, 3τ₁²τ₂", cells=("seed", "spread"))
@@ -137,8 +133,20 @@ FACT = Part("Fact 4.1, a and b at least 0", Subject.STEP, cells=("a", "b", "k"))
 ANY = Part("Fact 4.1 for any two reals", Subject.STEP, cells=("a", "b", "k"))
 
 
+@claim(
+    "dr-section-4", "[DR, Lemma 4.2; DR, Lemma 4.3; DR, Claim 4.4; DR, Claim 4.5; DR, Fact 4.1]",
+    MEAN, PROVED, STANDARD, SQUARE, SERIES, FACT, ANY, title="Section 4: lemmas of group privacy",
+    ending="The printed 2τ₁²τ₂ is one less than what the proof ends with; no chain needs more than the printed one.",
+    full={"spreads": [0.02, 0.05, 0.1, 0.2], "chains": 40}, quick={"spreads": [0.05, 0.1], "chains": 5},
+    points=grid(kind=["chain"], spread="spreads", seed="chains")
+    + grid(lambda row: row["k"] != 1.5 or (row["a"] > 0 and row["b"] >= 0), kind=["reals"], a=[-2.0, 0.5, 1.0, 3.0],
+           b=[-1.0, 0.0, 1.0], k=[1.0, 1.5, 2.0, 3.0, 4.0]),
+    caption="How far each inequality is from equality, for random chains of three laws and for pairs of reals.",
+)  # fmt: skip
 def section_4(kind: str, spread: float = 0.0, seed: float = 0, a: float = 0, b: float = 0, k: float = 1) -> list[Row]:
-    """Both sides of each inequality on a chain of three laws or two reals. For a lemma, only if its conditions hold."""
+    """KL(D‖D″) ≤ μ₁ + μ₂ + τ₁τ₂ + 2τ₁²τ₂ + (τ₁+3τ₁²)μ₂ (4.2), and the loss from D to D″ is (2τ + 34τ^1.5)-subgaussian
+    (4.3); (a+b)^k ≤ 2^(k-1)(a^k + b^k) for any two reals (Fact 4.1)."""
+    # A chain of three laws, or two reals; for a lemma, only if its conditions hold.
     if kind == "reals":
         parts = [ANY, FACT] if min(a, b) >= 0 else [ANY]
         return [part((a + b) ** k, 2 ** (k - 1) * (a**k + b**k)) for part in parts]
@@ -164,18 +172,3 @@ def section_4(kind: str, spread: float = 0.0, seed: float = 0, a: float = 0, b: 
             rows.append(SERIES(beyond, (33 * tau1**2.5 + 32 * tau2**2.5) * at**2, scale=scale))
         rows.append(STANDARD(float(mcdp(FinitePair(p, r)).tau.lower), 2 * tau + 34 * tau**1.5))
     return rows or [{"part": "conditions not met", "exact": 0.0, "claimed": 0.0}]
-
-
-SECTION_4 = inequalities(
-    "dr-section-4", "[DR, Lemma 4.2; DR, Lemma 4.3; DR, Claim 4.4; DR, Claim 4.5; DR, Fact 4.1]",
-    "KL(D‖D″) ≤ μ₁ + μ₂ + τ₁τ₂ + 2τ₁²τ₂ + (τ₁+3τ₁²)μ₂ (4.2), and the loss from D to D″ is (2τ + "
-    "34τ^1.5)-subgaussian (4.3); (a+b)^k ≤ 2^(k-1)(a^k + b^k) for any two reals (Fact 4.1).",
-    MEAN, PROVED, STANDARD, SQUARE, SERIES, FACT, ANY, title="Section 4: lemmas of group privacy",
-    ending="The printed 2τ₁²τ₂ is one less than what the proof ends with; no chain needs more than the printed one.",
-    full={"spreads": [0.02, 0.05, 0.1, 0.2], "chains": 40}, quick={"spreads": [0.05, 0.1], "chains": 5},
-    points=grid(kind=["chain"], spread="spreads", seed="chains")
-    + grid(lambda row: row["k"] != 1.5 or (row["a"] > 0 and row["b"] >= 0), kind=["reals"], a=[-2.0, 0.5, 1.0, 3.0],
-           b=[-1.0, 0.0, 1.0], k=[1.0, 1.5, 2.0, 3.0, 4.0]),
-    measure=section_4,
-    caption="How far each inequality is from equality, for random chains of three laws and for pairs of reals.",
-)  # fmt: skip

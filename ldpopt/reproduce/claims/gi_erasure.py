@@ -19,8 +19,9 @@ from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, SQUARED_HELLINGER, FDivergence
 from ldpopt.reproduce.drawing import curves, line, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Outcome, Row, Single, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Outcome, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import block_values, deepest_pair, few_digits, read_pair
+from ldpopt.reproduce.statements import claim
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON)}
 P0, P1 = (0.4, 0.25, 0.2, 0.1, 0.05), (0.05, 0.1, 0.2, 0.25, 0.4)
@@ -71,25 +72,7 @@ def middle_share(epsilon: float) -> float:
     return float(h[np.argmin(best / np.maximum(four, two))])
 
 
-def erasure(part: str, divergence: str, epsilon: float, share: float = 1.0, k: float = 3, starts: float = 1,
-            steps: float = 0) -> Row:  # fmt: skip
-    """One point of the frontier, or a pair at which erasure loses most, with the optimum there certified."""
-    if part == "frontier":
-        return advantage(np.array(P0), np.array(P1), divergence, epsilon, share * math.tanh(epsilon / 2))
-    f, e = F[divergence], math.exp(epsilon)
-    if part == "worst":
-        named = deepest_pair(lambda a, b: gain(f, a, b, epsilon), int(k), int(starts), int(steps))
-        p0, p1 = read_pair(named)
-    else:
-        named = {"k": 3.0 if part == "three inputs" else 4.0}
-        p0, p1 = family(epsilon, 0.0 if part == "three inputs" else middle_share(epsilon))
-    blocks = int(np.argmax(block_values(f, p0, p1, epsilon))) + 1
-    row = named | advantage(p0, p1, divergence, epsilon, (e - 1) / (e + blocks - 1)) | {"blocks": blocks}
-    return row | {"loss": 1 - row["erased"] / row["optimum"], "formula": 1 - 1 / float(gain(f, p0, p1, epsilon))}
-
-
 def _erasure_verdict(table: Table) -> Verdict:
-    """The erased optimum is never above the optimum, and no loss exceeds its bounds."""
     searched, three = table.having(lambda row: row["part"] != "frontier"), table.where(part="three inputs")
     e, inputs, loss = np.exp(searched.column("epsilon")), searched.column("k"), searched.column("loss")
     bound = np.minimum(np.tanh(searched.column("epsilon") / 2), (inputs - 2) / (e + inputs - 1))
@@ -141,10 +124,8 @@ def _losses(table: Table) -> Any:
     return axis
 
 
-ERASURE = Experiment(
+@claim(
     "gi-theorem-8", "[GI, Thm 8]",
-    "OPT(ε, η) is at least η/tanh(ε/2) OPT(ε), for every f-divergence: erase the optimal channel. Is erasure "
-    "optimal?",
     full={"epsilons": [0.5, 1.0, 2.0, 4.0], "shares": [round(i / 20, 2) for i in range(1, 21)],
           "searched": [0.25, 0.6931471805599453, 1.0, 2.0, 3.0], "sizes": [3, 5], "starts": 2, "steps": 900},
     quick={"epsilons": [2.0], "shares": [0.5, 1.0], "searched": [0.6931471805599453], "sizes": [3],
@@ -152,7 +133,23 @@ ERASURE = Experiment(
     points=grid(part=["frontier"], divergence=F, epsilon="epsilons", share="shares")
     + grid(part=["worst"], divergence=F, epsilon="searched", k="sizes", starts=Single("starts"), steps=Single("steps"))
     + grid(part=["three inputs", "four inputs"], divergence=F, epsilon="searched"),
-    measure=erasure, judge=_erasure_verdict, draw=_losses,
+    judge=_erasure_verdict, draw=_losses,
     caption="Left: what erasing the optimum for ε keeps of the true optimum, on the pair (0.4, 0.25, 0.2, 0.1, 0.05) "
     "against its reverse. Right: the largest losses found over all pairs, and their bounds.",
 )  # fmt: skip
+def erasure(part: str, divergence: str, epsilon: float, share: float = 1.0, k: float = 3, starts: float = 1,
+            steps: float = 0) -> Row:  # fmt: skip
+    """OPT(ε, η) is at least η/tanh(ε/2) OPT(ε), for every f-divergence: erase the optimal channel. Is erasure
+    optimal?"""
+    if part == "frontier":
+        return advantage(np.array(P0), np.array(P1), divergence, epsilon, share * math.tanh(epsilon / 2))
+    f, e = F[divergence], math.exp(epsilon)
+    if part == "worst":
+        named = deepest_pair(lambda a, b: gain(f, a, b, epsilon), int(k), int(starts), int(steps))
+        p0, p1 = read_pair(named)
+    else:
+        named = {"k": 3.0 if part == "three inputs" else 4.0}
+        p0, p1 = family(epsilon, 0.0 if part == "three inputs" else middle_share(epsilon))
+    blocks = int(np.argmax(block_values(f, p0, p1, epsilon))) + 1
+    row = named | advantage(p0, p1, divergence, epsilon, (e - 1) / (e + blocks - 1)) | {"blocks": blocks}
+    return row | {"loss": 1 - row["erased"] / row["optimum"], "formula": 1 - 1 / float(gain(f, p0, p1, epsilon))}

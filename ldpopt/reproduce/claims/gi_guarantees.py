@@ -23,41 +23,14 @@ from ldpopt.mechanisms import (
 from ldpopt.privacy import hockey_stick, local_dp, maximal_leakage, total_variation
 from ldpopt.privacy.claims import TV, ApproximateDP
 from ldpopt.reproduce.drawing import curves, formula, marks, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Row, Subject, Table, Verdict, grid, off_by, outcome_of, span
+from ldpopt.reproduce.experiment import Row, Subject, Table, Verdict, grid, off_by, outcome_of, span
 from ldpopt.reproduce.laws import random_law, rr
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, claim
 
 POPULATION = 100
 
 
-def sampled_mechanism(
-    part: str, sampled: float, epsilon: float = 0.0, delta: float = 0.0, share: float = 0.0, seed: float = 0
-) -> Row:
-    """The delta at the claimed epsilon and the eta, claimed and exact, for one differing person among 100.
-
-    Without that person in the sample the mechanism sees the answers of others: the same report under both inputs.
-    """
-    p = sampled / POPULATION
-    if part == "worst":
-        eta = delta + share * (1 - delta) * math.tanh(epsilon / 2)
-        pair = dominating_pair(epsilon, delta, eta)
-        yes, no, other = pair.p, pair.q, pair.q  # the others give the same answer as the second input
-    else:
-        yes, no, other = rows = np.random.default_rng(int(seed)).dirichlet(np.ones(4), size=3) * 0.9 + 0.025
-        epsilon, eta = local_dp(rows).value, total_variation(rows).value
-    mixed = np.stack([p * yes + (1 - p) * other, p * no + (1 - p) * other])
-    claimed = subsample(ApproximateDP(epsilon, delta), int(sampled), POPULATION)
-    variation = subsample(TV(eta), int(sampled), POPULATION)
-    assert isinstance(claimed, ApproximateDP)
-    assert isinstance(variation, TV)
-    row: Row = {"eta_claimed": variation.eta, "eta_exact": total_variation(mixed).lower}
-    if delta > 0:
-        return row | {"claimed": claimed.delta, "exact": hockey_stick(mixed, claimed.epsilon).lower}
-    return row | {"claimed": claimed.epsilon, "exact": local_dp(mixed).lower}
-
-
 def _sampling_verdict(table: Table) -> Verdict:
-    """The worst mechanism attains the bounds, and none exceeds them."""
     tight, loose = (
         np.concatenate([rows.ratio("claimed", "exact"), rows.ratio("eta_claimed", "eta_exact")])
         for rows in (table.where(part="worst"), table.where(part="random"))
@@ -82,18 +55,39 @@ def _sampled(column: str, what: str) -> Any:
                  where={"part": "worst", "delta": 0.0, "share": max})  # fmt: skip
 
 
-SAMPLING = Experiment(
+@claim(
     "gi-proposition-1", "[GI, Prop 1]",
-    "Sampling m of n without replacement first makes an (ε, δ)-DP and η-TV mechanism (log(1 + p(e^ε - 1)), "
-    "pδ)-DP and pη-TV, p = m/n.",
     full={"epsilons": [0.3, 1.0, 3.0], "deltas": [0.0, 0.05], "shares": [0.3, 1.0],
           "sampled": [1, 10, 25, 50, 75, 100], "mechanisms": 20},
     quick={"epsilons": [1.0], "deltas": [0.0, 0.05], "shares": [0.3, 1.0], "sampled": [10, 50], "mechanisms": 3},
     points=grid(part=["worst"], epsilon="epsilons", delta="deltas", share="shares", sampled="sampled")
     + grid(part=["random"], seed="mechanisms", sampled="sampled"),
-    measure=sampled_mechanism, judge=_sampling_verdict, draw=picture(_sampled("", "ε"), _sampled("eta_", "η")),
+    judge=_sampling_verdict, draw=picture(_sampled("", "ε"), _sampled("eta_", "η")),
     caption="ε and η after sampling: the claim (lines) and the exact value of the worst mechanism (circles), δ = 0.",
 )  # fmt: skip
+def sampled_mechanism(
+    part: str, sampled: float, epsilon: float = 0.0, delta: float = 0.0, share: float = 0.0, seed: float = 0
+) -> Row:
+    """Sampling m of n without replacement first makes an (ε, δ)-DP and η-TV mechanism (log(1 + p(e^ε - 1)), pδ)-DP and
+    pη-TV, p = m/n."""
+    # Without the differing person in the sample the mechanism sees the answers of others: the same report both times.
+    p = sampled / POPULATION
+    if part == "worst":
+        eta = delta + share * (1 - delta) * math.tanh(epsilon / 2)
+        pair = dominating_pair(epsilon, delta, eta)
+        yes, no, other = pair.p, pair.q, pair.q  # the others give the same answer as the second input
+    else:
+        yes, no, other = rows = np.random.default_rng(int(seed)).dirichlet(np.ones(4), size=3) * 0.9 + 0.025
+        epsilon, eta = local_dp(rows).value, total_variation(rows).value
+    mixed = np.stack([p * yes + (1 - p) * other, p * no + (1 - p) * other])
+    claimed = subsample(ApproximateDP(epsilon, delta), int(sampled), POPULATION)
+    variation = subsample(TV(eta), int(sampled), POPULATION)
+    assert isinstance(claimed, ApproximateDP)
+    assert isinstance(variation, TV)
+    row: Row = {"eta_claimed": variation.eta, "eta_exact": total_variation(mixed).lower}
+    if delta > 0:
+        return row | {"claimed": claimed.delta, "exact": hockey_stick(mixed, claimed.epsilon).lower}
+    return row | {"claimed": claimed.epsilon, "exact": local_dp(mixed).lower}
 
 
 def channels(epsilon: float, k: int) -> Iterator[tuple[str, Channel]]:
@@ -107,22 +101,7 @@ def channels(epsilon: float, k: int) -> Iterator[tuple[str, Channel]]:
     yield "Hadamard response", hadamard_response(k, epsilon).channel()
 
 
-def variations(part: str, epsilon: float, k: float, seed: float = 0) -> list[Row]:
-    """The measured epsilon and eta of the channels, and tanh of half that epsilon."""
-    if part == "mechanisms":
-        chosen = list(channels(epsilon, int(k)))
-    else:
-        rng = np.random.default_rng(int(seed))
-        chosen = [("random", Channel(rng.dirichlet(np.ones(5) * rng.choice([0.5, 2.0, 20.0]), size=int(k))))]
-    return [
-        {"mechanism": name, "measured_epsilon": own, "eta": total_variation(channel).lower, "bound": math.tanh(own / 2)}
-        for name, channel in chosen
-        for own in [local_dp(channel).value]
-    ]
-
-
 def _variations_verdict(table: Table) -> Verdict:
-    """The ratio of the bound to eta is 1 for the binary mechanism."""
     ratios, reached = table.ratio("bound", "eta"), table.where(mechanism="binary").ratio("bound", "eta")
     return Verdict(
         outcome_of(np.minimum(ratios, 1.0), reached),
@@ -137,20 +116,31 @@ def _to_largest(ax: Any, table: Table) -> None:
     formula(lambda x: np.tanh(x / 2), (0.05, end), "tanh(ε/2)", count=200, space=np.linspace, color="0.2")(ax, table)
 
 
-VARIATIONS = Experiment(
+@claim(
     "gi-proposition-2", "[GI, Prop 2]",
-    "Every ε-LDP channel has total variation at most (e^ε - 1)/(e^ε + 1) = tanh(ε/2).",
     full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "sizes": [2, 4, 8], "channels": 50},
     quick={"epsilons": [0.5, 2.0], "sizes": [4], "channels": 5},
     points=grid(part=["mechanisms"], epsilon="epsilons", k="sizes")
     + grid(part=["random"], epsilon=[0.0], k=[4], seed="channels"),
-    measure=variations, judge=_variations_verdict,
+    judge=_variations_verdict,
     draw=picture(panel("Proposition 2: mechanisms for {k:g} answers", "ε (nats)", "total variation η", _to_largest,
                        marks("measured_epsilon", "eta", "{mechanism}", "osD^vP", by=("mechanism",), where={"k": max},
                              ms=6), where={"part": "mechanisms", "k": max}, legend="lower right", xlim=(0, None),
                        ylim=(0, 1.02)), width=6.2, height=4.3),
     caption="ε and η of six mechanisms: the binary one lies on the bound, the others trade total variation for detail.",
 )  # fmt: skip
+def variations(part: str, epsilon: float, k: float, seed: float = 0) -> list[Row]:
+    """Every ε-LDP channel has total variation at most (e^ε - 1)/(e^ε + 1) = tanh(ε/2)."""
+    if part == "mechanisms":
+        chosen = list(channels(epsilon, int(k)))
+    else:
+        rng = np.random.default_rng(int(seed))
+        chosen = [("random", Channel(rng.dirichlet(np.ones(5) * rng.choice([0.5, 2.0, 20.0]), size=int(k))))]
+    return [
+        {"mechanism": name, "measured_epsilon": own, "eta": total_variation(channel).lower, "bound": math.tanh(own / 2)}
+        for name, channel in chosen
+        for own in [local_dp(channel).value]
+    ]
 
 
 CELLS = ("epsilon", "seed")
@@ -163,8 +153,17 @@ END = Part("(81) as printed: 1 - 2ε/(e^ε+1) = (e^ε-1)/(e^ε+1)", Subject.STEP
 PROPOSITION = Part("Proposition 2: TV ≤ (e^ε-1)/(e^ε+1)", cells=CELLS)
 
 
+@claim(
+    "gi-appendix-j", "[GI, eq. 79-81; GI, Prop 2]",
+    SUM, LOG, SUM_REPAIRED, LEAKAGE, LEAKAGE_REPAIRED, END, PROPOSITION, title="Appendix J, line by line",
+    ending="With the logarithm, 2e^ε and e^I - 1 in their places the chain proves the proposition, which is right.",
+    full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "pairs": 8}, quick={"epsilons": [0.5, 2.0], "pairs": 3},
+    points=grid(epsilon="epsilons", seed="pairs"), subject=Subject.STEP,
+    caption="How far each line of the chain is from its right side, as printed and repaired.",
+)  # fmt: skip
 def chain(epsilon: float, seed: float) -> list[Row]:
-    """Both sides of every line, for a random pair whose largest loss is epsilon; seed 0 is randomized response."""
+    """The chain (79) to (81) as printed: ML = Σ max Q(y|x) ≤ log 2ε/(e^ε+1), TV = 1 - e^-ML ≤ (e^ε-1)/(e^ε+1)."""
+    # Random pairs whose largest loss is epsilon; seed 0 is randomized response.
     rows = rr(epsilon)
     if seed:
         rng = np.random.default_rng([80, int(seed)])
@@ -188,14 +187,3 @@ def chain(epsilon: float, seed: float) -> list[Row]:
         END(math.tanh(epsilon / 2), 1 - printed),
         PROPOSITION(variation, math.tanh(epsilon / 2)),
     ]
-
-
-CHAIN = inequalities(
-    "gi-appendix-j", "[GI, eq. 79-81; GI, Prop 2]",
-    "The chain (79) to (81) as printed: ML = Σ max Q(y|x) ≤ log 2ε/(e^ε+1), TV = 1 - e^-ML ≤ (e^ε-1)/(e^ε+1).",
-    SUM, LOG, SUM_REPAIRED, LEAKAGE, LEAKAGE_REPAIRED, END, PROPOSITION, title="Appendix J, line by line",
-    ending="With the logarithm, 2e^ε and e^I - 1 in their places the chain proves the proposition, which is right.",
-    full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "pairs": 8}, quick={"epsilons": [0.5, 2.0], "pairs": 3},
-    points=grid(epsilon="epsilons", seed="pairs"), measure=chain, subject=Subject.STEP,
-    caption="How far each line of the chain is from its right side, as printed and repaired.",
-)  # fmt: skip

@@ -13,7 +13,8 @@ from ldpopt.distribution import Array
 from ldpopt.mechanisms import Staircase, dominating_pair, laplace
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.reproduce.drawing import curves, finish, formula, frames, line, marks, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Outcome, Row, Table, Verdict, agreement, grid, nearest
+from ldpopt.reproduce.experiment import Outcome, Row, Table, Verdict, agreement, grid, nearest
+from ldpopt.reproduce.statements import claim
 
 TESTS: dict[str, Any] = {"xlim": (0, 1), "ylim": (0, 1), "aspect": "equal"}
 """The axes of a picture of type II errors against type I errors."""
@@ -24,16 +25,6 @@ def region(t: Array, epsilon: float, delta: float, eta: float) -> Array:
     growth = math.exp(epsilon)
     lines = [1 - delta - growth * t, (1 - delta - t) / growth, 1 - eta - t, np.zeros_like(t)]
     return np.asarray(np.max(lines, axis=0))
-
-
-def edges(epsilon: float, delta: float, share: float) -> list[Row]:
-    """The dominating pair's Neyman-Pearson curve and the printed lines; share 1 of the largest eta is Figure 1."""
-    eta = delta + share * (1 - delta) * math.tanh(epsilon / 2)
-    pair = dominating_pair(epsilon, delta, eta)
-    curve = TradeOffCurve.of_pair(pair.p, pair.q)
-    t = np.unique(np.round(np.concatenate([np.linspace(0, 1, 21), curve.knots[:, 0]]), 12))  # corners too
-    cells = zip(t, curve(t), region(t, epsilon, delta, eta), strict=True)
-    return [{"eta": eta, "type_one": a, "curve": b, "printed": c} for a, b, c in cells]
 
 
 def _edges_agree(table: Table) -> Verdict:
@@ -61,29 +52,27 @@ def _regions(table: Table) -> Any:
     return axes[0]
 
 
-REGIONS = Experiment(
+@claim(
     "gi-figures-1-2", "[GI, Fig 1-2; GI, Cor 1; GI, eq. 7-8]",
-    "A mechanism is (ε, δ)-DP and η-TV exactly when its trade-off curves lie above three pairs of lines, and a "
-    "five-point pair attains all of them.",
     full={"epsilons": [0.3, 1.0, 3.0], "deltas": [0.0, 0.05], "shares": [0.3, 0.7, 1.0]},
     quick={"epsilons": [1.0], "deltas": [0.05], "shares": [0.7, 1.0]},
     points=grid(epsilon="epsilons", delta="deltas", share="shares"),
-    measure=edges, judge=_edges_agree, draw=_regions,
+    judge=_edges_agree, draw=_regions,
     caption="The privacy regions: type II against type I error. Shaded: what some test of a mechanism may reach.",
 )  # fmt: skip
-
-
-def laplace_curve(epsilon: float) -> list[Row]:
-    """The exact curve of the Laplace mechanism, and the regions of epsilon alone and of epsilon and eta."""
-    t = np.linspace(0, 1, 201)
-    pure = region(t, epsilon, 0.0, math.tanh(epsilon / 2))
-    both = region(t, epsilon, 0.0, 1 - math.exp(-epsilon / 2))
-    cells = zip(t, laplace(epsilon).pair.trade_off_at(t), pure, both, strict=True)
-    return [{"type_one": a, "exact": b, "pure": c, "with_eta": d} for a, b, c, d in cells]
+def edges(epsilon: float, delta: float, share: float) -> list[Row]:
+    """A mechanism is (ε, δ)-DP and η-TV exactly when its trade-off curves lie above three pairs of lines, and a
+    five-point pair attains all of them."""
+    # Share 1 of the largest eta is Figure 1.
+    eta = delta + share * (1 - delta) * math.tanh(epsilon / 2)
+    pair = dominating_pair(epsilon, delta, eta)
+    curve = TradeOffCurve.of_pair(pair.p, pair.q)
+    t = np.unique(np.round(np.concatenate([np.linspace(0, 1, 21), curve.knots[:, 0]]), 12))  # corners too
+    cells = zip(t, curve(t), region(t, epsilon, delta, eta), strict=True)
+    return [{"eta": eta, "type_one": a, "curve": b, "printed": c} for a, b, c in cells]
 
 
 def _laplace_verdict(table: Table) -> Verdict:
-    """The curve is above both regions and touches the line of eta; and the area between."""
     below, off, distances = 0.0, 0.0, {}
     for epsilon, rows in table.groups("epsilon"):
         exact, eta = rows.column("exact"), rows.column("with_eta")
@@ -104,11 +93,10 @@ def _laplace_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-LAPLACE = Experiment(
+@claim(
     "gi-figure-3", "[GI, Fig 3; GI, section VI-A]",
-    "The total variation 1 - exp(-ε/2) of the Laplace mechanism bounds its privacy region better than ε alone.",
     full={"epsilons": [0.3, 3.0, 1.0]}, quick={"epsilons": [1.0]},
-    points=grid(epsilon="epsilons"), measure=laplace_curve, judge=_laplace_verdict,
+    points=grid(epsilon="epsilons"), judge=_laplace_verdict,
     draw=picture(panel("Figure 3: Laplace mechanism, ε = {epsilon:g}", "type I error", "type II error",
                        curves("type_one", "exact", "Laplace mechanism, exact", at=2, ls="-"),
                        curves("type_one", "pure", "region of ε", ls="--"),
@@ -116,22 +104,13 @@ LAPLACE = Experiment(
                        each="epsilon", last=1, **TESTS), width=5.6, height=4.6),
     caption="The Laplace mechanism's exact trade-off curve, and what ε alone and ε with η say of it.",
 )  # fmt: skip
-
-
-def noise_variation(noise: str, parameter: float, gamma: float = 0.0) -> Row:
-    """The printed total variation, and half the integral of |f(x) - f(x - 1)|."""
-    if noise == "staircase":
-        p, q = stairs(parameter, gamma)
-        eta, curve = staircase_variation(parameter, gamma), TradeOffCurve.of_pair(p, q)
-        t = np.unique(np.concatenate([np.linspace(0, 1, 101), curve.knots[:, 0]]))
-        off = float(np.max(np.abs(curve(t) - region(t, parameter, 0.0, eta))))
-        return {"printed": eta, "exact": float(np.abs(p - q).sum() / 2), "curve_off_region": off}
-    if noise == "Laplace":
-        exact = _variation(lambda x: parameter / 2 * math.exp(-parameter * abs(x)), 40 / parameter)
-        return {"printed": -math.expm1(-parameter / 2), "exact": exact}
-    scale = parameter / math.sqrt(2 * math.pi)
-    exact = _variation(lambda x: scale * math.exp(-((parameter * x) ** 2) / 2), 10 / parameter)
-    return {"printed": math.erf(parameter / 2 / math.sqrt(2)), "exact": exact}  # 2 Phi(mu/2) - 1
+def laplace_curve(epsilon: float) -> list[Row]:
+    """The total variation 1 - exp(-ε/2) of the Laplace mechanism bounds its privacy region better than ε alone."""
+    t = np.linspace(0, 1, 201)
+    pure = region(t, epsilon, 0.0, math.tanh(epsilon / 2))
+    both = region(t, epsilon, 0.0, 1 - math.exp(-epsilon / 2))
+    cells = zip(t, laplace(epsilon).pair.trade_off_at(t), pure, both, strict=True)
+    return [{"type_one": a, "exact": b, "pure": c, "with_eta": d} for a, b, c, d in cells]
 
 
 def _variation(density: Callable[[float], float], end: float) -> float:
@@ -159,7 +138,6 @@ def stairs(epsilon: float, gamma: float, falls: float = 40.0) -> tuple[Array, Ar
 
 
 def _noise_verdict(table: Table) -> Verdict:
-    """The formulas are equal to the integrals, and the staircase's curve is that of the region."""
     errors, off = np.abs(table.column("printed") - table.column("exact")), table.column("curve_off_region")
     alpha = 1 - staircase_variation(1.0, 0.0139) / math.tanh(0.5)
     return Verdict(
@@ -187,15 +165,13 @@ def _staircase_variations(ax: Any, table: Table) -> None:
     ax.plot([], [], "o", ms=4, mfc="none", color="0.3", label="from the densities")
 
 
-NOISE = Experiment(
+@claim(
     "gi-section-6", "[GI, section VI-A; GI, eq. 17; GI, section VI-C; GI, Fig 6-7]",
-    "Laplace noise has total variation 1 - exp(-ε/2), Gaussian noise 2Φ(μ/2) - 1, staircase noise the closed "
-    "form of section VI-C, and the staircase attains the whole region of (ε, η).",
     full={"parameters": [0.1, 0.5, 1.0, 3.0], "gammas": [0.0, 0.0139, 0.25, 0.4, 0.5, 0.6, 0.75, 1.0]},
     quick={"parameters": [1.0, 3.0], "gammas": [0.0139, 0.5, 0.75]},
     points=grid(noise=["Laplace", "Gaussian"], parameter="parameters")
     + grid(noise=["staircase"], parameter="parameters", gamma="gammas"),
-    measure=noise_variation, judge=_noise_verdict,
+    judge=_noise_verdict,
     draw=picture(_staircase(0.25, 6), _staircase(0.75, 7),
                  panel("Total variation of the staircase", "γ", "η", _staircase_variations,
                        marks("gamma", "exact", by=("parameter",)), where={"noise": "staircase"},
@@ -203,3 +179,18 @@ NOISE = Experiment(
     caption="Left and middle: the densities of Figures 6 and 7. Right: the total variation, by formula (lines) and "
     "from the densities (circles).",
 )  # fmt: skip
+def noise_variation(noise: str, parameter: float, gamma: float = 0.0) -> Row:
+    """Laplace noise has total variation 1 - exp(-ε/2), Gaussian noise 2Φ(μ/2) - 1, staircase noise the closed form of
+    section VI-C, and the staircase attains the whole region of (ε, η)."""
+    if noise == "staircase":
+        p, q = stairs(parameter, gamma)
+        eta, curve = staircase_variation(parameter, gamma), TradeOffCurve.of_pair(p, q)
+        t = np.unique(np.concatenate([np.linspace(0, 1, 101), curve.knots[:, 0]]))
+        off = float(np.max(np.abs(curve(t) - region(t, parameter, 0.0, eta))))
+        return {"printed": eta, "exact": float(np.abs(p - q).sum() / 2), "curve_off_region": off}
+    if noise == "Laplace":
+        exact = _variation(lambda x: parameter / 2 * math.exp(-parameter * abs(x)), 40 / parameter)
+        return {"printed": -math.expm1(-parameter / 2), "exact": exact}
+    scale = parameter / math.sqrt(2 * math.pi)
+    exact = _variation(lambda x: scale * math.exp(-((parameter * x) ** 2) / 2), 10 / parameter)
+    return {"printed": math.erf(parameter / 2 / math.sqrt(2)), "exact": exact}  # 2 Phi(mu/2) - 1
