@@ -5,7 +5,7 @@ import pytest
 
 from ldpopt.composition import compose_mcdp
 from ldpopt.privacy.claims import MCDP
-from ldpopt.reproduce.claims.dr_adaptive import game, random_game
+from ldpopt.reproduce.claims.dr_groups import game, random_game
 from ldpopt.reproduce.laws import deepest_pair, read_pair, rr
 
 

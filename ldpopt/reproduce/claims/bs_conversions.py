@@ -12,10 +12,10 @@ from ldpopt.mechanisms import dominating_pair, gaussian, laplace
 from ldpopt.privacy import FinitePair, local_dp, mcdp, zcdp
 from ldpopt.privacy.claims import MCDP, ZCDP
 from ldpopt.privacy.conversions import approximate_curve_to_zcdp, mcdp_to_zcdp, zcdp_delta
-from ldpopt.reproduce.drawing import curves, finish, frames, level, line, marks, panel, picture
-from ldpopt.reproduce.experiment import Outcome, Row, Subject, Table, Verdict, ends, grid, off_by, outcome_of, span
+from ldpopt.reproduce.drawing import curves, level, marks, panel, picture
+from ldpopt.reproduce.experiment import Outcome, Row, Subject, Table, Verdict, grid, middle
 from ldpopt.reproduce.laws import random_law, rr, tilted
-from ldpopt.reproduce.statements import Part, claim
+from ldpopt.reproduce.statements import Part, claim, ends, off_by, outcome_of, span
 
 
 def _pure_verdict(table: Table) -> Verdict:
@@ -31,27 +31,18 @@ def _pure_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-def _pure_picture(table: Table) -> Any:
-    left, right = frames(2)
-    whole = table.where(share=1.0)
-    line(left, whole.column("epsilon"), whole.column("printed"), 1, "ε²/2 [BS]", ls="--")
-    line(left, whole.column("epsilon"), whole.column("exact"), 0, "exact: ε tanh(ε/2)")
-    for at, share in enumerate(sorted(set(table.column("share")) - {1.0})[::-1][:4], start=2):
-        curves("epsilon", "exact", "exact, η = {share:g} tanh(ε/2)", at=at, where={"share": share}, lw=1.2)(left, table)
-    finish(left, "The zCDP of (ε, η)", "ε (nats)", "ρ", scale="xy")
-    for at, (_, rows) in enumerate(table.groups("epsilon")):
-        if at % max(1, len(set(table.column("epsilon"))) // 5) == 0:
-            curves("share", "exact / epsilon_eta", "ε = {epsilon:g}", at=at)(right, rows)
-    finish(right, "Exact ρ over εη", "η / tanh(ε/2)", "ρ / (εη)", scale="x")
-    return left
-
-
 @claim(
     "bs-proposition-1-4", "[BS, Prop 1.4]",
     full={"epsilons": [0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0],
           "shares": [0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0]},
     quick={"epsilons": [0.1, 1.0, 5.0], "shares": [0.1, 0.7, 1.0]},
-    points=grid(epsilon="epsilons", share="shares"), judge=_pure_verdict, draw=_pure_picture,
+    points=grid(epsilon="epsilons", share="shares"), judge=_pure_verdict,
+    draw=picture(
+        panel("The zCDP of (ε, η)", "ε (nats)", "ρ",
+              curves("epsilon", "printed", "ε²/2 [BS]", at=6, where={"share": 1.0}),
+              curves("epsilon", "exact", "exact, η = {share:g} tanh(ε/2)", by=("share",), most=5), scale="xy"),
+        panel("Exact ρ over εη", "η / tanh(ε/2)", "ρ / (εη)",
+              curves("share", "exact / epsilon_eta", "ε = {epsilon:g}", by=("epsilon",), most=5), scale="x")),
     caption="Left: the exact ρ that ε, and ε with η, imply. Right: how far it exceeds εη when nearly all is erased.",
 )  # fmt: skip
 def pure(epsilon: float, share: float) -> Row:
@@ -99,26 +90,19 @@ def _to_approximate_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-def _to_approximate_picture(table: Table) -> Any:
-    forward = table.where(part="forward")
-    rhos = sorted(set(forward.column("rho")))
-    by_epsilon = (curves("epsilon", "lemma_3_5", "Lemma 3.5", at=1), curves("epsilon", "lemma_3_6", "Lemma 3.6", at=2),
-                  curves("epsilon", "exact", "Gaussian mechanism, exact"))  # fmt: skip
-    return picture(
-        panel("δ of a ρ-zCDP mechanism, ρ = {rho:g}", "ε (nats)", "δ", *by_epsilon,
-              where={"rho": rhos[len(rhos) // 2]}, scale="y"),
-        panel("Lemma 3.6 over the exact δ", "(ε - ρ) / √(2ρ)", "times too large",
-              curves("deviations", "lemma_3_6 / exact", "ρ = {rho:g}", by=("rho",))),
-    )(forward)  # fmt: skip
-
-
 @claim(
     "bs-lemmas-3-5-to-3-7", "[BS, Lemma 3.5; BS, Lemma 3.6; BS, Lemma 3.7]",
     full={"rhos": [0.001, 0.01, 0.1, 0.5, 2.0], "deviations": [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0]},
     quick={"rhos": [0.01, 0.1], "deviations": [0.0, 2.0, 5.0]},
     points=grid(part=["forward"], rho="rhos", deviations="deviations")
     + grid(lambda row: row["rho"] <= 0.25, part=["converse"], rho="rhos"),
-    judge=_to_approximate_verdict, draw=_to_approximate_picture,
+    judge=_to_approximate_verdict, draw=picture(
+        panel("δ of a ρ-zCDP mechanism, ρ = {rho:g}", "ε (nats)", "δ",
+              curves("epsilon", "lemma_3_5", "Lemma 3.5", at=1), curves("epsilon", "lemma_3_6", "Lemma 3.6", at=2),
+              curves("epsilon", "exact", "Gaussian mechanism, exact"),
+              where={"part": "forward", "rho": middle}, scale="y"),
+        panel("Lemma 3.6 over the exact δ", "(ε - ρ) / √(2ρ)", "times too large",
+              curves("deviations", "lemma_3_6 / exact", "ρ = {rho:g}", by=("rho",)), where={"part": "forward"})),
     caption="Left: δ against ε, by both lemmas and exactly. Right: how many times Lemma 3.6 exceeds the exact δ.",
 )  # fmt: skip
 def to_approximate(part: str, rho: float, deviations: float = 0.0) -> Row:
@@ -141,13 +125,8 @@ SECOND = Part("third ≤ second, 1/(1+(ε-ξ-ρ)/2ρ)", Subject.REMARK, cells=("
 
 
 def _option(part: Part) -> Any:
-    def five(ax: Any, table: Table) -> None:
-        rhos = list(dict.fromkeys(table.column("rho")))
-        for at, i in enumerate(dict.fromkeys(np.linspace(0, len(rhos) - 1, min(5, len(rhos))).astype(int))):
-            curves(lambda rows: 1 + rows.column("excess"), "claimed / exact", "ρ = {rho:g}", at=at,
-                   where={"rho": rhos[i]})(ax, table)  # fmt: skip
-
-    return panel(part.name.split("≤ ")[1] + " over the third", "1 + (ε-ξ-ρ)/2ρ", "ratio", five,
+    return panel(part.name.split("≤ ")[1] + " over the third", "1 + (ε-ξ-ρ)/2ρ", "ratio",
+                 curves(lambda rows: 1 + rows.column("excess"), "claimed / exact", "ρ = {rho:g}", by=("rho",), most=5),
                  level(color="0.5", lw=0.8), where={"part": part.name}, scale="xy")  # fmt: skip
 
 

@@ -16,9 +16,9 @@ from ldpopt.privacy.claims import ZCDP, ApproximateDP, ApproximateZCDP
 from ldpopt.privacy.conversions import approximate_to_approximate_zcdp, approximate_zcdp_to_approximate
 from ldpopt.privacy.implications import information_any, information_blocks
 from ldpopt.reproduce.drawing import curves, level, panel, picture
-from ldpopt.reproduce.experiment import Row, Table, Verdict, ends, grid, outcome_of, span
+from ldpopt.reproduce.experiment import Row, Table, Verdict, grid
 from ldpopt.reproduce.laws import random_law, tilted
-from ldpopt.reproduce.statements import Part, claim
+from ldpopt.reproduce.statements import Part, all_ends, claim, outcome_of, spans
 
 LETTERS = {"randomized response": "ε", "noisy sum": "1/σ"}
 
@@ -53,11 +53,11 @@ def _information_verdict(table: Table) -> Verdict:
     worst = table.top(table.ratio("bound", "exact"))
     return Verdict(
         outcome_of(table.ratio("bound", "exact")),
-        f"Never below the exact information. Times too large: "
-        f"{'; '.join(f'{name}: {span(ratio)}' for name, ratio in ratios.items())} (most for {worst['mechanism']}, "
+        f"Never below the exact information. Times too large: {spans(ratios, '.3g', '', ':', '; ')} (most for "
+        f"{worst['mechanism']}, "
         f"{LETTERS[worst['mechanism']]} = {worst['parameter']:g}, "
         f"{worst['blocks']:g} x {worst['size']:g} people: a bit cannot tell more than log 2).",
-        {name: figure for part, ratio in ratios.items() for name, figure in ends(part, ratio).items()},
+        all_ends(ratios),
     )
 
 
@@ -128,19 +128,19 @@ def votes(epsilon: float, size: float, n: float) -> list[Row]:
     return [*rows, *([PACKING(information, information_any(ZCDP(0.0, rho), people))] if information > 0 else [])]
 
 
-PARTS = {"Cor 8.7": "ρ", "Lemma 8.8": "δ", "Cor 8.9": "ε", "Cor 8.11": "ε"}
+PARTS = {"Cor 8.7": "ρ", "Lemma 8.8": "δ", "Cor 8.9": "ε"}
 CORNER = 1 + 1e-9
 """Delta is multiplied by this number, since at a slightly smaller delta the exact rho is infinite."""
 
 
 def _section_8_verdict(table: Table) -> Verdict:
-    ratios = {part: rows.ratio("claimed", "exact") for part, rows in table.groups("part")}
-    ratios["Cor 8.11"] = table.where(part="Cor 8.9").ratio("simple", "exact")
-    said = ", ".join(f"{name} ({PARTS[name]}) {span(ratio, '.4g')}" for name, ratio in ratios.items())
+    ratios = {f"{part} ({PARTS[part]})": rows.ratio("claimed", "exact") for part, rows in table.groups("part")}
+    ratios["Cor 8.11 (ε)"] = table.where(part="Cor 8.9").ratio("simple", "exact")
     return Verdict(
         outcome_of(*ratios.values(), tolerance=1e-5),
-        f"Times too large: {said}. The exact ρ of (ε, δ)-DP mechanisms after removing δ is ε tanh(ε/2).",
-        {word: end for name, ratio in ratios.items() for word, end in ends(f"{name} ({PARTS[name]})", ratio).items()},
+        f"Times too large: {spans(ratios, high='.4g')}. The exact ρ of (ε, δ)-DP mechanisms after removing δ is "
+        "ε tanh(ε/2).",
+        all_ends(ratios),
     )
 
 

@@ -15,9 +15,9 @@ from ldpopt.mechanisms import dominating_pair
 from ldpopt.privacy import FinitePair, antipodal_pair, mcdp
 from ldpopt.privacy.claims import MCDP, ApproximateDP
 from ldpopt.reproduce.drawing import COLOURS, curves, formula, marks, panel, picture
-from ldpopt.reproduce.experiment import Row, Table, Verdict, ends, grid, off_by, outcome_of, span
+from ldpopt.reproduce.experiment import Row, Table, Verdict, grid
 from ldpopt.reproduce.laws import random_law, renyi, tilted
-from ldpopt.reproduce.statements import Part, claim
+from ldpopt.reproduce.statements import Part, claim, ends, off_by, outcome_of, span
 
 
 def _advanced_verdict(table: Table) -> Verdict:
@@ -102,12 +102,6 @@ def _in_advance_verdict(table: Table) -> Verdict:
     )
 
 
-def _tails(ax: Any, table: Table) -> None:
-    shown = table.having(lambda row: row["exact"] > 0)
-    curves("t", "exact", "k = {k:g}, exact", by=("k",), marker="o", ms=3)(ax, shown)
-    formula(lambda t: np.exp(-t * t / 2), (0, max(table.column("t"))), "exp(-t²/2)", None, 50, np.linspace)(ax, table)
-
-
 @claim(
     "dr-theorem-3-4", "[DR, Thm 3.4; DR, Cor 3.1]",
     full={"epsilons": [0.1, 1.0, 3.0], "erasures": [0.0, 0.3], "counts": [1, 4, 16, 64],
@@ -120,7 +114,9 @@ def _tails(ax: Any, table: Table) -> None:
         panel("Theorem 3.4: τ of k randomized responses", "k", "τ",
               curves("k", "tau_claimed", "ε = {epsilon:g}", by=("epsilon",), lw=1.4), marks("k", "tau", "exact"),
               where={"part": "composition", "alpha": min}, scale="xy"),
-        panel("Corollary 3.1: Pr(loss ≥ μ + tτ), ε = {epsilon:g}", "t", "probability", _tails,
+        panel("Corollary 3.1: Pr(loss ≥ μ + tτ), ε = {epsilon:g}", "t", "probability",
+              curves("t", "exact", "k = {k:g}, exact", by=("k",), marker="o", ms=3),
+              formula(lambda t: np.exp(-t * t / 2), "t", "exp(-t²/2)", None, 50, np.linspace),
               where={"part": "tail", "alpha": min, "epsilon": min}, scale="y")),
     caption="Left: τ by Theorem 3.4 (lines) and exactly (circles). Right: the tail of the privacy loss and its bound.",
 )  # fmt: skip

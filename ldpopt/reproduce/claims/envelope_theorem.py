@@ -196,8 +196,8 @@ def _costs(ax: Any, table: Table) -> None:
            "steps": 8, "search_k": 4},
     points=grid(part=["instances"], number="batches", size=Single("size"), **{"largest k": Single("largest_k")})
     + grid(part=["channels"], number="channel_batches", size=Single("channels"), **{"largest k": Single("channel_k")})
-    + Points((lambda given: grid(part=["search"], number=range(len(DIVERGENCES) * given["starts"]),
-                                 size=Single("steps"), **{"largest k": Single("search_k")})(given),)),
+    + Points(lambda given: grid(part=["search"], number=range(len(DIVERGENCES) * given["starts"]),
+                                 size=Single("steps"), **{"largest k": Single("search_k")})(given)),
     judge=_verdict,
     draw=picture(
         panel("Instances: difference from the envelope", "ε (nats)", "relative (1e-17: none)", _differences,

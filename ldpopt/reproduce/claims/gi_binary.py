@@ -24,9 +24,9 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, JEFFREYS, JENSEN_SHANNON, KL, SQUARED_HELLINGER, TOTAL_VARIATION
 from ldpopt.mechanisms import binary, binary_with_erasure
 from ldpopt.reproduce.drawing import COLOURS, diagonal, line, marks, panel, picture
-from ldpopt.reproduce.experiment import Outcome, Row, Single, Table, Verdict, grid, holds_if, off_by, outcome_of, span
+from ldpopt.reproduce.experiment import Outcome, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import binary_value, deepest_pair, few_digits, optimum, random_law, read_pair, tilted
-from ldpopt.reproduce.statements import claim
+from ldpopt.reproduce.statements import claim, holds_if, off_by, outcome_of, span
 
 
 def _variation_verdict(table: Table) -> Verdict:

@@ -15,8 +15,8 @@ from ldpopt.distribution import Array
 from ldpopt.mechanisms import dominating_pair
 from ldpopt.reproduce.claims.gi_regions import TESTS
 from ldpopt.reproduce.drawing import curves, line, marks, panel, picture
-from ldpopt.reproduce.experiment import Points, Row, Subject, Table, Verdict, agreement, grid, holds_if
-from ldpopt.reproduce.statements import Part, claim
+from ldpopt.reproduce.experiment import Points, Row, Subject, Table, Verdict, grid
+from ldpopt.reproduce.statements import Part, agreement, claim, holds_if
 
 
 def printed_delta(j: int, k: int, epsilon: float, alpha: float) -> float:
@@ -78,8 +78,8 @@ def _figure_4(part: str, k: int) -> Any:
     full={"settings": [[1.0, 0.0, 0.3, 1], [1.0, 0.0, 0.3, 5], [0.3, 0.05, 0.8, 5], [2.0, 0.01, 0.5, 6],
                        [0.1, 0.0, 0.9, 6]]},
     quick={"settings": [[1.0, 0.0, 0.3, 1], [1.0, 0.0, 0.3, 5], [0.3, 0.05, 0.8, 4]]},
-    points=Points((lambda given: [dict(zip(("epsilon", "delta", "alpha", "k"), setting, strict=True))
-                                  for setting in given["settings"]],)),
+    points=Points(lambda given: [dict(zip(("epsilon", "delta", "alpha", "k"), setting, strict=True))
+                                  for setting in given["settings"]]),
     judge=_folds_agree, draw=picture(_figure_4("a", 1), _figure_4("b", 5)),
     caption="The trade-off functions of one and of five mechanisms: knowing the total variation shrinks the region.",
 )  # fmt: skip
@@ -165,7 +165,7 @@ def _examples_verdict(table: Table) -> Verdict:
     "gi-theorem-3-examples", "[GI, Thm 3; GI, section V]",
     full={"exponents": [0.1, 0.2, 0.3, 0.4, 0.5], "counts": [16, 64, 256, 1024, 4096]},
     quick={"exponents": [0.3, 0.5], "counts": [16, 64, 256]},
-    points=Points((lambda given: grid(array=[f"n^-{c:g}" for c in given["exponents"]], n="counts")(given),))
+    points=Points(lambda given: grid(array=[f"n^-{c:g}" for c in given["exponents"]], n="counts")(given))
     + grid(array=["unequal"], n="counts"),
     judge=_examples_verdict,
     draw=picture(panel("After Theorem 3: distance from G_1", "mechanisms n", "sup |f - G_1|",

@@ -25,9 +25,9 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import JEFFREYS
 from ldpopt.reproduce.drawing import curves, formula, level, marks, panel, picture
 from ldpopt.reproduce.envelope import envelope_at
-from ldpopt.reproduce.experiment import Row, Single, Table, Verdict, grid, holds_if, outcome_of, span
+from ldpopt.reproduce.experiment import Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import block_values, random_law, tilted, worst_pair
-from ldpopt.reproduce.statements import claim
+from ldpopt.reproduce.statements import claim, holds_if, outcome_of, span
 
 P0, P1 = (0.9, 0.1), (0.4, 0.6)
 """Any populations: the ratio of Theorem 6 to Corollary 2 is the same for all."""
@@ -179,11 +179,6 @@ def _remark_5_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-def _every_other(ax: Any, table: Table) -> None:
-    for at, (_, rows) in enumerate(list(table.groups("epsilon"))[::2]):
-        curves("share", "factor", "ε = {epsilon:g}", at=at, marker="o", ms=3)(ax, rows)
-
-
 @claim(
     "gi-remark-5", "[GI, Rem 5; KOV14, Cor 9; GI, Thm 7]",
     full={"epsilons": [0.05, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0], "shares": [0.1, 0.5, 0.8, 1.0], "pairs": 30},
@@ -199,7 +194,8 @@ def _every_other(ax: Any, table: Table) -> None:
               marks("epsilon", "factor", "{pair} pairs", ".", where={"pair": "random"}, color="0.3"),
               marks("epsilon", "factor", "{pair} pairs", where={"pair": "extremal"}, color="0.3"),
               where={"share": 1.0}, scale="x"),
-        panel("J / (2 (e^ε-1) η TV²), extremal pair", "η / tanh(ε/2)", "share of the bound", _every_other, level(),
+        panel("J / (2 (e^ε-1) η TV²), extremal pair", "η / tanh(ε/2)", "share of the bound",
+              curves("share", "factor", "ε = {epsilon:g}", by=("epsilon",), most=5, marker="o", ms=3), level(),
               where={"pair": "extremal"}, legend="lower left", ylim=(0, 1.08)), width=5.4, height=4.2),
     caption="Left: the factor that pairs need, below the best possible one. Right: what the pair of two small inputs "
     "reaches of the bound under η.",

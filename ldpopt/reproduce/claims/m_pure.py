@@ -16,21 +16,9 @@ from ldpopt.privacy.claims import ApproximateDP, PureDP, RenyiDP
 from ldpopt.privacy.conversions import pure_to_renyi
 from ldpopt.privacy.implications import group_renyi
 from ldpopt.reproduce.drawing import curves, level, marks, panel, picture
-from ldpopt.reproduce.experiment import (
-    Outcome,
-    Row,
-    Subject,
-    Table,
-    Verdict,
-    ends,
-    grid,
-    nearest,
-    off_by,
-    outcome_of,
-    span,
-)
+from ldpopt.reproduce.experiment import Row, Subject, Table, Verdict, grid, nearest
 from ldpopt.reproduce.laws import random_chain, renyi
-from ldpopt.reproduce.statements import Part, claim
+from ldpopt.reproduce.statements import Part, all_ends, claim, ends, off_by, outcome_of, refuted, span, spans
 
 
 def _events_verdict(table: Table) -> Verdict:
@@ -46,12 +34,6 @@ def _events_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-def _likely_events(ax: Any, table: Table) -> None:
-    curves(lambda rows: rows.column("log_q") / math.log(10),
-           {"exact": ("exact", "-"), "claimed": ("Proposition 4", ":")}, "n = {n:g}, {}", by=("n",)
-           )(ax, table.having(lambda row: row["log_q"] > -40))  # fmt: skip
-
-
 @claim(
     "m-proposition-4", "[M, Prop 4; M, Lemma 1]",
     full={"epsilons": [0.01, 0.1, 1.0], "orders": [1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0], "counts": [10, 100]},
@@ -64,7 +46,9 @@ def _likely_events(ax: Any, table: Table) -> None:
               curves("order", "claimed / exact", "ε = {epsilon:g}", by=("epsilon",)), where={"part": "lemma 1"},
               scale="x"),
         panel("Proposition 4, ε = {epsilon:g}", "log₁₀ of the event's probability Q", "log(P/Q) (nats)",
-              _likely_events, where={"part": "proposition 4", "epsilon": nearest(0.1)})),
+              curves(lambda rows: rows.column("log_q") / math.log(10),
+                     {"exact": ("exact", "-"), "claimed": ("Proposition 4", ":")}, "n = {n:g}, {}", by=("n",)),
+              where={"part": "proposition 4", "epsilon": nearest(0.1)}, xlim=(-17.4, 0.5))),
     caption="Left: Lemma 1. Right: the exact gain of likelihood-ratio events of n-fold randomized response (solid) and "
     "Proposition 4 (dotted).",
 )  # fmt: skip
@@ -87,17 +71,14 @@ def lemma_and_events(part: str, epsilon: float, order: float = 2.0, n: float = 1
 def _norm_verdict(table: Table) -> Verdict:
     top = table.top(table.ratio("exact", "printed"))
     repaired = all(row["exact"] <= row["middle"] <= row["repaired"] for row in table.rows)
-    figures = {"exact over printed, largest": top["top"], "at ε": top["epsilon"], "‖P-Q‖₁ there": top["exact"],
-               "2ε² there": top["printed"]}  # fmt: skip
-    if top["top"] <= 1:
-        return Verdict(Outcome.LOOSELY, "No counterexample at these ε.", figures)
-    return Verdict(
-        Outcome.FAILS,
+    return refuted(
+        top["top"] > 1,
         f"At ε = {top['epsilon']:g} randomized response has ‖P-Q‖₁ = {top['exact']:.6g} > 2ε² = "
         f"{top['printed']:.6g}. With 2ε in place of 2ε² the chain "
         f"{'holds at every ε tried' if repaired else 'fails too'}, and it is enough for the lemma: ε‖P-Q‖₁ ≤ 2ε².",
-        figures,
-    )
+        {"exact over printed, largest": top["top"], "at ε": top["epsilon"], "‖P-Q‖₁ there": top["exact"],
+         "2ε² there": top["printed"]},
+    )  # fmt: skip
 
 
 NAMES = {"exact": "‖P-Q‖₁, exact", "printed": "2ε² (printed)", "middle": "min(2, e^ε - 1)", "repaired": "2ε"}
@@ -134,13 +115,6 @@ def _step_in_numbers(table: Table) -> str:
     )
 
 
-def _steps(ax: Any, table: Table) -> None:
-    for at, (n, rows) in enumerate(table.groups("n")):
-        for part, word, style in ((STEP, "printed", "-"), (REPAIRED, "repaired", ":")):
-            curves("log10_q", "exact / claimed", f"n = {n:g}, {word}", at=at, ls=style,
-                   where={"part": part.name})(ax, rows)  # fmt: skip
-
-
 @claim(
     "m-proposition-4-step", "[M, Prop 4]",
     STEP, REPAIRED, END, ending=_step_in_numbers,
@@ -149,7 +123,10 @@ def _steps(ax: Any, table: Table) -> None:
     quick={"epsilons": [0.1], "counts": [10], "logs": [-1.0, -6.0]},
     points=grid(epsilon="epsilons", n="counts", log10_q="logs"), subject=Subject.STEP,
     draw=picture(panel("A step in the proof of Proposition 4, ε = {epsilon:g}", "log₁₀ Q", "left side / right side",
-                       _steps, level(color="0.3"), where={"epsilon": nearest(0.1)}), width=6.2, height=4.2),
+                       *(curves("log10_q", "exact / claimed", "n = {n:g}, " + word, by=("n",),
+                                where={"part": part.name}, ls=style)
+                         for part, word, style in ((STEP, "printed", "-"), (REPAIRED, "repaired", ":"))),
+                       level(color="0.3"), where={"epsilon": nearest(0.1)}), width=6.2, height=4.2),
     caption="Left side over right side of the step: above 1 it fails. Dotted: with the sharper constant.",
 )  # fmt: skip
 def step(epsilon: float, n: float, log10_q: float) -> list[Row]:
@@ -248,14 +225,12 @@ def classical(epsilon: float, delta: float) -> Row:
 
 def _group_verdict(table: Table) -> Verdict:
     ratios = {name: rows.ratio("claimed", "exact") for name, rows in table.groups("noise")}
-    said = ", ".join(f"{name} {span(ratio, '.4g', '.3g')}" for name, ratio in ratios.items())
     off = off_by(ratios["Gaussian"] / (3.0 / 2.0) ** table.where(noise="Gaussian").column("doublings"))
     return Verdict(
         outcome_of(*ratios.values()),
-        f"Times too large: {said}. For Gaussian noise the factor is (3/2)^c at every order (to {off:.1e}), so the loss "
-        "grows with the group as s^0.585.",
-        {word: end for name, ratio in ratios.items() for word, end in ends(name, ratio).items()}
-        | {"(3/2)^c off by": off},
+        f"Times too large: {spans(ratios)}. For Gaussian noise the factor is (3/2)^c at every order (to {off:.1e}), so "
+        "the loss grows with the group as s^0.585.",
+        all_ends(ratios) | {"(3/2)^c off by": off},
     )
 
 
@@ -264,12 +239,6 @@ def _noise(noise: str, letter: str) -> Any:
                  curves(lambda rows: 2 ** rows.column("doublings"), "claimed / exact", letter + " = {parameter:g}",
                         by=("parameter",), marker="o", ms=3),
                  where={"multiple": min, "noise": noise}, scale="2", ylim=(0.9, None))  # fmt: skip
-
-
-def _chain_marks(ax: Any, table: Table) -> None:
-    for at, (_, rows) in enumerate(table.groups("parameter")):
-        marks(2 ** rows.column("doublings") * 1.06 ** (at - 1), "claimed / exact",
-              "{parameter:g} outcomes", "os^", by=("parameter",), at=at)(ax, rows)  # fmt: skip
 
 
 @claim(
@@ -281,7 +250,9 @@ def _chain_marks(ax: Any, table: Table) -> None:
     + grid(noise=["chain"], parameter="chain_sizes", doublings=[1, 2], multiple="multiples", seed="chains"),
     judge=_group_verdict,
     draw=picture(_noise("Laplace", "ε"), _noise("Gaussian", "1/σ"),
-                 panel("Chains of random laws", "group size 2^c", "claimed / exact divergence", _chain_marks, level(),
+                 panel("Chains of random laws", "group size 2^c", "claimed / exact divergence",
+                       marks(lambda rows: 2 ** rows.column("doublings"), "claimed / exact", "{parameter:g} outcomes",
+                             "os^", by=("parameter",), spread=0.1), level(),
                        where={"noise": "chain"}, scale="y", xticks=[2, 4]), width=4.6),
     caption="How many times 3^c ε exceeds the exact divergence of a group of 2^c.",
 )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -18,9 +17,9 @@ from ldpopt.privacy.claims import RenyiDP
 from ldpopt.privacy.conversions import renyi_to_approximate, renyi_to_approximate_closed
 from ldpopt.privacy.implications import bad_outcome, bayes_factor_log, bayes_factor_moment, bayes_factor_tail
 from ldpopt.reproduce.drawing import curves, diagonal, level, marks, panel, picture
-from ldpopt.reproduce.experiment import Row, Table, Verdict, ends, grid, holds_if, off_by, outcome_of, span
+from ldpopt.reproduce.experiment import Row, Table, Verdict, grid, middle
 from ldpopt.reproduce.laws import rr
-from ldpopt.reproduce.statements import Part, claim
+from ldpopt.reproduce.statements import Part, all_ends, claim, ends, holds_if, off_by, outcome_of, span, spans
 
 
 def _adding_verdict(table: Table) -> Verdict:
@@ -159,22 +158,17 @@ def events(noise: str, parameter: float, order: float) -> tuple[Array, Array, fl
     return tail, other, 40 * one
 
 
-def _shares(ax: Any, table: Table) -> None:
-    letter = "μ" if table.rows[0]["noise"] == "Gaussian" else "ε"
-    for at, (parameter, rows) in enumerate(table.where(delta=min).groups("parameter")):
-        for part, style, word in ((SUM, "--", "sum"), (LARGER, "-", "larger")):
-            curves("order", "exact / claimed", f"{letter} = {parameter:g}, {word}", at=at, ls=style,
-                   where={"part": part.name})(ax, rows)  # fmt: skip
-
-
 @claim(
     "m-proposition-3", "[M, Prop 3]",
     LARGER, SUM,
     full={"parameters": [0.1, 0.3, 1.0], "orders": [1.5, 2.0, 4.0, 8.0, 16.0, 32.0], "deltas": [1e-6, 1e-3, 0.1]},
     quick={"parameters": [0.3], "orders": [2.0, 8.0], "deltas": [1e-3]},
     points=grid(noise=["Gaussian", "40 responses"], parameter="parameters", order="orders", delta="deltas"),
-    draw=picture(panel("{noise}, δ = {delta:g}", "order α", "largest Pr / bound", _shares, level(), each="noise",
-                       where={"delta": min}, scale="2y")),
+    draw=picture(panel("{noise}, δ = {delta:g}", "order α", "largest Pr / bound",
+                       *(curves("order", "exact / claimed", "parameter {parameter:g}, " + word, by=("parameter",),
+                                where={"part": part.name}, ls=style)
+                         for part, style, word in ((SUM, "--", "sum"), (LARGER, "-", "larger"))),
+                       level(), each="noise", where={"delta": min}, scale="2y")),
     caption="The largest share of the bound that any likelihood-ratio event reaches: below 1 the proposition holds.",
 )  # fmt: skip
 def larger_or_sum(noise: str, parameter: float, order: float, delta: float) -> list[Row]:
@@ -198,23 +192,11 @@ def _table_1_verdict(table: Table) -> Verdict:
         "odds move by more than": table.having(lambda row: row["tail_exact"] > 0).ratio("tail_claimed", "tail_exact"),
     }
     moment = table.ratio("moment_claimed", "moment_exact")
-    said = ", ".join(f"{name} {span(ratio, '.4g', '.3g')}" for name, ratio in ratios.items())
     return Verdict(
         outcome_of(moment, *ratios.values()),
-        f"The moment of the Bayes factor is an equality (to {off_by(moment):.1e}). Times too far off: {said}.",
-        {word: end for name, ratio in ratios.items() for word, end in ends(name, ratio).items()}
-        | {"moment off by": off_by(moment)},
+        f"The moment of the Bayes factor is an equality (to {off_by(moment):.1e}). Times too far off: {spans(ratios)}.",
+        all_ends(ratios) | {"moment off by": off_by(moment)},
     )
-
-
-def _at_orders(ax: Any, table: Table) -> None:
-    curves("probability", "exact", "exact", where={"order": table.rows[0]["order"]}, at=6, marker="o", ms=3)(ax, table)
-    curves("probability", "claimed", "bound at order {order:g}", by=("order",), lw=1.4)(ax, table)
-
-
-def _middle(cells: Any) -> Any:
-    distinct = sorted(set(cells))
-    return distinct[len(distinct) // 2]
 
 
 @claim(
@@ -223,8 +205,10 @@ def _middle(cells: Any) -> Any:
     quick={"epsilons": [0.5], "counts": [10], "orders": [2.0, 8.0]},
     points=grid(epsilon="epsilons", n="counts", order="orders"), judge=_table_1_verdict,
     draw=picture(panel("{n:g} randomized responses, ε = {epsilon:g}", "probability under one input",
-                       "probability under its neighbour", _at_orders, where={"n": _middle}, each="epsilon",
-                       legend="lower right", scale="xy")),
+                       "probability under its neighbour",
+                       curves("probability", "exact", "exact", where={"order": min}, at=6, marker="o", ms=3),
+                       curves("probability", "claimed", "bound at order {order:g}", by=("order",), lw=1.4),
+                       where={"n": middle}, each="epsilon", legend="lower right", scale="xy")),
     caption="How likely the likeliest reports of one input are under its neighbour: exactly, and by Table I.",
 )  # fmt: skip
 def table_1(epsilon: float, n: float, order: float) -> list[Row]:

@@ -15,9 +15,9 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
 from ldpopt.mechanisms import optimized_unary_encoding, subset_selection
 from ldpopt.reproduce.drawing import curves, line, panel, picture
-from ldpopt.reproduce.experiment import Row, Single, Table, Verdict, grid, holds_if, off_by, outcome_of
+from ldpopt.reproduce.experiment import Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import worst_pair
-from ldpopt.reproduce.statements import claim
+from ldpopt.reproduce.statements import claim, holds_if, off_by, outcome_of
 from ldpopt.survey.estimate.linear import efficient_loadings
 from ldpopt.tolerances import CLAIM_ATTAINED
 
