@@ -121,11 +121,11 @@ class Sweep(Pictured):
 
     def __repr__(self) -> str:
         heads = f"{'parameter':>18}{'value':>14}{'gap':>10}  certified"
-        return table_text(
-            [self._title(), heads],
-            [f"{shown(row.parameter):>18}{row.value:>14.7g}{row.relative_gap:>10.2g}  {'yes' if row.certified else 'no'}"
-             for row in self.rows],
-        )  # fmt: skip
+        lines = [
+            f"{shown(row.parameter):>18}{row.value:>14.7g}{row.relative_gap:>10.2g}  {('no', 'yes')[row.certified]}"
+            for row in self.rows
+        ]
+        return table_text([self._title(), heads], lines)
 
 
 @dataclass(frozen=True, eq=False)

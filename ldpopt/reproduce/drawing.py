@@ -46,7 +46,7 @@ def finish(ax: Axes, title: str, x: str, y: str, legend: str | None = "best", sc
     if "x" in scale or "2" in scale:
         ax.set_xscale("log", **({"base": 2} if "2" in scale else {}))
     if "y" in scale:
-        ax.set_yscale("log")
+        ax.set_yscale("log", nonpositive="mask")
     ax.grid(alpha=0.25, lw=0.6)
     ax.spines[["top", "right"]].set_visible(False)
     if legend is not None:

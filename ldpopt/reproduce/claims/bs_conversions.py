@@ -35,8 +35,8 @@ def _pure_verdict(table: Table) -> Verdict:
     "bs-proposition-1-4", "[BS, Prop 1.4]",
     full={"epsilons": [0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0],
           "shares": [0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0]},
-    quick={"epsilons": [0.1, 1.0, 5.0], "shares": [0.1, 0.7, 1.0]},
-    points=grid(epsilon="epsilons", share="shares"), judge=_pure_verdict,
+    quick={"epsilons": [0.1, 1.0, 5.0], "shares": [0.1, 0.7, 1.0]}, points=grid(epsilon="epsilons", share="shares"),
+    judge=_pure_verdict,
     draw=picture(
         panel("The zCDP of (ε, η)", "ε (nats)", "ρ",
               curves("epsilon", "printed", "ε²/2 [BS]", at=6, where={"share": 1.0}),
@@ -57,9 +57,8 @@ LEAST = Part("the least ξ with ρ = 0 is ε", equal=True, cells=("seed",), tole
 
 
 @claim(
-    "bs-lemma-3-2", "[BS, Lemma 3.2]",
-    FORWARD, LEAST, title="Lemma 3.2: pure privacy as zCDP",
-    full={"channels": 24}, quick={"channels": 2}, points=grid(seed="channels"),
+    "bs-lemma-3-2", "[BS, Lemma 3.2]", FORWARD, LEAST, title="Lemma 3.2: pure privacy as zCDP", full={"channels": 24},
+    quick={"channels": 2}, points=grid(seed="channels"),
     caption="Bisection for the least ξ at which ρ is 0, against the channel's ε; 1 + ρ at ξ = ε against 1.",
 )  # fmt: skip
 def pure_as_zcdp(seed: float) -> list[Row]:
@@ -96,7 +95,8 @@ def _to_approximate_verdict(table: Table) -> Verdict:
     quick={"rhos": [0.01, 0.1], "deviations": [0.0, 2.0, 5.0]},
     points=grid(part=["forward"], rho="rhos", deviations="deviations")
     + grid(lambda row: row["rho"] <= 0.25, part=["converse"], rho="rhos"),
-    judge=_to_approximate_verdict, draw=picture(
+    judge=_to_approximate_verdict,
+    draw=picture(
         panel("δ of a ρ-zCDP mechanism, ρ = {rho:g}", "ε (nats)", "δ",
               curves("epsilon", "lemma_3_5", "Lemma 3.5", at=1), curves("epsilon", "lemma_3_6", "Lemma 3.6", at=2),
               curves("epsilon", "exact", "Gaussian mechanism, exact"),
@@ -131,12 +131,11 @@ def _option(part: Part) -> Any:
 
 
 @claim(
-    "bs-lemma-3-6-options", "[BS, Lemma 3.6]",
-    FIRST, SECOND, ending="The first is never attained but approached as ρ falls, the second as ρ or ε grows.",
+    "bs-lemma-3-6-options", "[BS, Lemma 3.6]", FIRST, SECOND,
+    ending="The first is never attained but approached as ρ falls, the second as ρ or ε grows.",
     full={"rhos": [10.0**i for i in range(-6, 4)], "excesses": [0.0, 0.1, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0]},
-    quick={"rhos": [0.01, 1.0], "excesses": [0.0, 1.0, 30.0]},
-    points=grid(rho="rhos", excess="excesses"), subject=Subject.REMARK,
-    draw=picture(_option(FIRST), _option(SECOND)),
+    quick={"rhos": [0.01, 1.0], "excesses": [0.0, 1.0, 30.0]}, points=grid(rho="rhos", excess="excesses"),
+    subject=Subject.REMARK, draw=picture(_option(FIRST), _option(SECOND)),
     caption="How much larger the first and the second option are than the third.",
 )  # fmt: skip
 def options(rho: float, excess: float) -> list[Row]:
@@ -207,8 +206,8 @@ CENTRED = Part("Lemma B.4, in logarithms", cells=("seed", "scale"))
 
 
 @claim(
-    "bs-lemma-4-3", "[BS, Lemma 4.3; BS, Lemma B.4; BS, Lemma B.5]",
-    MEAN, STANDARD, LARGE, CENTRED, title="Lemma 4.3, with its proof's constants",
+    "bs-lemma-4-3", "[BS, Lemma 4.3; BS, Lemma B.4; BS, Lemma B.5]", MEAN, STANDARD, LARGE, CENTRED,
+    title="Lemma 4.3, with its proof's constants",
     ending="The lemma says O(√(ξ+2ρ)); its proof gives 8(ξ+2ρ) for |λ| ≥ 1/2 and 8(e^(ξ+2ρ)-1) below.",
     full={"pairs": 60}, quick={"pairs": 6}, points=grid(seed="pairs", xi=[0.0, 0.5]),
     caption="The exact mean and standard of pairs, and log moments of their losses, against what the lemma proves.",

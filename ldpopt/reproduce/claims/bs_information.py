@@ -65,8 +65,7 @@ def _information_verdict(table: Table) -> Verdict:
     "bs-section-6", "[BS, Prop 6.1; BS, Lemma 6.2; BS, Thm 6.3]",
     full={"parameters": [0.1, 0.5, 2.0], "blocks": [1, 2, 5], "sizes": [1, 2, 4, 8, 16]},
     quick={"parameters": [0.5], "blocks": [1, 2], "sizes": [1, 4]},
-    points=grid(mechanism=LETTERS, parameter="parameters", blocks="blocks", size="sizes"),
-    judge=_information_verdict,
+    points=grid(mechanism=LETTERS, parameter="parameters", blocks="blocks", size="sizes"), judge=_information_verdict,
     draw=picture(*(
         panel(f"{name.capitalize()}: n people with one bit", "n", "I(X; M(X)) (nats)",
               curves("size", {"exact": ("exact", "-"), "bound": ("ρ n²", ":")}, letter + " = {parameter:g}, {}",
@@ -99,8 +98,7 @@ def exponential(losses: Array, epsilon: float) -> Array:
 
 
 @claim(
-    "bs-lemma-7-3", "[BS, Lemma 7.3; BS, Lemma 7.4]",
-    PRIVACY, TAIL, MEAN, PACKING, title="Lemmas 7.3 and 7.4",
+    "bs-lemma-7-3", "[BS, Lemma 7.3; BS, Lemma 7.4]", PRIVACY, TAIL, MEAN, PACKING, title="Lemmas 7.3 and 7.4",
     ending="Votes of n people on |T| answers, all changes of a vote; ρ is the mechanism's own.",
     full={"epsilons": [0.1, 0.5, 1.0, 2.0], "sizes": [2, 4, 16, 64], "people": [1, 4, 10, 30]},
     quick={"epsilons": [0.5, 2.0], "sizes": [4, 16], "people": [4, 10]},
@@ -207,8 +205,7 @@ def missing(from_rows: Array, to_rows: Array) -> float:
 
 
 @claim(
-    "bs-lemma-8-6", "[BS, Lemma 8.6; BS, Lemma 8.2]",
-    SUM, LEAST, title="Lemmas 8.2 and 8.6",
+    "bs-lemma-8-6", "[BS, Lemma 8.6; BS, Lemma 8.2]", SUM, LEAST, title="Lemmas 8.2 and 8.6",
     full={"pairs": 30, "deltas": [0.001, 0.01, 0.1]}, quick={"pairs": 3, "deltas": [0.01]},
     points=grid(seed="pairs", delta="deltas"),
     caption="The exact ρ of two mechanisms against the sum; the least ε at which a post-processing T exists, by "

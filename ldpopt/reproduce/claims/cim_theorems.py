@@ -60,8 +60,8 @@ def _signs(rng: np.random.Generator, order: float) -> tuple[float, float]:
 
 
 @claim(
-    "cim-theorem-10", "[CIM, Thm 10; CIM, Lemma 2; CIM, Lemma 3; CIM, Lemma 4; CIM, Lemma 5]",
-    NORMAL, RELEASE, SUPREMUM, SIGNS, PEAK, title="Theorem 10 and Lemmas 2 to 5",
+    "cim-theorem-10", "[CIM, Thm 10; CIM, Lemma 2; CIM, Lemma 3; CIM, Lemma 4; CIM, Lemma 5]", NORMAL, RELEASE,
+    SUPREMUM, SIGNS, PEAK, title="Theorem 10 and Lemmas 2 to 5",
     ending="Lemma 2's point masses are taken 10⁻⁹ apart from certainty: the parameter exceeds 0.9 log 10⁹.",
     full={"draws": 8, "orders": [1.5, 2.0, 3.0]}, quick={"draws": 1, "orders": [2.0, 3.0]},
     points=grid(seed="draws", order="orders"),
@@ -114,8 +114,8 @@ def _conjugate_verdict(table: Table) -> Verdict:
 @claim(
     "cim-lemma-3", "[CIM, Lemma 3]",
     full={"orders": [1.5, 2.0, 3.0], "arguments": [-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0]},
-    quick={"orders": [2.0, 3.0], "arguments": [-1.0, 0.0, 2.0]},
-    points=grid(order="orders", s="arguments"), judge=_conjugate_verdict, subject=Subject.STEP,
+    quick={"orders": [2.0, 3.0], "arguments": [-1.0, 0.0, 2.0]}, points=grid(order="orders", s="arguments"),
+    judge=_conjugate_verdict, subject=Subject.STEP,
     draw=picture(panel("Lemma 3, α = {order:g}", "s", "f*(s)", curves("s", "printed", "printed", at=1),
                        curves("s", "corrected", "corrected"), marks("s", "exact", "supremum, by search"),
                        each="order"), width=4.4, height=3.9),
@@ -154,8 +154,7 @@ def _composed_verdict(table: Table) -> Verdict:
 
 
 @claim(
-    "cim-theorems-1-4", "[CIM, Thm 1; CIM, Thm 2; CIM, Thm 3; CIM, Thm 4]",
-    full={"pairs": 25}, quick={"pairs": 3},
+    "cim-theorems-1-4", "[CIM, Thm 1; CIM, Thm 2; CIM, Thm 3; CIM, Thm 4]", full={"pairs": 25}, quick={"pairs": 3},
     points=grid(lambda row: row["divergence"] in STATEMENTS[row["statement"]], statement=STATEMENTS,
                 divergence=DIVERGENCES, seed="pairs"),
     judge=_composed_verdict,
@@ -205,13 +204,12 @@ NOTHING = Part("a second step that reveals nothing", Subject.QUESTION, cells=("d
 
 
 @claim(
-    "cim-adaptive-composition", "[CIM, Thm 4; CIM, section 7]",
-    FIXED, ADAPTIVE, NOTHING,
+    "cim-adaptive-composition", "[CIM, Thm 4; CIM, section 7]", FIXED, ADAPTIVE, NOTHING,
     ending="A second step that looks at the first report alone, and not at the data, has parameter 0; yet it hands the "
     "adversary a function of the report that was not in the class. So no bound by the two parameters alone can hold "
     "unless the second step's choice is a function in the class.",
-    full={"pairs": 40}, quick={"pairs": 4},
-    points=grid(divergence=["KL", "Rényi of order 3"], seed="pairs"), subject=Subject.QUESTION,
+    full={"pairs": 40}, quick={"pairs": 4}, points=grid(divergence=["KL", "Rényi of order 3"], seed="pairs"),
+    subject=Subject.QUESTION,
     draw=picture(panel("Sequential composition, affine adversaries", "sum of the parameters (nats)",
                        "joint parameter (nats)",
                        *(marks("claimed", "exact", "{part}", mark, where={"part": part.name}, color=COLOURS[at], ms=4.5)
@@ -256,8 +254,7 @@ WITH_PINSKER = Part("gap ≤ √(ε/2)", cells=("n", "strength", "share"))
 
 
 @claim(
-    "cim-theorem-6", "[CIM, Thm 6]",
-    GAP, WITH_PINSKER,
+    "cim-theorem-6", "[CIM, Thm 6]", GAP, WITH_PINSKER,
     ending="The second bound is no claim of the paper: it is what Pinsker's inequality would give for values in [0, "
     "1].",
     full={"sizes": [1, 2, 4, 8], "strengths": [0.01, 0.1, 0.5, 1.0, 3.0], "shares": [0.5, 0.3, 0.05]},

@@ -65,9 +65,8 @@ def _pure_verdict(table: Table) -> Verdict:
 
 
 @claim(
-    "dr-theorem-3-5", "[DR, Thm 3.5]",
-    full={"epsilons": [0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0]}, quick={"epsilons": [0.1, 1.0, 3.0]},
-    points=grid(epsilon="epsilons"), judge=_pure_verdict,
+    "dr-theorem-3-5", "[DR, Thm 3.5]", full={"epsilons": [0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0]},
+    quick={"epsilons": [0.1, 1.0, 3.0]}, points=grid(epsilon="epsilons"), judge=_pure_verdict,
     draw=picture(*(panel(f"{letter} of ε-DP", "ε (nats)", letter,
                          curves("epsilon", f"{name}_claimed", "Theorem 3.5", at=1),
                          curves("epsilon", name, "randomized response, exact", marker="o", ms=3.5), scale="xy")
@@ -152,8 +151,8 @@ def _products(p: Array, x: Array, y: Array, tau: float, tilt: float) -> list[Row
 
 
 @claim(
-    "dr-section-2", "[DR, Lemma 2.3; DR, Fact 2.1; DR, Fact 2.2; DR, Lemma 2.1]",
-    TAIL, VARIANCE, MOMENTS, PRODUCT, SECOND, USED, title="Section 2: subgaussian variables",
+    "dr-section-2", "[DR, Lemma 2.3; DR, Fact 2.1; DR, Fact 2.2; DR, Lemma 2.1]", TAIL, VARIANCE, MOMENTS, PRODUCT,
+    SECOND, USED, title="Section 2: subgaussian variables",
     ending="The second line of Lemma 2.3 puts E[X] for |E[X]|: it needs E[X] ≥ 0, which the paper's uses of it have.",
     full={"pairs": 80}, quick={"pairs": 6}, points=grid(seed="pairs"),
     caption="How far each inequality is from equality, for the centred privacy losses of random pairs.",
@@ -200,8 +199,8 @@ def _beside(column: str, mark: str, colour: int, label: str) -> Any:
 @claim(
     "dr-lemma-3-9", "[DR, Lemma 3.9; DR, Lemma 3.10; DR, Lemma 3.8; DR, Lemma 3.7]",
     full={"epsilons": [0.1, 0.5, 1.0, 3.0], "sizes": [2, 4, 10], "pairs": 12},
-    quick={"epsilons": [0.5, 3.0], "sizes": [4], "pairs": 3},
-    points=grid(epsilon="epsilons", k="sizes", seed="pairs"), judge=_antipodal_verdict,
+    quick={"epsilons": [0.5, 3.0], "sizes": [4], "pairs": 3}, points=grid(epsilon="epsilons", k="sizes", seed="pairs"),
+    judge=_antipodal_verdict,
     draw=picture(panel("Lemmas 3.8 to 3.10", "largest loss ε (nats)", "KL divergence (nats)",
                        _beside("kl", "o", 0, "KL of the pair"), _beside("antipodal", "x", 1, "KL of its refinement"),
                        formula(lambda x: x * np.expm1(x) / 2, "loss", "ε(e^ε - 1)/2", color="0.5", ls="--"),

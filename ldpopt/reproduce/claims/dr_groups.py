@@ -45,31 +45,13 @@ class Game:
     means: tuple[float, ...]
     standards: tuple[float, ...]
 
-    @property
-    def printed(self) -> float:
-        """The standard tau that [DR, Thm 3.4] gives: the root of the sum of squares."""
-        return math.hypot(*self.standards)
-
-    @property
-    def corrected(self) -> float:
-        """A standard tau that holds for every strategy, with the mechanisms in this order."""
+    def standards_of(self) -> Standards:
+        """The four standards that are compared; the repaired one holds for every strategy, with steps in this order."""
+        pair, total, printed = FinitePair(self.p, self.q), sum(self.means), math.hypot(*self.standards)
         before = [math.hypot(*self.standards[:i]) for i in range(len(self.standards))]
         more = sum(mu * tau for mu, tau in zip(self.means, before, strict=True))
-        return math.sqrt(self.printed**2 + sum(self.means) ** 2 / 4 + more)
-
-    @property
-    def exact(self) -> float:
-        """The subgaussian standard of the joint pair, which is attained at some exponent."""
-        return float(mcdp(FinitePair(self.p, self.q)).tau.lower)
-
-    @property
-    def above(self) -> float:
-        """The least standard that bounds exponential moments of the loss above the sum of the means."""
-        return max(_above(p, q, sum(self.means)) for p, q in ((self.p, self.q), (self.q, self.p)))
-
-    def standards_of(self) -> Standards:
-        """The four standards that are compared."""
-        return self.exact, self.printed, self.corrected, self.above
+        above = max(_above(p, q, total) for p, q in ((self.p, self.q), (self.q, self.p)))
+        return float(mcdp(pair).tau.lower), printed, math.sqrt(printed**2 + total**2 / 4 + more), above
 
 
 def _above(p: Array, q: Array, mean: float) -> float:
@@ -190,8 +172,7 @@ def _all_games(ax: Any, table: Table) -> None:
 
 
 @claim(
-    "dr-theorem-3-4-adaptive", "[DR, Thm 3.4]",
-    PRINTED, TAIL, REPAIRED, ending=_adaptive_in_numbers,
+    "dr-theorem-3-4-adaptive", "[DR, Thm 3.4]", PRINTED, TAIL, REPAIRED, ending=_adaptive_in_numbers,
     full={"noises": [0.5, 1.0, 2.0, 4.0], "thresholds": [-1.0, -0.5, 0.0, 0.5, 1.0],
           "responses": [0.5, 1.0, 2.0, 3.0, 4.0], "barriers": [1, 2, 5, 10], "trees": 200},
     quick={"noises": [1.0], "thresholds": [0.0], "responses": [2.0], "barriers": [2], "trees": 8},
@@ -230,9 +211,8 @@ def _noise_verdict(table: Table) -> Verdict:
 
 
 @claim(
-    "dr-corollary-3-3", "[DR, Cor 3.3; DR, Thm 3.2]",
-    full={"sigmas": [0.25, 0.5, 1.0, 2.0, 4.0], "sizes": [1, 2, 5]}, quick={"sigmas": [0.5, 1.0], "sizes": [1, 3]},
-    points=grid(sigma="sigmas", size="sizes"), judge=_noise_verdict,
+    "dr-corollary-3-3", "[DR, Cor 3.3; DR, Thm 3.2]", full={"sigmas": [0.25, 0.5, 1.0, 2.0, 4.0], "sizes": [1, 2, 5]},
+    quick={"sigmas": [0.5, 1.0], "sizes": [1, 3]}, points=grid(sigma="sigmas", size="sizes"), judge=_noise_verdict,
     draw=picture(panel("Corollary 3.3: τ of Gaussian noise, Δ = 1", "σ", "τ",
                        curves("sigma", {"tau": ("exact: s/σ", "-"), "tau_printed": ("printed: s", ":")},
                               "s = {size:g}, {}", by=("size",), marker="o", ms=3), scale="2y"), width=6.0, height=4.2),
@@ -292,11 +272,9 @@ def _chain_marks(ax: Any, table: Table) -> None:
 
 
 @claim(
-    "dr-group-guess", "[DR, section 1]",
-    PURE, CHAIN, ending=_guess_in_numbers,
+    "dr-group-guess", "[DR, section 1]", PURE, CHAIN, ending=_guess_in_numbers,
     full={"chains": 400, "epsilons": [0.1, 0.5, 1.0, 2.0, 4.0]}, quick={"chains": 20, "epsilons": [1.0]},
-    points=Points(_chains) + grid(kind=["pure"], first="epsilons", second=[2.0], third=[0.0]),
-    subject=Subject.QUESTION,
+    points=Points(_chains) + grid(kind=["pure"], first="epsilons", second=[2.0], third=[0.0]), subject=Subject.QUESTION,
     draw=picture(panel("Groups of two, mechanisms with two outcomes", "τ of the neighbours", "τ of the ends / (2 τ)",
                        _chain_marks, level(), where={"part": CHAIN.name}, legend="lower left", ylim=(0.3, 1.12)),
                  width=6.2, height=4.3),
@@ -329,8 +307,8 @@ ANY = Part("Fact 4.1 for any two reals", Subject.STEP, cells=("a", "b", "k"))
 
 
 @claim(
-    "dr-section-4", "[DR, Lemma 4.2; DR, Lemma 4.3; DR, Claim 4.4; DR, Claim 4.5; DR, Fact 4.1]",
-    MEAN, PROVED, STANDARD, SQUARE, SERIES, FACT, ANY, title="Section 4: lemmas of group privacy",
+    "dr-section-4", "[DR, Lemma 4.2; DR, Lemma 4.3; DR, Claim 4.4; DR, Claim 4.5; DR, Fact 4.1]", MEAN, PROVED,
+    STANDARD, SQUARE, SERIES, FACT, ANY, title="Section 4: lemmas of group privacy",
     ending="The printed 2τ₁²τ₂ is one less than what the proof ends with; no chain needs more than the printed one.",
     full={"spreads": [0.02, 0.05, 0.1, 0.2], "chains": 40}, quick={"spreads": [0.05, 0.1], "chains": 5},
     points=grid(kind=["chain"], spread="spreads", seed="chains")

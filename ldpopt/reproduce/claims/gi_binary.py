@@ -44,8 +44,7 @@ def _variation_verdict(table: Table) -> Verdict:
     "gi-theorem-5", "[GI, Thm 5; GI, Thm 4; KOV14, Thm 6]",
     full={"epsilons": [0.2, 1.0, 3.0], "shares": [0.3, 1.0], "sizes": [2, 5, 12], "pairs": 8},
     quick={"epsilons": [1.0], "shares": [0.3, 1.0], "sizes": [2, 5], "pairs": 2},
-    points=grid(epsilon="epsilons", share="shares", k="sizes", seed="pairs"),
-    judge=_variation_verdict,
+    points=grid(epsilon="epsilons", share="shares", k="sizes", seed="pairs"), judge=_variation_verdict,
     draw=picture(panel("Theorems 4 and 5: total variation kept", "bound η·TV(P0, P1)", "certified optimum",
                        diagonal("optimum = η·TV(P0, P1)", "bound", "bound", 0, 1.05),
                        marks("bound", "optimum", "ε = {epsilon:g}", "osD^", by=("epsilon",), ms=5)), height=4.4),
@@ -92,9 +91,9 @@ def _sorted_thresholds(ax: Any, table: Table) -> None:
 
 
 @claim(
-    "gi-section-7-b", "[GI, section VII-B1; KOV14, Thm 5]",
-    full={"sizes": [3, 5, 8], "pairs": 24}, quick={"sizes": [4], "pairs": 3},
-    points=grid(divergence=list(F)[:4], k="sizes", seed="pairs"), judge=_threshold_verdict,
+    "gi-section-7-b", "[GI, section VII-B1; KOV14, Thm 5]", full={"sizes": [3, 5, 8], "pairs": 24},
+    quick={"sizes": [4], "pairs": 3}, points=grid(divergence=list(F)[:4], k="sizes", seed="pairs"),
+    judge=_threshold_verdict,
     draw=picture(panel("Below this ε the binary mechanism is optimal", "share of random pairs",
                        "threshold ε (8: beyond)", _sorted_thresholds, scale="y"), width=6.2, height=4.2),
     caption="The largest ε at which the binary mechanism is still optimal, over random pairs.",

@@ -193,13 +193,13 @@ EXPANSION = Part("|ε(e^ε+1)/(2(e^ε-1)) - 1| ≤ ε²", Subject.STEP, cells=("
 
 
 @claim(
-    "gi-appendix-e", "[GI, eq. 72-74; GI, App E]",
-    MEAN, SECOND, THIRD, PRINTED, REPAIRED, EXPANSION, title="Appendix E: moments of the slope",
+    "gi-appendix-e", "[GI, eq. 72-74; GI, App E]", MEAN, SECOND, THIRD, PRINTED, REPAIRED, EXPANSION,
+    title="Appendix E: moments of the slope",
     ending="The lower limit of the second integral is 1 - ηe^ε/(e^ε-1); the results (72) to (74) are those of the "
     "right one.",
     full={"epsilons": [0.01, 0.1, 0.5, 1.0, 2.0, 4.0], "shares": [0.1, 0.5, 0.9, 1.0]},
-    quick={"epsilons": [0.1, 1.0], "shares": [0.5, 1.0]},
-    points=grid(epsilon="epsilons", share="shares"), subject=Subject.STEP,
+    quick={"epsilons": [0.1, 1.0], "shares": [0.5, 1.0]}, points=grid(epsilon="epsilons", share="shares"),
+    subject=Subject.STEP,
     caption="Each formula against the moment computed from the curve's dominating pair. Filled: the printed limit.",
 )  # fmt: skip
 def slope_moments(epsilon: float, share: float) -> list[Row]:
@@ -230,8 +230,7 @@ ATTACK = Part("advantage of the test 'loss > 0', Gaussian", equal=True, cells=("
 
 
 @claim(
-    "gi-section-6-d", "[GI, section VI-D]",
-    FOLD, NORMAL, ATTACK,
+    "gi-section-6-d", "[GI, section VI-D]", FOLD, NORMAL, ATTACK,
     ending="What an attacker gains over guessing is this total variation, and the likelihood-ratio test attains it.",
     full={"epsilons": [0.1, 0.5, 1.0, 2.0], "mus": [0.1, 0.3, 1.0], "counts": [1, 2, 5, 10, 20, 50]},
     quick={"epsilons": [0.5], "mus": [0.3], "counts": [1, 5]},

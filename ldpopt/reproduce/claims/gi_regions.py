@@ -74,8 +74,7 @@ def _regions(table: Table) -> Any:
     "gi-figures-1-2", "[GI, Fig 1-2; GI, Cor 1; GI, eq. 7-8]",
     full={"epsilons": [0.3, 1.0, 3.0], "deltas": [0.0, 0.05], "shares": [0.3, 0.7, 1.0]},
     quick={"epsilons": [1.0], "deltas": [0.05], "shares": [0.7, 1.0]},
-    points=grid(epsilon="epsilons", delta="deltas", share="shares"),
-    judge=_edges_agree, draw=_regions,
+    points=grid(epsilon="epsilons", delta="deltas", share="shares"), judge=_edges_agree, draw=_regions,
     caption="The privacy regions: type II against type I error. Shaded: what some test of a mechanism may reach.",
 )  # fmt: skip
 def edges(epsilon: float, delta: float, share: float) -> list[Row]:
@@ -112,8 +111,7 @@ def _laplace_verdict(table: Table) -> Verdict:
 
 
 @claim(
-    "gi-figure-3", "[GI, Fig 3; GI, section VI-A]",
-    full={"epsilons": [0.3, 3.0, 1.0]}, quick={"epsilons": [1.0]},
+    "gi-figure-3", "[GI, Fig 3; GI, section VI-A]", full={"epsilons": [0.3, 3.0, 1.0]}, quick={"epsilons": [1.0]},
     points=grid(epsilon="epsilons"), judge=_laplace_verdict,
     draw=picture(panel("Figure 3: Laplace mechanism, ε = {epsilon:g}", "type I error", "type II error",
                        curves("type_one", "exact", "Laplace mechanism, exact", at=2, ls="-"),
@@ -337,8 +335,8 @@ PROPOSITION = Part("Proposition 2: TV ≤ (e^ε-1)/(e^ε+1)", cells=CELLS)
 
 
 @claim(
-    "gi-appendix-j", "[GI, eq. 79-81; GI, Prop 2]",
-    SUM, LOG, SUM_REPAIRED, LEAKAGE, LEAKAGE_REPAIRED, END, PROPOSITION, title="Appendix J, line by line",
+    "gi-appendix-j", "[GI, eq. 79-81; GI, Prop 2]", SUM, LOG, SUM_REPAIRED, LEAKAGE, LEAKAGE_REPAIRED, END, PROPOSITION,
+    title="Appendix J, line by line",
     ending="With the logarithm, 2e^ε and e^I - 1 in their places the chain proves the proposition, which is right.",
     full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "pairs": 8}, quick={"epsilons": [0.5, 2.0], "pairs": 3},
     points=grid(epsilon="epsilons", seed="pairs"), subject=Subject.STEP,

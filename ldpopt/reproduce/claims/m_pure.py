@@ -85,9 +85,8 @@ NAMES = {"exact": "‖P-Q‖₁, exact", "printed": "2ε² (printed)", "middle":
 
 
 @claim(
-    "m-lemma-1-step", "[M, Lemma 1]",
-    full={"epsilons": [round(float(e), 4) for e in np.geomspace(0.01, 3, 25)]}, quick={"epsilons": [0.1, 1.0]},
-    points=grid(epsilon="epsilons"), judge=_norm_verdict, subject=Subject.STEP,
+    "m-lemma-1-step", "[M, Lemma 1]", full={"epsilons": [round(float(e), 4) for e in np.geomspace(0.01, 3, 25)]},
+    quick={"epsilons": [0.1, 1.0]}, points=grid(epsilon="epsilons"), judge=_norm_verdict, subject=Subject.STEP,
     draw=picture(panel("A step in the proof of Lemma 1", "ε (nats)", "1-norm",
                        *(curves("epsilon", name, label, at=at) for at, (name, label) in enumerate(NAMES.items())),
                        scale="xy"), width=6.0, height=4.2),
@@ -116,8 +115,7 @@ def _step_in_numbers(table: Table) -> str:
 
 
 @claim(
-    "m-proposition-4-step", "[M, Prop 4]",
-    STEP, REPAIRED, END, ending=_step_in_numbers,
+    "m-proposition-4-step", "[M, Prop 4]", STEP, REPAIRED, END, ending=_step_in_numbers,
     full={"epsilons": [0.01, 0.1, 0.5], "counts": [1, 10, 100],
           "logs": [-0.5, -1.0, -2.0, -3.0, -4.0, -6.0, -9.0, -12.0, -20.0, -40.0]},
     quick={"epsilons": [0.1], "counts": [10], "logs": [-1.0, -6.0]},
@@ -198,12 +196,10 @@ def _until_1(ax: Any, _: Table) -> None:
 
 
 @claim(
-    "m-section-2", "[M, section II]",
-    INSIDE, ending=_noise_needed,
+    "m-section-2", "[M, section II]", INSIDE, ending=_noise_needed,
     full={"epsilons": [0.01, 0.1, 0.3, 0.5, 0.9, 0.999, 1.5, 3.0, 5.0, 8.0, 10.0, 15.0, 20.0],
           "deltas": [1e-10, 1e-6, 1e-3, 0.05]},
-    quick={"epsilons": [0.1, 0.999, 10.0], "deltas": [1e-6]},
-    points=grid(epsilon="epsilons", delta="deltas"),
+    quick={"epsilons": [0.1, 0.999, 10.0], "deltas": [1e-6]}, points=grid(epsilon="epsilons", delta="deltas"),
     draw=picture(
         panel("Noise σ = √(2 log 1.25/δ)/ε", "ε", "exact δ / claimed δ",
               curves("epsilon", "exact / claimed", "δ = {delta:g}", by=("delta",)), level(), _until_1, scale="xy"),

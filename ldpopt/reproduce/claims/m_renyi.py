@@ -159,8 +159,7 @@ def events(noise: str, parameter: float, order: float) -> tuple[Array, Array, fl
 
 
 @claim(
-    "m-proposition-3", "[M, Prop 3]",
-    LARGER, SUM,
+    "m-proposition-3", "[M, Prop 3]", LARGER, SUM,
     full={"parameters": [0.1, 0.3, 1.0], "orders": [1.5, 2.0, 4.0, 8.0, 16.0, 32.0], "deltas": [1e-6, 1e-3, 0.1]},
     quick={"parameters": [0.3], "orders": [2.0, 8.0], "deltas": [1e-3]},
     points=grid(noise=["Gaussian", "40 responses"], parameter="parameters", order="orders", delta="deltas"),
@@ -200,8 +199,7 @@ def _table_1_verdict(table: Table) -> Verdict:
 
 
 @claim(
-    "m-table-1", "[M, Table I]",
-    full={"epsilons": [0.1, 1.0], "counts": [1, 10, 50], "orders": [1.5, 2.0, 4.0, 8.0]},
+    "m-table-1", "[M, Table I]", full={"epsilons": [0.1, 1.0], "counts": [1, 10, 50], "orders": [1.5, 2.0, 4.0, 8.0]},
     quick={"epsilons": [0.5], "counts": [10], "orders": [2.0, 8.0]},
     points=grid(epsilon="epsilons", n="counts", order="orders"), judge=_table_1_verdict,
     draw=picture(panel("{n:g} randomized responses, ε = {epsilon:g}", "probability under one input",

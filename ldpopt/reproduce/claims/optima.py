@@ -105,8 +105,8 @@ def _entropy(rows: Table) -> Array:
 @claim(
     "kov-information", "[KOV14, section 4]",
     full={"sizes": [4, 8, 12], "epsilons": [0.01, 0.1, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0]},
-    quick={"sizes": [4, 6], "epsilons": [0.01, 1.0, 3.0, 12.0]},
-    points=grid(k="sizes", epsilon="epsilons"), judge=_information_verdict,
+    quick={"sizes": [4, 6], "epsilons": [0.01, 1.0, 3.0, 12.0]}, points=grid(k="sizes", epsilon="epsilons"),
+    judge=_information_verdict,
     draw=picture(panel("{k:g} answers", "ε (nats)", "share of t − 1 − log t",
                        curves("epsilon", "optimum / capacity", "optimum"),
                        curves("epsilon", "binary / capacity", "binary mechanism", at=1),
