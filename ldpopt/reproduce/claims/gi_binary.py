@@ -23,7 +23,7 @@ from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, JEFFREYS, JENSEN_SHANNON, KL, SQUARED_HELLINGER, TOTAL_VARIATION
 from ldpopt.mechanisms import binary, binary_with_erasure
-from ldpopt.reproduce.drawing import COLOURS, diagonal, line, marks, panel, picture
+from ldpopt.reproduce.drawing import COLOURS, diagonal, formula, marks, panel, picture
 from ldpopt.reproduce.experiment import Outcome, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import binary_value, deepest_pair, few_digits, optimum, random_law, read_pair, tilted
 from ldpopt.reproduce.statements import claim, holds_if, off_by, outcome_of, span
@@ -163,20 +163,6 @@ def _share_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-def _shares(ax: Any, table: Table) -> None:
-    epsilons = np.linspace(0.02, max(table.column("epsilon")), 200)
-    for at, bound, label in ((2, least_share, "best possible"),
-                             (1, binary_share_ghazi_issa, "1/(min(2, e^ε)(e^ε+1)) [GI]"),
-                             (0, binary_share_kairouz, "1/(2(e^ε+1)²) [KOV14]")):  # fmt: skip
-        line(ax, epsilons, [bound(e) for e in epsilons], at, label, ls=("--", "-.", "-")[at])
-    for part, mark, label in (
-        ("search", "o", "deepest found by search"),
-        ("extremal", "x", "extremal pair, smallest t"),
-    ):
-        best = [(e, rows.column("exact").min()) for e, rows in table.where(part=part).groups("epsilon")]
-        ax.plot(*zip(*best, strict=True), mark, ms=6, mfc="none", color="0.2", label=label)
-
-
 @claim(
     "gi-figure-5", "[GI, Fig 5; GI, section VII-B1; KOV14, Thm 7]",
     full={"epsilons": [0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0], "sizes": [3, 4], "starts": 3, "steps": 1000,
@@ -186,8 +172,15 @@ def _shares(ax: Any, table: Table) -> None:
     + grid(part=["extremal"], epsilon="epsilons", t="masses")
     + grid(part=["random"], epsilon="epsilons", divergence=F, seed="pairs"),
     judge=_share_verdict,
-    draw=picture(panel("Figure 5: share of the KL optimum kept by the binary mechanism", "ε (nats)", "share", _shares,
-                       legend="lower left", scale="y", ylim=(1e-4, 1.3), xlim=(0, None)), width=6.6, height=4.4),
+    draw=picture(
+        panel("Figure 5: share of the KL optimum kept by the binary mechanism", "ε (nats)", "share",
+              *(formula(np.vectorize(bound), "epsilon", label, at, 200, np.linspace)
+                for at, bound, label in ((2, least_share, "best possible"),
+                                         (1, binary_share_ghazi_issa, "1/(min(2, e^ε)(e^ε+1)) [GI]"),
+                                         (0, binary_share_kairouz, "1/(2(e^ε+1)²) [KOV14]"))),
+              marks("epsilon", "exact", "deepest found by search", where={"part": "search"}, ms=6),
+              marks("epsilon", "exact", "extremal pair, smallest t", "x", where={"part": "extremal", "t": min}, ms=6),
+              legend="lower left", scale="y", ylim=(1e-4, 1.3), xlim=(0, None)), width=6.6, height=4.4),
     caption="The two guaranteed shares of Figure 5, the best possible one, and the smallest shares found.",
 )  # fmt: skip
 def share(part: str, epsilon: float, k: float = 4, starts: float = 1, steps: float = 1, t: float = 0.0,

@@ -43,10 +43,7 @@ def gain(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
 
 
 def three_inputs(epsilon: float) -> float:
-    """The loss for two small inputs of opposite kinds and a large one, as TV tends to 0.
-
-    From log 2 on it is the bound.
-    """
+    """The loss for two small inputs of opposite kinds and a large one, as TV tends to 0; the bound from log 2 on."""
     e = math.exp(epsilon)
     return min((1 - 1 / e) / 2, 1 / (e + 2))
 
@@ -100,6 +97,7 @@ def _erasure_verdict(table: Table) -> Verdict:
 
 
 def _largest_losses(ax: Any, table: Table) -> None:
+    table = table.having(lambda row: row["part"] != "frontier")
     x = np.linspace(0.01, max(table.column("epsilon")) * 1.1, 300)
     for at, k in enumerate((3, 4, 5)):
         line(ax, x, np.minimum((k - 2) / (np.exp(x) + k - 1), np.tanh(x / 2)), at, f"bound, k = {k}", lw=1.1)
@@ -107,21 +105,6 @@ def _largest_losses(ax: Any, table: Table) -> None:
         ax.plot([epsilon for epsilon, _ in most], [loss for _, loss in most], "os^"[at], ms=5, mfc="none", color="0.2",
                 label=f"found, k = {k}" if most else "")  # fmt: skip
     line(ax, x, [three_inputs(epsilon) for epsilon in x], 6, "two small inputs", ls="-", lw=1.1)
-
-
-def _losses(table: Table) -> Any:
-    """What erasure keeps on one frontier, and the largest losses against epsilon."""
-    kept = curves("eta", "erased / optimum", "{divergence}", by=("divergence",))
-    axis = picture(
-        panel("five inputs, ε = {epsilon:g}", "cap η on total variation", "kept by erasure / optimum", kept,
-              where={"part": "frontier"}, each="epsilon", last=3, legend=None, xlim=(0, None),
-              ylim=lambda ax: (min(0.8, ax.get_ylim()[0]), 1.005)),
-        panel("Largest loss of erasure", "ε (nats)", "loss",
-              lambda ax, rows: _largest_losses(ax, rows.having(lambda row: row["part"] != "frontier")),
-              legend="upper right", ylim=(0, 0.62)), width=4.1,
-    )(table)  # fmt: skip
-    axis.legend(fontsize=8, loc="lower right", framealpha=0.85, edgecolor="none")
-    return axis
 
 
 @claim(
@@ -133,7 +116,14 @@ def _losses(table: Table) -> Any:
     points=grid(part=["frontier"], divergence=F, epsilon="epsilons", share="shares")
     + grid(part=["worst"], divergence=F, epsilon="searched", k="sizes", starts=Single("starts"), steps=Single("steps"))
     + grid(part=["three inputs", "four inputs"], divergence=F, epsilon="searched"),
-    judge=_erasure_verdict, draw=_losses,
+    judge=_erasure_verdict,
+    draw=picture(
+        panel("five inputs, ε = {epsilon:g}", "cap η on total variation", "kept by erasure / optimum",
+              curves("eta", "erased / optimum", "{divergence}", by=("divergence",)), where={"part": "frontier"},
+              each="epsilon", last=3, legend="lower right", xlim=(0, None),
+              ylim=lambda ax: (min(0.8, ax.get_ylim()[0]), 1.005)),
+        panel("Largest loss of erasure", "ε (nats)", "loss", _largest_losses, legend="upper right", ylim=(0, 0.62)),
+        width=4.1),
     caption="Left: what erasing the optimum for ε keeps of the true optimum, on the pair (0.4, 0.25, 0.2, 0.1, 0.05) "
     "against its reverse. Right: the largest losses found over all pairs, and their bounds.",
 )  # fmt: skip
