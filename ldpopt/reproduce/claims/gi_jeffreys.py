@@ -86,7 +86,7 @@ def _named(share: float) -> str:
 @claim(
     "gi-theorem-6", "[GI, Thm 6; DJW, Thm 1; GI, eq. 45]",
     full={"epsilons": [0.1, 0.3, math.log(2), 1.0, 2.0, 4.0], "sizes": [2, 3], "starts": 3, "steps": 300},
-    quick={"epsilons": [0.3, 2.0], "sizes": [2], "starts": 2, "steps": 120},
+    quick={"epsilons": [0.3, 2.0], "sizes": [2], "starts": 1, "steps": 50},
     points=grid(epsilon="epsilons", k="sizes", sought=PICKS, starts=Single("starts"), steps=Single("steps")),
     judge=_theorem_6_verdict,
     draw=picture(panel("How many times too large the bound is", "ε (nats)", "ratio",
@@ -125,7 +125,7 @@ def _theorem_7_verdict(table: Table) -> Verdict:
 @claim(
     "gi-theorem-7", "[GI, Thm 7; GI, Cor 2]",
     full={"epsilons": [0.1, 0.3, 0.7, 1.0, 2.0, 4.0], "shares": [0.5, 1.0], "sizes": [2, 3], "starts": 3, "steps": 300},
-    quick={"epsilons": [0.3, 2.0], "shares": [1.0], "sizes": [2], "starts": 2, "steps": 120},
+    quick={"epsilons": [0.3, 2.0], "shares": [1.0], "sizes": [2], "starts": 1, "steps": 50},
     points=grid(epsilon="epsilons", share="shares", k="sizes", sought=PICKS, starts=Single("starts"),
                 steps=Single("steps")),
     judge=_theorem_7_verdict,

@@ -48,7 +48,7 @@ def _contractions(ax: Any, table: Table) -> None:
 @claim(
     "az-theorem-1", "[AZ, Thm 1]",
     full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "sizes": [2, 3], "starts": 3, "steps": 300, "pairs": 50},
-    quick={"epsilons": [0.5, 2.0], "sizes": [2], "starts": 2, "steps": 100, "pairs": 5},
+    quick={"epsilons": [0.5, 2.0], "sizes": [2], "starts": 1, "steps": 40, "pairs": 3},
     points=grid(divergence=F, epsilon="epsilons", k="sizes", starts=Single("starts"), steps=Single("steps"))
     + grid(divergence=F, epsilon="epsilons", k="sizes", pairs=Single("pairs")),
     judge=_contraction_verdict,
