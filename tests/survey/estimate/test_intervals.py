@@ -126,16 +126,16 @@ def test_score_intervals_cover_exactly_as_often_as_they_say(k, shape, epsilon):
 
 @pytest.mark.parametrize("shape", [flat, skewed])
 def test_score_intervals_cover_when_the_left_inverse_is_estimated(shape):
-    """With more outputs than inputs, over 4,000 simulated surveys, every 95 % interval covers as often as it says."""
+    """With more outputs than inputs, over 2,000 simulated surveys, every 95 % interval covers as often as it says."""
     rng = np.random.default_rng(31)
     half = np.array([[1, 1, 1, 0, 0, 0], [1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1], [0, 0, 1, 0, 1, 1]])
     raw = np.where(half == 1, np.e, 1.0) * np.array([3, 1, 1, 1, 1, 3])
     q = Channel(raw / raw.sum(axis=1, keepdims=True))
-    p, rounds = shape(4), 4000
+    p, rounds = shape(4), 2000
     counts = rng.multinomial(1000, q.push(p), size=rounds)
     hits = np.mean([estimate(row, q).intervals().contains(p) for row in counts], axis=0)
-    # Three and a half standard errors of 0.95 over 4,000 surveys.
-    assert np.abs(hits - 0.95).max() < 0.0125
+    # Three and a half standard errors of 0.95 over 2,000 surveys.
+    assert np.abs(hits - 0.95).max() < 0.0175
 
 
 def test_wald_undercovers_where_score_does_not():
@@ -299,7 +299,7 @@ def subsets(k, epsilon, size):
         (subsets(6, 3.0, 2), np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05])),
     ],
 )
-@pytest.mark.parametrize("n", [30, 100])
+@pytest.mark.parametrize("n", [30])
 def test_intervals_of_few_reports_over_many_outputs_cover(channel, p, n):
     """Of 30 reports over 28 outputs, score intervals cover each share in nearly 95 % of the surveys, not in half."""
     rng, rounds = np.random.default_rng(33), 1000
