@@ -8,8 +8,7 @@ from mpmath import mp
 
 from ldpopt.mechanisms import gaussian, laplace, staircase
 from ldpopt.mechanisms.additive import enlarge, guarantee, log_growth, pair_growth
-from ldpopt.mechanisms.gaussian import gaussian_noise
-from ldpopt.mechanisms.laplace import laplace_noise
+from ldpopt.mechanisms.noise import gaussian_noise, laplace_noise
 from ldpopt.rounding import toward_privacy
 
 

@@ -146,7 +146,7 @@ def test_second_order_exponential():
         (lambda: ContinuousPair(lambda x: -x, lambda x: -2 * x, (0.0, math.inf)), "log_q: expected a log density"),
         (lambda: LaplacePair(1.0).renyi(0.5), "order"),
         (lambda: LaplacePair(1.0).renyi("2"), "order"),
-        (lambda: LaplacePair(1.0).trade_off_at([0.5, 1.5]), "false_alarm"),
+        (lambda: LaplacePair(1.0).trade_off_at([0.5, 1.5]), "type I error"),
         (lambda: LaplacePair(1.0).hockey_stick(math.nan), "epsilon"),
         (lambda: LaplacePair(1.0).zcdp(max_order=1.0), "max_order"),
         (lambda: GaussianPair(-1.0), "mu"),
