@@ -83,7 +83,7 @@ def missing_in_words(question: Part | PlannedQuestion, answered: int, rows: int 
             "Who was asked and did not answer has an empty report, seen by everybody who has the reports: this is not "
             f"protected. The shares are among the {answered:,} who answered, whose answers are."
         )
-    if reading.left_out:
+    if reading.left_out and rows is not None:
         return (
             f"{rows - answered:,} of {rows:,} reports are empty: who did not answer is seen by everybody who has the "
             f"reports, and is not protected. The shares are among the {answered:,} who answered, whose answers are."

@@ -19,7 +19,7 @@ from ldpopt.exact import ExactChannel
 from ldpopt.labels import as_text
 from ldpopt.survey.collect.manifest import NO_ROWS, total
 from ldpopt.survey.collect.words import CHUNK, WordArray, Words
-from ldpopt.survey.plan.plan import Part, Plan, PlannedQuestion
+from ldpopt.survey.plan.plan import Part, Plan, PlannedQuestion, cells_of
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -247,7 +247,7 @@ class JointCoder:
         self._cells = None
         if question.parts:
             self._cells = np.full([len(known) for known in labels], len(question.categories))
-            for at, cell in enumerate(question.categories):
+            for at, cell in enumerate(cells_of(question.parts)):
                 self._cells[tuple(known[label] for known, label in zip(labels, cell, strict=True))] = at
         self._kind = np.min_scalar_type(len(question.categories))
 
@@ -266,7 +266,7 @@ class JointCoder:
                     [self._among(codes[name], name, labels) for name, labels in part.asked_if]
                 )
                 at = np.flatnonzero(asked)
-                found, own = coder.read(column.take(at), tally, lambda place, at=at: row(int(at[place])))
+                found, own = coder.read(column.take(at), tally, _at(row, at))
                 codes[part.name] = np.full(batch.num_rows, len(part.categories) - 1, found.dtype)
                 codes[part.name][at] = found
                 empty = None if own is None else np.isin(np.arange(batch.num_rows), at[own])
@@ -278,6 +278,11 @@ class JointCoder:
     def _among(self, codes: npt.NDArray[Any], name: str, labels: tuple[Any, ...]) -> npt.NDArray[np.bool_]:
         (part,) = (part for part in self._parts if part.name == name)
         return np.isin(codes, [at for at, label in enumerate(part.categories) if label in labels])
+
+
+def _at(row: Callable[[int], int], places: npt.NDArray[np.intp]) -> Callable[[int], int]:
+    """The row of a place among chosen places."""
+    return lambda place: row(int(places[place]))
 
 
 def _floating(column: Any) -> bool:

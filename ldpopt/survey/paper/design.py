@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, islice, product
 from types import MappingProxyType
 from typing import Any
@@ -105,11 +105,8 @@ def paper_survey(
             channel.verify(question.epsilon)
             losses[question.name] = sheet.loss
             told = {"loss": sheet.loss}
-            drawn = {"probability": question.probability, "parts": question.parts}
-            made = PlannedQuestion(
-                question.name, question.column, channel, pilot=question.pilot, expected=told, **drawn
-            )
-            questions.append(made)
+            made = PlannedQuestion(question.name, question.column, channel, pilot=question.pilot, expected=told)
+            questions.append(replace(made, probability=question.probability, parts=question.parts))
     on_paper = Plan(plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample)
     intended = {question.name: question.epsilon for question in plan.questions}
     return PaperSurvey(on_paper, device, MappingProxyType(losses), MappingProxyType(intended))

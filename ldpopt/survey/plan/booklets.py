@@ -21,6 +21,7 @@ from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design import AOptimal, Design, FisherInformation, LocalDP, Marginals, TotalVariation, optimal_channel
 from ldpopt.design.constraints import Constraint
+from ldpopt.design.utilities.criterion import Criterion
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.labels import Label
@@ -312,7 +313,8 @@ class BookletPlanner:
         channel, design = found
         pilot, targets = _product(units, more)
         served: dict[tuple[str, ...], float] = {}
-        variances = contrast_variances(channel, pilot, np.array([t.row for t in targets])) if targets else []
+        rows = np.array([target.row for target in targets]).reshape(-1, len(pilot))
+        variances = contrast_variances(channel, pilot, rows)
         for target, variance in zip(targets, variances, strict=True):
             served[target.key] = target.variance / variance if math.isfinite(variance) else 0.0
         for unit in units:
@@ -349,7 +351,7 @@ class BookletPlanner:
         scale = min(t.variance for t in targets)
         if all(unit.plain for unit in units) and not more:
             shape = tuple(len(unit.cells) for unit in units)
-            criterion = Marginals(shape, [(scale / unit.targets[0].variance) ** 2 for unit in units])
+            criterion: Criterion = Marginals(shape, [(scale / unit.targets[0].variance) ** 2 for unit in units])
         else:
             rows = np.array([(t.row - t.row @ pilot) * (scale / t.variance) for t in targets])
             criterion = AOptimal(rows.T @ rows)
@@ -437,9 +439,8 @@ def _needed(booklets: Sequence[Booklet], shares: Sequence[Fraction]) -> float:
 def rule(m: int, epsilon: float) -> float:
     """max_c c ((e^eps - 1) / (2^c + e^eps - 1))^2: what a report tells of m yes/no questions, c of them at random."""
     fall = math.exp(-epsilon)
-    return max(
-        c * (-math.expm1(-epsilon) / (2**c * fall - math.expm1(-epsilon))) ** 2 for c in range(1, min(m, 1000) + 1)
-    )
+    gain = -math.expm1(-epsilon)
+    return max(c * (gain / (2**c * fall + gain)) ** 2 for c in range(1, min(m, 1000) + 1))
 
 
 EXACT = 7

@@ -210,7 +210,7 @@ class PlannedQuestion(Result):
     def members(self, *names: str) -> Array:
         """(r, k) 1 where an answer to one of its parts, or answers to several together, are those of a category."""
         asked = [one.name for one in self.answers]
-        cells = self.categories if self.parts else tuple((label,) for label in self.categories)
+        cells = cells_of(self.parts) if self.parts else tuple((label,) for label in self.categories)
         at = [asked.index(name) for name in names]
         wanted = product(*(self.answers[i].categories for i in at))
         return np.array([[float(all(cell[i] == one for i, one in zip(at, labels, strict=True))) for cell in cells]

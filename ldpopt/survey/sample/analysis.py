@@ -289,8 +289,11 @@ class Selection(ByValue):
             y, z = self.rows.reports[a.name], self.rows.reports[b.name]
             at = np.where(who & (y >= 0) & (z >= 0), y * len(b.reports) + z, -1)
             channel = a.report_channel.product(b.report_channel)
-            contrasts = np.kron(a.members(first), b.members(second))
-            yield Source(f"{a.name}, {b.name}", channel, at, contrasts, np.kron(a.shares, b.shares))
+            contrasts, pilot = (
+                np.asarray(np.kron(*both), dtype=np.float64)
+                for both in ((a.members(first), b.members(second)), (a.shares, b.shares))
+            )
+            yield Source(f"{a.name}, {b.name}", channel, at, contrasts, pilot)
 
 
 def alone(plan: Plan, question: str) -> bool:

@@ -170,8 +170,8 @@ def against_wave(
 
     The channels may differ. `InvalidInput` unless both waves ask the `questions` with the same answers.
     """
-    known, before = ({name: self._categories(name) for name in self.plan.answers} for self in (second, first))
-    shared = [name for name in before if known.get(name) == before[name]]
+    theirs, ours = ({name: one._categories(name) for name in one.plan.answers} for one in (second, first))
+    shared = [name for name in ours if theirs.get(name) == ours[name]]
     names = list(questions) or shared
     if unknown := [name for name in names if name not in shared]:
         expected = f"one that both waves ask with the same answers ({', '.join(shared) or 'none'})"
@@ -193,7 +193,7 @@ def against_wave(
     return made, tests
 
 
-def _turned(contrasts: Array, groups: int, question_first: bool) -> Array:
+def _turned(contrasts: npt.NDArray[Any], groups: int, question_first: bool) -> Array:
     """Contrasts of (answer, group), answer by answer, in the order of (group, answer) unless the question is first."""
     if question_first:
         return contrasts
