@@ -48,7 +48,7 @@ def public_plan(plan: Plan) -> dict[str, Any]:
     answer, and nobody should be told that they are protected.
     """
     memoised = plan.respondent is not None
-    made = {
+    made: dict[str, Any] = {
         "format": PLAN_FORMAT,
         "version": VERSION,
         "checksum": plan.checksum,
@@ -222,7 +222,7 @@ def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
         for x in _some(len(question.categories), ROWS)
         for word in boundary_words(question, x, rng)
     ]
-    made = {
+    made: dict[str, Any] = {
         "format": VECTORS_FORMAT,
         "version": VERSION,
         "plan": plan.checksum,

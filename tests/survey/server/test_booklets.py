@@ -54,6 +54,17 @@ def test_every_report_is_counted_once_under_its_booklet(sent, stored):
         assert {len(codes) for rows in store.rows(50) for _, _, codes in rows} == {12}
 
 
+def test_estimates_are_those_of_the_answers(sent, stored):
+    """Combined over the booklets that ask it, every share is within four standard errors of the answers given."""
+    found = Survey(PLAN).estimates(aggregate(PLAN, stored))
+    assert set(found) == {"region", "drug", "how often", "smokes", "drinks"}
+    for name, made in found.items():
+        asked = [answers[name] if name != "how often" or answers["drug"] == "drug-yes-zq" else "not applicable"
+                 for _, answers in sent]  # fmt: skip
+        true = np.array([asked.count(label) / PEOPLE for label in made.labels])
+        assert (abs(made.values - true) <= 4 * np.sqrt(np.diag(made.covariance))).all(), name
+
+
 @pytest.mark.parametrize("name", ["reports.parquet", "reports"])
 def test_an_export_is_what_privatize_writes(sent, stored, tmp_path, name):
     """File and folder have the columns and types of privatized files, verify, and give single respondents."""
