@@ -33,11 +33,12 @@ def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
     epsilons = [question.epsilon for question in questions]
     ax.barh(at, epsilons, color=FIRST, height=0.6)
     for place, question in zip(at, questions, strict=True):
-        ax.text(question.epsilon, float(place), f" {question.epsilon:.3g}", va="center", fontsize=8)
+        asked = f", asked {question.probability}" if question.probability < 1 else ""
+        ax.text(question.epsilon, float(place), f" {question.epsilon:.3g}{asked}", va="center", fontsize=8)
     names = [f"{written(question.name, 24, 1)} ({len(question.categories)} answers)" for question in questions]
     ax.set_yticks(at, names)
     ax.set_ylim(-0.6, len(questions) - 0.4)
-    ax.set_xlim(0, 1.18 * max(epsilons))
+    ax.set_xlim(0, (1.4 if plan.booklets else 1.18) * max(epsilons))
     ax.tick_params(axis="y", length=0, labelsize=8)
     return finished(ax, f"epsilon of the question (nats), {plan.epsilon:.4g} in all", left=False)
 
@@ -53,16 +54,25 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     >>> half_widths(plan_survey(spec).plan).get_ylabel()
     'half-width of the widest 95 % interval'
     """
-    from ldpopt.survey.plan.precision import HalfWidth
+    from ldpopt.survey.estimate.intervals import two_sided
+    from ldpopt.survey.estimate.linear import contrast_variances
 
     ax = axes_on(ax, 5.0, 3.6)
-    needs = [(question.expected or {}).get("respondents", 1000.0) for question in plan.questions]
+    # The variance of the widest share for one respondent, asked or not: booklets add up what they tell.
+    ones, targets = {}, {}
+    for name, asked in plan.answers.items():
+        told = [
+            float(one.probability) / contrast_variances(Channel(one.channel.matrix), one.shares, one.members(name))
+            for one in asked
+        ]
+        ones[name] = two_sided(0.95) * float(np.sqrt(1 / np.sum(told, axis=0).min()))
+        targets[name] = (asked[0].expected or {}).get("half_width")
+    needs = [(one / (targets[name] or 0.05)) ** 2 for name, one in ones.items()]
     n = np.geomspace(max(30.0, min(needs) / 10), 10 * max(needs), 120)
-    for number, question in enumerate(plan.questions):
-        one = HalfWidth(0.5).reached(Channel(question.channel.matrix), question.shares, 1)
+    for number, (name, one) in enumerate(ones.items()):
         colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
-        ax.plot(n, one / np.sqrt(n), style, color=colour, label=written(question.name, 24, 1))
-        target = (question.expected or {}).get("half_width")
+        ax.plot(n, one / np.sqrt(n), style, color=colour, label=written(name, 24, 1))
+        target = targets[name]
         if target is not None:
             ax.plot([(one / target) ** 2], [target], "o", color=colour, markersize=5)
     ax.set_xscale("log")
@@ -72,7 +82,7 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     ax.set_yticks(ticks or [low, high], minor=False)
     ax.set_yticks([], minor=True)
     ax.yaxis.set_major_formatter(lambda y, _: f"± {100 * y:.3g} points")
-    return _against_respondents(ax, "half-width of the widest 95 % interval", len(plan.questions))
+    return _against_respondents(ax, "half-width of the widest 95 % interval", len(plan.answers))
 
 
 def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | None = None) -> Axes:
@@ -92,20 +102,19 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
 
     ax = axes_on(ax, 5.0, 3.6)
     asked = [question for question in plan.questions if question.name in alternatives]
-    lines = []
-    for question in asked:
-        pilot = question.shares
-        channel, open_ = Channel(question.channel.matrix), Channel(np.eye(len(pilot)))
-        ends = [respondents_for_power(one, pilot, alternatives[question.name], 0.95, level) for one in (channel, open_)]
-        lines.append((question, pilot, channel, open_, ends))
-    low = min(min(ends) for *_, ends in lines) / 20
-    n = np.unique(np.geomspace(max(5.0, low), 2.0 * max(max(ends) for *_, ends in lines), 80).astype(int))
-    for number, (question, pilot, channel, open_, _) in enumerate(lines):
-        colour = COLOURS[number % len(COLOURS)]
-        for one, style, name in ((channel, "-", f"ε = {question.epsilon:.3g}"), (open_, ":", "without privacy")):
-            power = [goodness_of_fit_power(one, pilot, alternatives[question.name], int(size), level) for size in n]
-            ax.plot(n, [float(p) for p in power], style, color=colour,
-                    label=f"{written(question.name, 20, 1)}, {name}")  # fmt: skip
+    pairs = [(one, (Channel(one.channel.matrix), Channel(np.eye(len(one.shares))))) for one in asked]
+    ends = [
+        respondents_for_power(channel, one.shares, alternatives[one.name], 0.95, level)
+        for one, channels in pairs
+        for channel in channels
+    ]
+    n = np.unique(np.geomspace(max(5.0, min(ends) / 20), 2.0 * max(ends), 80).astype(int))
+    for number, (question, channels) in enumerate(pairs):
+        colour, changed = COLOURS[number % len(COLOURS)], alternatives[question.name]
+        names = (f"ε = {question.epsilon:.3g}", "without privacy")
+        for channel, style, name in zip(channels, "-:", names, strict=True):
+            power = [float(goodness_of_fit_power(channel, question.shares, changed, int(size), level)) for size in n]
+            ax.plot(n, power, style, color=colour, label=f"{written(question.name, 20, 1)}, {name}")
         target = (question.expected or {}).get("power")
         if target is not None:
             ax.plot([question.expected["respondents_for_power"]], [target], "o", color=colour, markersize=5)

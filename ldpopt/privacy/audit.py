@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from ldpopt import strictjson
-from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.deadline import Progress, watched
-from ldpopt.exact import ExactChannel, ExactProof
+from ldpopt.exact import ExactChannel
 from ldpopt.privacy.approximate_dp import TOTAL_VARIATION_REFERENCE, approximate_dp, hockey_stick, total_variation
 from ldpopt.privacy.capacity import RestrictedKL, RestrictedRenyi, RestrictedTotalVariation, capacity_bounded
 from ldpopt.privacy.concentrated import approximate_zcdp, mcdp, zcdp
@@ -35,23 +36,21 @@ def proved(channel: ExactChannel) -> tuple[Guarantee, Guarantee]:
     (1.098612289, 0.5, (0, 1))
     """
     proof = channel.proof()
-    return _epsilon(channel, proof), _eta(channel, proof)
+    (x, other, y), (one, two) = proof.ratio_at, proof.distance_at
+    event = compress(channel.outputs, channel.weights[one] > channel.weights[two])
+    return (
+        _proved("local_dp", proof.epsilon, channel, (x, other), channel.outputs[y : y + 1], LOCAL_DP),
+        _proved("total_variation", proof.eta, channel, (one, two), event, TOTAL_VARIATION_REFERENCE),
+    )
 
 
-def _epsilon(channel: ExactChannel, proof: ExactProof) -> Guarantee:
-    x, other, y = proof.ratio_at
-    witness = Witness((channel.inputs[x], channel.inputs[other]), (channel.outputs[y],)) if x != other else None
-    return Guarantee("local_dp", proof.epsilon, down(proof.epsilon), witness, True, LOCAL_DP)
-
-
-def _eta(channel: ExactChannel, proof: ExactProof) -> Guarantee:
-    x, other = proof.distance_at
-    if x == other:
-        return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
-    event = channel.weights[x] > channel.weights[other]
-    outputs = tuple(label for label, inside in zip(channel.outputs, event.tolist(), strict=True) if inside)
-    witness = Witness((channel.inputs[x], channel.inputs[other]), outputs)
-    return Guarantee("total_variation", proof.eta, down(proof.eta), witness, True, TOTAL_VARIATION_REFERENCE)
+def _proved(
+    notion: str, value: float, channel: ExactChannel, pair: tuple[int, int], outputs: Iterable[Label], reference: str
+) -> Guarantee:
+    """What the integers prove, with its witness; at no difference there is none, and the value is zero."""
+    x, other = pair
+    witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(outputs)) if x != other else None
+    return Guarantee(notion, value, down(value), witness, True, reference)
 
 
 FORMAT = "ldpopt-audit"
@@ -97,20 +96,18 @@ class Audit(Pictured):
         return f"Guarantees of a channel with {self.shape[0]} inputs and {self.shape[1]} outputs"
 
     def __str__(self) -> str:
-        rows = [(name, f"{sign} {value}", witness) for name, sign, value, witness, _ in self.rows()]
-        wide = [max(len(row[n]) for row in rows) for n in (0, 1)]
-        lines = [f"{name:<{wide[0]}}  {value:<{wide[1]}}  {witness}".rstrip() for name, value, witness in rows]
-        return "\n".join([self._title(), *lines])
+        columns = [cells for _, cells in self._cells()][:3]
+        padded = [[cell.ljust(max(map(len, cells))) for cell in cells] for cells in columns]
+        return "\n".join([self._title(), *("  ".join(row).rstrip() for row in zip(*padded, strict=True))])
 
     def __rich__(self) -> Any:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(title=self._title())
-        for name in ("notion", "guarantee", "attained at", "source"):
-            table.add_column(name)
-        for name, sign, value, witness, source in self.rows():
-            table.add_row(*(Text(cell) for cell in (name, f"{sign} {value}", witness, source)))
+        heads, columns = zip(*self._cells(), strict=True)
+        table = Table(*heads, title=self._title())
+        for row in zip(*columns, strict=True):
+            table.add_row(*map(Text, row))
         return table
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -163,9 +160,8 @@ def audit(channel: ChannelLike, graph: Policy = None, *, features: Any = None, p
     channel = as_channel(channel)
     with watched(None, progress, "measuring") as deadline:
         rounds = deadline.rounds(_measures(channel, graph, features))
-        return Audit(
-            channel.shape, tuple(found for measure in rounds for found in measure()), trade_off(channel, graph)
-        )
+        guarantees = tuple(guarantee for measure in rounds for guarantee in measure())
+        return Audit(channel.shape, guarantees, trade_off(channel, graph))
 
 
 def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[], Iterable[Guarantee]]]:

@@ -104,20 +104,25 @@ def consent_paragraph(plan: Plan) -> str:
     >>> print(consent_paragraph(plan).splitlines()[2])
     Before anybody looks at your answer, a computer replaces it by a report that is drawn at random...
     """
-    several = len(plan.questions) > 1
-    what = f"your answers to {len(plan.questions)} questions" if several else "your answer"
-    them, is_ = ("them", "are") if several else ("it", "is")
-    report = "reports that are" if several else "a report that is"
+    asked = max((len(q.answers) for q in plan.booklets), default=0) + sum(len(q.answers) for q in plan.everyone)
+    several = asked > 1
+    what = (
+        (f"your answers to {asked} questions" if several else "your answer") if not plan.booklets else "what you answer"
+    )
+    them, is_ = ("them", "are") if several and not plan.booklets else ("it", "is")
+    together = len(plan.everyone) + bool(plan.booklets) > 1
+    report = "reports that are" if together else "a report that is"
     promises = [
         guarantee_in_words(Guarantee("local_dp", plan.epsilon, plan.epsilon, None, True, "[GI, Def 6]")),
         guarantee_in_words(Guarantee("total_variation", plan.eta, plan.eta, None, True, "[GI, Def 7]")),
     ]
-    if several:
+    if together:
         promises = [one.replace("any report is", "all your reports together are") for one in promises]
         promises = [one.replace("with your report,", "with all your reports,") for one in promises]
     said = [
         f"# {plan.name}: what happens to your answers (draft)",
         "",
+        *_drawn(plan),
         f"Before anybody looks at {what}, a computer replaces {them} by {report} drawn at random: often near the "
         f"truth, often not. Only the reports are kept and published; {what} {is_} deleted. Shares of all respondents "
         "can be computed from many reports together. What can be told from yours alone is limited:",
@@ -131,6 +136,17 @@ def consent_paragraph(plan: Plan) -> str:
         "",
     ]
     return "\n".join(said)
+
+
+def _drawn(plan: Plan) -> list[str]:
+    """A paragraph on who is asked what; none where everybody is asked everything."""
+    if not plan.booklets:
+        return []
+    of = f"one of {len(plan.booklets)} short questionnaires from {len(plan.answers)} questions in all"
+    everybody = [one.name for question in plan.everyone for one in question.answers]
+    besides = f" Everybody is asked: {', '.join(everybody)}." if everybody else ""
+    said = f"You are asked {of}. Chance decides which one, before you answer and whatever you would answer."
+    return [f"{said}{besides} Nothing is asked, reported or kept about the other questions.", ""]
 
 
 def _rounds(plan: Plan) -> str:
@@ -149,11 +165,15 @@ def not_protected(plan: Plan) -> list[str]:
     said = []
     if plan.carry:
         said.append(f"These are kept and published as they are, not replaced: {', '.join(plan.carry)}.")
-    left_out = [question.name for question in plan.questions if question.reading.left_out]
-    own = [question.name for question in plan.questions if question.reading.own_category]
+    left_out = [name for name in plan.answers if plan.part(name).reading.left_out]
+    own = [name for name in plan.answers if plan.part(name).reading.own_category]
     if left_out:
         said.append(f"Whether you answered is not hidden for: {', '.join(left_out)}. What you answered is.")
     if own:
         said.append(f"Whether you answered is hidden like the answer itself for: {', '.join(own)}.")
-    said.append("That you took part is not hidden.")
+    said.append(
+        "That you took part is not hidden."
+        if not plan.booklets
+        else "That you took part, and which of the short questionnaires you got, is not hidden."
+    )
     return said

@@ -6,24 +6,33 @@ by line. Besides packages that matplotlib needs, too, fpdf2 needs only one small
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ldpopt.errors import invalid
-from ldpopt.labels import as_text
+from ldpopt.labels import Label, as_text
 from ldpopt.reports.for_respondents import RULES, TITLE, promises, steps, why
 from ldpopt.reports.sheet_drawing import FAMILY, GREY, TINTS, draw_table, draw_wheel, set_fonts
 from ldpopt.survey.paper.design import SHEET, PaperSurvey
-from ldpopt.survey.plan.plan import PlannedQuestion
+from ldpopt.survey.plan.plan import BOOKLET, PlannedQuestion
 
 PAPERS = ("a4", "letter")
 MARGIN = 18.0
 LINES = 20
 """Lines on one page of the interviewer's form, one for each person."""
 
+MAX_SLIPS = 60
+"""About as many slips are printed; estimates use how often each was drawn, not how often it should be."""
+
 MAX_COLUMNS = 6
 """The most questions side by side on the form."""
+
+
+def answer_in_words(answer: Label) -> str:
+    """An answer as text; answers to several questions with commas between."""
+    return ", ".join(map(as_text, answer)) if isinstance(answer, tuple) else as_text(answer)
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,7 @@ def paper_sheets(survey: PaperSurvey, paper: str = "a4") -> Sheets:
         raise invalid("paper", f"one of {', '.join(PAPERS)}", paper)
     page = _Page.new(survey, paper)
     page.instructions()
+    page.slips()
     for question in survey.plan.questions:
         page.cards(question)
     page.form()
@@ -78,7 +88,7 @@ class _Page:
         plan = survey.plan
         texts = [plan.name, *plan.carry, "εηΩ’“”–♠♥♦♣"]
         for question in plan.questions:
-            texts += [question.name, *question.reports, *map(as_text, question.categories)]
+            texts += [question.name, *question.reports, *map(answer_in_words, question.categories)]
         warnings = set_fonts(pdf, texts)
         pdf.set_margins(MARGIN, MARGIN, MARGIN)
         pdf.set_auto_page_break(False)
@@ -144,7 +154,7 @@ class _Page:
             row, column = device.rows[at // m], device.columns[at % m]
             came = f"{device.row_means}: {row}, {device.column_means}: {column}" if row else f"{column}"
             text = f"what came up is {came}. On the card there is the letter {letters[at]}. You say: “{letters[at]}”."
-        answer = as_text(question.categories[0])
+        answer = answer_in_words(question.categories[0])
         card = f"Example. Somebody has the card “{answer}” of the question “{question.name}”, and "
         pdf, top = self.pdf, self.pdf.get_y() + 1
         pdf.set_font(FAMILY, "", 11.5)
@@ -170,7 +180,7 @@ class _Page:
             top = (at % 2) * half + 10
             pdf.set_xy(MARGIN, top)
             self._text(question.name, 11, grey=True)
-            self._text(f"My answer: {as_text(category)}", 19, "B", 1.3)
+            self._text(f"My answer: {answer_in_words(category)}", 19, "B", 1.3)
             letters = self.survey.table(question.name, at)
             start = pdf.get_y() + 2
             box = (MARGIN, start, self.width, top + half - 26 - start)
@@ -180,6 +190,36 @@ class _Page:
                 draw_table(pdf, self.survey.device, letters, question.reports, box)
             pdf.set_xy(MARGIN, top + half - 22)
             self._text("Say only the letter. Then put this card back and mix.", 9, align="C", grey=True)
+
+    def slips(self) -> None:
+        """Slips to draw a booklet from, as many of each as its share, if not everybody is asked everything."""
+        if not (booklets := self.survey.plan.booklets):
+            return
+        self._head("Slips: which question is asked")
+        self._text(
+            "Cut the slips apart, fold and mix them. Each person draws one before any question is read, and puts it "
+            f"back. Ask the question of that slip alone, and write its name under “{BOOKLET}”.", 11,
+        )  # fmt: skip
+        self.pdf.ln(4)
+        whole = min(math.lcm(*(question.probability.denominator for question in booklets)), MAX_SLIPS)
+        texts = [q.name for q in booklets for _ in range(max(1, round(float(q.probability) * whole)))]
+        pdf, wide, high = self.pdf, self.width / 4, 12.0
+        for at, name in enumerate(texts):
+            if at % 4 == 0 and pdf.get_y() + high > pdf.h - MARGIN:
+                pdf.add_page()
+            pdf.set_x(MARGIN + (at % 4) * wide)
+            pdf.set_font(FAMILY, "", 9)
+            last = at % 4 == 3 or at + 1 == len(texts)
+            short = name if pdf.get_string_width(name) < wide - 4 else f"{name[:24]}…"
+            pdf.cell(
+                wide,
+                high,
+                short,
+                border=1,
+                align="C",
+                new_x="LMARGIN" if last else "RIGHT",
+                new_y="NEXT" if last else "TOP",
+            )
 
     def form(self) -> None:
         """The interviewer's form: the rules, and lines for the letters."""
@@ -195,7 +235,8 @@ class _Page:
     def _lines(self, questions: Sequence[PlannedQuestion], carry: Sequence[str]) -> None:
         pdf = self.pdf
         top = pdf.get_y() + 2
-        names = [SHEET, *(question.name for question in questions), *carry]
+        drawn = self.survey.plan.booklets
+        names = [SHEET, *([BOOKLET] if drawn else []), *(question.name for question in questions), *carry]
         first = 16.0
         wide = (self.width - first) / (len(names) - 1)
         pdf.set_line_width(0.2)
@@ -210,10 +251,10 @@ class _Page:
             pdf.set_xy(x + 0.5, top + 1)
             lines = pdf.multi_cell(w - 1, 4, name, align="C", dry_run=True, output="LINES")
             pdf.multi_cell(w - 1, 4, "\n".join(lines[:2]), align="C")
-            if 0 < column <= len(questions):
+            if 0 < column - bool(drawn) <= len(questions):
                 pdf.set_font(FAMILY, "", 8)
                 pdf.set_xy(x + 0.5, top + 9.5)
-                found = questions[column - 1].reports
+                found = questions[column - 1 - bool(drawn)].reports
                 pdf.cell(w - 1, 4, " ".join(found) if len(found) <= 8 else f"{found[0]} to {found[-1]}", align="C")
             for line in range(count):
                 pdf.rect(x, top + head + line * 7.2, w, 7.2)
@@ -244,7 +285,7 @@ class _Page:
             pdf.set_draw_color(120)
             self._row([f"outcomes of {D}", *shown], first, wide, "B")
             for category, row in zip(question.categories, question.channel.weights.tolist(), strict=True):
-                self._row([as_text(category), *map(str, row[begin : begin + 12])], first, wide, "")
+                self._row([answer_in_words(category), *map(str, row[begin : begin + 12])], first, wide, "")
             pdf.ln(3)
 
     def _row(self, cells: Sequence[str], first: float, wide: float, style: str) -> None:

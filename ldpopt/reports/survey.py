@@ -24,7 +24,7 @@ from ldpopt.survey.estimate.intervals import Score
 from ldpopt.survey.estimate.numbers import among_answered
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.protocols import compare_protocols
-from ldpopt.survey.sample.analysis import Analysis, Findings
+from ldpopt.survey.sample.analysis import Analysis, Findings, alone
 from ldpopt.version import __version__
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ldpopt.survey.collect.aggregate import Counts
     from ldpopt.survey.estimate.estimate import Estimate
-    from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+    from ldpopt.survey.plan.plan import Part, Plan, PlannedQuestion
 
 
 def among_those_who_answered(plan: Plan, found: Mapping[str, Estimate | Findings]) -> dict[str, Findings]:
@@ -52,7 +52,7 @@ def among_those_who_answered(plan: Plan, found: Mapping[str, Estimate | Findings
     array([0.4286, 0.5714])
     """
     made = {}
-    for question in plan.questions:
+    for question in map(plan.part, plan.answers):
         if not question.reading.own_category or question.missing is None or question.name not in found:
             continue
         one = found[question.name]
@@ -72,12 +72,17 @@ def _among(found: Estimate, missing: Label) -> Estimate | None:
         return None
 
 
-def missing_in_words(question: PlannedQuestion, answered: int, rows: int) -> str:
+def missing_in_words(question: Part | PlannedQuestion, answered: int, rows: int | None) -> str:
     """How missing answers were treated, and what this means for the guarantee; empty if they were refused.
 
-    answered : the number of reports that are not empty. rows : the number of all reports.
+    answered : the number of reports that are not empty. rows : the number of all reports, if everybody was asked.
     """
     reading = question.reading
+    if reading.left_out and rows is None:
+        return (
+            "Who was asked and did not answer has an empty report, seen by everybody who has the reports: this is not "
+            f"protected. The shares are among the {answered:,} who answered, whose answers are."
+        )
     if reading.left_out:
         return (
             f"{rows - answered:,} of {rows:,} reports are empty: who did not answer is seen by everybody who has the "
@@ -95,7 +100,10 @@ def missing_in_words(question: PlannedQuestion, answered: int, rows: int) -> str
 
 def missing_of(plan: Plan, counts: Counts) -> dict[str, str]:
     """`missing_in_words` by question, without the questions for which it is empty."""
-    said = {one.name: missing_in_words(one, int(counts[one.name].sum()), counts.rows) for one in plan.questions}
+    said = {}
+    for name, asked in plan.answers.items():
+        rows = counts.rows if asked[0].probability == 1 else None
+        said[name] = missing_in_words(plan.part(name), sum(int(counts[one.name].sum()) for one in asked), rows)
     return {name: words for name, words in said.items() if words}
 
 
@@ -126,9 +134,13 @@ def survey_report(
         asked, f"{100 * asked.level:g} %", counts, (lambda make: plots.picture(make())) if pictures else (lambda _: b"")
     )
     budget = [
-        [q.name, str(len(q.categories)), ceil_digits(q.epsilon, 4), ceil_digits(q.eta, 4)] for q in plan.questions
+        [q.name, str(len(q.categories)), ceil_digits(q.epsilon, 4), ceil_digits(q.eta, 4), str(q.probability)]
+        for q in plan.questions
     ]
-    budget.append(["all questions together", "", ceil_digits(plan.epsilon, 4), ceil_digits(plan.eta, 4)])
+    budget.append(["all reports of a person", "", ceil_digits(plan.epsilon, 4), ceil_digits(plan.eta, 4), ""])
+    if not plan.booklets:
+        budget = [row[:-1] for row in budget]
+        budget[-1][0] = "all questions together"
     several = len(plan.questions) > 1
     return render(
         "survey.html",
@@ -141,7 +153,7 @@ def survey_report(
         unlabelled=unlabelled,
         budget=budget if several else None,
         promise=_in_words(plan.epsilon, plan.eta) if several else _said(plan.questions[0]),
-        questions=[page.question(question, found[question.name]) for question in plan.questions],
+        questions=[page.question(plan, name, found[name]) for name in plan.answers],
         by=", ".join(asked.by),
         percent=page.percent,
         level=asked.level,
@@ -176,25 +188,28 @@ class _Page:
     counts: Counts | None
     draw: Callable[[Callable[[], Any]], bytes]
 
-    def question(self, question: PlannedQuestion, both: Findings) -> dict[str, Any]:
+    def question(self, plan: Plan, name: str, both: Findings) -> dict[str, Any]:
         """The values that the template shows of a question."""
-        found = both.whole
-        k, m = question.channel.shape
-        channel = Channel(question.channel.matrix, question.categories, question.reports) if m <= DRAWN else None
-        missing = missing_in_words(question, found.n, found.n if self.counts is None else self.counts.rows)
+        found, asked, part = both.whole, plan.answers[name], plan.part(name)
+        k, m = asked[0].channel.shape
+        drawn = m <= DRAWN and len(asked) == 1
+        channel = Channel(asked[0].channel.matrix, asked[0].categories, asked[0].reports) if drawn else None
+        rows = found.n if self.counts is None else self.counts.rows
+        missing = missing_in_words(part, found.n, rows if asked[0].probability == 1 else None)
         answered: str | Markup = ""
-        if missing and question.reading.own_category and question.missing is not None:
-            answered = self.intervals(among_answered(found, question.missing), "Among those who answered")
+        if missing and part.reading.own_category and part.missing is not None:
+            answered = self.intervals(among_answered(found, part.missing), "Among those who answered")
         return {
-            "name": question.name,
+            "name": name,
             "intervals": self.intervals(found, f"{found.n:,} reports"),
             "effect": _effect(found),
             "groups": self.groups(both),
-            "promise": _said(question),
+            "promise": _in_words(max(one.epsilon for one in asked), max(one.eta for one in asked)),
+            "booklets": [] if alone(plan, name) else [one.name for one in asked],
             "shape": (k, m),
             "channel": None if channel is None else _channel_in_words(channel),
             "drawn": b"" if channel is None else self.draw(lambda: plots.channel(channel)),
-            "rivals": self.rivals(question, found),
+            "rivals": self.rivals(asked[0], found) if alone(plan, name) else None,
             "missing": missing,
             "answered": answered,
         }

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ldpopt.cli.options import ForceOption, TimeLimitOption, argument, numbers, option, seconds
+from ldpopt import strictjson
+from ldpopt.cli.options import ForceOption, JsonOption, TimeLimitOption, argument, numbers, option, seconds
 from ldpopt.cli.outputs import claim, kind_of, progress, say, write_all
 from ldpopt.cli.survey.arguments import read_counts, read_plan
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -17,7 +18,7 @@ from ldpopt.files import read_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ldpopt.datafiles.profile import FileProfile
+    from ldpopt.datafiles.columns import FileProfile
     from ldpopt.survey.plan.propose import Proposal, Wishes
 
 
@@ -75,7 +76,7 @@ def new(
 
     ldpopt survey new people.csv
     """
-    from ldpopt.datafiles.profile import profile
+    from ldpopt.datafiles.columns import profile
     from ldpopt.reports.for_respondents import consent_paragraph
     from ldpopt.survey.plan.budget import EPSILONS
     from ldpopt.survey.plan.draft import EPSILON, asked_first, draft, draft_spec, table_lines
@@ -232,6 +233,7 @@ def plan(
         option("Picture (png, svg, pdf) of the budget's split, and of widths and power against respondents."),
     ] = None,
     time_limit: TimeLimitOption = "",
+    json: JsonOption = False,
     force: ForceOption = False,
 ) -> None:
     """For every question design the channel that needs the fewest respondents, and write the plan.
@@ -270,13 +272,20 @@ def plan(
     if picture is not None:
         files[picture] = survey_picture(made.plan, spec, kind)
     write_all(files, force)
+    if json:
+        print(strictjson.dumps(made.to_dict()), end="")
+        return
     say(repr(made), *(f"  {name}: {design.note}" for name, design in made.designs.items() if design.note))
     if stages and respondents is not None:
         from ldpopt.survey.plan.two_stage import advise_stages
 
         for question in made.plan.questions:
+            if question.parts:
+                say(f"  {question.name}: no advice on stages for several questions in one report")
+                continue
+            people = max(1, int(respondents * question.probability))
             with progress("simulating", shares=True) as step:
-                advice = advise_stages(question, respondents, time_limit=limit, progress=step)
+                advice = advise_stages(question, people, time_limit=limit, progress=step)
             say(f"  {question.name}: {advice}")
     if picture is not None:
         say(f"wrote {picture}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array, positive_integer
@@ -38,9 +39,7 @@ from ldpopt.survey.sample.design import SampleDesign
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TwoWayTable(Result):
-    """The joint proportions of the answers to two questions.
-
-    Each answer was privatized on its own, so a pair of answers went through the product of the two channels.
+    """The joint proportions of the answers to two questions, each of which was privatized on its own.
 
     joint : the `Estimate` over pairs of answers, row by row.
     row_channel, column_channel : the channels of the two questions, with k1 and k2 inputs.
@@ -73,10 +72,9 @@ class TwoWayTable(Result):
         return self.joint.contrast(np.kron(np.ones(k1), np.eye(k2)), self.column_channel.inputs)
 
     def given_row(self, label: Label) -> Estimate:
-        """The proportions of the column question among those whose row answer is `label`.
+        """The proportions of the column question among those whose row answer is `label`, with linearised covariance.
 
-        It is a ratio of estimates, with its linearised (delta-method) covariance. `InvalidInput` if the estimated
-        proportion of the row's answer is not positive.
+        `InvalidInput` if the estimated proportion of the row's answer is not positive.
         """
         return self._given("row", self.row_channel.inputs, label, self.column_channel.inputs)
 
@@ -94,9 +92,8 @@ class TwoWayTable(Result):
     def independence(self) -> TestResult:
         """Test that the two answers are independent, on (k1 - 1)(k2 - 1) degrees of freedom.
 
-        A category in which no report can vary, such as a public value that nobody has, takes no part in it.
-
-        The statistic is n tr(V_A^+ D V_B^+ D^T). D = L_A (F - f_A f_B^T) L_B^T is the interaction of the unbiased
+        A category in which no report can vary, such as a public value that nobody has, takes no part in it. The
+        statistic is n tr(V_A^+ D V_B^+ D^T). D = L_A (F - f_A f_B^T) L_B^T is the interaction of the unbiased
         estimates, and V_A, V_B are the per-report covariances of its margins. For square channels this equals Pearson's
         statistic of the table of reports; for others it leaves out variation that answers cannot cause. Complex samples
         use the linearised variance of D and Hotelling's F.
@@ -106,16 +103,15 @@ class TwoWayTable(Result):
         table = self.joint.table
         f = table.frequencies.reshape(self.row_channel.shape[1], self.column_channel.shape[1])
         channels, margins = (self.row_channel, self.column_channel), (f.sum(axis=1), f.sum(axis=0))
-        sides = [_Side.of(channel, m, table.n) for channel, m in zip(channels, margins, strict=True)]
-        residual = f - np.outer(*margins)
-        inner = sides[0].loadings @ residual @ sides[1].loadings.T
+        sides = (_side(channel, m, table.n) for channel, m in zip(channels, margins, strict=True))
+        loadings, covariances = zip(*sides, strict=True)
+        inner = loadings[0] @ (f - np.outer(*margins)) @ loadings[1].T
         if table.simple:
-            statistic, degrees = _form(inner, sides)
+            statistic, degrees = _form(inner, *covariances)
             if inner.size and not degrees:
                 raise invalid("independence", "reports that vary for both questions", Phrase("others"))
             return chi_squared_result("independence", table.n * statistic, degrees)
-        centres = [centred(side.loadings, m) for side, m in zip(sides, margins, strict=True)]
-        influence = np.asarray(np.kron(*centres), dtype=np.float64)
+        influence = np.asarray(np.kron(*map(centred, loadings, margins)), dtype=np.float64)
         sampled = sampling_variance([(table, influence)])
         return wald_result("independence", inner.ravel(), sampled.covariance, sampled.degrees)
 
@@ -149,27 +145,19 @@ class TwoWayTable(Result):
         return f"{self.joint.n} pairs of reports"
 
 
-@dataclass(frozen=True)
-class _Side:
+def _side(channel: Channel, frequencies: Array, n: int) -> tuple[Array, Array]:
     """The efficient loadings of one question, last category dropped, and their covariance per report."""
-
-    loadings: Array
-    covariance: Array
-
-    @classmethod
-    def of(cls, channel: Channel, frequencies: Array, n: int) -> _Side:
-        values, fit = GeneralizedLeastSquares().fit(frequencies, channel, n)
-        loadings = efficient_loadings(channel, pilot_of(values, n))[:-1]
-        law = fitted_law(values, fit, channel, frequencies, n)
-        law = frequencies if law is None else law
-        return cls(loadings, report_covariance(loadings, law))
+    values, fit = GeneralizedLeastSquares().fit(frequencies, channel, n)
+    loadings = efficient_loadings(channel, pilot_of(values, n))[:-1]
+    law = fitted_law(values, fit, channel, frequencies, n)
+    return loadings, report_covariance(loadings, frequencies if law is None else law)
 
 
-def _form(inner: Array, sides: list[_Side]) -> tuple[float, int]:
+def _form(inner: Array, first: Array, second: Array) -> tuple[float, int]:
     """tr(V_A^+ D V_B^+ D^T) and its degrees of freedom: one for each pair of directions in which both sides vary."""
     if inner.size == 0:
         return 0.0, 0
-    whitened = whitener(sides[0].covariance).T @ inner @ whitener(sides[1].covariance)
+    whitened = whitener(first).T @ inner @ whitener(second)
     return float(np.sum(whitened**2)), whitened.size
 
 
@@ -207,16 +195,15 @@ def two_way(
         raise invalid("column reports", f"{len(a)} reports, as many as row reports", len(b))
     product = row_channel.product(column_channel)
     pairs = a * column_channel.shape[1] + b
+    if sample is None and any(given is not None for given in (weights, strata, clusters)):
+        sample = SampleDesign(weights, strata, clusters, size=len(pairs))
     table: Table
-    if sample is not None:
+    if sample is None:
+        pairs = pairs if inside is None else pairs[inside]
+        table = CountTable.from_counts(np.bincount(pairs, minlength=product.shape[1]), product.outputs)
+    else:
         table = SampledReports(pairs, product, sample)
         table = table if inside is None else table.where(inside)
-        return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
-    if inside is not None:
-        extra = [None if one is None else np.asarray(one)[inside] for one in (weights, strata, clusters)]
-        pairs, (weights, strata, clusters) = pairs[inside], extra
-    counted = CountTable.from_reports(pairs, Channel(product.matrix), weights, strata, clusters)
-    table = CountTable(product.outputs, counted.keys, counted.counts, counted.weights, counted.squares)
     return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
 
 
@@ -239,13 +226,12 @@ def two_way_from_counts(
 
 
 def independence_power(
-    joint: Any, row_channel: ChannelLike, column_channel: ChannelLike, n: int, level: float = 0.05
+    joint: ArrayLike, row_channel: ChannelLike, column_channel: ChannelLike, n: int, level: float = 0.05
 ) -> Power:
     """The probability that `TwoWayTable.independence` rejects at `level` when the truth is `joint`, shape (k1, k2).
 
     The statistic is then noncentral chi-squared [Rao], with noncentrality n tr(V_A^-1 D V_B^-1 D^T), where D is the
-    interaction of the true joint distribution. Raises `InvalidInput` if `joint` is not a distribution of pairs of
-    inputs.
+    interaction of `joint`. Raises `InvalidInput` if `joint` is not a distribution of pairs of inputs.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> round(float(independence_power([[0.4, 0.1], [0.1, 0.4]], q, q, 200)), 4)
@@ -258,9 +244,6 @@ def independence_power(
         raise invalid("joint distribution", expected, f"shape {p.shape}, sum {p.sum()}")
     margins = p.sum(axis=1), p.sum(axis=0)
     inner = (p - np.outer(*margins))[:-1, :-1]
-    sides = [
-        _Side(np.empty(0), asymptotic_covariance(q, m)[:-1, :-1])
-        for q, m in zip((row_channel, column_channel), margins, strict=True)
-    ]
-    statistic, degrees = _form(inner, sides)
+    covariances = map(asymptotic_covariance, (row_channel, column_channel), margins)
+    statistic, degrees = _form(inner, *(covariance[:-1, :-1] for covariance in covariances))
     return noncentral_power(level, degrees, positive_integer(n, "n") * statistic)

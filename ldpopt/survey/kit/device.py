@@ -13,13 +13,7 @@ import numpy as np
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label, as_text
 from ldpopt.schema import text
-from ldpopt.survey.collect.randomness import (
-    Randomness,
-    Simulated,
-    WordSource,
-    booklet_steps,
-    default_randomness,
-)
+from ldpopt.survey.collect.randomness import Randomness, Simulated, WordSource, booklet_steps, default_randomness
 from ldpopt.survey.collect.words import Respondents, WordArray
 from ldpopt.survey.plan.plan import BOOKLET, Part, Plan, PlannedQuestion
 
@@ -95,8 +89,7 @@ class Device:
     def submission(self, answers: Mapping[str, Label], invitation: str | None = None) -> dict[str, Any]:
         """The submission that is sent to a collector for these answers, as JSON-ready values with a new random id.
 
-        To retry, send the same submission again; a second call makes a second submission. `InvalidInput` as in
-        `respond`.
+        To retry, send the same submission again. `InvalidInput` as in `respond`.
         """
         reports = self.respond(answers)
         said = {} if invitation is None else {"invitation": text(invitation, "invitation")}
@@ -162,10 +155,9 @@ def answer_at(question: PlannedQuestion, answers: Mapping[str, Any]) -> int:
 
 def _position(question: Part | PlannedQuestion, categories: tuple[Label, ...], answer: Any) -> int:
     given = question.missing if answer is None else answer
-    if given is not None:
-        written = as_text(given) if isinstance(given, (str, bool, int, float, tuple)) else None
-        for at, category in enumerate(categories):
-            if as_text(category) == written:
-                return at
+    if isinstance(given, (str, bool, int, float, tuple)):
+        texts = [as_text(category) for category in categories]
+        if as_text(given) in texts:
+            return texts.index(as_text(given))
     got = Phrase("no answer" if answer is None else "an answer outside them")
     raise invalid(f"question {question.name!r}", f"one of its {len(categories)} categories", got)

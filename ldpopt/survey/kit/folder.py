@@ -11,6 +11,7 @@ import math
 import random
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from html import escape
 from importlib.resources import files
 from itertools import accumulate
@@ -21,13 +22,13 @@ from urllib.parse import urlsplit
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import as_text
+from ldpopt.schema import mapping
 from ldpopt.survey.collect.randomness import booklet_steps, booklet_tag, word_tags
 from ldpopt.survey.collect.words import Respondents, SecretKey
 from ldpopt.survey.kit.device import ID, booklet_at, cells, report
 from ldpopt.survey.plan.plan import Part, Plan, PlannedQuestion
 from ldpopt.version import __version__
 
-PLAN_FORMAT, VECTORS_FORMAT = "ldpopt-public-plan", "ldpopt-vectors"
 VERSION, WITH_BOOKLETS = 1, 2
 """The version of a public plan and its vectors: 2 if there are booklets, or questions that share a report."""
 
@@ -35,21 +36,18 @@ VERSION, WITH_BOOKLETS = 1, 2
 def public_plan(plan: Plan) -> dict[str, Any]:
     """The public plan as JSON-ready values (schema ``ldpopt-public-plan``), under the plan's checksum.
 
-    It has the integers of every channel, since everybody may know how reports are drawn. It also has the tags of the
-    questions, from which memoised words are computed together with a device's secret key. It leaves out the pilot
-    shares (expected shares of the answers, perhaps from confidential data), the expected precision, and column names.
+    It has the integers of every channel and the tags from which memoised words are computed, but no pilot shares
+    (perhaps from confidential data), expected precision, or column names. `InvalidInput` for a plan with a question
+    whose integers prove no guarantee: nobody should be told that its reports are protected.
 
     It has version 1, and version 2 if the plan has booklets or questions that share a report. Then ``booklets`` has the
     steps among 64-bit words from which on the next booklet is drawn, with the tag of memoised words (null if everybody
     is asked everything). Each question has its position among the booklets (null for those that everybody is asked)
     and its ``parts`` (null, or their names, answers and conditions, and the parts' answers in each ``cell``).
-
-    Raises `InvalidInput` for a plan with a question whose integers prove no guarantee. Its reports could reveal the
-    answer, and nobody should be told that they are protected.
     """
     memoised = plan.respondent is not None
     made: dict[str, Any] = {
-        "format": PLAN_FORMAT,
+        "format": "ldpopt-public-plan",
         "version": VERSION,
         "checksum": plan.checksum,
         "name": plan.name,
@@ -129,8 +127,7 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
         question's name its ``"text"`` and, for each of the plan's categories, its ``"answers"``. Missing texts are
         taken from English and from the plan's own names. If `given` is not empty, only its languages are offered.
 
-    Raises `InvalidInput` for unknown keys, questions and answers, and for texts with placeholders that the English text
-    does not have.
+    `InvalidInput` for unknown keys, questions, answers, and placeholders that the English text does not have.
     """
     built = {language: shipped(language) for language in LANGUAGES}
     english, made = built[LANGUAGES[0]], dict(built) if not given else {}
@@ -168,11 +165,9 @@ def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: 
 
 
 def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise invalid(f"{what}: questions", "an object", Phrase(type(value).__name__))
     made: dict[str, Any] = {}
     asked = {one.name: one for question in plan.questions for one in question.answers}
-    for name, texts in value.items():
+    for name, texts in mapping(value, f"{what}: questions").items():
         if name not in asked:
             raise invalid("question", f"one of {list(asked)}", name)
         one = asked[name]
@@ -184,8 +179,7 @@ def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
         if not isinstance(answers, dict) or set(answers) - set(categories):
             raise invalid(f"{where}: answers", "an object from the plan's categories to texts", Phrase("another"))
         made[name] = {"answers": {key: _text(one, f"{where}: answers") for key, one in answers.items()}}
-        shown = list(made[name]["answers"].get(category, category) for category in categories)
-        if len(set(shown)) != len(shown):
+        if len({made[name]["answers"].get(category, category) for category in categories}) != len(categories):
             raise invalid(f"{where}: answers", "texts that are distinct", Phrase("two that are the same"))
         if "text" in texts:
             made[name]["text"] = _text(texts["text"], where)
@@ -208,10 +202,9 @@ IDS = (ID, "a", "fourteen bytes", "fifteen bytes..", "\u05d0\u2192\U0001f3b2, an
 def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
     """The vectors of a plan as JSON-ready values (schema ``ldpopt-vectors``).
 
-    reports : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits. The words
-        are those on both sides of each step of the cumulative weights, the first and the last word, and random ones.
-    words : lists [key, id, tag, word]: a 256-bit AES key made for this test, an id, a tag of the plan, and the word
-        that results.
+    reports : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits: words
+        around each step of the cumulative weights, the first and the last one, and random ones.
+    words : lists [key, id, tag, word]: a 256-bit AES key made for this test, an id, a tag of the plan, and the word.
     booklets, cells : in version 2, lists [word, booklet], and lists [question, answers, category] where the answers are
         the positions of the parts' answers, null for a part that is not asked.
     """
@@ -222,13 +215,8 @@ def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
         for x in _some(len(question.categories), ROWS)
         for word in boundary_words(question, x, rng)
     ]
-    made: dict[str, Any] = {
-        "format": VECTORS_FORMAT,
-        "version": VERSION,
-        "plan": plan.checksum,
-        "reports": drawn,
-        "words": _words(plan, rng),
-    }
+    head = {"format": "ldpopt-vectors", "version": VERSION, "plan": plan.checksum}
+    made: dict[str, Any] = {**head, "reports": drawn, "words": _words(plan, rng)}
     if not _has_booklets(plan):
         return made
     steps = booklet_steps(plan).tolist()
@@ -253,11 +241,6 @@ def boundary_words(question: PlannedQuestion, answer: int, rng: random.Random) -
     return sorted(word for word in found if 0 <= word < 1 << 64)
 
 
-def memo_key(key: SecretKey) -> bytes:
-    """The AES-256 key of memoised words, which a browser keeps as the key of its device."""
-    return key.derive(b"ldpopt memo")
-
-
 def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
     import pyarrow as pa
 
@@ -269,16 +252,14 @@ def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
     for tag in [*tags, *([booklet_tag(plan)] if plan.booklets else [])]:
         key = SecretKey(rng.randbytes(32))
         words = Respondents(key, pa.array(IDS, pa.string())).macs(tag)[:, 0].tolist()
-        hexadecimal = memo_key(key).hex()
-        made += [[hexadecimal, one, tag.hex(), f"{word:016x}"] for one, word in zip(IDS, words, strict=True)]
+        memo = key.derive(b"ldpopt memo").hex()  # the AES-256 key that a browser keeps as that of its device
+        made += [[memo, one, tag.hex(), f"{word:016x}"] for one, word in zip(IDS, words, strict=True)]
     return made
 
 
 def _some(count: int, most: int) -> list[int]:
     """At most `most` positions below `count`, spread evenly and including the first and the last."""
-    if count <= most:
-        return list(range(count))
-    return sorted({round(at * (count - 1) / (most - 1)) for at in range(most)})
+    return sorted({round(at * (count - 1) / (most - 1)) for at in range(most)} if count > most else range(count))
 
 
 AS_THEY_ARE = ("ldpopt-client.js", "ldpopt-client.d.ts", "questionnaire.js", "figures.js", "style.css", "icon.svg")
@@ -326,22 +307,16 @@ def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = 
 
 def _collector(given: str) -> tuple[str, str]:
     """The start of the collector's address, ending with a slash, and the origin that the page's policy must allow."""
-    what = "collector"
     if given == HERE:
         return HERE, ""
+    if isinstance(given, str) and _PLAIN.fullmatch(given):  # the page's policy allows no other characters
+        with suppress(ValueError):
+            parts = urlsplit(given)
+            host, _ = parts.hostname, parts.port
+            if host and (parts.scheme == "https" or host in ("localhost", "127.0.0.1", "::1")):
+                return f"{given.removesuffix('/')}/", f"{parts.scheme}://{parts.netloc}"
     expected = "an https address such as https://collect.example.org/, or http://localhost"
-    if not isinstance(given, str) or not _PLAIN.fullmatch(given):  # the page's policy allows no other characters
-        raise invalid(what, expected, given)
-    try:
-        parts = urlsplit(given)
-        local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        fits = parts.scheme == "https" or (parts.scheme == "http" and local)
-        _ = parts.port
-    except ValueError:
-        raise invalid(what, expected, given) from None
-    if not fits or not parts.hostname:
-        raise invalid(what, expected, given)
-    return given if given.endswith("/") else given + "/", f"{parts.scheme}://{parts.netloc}"
+    raise invalid("collector", expected, given)
 
 
 def _static(name: str) -> bytes:

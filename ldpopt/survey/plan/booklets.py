@@ -227,11 +227,20 @@ class Questionnaire:
 
 
 class BookletPlanner:
-    """Finds the booklets for units with targets, within epsilon (nats) and, if it is capped, eta."""
+    """Finds the booklets for units with targets, within epsilon (nats) and, if it is capped, eta.
+
+    searched : whether channels of several units are searched for, where they are not known.
+    """
 
     def __init__(
-        self, units: Sequence[Unit], epsilon: float, eta: float | None, together: Sequence[tuple[str, str]] = ()
+        self,
+        units: Sequence[Unit],
+        epsilon: float,
+        eta: float | None,
+        together: Sequence[tuple[str, str]] = (),
+        searched: bool = True,
     ) -> None:
+        self.searched = searched
         self.units, self.epsilon, self.eta = tuple(units), epsilon, eta
         self.pairs = [self._pair(pair) for pair in together]
         self._designs: dict[tuple[object, ...], tuple[Channel, Design | None] | None] = {}
@@ -330,6 +339,8 @@ class BookletPlanner:
         if binary and eta is None and len(units) <= MAX_LENGTH and len({t.variance for t in targets}) == 1:
             return randomized_response(k, self.epsilon), None
         if any(q.test is not None and q.width is None for unit in units for q in unit.questions) and len(units) > 1:
+            return None
+        if not self.searched and len(units) > 1 and not more:
             return None
         if pilot.min() <= 0 or (len(units) > 1 and not more and k > (MAX_CELLS if even else MAX_UNEVEN_CELLS)):
             return None

@@ -313,6 +313,12 @@ class Plan(Pictured):
                 asked[one.name] = (*asked.get(one.name, ()), question)
         return asked
 
+    def part(self, name: str) -> Part | PlannedQuestion:
+        """What is asked under that name: a planned question, or a part of one."""
+        if name not in self.answers:
+            raise invalid("question", f"one of {list(self.answers)}", name)
+        return next(one for one in self.answers[name][0].answers if one.name == name)
+
     @property
     def epsilon(self) -> float:
         """A bound on the epsilon (nats) of a respondent's reports in one round.

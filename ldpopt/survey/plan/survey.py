@@ -141,7 +141,13 @@ def plan_survey(
     (17989, 153915, 17989, 17989)
     """
     with watched(time_limit, progress) as deadline:
-        return _Planning(spec, None if n is None else positive_integer(n, "n"), deadline).planned()
+        people = None if n is None else positive_integer(n, "n")
+        planned = _Planning(spec, people, deadline).planned()
+        if spec.design is None and not spec.together and planned.split < planned.respondents:
+            # At large epsilons many answers can have a part each.
+            split = _Planning(replace(spec, design="split"), people, deadline).planned()
+            return replace(split, one_question=planned.one_question)
+        return planned
 
 
 def respondents_needed(
@@ -153,8 +159,8 @@ def respondents_needed(
 ) -> list[Needed]:
     """The respondents that all questions together need, for several budgets.
 
-    epsilons : budgets in nats, each used as `plan_survey` uses it, with booklets of one question; longer booklets may
-        need fewer people. Epsilons that the description fixes for single questions are ignored.
+    epsilons : budgets in nats, each used as `plan_survey` uses it, but without a search for channels of several
+        questions, which may need fewer people. Epsilons that the description fixes for single questions are ignored.
     time_limit : seconds for all budgets together; progress : both as for `optimal_channel`. When the time is over, more
         people than the fewest may be said.
 
@@ -170,10 +176,8 @@ def respondents_needed(
     with watched(time_limit, progress) as deadline:
         for at, epsilon in enumerate(epsilons):
             given = replace(spec, epsilon=epsilon, questions=asked)
-            if given.design is None and given.shared:
-                given = replace(given, design="one question")
             try:
-                people = _Planning(given, None, deadline.turn(at, len(epsilons))).respondents
+                people = _Planning(given, None, deadline.turn(at, len(epsilons)), searched=False).respondents
             except InvalidInput:
                 continue
             needed.append(Needed(epsilon, people, invited(given, people)))
@@ -183,8 +187,8 @@ def respondents_needed(
 class _Planning:
     """The steps from a description to its planned survey."""
 
-    def __init__(self, spec: SurveySpec, people: int | None, deadline: Deadline) -> None:
-        self.spec, self.people, self.deadline = spec, people, deadline
+    def __init__(self, spec: SurveySpec, people: int | None, deadline: Deadline, searched: bool = True) -> None:
+        self.spec, self.people, self.deadline, self.searched = spec, people, deadline, searched
         self.units = units_of(spec.questions)
         self.fixed = [unit for unit in self.units if unit.questions[0].epsilon is not None]
         shared = {question.name for question in spec.shared}
@@ -226,14 +230,17 @@ class _Planning:
         block, whole = self.epsilons[1], len(self.everybody)
         longest = 1 if self.spec.design == "one question" else MAX_LENGTH
         turn = self.deadline.part(SPLITTING, 1.0).turn(whole, whole + 1)
-        planner = BookletPlanner(self.shared, block, self.eta, self.spec.together)
+        planner = BookletPlanner(self.shared, block, self.eta, self.spec.together, self.searched)
         return planner.plan(longest, least_respondents(self.shared, block), turn)
 
     @property
     def respondents(self) -> int:
         """Of a simple random sample, who meet every target."""
         found = [*self.everybody.values(), *([self.drawn] if self.drawn else [])]
-        return _whole(max(one.respondents for one in found))
+        needed = _whole(max(one.respondents for one in found))
+        if self.searched or self.spec.design is not None:
+            return needed
+        return int(min(needed, self.split))
 
     def planned(self) -> PlannedSurvey:
         """The plan with its numbers of respondents."""
@@ -247,13 +254,12 @@ class _Planning:
                 questions.append(self._question(booklet, share, self.epsilons[1], designs))
         order = {question.name: at for at, question in enumerate(spec.questions)}
         plan = plan_of(spec, sorted(questions, key=lambda question: [order[one.name] for one in question.answers]))
-        split = self._split()
-        alone = split
+        alone = self.split
         if self.drawn is not None:
             alone = _whole(max(self.drawn.one_question, *(one.respondents for one in self.everybody.values()), 0.0))
         least = least_respondents(self.units, None if spec.delta else spec.epsilon or plan.epsilon)
         least = min(self.respondents, math.ceil(least * (1 - 1e-9)))
-        return PlannedSurvey(plan, designs, spec.delta, self.respondents, split, alone, least)
+        return PlannedSurvey(plan, designs, spec.delta, self.respondents, self.split, alone, least)
 
     def _question(
         self, booklet: Booklet, share: Fraction, epsilon: float, designs: dict[str, Design]
@@ -298,11 +304,12 @@ class _Planning:
         block = epsilons.pop(BOOKLET, 0.0)
         return {**fixed, **epsilons}, block
 
-    def _split(self) -> float:
+    @cached_property
+    def split(self) -> float:
         """The respondents if the budget is split over all questions; inf where that is out of reach."""
         spec = self.spec
         if not self.shared:
-            return self.respondents
+            return _whole(max(one.respondents for one in self.everybody.values()))
         asked = {unit.name: unit.needs for unit in (*self.everyone, *self.shared)}
         budget = Budget(spec.epsilon or 0.0, spec.delta, 1.0 if spec.eta is None else spec.eta)
         try:

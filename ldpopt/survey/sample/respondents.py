@@ -22,7 +22,7 @@ from ldpopt.survey.estimate.groups import Difference, difference
 from ldpopt.survey.estimate.tables import TwoWayTable, two_way
 from ldpopt.survey.hypothesis_tests import TestResult, two_sample, wald_result
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.regress.formula import numbers_of, parse_formula
+from ldpopt.survey.regress.formula import in_order, numbers_first, parse_formula
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression, Sample, Subsample
@@ -36,11 +36,7 @@ Differences = dict[tuple[str, str, str], Difference]
 
 @dataclass(frozen=True, eq=False)
 class Respondents(Selection):
-    """The reports and public columns of single respondents, and the settings of an analysis of them.
-
-    plan : the plan of the reports. rows : reports and columns. asked : the design of the sample, and conditions.
-
-    `Respondents.read` makes it from files of reports.
+    """The reports and public columns (`rows`) of single respondents, and the settings of an analysis of them (`asked`).
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.survey import QuestionSpec, Simulated, SurveySpec, make_plan
@@ -70,17 +66,13 @@ class Respondents(Selection):
         return cls(plan, read_rows(plan, reports, [*asked.columns, *public], unlabelled), asked)
 
     def two_way(self, row: str, column: str) -> TwoWayTable:
-        """The table of two questions, or of a question and a public column, whose channel is the identity.
-
-        It is about those whose reports are not empty.
-        """
+        """The table of two questions, or of one and a public column, about those whose reports are not empty."""
         if row == column:
             raise invalid("table", "two different questions or columns", row)
         questions = [name for name in (row, column) if name in self.plan.answers]
         if not questions:
-            raise invalid(
-                "table", f"at least one question among {', '.join(self.plan.answers)}", Phrase(f"{row}, {column}")
-            )
+            expected = f"at least one question among {', '.join(self.plan.answers)}"
+            raise invalid("table", expected, Phrase(f"{row}, {column}"))
         drawn = [one for name in questions for one in self.plan.answers[name] if one.probability < 1]
         if not all(alone(self.plan, name) for name in questions) or len(set(drawn)) > 1:
             return self._from_booklets(row, column, questions)
@@ -92,8 +84,8 @@ class Respondents(Selection):
         """The table from the booklets that ask both questions, or one of them beside a public column."""
         sources = self.sources(tuple(questions), self.meant)
         if len(questions) == 1:
-            codes, labels = _values(self.rows.columns[column if row in questions else row], "column")
-            public, (name,) = np.eye(len(labels)), questions
+            codes, side = self._side(column if row in questions else row)
+            labels, public, (name,) = side.inputs, np.eye(len(side.inputs)), questions
             sources = [
                 replace(
                     source,
@@ -111,15 +103,18 @@ class Respondents(Selection):
 
     def _categories(self, name: str) -> tuple[Label, ...]:
         if name not in self.plan.answers:
-            return _values(self.rows.columns[name], name)[1]
-        return next(one.categories for one in self.plan.answers[name][0].answers if one.name == name)
+            return self._side(name)[1].inputs
+        return self.plan.part(name).categories
 
     def _side(self, name: str) -> tuple[npt.NDArray[np.intp], Channel]:
         """The positions of the reports and the channel of a question, or of a public column."""
         if name in self.rows.reports:
             channel = self.plan.question(name).report_channel
             return np.maximum(self.rows.reports[name], 0), Channel(channel.matrix, channel.inputs)
-        codes, labels = _values(self.rows.columns[name], name)
+        texts = groups_of(self.rows.columns, [name])  # a missing value counts as a value of its own
+        codes, labels = in_order(*factor(texts, len(texts), f"column {name!r}"))
+        if not 2 <= len(labels) <= MAX_GROUPS:
+            raise invalid(f"column {name!r}", f"2 to {MAX_GROUPS} different values", len(labels))
         return codes, Channel(np.eye(len(labels)), labels)
 
     def compare(
@@ -133,7 +128,7 @@ class Respondents(Selection):
         if by in self.plan.answers:
             raise invalid("groups", "a public column (two questions make a table)", by)
         groups = groups_of(self.rows.columns, [by])
-        names = sorted(set(groups[self.meant].tolist()), key=_order)
+        names = sorted(set(groups[self.meant].tolist()), key=numbers_first)
         if not 2 <= len(names) <= MAX_GROUPS:
             raise invalid(f"column {by!r}", f"2 to {MAX_GROUPS} groups", len(names))
         base = names[0] if against is None else against
@@ -141,7 +136,7 @@ class Respondents(Selection):
             raise invalid("group", f"one of {', '.join(names[:8])}", base)
         made: Differences = {}
         tests = {}
-        for question in _asked(self.plan, questions):
+        for question in [self.plan.part(name).name for name in questions] or list(self.plan.answers):
             found = {name: self.estimate(question, groups == name) for name in names}
             made |= {(question, name, base): difference(found[name], found[base]) for name in names if name != base}
             tests[question] = self.two_way(question, by).independence()
@@ -158,10 +153,7 @@ class Respondents(Selection):
         return linear_regression(formula, data, channels, scores, sample=sample)
 
     def _data(self, formula: str) -> tuple[dict[str, Any], dict[str, Channel], Sample | None]:
-        """Columns and channels for a formula, for those whose reports of its questions are not empty, and their sample.
-
-        The sample keeps the strata and clusters of all respondents.
-        """
+        """Columns and channels for a formula, for those whose reports are not empty, and their sample."""
         asked = parse_formula(formula)
         named = [self.plan.question(n).name for n in (asked.outcome, *asked.columns) if n in self.plan.answers]
         who = self.answered(*named)
@@ -174,20 +166,16 @@ class Respondents(Selection):
 def against_wave(
     first: Respondents, second: Respondents, questions: Sequence[str] = ()
 ) -> tuple[Differences, dict[str, TestResult]]:
-    """The second wave minus the first, for each question that both ask with the same answers, and tests of no change.
+    """The second wave minus the first, by question, and tests of no change; by default for all that both waves have.
 
-    questions : the questions to compare; by default all that both waves have. The channels may differ.
-
-    Raises `InvalidInput` if the waves share no question, or not those in `questions`.
+    The channels may differ. `InvalidInput` unless both waves ask the `questions` with the same answers.
     """
     known, before = ({name: self._categories(name) for name in self.plan.answers} for self in (second, first))
     shared = [name for name in before if known.get(name) == before[name]]
     names = list(questions) or shared
-    for name in names:
-        if name not in shared:
-            raise invalid(
-                "question", f"one that both waves ask with the same answers ({', '.join(shared) or 'none'})", name
-            )
+    if unknown := [name for name in names if name not in shared]:
+        expected = f"one that both waves ask with the same answers ({', '.join(shared) or 'none'})"
+        raise invalid("question", expected, unknown[0])
     refuse_twice(first.rows.counts.sources, second.rows.counts.sources)
     if not names:
         raise invalid("waves", "a question that both ask with the same answers", Phrase("none"))
@@ -205,31 +193,8 @@ def against_wave(
     return made, tests
 
 
-def _asked(plan: Plan, questions: Sequence[str]) -> list[str]:
-    for name in questions:
-        if name not in plan.answers:
-            raise invalid("question", f"one of {list(plan.answers)}", name)
-    return list(questions) or list(plan.answers)
-
-
 def _turned(contrasts: Array, groups: int, question_first: bool) -> Array:
     """Contrasts of (answer, group), answer by answer, in the order of (group, answer) unless the question is first."""
     if question_first:
         return contrasts
     return contrasts.reshape(-1, groups, contrasts.shape[1]).transpose(1, 0, 2).reshape(contrasts.shape)
-
-
-def _values(column: Any, name: str) -> tuple[npt.NDArray[np.intp], tuple[Label, ...]]:
-    """Codes of a public column and its values as text, in order. A missing value counts as a value of its own."""
-    texts = groups_of({name: column}, [name])
-    code, kinds = factor(texts, len(texts), f"column {name!r}")
-    if not 2 <= len(kinds) <= MAX_GROUPS:
-        raise invalid(f"column {name!r}", f"2 to {MAX_GROUPS} different values", len(kinds))
-    order = sorted(range(len(kinds)), key=lambda at: _order(kinds[at]))
-    return np.asarray(np.argsort(order)[code], dtype=np.intp), tuple(kinds[at] for at in order)
-
-
-def _order(text: str) -> tuple[int, float, str]:
-    """A key for sorting: numbers by their size, then other text."""
-    number = numbers_of([text])
-    return (1, 0.0, text) if number is None else (0, float(number[0]), text)

@@ -17,7 +17,7 @@ from ldpopt.survey.collect.coding import JointCoder, Tally
 from ldpopt.survey.collect.randomness import booklet_steps
 from ldpopt.survey.collect.words import create_key, read_key
 from ldpopt.survey.kit.device import answer_at, booklet_at
-from ldpopt.survey.kit.folder import languages, memo_key, public_plan, vectors
+from ldpopt.survey.kit.folder import languages, public_plan, vectors
 from ldpopt.survey.server.submission import CODE, Reader, Refused
 
 PLAN, MEMOISED = booklet_plan(), booklet_plan("id")
@@ -194,7 +194,7 @@ def test_node_draws_the_booklet_and_reports_of_a_key(tmp_path):
     expected, keys = [], []
     for at in range(12):
         create_key(tmp_path / f"key-{at}")
-        keys.append(memo_key(read_key(tmp_path / f"key-{at}")).hex())
+        keys.append(read_key(tmp_path / f"key-{at}").derive(b"ldpopt memo").hex())
         expected.append(Device(MEMOISED, Memoised(tmp_path / f"key-{at}")).submission(ANSWERS) | {"id": "0"})
     (tmp_path / "given").write_text(json.dumps({"plan": public_plan(MEMOISED), "keys": keys, "answers": ANSWERS}))
     assert json.loads(node(script, CLIENT, tmp_path / "given")) == expected

@@ -1,0 +1,217 @@
+"""Booklets: the fewest respondents for a whole questionnaire, and what one respondent's reports reveal together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ldpopt.channel import Channel
+from ldpopt.errors import InvalidInput
+from ldpopt.privacy import local_dp
+from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+from ldpopt.survey.estimate.linear import contrast_variances
+from ldpopt.survey.plan.booklets import least_respondents, rule, units_of
+from ldpopt.survey.plan.plan import NOT_APPLICABLE, Plan
+
+YES_NO = ("no", "yes")
+Z = 1.959963984540054
+
+
+def yes_no(m: int, **more: object) -> tuple[QuestionSpec, ...]:
+    """m yes/no questions."""
+    return tuple(QuestionSpec(f"q{i}", YES_NO, **more) for i in range(m))
+
+
+DRUGS = (
+    QuestionSpec("drug", YES_NO),
+    QuestionSpec("which", ("a", "b", "c"), asked_if={"drug": ["yes"]}),
+    QuestionSpec("party", ("x", "y", "z"), half_width=0.08),
+)
+
+
+@pytest.mark.parametrize(
+    ("m", "epsilon", "split", "best"),
+    [(2, 1.0, 6404, 3598), (5, 1.0, 38671, 8995), (10, 1.0, 153915, 17989), (30, 1.0, 1383182, 53966)],
+)
+def test_one_question_at_random_is_planned_and_proved_least(m: int, epsilon: float, split: int, best: int) -> None:
+    """At epsilon = 1 the plan needs the respondents of theory.md 12, and no survey needs fewer."""
+    planned = plan_survey(SurveySpec("s", yes_no(m), epsilon=epsilon))
+    assert (planned.respondents, planned.one_question, planned.least) == (best, best, best)
+    assert planned.split == pytest.approx(split, rel=2e-4)
+    assert planned.plan.epsilon <= epsilon
+    assert sum(question.probability for question in planned.plan.booklets) == 1
+
+
+@pytest.mark.parametrize(("m", "epsilon"), [(2, 2.0), (3, 2.0), (7, 2.0), (10, 3.0), (4, 5.0)])
+def test_longer_booklets_reach_the_rule(m: int, epsilon: float) -> None:
+    """Even yes/no questions need m (z/2w)^2 / max_c rho_c^2 respondents; up to seven questions this is least."""
+    planned = plan_survey(SurveySpec("s", yes_no(m), epsilon=epsilon))
+    rho = max(c * ((math.exp(epsilon) - 1) / (2**c + math.exp(epsilon) - 1)) ** 2 for c in range(1, m + 1))
+    wanted = m * 0.25 * (Z / 0.05) ** 2 / rho
+    assert rule(m, epsilon) == pytest.approx(rho)
+    assert wanted <= planned.respondents <= 1.001 * wanted + 1
+    assert planned.respondents <= planned.one_question <= planned.split
+    if m <= 7:
+        assert wanted <= planned.least + 1e-6 <= wanted + 1
+    assert planned.least <= planned.respondents
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(3, 1.0), (4, 0.5), (10, 1.0)])
+def test_several_answers_are_near_the_bound(k: int, epsilon: float) -> None:
+    """Questions of 3 to 10 answers are within 7 % of the least number at epsilon up to 1."""
+    asked = tuple(QuestionSpec(f"q{i}", tuple(range(k))) for i in range(4))
+    planned = plan_survey(SurveySpec("s", asked, epsilon=epsilon))
+    assert planned.least <= planned.respondents <= 1.07 * planned.least
+
+
+def test_different_widths_and_pilots_are_all_met() -> None:
+    """Every target is met at the planned number: shares add up what the booklets tell."""
+    asked = (
+        QuestionSpec("a", YES_NO, half_width=0.02),
+        QuestionSpec("b", YES_NO, pilot=[0.8, 0.2]),
+        QuestionSpec("c", ("x", "y", "z"), half_width=0.1),
+    )
+    for epsilon in (1.0, 2.5):
+        planned = plan_survey(SurveySpec("s", asked, epsilon=epsilon))
+        plan = planned.plan
+        for question in asked:
+            told = [
+                float(one.probability)
+                / contrast_variances(Channel(one.channel.matrix), one.shares, one.members(question.name))
+                for one in plan.answers[question.name]
+            ]
+            width = Z * np.sqrt(1 / (planned.respondents * np.sum(told, axis=0)))
+            assert width.max() <= (question.half_width or 0.05) * (1 + 1e-6)
+        assert planned.least <= planned.respondents <= planned.split
+
+
+def whole_channel(plan: Plan) -> tuple[list[tuple[object, ...]], np.ndarray]:
+    """Every vector of answers, and its law over all that a respondent's reports can be, booklet included."""
+    names = list(plan.answers)
+    vectors = []
+    for labels in itertools.product(*(plan.part(name).categories for name in names)):
+        answers = dict(zip(names, labels, strict=True))
+        applies = [
+            all(answers[other] in allowed for other, allowed in getattr(plan.part(name), "asked_if", ()))
+            for name in names
+        ]
+        fits = [
+            (answers[n] == NOT_APPLICABLE) != a
+            for n, a in zip(names, applies, strict=True)
+            if hasattr(plan.part(n), "asked_if") and plan.part(n).asked_if
+        ]
+        if all(fits):
+            vectors.append(answers)
+    rows = []
+    for answers in vectors:
+        law = np.ones(1)
+        for question in plan.everyone:
+            law = np.outer(law, _row(question, answers)).ravel()
+        drawn = [float(q.probability) * np.outer(law, _row(q, answers)).ravel() for q in plan.booklets]
+        rows.append(np.concatenate(drawn) if drawn else law)
+    return [tuple(answers.values()) for answers in vectors], np.array(rows)
+
+
+def _row(question: object, answers: dict[str, object]) -> np.ndarray:
+    cell = tuple(answers[one.name] for one in question.answers)
+    return question.channel.matrix[question.categories.index(cell if question.parts else cell[0])]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        SurveySpec("s", yes_no(3), epsilon=1.0),
+        SurveySpec("s", yes_no(3), epsilon=2.0),
+        SurveySpec("s", DRUGS, epsilon=1.5),
+        SurveySpec("s", DRUGS, epsilon=1.5, design="split"),
+        SurveySpec("s", DRUGS, epsilon=2.0, everyone=("party",)),
+        SurveySpec("s", yes_no(2) + DRUGS[2:], epsilon=1.0, together=(("q0", "q1"),)),
+        SurveySpec("s", yes_no(3), epsilon=1.0, eta=0.3),
+    ],
+)
+def test_the_whole_surveys_channel_is_within_what_is_told(spec: SurveySpec) -> None:
+    """Enumerated: booklet drawn, all questions, routing. Its measured guarantees are never above those of the plan."""
+    plan = plan_survey(spec).plan
+    vectors, law = whole_channel(plan)
+    assert len(set(vectors)) == len(vectors) == math.prod(len(u.cells) for u in units_of(spec.questions))
+    assert np.allclose(law.sum(axis=1), 1)
+    assert float(local_dp(Channel(law)).value) <= plan.epsilon * (1 + 1e-9) <= spec.epsilon * (1 + 1e-9)
+    distance = max(np.abs(a - b).sum() / 2 for a, b in itertools.combinations(law, 2))
+    assert distance <= plan.eta * (1 + 1e-9)
+    if spec.eta is not None:
+        assert plan.eta <= spec.eta
+
+
+def test_plan_files_say_who_is_asked_what() -> None:
+    """A plan with booklets comes back from its file with its checksum, and altered probabilities are refused."""
+    plan = plan_survey(SurveySpec("s", DRUGS, epsilon=1.5)).plan
+    back = Plan.from_json(plan.to_json())
+    assert back.checksum == plan.checksum
+    assert [q.probability for q in back.questions] == [q.probability for q in plan.questions]
+    assert back.questions[0].parts[1].asked_if == (("drug", ("yes",)),)
+    with pytest.raises(InvalidInput, match="sum to 1"):
+        replace(plan, questions=tuple(replace(q, probability=Fraction(1, 3)) for q in plan.questions))
+
+
+def test_a_split_plan_has_the_file_that_it_had() -> None:
+    """Without booklets a plan keeps its version, so that old plans keep their checksum."""
+    plan = plan_survey(SurveySpec("s", yes_no(2), epsilon=1.0, design="split")).plan
+    assert '"version": 2' in plan.to_json()
+    assert "probability" not in plan.to_json()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"together": (("q0", "nobody"),)}, "nobody"),
+        ({"everyone": ("nobody",)}, "nobody"),
+        ({"design": "best"}, "design"),
+        ({"together": (("q0", "q0"),)}, "two different"),
+        ({"together": (("q0", "q1"),), "design": "split"}, "booklets"),
+    ],
+)
+def test_wrong_designs_are_refused(more: dict[str, object], said: str) -> None:
+    """Names that no question has, and tables that the design does not serve."""
+    with pytest.raises(InvalidInput, match=said):
+        plan_survey(SurveySpec("s", yes_no(3), epsilon=1.0, **more))
+
+
+@pytest.mark.parametrize(
+    ("asked_if", "said"),
+    [
+        ({"later": ["yes"]}, "before it"),
+        ({"drug": ["maybe"]}, "maybe"),
+        ({"drug": "yes"}, "list"),
+        ({"drug": []}, "list"),
+    ],
+)
+def test_wrong_routes_are_refused(asked_if: object, said: str) -> None:
+    """A question hangs on questions before it, and on answers that they have."""
+    with pytest.raises(InvalidInput, match=said):
+        _routed(asked_if)
+
+
+def _routed(asked_if: object) -> None:
+    asked = (
+        QuestionSpec("drug", YES_NO),
+        QuestionSpec("which", YES_NO, asked_if=asked_if),
+        QuestionSpec("later", YES_NO),
+    )
+    plan_survey(SurveySpec("s", asked, epsilon=1.0))
+
+
+def test_no_bound_is_above_a_design_that_meets_the_targets() -> None:
+    """The least number is at most that of certified single designs, for random pilots, widths and epsilons."""
+    rng = np.random.default_rng(12)
+    for _ in range(12):
+        k = int(rng.integers(2, 5))
+        asked = QuestionSpec("q", tuple(range(k)), pilot=rng.dirichlet(np.ones(k)) * 0.9 + 0.1 / k, half_width=0.05)
+        epsilon = float(rng.uniform(0.2, 4))
+        planned = plan_survey(SurveySpec("s", (asked,), epsilon=epsilon))
+        assert least_respondents(units_of((asked,)), epsilon) <= planned.respondents
+        assert planned.least <= planned.respondents
