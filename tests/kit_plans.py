@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 import subprocess
+from fractions import Fraction
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -14,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.exact import ExactChannel
+from ldpopt.mechanisms import randomized_response
 from ldpopt.survey.kit.folder import public_plan
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.plan.plan import NOT_APPLICABLE, Part, Plan, PlannedQuestion, cells_of
 
 CLIENT = Path(str(files("ldpopt.survey.kit").joinpath("static", "ldpopt-client.js")))
 NODE = shutil.which("node")
@@ -99,3 +101,22 @@ def node(script: str, *arguments: object) -> str:
     if run.returncode:
         raise AssertionError(run.stderr)
     return run.stdout
+
+
+def booklet_plan(respondent: str | None = None) -> Plan:
+    """A plan with a question for everybody and three booklets: one question, two, and three of which one is routed."""
+    drug = Part("drug", "drug", ("drug-no-zq", "drug-yes-zq"))
+    often = Part(
+        "how often", "often", ("often-daily-zq", "often-weekly-zq", "often-rarely-zq", NOT_APPLICABLE),
+        missing="often-rarely-zq", asked_if=(("drug", ("drug-yes-zq",)),),
+    )  # fmt: skip
+    smokes, drinks = (Part(name, name, (f"{name}-no-zq", f"{name}-yes-zq")) for name in ("smokes", "drinks"))
+    region = tuple(f"region-{i}-zq" for i in range(3))
+    questions = [PlannedQuestion("region", "region", randomized_response(3, 1.0, inputs=region).exact())]
+    for parts, share in (((drug, often, smokes), "1/2"), ((smokes, drinks), "1/3")):
+        channel = randomized_response(len(cells_of(parts)), 2.0, inputs=cells_of(parts)).exact()
+        name = " + ".join(part.name for part in parts)
+        questions.append(PlannedQuestion(name, "", channel, parts=parts, probability=Fraction(share)))
+    channel = randomized_response(2, 2.0, inputs=drinks.categories).exact()
+    questions.append(PlannedQuestion("drinks", "drinks", channel, probability=Fraction(1, 6)))
+    return Plan("Habits", tuple(questions), respondent=respondent)

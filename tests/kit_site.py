@@ -139,6 +139,16 @@ def visit(page: Any, address: str, positions: list[int], at_each: Callable[[], N
     at_each()
 
 
+def answer_all(page: Any, answers: dict[str, str], at_each: Callable[[], None] = lambda: None) -> list[str]:
+    """Answer whatever is asked until the review, each question by the text of its answer; gives what was asked."""
+    asked = []
+    while page.locator("form fieldset").count():
+        asked.append(page.inner_text("h1"))
+        at_each()
+        choose(page, page.locator(".choice span").all_inner_texts().index(answers[asked[-1]]))
+    return asked
+
+
 DUMP = """async () => {
   const base = await new Promise((done) => { const r = indexedDB.open("ldpopt"); r.onsuccess = () => done(r.result); });
   const all = {};

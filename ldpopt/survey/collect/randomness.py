@@ -106,8 +106,7 @@ class WordSource:
         # reports. The answer is part of it for the same reason, except in plans of version 1.
         self._tags = [word_tags(plan, question) for question in plan.questions]
         self._booklets = booklet_steps(plan)
-        drawn = [f"{question.name} {question.probability}" for question in plan.booklets]
-        self._booklet = tag("booklet", plan.name, str(plan.round), *drawn)
+        self._booklet = booklet_tag(plan)
         self._identity = tag("identity", plan.name)
         self._row = tag("row", plan.checksum)
 
@@ -156,6 +155,12 @@ def booklet_steps(plan: Plan) -> npt.NDArray[np.uint64]:
     """The words, rising, from which on the next booklet is drawn: 2^64 times the sums of the probabilities."""
     sums = list(accumulate(question.probability for question in plan.booklets))
     return np.array([math.ceil(total * 2**64) for total in sums[:-1]], dtype=np.uint64)
+
+
+def booklet_tag(plan: Plan) -> bytes:
+    """The tag of the memoised words that draw booklets."""
+    drawn = [f"{question.name} {question.probability}" for question in plan.booklets]
+    return tag("booklet", plan.name, str(plan.round), *drawn)
 
 
 def word_tags(plan: Plan, question: PlannedQuestion) -> list[bytes]:

@@ -13,12 +13,13 @@ import numpy as np
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label, as_text
 from ldpopt.schema import text
-from ldpopt.survey.collect.randomness import Randomness, Simulated, WordSource, default_randomness
-from ldpopt.survey.collect.words import WordArray
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.collect.randomness import Randomness, Simulated, WordSource, booklet_steps, default_randomness
+from ldpopt.survey.collect.words import Respondents, WordArray
+from ldpopt.survey.plan.plan import BOOKLET, Part, Plan, PlannedQuestion
 
 SCHEMA = "ldpopt-submission"
-VERSION = 1
+VERSION, WITH_BOOKLET = 1, 2
+"""Version 2 names the booklet that the device drew; plans without booklets keep version 1."""
 ID = "device"
 """The respondent's id on a device with its own key, where no name is needed."""
 
@@ -31,6 +32,9 @@ class Device:
         `Memoised(key_file)` is for a plan with a respondent column, with the key file of this device. `Simulated(rng)`
         protects nobody.
     respondent : the respondent's id under a memoised key. It is needed if several people share one device.
+
+    If the plan has booklets, a new device draws which one its respondent is asked, before any answer is known. Under
+    a memoised key the same respondent gets the same booklet again.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
@@ -47,24 +51,40 @@ class Device:
         self._respondent = text(respondent, "respondent")
         self._rng = made.rng if isinstance(made, Simulated) else None
         self._source = WordSource(plan, made.mode, made.key()) if made.mode == "memoised" else None
+        self._booklet = self._drawn() if plan.booklets else None
+
+    @property
+    def booklet(self) -> str | None:
+        """The name of the booklet that this device asks; None if everybody is asked everything."""
+        return None if self._booklet is None else self._booklet.name
+
+    @property
+    def asked(self) -> tuple[Part | PlannedQuestion, ...]:
+        """The questions that the respondent is asked, in order; a part with `asked_if` only after those answers."""
+        return tuple(one for question in self.plan.questions if self._is_asked(question) for one in question.answers)
+
+    def _is_asked(self, question: PlannedQuestion) -> bool:
+        return question.probability == 1 or question is self._booklet
 
     def respond(self, answers: Mapping[str, Label]) -> dict[str, int]:
-        """For each question, by name, the position of the drawn report in `PlannedQuestion.reports`.
+        """For each report, by the name of its planned question, its position in `PlannedQuestion.reports`.
 
         answers : by question name, each one of the plan's categories; 7 and "7" are the same answer. None, or a
-            question that is left out, counts as the plan's category for missing answers.
+            question that is left out, counts as the plan's category for missing answers. Answers to questions that the
+            respondent is not asked are not read.
 
         `InvalidInput` unless every answer is valid; then nothing is drawn. The message never quotes an answer.
         """
         if not isinstance(answers, Mapping):
             raise invalid("answers", "a mapping from questions to answers", Phrase(type(answers).__name__))
-        known = {question.name for question in self.plan.questions}
-        if set(answers) - known:
-            raise invalid("answers", f"only the questions {sorted(known)}", Phrase("others"))
-        chosen = [_position(question, answers.get(question.name)) for question in self.plan.questions]
-        words = [self._word(at, answer) for at, answer in enumerate(chosen)]
-        drawn = map(report, self.plan.questions, chosen, words)
-        return {question.name: one for question, one in zip(self.plan.questions, drawn, strict=True)}
+        if set(answers) - set(self.plan.answers):
+            raise invalid("answers", f"only the questions {sorted(self.plan.answers)}", Phrase("others"))
+        asked = [(at, question) for at, question in enumerate(self.plan.questions) if self._is_asked(question)]
+        chosen = [answer_at(question, answers) for _, question in asked]
+        return {
+            question.name: report(question, answer, self._word(at, answer))
+            for (at, question), answer in zip(asked, chosen, strict=True)
+        }
 
     def submission(self, answers: Mapping[str, Label], invitation: str | None = None) -> dict[str, Any]:
         """The submission that is sent to a collector for these answers, as JSON-ready values with a new random id.
@@ -73,18 +93,35 @@ class Device:
         """
         reports = self.respond(answers)
         said = {} if invitation is None else {"invitation": text(invitation, "invitation")}
-        head = {"schema": SCHEMA, "version": VERSION, "plan": self.plan.checksum, "round": self.plan.round}
-        return {**head, "id": secrets.token_hex(16), **said, "reports": reports}
+        drawn = {} if self.booklet is None else {BOOKLET: self.booklet}
+        version = WITH_BOOKLET if drawn else VERSION
+        head = {"schema": SCHEMA, "version": version, "plan": self.plan.checksum, "round": self.plan.round}
+        return {**head, "id": secrets.token_hex(16), **said, **drawn, "reports": reports}
+
+    def _drawn(self) -> PlannedQuestion:
+        if self._source is None:
+            return self.plan.booklets[booklet_at(self.plan, self._fresh())]
+        return self.plan.booklets[int(self._source.booklets(None, self._state(self._source), 1)[0])]
 
     def _word(self, question: int, answer: int) -> int:
         if self._source is None:
-            return secrets.randbits(64) if self._rng is None else int.from_bytes(self._rng.bytes(8), "little")
+            return self._fresh()
+        word: WordArray = np.empty(1, np.uint64)
+        self._source.words(question, None, self._state(self._source), np.array([answer])).fill(word)
+        return int(word[0])
+
+    def _fresh(self) -> int:
+        return secrets.randbits(64) if self._rng is None else int.from_bytes(self._rng.bytes(8), "little")
+
+    def _state(self, source: WordSource) -> Respondents:
         import pyarrow as pa
 
-        respondents = self._source.respondents(pa.array([self._respondent], pa.string()))
-        word: WordArray = np.empty(1, np.uint64)
-        self._source.words(question, None, respondents, np.array([answer])).fill(word)
-        return int(word[0])
+        return source.respondents(pa.array([self._respondent], pa.string()))
+
+
+def booklet_at(plan: Plan, word: int) -> int:
+    """The position of the booklet that a 64-bit word draws: how many steps are at most the word."""
+    return bisect_right(booklet_steps(plan).tolist(), word)
 
 
 def report(question: PlannedQuestion, answer: int, word: int) -> int:
@@ -94,11 +131,33 @@ def report(question: PlannedQuestion, answer: int, word: int) -> int:
     return bisect_right(steps, word >> (64 - channel.bits))
 
 
-def _position(question: PlannedQuestion, answer: Any) -> int:
+def cells(question: PlannedQuestion) -> list[tuple[int, ...]]:
+    """For each category of a question with parts, the positions of its answers among those of the parts."""
+    known = [{as_text(label): at for at, label in enumerate(part.categories)} for part in question.parts]
+    return [
+        tuple(places[as_text(label)] for places, label in zip(known, category, strict=True))
+        for category in question.categories
+        if isinstance(category, tuple)
+    ]
+
+
+def answer_at(question: PlannedQuestion, answers: Mapping[str, Any]) -> int:
+    """The position of the answers among a planned question's categories; a part that does not apply is not read."""
+    if not question.parts:
+        return _position(question, question.categories, answers.get(question.name))
+    chosen, cell = dict[str, Label](), []
+    for part in question.parts:
+        applies = part.applies(chosen)
+        cell.append(_position(part, part.asked, answers.get(part.name)) if applies else len(part.categories) - 1)
+        chosen[part.name] = part.categories[cell[-1]]
+    return cells(question).index(tuple(cell))
+
+
+def _position(question: Part | PlannedQuestion, categories: tuple[Label, ...], answer: Any) -> int:
     given = question.missing if answer is None else answer
     if isinstance(given, (str, bool, int, float, tuple)):
-        texts = [as_text(category) for category in question.categories]
+        texts = [as_text(category) for category in categories]
         if as_text(given) in texts:
             return texts.index(as_text(given))
     got = Phrase("no answer" if answer is None else "an answer outside them")
-    raise invalid(f"question {question.name!r}", f"one of its {len(question.categories)} categories", got)
+    raise invalid(f"question {question.name!r}", f"one of its {len(categories)} categories", got)

@@ -23,29 +23,65 @@ from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import as_text
 from ldpopt.schema import mapping
-from ldpopt.survey.collect.randomness import word_tags
+from ldpopt.survey.collect.randomness import booklet_steps, booklet_tag, word_tags
 from ldpopt.survey.collect.words import Respondents, SecretKey
-from ldpopt.survey.kit.device import ID, report
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.kit.device import ID, booklet_at, cells, report
+from ldpopt.survey.plan.plan import Part, Plan, PlannedQuestion
 from ldpopt.version import __version__
+
+VERSION, WITH_BOOKLETS = 1, 2
+"""The version of a public plan and its vectors: 2 if there are booklets, or questions that share a report."""
 
 
 def public_plan(plan: Plan) -> dict[str, Any]:
-    """The public plan as JSON-ready values (schema ``ldpopt-public-plan``, version 1), under the plan's checksum.
+    """The public plan as JSON-ready values (schema ``ldpopt-public-plan``), under the plan's checksum.
 
     It has the integers of every channel and the tags from which memoised words are computed, but no pilot shares
     (perhaps from confidential data), expected precision, or column names. `InvalidInput` for a plan with a question
     whose integers prove no guarantee: nobody should be told that its reports are protected.
+
+    It has version 1, and version 2 if the plan has booklets or questions that share a report. Then ``booklets`` has the
+    steps among 64-bit words from which on the next booklet is drawn, with the tag of memoised words (null if everybody
+    is asked everything). Each question has its position among the booklets (null for those that everybody is asked)
+    and its ``parts`` (null, or their names, answers and conditions, and the parts' answers in each ``cell``).
     """
     memoised = plan.respondent is not None
-    return {
+    made: dict[str, Any] = {
         "format": "ldpopt-public-plan",
-        "version": 1,
+        "version": VERSION,
         "checksum": plan.checksum,
         "name": plan.name,
         "round": plan.round,
         "randomness": "memoised" if memoised else "fresh",
         "questions": [_question(plan, question, memoised) for question in plan.questions],
+    }
+    if not _has_booklets(plan):
+        return made
+    names = [question.name for question in plan.booklets]
+    for question, public in zip(plan.questions, made["questions"], strict=True):
+        public["booklet"] = names.index(question.name) if question.name in names else None
+        public["parts"] = [_part(part, question.parts) for part in question.parts] or None
+        public["cells"] = cells(question) or None
+    steps = [f"{step:016x}" for step in booklet_steps(plan).tolist()]
+    drawn = {"steps": steps, "tag": booklet_tag(plan).hex() if memoised else None}
+    return {**made, "version": WITH_BOOKLETS, "booklets": drawn if names else None}
+
+
+def _has_booklets(plan: Plan) -> bool:
+    return bool(plan.booklets or any(question.parts for question in plan.questions))
+
+
+def _part(part: Part, parts: Sequence[Part]) -> dict[str, Any]:
+    names = [one.name for one in parts]
+    conditions = [(names.index(name), labels) for name, labels in part.asked_if]
+    return {
+        "name": part.name,
+        "answers": [as_text(label) for label in part.asked],
+        "missing": None if part.missing is None else part.asked.index(part.missing),
+        "asked_if": [
+            [at, [place for place, label in enumerate(parts[at].categories) if label in labels]]
+            for at, labels in conditions
+        ],
     }
 
 
@@ -130,8 +166,12 @@ def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: 
 
 def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
     made: dict[str, Any] = {}
+    asked = {one.name: one for question in plan.questions for one in question.answers}
     for name, texts in mapping(value, f"{what}: questions").items():
-        categories = [as_text(category) for category in plan.question(name).categories]
+        if name not in asked:
+            raise invalid("question", f"one of {list(asked)}", name)
+        one = asked[name]
+        categories = [as_text(category) for category in (one.asked if isinstance(one, Part) else one.categories)]
         where = f"{what}: question {name!r}"
         if not isinstance(texts, dict) or set(texts) - {"text", "answers"}:
             raise invalid(where, "an object with text and answers", Phrase("another"))
@@ -160,11 +200,13 @@ IDS = (ID, "a", "fourteen bytes", "fifteen bytes..", "\u05d0\u2192\U0001f3b2, an
 
 
 def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
-    """The vectors of a plan as JSON-ready values (schema ``ldpopt-vectors``, version 1).
+    """The vectors of a plan as JSON-ready values (schema ``ldpopt-vectors``).
 
     reports : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits: words
         around each step of the cumulative weights, the first and the last one, and random ones.
     words : lists [key, id, tag, word]: a 256-bit AES key made for this test, an id, a tag of the plan, and the word.
+    booklets, cells : in version 2, lists [word, booklet], and lists [question, answers, category] where the answers are
+        the positions of the parts' answers, null for a part that is not asked.
     """
     rng = random.Random(seed)
     drawn = [
@@ -173,8 +215,19 @@ def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
         for x in _some(len(question.categories), ROWS)
         for word in boundary_words(question, x, rng)
     ]
-    head = {"format": "ldpopt-vectors", "version": 1, "plan": plan.checksum}
-    return {**head, "reports": drawn, "words": _words(plan, rng)}
+    head = {"format": "ldpopt-vectors", "version": VERSION, "plan": plan.checksum}
+    made: dict[str, Any] = {**head, "reports": drawn, "words": _words(plan, rng)}
+    if not _has_booklets(plan):
+        return made
+    steps = booklet_steps(plan).tolist()
+    around = {0, (1 << 64) - 1, *(rng.getrandbits(64) for _ in range(4)), *steps, *(step - 1 for step in steps)}
+    booklets = [[f"{word:016x}", booklet_at(plan, word)] for word in sorted(around)] if plan.booklets else []
+    composite = [
+        [at, [None if place == len(part.asked) else place for part, place in zip(question.parts, cell, strict=True)], x]
+        for at, question in enumerate(plan.questions)
+        for x, cell in enumerate(cells(question))
+    ]
+    return {**made, "version": WITH_BOOKLETS, "booklets": booklets, "cells": composite}
 
 
 def boundary_words(question: PlannedQuestion, answer: int, rng: random.Random) -> list[int]:
@@ -191,14 +244,16 @@ def boundary_words(question: PlannedQuestion, answer: int, rng: random.Random) -
 def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
     import pyarrow as pa
 
-    made: list[list[str]] = []
-    for question in plan.questions[:ROWS] if plan.respondent is not None else ():
-        tags = word_tags(plan, question)
-        for tag in (tags[0], tags[-1]):
-            key = SecretKey(rng.randbytes(32))
-            words = Respondents(key, pa.array(IDS, pa.string())).macs(tag)[:, 0].tolist()
-            memo = key.derive(b"ldpopt memo").hex()  # the AES-256 key that a browser keeps as that of its device
-            made += [[memo, one, tag.hex(), f"{word:016x}"] for one, word in zip(IDS, words, strict=True)]
+    if plan.respondent is None:
+        return []
+    made = []
+    of_questions = [word_tags(plan, question) for question in plan.questions[:ROWS]]
+    tags = [tag for tags in of_questions for tag in (tags[0], tags[-1])]
+    for tag in [*tags, *([booklet_tag(plan)] if plan.booklets else [])]:
+        key = SecretKey(rng.randbytes(32))
+        words = Respondents(key, pa.array(IDS, pa.string())).macs(tag)[:, 0].tolist()
+        memo = key.derive(b"ldpopt memo").hex()  # the AES-256 key that a browser keeps as that of its device
+        made += [[memo, one, tag.hex(), f"{word:016x}"] for one, word in zip(IDS, words, strict=True)]
     return made
 
 

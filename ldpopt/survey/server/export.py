@@ -6,7 +6,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.files import digest, replace_text, sync_folder
 from ldpopt.survey.collect.commit import write_reports
 from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_content, of_numbers, total, with_manifest
-from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.plan import BOOKLET, Plan
 from ldpopt.survey.server.databases import database
 from ldpopt.survey.server.store import Rows, Store
 from ldpopt.survey.server.submission import CODE, invitation_hash
@@ -37,21 +37,41 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
     import pyarrow as pa
 
     labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
-    width = CODE.itemsize * len(plan.questions)
+    names = pa.array([question.name for question in plan.booklets], pa.string())
+    first = 2 * bool(plan.booklets)
+    width = first + len(plan.everyone)
     for rows in store.rows(BATCH_ROWS):
-        if any(len(codes) != width for _, _, codes in rows):
-            raise invalid("database", f"a report to each of {len(plan.questions)} questions", Phrase("others"))
-        codes = np.frombuffer(b"".join(codes for _, _, codes in rows), CODE).reshape(len(rows), -1)
+        if any(len(codes) != CODE.itemsize * width for _, _, codes in rows):
+            raise invalid("database", f"{width} reports of each respondent", Phrase("others"))
+        codes = np.frombuffer(b"".join(codes for _, _, codes in rows), CODE).reshape(len(rows), width)
         columns = {}
-        for q, question in enumerate(plan.questions):
-            if codes[:, q].max() >= len(labels[q]):
-                expected = f"one of the {len(labels[q])} of the plan"
-                raise invalid(f"reports of {question.name!r}", expected, Phrase("another"))
-            kind = np.int8 if len(labels[q]) < 1 << 7 else np.int32
-            columns[question.name] = pa.DictionaryArray.from_arrays(pa.array(codes[:, q].astype(kind)), labels[q])
+        if plan.booklets:
+            columns[BOOKLET] = _column(codes[:, 0], names, BOOKLET, np.int32)
+        everyone, booklets = iter(codes[:, first:].T), iter(range(len(names)))
+        for question, known in zip(plan.questions, labels, strict=True):
+            if question.probability == 1:
+                columns[question.name] = _column(next(everyone), known, question.name, _kind(known))
+            else:
+                asked = codes[:, 0] == next(booklets)
+                found = np.where(asked, codes[:, 1], 0)
+                columns[question.name] = _column(found, known, question.name, _kind(known), ~asked)
         for day, part in _parts(plan, rows).items():
             parts.setdefault(day, []).append(part)
         yield pa.record_batch(columns)
+
+
+def _column(codes: Any, labels: Any, name: str, kind: Any, empty: Any = None) -> Any:
+    """Positions (n,) among labels as an arrow dictionary array, null where `empty`."""
+    import pyarrow as pa
+
+    if codes.max() >= len(labels):
+        raise invalid(f"reports of {name!r}", f"one of the {len(labels)} of the plan", Phrase("another"))
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(kind), mask=empty), labels)
+
+
+def _kind(labels: Sized) -> Any:
+    """The integers of the positions of reports, as `privatize` writes them."""
+    return np.int8 if len(labels) < 1 << 7 else np.int32
 
 
 def parts_of(parts: dict[str, list[str]]) -> list[str]:
@@ -112,11 +132,10 @@ def _write(plan: Plan, made: list[Any], days: dict[str, list[str]], path: Path) 
     """Write one file of reports with its manifest. `days` are the fingerprints of its rows by day."""
     import pyarrow as pa
 
-    kinds = {
-        question.name: pa.dictionary(pa.int8() if len(question.reports) < 1 << 7 else pa.int32(), pa.string())
-        for question in plan.questions
-    }
-    table: Any = pa.Table.from_batches(made, pa.schema(kinds)).combine_chunks()
+    kinds = {BOOKLET: np.int32} if plan.booklets else {}
+    kinds |= {question.name: _kind(question.reports) for question in plan.questions}
+    schema = {name: pa.dictionary(pa.from_numpy_dtype(kind), pa.string()) for name, kind in kinds.items()}
+    table: Any = pa.Table.from_batches(made, pa.schema(schema)).combine_chunks()
     said = Manifest.of(plan, MODE, table.num_rows, parts_of(days))
     write_reports(path, with_manifest(table, said))
     return said

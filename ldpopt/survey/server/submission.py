@@ -12,12 +12,13 @@ import numpy as np
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.plan.plan import BOOKLET, Plan, PlannedQuestion
 
 SCHEMA = "ldpopt-submission"
-VERSION = 1
+VERSION, WITH_BOOKLET = 1, 2
+"""Version 2 names the booklet that the device drew; plans without booklets keep version 1."""
 CODE = np.dtype("<u4")
-"""The stored form of a report: its position among the channel's outputs, four bytes for each question of the plan."""
+"""The stored form of a report: its position among the channel's outputs, four bytes."""
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _INVITATION = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -37,7 +38,8 @@ class Submission:
     """The stored part of a submission, and the hash of its invitation, which is stored separately.
 
     id : 16 random bytes from the device. invitation : 32 bytes, or None.
-    codes : for each question the position of the report, a `CODE` (little-endian unsigned integer).
+    codes : for each question the position of the report, a `CODE` (little-endian unsigned integer). If the plan has
+        booklets: the position of the booklet, that of its report, and those of the questions that everybody is asked.
 
     >>> Submission(bytes(16), bytes([1, 0, 0, 0])).invitation is None
     True
@@ -54,10 +56,13 @@ class Reader:
     def __init__(self, plan: Plan, others: Mapping[str, int] | None = None) -> None:
         self._plan, self._others = plan.checksum, dict(others or {})
         self._round = plan.round
-        self._questions = [(question.name, _Codes(question)) for question in plan.questions]
-        self._names = {name for name, _ in self._questions}
+        self._everyone = {question.name: _Codes(question) for question in plan.everyone}
+        self._booklets = {question.name: (at, _Codes(question)) for at, question in enumerate(plan.booklets)}
+        self._version = WITH_BOOKLET if self._booklets else VERSION
+        self._fields = _FIELDS | ({BOOKLET} if self._booklets else set())
         # In JSON a character takes at most twelve bytes (two escaped surrogates), and a number at most ten.
-        self.limit = 2048 + sum(12 * len(name) + 24 * codes.length for name, codes in self._questions)
+        self.limit = 2048 + sum(12 * len(name) + 24 * codes.length for name, codes in self._everyone.items())
+        self.limit += max((24 * (len(name) + codes.length) for name, (_, codes) in self._booklets.items()), default=0)
         """The most bytes that a submission may have."""
 
     def read(self, body: bytes) -> Submission:
@@ -66,23 +71,34 @@ class Reader:
             data = strictjson.loads(body, "submission")
         except InvalidInput:
             raise Refused(400, "The body is not valid JSON.") from None
-        if not isinstance(data, dict) or not _FIELDS <= set(data) <= _FIELDS | {"invitation"}:
+        if not isinstance(data, dict) or not _FIELDS <= set(data) <= _FIELDS | {"invitation", BOOKLET}:
             raise Refused(422, "A submission is an object with exactly the fields of the submission format.")
-        if data["schema"] != SCHEMA or type(data["version"]) is not int or data["version"] != VERSION:
-            raise Refused(422, f"The schema is not {SCHEMA}, version {VERSION}.")
+        versions = (VERSION, WITH_BOOKLET)
+        if data["schema"] != SCHEMA or type(data["version"]) is not int or data["version"] not in versions:
+            raise Refused(422, f"The schema is not {SCHEMA}, version {self._version}.")
         if data["plan"] != self._plan:
             known = isinstance(data["plan"], str) and data["plan"] in self._others
             raise Refused(503, "This round is closed.") if known else Refused(422, "This is another survey's plan.")
+        if data["version"] != self._version or not self._fields <= set(data) <= self._fields | {"invitation"}:
+            raise Refused(422, "A submission is an object with exactly the fields of the submission format.")
         if type(data["round"]) is not int or data["round"] != self._round:
             raise Refused(422, "This is not the plan's round.")
         if not isinstance(data["id"], str) or not _ID.fullmatch(data["id"]):
             raise Refused(422, "The id is not 32 lowercase hexadecimal digits.")
-        return Submission(bytes.fromhex(data["id"]), self._codes(data["reports"]), self._invitation(data))
+        return Submission(bytes.fromhex(data["id"]), self._codes(data), self._invitation(data))
 
-    def _codes(self, reports: Any) -> bytes:
-        if not isinstance(reports, dict) or set(reports) != self._names:
-            raise Refused(422, "There is not exactly one report for each question of the plan.")
-        return np.array([codes.of(reports[name]) for name, codes in self._questions], CODE).tobytes()
+    def _codes(self, data: dict[str, Any]) -> bytes:
+        reports, drawn = data["reports"], data.get(BOOKLET)
+        if self._booklets and (not isinstance(drawn, str) or drawn not in self._booklets):
+            raise Refused(422, "The booklet is not one of the plan's.")
+        asked = {*self._everyone, drawn} if self._booklets else set(self._everyone)
+        if not isinstance(reports, dict) or set(reports) != asked:
+            raise Refused(422, "There is not exactly one report for each question that this respondent is asked.")
+        found = [codes.of(reports[name]) for name, codes in self._everyone.items()]
+        if isinstance(drawn, str):
+            at, codes = self._booklets[drawn]
+            found = [at, codes.of(reports[drawn]), *found]
+        return np.array(found, CODE).tobytes()
 
     def _invitation(self, data: dict[str, Any]) -> bytes | None:
         if "invitation" not in data:

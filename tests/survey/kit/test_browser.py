@@ -4,7 +4,8 @@ import json
 from contextlib import ExitStack
 
 import pytest
-from kit_site import CHROMIUM, DUMP, begin, choose, chromium, press, served, visit
+from kit_plans import booklet_plan
+from kit_site import CHROMIUM, DUMP, answer_all, begin, choose, chromium, press, served, visit
 
 from ldpopt.exact import ExactChannel
 from ldpopt.mechanisms import randomized_response
@@ -386,3 +387,106 @@ def test_a_plan_without_a_ratio_promises_its_distance(open_kit):
     begin(page, site.url)
     assert "at least 87% of all cases" in page.inner_text(".promise")
     assert "times likelier" not in page.inner_text("main")
+
+
+def answers_to(questions, **other):
+    """The first answer to every question, but for those that are given."""
+    singles = {one.name: one for question in questions for one in question.answers}
+    return {name: one.categories[0] for name, one in singles.items()} | other
+
+
+USES = {"drug": "drug-yes-zq", "how often": "often-weekly-zq"}
+
+
+def test_a_device_asks_its_booklet_and_sends_one_report_of_it(open_kit):
+    """Each device asks what everybody is asked and one booklet, the same after a reload; the review shows no more."""
+    plan, seen = booklet_plan(), set()
+    booklets = {question.name: question for question in plan.questions}
+    answers = answers_to(plan.questions, **USES)
+    for word in ("0x10000000", "0x90000000", "0xf0000000"):
+        site, page = open_kit(plan)
+        page.add_init_script(f"crypto.getRandomValues = (array) => array.fill({word});")
+        begin(page, site.url)
+        assert "only some of this survey's questions" in page.inner_text("main")
+        page.add_init_script("crypto.getRandomValues = (array) => array.fill(1);")  # another word after the reload
+        begin(page, site.url)
+        press(page)
+        asked = answer_all(page, answers)
+        page.click("details summary")
+        page.wait_for_function("document.getElementById('exact').textContent.includes('reports')")
+        shown = json.loads(page.inner_text("#exact"))
+        assert page.locator("dl dt").all_inner_texts() == asked
+        press(page)
+        assert site.submissions == [shown]
+        seen.add(shown["booklet"])
+        assert asked == ["region", *(one.name for one in booklets[shown["booklet"]].answers)]
+        assert set(shown["reports"]) == {"region", shown["booklet"]}
+        assert set(shown) == {"schema", "version", "plan", "round", "id", "booklet", "reports"}
+        assert page.evaluate(DUMP)["all"]["keys"] == [[], []]  # the booklet is forgotten with the answers
+        assert page.said == []
+    assert seen == {question.name for question in plan.booklets}
+
+
+def test_routing_leaves_no_trace(open_kit):
+    """With fixed randomness, visits of people who are asked different parts differ in no request and nothing kept."""
+    plan, made = booklet_plan(), []
+    for other in ({}, USES, USES | {"smokes": "smokes-yes-zq", "region": "region-2-zq"}):
+        site, page = open_kit(plan)
+        page.add_init_script(FIXED)
+        begin(page, site.url)
+        press(page)
+        asked = answer_all(page, answers_to(plan.questions, **other))
+        assert ("how often" in asked) is bool(other)
+        page.click("details summary")
+        page.wait_for_function("document.getElementById('exact').textContent.includes('reports')")
+        seen = [page.evaluate(DUMP), page.evaluate("history.length")]
+        press(page)
+        text = json.dumps([seen, page.evaluate(DUMP), sorted(repr(one) for one in site.requests)])
+        assert "zq" not in text
+        made.append(text.replace(site.url.removeprefix("http://").strip("/"), "HOST"))
+    assert made[0] == made[1] == made[2]
+
+
+def test_a_changed_answer_asks_what_hangs_on_it(open_kit):
+    """After a change in the review, parts that now apply are asked, and those that no longer apply are not counted."""
+    plan = booklet_plan()
+    site, page = open_kit(plan)
+    page.add_init_script(FIXED)
+    begin(page, site.url)
+    press(page)
+    assert answer_all(page, answers_to(plan.questions)) == ["region", "drug", "smokes"]
+    page.click("dl button >> nth=1")
+    page.wait_for_selector("form fieldset")
+    choose(page, 1)
+    assert page.inner_text("h1") == "how often"
+    page.click("form .buttons button.plain")
+    page.wait_for_function("document.querySelector('h1').textContent === 'drug'")
+    choose(page, 1)
+    press(page)  # without a choice: the plan has a category for that
+    assert page.locator("dd span").all_inner_texts() == [
+        "region-0-zq", "drug-yes-zq", "often-rarely-zq", "smokes-no-zq"]  # fmt: skip
+    page.click("dl button >> nth=1")
+    page.wait_for_selector("form fieldset")
+    choose(page, 0)
+    assert page.locator("dd span").all_inner_texts() == ["region-0-zq", "drug-no-zq", "smokes-no-zq"]
+    page.go_back()
+    page.wait_for_selector("form fieldset")
+    page.click("form .buttons button.plain")
+    page.wait_for_selector("dl")
+    press(page)
+    assert len(site.submissions) == 1
+
+
+def test_another_person_on_a_memoised_device_draws_a_booklet_of_their_own(open_kit):
+    """One key always draws one booklet; of 12 people on one device not all get the same."""
+    site, page = open_kit(booklet_plan("id"))
+    answers = answers_to(booklet_plan().questions, **USES)
+    begin(page, site.url)
+    for _ in range(12):
+        press(page)
+        answer_all(page, answers)
+        press(page)
+        page.click("details.another summary")
+        page.click("details.another button")
+        page.wait_for_selector("section.promise")
+    assert len({sent["booklet"] for sent in site.submissions}) > 1  # twelve equal booklets: a chance below 3e-4

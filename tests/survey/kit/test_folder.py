@@ -19,8 +19,8 @@ PLAN = Plan('A "plan" <b>', (PlannedQuestion("vote", "vote", CHANNEL),))
 
 
 def test_the_client_is_small():
-    """The module that draws is at most 12 kB, and needs no other file."""
-    assert CLIENT.stat().st_size <= 12_000
+    """The module that draws is at most 16 kB, and needs no other file."""
+    assert CLIENT.stat().st_size <= 16_000
     assert "import" not in re.sub(r"/\*.*?\*/|//.*", "", CLIENT.read_text("utf-8"), flags=re.S).replace("importKey", "")
 
 

@@ -28,9 +28,13 @@ export function promise(question) {
   return { same: Number((100n * (whole - distance(question))) / whole) };
 }
 
-/** What is promised of all reports together, or null where one question has no ratio. */
+/** What is promised of all reports of one person together, whichever booklet is drawn, or null where one question has
+    no ratio. */
 export function together(questions) {
   const ratios = questions.map(ratio);
   if (ratios.includes(null)) return null;
-  return timesAtMost(ratios.reduce(([a, b], [c, d]) => [a * c, b * d], [1n, 1n]));
+  const product = ([a, b], [c, d]) => [a * c, b * d];
+  const larger = (one, other) => (one[0] * other[1] < other[0] * one[1] ? other : one);
+  const drawn = ratios.filter((_, i) => questions[i].booklet !== null).reduce(larger, [1n, 1n]);
+  return timesAtMost(ratios.filter((_, i) => questions[i].booklet === null).reduce(product, drawn));
 }

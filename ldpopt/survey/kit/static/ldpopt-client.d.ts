@@ -2,6 +2,15 @@
 
 export type Randomness = "fresh" | "memoised";
 
+/** One of several questions that share a report. */
+export interface Part {
+  readonly name: string;
+  readonly answers: readonly string[];
+  readonly missing: number | null;
+  /** Positions of earlier parts, each with the positions of those of its answers after which this part is asked. */
+  readonly asked_if: readonly (readonly [number, readonly number[]])[];
+}
+
 export interface Question {
   readonly name: string;
   /** The possible answers, in the plan's own words. */
@@ -13,6 +22,12 @@ export interface Question {
   readonly missing: number | null;
   /** One tag of memoised words for each answer: 32 hexadecimal digits. */
   readonly tags: readonly string[] | null;
+  /** The position among the plan's booklets; null for a question that everybody is asked. */
+  readonly booklet: number | null;
+  /** The questions that share this report, or null. */
+  readonly parts: readonly Part[] | null;
+  /** For each answer the positions of the parts' answers, where `answers.length` is "not applicable". */
+  readonly cells: readonly (readonly number[])[] | null;
   /** Pr(report y | answer x) = weights[x][y] / 2**bits. */
   readonly weights: readonly (readonly bigint[])[];
   /** The cumulative weights of each answer. */
@@ -24,6 +39,8 @@ export interface Plan {
   readonly name: string;
   readonly round: number;
   readonly randomness: Randomness;
+  /** The words from which on the next booklet is drawn, or null where everybody is asked everything. */
+  readonly booklets: { readonly steps: readonly bigint[]; readonly tag: string | null } | null;
   readonly questions: readonly Question[];
 }
 
@@ -32,12 +49,14 @@ export type Reports = Record<string, number>;
 
 export interface Submission {
   readonly schema: "ldpopt-submission";
-  readonly version: 1;
+  /** 2 if a booklet is named. */
+  readonly version: 1 | 2;
   readonly plan: string;
   readonly round: number;
   /** 32 lowercase hexadecimal digits; a retry has the same id. */
   readonly id: string;
   readonly invitation?: string;
+  readonly booklet?: string;
   readonly reports: Reports;
 }
 
@@ -61,11 +80,27 @@ export class ClientError extends Error {
 /** A public plan (the plan.json of a kit), checked and made ready to draw from. */
 export function readPlan(data: unknown): Plan;
 
-/** Reports for answers, both by the name of a question. Nothing is drawn unless every answer is valid. */
+/** The position of the booklet that a respondent is asked, to be drawn before any question is shown; or null. */
+export function drawBooklet(plan: Plan, key?: CryptoKey | null): Promise<number | null>;
+
+/** The position of the booklet that a 64-bit word draws. */
+export function bookletAt(plan: Plan, word: bigint): number;
+
+/** The questions of a respondent who is asked this booklet. */
+export function askedOf(plan: Plan, booklet: number | null): Question[];
+
+/** The positions of the answers to a question's parts; `answers.length` of a part that is not asked. */
+export function route(question: Question, answer: (part: number) => number): number[];
+
+/** The position of the answers to a question's parts among the question's answers. */
+export function cellAt(question: Question, answer: (part: number) => number): number;
+
+/** Reports for answers: by the name of a question, and of a part. Nothing is drawn of an answer unless all are valid.
+    A booklet is drawn unless it is given. */
 export function respond(
   plan: Plan,
   answers: Readonly<Record<string, string | null>>,
-  options?: { key?: CryptoKey | null },
+  options?: { key?: CryptoKey | null; booklet?: number | null },
 ): Promise<Reports>;
 
 /** The body of a request for `send`; a new random id unless one is given. */

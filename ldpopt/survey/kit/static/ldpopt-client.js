@@ -21,7 +21,7 @@ function texts(list) {
 
 /** A public plan (the plan.json of a kit), checked and made ready to draw from. */
 export function readPlan(data) {
-  need(data?.format === "ldpopt-public-plan" && data.version === 1, "plan", "expected a public plan");
+  need(data?.format === "ldpopt-public-plan" && [1, 2].includes(data.version), "plan", "expected a public plan");
   need(/^[0-9a-f]{64}$/.test(data.checksum), "plan", "expected the plan's checksum");
   need(typeof data.name === "string" && Number.isSafeInteger(data.round), "plan", "expected a name and a round");
   need(["fresh", "memoised"].includes(data.randomness), "plan", "expected fresh or memoised");
@@ -29,16 +29,28 @@ export function readPlan(data) {
   const { checksum, name, round, randomness } = data;
   const questions = data.questions.map((one) => readQuestion(one, randomness));
   need(texts(questions.map((one) => one.name)), "plan", "expected distinct names of questions");
-  return Object.freeze({ checksum, name, round, randomness, questions: Object.freeze(questions) });
+  const booklets = readBooklets(data, questions.filter(({ booklet }) => booklet !== null));
+  return Object.freeze({ checksum, name, round, randomness, booklets, questions: Object.freeze(questions) });
+}
+
+const hexadecimal = (text, digits) => typeof text === "string" && text.length === digits && /^[0-9a-f]+$/.test(text);
+
+function readBooklets({ booklets = null, randomness }, drawn) {
+  need(drawn.every(({ booklet }, i) => booklet === i), "plan", "expected booklets in order");
+  need((booklets?.steps.length ?? -1) === drawn.length - 1, "plan", "expected a step between booklets");
+  if (!booklets) return null;
+  need(booklets.steps.every((step) => hexadecimal(step, 16)), "plan", "expected words of 64 bits");
+  need(randomness === "fresh" || hexadecimal(booklets.tag, 32), "plan", "expected a tag for the booklet");
+  return Object.freeze({ steps: booklets.steps.map((step) => BigInt(`0x${step}`)), tag: booklets.tag });
 }
 
 function readQuestion(data, randomness) {
-  const { name, answers, reports, bits, weights, tags, missing } = data;
+  const { name, answers, reports, bits, weights, tags, missing, booklet = null, parts = null, cells = null } = data;
   need(texts(answers) && texts(reports) && answers.length > 1, "plan", "expected distinct answers and reports");
   need(Number.isInteger(bits) && bits >= 1 && bits <= 62, "plan", "expected 1 to 62 bits");
   need(Array.isArray(weights) && weights.length === answers.length, "plan", "expected a row for each answer");
   need(missing === null || (Number.isInteger(missing) && missing in answers), "plan", "expected an answer or null");
-  const tagged = tags?.length === answers.length && tags.every((tag) => /^[0-9a-f]{32}$/.test(tag));
+  const tagged = tags?.length === answers.length && tags.every((tag) => hexadecimal(tag, 32));
   need(randomness === "fresh" || tagged, "plan", "expected a tag for each answer");
   const numbers = weights.map((row) => {
     need(Array.isArray(row) && row.length === reports.length, "plan", "expected a weight for each report");
@@ -53,7 +65,10 @@ function readQuestion(data, randomness) {
     need(sum === 1n << BigInt(bits), "plan", "expected weights that sum to 2**bits");
     return made;
   });
-  return Object.freeze({ name, answers, reports, bits, missing, tags, weights: numbers, steps });
+  const fits = parts === null || (texts(parts.map((part) => part.name)) && cells.length === answers.length
+    && cells.every((cell) => cell.length === parts.length));
+  need(fits, "plan", "expected the answers to the parts of a question");
+  return Object.freeze({ name, answers, reports, bits, missing, tags, booklet, parts, cells, weights: numbers, steps });
 }
 
 /** The ratio that a question's integers prove, as a fraction [above, below], or null if there is none. */
@@ -133,22 +148,59 @@ export async function draw(question, answer, key = null) {
   return drawReport(question, answer, key ? await memoisedWord(key, question.tags[answer]) : randomWord());
 }
 
+/** The position of the booklet that a 64-bit word draws: how many steps are at most the word. */
+export function bookletAt(plan, word) {
+  return plan.booklets.steps.filter((step) => step <= word).length;
+}
+
+/** The position of the booklet that a respondent is asked, drawn before any answer; null where everybody is asked
+    everything. Under a key it is the same each time. */
+export async function drawBooklet(plan, key = null) {
+  if (!plan.booklets) return null;
+  return bookletAt(plan, key ? await memoisedWord(key, plan.booklets.tag) : randomWord());
+}
+
+/** The questions of a respondent who is asked this booklet. */
+export function askedOf(plan, booklet) {
+  return plan.questions.filter((question) => question.booklet === null || question.booklet === booklet);
+}
+
+/** The positions of the answers to a question's parts, `answer(i)` of part i. A part that is not asked after the
+    answers before it has the position behind its answers, "not applicable", whatever `answer` says. */
+export function route({ parts }, answer) {
+  const cell = [];
+  parts.forEach(({ answers, asked_if }, i) => {
+    const asked = asked_if.every(([before, among]) => among.includes(cell[before]));
+    cell.push(asked ? answer(i) : answers.length);
+  });
+  return cell;
+}
+
+/** The position of the answers to a question's parts among the question's answers. */
+export function cellAt(question, answer) {
+  const cell = route(question, answer);
+  return question.cells.findIndex((one) => one.every((at, i) => at === cell[i]));
+}
+
 /** Reports for `answers` ({question: answer} in the plan's own words): {question: position of the report}.
     A missing answer counts as the plan's category for missing answers, if there is one. Memoised plans use `key`, or
-    the key that this device keeps. Nothing is drawn unless every answer is valid. */
-export async function respond(plan, answers, { key = null } = {}) {
-  const named = new Set(plan.questions.map((question) => question.name));
+    the key that this device keeps. Answers to other booklets' questions are not read. Nothing is drawn of an answer
+    unless every answer is valid. */
+export async function respond(plan, answers, { key = null, booklet = null } = {}) {
+  const named = new Set(plan.questions.flatMap((question) => question.parts ?? question).map(({ name }) => name));
   need(Object.keys(answers).every((name) => named.has(name)), "answer", "expected questions of the plan");
-  const chosen = plan.questions.map((question) => {
-    const given = Object.hasOwn(answers, question.name) ? answers[question.name] : null;
-    const at = given === null ? question.missing ?? -1 : question.answers.indexOf(given);
-    need(at >= 0, "answer", `expected one of the answers to ${question.name}`);
-    return at;
-  });
   if (plan.randomness === "memoised") key ??= await deviceKey(plan.name);
   else need(key === null, "key", "expected none for fresh randomness");
-  const drawn = await Promise.all(plan.questions.map((question, i) => draw(question, chosen[i], key)));
-  return Object.fromEntries(plan.questions.map((question, i) => [question.name, drawn[i]]));
+  const questions = askedOf(plan, booklet ?? await drawBooklet(plan, key));
+  const position = ({ name, answers: known, missing }) => {
+    const given = Object.hasOwn(answers, name) ? answers[name] : null;
+    const at = given === null ? missing ?? -1 : known.indexOf(given);
+    need(at >= 0, "answer", `expected one of the answers to ${name}`);
+    return at;
+  };
+  const chosen = questions.map((one) => (one.parts ? cellAt(one, (i) => position(one.parts[i])) : position(one)));
+  const drawn = await Promise.all(questions.map((question, i) => draw(question, chosen[i], key)));
+  return Object.fromEntries(questions.map((question, i) => [question.name, drawn[i]]));
 }
 
 /** 32 random hexadecimal digits. */
@@ -159,7 +211,9 @@ export function submissionId() {
 /** The body of a request. A retry sends the same body, with the same id. */
 export function submission(plan, reports, { id = submissionId(), invitation = "" } = {}) {
   const invited = invitation ? { invitation } : {};
-  return { schema: "ldpopt-submission", version: 1, plan: plan.checksum, round: plan.round, id, ...invited, reports };
+  const drawn = plan.questions.find(({ name, booklet }) => booklet !== null && Object.hasOwn(reports, name));
+  const head = { schema: "ldpopt-submission", version: drawn ? 2 : 1, plan: plan.checksum, round: plan.round, id };
+  return { ...head, ...invited, ...(drawn ? { booklet: drawn.name } : {}), reports };
 }
 
 /** Post a submission: {outcome, status, error}; the outcome is "stored", "later" (send the same again) or "refused". */
@@ -234,6 +288,14 @@ export async function checkVectors(plan, vectors) {
   for (const [question, answer, word, report] of vectors.reports) {
     const drawn = drawReport(plan.questions[question], answer, BigInt(`0x${word}`));
     need(drawn === report, "vectors", "this browser draws other reports than it should");
+  }
+  for (const [word, booklet] of vectors.booklets ?? []) {
+    const drawn = bookletAt(plan, BigInt(`0x${word}`));
+    need(drawn === booklet, "vectors", "this browser draws other booklets than it should");
+  }
+  for (const [question, answers, cell] of vectors.cells ?? []) {
+    const found = cellAt(plan.questions[question], (i) => answers[i]);
+    need(found === cell, "vectors", "this browser combines answers otherwise than it should");
   }
   if (!globalThis.crypto?.subtle) return; // no https, no memoised words: `deviceKey` says so
   for (const [hex, id, tag, word] of vectors.words) {

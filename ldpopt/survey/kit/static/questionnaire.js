@@ -1,8 +1,8 @@
 /* The questionnaire: one question a screen. Answers live in this module's memory alone, until the reports are drawn. */
 
 import {
-  checkVectors, ClientError, deviceKey, draw, randomWord, drawReport, ratio, readPlan, send, stored, submission,
-  submissionId,
+  askedOf, cellAt, checkVectors, ClientError, deviceKey, draw, drawBooklet, randomWord, drawReport, ratio, readPlan,
+  route, send, stored, submission, submissionId,
 } from "./ldpopt-client.js";
 import { promise, together } from "./figures.js";
 
@@ -15,7 +15,7 @@ const main = document.getElementById("main");
 const address = setting("collector");
 const codes = setting("languages").split(" ");
 
-const page = { plan: null, key: null, texts: {}, code: codes[0], screen: { name: "intro" }, final: null };
+const page = { plan: null, key: null, texts: {}, code: codes[0], screen: { name: "intro" }, final: null, asked: [], steps: [] };
 const person = { answers: new Map(), drawn: new Map(), id: "", invitation: "" };
 const outbox = new Map(); // waiting submissions by their ids: reports, never answers
 
@@ -38,10 +38,12 @@ function own(key, name) {
   return undefined;
 }
 
-const questionText = (question) => own("text", question.name) ?? question.name;
+const questionText = ({ name, parts }) => parts?.map(questionText).join(" · ") ?? own("text", name) ?? name;
 const surveyText = () => page.texts[page.code]?.survey ?? page.texts.en?.survey ?? page.plan.name;
 
 function answerText(question, at) {
+  if (question.parts) return question.cells[at].map((one, i) => answerText(question.parts[i], one)).join(" · ");
+  if (at === question.answers.length) return word("notApplicable");
   const plain = question.answers[at];
   const texts = own("answers", question.name);
   return texts && Object.hasOwn(texts, plain) ? texts[plain] : plain;
@@ -61,6 +63,41 @@ function make(tag, attributes = {}, ...children) {
 const heading = (text) => make("h1", { tabindex: "-1", dir: "auto" }, text);
 const button = (text, onclick, kind = "plain") => make("button", { type: "button", class: kind, onclick }, text);
 
+/* ---- what this person is asked ---- */
+
+/** Draw the booklet, the same as before if the page is loaded again, and lay out its questions: a step for each, and
+    for each part of a question with parts, whose `first` step is the place that history knows. */
+async function layOut() {
+  const { plan } = page;
+  let booklet = await drawBooklet(plan, page.key);
+  if (booklet !== null && !page.key) {
+    const before = await attempt(stored("keys", (store, keep) => {
+      const asked = store.get(plan.checksum);
+      asked.onsuccess = () => keep(asked.result ?? (store.put(booklet, plan.checksum), booklet));
+    }));
+    booklet = before ?? booklet;
+  }
+  page.asked = askedOf(plan, booklet);
+  page.steps = [];
+  for (const planned of page.asked) {
+    const first = page.steps.length;
+    (planned.parts ?? [planned]).forEach((asked) => page.steps.push({ asked, planned, first }));
+  }
+}
+
+const answered = (first) => (i) => person.answers.get(first + i);
+
+/** Whether a step is asked after the answers before it. */
+function asks({ asked, planned, first }) {
+  if (!planned.parts) return true;
+  const at = planned.parts.indexOf(asked);
+  return route(planned, answered(first))[at] !== asked.answers.length;
+}
+
+const following = (after) => page.steps.findIndex((step, at) => at > after && asks(step));
+const unanswered = () => page.steps.findIndex((step, at) => asks(step) && !person.answers.has(at));
+const preceding = (at) => page.steps.findLastIndex((step, other) => other < at && other >= page.steps[at].first && asks(step));
+
 /* ---- which screen is shown ---- */
 
 const screens = { intro, question, review, tryout, sent, kept, refused, done };
@@ -68,15 +105,17 @@ const screens = { intro, question, review, tryout, sent, kept, refused, done };
 function show(screen, { focus = true, push = false } = {}) {
   page.screen = page.final ?? screen;
   const { name, at } = page.screen;
-  if (push) history.pushState({ name, at }, ""); // the place in the questionnaire, without answers or another address
+  const { first } = page.steps[at] ?? {};
+  // The place in the questionnaire, without answers or another address: which parts are asked depends on answers.
+  if (push) history.pushState({ name, at: first }, "");
   document.getElementById("status").textContent = "";
   main.replaceChildren(...screens[name](page.screen));
-  const title = name === "question" ? word("progress", place(at)) : main.querySelector("h1").textContent;
+  const title = name === "question" ? word("progress", place(first)) : main.querySelector("h1").textContent;
   document.title = `${title} – ${surveyText()}`;
   if (!focus) return;
   scrollTo(0, 0);
   main.querySelector("h1").focus({ preventScroll: true });
-  if (name === "question") say(title);
+  if (name === "question") say(word("progress", place(at)));
 }
 
 const go = (name, at) => show({ name, at }, { push: true });
@@ -85,7 +124,7 @@ const finish = (name, more = {}) => {
   show(page.final);
 };
 const say = (text) => (document.getElementById("status").textContent = text);
-const place = (at) => ({ number: number(at + 1), total: number(page.plan.questions.length) });
+const place = (at) => ({ number: number(at + 1), total: number(page.steps.length) });
 
 function speak() {
   document.documentElement.lang = page.code;
@@ -124,14 +163,15 @@ function intro() {
   }
   if (same.length) said.push(word("promiseSame", { same: percent(Math.min(...same)) }));
   const whole = together(questions);
-  if (questions.length > 1 && whole !== null) {
-    said.push(word("promiseTogether", { count: number(questions.length), times: number(whole) }));
+  if (page.asked.length > 1 && whole !== null) {
+    said.push(word("promiseTogether", { count: number(page.asked.length), times: number(whole) }));
   }
   const introduction = page.texts[page.code]?.intro ?? page.texts.en?.intro;
   return [
     heading(word("introTitle")),
     ...(introduction ? [make("p", { dir: "auto" }, introduction)] : []),
     make("p", { class: "lead" }, word("introChance")),
+    ...(page.plan.booklets ? [make("p", {}, word("introBooklet"))] : []),
     make(
       "section",
       { class: "promise", "aria-labelledby": "promised" },
@@ -145,8 +185,8 @@ function intro() {
   ];
 }
 
-function question({ at }) {
-  const asked = page.plan.questions[at];
+function question({ at, back = false }) {
+  const { asked, planned, first } = page.steps[at];
   const error = make("p", { id: "error", role: "alert" });
   const choices = make("div", { class: "choices" });
   asked.answers.forEach((plain, x) => {
@@ -154,9 +194,10 @@ function question({ at }) {
     input.checked = person.answers.get(at) === x;
     choices.append(make("label", { class: "choice" }, input, make("span", { dir: "auto" }, answerText(asked, x))));
   });
-  const said = promise(asked);
+  const said = promise(planned);
   const hints = [said.times ? word("perQuestion", { times: number(said.times) })
     : word("promiseSame", { same: percent(said.same) })];
+  if (planned.parts) hints.unshift(word("oneReport", { count: number(planned.parts.length) }));
   if (asked.missing !== null) hints.unshift(word("skipHint", { answer: apart(answerText(asked, asked.missing)) }));
   const next = (event) => {
     event.preventDefault();
@@ -167,13 +208,18 @@ function question({ at }) {
       return;
     }
     person.answers.set(at, chosen ? Number(chosen.value) : asked.missing);
-    if (page.screen.back) go("review");
-    else if (at + 1 < page.plan.questions.length) go("question", at + 1);
-    else go("review");
+    const open = back ? unanswered() : following(at);
+    if (open < 0) go("review");
+    else show({ name: "question", at: open, back }, { push: page.steps[open].first !== first });
+  };
+  const earlier = () => {
+    const part = back && unanswered() < 0 ? -1 : preceding(at);
+    if (part < 0) history.back();
+    else show({ name: "question", at: part, back });
   };
   return [
     make("p", { class: "progress" }, word("progress", place(at))),
-    make("progress", { max: page.plan.questions.length, value: at + 1, "aria-hidden": "true" }),
+    make("progress", { max: page.steps.length, value: at + 1, "aria-hidden": "true" }),
     make(
       "form",
       { autocomplete: "off", novalidate: true, onsubmit: next },
@@ -186,7 +232,7 @@ function question({ at }) {
       ),
       error,
       make("div", { id: "hints" }, ...hints.map((text) => make("p", { class: "small", dir: "auto" }, text))),
-      make("div", { class: "buttons" }, button(word("back"), () => history.back()),
+      make("div", { class: "buttons" }, button(word("back"), earlier),
         make("button", { type: "submit", class: "main" }, word("next"))),
     ),
   ];
@@ -220,8 +266,9 @@ function search(asked, choices) {
 }
 
 function drawn() {
-  return page.plan.questions.map((asked, at) => {
-    const answer = person.answers.get(at);
+  return page.asked.map((asked, at) => {
+    const { first } = page.steps.find(({ planned }) => planned === asked);
+    const answer = asked.parts ? cellAt(asked, answered(first)) : person.answers.get(first);
     const name = `${at}:${answer}`; // one report for each answer, so that going back and forth draws no second one
     if (!person.drawn.has(name)) person.drawn.set(name, draw(asked, answer, page.key));
     return person.drawn.get(name);
@@ -230,13 +277,15 @@ function drawn() {
 
 async function body() {
   const reports = await Promise.all(drawn());
-  const named = Object.fromEntries(page.plan.questions.map((asked, at) => [asked.name, reports[at]]));
+  const named = Object.fromEntries(page.asked.map((asked, at) => [asked.name, reports[at]]));
   return submission(page.plan, named, { id: person.id, invitation: person.invitation });
 }
 
 function review() {
   const list = make("dl", { class: "review" });
-  page.plan.questions.forEach((asked, at) => {
+  page.steps.forEach((step, at) => {
+    if (!asks(step)) return;
+    const { asked } = step;
     const text = questionText(asked);
     const change = make("button", {
       type: "button", class: "plain", "aria-label": word("changeOf", { question: apart(text) }),
@@ -273,7 +322,7 @@ function tryout() {
     made.append(...options.map((text, i) => make("option", { value: i, selected: i === chosen }, apart(text))));
     return make("div", { class: "pick" }, make("label", { for: id }, label), made);
   };
-  const asked = () => page.plan.questions[pick.question];
+  const asked = () => page.asked[pick.question];
   const lay = () => {
     const shown = asked().answers.map((_, x) => answerText(asked(), x));
     answers.replaceChildren(
@@ -282,7 +331,7 @@ function tryout() {
     );
     result.replaceChildren();
   };
-  const questions = page.plan.questions.map(questionText);
+  const questions = page.asked.map(questionText);
   lay();
   return [
     heading(word("tryTitle")),
@@ -390,6 +439,7 @@ async function leave(made) {
     const asked = store.get(page.plan.checksum);
     asked.onsuccess = () => (asked.result ? keep(asked.result) : store.put(made.id, page.plan.checksum));
   }));
+  if (page.plan.booklets && !page.key) await attempt(stored("keys", (store) => store.delete(page.plan.checksum)));
   person.answers.clear();
   person.drawn.clear();
   if (before) return finish("done");
@@ -431,6 +481,7 @@ async function another() {
     await stored("keys", (store) => store.delete(page.plan.name));
     page.key = await deviceKey(page.plan.name);
   }
+  await layOut();
   page.final = null;
   Object.assign(person, { answers: new Map(), drawn: new Map(), id: submissionId(), invitation: "" });
   go("intro");
@@ -488,12 +539,12 @@ async function begin() {
   if (before) {
     person.id = before;
     page.final = { name: outbox.has(before) ? "kept" : "done" };
-  }
+  } else await layOut();
   show({ name: "intro" }, { focus: false });
   addEventListener("popstate", ({ state }) => {
     const { name, at } = state ?? {};
-    const there = (name === "question" && at in page.plan.questions) || name === "tryout"
-      || (name === "review" && person.answers.size === page.plan.questions.length);
+    const there = (name === "question" && at in page.steps) || name === "tryout"
+      || (name === "review" && unanswered() < 0);
     show(there ? { name, at } : { name: "intro" });
   });
   addEventListener("online", () => deliver());
