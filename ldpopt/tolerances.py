@@ -73,6 +73,15 @@ PLANNED_EPSILON = 1e-4
 SPLIT_RESPONDENTS = 1e-3
 """The relative accuracy of the fewest respondents over all splits of a budget, on the safe side."""
 
+INVARIANT = 1e-13
+"""How far the law of the reports may be from an invariant one in any entry: float64 meets an equation only nearly."""
+
+SAME_PATH = 1e-12
+"""An edge of a policy graph adds nothing beside a path that is longer by no more than this share of it."""
+
+SAME_ORDER = 1e-4
+"""An order of a Rényi divergence adds nothing beside one within this share of its distance from 1."""
+
 CONVEXITY = 1e-9
 """How far, relatively, a user's generator f may lie above a chord of its graph before it is refused as not convex."""
 

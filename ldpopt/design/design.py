@@ -31,9 +31,8 @@ def gap_between(value: float, bound: float) -> float:
 
 
 def relative_gap(value: float, bound: float, logarithmic: bool = False) -> float:
-    """The gap over |value|; 0 where value and bound agree, and inf where only the value is 0.
-
-    logarithmic : the utility is a logarithm, of which the gap itself is the relative gap.
+    """The gap over |value|; 0 where value and bound agree, and inf where only the value is 0. logarithmic : the utility
+    is a logarithm, of which the gap itself is the relative gap.
     """
     gap = gap_between(value, bound)
     if logarithmic or gap in (0.0, math.inf):
@@ -43,9 +42,8 @@ def relative_gap(value: float, bound: float, logarithmic: bool = False) -> float
 
 
 def is_certified(value: float, bound: float, tolerance: float, error: bool, logarithmic: bool) -> bool:
-    """Whether a proved bound is finite, on its side of the value, and within the relative tolerance of it.
-
-    error : less is better, so that the bound belongs below the value, not above it.
+    """Whether a proved bound is finite, on its side of the value, and within the relative tolerance of it. error : less
+    is better, so that the bound belongs below the value, not above it.
     """
     if not (math.isfinite(value) and math.isfinite(bound)):
         return False

@@ -14,10 +14,9 @@ VERSION = 1
 
 
 def write_design(design: Any, path: PathLike, force: bool = False) -> Path:
-    """Write a `Design`, whole or not at all; an existing file is refused unless `force`. Returns the path.
-
-    Numbers survive exactly. Raises `InvalidInput`, which names the part, for a part that is code, and for a path that
-    cannot be written.
+    """Write a `Design`, whole or not at all; an existing file is refused unless `force`. Returns the path. Numbers
+    survive exactly. Raises `InvalidInput`, which names the part, for a part that is code, and for a path that cannot be
+    written.
     """
     return write_text(path, design_text(design), force)
 

@@ -46,10 +46,9 @@ Proofs = Iterator[Certificate | Unavailable]
 
 
 def proofs(problem: Problem, candidate: Candidate, made: Arranged, near: Certificate | None, ask: Ask) -> Proofs:
-    """Certificates for `made`, computed one by one as they are asked for.
-
-    near : the certificate of a neighbouring problem, whose numbers are tried first. Between two break points in eta,
-    one set of multipliers proves every optimum.
+    """Certificates for `made`, computed one by one as they are asked for. near : the certificate of a neighbouring
+    problem, whose numbers are tried first. Between two break points in eta, one set of multipliers proves every
+    optimum.
     """
     fields = (problem.whole, problem.constraints, made.channel)
     if near is not None:
@@ -98,9 +97,8 @@ def _certificate(ask: Ask, *problem: Any, **how: Any) -> Certificate | Unavailab
 
 
 def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
-    """Certificates of the problem with fewer constraints, where `LISTED` has a method for it.
-
-    Leaving constraints out makes the optimum no worse, so that the bounds hold for all constraints.
+    """Certificates of the problem with fewer constraints, where `LISTED` has a method for it. Leaving constraints out
+    makes the optimum no worse, so that the bounds hold for all constraints.
     """
     plain = tuple(c for c in problem.constraints if plain_of(c) is not None)
     for kept in ((plain,) if plain else ()) + tuple((c,) for c in problem.constraints if c not in plain):
@@ -130,9 +128,7 @@ def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
     yield PartsBound(problem.whole, problem.constraints, made.channel, tuple(certificates))
 
 
-ENOUGH_GAP = 0.2
-"""No further proof is looked for once the relative gap is within this share of the tolerance."""
-
+ENOUGH_GAP = 0.2  # No further proof is looked for once the relative gap is within this share of the tolerance.
 NO_FORM = "no constraint has a column form"
 
 

@@ -15,9 +15,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike, read_text
 from ldpopt.privacy import Guarantee
 
-LARGEST = 2**28
-"""Files with more bytes than this are refused."""
-
+LARGEST = 2**28  # Files with more bytes than this are refused.
 KEYS = {
     "schema", "version", "utility", "constraints", "channel", "value", "lower_bound", "upper_bound", "certified",
     "tolerance", "guarantees", "method", "reference", "note", "edges", "certificate",
@@ -86,10 +84,9 @@ def _design(data: dict[str, Any]) -> Design:
 
 
 def checked(design: Design, exact: bool = False) -> tuple[Verification, bool]:
-    """The result of a check, and whether it was exact.
-
-    Another processor may sum in another order, and then recompute a bound that is one digit looser than the stated one.
-    Where float64 does not confirm a claim, ball arithmetic of 256 bits decides.
+    """The result of a check, and whether it was exact. Another processor may sum in another order, and then recompute a
+    bound that is one digit looser than the stated one. Where float64 does not confirm a claim, ball arithmetic of 256
+    bits decides.
     """
     found = design.verify(exact)
     if found or exact:

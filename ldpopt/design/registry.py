@@ -21,7 +21,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar, Self
@@ -34,11 +34,10 @@ _KINDS: dict[str, type[Kind]] = {}
 
 @dataclass(frozen=True)
 class Asked:
-    """A parameter of a kind as people are asked for it.
-
-    name : what a command or a page calls it; kinds may share one, as ``epsilon`` is shared. help : a sentence.
-    unit : what stands for the value in the help of a command. field : the kind's own name for it, where it is another.
-    type : float, int, list (a distribution) or str (a divergence as `divergences.base.spelled` reads it).
+    """A parameter of a kind as people are asked for it. name : what a command or a page calls it; kinds may share one,
+    as ``epsilon`` is shared. help : a sentence. unit : what stands for the value in the help of a command. field : the
+    kind's own name for it, where it is another. type : float, int, list (a distribution) or str (a divergence as
+    `divergences.base.spelled` reads it).
     """
 
     name: str
@@ -56,6 +55,8 @@ class Kind:
     asks: ClassVar[tuple[Asked, ...]] = ()
     """What commands and pages ask for to make one; empty for a kind that they do not offer. A command may join several
     numbers that no other kind asks for by colons, under the last name: ``--renyi ORDER:NATS``."""
+    checks: ClassVar[tuple[tuple[str, Callable[[Any, str], Any]], ...]] = ()
+    """Fields, each with its reader (value, name), which gives it in its final form or raises `InvalidInput`."""
     preference: ClassVar[int] = 1000
     """Its place among its like where they are listed or tried, in ascending order."""
 
@@ -63,6 +64,10 @@ class Kind:
         super().__init_subclass__()
         if cls.__module__.startswith(f"{_PACKAGE}.") and not cls.__name__.startswith("_"):
             _KINDS[cls.__name__] = cls
+
+    def __post_init__(self) -> None:
+        """Read the fields that `checks` names."""
+        vars(self).update({name: read(getattr(self, name), name) for name, read in self.checks})
 
     @classmethod
     def made(cls, values: Mapping[str, Any]) -> Self:
@@ -86,10 +91,9 @@ def choices(room: ModuleType) -> tuple[type[Kind], ...]:
 
 
 def chosen(room: ModuleType, names: Collection[str]) -> tuple[type[Kind], ...]:
-    """The kinds that the names of given values stand for, in order.
-
-    Of two kinds of which one asks for all that the other asks for, and more, it is the one with more. `InvalidInput`
-    for a name without the others that its kind asks for.
+    """The kinds that the names of given values stand for, in order. Of two kinds of which one asks for all that the
+    other asks for, and more, it is the one with more. `InvalidInput` for a name without the others that its kind asks
+    for.
     """
     asked = {kind: {one.name for one in kind.asks} for kind in choices(room)}
     whole = [kind for kind, own in asked.items() if own <= set(names)]

@@ -22,10 +22,7 @@ from ldpopt.distribution import Array, number, positive_epsilon, positive_intege
 from ldpopt.errors import SolverError, invalid
 from ldpopt.results import Pictured, Result
 
-MOST = 500
-"""More pieces than this are no structures, but ties that rounding decides."""
-
-
+MOST = 500  # More pieces than this are no structures, but ties that rounding decides.
 Pattern = tuple[Label, ...]
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.numbers import Unproved, expect, expect_each, increasing
+from ldpopt.design.certificates.numbers import Unproved, expect, expect_each, increasing, require
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.design.registry import Kind
@@ -76,9 +76,8 @@ class Verification(Result):
 
 @dataclass(frozen=True)
 class Bound:
-    """What numbers prove about a problem, whatever the channel.
-
-    value : no channel within the constraints is better; infinitely bad where nothing is proved. why : then, the reason.
+    """What numbers prove about a problem, whatever the channel. value : no channel within the constraints is better;
+    infinitely bad where nothing is proved. why : then, the reason.
     """
 
     value: float
@@ -156,8 +155,7 @@ class Certificate(Kind, Result, ABC):
         """The bound, rounded outward. `Unproved` for a problem of another kind, or numbers that prove nothing."""
         enclosed = self.checked_bound(arithmetic)
         found = float(enclosed.lower if self.utility.error else enclosed.upper)
-        if not math.isfinite(found):
-            raise Unproved("the numbers prove no finite bound")
+        require(math.isfinite(found), "the numbers prove no finite bound")
         return found
 
     def bound_in(self, arithmetic: Arithmetic) -> Bound:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.boxes import Leaf, Limits, leaf_bound
-from ldpopt.design.certificates.numbers import expect, nonnegative_array, nonnegative_list
+from ldpopt.design.certificates.numbers import expect, nonnegative_array, nonnegative_list, require
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.private_sampling import PrivateSampling
@@ -59,7 +59,6 @@ def tangent_planes(
     utility: PrivateSampling, ratios: Array, mixture: Array, arithmetic: Arithmetic = FLOAT
 ) -> tuple[Enclosure, Array]:
     """Planes below mu(held, drawn): slopes (n, k) in the held probability, and floats not above those in the drawn one.
-
     held : the probability of an answer in the distribution that is held. drawn : that in the row it is drawn from.
     """
     held = np.asarray(utility.distributions)
@@ -68,8 +67,7 @@ def tangent_planes(
     if len(given) < 2 or not (given[:-1] > 0).all() or given[-1] != 0:
         raise Unproved("the ratios of tangents are not positive, followed by 0")
     weights = nonnegative_array(mixture, (n, k, len(given)), "weights of tangents").reshape(n * k, -1)
-    if not (weights.sum(axis=1) > 0).all():
-        raise Unproved("the weights of some tangents are all zero")
+    require((weights.sum(axis=1) > 0).all(), "the weights of some tangents are all zero")
     mixed = arithmetic.of(weights)
     shares = mixed / mixed.sum(axis=1)[:, None]
     slopes = enclosed_slopes(utility.f, given[:-1], arithmetic)

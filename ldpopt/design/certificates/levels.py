@@ -26,7 +26,7 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.listed import Listed, ListedDual
-from ldpopt.design.certificates.numbers import nonnegative_array
+from ldpopt.design.certificates.numbers import nonnegative_array, require
 from ldpopt.design.columns.integer import count, integer_columns, pairs
 from ldpopt.design.columns.levels import LIMIT, Levels, level_columns
 from ldpopt.design.constraints.base import plain_caps
@@ -36,8 +36,7 @@ from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
 
-BLOCK = 2048
-"""Columns that are looked at together."""
+BLOCK = 2048  # Columns that are looked at together.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,8 +54,7 @@ class LevelDual(ListedDual):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + delta sum pairs), with l and kappa as in `listed`."""
         k = self._size()
-        if k > LIMIT:
-            raise Unproved(f"{k} inputs have too many extreme columns to look at all of them")
+        require(not k > LIMIT, f"{k} inputs have too many extreme columns to look at all of them")
         refused, bounds = Unproved("no constraint asks for ApproximateLDP"), []
         for epsilon, delta in least_caps(self.constraints):
             try:
@@ -110,9 +108,8 @@ def leveled(every: Levels, epsilon: Enclosure) -> Iterator[LeveledColumns]:
 
 @dataclass(frozen=True, eq=False)
 class LeveledColumns:
-    """Columns of given `levels` (n, k), scaled to a largest entry of one: `base` (n,) + `rise` (k, n).
-
-    power : (k + 1,) e^(-j epsilon); rest : (k + 1,) 1 - e^(-j epsilon), with all digits where epsilon is small.
+    """Columns of given `levels` (n, k), scaled to a largest entry of one: `base` (n,) + `rise` (k, n). power : (k + 1,)
+    e^(-j epsilon); rest : (k + 1,) 1 - e^(-j epsilon), with all digits where epsilon is small.
     """
 
     levels: Levels
@@ -145,9 +142,8 @@ class LeveledColumns:
         return Listed(self.base, self.rise, charged)
 
     def excess(self, x: int, y: int, step: int = 1) -> Enclosure:
-        """(n,) the excess (c_x - e^(step epsilon) c_y)_+ of the columns, for a step of 1 or 0.
-
-        It is c_x (1 - e^(-(d - step) epsilon)) at d levels above.
+        """(n,) the excess (c_x - e^(step epsilon) c_y)_+ of the columns, for a step of 1 or 0. It is c_x (1 - e^(-(d -
+        step) epsilon)) at d levels above.
         """
         of, upper, lower = self.power.arithmetic, self.levels[:, x], self.levels[:, y]
         entry = self.power[np.where(upper >= 0, self.height - upper, 0)]
@@ -156,9 +152,7 @@ class LeveledColumns:
         return of.where(upper >= 0, entry * part, of.zeros(len(upper)))
 
 
-MOST = 2.0e8
-"""The most sums that are formed."""
-
+MOST = 2.0e8  # The most sums that are formed.
 OFF = 2.0**-50
 """The relative distance, at most, of a channel's floats from multiples of 1/D, and of their ratios from exact ones."""
 
@@ -194,8 +188,7 @@ class IntegerColumns(Certificate):
         if not _effort(k, D, ratio) <= MOST:
             raise Unproved(f"{k} inputs over a denominator of {D} have too many sums of columns to form all of them")
         columns, complete = integer_columns(k, ratio, D, int(MOST))
-        if not complete:
-            raise Unproved("not every column of integers was listed")
+        require(complete, "not every column of integers was listed")
         base = columns.min(axis=0).astype(np.float64)
         rise = columns - base
         # The floats of a channel are near multiples of 1/D: D times a column's entries are in these intervals.

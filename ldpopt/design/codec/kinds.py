@@ -27,7 +27,6 @@ from ldpopt.privacy.guarantee import Guarantee, Witness
 
 UNTAGGED = (Guarantee, Witness)
 """The classes of fields that can hold nothing else, so that a file does not name their kind."""
-
 PROBLEM = frozenset({"utility", "constraints", "channel", "edges"})
 """The fields of a certificate that a file states only where they differ from those of its holder."""
 
@@ -52,9 +51,8 @@ def subkinds(base: type) -> tuple[type, ...]:
 
 @cache
 def fields(kind: type) -> dict[str, tuple[Any, bool]]:
-    """The fields from which an instance is made: the type of each, and whether it may be missing.
-
-    For a certificate these are its own numbers, without the problem that it is about.
+    """The fields from which an instance is made: the type of each, and whether it may be missing. For a certificate
+    these are its own numbers, without the problem that it is about.
     """
     hints = get_type_hints(kind)
     left_out = PROBLEM if issubclass(kind, Certificate) else frozenset()

@@ -41,9 +41,8 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 
 
 def encode(value: Any, where: str) -> Any:
-    """`value` as a JSON value; `where` is its place in error messages.
-
-    Raises `InvalidInput` for code, such as a class or a function that a user wrote.
+    """`value` as a JSON value; `where` is its place in error messages. Raises `InvalidInput` for code, such as a class
+    or a function that a user wrote.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -89,9 +88,8 @@ def record(value: Any, where: str) -> dict[str, Any]:
 
 
 def certificate(value: Certificate, holder: Any, where: str) -> dict[str, Any]:
-    """A certificate's own numbers, and the parts of its problem that differ from those of its `holder`.
-
-    `holder` is a design or a certificate.
+    """A certificate's own numbers, and the parts of its problem that differ from those of its `holder`. `holder` is a
+    design or a certificate.
     """
     made = record(value, where)
     for name in sorted(PROBLEM):
@@ -132,14 +130,9 @@ def _number(value: float, where: str) -> float | str:
     return value if math.isfinite(value) else "inf" if value > 0 else "-inf"
 
 
-DEEPEST = 50
-"""How deep objects may be nested; certificates of certificates need a handful."""
-
-LONGEST = 2**40
-"""Integers in a file are smaller than this in size."""
-
+DEEPEST = 50  # How deep objects may be nested; certificates of certificates need a handful.
+LONGEST = 2**40  # Integers in a file are smaller than this in size.
 INFINITE = {"inf": np.inf, "-inf": -np.inf}
-
 Problem = dict[str, Any]
 """The `utility`, `constraints`, `channel` and `edges` of the design or certificate that holds a certificate."""
 

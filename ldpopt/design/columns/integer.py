@@ -19,7 +19,6 @@ import numpy.typing as npt
 from ldpopt.distribution import Array
 
 Integers = npt.NDArray[np.int64]
-
 MANY = 20_000
 """Where one pair (b, S) has more columns than this, only its columns with two different entries are listed."""
 

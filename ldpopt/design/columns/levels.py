@@ -20,13 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 Levels = npt.NDArray[np.int64]
-
-LIMIT = 6
-"""The most inputs whose columns are listed: 7 inputs have about 95 000."""
-
-ABSENT = -1
-"""The level of an input outside the support."""
-
+LIMIT = 6  # The most inputs whose columns are listed: 7 inputs have about 95 000.
+ABSENT = -1  # The level of an input outside the support.
 SHAPES = ("01", "10", "010", "120", "021", "0121", "1210")
 """Levels on blocks of neighbouring inputs, one digit for each block, that were enough in all cases seen."""
 

@@ -17,35 +17,20 @@ import numpy.typing as npt
 
 from ldpopt.channel import Label
 from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
-from ldpopt.design.columns.extreme import (
-    OUTWARD,
-    Grid,
-    TooManyColumns,
-    common_unit,
-    direct_limits,
-    extreme_steps,
-    slack_of,
-)
+from ldpopt.design.columns.extreme import OUTWARD, Grid, TooManyColumns, common_unit, extreme_steps, slack_of
 from ldpopt.design.columns.prices import ROWS, Charges, Prices
 from ldpopt.design.columns.relaxation import ROUNDING, PolicyRelaxation
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.constraints.local_dp import shortest_paths
+from ldpopt.design.constraints.local_dp import direct_limits, shortest_paths
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput
 
-APART = 35.0
-"""The log-ratio that stands for no limit, in nats: entries of exp(-35) are as good as 0."""
-
-
-STARTS = 64
-"""The most columns from which a search starts."""
-
-
-BLOCK = 32
-"""The number of columns moved at a time."""
+APART = 35.0  # The log-ratio that stands for no limit, in nats: entries of exp(-35) are as good as 0.
+STARTS = 64  # The most columns from which a search starts.
+BLOCK = 32  # The number of columns moved at a time.
 
 
 def first_columns(limits: Array) -> Array:
@@ -129,9 +114,7 @@ def _topped(heights: Array) -> Array:
     return np.asarray(np.round(heights - heights.max(axis=-1, keepdims=True), 12) + 0.0)
 
 
-FEW = 400
-"""Up to this many extreme columns, all of them are there from the start."""
-
+FEW = 400  # Up to this many extreme columns, all of them are there from the start.
 ANY, SPARSE = 8, 14
 """The most inputs of any graph that is tried, and of a graph with no more edges than inputs: a tree, or one cycle.
 
@@ -144,7 +127,8 @@ def listable(limits: Array) -> bool:
     k = len(limits)
     if common_unit(Grid.of(limits).limits) is not None:
         return True
-    return k <= ANY or (k <= SPARSE and int(direct_limits(shortest_paths(limits)).sum()) <= 2 * k)
+    shortest = shortest_paths(limits)
+    return k <= ANY or (k <= SPARSE and int(direct_limits(shortest, slack_of(shortest)).sum()) <= 2 * k)
 
 
 class PolicyColumns(Columns):
@@ -294,9 +278,8 @@ def policy_limits(constraints: Sequence[Any], inputs: Sequence[Label]) -> Array:
 
 
 def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple[Columns, float | None]:
-    """The columns within `constraints`, and the cap on total variation, None if it cannot bind.
-
-    Raises `InvalidInput` where two inputs have no path, so that entries may be 0, and a category's share may be 0, too.
+    """The columns within `constraints`, and the cap on total variation, None if it cannot bind. Raises `InvalidInput`
+    where two inputs have no path, so that entries may be 0, and a category's share may be 0, too.
     """
     k = len(utility.prior)
     limits = policy_limits(constraints, tuple(utility.inputs or range(k)))

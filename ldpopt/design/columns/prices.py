@@ -34,8 +34,7 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
 
-ROWS = 4096
-"""The number of columns that are priced at a time."""
+ROWS = 4096  # The number of columns that are priced at a time.
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +84,7 @@ class Charges:
         return (earned / mass - paid) / mass
 
 
-SAME = 2.0**-44
-"""Roots that differ by less than this share of the largest one count as one root."""
+SAME = 2.0**-44  # Roots that differ by less than this share of the largest one count as one root.
 
 
 def line_sets(kernel: Array, prior: Array, rows: Array) -> tuple[npt.NDArray[np.bool_], Array]:
@@ -112,7 +110,6 @@ def line_sets(kernel: Array, prior: Array, rows: Array) -> tuple[npt.NDArray[np.
 
 def most_of_line(charges: Charges, level: Enclosure) -> float:
     """An upper bound on the gains of all patterns t + a, t = `level`, for one row of K; inf where none is proved.
-
     Nothing may be charged for pairs. Rounding may have given a wrong set between two roots, so that what any other set
     could gain there is added, input by input.
     """
@@ -149,10 +146,7 @@ def most_of_line(charges: Charges, level: Enclosure) -> float:
     return worst if worst < math.inf else math.inf
 
 
-EXACT_LIMIT = 24
-"""The most inputs whose 2^k patterns are all priced; 2^24 patterns take about a second."""
-
-
+EXACT_LIMIT = 24  # The most inputs whose 2^k patterns are all priced; 2^24 patterns take about a second.
 Members = npt.NDArray[np.bool_]
 
 

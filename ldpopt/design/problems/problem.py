@@ -29,17 +29,14 @@ from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import positive_integer
 from ldpopt.errors import InvalidInput, invalid
 
-CELLS = 8000
-"""How many intervals a continuous pair is cut into. The gap that these leave is far below the tolerance."""
+CELLS = 8000  # How many intervals a continuous pair is cut into. The gap that these leave is far below the tolerance.
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Make `utility` large (small, for an error) subject to `constraints`.
-
-    whole : the utility as the caller gave it. cells : the intervals into which continuous answers were cut.
-    utility : `whole`, or the same utility of the cells, so that it always has finitely many inputs.
-    deadline : when the work on it has to end.
+    """Make `utility` large (small, for an error) subject to `constraints`. whole : the utility as the caller gave it.
+    cells : the intervals into which continuous answers were cut. utility : `whole`, or the same utility of the cells,
+    so that it always has finitely many inputs. deadline : when the work on it has to end.
     """
 
     utility: Any

@@ -43,12 +43,10 @@ class ExpectedLoss(Utility):
         decisions = inputs if named is None and k == m else distinct_labels(named, m, "decisions")
         several = () if self.prior is None else vectors(self.prior)
         priors = [distribution(p, "prior", size=k, labels=inputs) for p in several]
-        object.__setattr__(self, "loss", loss)
-        object.__setattr__(self, "priors", np.stack(priors) if priors else np.eye(k))
+        vars(self).update(loss=loss, priors=np.stack(priors) if priors else np.eye(k))
         if priors:
             object.__setattr__(self, "prior", self.priors if len(priors) > 1 else priors[0])
-        object.__setattr__(self, "inputs", inputs)
-        object.__setattr__(self, "decisions", decisions)
+        vars(self).update(inputs=inputs, decisions=decisions)
 
     priors: Array = field(init=False)
 

@@ -20,8 +20,7 @@ from ldpopt.distribution import Array, distribution, finite_array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import Phrase, invalid
 
-MAX_CELLS = 4096
-"""The most cells of a product of answers: its factor is a matrix with a row for each."""
+MAX_CELLS = 4096  # The most cells of a product of answers: its factor is a matrix with a row for each.
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,8 @@ import numpy as np
 
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import law
-from ldpopt.distribution import Array, number
+from ldpopt.distribution import Array, number_up_to
 from ldpopt.enclosures import Enclosure
-from ldpopt.errors import invalid
 from ldpopt.rounding import exact_sum
 
 
@@ -60,8 +59,7 @@ class Box(Neighbourhood):
 
     radius: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", _share(self.radius, "radius"))
+    checks = (("radius", number_up_to),)
 
     @property
     def name(self) -> str:
@@ -107,8 +105,7 @@ class Contamination(Neighbourhood):
 
     share: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "share", _share(self.share, "share"))
+    checks = (("share", number_up_to),)
 
     @property
     def name(self) -> str:
@@ -148,8 +145,7 @@ class TotalVariationBall(Neighbourhood):
 
     radius: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", _share(self.radius, "radius"))
+    checks = (("radius", number_up_to),)
 
     @property
     def name(self) -> str:
@@ -195,10 +191,3 @@ def _law(p: Array) -> list[Fraction]:
     """The law proportional to p, in exact fractions."""
     total = exact_sum(p)
     return [Fraction(x) / total for x in p.tolist()]
-
-
-def _share(value: object, what: str) -> float:
-    made = number(value, what, "a number in (0, 1]")
-    if not 0 < made <= 1:
-        raise invalid(what, "a number in (0, 1]", made)
-    return made

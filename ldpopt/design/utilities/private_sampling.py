@@ -19,7 +19,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.design.utilities.base import Utility
-from ldpopt.design.utilities.laws import law
+from ldpopt.design.utilities.laws import f_divergence, law
 from ldpopt.distribution import Array, distribution
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
@@ -48,17 +48,20 @@ class PrivateSampling(Utility):
     inputs: tuple[Label, ...] | None = None
     answers: tuple[Label, ...] | None = None
 
+    checks = (("f", f_divergence),)
+    unprivate = 0.0  # a draw from the distribution itself loses nothing
+
     def __post_init__(self) -> None:
-        if not isinstance(self.f, FDivergence):
-            raise invalid("divergence f", "an FDivergence such as ldpopt.divergences.KL", self.f)
+        super().__post_init__()
         given, inputs, answers = matrix_labels(self.distributions, self.inputs, self.answers, "distributions")
         given = np.asarray(given, dtype=np.float64)
         if given.ndim != 2 or len(given) < 2:
             raise invalid("distributions", "an array (n, k) of at least two", np.shape(given))
         rows = np.stack([distribution(p, f"distribution {at}") for at, p in enumerate(given)])
-        object.__setattr__(self, "distributions", rows)
-        object.__setattr__(self, "inputs", distinct_labels(inputs, len(rows), "inputs"))
-        object.__setattr__(self, "answers", distinct_labels(answers, rows.shape[1], "answers"))
+        inputs, answers = (
+            distinct_labels(*side) for side in ((inputs, len(rows), "inputs"), (answers, rows.shape[1], "answers"))
+        )
+        vars(self).update(distributions=rows, inputs=inputs, answers=answers)
         if math.isinf(self.f.at_zero) and (rows == 0).any():
             raise InvalidInput(f"distributions: {self.f.name} from a distribution with zeros is infinite to others")
 
@@ -71,11 +74,6 @@ class PrivateSampling(Utility):
     def decisions(self) -> tuple[Label, ...] | None:
         """The answers, which are the reports here."""
         return self.answers
-
-    @property
-    def unprivate(self) -> float:
-        """0: a draw from the distribution itself loses nothing."""
-        return 0.0
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
         """Minus the largest divergence from a distribution to its row, enclosed."""

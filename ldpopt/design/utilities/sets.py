@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.certificates.numbers import Unproved, nonnegative_array
+from ldpopt.design.certificates.numbers import Unproved, nonnegative_array, require
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
@@ -121,15 +121,17 @@ class Hull(HypothesisSet):
                 raise Unproved("the distribution is no vertex of its set")
             return None
         weights = nonnegative_array(mixture, (len(self.vertices),), "weights of vertices")
-        if not weights.any():
-            raise Unproved("the weights of the vertices are all zero")
+        require(weights.any(), "the weights of the vertices are all zero")
         mixed = arithmetic.of(weights)
-        return mixed @ arithmetic.stack([law(vertex, arithmetic) for vertex in self.vertices]) / mixed.sum()
+        return mixed @ self._laws(arithmetic) / mixed.sum()
 
     def enclosed_least(self, slope: Enclosure) -> Enclosure:
         """The least slope . p of the vertices."""
-        of = slope.arithmetic
-        return (of.stack([law(vertex, of) for vertex in self.vertices]) @ slope).min()
+        return (self._laws(slope.arithmetic) @ slope).min()
+
+    def _laws(self, arith: Arithmetic) -> Enclosure:
+        """(n, k) the laws proportional to the vertices."""
+        return arith.stack([law(vertex, arith) for vertex in self.vertices])
 
     def expression(self, p: Any) -> list[Any]:
         """Equations that p is a mixture, with weights as further variables."""
@@ -151,8 +153,10 @@ class Around(HypothesisSet):
     pilot: Any
     neighbourhood: Neighbourhood
 
+    checks = (("pilot", distribution),)
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pilot", distribution(self.pilot, "pilot"))
+        super().__post_init__()
         if not isinstance(self.neighbourhood, Neighbourhood):
             got = type(self.neighbourhood).__name__
             raise invalid("neighbourhood", "a Box, Contamination or TotalVariationBall", got)

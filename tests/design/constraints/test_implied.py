@@ -9,7 +9,7 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.design import ApproximateLDP, ConcentratedLDP, LocalDP, RenyiLDP, TotalVariation, TradeOff
-from ldpopt.design.constraints.base import implied, symmetric, variation_of
+from ldpopt.design.constraints.base import implied, symmetric, variation_cap
 from ldpopt.enclosures import EXACT, FLOAT
 from ldpopt.privacy import TradeOffCurve, total_variation
 
@@ -44,7 +44,7 @@ def within(constraint, seed):
 def test_channels_within_a_constraint_are_within_what_it_implies(number, arithmetic):
     """Total variation, log-ratios of columns and moments of channels on the edge are below the caps."""
     constraint = CONSTRAINTS[number]
-    variation = variation_of(constraint, arithmetic).upper
+    variation = variation_cap([constraint], arithmetic).upper
     spread = constraint.spread(range(3), arithmetic)
     for seed in range(12):
         matrix = within(constraint, seed)
