@@ -74,7 +74,7 @@ def verify(
     Exit code 0: every claim holds. 1: one does not hold, and the output says which. 2: not a design file.
     """
     from ldpopt.design import load_design
-    from ldpopt.design.load import checked
+    from ldpopt.design.files import checked
 
     with progress("verifying"):
         design = load_design(file)

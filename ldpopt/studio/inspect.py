@@ -11,8 +11,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design.files import design_text
-from ldpopt.design.load import checked
+from ldpopt.design.files import checked, design_text
 from ldpopt.distribution import distribution, positive_epsilon, unit_interval
 from ldpopt.divergences import KL
 from ldpopt.errors import CertificateError, LdpoptError, Phrase

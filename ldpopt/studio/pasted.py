@@ -17,8 +17,7 @@ from ldpopt.channel import FORMAT, Channel, Label
 from ldpopt.design import Design
 from ldpopt.design.constraints.base import Constraint, within
 from ldpopt.design.constraints.repair import Unrepairable, repair
-from ldpopt.design.files import SCHEMA
-from ldpopt.design.load import design_of
+from ldpopt.design.files import SCHEMA, design_of
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import FORMAT as EXACT

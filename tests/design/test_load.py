@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.load`: designs come back exactly, need no solver, and nothing else comes in."""
+"""Tests of `ldpopt.design.files`: designs come back exactly, need no solver, and nothing else comes in."""
 
 import copy
 import json
@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from ldpopt import InvalidInput, LocalDP, TotalVariation, load_design, optimal_channel
-from ldpopt.design.files import design_text
-from ldpopt.design.load import design_of
+from ldpopt.design.files import design_of, design_text
 
 PLAIN = optimal_channel(design_files.U, [LocalDP(1.0), TotalVariation(0.2)])
 DATA = json.loads(design_text(PLAIN))

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import ldpopt
 from ldpopt import Channel
 from ldpopt.cli import app
-from ldpopt.design.load import design_of
+from ldpopt.design.files import design_of
 from ldpopt.divergences import KL, alpha
 from ldpopt.divergences.base import NAMED, spelled, spelling
 from ldpopt.errors import InvalidInput

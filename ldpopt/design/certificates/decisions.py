@@ -10,9 +10,8 @@ import numpy as np
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.boxes import Leaf, Limits, leaf_bound
 from ldpopt.design.certificates.numbers import expect, nonnegative_array, nonnegative_list, require
-from ldpopt.design.utilities.expected_loss import ExpectedLoss
+from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling
 from ldpopt.design.utilities.laws import law
-from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.divergences.enclosed import enclosed_excess, enclosed_slopes
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure

@@ -48,8 +48,8 @@ from ldpopt.design.certificates.tails import End
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint, implied, variation_cap
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import Term
+from ldpopt.design.utilities.decisions import ExpectedLoss
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.laws import Laws, law
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import Arithmetic, Enclosure

@@ -27,8 +27,7 @@ import numpy as np
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.listed import Listed, ListedDual
 from ldpopt.design.certificates.numbers import nonnegative_array, require
-from ldpopt.design.columns.integer import count, integer_columns, pairs
-from ldpopt.design.columns.levels import LIMIT, Levels, level_columns
+from ldpopt.design.columns.levels import LIMIT, Levels, count, integer_columns, level_columns, pairs
 from ldpopt.design.constraints.base import plain_caps
 from ldpopt.design.constraints.hockey_stick import ApproximateLDP
 from ldpopt.design.constraints.outputs import Denominator

@@ -24,8 +24,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram, Tangents, sampling_program, stretched, tangents_at
 from ldpopt.design.programs.labels import FARTHEST, SPLIT, MatrixVariable, Solved, label_program
 from ldpopt.design.utilities.base import ColumnUtility
-from ldpopt.design.utilities.expected_loss import ExpectedLoss
-from ldpopt.design.utilities.private_sampling import PrivateSampling
+from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 

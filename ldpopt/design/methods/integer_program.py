@@ -27,7 +27,7 @@ import numpy.typing as npt
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.columns.integer import Integers, as_matrix, integer_columns, merged
+from ldpopt.design.columns.levels import Integers, as_matrix, integer_columns, merged
 from ldpopt.design.design import Design
 from ldpopt.design.methods.integer_search import Moves, Task, cost, polished, proofs, refusal, unrestricted, worth_of
 from ldpopt.design.problems.problem import Problem

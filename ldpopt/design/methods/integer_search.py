@@ -25,7 +25,7 @@ from ldpopt.design.candidate import Ask
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.levels import IntegerColumns
 from ldpopt.design.certificates.relaxed import Relaxed
-from ldpopt.design.columns.integer import Integers, as_matrix, merged
+from ldpopt.design.columns.levels import Integers, as_matrix, merged
 from ldpopt.design.constraints.base import within
 from ldpopt.design.design import Design
 from ldpopt.design.problems.problem import Problem

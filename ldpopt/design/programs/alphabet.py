@@ -32,7 +32,7 @@ from ldpopt.design.constraints.terms import Term
 from ldpopt.design.programs.labels import FARTHEST, MatrixVariable, nearby
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.against_set import GRID, NEAR, tangents
-from ldpopt.design.utilities.private_sampling import PrivateSampling
+from ldpopt.design.utilities.decisions import PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
