@@ -76,6 +76,9 @@ SPLIT_RESPONDENTS = 1e-3
 INVARIANT = 1e-13
 """How far the law of the reports may be from an invariant one in any entry: float64 meets an equation only nearly."""
 
+NOTHING = 1e-12
+"""A value of up to this size is rounding: no other is stated as a share of it."""
+
 SAME_PATH = 1e-12
 """An edge of a policy graph adds nothing beside a path that is longer by no more than this share of it."""
 

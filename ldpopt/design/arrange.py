@@ -75,6 +75,8 @@ def _given(problem: Problem, matrix: Array) -> Arranged:
 
 def _of_integers(problem: Problem, matrix: Array) -> Arranged:
     """The channel of multiples of 1/D, which stay as they are: a row for every input, the outputs in order."""
+    if problem.utility.decisions is not None:
+        return Arranged(Channel(matrix, problem.labels, problem.utility.decisions))
     rows = matrix[problem.reduction.classes] if problem.utility.pair is not None else matrix
     rows = rows[:, _by_favour(rows)]
     return Arranged(Channel(rows, problem.labels, _output_labels(rows, SILENT)))

@@ -6,7 +6,7 @@ Whether a gap between value and bound counts as certified is decided here and no
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +131,7 @@ class Design(Pictured):
         except Unproved as error:
             return Verification(math.nan, math.nan, math.nan, math.nan, (str(error),))
         found = proof.verify(exact)
-        return found.and_fails(self._broken(found))
+        return replace(found, failures=(*found.failures, *self._broken(found)))
 
     def _stated(self) -> None:
         """Raise `Unproved` unless every claim has the type it should have, so that it can be compared."""

@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ def test_the_badge_is_the_kernels_word(monkeypatch):
     question._designed.cache_clear()
     assert ask.view(state())["questions"][0]["proof"]["certified"]
     honest = Design.verify
-    monkeypatch.setattr(Design, "verify", lambda self: honest(self).and_fails(["a planted failure"]))
+    monkeypatch.setattr(Design, "verify", lambda self: replace(honest(self), failures=("a planted failure",)))
     question._designed.cache_clear()
     shown = ask.view(state())["questions"][0]["proof"]
     question._designed.cache_clear()

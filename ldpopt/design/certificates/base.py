@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.numbers import Unproved, expect, expect_each, increasing, require
@@ -29,8 +29,27 @@ from ldpopt.results import Result
 __all__ = ["Certificate", "Unproved", "Verification"]
 
 
+class Bounded:
+    """What has a bound, which is an upper one, or for an error a lower one."""
+
+    if TYPE_CHECKING:  # a field or a property
+
+        @property
+        def bound(self) -> float: ...
+
+    @property
+    def upper_bound(self) -> float:
+        """The bound, for a utility of which more is better."""
+        return self.bound
+
+    @property
+    def lower_bound(self) -> float:
+        """The bound, for an error, of which less is better."""
+        return self.bound
+
+
 @dataclass(frozen=True, eq=False)
-class Verification(Result):
+class Verification(Bounded, Result):
     """The result of a check, all of it recomputed. It counts as true exactly when nothing failed.
 
     value : the channel's utility, rounded down; an error, rounded up. bound : no channel within the constraints is
@@ -48,20 +67,6 @@ class Verification(Result):
     total_variation: float
     failures: tuple[str, ...]
     guarantees: tuple[Guarantee, ...] = ()
-
-    @property
-    def upper_bound(self) -> float:
-        """The bound, for a utility of which more is better."""
-        return self.bound
-
-    @property
-    def lower_bound(self) -> float:
-        """The bound, for an error, of which less is better."""
-        return self.bound
-
-    def and_fails(self, more: list[str]) -> Verification:
-        """The same result with further failures."""
-        return replace(self, failures=(*self.failures, *more))
 
     def __bool__(self) -> bool:
         return not self.failures
@@ -85,7 +90,7 @@ class Bound:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate(Kind, Result, ABC):
+class Certificate(Bounded, Kind, Result, ABC):
     """A proof that no channel within `constraints` has a better utility than `bound`, and a claim about `channel`.
 
     utility, constraints : the problem. channel : one that meets the constraints; None where only the bound is asked
@@ -176,16 +181,6 @@ class Certificate(Kind, Result, ABC):
         It is infinitely bad where the numbers prove nothing; `bound_in` says why.
         """
         return self.bound_in(arithmetic(False)).value
-
-    @property
-    def upper_bound(self) -> float:
-        """The bound, for a utility of which more is better."""
-        return self.bound
-
-    @property
-    def lower_bound(self) -> float:
-        """The bound, for an error."""
-        return self.bound
 
     @property
     def finite(self) -> Any:

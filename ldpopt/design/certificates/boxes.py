@@ -37,6 +37,7 @@ from ldpopt.design.certificates.numbers import (
     positions,
     real_array,
     require,
+    weights_array,
 )
 from ldpopt.design.constraints.base import (
     AlphabetConstraint,
@@ -132,8 +133,7 @@ def leaf_bound(
 def _mixed(gains: Enclosure, given: Array, arithmetic: Arithmetic) -> Enclosure:
     """The mixture of the criteria by the given weights, which is at least the least of them."""
     criteria = len(gains)
-    weights = nonnegative_array(given, (criteria,), "the weights of the criteria")
-    require(weights.any(), "the weights of the criteria are all zero")
+    weights = weights_array(given, (criteria,), "the weights of the criteria")
     if criteria == 1:
         return gains[0]
     shares = arithmetic.of(weights) / arithmetic.of(weights).sum()

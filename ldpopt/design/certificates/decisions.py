@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.boxes import Leaf, Limits, leaf_bound
-from ldpopt.design.certificates.numbers import expect, nonnegative_array, nonnegative_list, require
+from ldpopt.design.certificates.numbers import expect, nonnegative_array, nonnegative_list, weights_array
 from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling
 from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
@@ -65,8 +65,7 @@ def tangent_planes(
     given = nonnegative_list(ratios, "ratios")
     if len(given) < 2 or not (given[:-1] > 0).all() or given[-1] != 0:
         raise Unproved("the ratios of tangents are not positive, followed by 0")
-    weights = nonnegative_array(mixture, (n, k, len(given)), "weights of tangents").reshape(n * k, -1)
-    require((weights.sum(axis=1) > 0).all(), "the weights of some tangents are all zero")
+    weights = weights_array(mixture, (n, k, len(given)), "the weights of some tangents").reshape(n * k, -1)
     mixed = arithmetic.of(weights)
     shares = mixed / mixed.sum(axis=1)[:, None]
     slopes = enclosed_slopes(utility.f, given[:-1], arithmetic)

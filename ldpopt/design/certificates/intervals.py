@@ -38,11 +38,11 @@ from ldpopt.design.certificates.numbers import (
     count,
     expect,
     expect_each,
-    nonnegative_array,
     position,
     positions,
     real_array,
     require,
+    weights_array,
 )
 from ldpopt.design.certificates.tails import End
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint, implied, variation_cap
@@ -258,9 +258,7 @@ class LossDual(ColumnDual):
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Gains]:
         """Minus the loss of every decision under the mixture of the priors, whose loss is at most the worst."""
         priors = self.utility.priors
-        weights = arithmetic.of(nonnegative_array(self.weights, (len(priors),), "the weights of the priors"))
-        total = weights.sum()
-        require(total.lower > 0, "the weights of the priors are all zero")
-        mixture = (weights / total) @ arithmetic.stack([law(prior, arithmetic) for prior in priors])
+        weights = arithmetic.of(weights_array(self.weights, (len(priors),), "the weights of the priors"))
+        mixture = (weights / weights.sum()) @ arithmetic.stack([law(prior, arithmetic) for prior in priors])
         values = -(mixture * self.utility.loss.T)
         return (Gains(values, values.sum(axis=1), arithmetic.zeros(())),)

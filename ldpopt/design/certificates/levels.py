@@ -42,10 +42,8 @@ BLOCK = 2048  # Columns that are looked at together.
 class LevelDual(ListedDual):
     """Multipliers of the exact program of any column utility under `ApproximateLDP`, for up to six inputs.
 
-    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps; entry (x, x') is for
-    the excess of row x over e^epsilon times row x', and the diagonal is ignored. weights : (criteria,) non-negative, of
-    the criteria, not all zero. Rows and pairs are for the utility less its tangent at the constant column. Where there
-    are several such constraints, the one that gives the best bound counts.
+    rows, pairs, weights : as in `ListedDual`; the entry (x, x') of `pairs` is for the excess of row x over e^epsilon
+    times row x'. Where there are several such constraints, the one that gives the best bound counts.
     """
 
     argument = "linear-programming duality over all extreme columns of (epsilon, delta)-LDP"

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array, require
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array, require, weights_array
 from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
 from ldpopt.design.columns.sets import members
 from ldpopt.design.constraints.base import Constraint, plain_caps, tanh_of_half
@@ -74,8 +74,7 @@ class Mixed:
     def of(cls, utility: ColumnUtility, given: Any, arithmetic: Arithmetic) -> Mixed:
         """The mixture by the `given` weights. Raises `Unproved` unless these are non-negative and not all zero."""
         tangents = gradients_of(utility, np.ones((utility.size, 1)))[:, 0]
-        weights = nonnegative_array(given, (len(tangents),), "weights")
-        require((weights > 0).any(), "the weights of the criteria are all zero")
+        weights = weights_array(given, (len(tangents),), "the weights of the criteria")
         shares = arithmetic.of(weights) * arithmetic.of(1 / exact_sum(weights))
         scaled = weights / weights.max()
         linear = real_array(scaled @ tangents / scaled.sum(), (utility.size,), "tangents")
@@ -175,17 +174,14 @@ class ListedDual(Certificate):
         return worth, paid if some.charged is None else paid + some.charged
 
 
-MOST = 20  # The most inputs whose patterns are all looked at.
+MAX_INPUTS = 20  # The most inputs whose patterns are all looked at.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PatternDual(ListedDual):
     """Multipliers of the pattern program of any column utility [KOV14, Thm 4], with a cap on total variation or none.
 
-    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps on total variation;
-    entry (x, x') is for patterns with x and without x', and the diagonal is ignored. weights : (criteria,)
-    non-negative, of the criteria, not all zero. Rows and pairs are for the utility less its tangent at the constant
-    column.
+    rows, pairs, weights : as in `ListedDual`; the entry (x, x') of `pairs` is for patterns with x and without x'.
     """
 
     argument = "linear-programming duality over all staircase patterns"
@@ -193,7 +189,7 @@ class PatternDual(ListedDual):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
         k = self._size()
-        require(not k > MOST, f"{k} inputs have too many patterns to look at all of them")
+        require(k <= MAX_INPUTS, f"{k} inputs have too many patterns to look at all of them")
         caps = Caps.of(self.constraints, arithmetic)
         return self._proved(self._patterns(caps, arithmetic), caps.eta, arithmetic)
 
@@ -212,10 +208,7 @@ class PatternDual(ListedDual):
 class PolicyDual(ListedDual):
     """Multipliers of the program over all extreme columns of the policy graphs of `LocalDP`, for any column utility.
 
-    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps on total variation;
-    entry (x, x') is for columns larger at x than at x', and the diagonal is ignored. weights : (criteria,)
-    non-negative, of the criteria, not all zero. Rows and pairs are for the utility less its tangent at the constant
-    column.
+    rows, pairs, weights : as in `ListedDual`.
     """
 
     argument = "linear-programming duality over all extreme columns of the policy graph"

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.listed import Caps
 from ldpopt.design.certificates.minimum_cut import Members, Network
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array, require
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array, weights_array
 from ldpopt.design.certificates.simplices import LawShares, Simplices
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array, Index
@@ -168,8 +168,7 @@ class MarginalDual(Certificate):
         k = self.utility.size
         rows = real_array(self.rows, (k,), "rows")
         pairs = nonnegative_array(self.pairs, (k, k), "pairs") * ~np.eye(k, dtype=bool)
-        weights = nonnegative_array(self.weights, (compared.criteria,), "weights")
-        require((weights > 0).any(), "the weights of the criteria are all zero")
+        weights = weights_array(self.weights, (compared.criteria,), "the weights of the criteria")
         made = []
         for of in (FLOAT, arithmetic):
             caps = Caps.of(self.constraints, of)

@@ -169,10 +169,7 @@ class PolicyColumns(Columns):
         best = np.argsort(-gains)[:BATCH]
         return np.asarray(self.heights[best[gains[best] > least]])
 
-    @property
-    def exact(self) -> bool:
-        """True: the list is complete."""
-        return True
+    exact = True  # the list is complete
 
     def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
         """The largest gain of the listed columns, whose logarithms are exact multiples of a unit."""
@@ -214,10 +211,7 @@ class SearchedColumns(Columns):
         self.limits = limits
         self.epsilon = float(limits.max())
 
-    @property
-    def name(self) -> str:
-        """The name of the columns in printed texts, without a number."""
-        return self.kind
+    name = kind
 
     def start(self) -> Array:
         """The constant column, and columns with peaks and valleys."""
@@ -232,10 +226,7 @@ class SearchedColumns(Columns):
         found = climb(self.limits, prices, used, BATCH, least)
         return found if len(found) else climb(self.limits, prices, self.start(), BATCH, least)
 
-    @property
-    def exact(self) -> bool:
-        """False: the columns cannot all be priced."""
-        return False
+    exact = False  # the columns cannot all be priced
 
     def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
         """An upper bound on the gain of every column, by a relaxation with products of two limits."""

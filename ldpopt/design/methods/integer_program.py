@@ -147,11 +147,15 @@ class Rounded(Method):
 def roundings(task: Task, free: Design | None) -> Integers:
     """The best weights that rounding and moving units reach, from the optimum without a denominator and others."""
     starts = [] if free is None else [_rows(task.problem, free.channel.matrix)]
-    starts.append(np.ones((task.inputs, 1)))  # says nothing, and is always there
-    every = task.problem.deadline.rounds([*starts[:-1], *_simple(task), starts[-1]])
+    decisions = task.utility.decisions
+    if decisions is None:
+        starts += [*_simple(task), np.ones((task.inputs, 1))]  # the last says nothing, and is always there
+    else:  # outputs have a meaning: the other channels always take one decision
+        starts += [np.tile(own, (task.inputs, 1)) for own in np.eye(len(decisions))]
+    every = task.problem.deadline.rounds(starts)
     tried = [made for start in every if (made := _rounded(task, start)) is not None]
     return max(
-        tried or [np.full((task.inputs, 1), task.total, dtype=np.int64)],
+        tried or [task.total * starts[-1].astype(np.int64)],
         key=lambda one: (task.value(one), -one.shape[1]),
     )
 
@@ -175,10 +179,12 @@ def _simple(task: Task) -> Iterator[Array]:
 
 def _rounded(task: Task, start: Array) -> Integers | None:
     k, m = start.shape
-    if m > task.total:
+    fixed = task.utility.decisions is not None
+    if m > task.total and not fixed:
         return None
     eta = Fraction(1) if task.cap is None else Fraction(task.cap, task.total)
-    weights = merged(integers_near(start, task.total, task.ratio, eta))
+    weights = integers_near(start, task.total, task.ratio, eta)
+    weights = weights if fixed else merged(weights)
     if (worth := worth_of(task)) is not None:
         return Moves(task, worth).best(weights)
     return polished(task, weights) if k * m * (m - 1) <= POLISHED and math.isfinite(task.value(weights)) else weights

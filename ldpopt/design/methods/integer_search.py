@@ -34,6 +34,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.exact import exp_lower, largest_distance
 from ldpopt.exact_rounding import reach
+from ldpopt.tolerances import NOTHING
 
 MOVES = 400
 """The most units that are moved."""
@@ -173,10 +174,10 @@ def proofs(free: Design | None, posed: Problem, channel: Channel) -> Iterator[Ce
 
 def cost(free: Design | None, value: float) -> str:
     """A note on what the denominator costs; value : as `Task.value` gives it."""
-    if free is None or not free.value or not math.isfinite(value):
+    if free is None or not abs(free.value) > NOTHING or not math.isfinite(value):
         return ""
-    if free.utility.error:
-        return f"{(-value / free.value - 1):.2%} more error than without a denominator"
+    if free.utility.error or free.value < 0:
+        return f"{(abs(value / free.value) - 1):.2%} more error than without a denominator"
     return f"{(1 - value / free.value):.2%} less than without a denominator"
 
 

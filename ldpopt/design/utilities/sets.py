@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.certificates.numbers import Unproved, nonnegative_array, require
+from ldpopt.design.certificates.numbers import Unproved, weights_array
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
@@ -120,8 +120,7 @@ class Hull(HypothesisSet):
             if not any(np.array_equal(p, vertex) for vertex in self.vertices):
                 raise Unproved("the distribution is no vertex of its set")
             return None
-        weights = nonnegative_array(mixture, (len(self.vertices),), "weights of vertices")
-        require(weights.any(), "the weights of the vertices are all zero")
+        weights = weights_array(mixture, (len(self.vertices),), "the weights of the vertices")
         mixed = arithmetic.of(weights)
         return mixed @ self._laws(arithmetic) / mixed.sum()
 
