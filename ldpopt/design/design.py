@@ -86,7 +86,6 @@ class Design(Pictured):
     note: str
     edges: Array | None = None
     reference: str = ""
-
     _picture = "channel"
 
     @property

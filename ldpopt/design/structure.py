@@ -71,7 +71,6 @@ class Structures(Pictured):
     utility: Divergence | ColumnUtility
     eta: float
     tolerance: float
-
     _picture = "structures"
 
     @property

@@ -103,7 +103,6 @@ class Certificate(Bounded, Kind, Result, ABC):
     constraints: tuple[Constraint, ...]
     channel: Channel | None
     edges: Array | None = field(default=None, kw_only=True)
-
     proves: ClassVar[Any] = Utility
     """The kind of utility that certificates of this class are about."""
 

@@ -185,7 +185,6 @@ class BranchDual(Certificate):
     """
 
     proves = Divergence
-
     classes: Index
     nodes: tuple[Split | Leaf, ...]
 

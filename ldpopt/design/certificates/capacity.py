@@ -193,14 +193,12 @@ class PairwiseInformation(Certificate):
     """
 
     proves = MutualInformation
-
     orders: Array
     weights: Array
     reaches: Array
     above: Array
     below: Array
     slope: float
-
     argument = "what every two rows may differ by, averaged over the answers, pays for the information of each report"
     tight = False
 

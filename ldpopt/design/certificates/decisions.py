@@ -30,12 +30,10 @@ class SamplingDual(Certificate):
     """
 
     proves = PrivateSampling
-
     ratios: Array
     mixture: Array
     prior: Array
     loss: Certificate
-
     argument = "tangents below the risk, and linear-programming duality for the expected loss that they are"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
@@ -90,9 +88,7 @@ class AlphabetLossDual(Certificate):
     """
 
     proves = ExpectedLoss
-
     leaf: Leaf
-
     argument = "linear-programming duality, one column a decision"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:

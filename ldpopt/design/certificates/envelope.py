@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.hypotheses import by_ratio, dominates
+from ldpopt.design.certificates.hypotheses import by_ratio, dominating
 from ldpopt.design.certificates.listed import Caps, factor, shortfall
-from ldpopt.design.certificates.numbers import count, increasing, nonnegative, nonnegative_array, real_array, require
+from ldpopt.design.certificates.numbers import count, increasing, nonnegative, real_array, require
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
@@ -51,7 +51,6 @@ class EnvelopeDual(Certificate):
     """
 
     proves = Divergence
-
     level: float
     potentials: Array
     points: Array | None
@@ -92,11 +91,7 @@ class EnvelopeDual(Certificate):
         p0, p1 = self._hypotheses()
         if self.points is None:
             return p0, p1
-        points = nonnegative_array(self.points, (-1, 2), "points")
-        a0, a1 = points.T
-        if not (a0.sum() > 0 and a1.sum() > 0) or not dominates(a0, a1, p0, p1):
-            raise Unproved("the points do not dominate the hypotheses")
-        return a0, a1
+        return dominating(self.points, p0, p1)
 
 
 def _exactly_short(f: FDivergence, laws: Laws, base: Enclosure, price: Enclosure, potentials: Enclosure) -> float:

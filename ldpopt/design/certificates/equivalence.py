@@ -39,7 +39,6 @@ class EquivalenceDual(Certificate):
     """
 
     proves = FisherInformation
-
     prior: Array
     kernel: Array
     rows: Array

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.certificates.base import Unproved
-from ldpopt.design.certificates.numbers import positions, require
+from ldpopt.design.certificates.numbers import nonnegative_array, positions, require
 from ldpopt.design.constraints.terms import scatter
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
@@ -71,6 +70,14 @@ def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
         settled |= _settled(own, other, points, True)
     left = np.flatnonzero(~settled)
     return not len(left) or _exactly((a0, a1), (b0, b1), points[left], points[left + 1], 2 * (own.blur + other.blur))
+
+
+def dominating(points: Any, p0: Array, p1: Array) -> tuple[Array, Array]:
+    """The masses (n,) of `points` (n, 2), once they are shown to dominate the hypotheses; else `Unproved`."""
+    a0, a1 = nonnegative_array(points, (-1, 2), "points").T
+    surely = a0.sum() > 0 and a1.sum() > 0 and dominates(a0, a1, np.asarray(p0), np.asarray(p1))
+    require(surely, "the points do not dominate the hypotheses")
+    return a0, a1
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,10 +216,7 @@ class Classes:
         first = np.full(count, -1, dtype=np.intp)
         first[number[used][::-1]] = used[::-1]
         for x, y in zip(used.tolist(), first[number[used]].tolist(), strict=True):
-            if x != y and Fraction(float(p0[x])) * Fraction(float(p1[y])) != (
-                Fraction(float(p0[y])) * Fraction(float(p1[x]))
-            ):
-                raise Unproved("inputs of one class differ in their likelihood ratio")
+            require(x == y or _compare(p0, p1, x, y) == 0, "inputs of one class differ in their likelihood ratio")
         return cls(number, count)
 
     @property

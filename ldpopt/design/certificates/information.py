@@ -55,11 +55,9 @@ class InformationDual(Certificate):
     """
 
     proves = MutualInformation
-
     whole: Index
     rows: Array
     pairs: Array
-
     argument = "multipliers that pay for every set of some inputs with every share of the others"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:

@@ -167,7 +167,6 @@ class IntervalDual(ColumnDual):
     """
 
     proves = Divergence
-
     classes: Index | None
     knots: Array
 
@@ -250,9 +249,7 @@ class LossDual(ColumnDual):
     """
 
     proves = ExpectedLoss
-
     weights: Array
-
     argument = "linear-programming duality, one column a decision"
 
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Gains]:

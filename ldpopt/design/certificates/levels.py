@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.listed import Listed, ListedDual
+from ldpopt.design.certificates.listed import Listed, ListedDual, finite_size
 from ldpopt.design.certificates.numbers import nonnegative_array, require
 from ldpopt.design.columns.levels import LIMIT, Levels, count, integer_columns, level_columns, pairs
 from ldpopt.design.constraints.base import plain_caps
@@ -50,7 +50,7 @@ class LevelDual(ListedDual):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + delta sum pairs), with l and kappa as in `listed`."""
-        k = self._size()
+        k = finite_size(self.utility)
         require(not k > LIMIT, f"{k} inputs have too many extreme columns to look at all of them")
         refused, bounds = Unproved("no constraint asks for ApproximateLDP"), []
         for epsilon, delta in least_caps(self.constraints):
@@ -78,7 +78,6 @@ class LevelVariationDual(LevelDual):
     """
 
     spreads: Array
-
     argument = "linear-programming duality over all extreme columns of (epsilon, delta)-LDP and total variation"
 
     def _within(self, epsilon: Enclosure, delta: float) -> Enclosure:
@@ -162,13 +161,12 @@ class IntegerColumns(Certificate):
     """
 
     proves = ColumnUtility
-
     argument = "every sum of integer columns over the denominator, counted"
 
     @classmethod
     def applies(cls, utility: Any, constraints: Any) -> bool:
         """Whether such a certificate is about this problem, and the problem is small enough."""
-        if not isinstance(utility, ColumnUtility) or utility.continuous:
+        if not isinstance(utility, cls.proves) or utility.continuous:
             return False
         try:
             D, ratio = _asked(constraints, arithmetic(False))
@@ -178,10 +176,8 @@ class IntegerColumns(Certificate):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """F(D, ..., D) / D for the criterion that bounds best."""
-        if self.utility.continuous:
-            raise Unproved(f"{self.utility.name} is no sum over outputs of convex functions of a finite column")
+        k = finite_size(self.utility)
         D, ratio = _asked(self.constraints, arithmetic)
-        k = self.utility.size
         if not _effort(k, D, ratio) <= MOST:
             raise Unproved(f"{k} inputs over a denominator of {D} have too many sums of columns to form all of them")
         columns, complete = integer_columns(k, ratio, D, int(MOST))

@@ -113,6 +113,12 @@ class Listed:
     charged: Enclosure | None = None
 
 
+def finite_size(utility: ColumnUtility) -> int:
+    """The number of inputs k; `Unproved` for a utility that is no sum over columns."""
+    require(not utility.continuous, f"{utility.name} is no sum over outputs of convex functions of a finite column")
+    return utility.size
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ListedDual(Certificate):
     """Multipliers of a program over listed columns, for any column utility. rows : (k,) multipliers of the row sums.
@@ -122,21 +128,13 @@ class ListedDual(Certificate):
     """
 
     proves = ColumnUtility
-
     rows: Array
     pairs: Array
     weights: Array
 
-    def _size(self) -> int:
-        """The number of inputs k; `Unproved` for a utility that is no sum over columns."""
-        if self.utility.continuous:
-            raise Unproved(f"{self.utility.name} is no sum over outputs of convex functions of a finite column")
-        size: int = self.utility.size
-        return size
-
     def _multipliers(self) -> tuple[Array, Array]:
         """The rows (k,) and the pairs (k, k), whose diagonal is zero."""
-        k = self._size()
+        k = finite_size(self.utility)
         pairs = nonnegative_array(self.pairs, (k, k), "pairs")
         return real_array(self.rows, (k,), "rows"), pairs * ~np.eye(k, dtype=bool)
 
@@ -188,7 +186,7 @@ class PatternDual(ListedDual):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
-        k = self._size()
+        k = finite_size(self.utility)
         require(k <= MAX_INPUTS, f"{k} inputs have too many patterns to look at all of them")
         caps = Caps.of(self.constraints, arithmetic)
         return self._proved(self._patterns(caps, arithmetic), caps.eta, arithmetic)
@@ -215,7 +213,7 @@ class PolicyDual(ListedDual):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
-        k = self._size()
+        k = finite_size(self.utility)
         limits = policy_limits(self.constraints, tuple(self.utility.inputs or range(k)))
         if not np.isfinite(limits[~np.eye(k, dtype=bool)]).any():
             raise Unproved("no constraint asks for LocalDP between any two inputs")

@@ -153,11 +153,9 @@ class MarginalDual(Certificate):
     """
 
     proves = ColumnUtility
-
     rows: Array
     pairs: Array
     weights: Array
-
     argument = "weak duality, a linear function above the utility on every simplex of the marginals"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:

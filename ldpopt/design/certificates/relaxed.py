@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.hypotheses import dominates
+from ldpopt.design.certificates.hypotheses import dominating
 from ldpopt.design.certificates.numbers import expect, expect_each, nonnegative_array, require
 from ldpopt.design.constraints.base import ColumnConstraint, variation_cap
 from ldpopt.design.utilities.against_set import AgainstSet, LowerLine
@@ -53,6 +53,11 @@ class Contraction(Certificate):
         return least * whole
 
 
+def argument_of(certificate: Any) -> str:
+    """Why the bound of a certificate within another one holds."""
+    return certificate.argument if isinstance(certificate, Certificate) else "nothing is proved"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Relaxed(Certificate):
     """A bound from some of the constraints alone, whose optimum is at least that under all of them.
@@ -61,15 +66,12 @@ class Relaxed(Certificate):
     """
 
     relaxation: Certificate
-
     tight = False
 
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        relaxation = self.relaxation
-        how = relaxation.argument if isinstance(relaxation, Certificate) else "nothing is proved"
-        return f"the optimum under some of the constraints alone: {how}"
+        return f"the optimum under some of the constraints alone: {argument_of(self.relaxation)}"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The relaxation's bound for this very utility."""
@@ -88,7 +90,6 @@ class PartsBound(Certificate):
     """
 
     each: tuple[Certificate, ...]
-
     argument = "the optimum of each part alone"
     tight = False
 
@@ -118,25 +119,20 @@ class Dominated(Certificate):
 
     proves = Divergence
     tight = False
-
     points: Array
     of_points: Certificate
 
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        how = self.of_points.argument if isinstance(self.of_points, Certificate) else "nothing is proved"
-        return f"points that dominate the hypotheses: {how}"
+        return f"points that dominate the hypotheses: {argument_of(self.of_points)}"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound for the points."""
         if self.utility.continuous:
             raise Unproved("the answers are real numbers, and points are checked against finite hypotheses only")
         inner: Certificate = expect(self.of_points, Certificate, "the certificate of the points")
-        a0, a1 = nonnegative_array(self.points, (-1, 2), "points").T
-        p0, p1 = self.utility.pair
-        if not (a0.sum() > 0 and a1.sum() > 0) or not dominates(a0, a1, np.asarray(p0), np.asarray(p1)):
-            raise Unproved("the points do not dominate the hypotheses")
+        a0, a1 = dominating(self.points, *self.utility.pair)
         kept = tuple(one for one in self.constraints if isinstance(one, ColumnConstraint) and one.symmetric)
         require(kept, "no constraint holds between all pairs of inputs alike")
         utility = Divergence(self.utility.f, a0, a1)
@@ -165,13 +161,11 @@ class SaddlePoint(Certificate):
     """
 
     proves = AgainstSet
-
     p0: Array
     p1: Array
     mixtures: tuple[Array | None, Array | None]
     pair: Certificate
     support: LowerLine
-
     argument = "the optimum for one pair of the sets, which is least favourable"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:

@@ -53,7 +53,6 @@ class Branches(ByValue):
     """d (k,): what makes the form convex. Sound whatever the numbers are."""
 
     squares: Array
-
     words: ClassVar[str] = "branch and bound over"
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:

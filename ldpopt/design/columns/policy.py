@@ -21,7 +21,7 @@ from ldpopt.design.columns.extreme import OUTWARD, Grid, TooManyColumns, common_
 from ldpopt.design.columns.prices import ROWS, Charges, Prices
 from ldpopt.design.columns.relaxation import ROUNDING, PolicyRelaxation
 from ldpopt.design.columns.staircase import StaircaseColumns
-from ldpopt.design.constraints import LocalDP, TotalVariation
+from ldpopt.design.constraints.base import ColumnConstraint, plain_caps
 from ldpopt.design.constraints.local_dp import direct_limits, shortest_paths
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
@@ -252,20 +252,17 @@ def _too_many(raw: bytes, k: int, ordered: bool) -> bool:
 
 def policy_limits(constraints: Sequence[Any], inputs: Sequence[Label]) -> Array:
     """(k, k) the largest log-ratios, in nats, that all `LocalDP` in `constraints` together allow every two inputs."""
-    k = len(inputs)
-    limits = np.full((k, k), np.inf)
+    limits = np.full((len(inputs), len(inputs)), np.inf)
     for constraint in constraints:
-        if not isinstance(constraint, LocalDP):
-            continue
-        if constraint.listed is None:
-            limits = np.minimum(limits, constraint.epsilon)
-        else:
-            left, right, weight = constraint.listed.needed(inputs)
-            limits[left, right] = np.minimum(limits[left, right], weight * constraint.epsilon)
+        own = constraint.log_limits(inputs) if isinstance(constraint, ColumnConstraint) else None
+        limits = limits if own is None else np.minimum(limits, own)
     np.fill_diagonal(limits, 0.0)
-    if all(c.listed is None for c in constraints if isinstance(c, LocalDP)):
-        return limits  # no path is shorter
-    return shortest_paths(limits)
+    return shortest_paths(limits) if _along_graphs(constraints) else limits  # no path is shorter
+
+
+def _along_graphs(constraints: Sequence[Any]) -> bool:
+    """Whether some constraint is along the edges of a policy graph."""
+    return any(getattr(constraint, "listed", None) is not None for constraint in constraints)
 
 
 def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple[Columns, float | None]:
@@ -276,7 +273,7 @@ def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple
     limits = policy_limits(constraints, tuple(utility.inputs or range(k)))
     apart = limits[~np.eye(k, dtype=bool)]
     widest = float(apart.max())
-    eta = min((c.eta for c in constraints if isinstance(c, TotalVariation)), default=1.0)
+    _, eta = plain_caps(constraints)
     capped = eta < math.tanh(widest / 2)  # [GI, Prop 2], of every two inputs
     if math.isinf(widest) and (utility.prior.min() <= 0 or utility.neighbourhood is not None):
         raise InvalidInput(
@@ -284,7 +281,7 @@ def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple
         )
     if math.isfinite(widest) and widest == apart.min():
         # Limits along a graph are rounded products and sums, so that a little is added to be safe.
-        if any(isinstance(c, LocalDP) and c.listed is not None for c in constraints):
+        if _along_graphs(constraints):
             widest *= 1 + ROUNDING
         # True for the variance of one contrast, whose kernel has one row.
         one = getattr(utility.criterion, "additive", False) and utility.criterion.kernel_rows(k) == 1

@@ -90,7 +90,6 @@ class Relaxation(ByValue):
 
     squares: Array
     spans: Array
-
     words: ClassVar[str] = "Shor's relaxation of"
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
@@ -151,7 +150,6 @@ class PolicyRelaxation(ByValue):
     """weights : n (products,), the weights of the products of constraints, none below zero. Any of them are valid."""
 
     weights: Array
-
     words: ClassVar[str] = "Shor's relaxation of"
 
     def most(self, charges: Charges, limits: Array) -> float:

@@ -42,7 +42,6 @@ class Thresholds(ByValue):
     """level : no column gains more; a number of at least 0, which is checked by branch and bound over directions."""
 
     level: float
-
     words: ClassVar[str] = "branch and bound over the directions of"
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:

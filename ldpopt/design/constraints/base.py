@@ -111,6 +111,10 @@ class ColumnConstraint(Measured):
         """A cap D >= 0, in nats, on the log-ratio of any two entries of any column; None where there is no such cap."""
         return None
 
+    def log_limits(self, inputs: Sequence[Label]) -> Array | None:
+        """(k, k) caps, in nats, on log Q[x, y] / Q[x', y], inf for none; None where it caps no ratio of two inputs."""
+        return None
+
     def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
         """A cap on the moment of `order` >= 1 between any two rows (`moment.Moment`); None where no cap is known."""
         return None

@@ -51,7 +51,6 @@ class CapacityBounded(AlphabetConstraint):
     """
 
     takes = (RestrictedKL, RestrictedRenyi, RestrictedAlpha, RestrictedTotalVariation, Affine, Polynomial)
-
     features: Any
     divergence: Any
     bound: float = math.nan

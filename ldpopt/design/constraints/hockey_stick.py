@@ -221,7 +221,6 @@ class TotalVariation(Excesses):
     """
 
     eta: float
-
     checks = (("eta", unit_interval),)
     asks = (Asked("eta", "Cap on the total variation, in [0, 1].", "ETA"),)
     preference = 50
@@ -258,7 +257,6 @@ class ApproximateLDP(Excesses):
 
     epsilon: float
     delta: float
-
     checks = (("epsilon", nonnegative), ("delta", unit_interval))
     asks = (EPSILON, Asked("delta", "Delta of (epsilon, delta)-LDP, in (0, 1].", "DELTA"))
     preference = 20
@@ -303,7 +301,6 @@ class TradeOff(Excesses):
     """
 
     curve: TradeOffCurve
-
     bound = 0.0  # no line may be exceeded
 
     def __post_init__(self) -> None:

@@ -33,7 +33,6 @@ class Invariant(AlphabetConstraint):
     """
 
     p: Any
-
     checks = (("p", distribution),)
     symmetric = False  # outputs are named like inputs, so that no two inputs are alike
     balances = True  # `mend` scales rows and columns in turn, and keeps zeros

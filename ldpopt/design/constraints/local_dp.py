@@ -133,7 +133,6 @@ class LocalDP(ColumnConstraint):
     epsilon: float
     graph: Policy = None
     listed: Edges | None = field(init=False, repr=False, compare=False, default=None)
-
     checks = (("epsilon", positive_epsilon),)
     asks = (EPSILON,)
     preference = 10
@@ -184,6 +183,15 @@ class LocalDP(ColumnConstraint):
             return arithmetic.of(self.epsilon)
         diameter = self.listed.diameter(inputs, arithmetic)
         return None if diameter is None else diameter * self.epsilon
+
+    def log_limits(self, inputs: Sequence[Label]) -> Array | None:
+        """epsilon for all pairs, or times the weights of the edges that no other path implies."""
+        if self.listed is None:
+            return np.full((len(inputs), len(inputs)), self.epsilon)
+        limits = np.full((len(inputs), len(inputs)), np.inf)
+        left, right, weight = self.listed.needed(inputs)
+        limits[left, right] = weight * self.epsilon
+        return limits
 
     def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
         """0 where `reach` is at least epsilon and every two inputs are compared; None elsewhere."""

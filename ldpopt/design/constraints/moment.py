@@ -239,7 +239,6 @@ class RenyiLDP(ColumnConstraint):
 
     order: float
     epsilon: float
-
     asks = (
         Asked("renyi_order", "Order of the Rényi divergence, above 1.", "ORDER", "order"),
         Asked("renyi", "Limit of the Rényi divergence of one order, such as 2:0.5.", "NATS", "epsilon"),
@@ -311,7 +310,6 @@ class ConcentratedLDP(ColumnConstraint):
 
     rho: float
     orders: tuple[float, ...] = (1.0,)
-
     asks = (Asked("rho", "Limit of zero-concentrated privacy (zCDP).", "RHO"),)
     preference = 30
     private = True

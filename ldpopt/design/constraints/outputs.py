@@ -30,7 +30,6 @@ class Outputs(AlphabetConstraint):
     """
 
     m: int
-
     asks = (Asked("outputs", "Largest number of different reports.", "M", "m", int),)
     preference = 60
     checks = (("m", positive_integer),)
@@ -74,7 +73,6 @@ class Support(AlphabetConstraint):
     """
 
     mask: Any
-
     symmetric = False  # the mask says for each input which outputs it allows
     bound = 0.0  # forbidden reports must have probability zero
 
@@ -149,7 +147,6 @@ class Denominator(Measured):
     """
 
     D: int
-
     bound = 0.0  # every entry must be the float nearest to a multiple of 1/D
 
     def __post_init__(self) -> None:

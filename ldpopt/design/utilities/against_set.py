@@ -175,7 +175,6 @@ class AgainstSet(Utility):
     p0: Any
     p1: Any
     inputs: tuple[Label, ...] | None = None
-
     checks = (("f", f_divergence),)
 
     def __post_init__(self) -> None:

@@ -37,7 +37,6 @@ class MutualInformation(ColumnUtility):
 
     prior: Any
     inputs: tuple[Label, ...] | None = None
-
     name = "mutual information"
     contracts = True
     information = True

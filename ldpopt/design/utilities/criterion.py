@@ -65,6 +65,8 @@ class Criterion(Kind, ByValue, ABC):
     logarithmic: ClassVar[bool] = False
     additive: ClassVar[bool] = False
     limited: ClassVar[bool] = False
+    newton: ClassVar[bool] = False
+    """Whether Newton's method of `programs.survey_program` knows it for all numbers of categories."""
 
     if TYPE_CHECKING:  # an attribute of a class or a property
 
@@ -122,8 +124,8 @@ class Criterion(Kind, ByValue, ABC):
         return None
 
     def smooth(self, k: int) -> bool:
-        """Whether Newton's method of `programs.survey_program` knows it."""
-        return self.diagonal(k) is not None
+        """Whether Newton's method knows it for k categories."""
+        return self.newton or self.diagonal(k) is not None
 
 
 def differences(k: int) -> Array:

@@ -117,7 +117,6 @@ class PrivateSampling(Utility):
     distributions: Any
     inputs: tuple[Label, ...] | None = None
     answers: tuple[Label, ...] | None = None
-
     checks = (("f", f_divergence),)
     unprivate = 0.0  # a draw from the distribution itself loses nothing
 

@@ -75,7 +75,6 @@ class Divergence(ColumnUtility):
     p0: Any
     p1: Any
     inputs: tuple[Label, ...] | None = None
-
     checks = (("f", f_divergence),)
     contracts = True
     asks = (

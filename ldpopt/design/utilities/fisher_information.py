@@ -49,7 +49,6 @@ class FisherInformation(Utility):
     criterion: Criterion = field(default_factory=AOptimal)
     neighbourhood: Neighbourhood | None = None
     inputs: Iterable[Label] | None = None
-
     error = True
 
     def __post_init__(self) -> None:

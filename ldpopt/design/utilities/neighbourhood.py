@@ -58,7 +58,6 @@ class Box(Neighbourhood):
     """
 
     radius: float
-
     checks = (("radius", number_up_to),)
 
     @property
@@ -104,7 +103,6 @@ class Contamination(Neighbourhood):
     """(1 - share) pilot + share q for any distribution q: up to a `share` in (0, 1] of people are unlike it [Huber]."""
 
     share: float
-
     checks = (("share", number_up_to),)
 
     @property
@@ -144,7 +142,6 @@ class TotalVariationBall(Neighbourhood):
     """
 
     radius: float
-
     checks = (("radius", number_up_to),)
 
     @property

@@ -151,7 +151,6 @@ class Around(HypothesisSet):
 
     pilot: Any
     neighbourhood: Neighbourhood
-
     checks = (("pilot", distribution),)
 
     def __post_init__(self) -> None:

@@ -174,7 +174,7 @@ def test_combinations_are_counted():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_decisions_and_draws_over_a_denominator_are_found_with_their_names(seed):
-    """Designs are multiples with named outputs; by brute force over two answers none beats the best, or is far from it."""
+    """Designs are multiples with named outputs; by brute force none beats the best, or is far from it."""
     rng = np.random.default_rng(seed)
     loss = ExpectedLoss(rng.dirichlet([1, 1]), rng.random((2, 3)), decisions=("stay", "go", "wait"))
     sampling = PrivateSampling(TOTAL_VARIATION, rng.dirichlet([1, 1, 1], 2), answers=("stay", "go", "wait"))
