@@ -133,7 +133,7 @@ def leaf_bound(
 def _mixed(gains: Enclosure, given: Array, arithmetic: Arithmetic) -> Enclosure:
     """The mixture of the criteria by the given weights, which is at least the least of them."""
     criteria = len(gains)
-    weights = weights_array(given, (criteria,), "the weights of the criteria")
+    weights = weights_array(given, (criteria,), "the weights of the criteria", "the criteria")
     if criteria == 1:
         return gains[0]
     shares = arithmetic.of(weights) / arithmetic.of(weights).sum()

@@ -63,7 +63,7 @@ def tangent_planes(
     given = nonnegative_list(ratios, "ratios")
     if len(given) < 2 or not (given[:-1] > 0).all() or given[-1] != 0:
         raise Unproved("the ratios of tangents are not positive, followed by 0")
-    weights = weights_array(mixture, (n, k, len(given)), "the weights of some tangents").reshape(n * k, -1)
+    weights = weights_array(mixture, (n, k, len(given)), "weights of tangents", "some tangents").reshape(n * k, -1)
     mixed = arithmetic.of(weights)
     shares = mixed / mixed.sum(axis=1)[:, None]
     slopes = enclosed_slopes(utility.f, given[:-1], arithmetic)

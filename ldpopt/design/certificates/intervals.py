@@ -255,7 +255,7 @@ class LossDual(ColumnDual):
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Gains]:
         """Minus the loss of every decision under the mixture of the priors, whose loss is at most the worst."""
         priors = self.utility.priors
-        weights = arithmetic.of(weights_array(self.weights, (len(priors),), "the weights of the priors"))
+        weights = arithmetic.of(weights_array(self.weights, (len(priors),), "the weights of the priors", "the priors"))
         mixture = (weights / weights.sum()) @ arithmetic.stack([law(prior, arithmetic) for prior in priors])
         values = -(mixture * self.utility.loss.T)
         return (Gains(values, values.sum(axis=1), arithmetic.zeros(())),)

@@ -74,7 +74,7 @@ class Mixed:
     def of(cls, utility: ColumnUtility, given: Any, arithmetic: Arithmetic) -> Mixed:
         """The mixture by the `given` weights. Raises `Unproved` unless these are non-negative and not all zero."""
         tangents = gradients_of(utility, np.ones((utility.size, 1)))[:, 0]
-        weights = weights_array(given, (len(tangents),), "the weights of the criteria")
+        weights = weights_array(given, (len(tangents),), "weights", "the criteria")
         shares = arithmetic.of(weights) * arithmetic.of(1 / exact_sum(weights))
         scaled = weights / weights.max()
         linear = real_array(scaled @ tangents / scaled.sum(), (utility.size,), "tangents")

@@ -166,7 +166,7 @@ class MarginalDual(Certificate):
         k = self.utility.size
         rows = real_array(self.rows, (k,), "rows")
         pairs = nonnegative_array(self.pairs, (k, k), "pairs") * ~np.eye(k, dtype=bool)
-        weights = weights_array(self.weights, (compared.criteria,), "the weights of the criteria")
+        weights = weights_array(self.weights, (compared.criteria,), "weights", "the criteria")
         made = []
         for of in (FLOAT, arithmetic):
             caps = Caps.of(self.constraints, of)

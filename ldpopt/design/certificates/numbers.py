@@ -69,10 +69,10 @@ def nonnegative_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
     return given
 
 
-def weights_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
+def weights_array(values: Any, shape: tuple[int, ...], what: str, whose: str) -> Array:
     """The same, with a positive entry for each place of all axes but the last."""
     given = nonnegative_array(values, shape, what)
-    require((given > 0).any(axis=-1).all(), f"{what} are all zero")
+    require((given > 0).any(axis=-1).all(), f"the weights of {whose} are all zero")
     return given
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.certificates.numbers import nonnegative_array, real_numbers
+from ldpopt.design.certificates.numbers import real_numbers, require
 from ldpopt.design.constraints.base import EPSILON, ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatter
 from ldpopt.design.registry import Asked
@@ -124,9 +124,12 @@ class HockeyStick(Term):
         return (arithmetic.of(most) * self.caps).sum()
 
     def _checked(self, multiplier: Any, labels: int) -> Array:
-        if not len(self) and not real_numbers(multiplier, "the values of a multiplier").size:
+        z = real_numbers(multiplier, "the values of a multiplier")
+        if not z.size and not len(self):
             return np.zeros((labels, 0))
-        return nonnegative_array(multiplier, (labels, len(self)), "the values of a multiplier")
+        require(z.shape == (labels, len(self)), f"a multiplier has shape {z.shape}, not {(labels, len(self))}")
+        require((z >= 0).all(), "a multiplier is negative")
+        return z
 
     def pose(self, q: Any) -> list[Any]:
         """Linear constraints, with a slack for every pair and output unless all caps are zero."""

@@ -54,7 +54,7 @@ class LowerLine(ByValue):
         require(k == sets[0].size, f"the channel has {k} inputs, and the sets have {sets[0].size}")
         ratios = nonnegative_list(self.ratios, "ratios of tangents")
         require((ratios > 0).all(), "the ratios of tangents are not all positive")
-        given = weights_array(self.weights, (m, len(ratios)), "the weights of an output's tangents")
+        given = weights_array(self.weights, (m, len(ratios)), "weights of tangents", "an output's tangents")
         weights, matrix = arithmetic.of(given), arithmetic.of(channel.matrix)
         shares, rows = (part / part.sum(axis=1)[:, None] for part in (weights, matrix))
         on_p0, on_p1 = (rows @ (shares @ slopes) for slopes in enclosed_slopes(f, ratios, arithmetic))

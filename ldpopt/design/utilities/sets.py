@@ -120,7 +120,7 @@ class Hull(HypothesisSet):
             if not any(np.array_equal(p, vertex) for vertex in self.vertices):
                 raise Unproved("the distribution is no vertex of its set")
             return None
-        weights = weights_array(mixture, (len(self.vertices),), "the weights of the vertices")
+        weights = weights_array(mixture, (len(self.vertices),), "weights of vertices", "the vertices")
         mixed = arithmetic.of(weights)
         return mixed @ self._laws(arithmetic) / mixed.sum()
 
