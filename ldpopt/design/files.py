@@ -49,7 +49,7 @@ def design_text(design: Any) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-LARGEST = 2**28  # Files with more bytes than this are refused.
+MAX_BYTES = 2**28  # Files with more bytes than this are refused.
 KEYS = {
     "schema", "version", "utility", "constraints", "channel", "value", "lower_bound", "upper_bound", "certified",
     "tolerance", "guarantees", "method", "reference", "note", "edges", "certificate",
@@ -74,8 +74,8 @@ def load_design(path: PathLike) -> Design:
         size = Path(path).stat().st_size
     except (OSError, TypeError, ValueError):
         size = 0  # reading it says why
-    if size > LARGEST:
-        raise invalid(str(path), f"a file of at most {LARGEST} bytes", size)
+    if size > MAX_BYTES:
+        raise invalid(str(path), f"a file of at most {MAX_BYTES} bytes", size)
     return design_of(read_text(path))
 
 

@@ -22,7 +22,7 @@ from ldpopt.distribution import Array, number, positive_epsilon, positive_intege
 from ldpopt.errors import SolverError, invalid
 from ldpopt.results import Pictured, Result
 
-MOST = 500  # More pieces than this are no structures, but ties that rounding decides.
+MAX_PIECES = 500  # More pieces than this are no structures, but ties that rounding decides.
 Pattern = tuple[Label, ...]
 
 
@@ -180,7 +180,7 @@ def _brackets(made: _Seen, points: Array, tolerance: float, deadline: Deadline) 
         middle = (a + b) / 2
         if b - a <= tolerance or not a < middle < b or deadline.over():
             ends.append((a, b))
-            if len(ends) > MOST:
+            if len(ends) > MAX_PIECES:
                 raise SolverError("structures: the optimum is tied along a range of epsilon; take a larger tolerance")
         else:
             waiting += [(middle, b), (a, middle)]

@@ -143,7 +143,7 @@ def binary_information(epsilon: Enclosure, off: float, rounding: float) -> Enclo
 def _about_half(x: Enclosure) -> Enclosure:
     """d(x) = x^2/2 + x^4/12 + x^6/30 + ..., of which x^2/2 + x^4/12 is less by at most x^6/(30 (1 - x^2))."""
     of = x.arithmetic
-    if float(x.upper) < CLOSE:
+    if float(x.upper) < SERIES_TANH:
         square = x.square()
         low = square / 2 + square.square() / 12
         return of.between(low.lower, (low + square.square() * square / 29).upper)
@@ -170,11 +170,11 @@ def information_capacity(epsilon: Enclosure) -> Enclosure:
 
 
 LISTED = 20  # All sets of up to this many answers are listed.
-CLOSE = 1e-2  # Below this the terms of d cancel, and its expansion is used instead.
+SERIES_TANH = 1e-2  # Below this the terms of d cancel, and its expansion is used instead.
 SMALL = 3e-3  # Below this epsilon the terms of the closed form cancel, and its expansion is used instead.
 PIECES = 2048
 """How many knots each of the two outer stretches of [0, 1/P] has. The two beside 1 have twice as many each."""
-LEAST, NEAREST, NEAR = 2.0**-40, 2.0**-20, 8.0
+LEAST, NEAREST, DENSE_TO = 2.0**-40, 2.0**-20, 8.0
 """The first knot above 0, how near to 1 the knots beside it lie, and up to where the knots above 1 are dense."""
 BEND = 2.0**-49  # How near, relatively, knots lie to the points where excesses begin.
 HIGHEST = 600.0  # Powers with a larger logarithm are refused, so that none overflows.
@@ -266,10 +266,10 @@ class Paid:
         if not high * math.log(top) < HIGHEST:
             raise Unproved(f"powers of order {high:g} are too large for answers of so little probability")
         low = max(LEAST, math.exp(-HIGHEST / (high + 1)))
-        far = max(NEAR, top)
+        far = max(DENSE_TO, top)
         parts = [np.zeros(1), np.geomspace(low, 0.25, PIECES) if low < 0.25 else np.full(1, 0.25)]
-        parts += [1 - np.geomspace(NEAREST, 0.75, 2 * PIECES), 1 + np.geomspace(NEAREST, NEAR - 1, 2 * PIECES)]
-        parts += [np.geomspace(NEAR, far, PIECES)]
+        parts += [1 - np.geomspace(NEAREST, 0.75, 2 * PIECES), 1 + np.geomspace(NEAREST, DENSE_TO - 1, 2 * PIECES)]
+        parts += [np.geomspace(DENSE_TO, far, PIECES)]
         bends = np.exp(np.concatenate([self.reaches, -self.reaches])[:, None]) * (1 + np.array([-BEND, BEND]))
         end = max(2.0, float(np.nextafter(far, math.inf)))
         made = np.unique(np.concatenate([*parts, bends.ravel(), tops, np.array([1.0, end])]))

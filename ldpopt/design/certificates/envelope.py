@@ -34,7 +34,7 @@ from ldpopt.divergences.enclosed import enclosed_excess, excess_above
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.rounding import ULP
 
-MOST = 20_000  # The most points; more would take minutes, because all pairs of them are looked at.
+MAX_POINTS = 20_000  # The most points; more would take minutes, because all pairs of them are looked at.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,7 +67,7 @@ class EnvelopeDual(Certificate):
         caps = Caps.of(self.constraints, arithmetic)
         p0, p1 = self._masses()
         order = by_ratio(p0, p1)
-        require(not len(order) > MOST, f"{len(order)} points are more than {MOST}")
+        require(not len(order) > MAX_POINTS, f"{len(order)} points are more than {MAX_POINTS}")
         level = arithmetic.of(nonnegative(self.level, "the level"))
         potentials = arithmetic.of(real_array(self.potentials, (len(order) + 1,), "potentials"))
         laws = Laws.of(p0, p1, arithmetic).take(order)

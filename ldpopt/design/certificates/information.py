@@ -36,9 +36,9 @@ from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
 
-MOST = 20  # The most inputs that are taken whole: all sets of them are looked at.
+MAX_WHOLE = 20  # The most inputs that are taken whole: all sets of them are looked at.
 BLOCK = 4096  # Sets that are looked at together.
-MANY = 2**21  # The most patterns that are looked at one by one, where all inputs of the rest have the same probability.
+MAX_PATTERNS = 2**21  # The most patterns that are looked at one by one, where all inputs of the rest are alike.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,7 +66,7 @@ class InformationDual(Certificate):
         whole = positions(self.whole, -1, len(prior), "the inputs taken whole")
         n = len(whole)
         require(len(np.unique(whole)) == n, "an input is taken whole twice")
-        require(not n > MOST, f"{n} inputs have too many sets to look at all of them")
+        require(not n > MAX_WHOLE, f"{n} inputs have too many sets to look at all of them")
         caps = Caps.of(self.constraints, arithmetic)
         rows = real_array(self.rows, (n + 1,), "rows")
         given = nonnegative_array(self.pairs, (n + 1, n + 1), "pairs")
@@ -89,7 +89,7 @@ class InformationDual(Certificate):
                 none = none + cut + sets @ arithmetic.of(given[:n, n])
                 all_of_it = all_of_it + cut + (1 - sets) @ arithmetic.of(given[n, :n])
             own, away = arithmetic.of(sets) @ masses.whole, arithmetic.of(1 - sets) @ masses.whole
-            if masses.equal > 0 and len(sets) * (masses.equal + 1) <= MANY:
+            if masses.equal > 0 and len(sets) * (masses.equal + 1) <= MAX_PATTERNS:
                 ends = _points(masses, own, away, caps.level, none, all_of_it, within)
             else:
                 line = _line(masses, own, away, caps.level, none, all_of_it, within)

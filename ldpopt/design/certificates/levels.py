@@ -148,7 +148,7 @@ class LeveledColumns:
         return of.where(upper >= 0, entry * part, of.zeros(len(upper)))
 
 
-MOST = 2.0e8  # The most sums that are formed.
+MAX_SUMS = 2.0e8  # The most sums that are formed.
 OFF = 2.0**-50
 """The relative distance, at most, of a channel's floats from multiples of 1/D, and of their ratios from exact ones."""
 
@@ -172,15 +172,15 @@ class IntegerColumns(Certificate):
             D, ratio = _asked(constraints, arithmetic(False))
         except Unproved:
             return False
-        return _effort(utility.size, D, ratio) <= MOST
+        return _effort(utility.size, D, ratio) <= MAX_SUMS
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """F(D, ..., D) / D for the criterion that bounds best."""
         k = finite_size(self.utility)
         D, ratio = _asked(self.constraints, arithmetic)
-        if not _effort(k, D, ratio) <= MOST:
+        if not _effort(k, D, ratio) <= MAX_SUMS:
             raise Unproved(f"{k} inputs over a denominator of {D} have too many sums of columns to form all of them")
-        columns, complete = integer_columns(k, ratio, D, int(MOST))
+        columns, complete = integer_columns(k, ratio, D, int(MAX_SUMS))
         require(complete, "not every column of integers was listed")
         base = columns.min(axis=0).astype(np.float64)
         rise = columns - base
@@ -208,7 +208,7 @@ def _asked(constraints: Any, arithmetic: Arithmetic) -> tuple[int, Fraction]:
 
 def _effort(k: int, D: int, ratio: Fraction) -> float:
     """The number of sums that `_most` forms; inf where these are surely too many."""
-    if not float(k) * math.log(D + 1) <= math.log(MOST):
+    if not float(k) * math.log(D + 1) <= math.log(MAX_SUMS):
         return math.inf
     return float((D + 1) ** k) * sum(count(k, rise) for _, rise in pairs(ratio, D))
 

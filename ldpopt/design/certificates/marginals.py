@@ -136,7 +136,7 @@ def least_raise(left: Array, base: Array, mean: Array, level: float) -> Array:
 
 HALVINGS = 200  # The most rounds in which simplices are halved.
 CELLS = 2_000_000  # The most simplices times inputs times laws that are looked at together.
-MOST = {2: 4000, 3: 8000, 4: 20_000, 5: 60_000}  # The most simplices, by the number of laws.
+MAX_SIMPLICES = {2: 4000, 3: 8000, 4: 20_000, 5: 60_000}  # The most simplices, by the number of laws.
 FLOWS = 20_000
 """The most flows for one bound. Simplices that remain without a good flow make the bound larger, never wrong."""
 ACCURACY = {2: 2.0**-28, 3: 2.0**-26, 4: 2.0**-23, 5: 2.0**-21}
@@ -278,7 +278,7 @@ class Search:
             sets.append(sides[gains > accuracy])
             at = np.flatnonzero(needed > gained + accuracy)
             total += len(at)
-            if not (total <= MOST[n] and len(at) * k * n <= CELLS and flows < FLOWS and number < HALVINGS - 1):
+            if not (total <= MAX_SIMPLICES[n] and len(at) * k * n <= CELLS and flows < FLOWS and number < HALVINGS - 1):
                 at = at[:0]
             first, second = self._cut(simplices.take(at), corners[0][at])
             exact = simplices.take(at).exactly(first, second)

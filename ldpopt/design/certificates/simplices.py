@@ -26,7 +26,7 @@ from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
 
 Mask = npt.NDArray[np.bool_]
-FEW = 5  # The most laws: there are n! simplices to begin with, each of which may be halved along n (n - 1)/2 edges.
+MAX_LAWS = 5  # The most laws: there are n! simplices to begin with, each of which has n (n - 1)/2 edges.
 STEEPER = 2.0**-34
 """The share by which linear functions through the ray of constant columns are steeper than they must be."""
 
@@ -99,7 +99,7 @@ class LawShares:
         """The marginals of a utility whose criteria are mixed by the weights `criteria`, which sum to one."""
         of = level.arithmetic
         n = len(compared.laws)
-        require(2 <= n <= FEW, f"{n} laws are too many to cut their masses into simplices (at most {FEW})")
+        require(2 <= n <= MAX_LAWS, f"{n} laws are too many to cut their masses into simplices (at most {MAX_LAWS})")
         each = [Laws.of(other, compared.laws[0], of) for other in compared.laws[1:]]
         laws = of.stack([each[0].p1, *(one.p0 for one in each)])
         shares = of.stack([criteria[term.criterion] * term.weight for term in compared.terms])

@@ -53,7 +53,7 @@ ORDERS = (1.0625, 1.125, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 3
 """The orders of moments that are tried, besides those that constraints name."""
 REACHES = 10.0 ** np.arange(1, 16)
 """The cuts nearest to these ratios are tried: a near cut costs more moments, a far cut needs steeper tangents."""
-ENOUGH = 1e-8
+LITTLE_COST = 1e-8
 """The cost of the rest beyond a ratio counts as little below this share of its cost beyond the first of `REACHES`."""
 
 
@@ -95,7 +95,7 @@ def far_enough(f: FDivergence, mirrored: bool, constraints: Sequence[ColumnConst
     each = [float(one.upper) for one in costs if one is not None]
     if not each:
         return None
-    enough = [float(far) for far, cost in zip(REACHES, each, strict=False) if cost <= ENOUGH * each[0]]
+    enough = [float(far) for far, cost in zip(REACHES, each, strict=False) if cost <= LITTLE_COST * each[0]]
     # The tangent there is about as steep as R^(p-1), which solvers should still see beside the rest.
     steep = 1e9 if power[0] <= 1 else 10 ** (5 / (power[0] - 1))
     return min(enough[0] if enough else float(REACHES[8]), steep)

@@ -30,7 +30,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
 
 PARTIAL = 2**21  # The most labelings of the inputs labeled so far.
-FARTHEST, LARGEST = 60, 100
+FARTHEST, MAX_INPUTS = 60, 100
 """The largest limit in units, and the most inputs: labels, their sums and numbers of parts are small integers."""
 Labels = npt.NDArray[np.int8]
 Direct = npt.NDArray[np.bool_]
@@ -72,7 +72,7 @@ def extreme_labelings(limits: Array, direct: Direct, ordered: bool, most: int) -
 def common_unit(limits: Array) -> int | None:
     """The largest whole number that all limits are small multiples of; None where there is none."""
     k = len(limits)
-    if not 1 < k <= LARGEST or not np.isfinite(limits).all():
+    if not 1 < k <= MAX_INPUTS or not np.isfinite(limits).all():
         return None
     whole = limits.astype(np.int64)
     unit = int(np.gcd.reduce(whole[~np.eye(k, dtype=bool)]))
@@ -150,7 +150,7 @@ def _opened(joined: Direct, done: list[int]) -> int:
     return int(joined[done][:, rest].any(axis=1).sum())
 
 
-MOST, LABELED = 2**16, 2**18  # The most extreme columns that are listed: one by one, and as integer labelings.
+MAX_COLUMNS, LABELED = 2**16, 2**18  # The most extreme columns that are listed: one by one, and as integer labelings.
 STEPS = 2**20  # The most steps of the search for them.
 TIGHT = 1e-9
 """The distance, relative to the largest limit, at which floats count as equal; used in searches, not in proofs."""
@@ -193,7 +193,7 @@ class Grid:
 def extreme_steps(grid: Grid, ordered: bool = False) -> Array:
     """(n, k) logarithms of the extreme columns in the grid's unit, the largest entry 0, -inf where a column is 0.
     ordered : whether the cone is also cut by the orders of the entries, as a cap on total variation needs. Raises
-    `TooManyColumns` for more than `MOST`, or more than `LABELED` where limits are small multiples of one unit.
+    `TooManyColumns` for more than `MAX_COLUMNS`, or more than `LABELED` where limits are small multiples of one unit.
     """
     labeled = extreme_labelings(grid.limits, grid.direct, ordered, LABELED)
     if labeled is not None:
@@ -202,8 +202,8 @@ def extreme_steps(grid: Grid, ordered: bool = False) -> Array:
     for support in _supports(np.isfinite(grid.limits)):
         for heights in _Growth(grid, support, ordered).all():
             columns.append(heights)
-            if len(columns) > MOST:
-                raise too_many(MOST)
+            if len(columns) > MAX_COLUMNS:
+                raise too_many(MAX_COLUMNS)
     return np.array(sorted(columns, key=lambda heights: tuple(heights)))
 
 
@@ -231,8 +231,8 @@ def _supports(reach: Array) -> list[tuple[int, ...]]:
     while fresh:
         fresh = [s for s in {a | b for a in fresh for b in single} if s not in found]
         found.update(fresh)
-        if len(found) > MOST:
-            raise too_many(MOST)
+        if len(found) > MAX_COLUMNS:
+            raise too_many(MAX_COLUMNS)
     return sorted(tuple(sorted(s)) for s in found)
 
 
@@ -279,7 +279,7 @@ class _Growth:
             return
         self.steps += 1
         if self.steps > STEPS:
-            raise too_many(MOST)
+            raise too_many(MAX_COLUMNS)
         v, rest = free[0], free[1:]
         if any(other not in done for other in self.rises[v]):
             yield from self._choose(heights, u, rest, waiting, done)

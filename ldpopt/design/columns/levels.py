@@ -88,7 +88,7 @@ def level_shapes(k: int) -> Levels:
 
 
 Integers = npt.NDArray[np.int64]
-MANY = 20_000
+MAX_LISTED = 20_000
 """Where one pair (b, S) has more columns than this, only its columns with two different entries are listed."""
 
 
@@ -119,7 +119,7 @@ def count(k: int, rise: int) -> int:
     return (rise + 1) ** k - 2 * rise**k + (rise - 1) ** k if rise else 1
 
 
-def integer_columns(k: int, ratio: Fraction | None, total: int, many: int = MANY) -> tuple[Integers, bool]:
+def integer_columns(k: int, ratio: Fraction | None, total: int, many: int = MAX_LISTED) -> tuple[Integers, bool]:
     """The columns, shape (k, n), and whether these are all that are needed.
 
     ratio : the largest ratio of two entries, None without a limit. total : the sum of a row, an upper limit of entries.

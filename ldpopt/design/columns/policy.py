@@ -114,7 +114,7 @@ def _topped(heights: Array) -> Array:
     return np.asarray(np.round(heights - heights.max(axis=-1, keepdims=True), 12) + 0.0)
 
 
-FEW = 400  # Up to this many extreme columns, all of them are there from the start.
+MAX_START = 400  # Up to this many extreme columns, all of them are there from the start.
 ANY, SPARSE = 8, 14
 """The most inputs of any graph that is tried, and of a graph with no more edges than inputs: a tree, or one cycle.
 
@@ -148,10 +148,10 @@ class PolicyColumns(Columns):
         return f"{len(self.heights)} {self.kind}"
 
     def start(self) -> Array:
-        """All of a short list; else `FEW` at random, and the columns in which some input stands out the most."""
-        if len(self.heights) <= FEW:
+        """All of a short list; else `MAX_START` at random, and the columns in which some input stands out the most."""
+        if len(self.heights) <= MAX_START:
             return self.heights
-        spread = np.random.default_rng(len(self.heights)).choice(len(self.heights), FEW, replace=False)
+        spread = np.random.default_rng(len(self.heights)).choice(len(self.heights), MAX_START, replace=False)
         values = self.values(self.heights)
         share = values / values.sum(axis=1, keepdims=True)
         outstanding = np.concatenate([np.argsort(-share, axis=0)[:4].ravel(), np.argsort(share, axis=0)[:4].ravel()])

@@ -140,7 +140,7 @@ def _level(sets: Members, share: Array, aim: float, rng: np.random.Generator) ->
     return sets
 
 
-LARGEST = 400  # The most points.
+MAX_POINTS = 400  # The most points.
 SETS = 3000  # The most sets of an orbit.
 
 
@@ -178,7 +178,7 @@ class Orbit:
 
 def orbits(most: int) -> Iterator[Orbit]:
     """Orbits of at most `SETS` sets on at least 5 and at most `most` points."""
-    for g in range(5, min(most, LARGEST) + 1):
+    for g in range(5, min(most, MAX_POINTS) + 1):
         if any(g % p == 0 for p in range(2, int(g**0.5) + 1)):
             continue
         for order in range(1, (g - 1) // 2 + 1):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.base import Columns
-from ldpopt.design.columns.policy import FEW, PolicyColumns
+from ldpopt.design.columns.policy import MAX_START, PolicyColumns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.sets import balanced_sets
 from ldpopt.design.columns.staircase import FULL, StaircaseColumns
@@ -235,7 +235,7 @@ def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool
     """Whether the criterion is smooth, and categories or listed columns are so many that Newton's method is faster."""
     if isinstance(columns, PolicyColumns):
         k = columns.heights.shape[1]
-        if len(columns.heights) <= FEW or not math.isfinite(columns.epsilon):
+        if len(columns.heights) <= MAX_START or not math.isfinite(columns.epsilon):
             return False
     elif isinstance(columns, StaircaseColumns) and FULL < columns.k <= EXACT_LIMIT:
         k = columns.k

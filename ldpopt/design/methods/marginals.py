@@ -22,7 +22,7 @@ from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.marginals import MarginalDual, Search
 from ldpopt.design.certificates.minimum_cut import Members, Network
-from ldpopt.design.certificates.simplices import FEW, LawShares
+from ldpopt.design.certificates.simplices import MAX_LAWS, LawShares
 from ldpopt.design.columns.shares import level_of
 from ldpopt.design.methods.patterns import pattern_matrix, with_erased
 from ldpopt.design.methods.refusals import needs_patterns
@@ -86,8 +86,10 @@ class MarginalPatterns(Method):
             return f"{utility.name} is no utility of the marginals of a few laws"
         if why := needs_patterns(problem):
             return why
-        if len(compared.laws) > FEW:
-            return Limit(f"{len(compared.laws)} laws are too many to search through their marginals (at most {FEW})")
+        if len(compared.laws) > MAX_LAWS:
+            return Limit(
+                f"{len(compared.laws)} laws are too many to search through their marginals (at most {MAX_LAWS})"
+            )
         if problem.eta == 0:
             return "a total variation of 0 leaves nothing to search for"
         k, most = utility.size, MAX_INPUTS if problem.cap is None else MAX_CAPPED

@@ -18,7 +18,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.arrange import Arranged
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.envelope import MOST, EnvelopeDual
+from ldpopt.design.certificates.envelope import MAX_POINTS, EnvelopeDual
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.methods.blocks import LARGEST, Blocks, merge_starts
 from ldpopt.design.methods.refusals import needs_pure_ldp
@@ -45,7 +45,7 @@ RAISED = 2.0**-44
 def own_in_time(problem: Problem) -> bool:
     """Whether the proof for the inputs themselves is made: for not too many, and for few when the time is over."""
     inputs = len(problem.utility.pair[0])
-    return inputs <= MOST and (inputs <= QUICK or not problem.deadline.over())
+    return inputs <= MAX_POINTS and (inputs <= QUICK or not problem.deadline.over())
 
 
 def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> EnvelopeDual:

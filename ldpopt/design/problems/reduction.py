@@ -28,7 +28,9 @@ from ldpopt.divergences import FDivergence
 from ldpopt.errors import invalid
 from ldpopt.rounding import exact_sum
 
-NEAR = 2.0**-50  # Floats of quotients that are equal in exact numbers differ by at most this share of themselves.
+QUOTIENT_ERROR = (
+    2.0**-50
+)  # Floats of quotients that are equal in exact numbers differ by at most this share of themselves.
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,7 @@ def _equal(a: Array, b: Array, ratio: Array) -> npt.NDArray[np.bool_]:
     """Whether each ratio a/b equals the one before it; fractions decide where floats cannot."""
     same = (a[1:] == a[:-1]) & (b[1:] == b[:-1])
     with np.errstate(invalid="ignore"):
-        apart = ratio[1:] > ratio[:-1] * (1 + NEAR)
+        apart = ratio[1:] > ratio[:-1] * (1 + QUOTIENT_ERROR)
     for i in np.flatnonzero(~same & ~apart).tolist():
         same[i] = Fraction(a[i]) * Fraction(b[i + 1]) == Fraction(a[i + 1]) * Fraction(b[i])
     return np.asarray(same)

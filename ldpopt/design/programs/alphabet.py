@@ -31,7 +31,7 @@ from ldpopt.design.constraints.base import AlphabetConstraint, Expression
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.programs.labels import FARTHEST, MatrixVariable, nearby
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
-from ldpopt.design.utilities.against_set import GRID, NEAR, tangents
+from ldpopt.design.utilities.against_set import GRID, RATIO_TOL, tangents
 from ldpopt.design.utilities.decisions import PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -312,7 +312,7 @@ def _within(
         now = np.where(_steep(utility, now, held) <= STEEPEST * scale, now, nearer)
         steep = _steep(utility, now, held)
         at = [
-            np.append(old, r) if r > 0 and high <= STEEPEST * scale and np.abs(old / r - 1).min() > NEAR else old
+            np.append(old, r) if r > 0 and high <= STEEPEST * scale and np.abs(old / r - 1).min() > RATIO_TOL else old
             for old, r, high in zip(at, now, steep, strict=True)
         ]
     assert best is not None

@@ -31,7 +31,7 @@ from ldpopt.results import ByValue
 
 ROUNDS = 40
 ACCURACY = 1e-9
-NEAR = 1e-6  # Ratios nearer than this share one tangent, which is off by about the square of their distance.
+RATIO_TOL = 1e-6  # Ratios nearer than this share one tangent, which is off by about the square of their distance.
 GRID = np.geomspace(0.05, 20.0, 12)  # The ratios of the first tangents.
 Sets = tuple[HypothesisSet, HypothesisSet]
 
@@ -135,7 +135,10 @@ def least_pair(
         if gap <= ACCURACY * max(reached, 1e-3 * scale) or stale == 4:
             break
         ratio = np.clip(m0, 1e-12, None) / np.clip(m1, 1e-12, None)
-        at = [np.append(old, r) if np.abs(old / r - 1).min() > NEAR else old for old, r in zip(at, ratio, strict=True)]
+        at = [
+            np.append(old, r) if np.abs(old / r - 1).min() > RATIO_TOL else old
+            for old, r in zip(at, ratio, strict=True)
+        ]
         scale = max(reached, 1e-2 * scale)
     assert held is not None
     row, ratios, duals = held

@@ -210,7 +210,7 @@ def test_too_many_columns_are_refused(monkeypatch):
     with pytest.raises(InvalidInput, match="extreme columns, got more"):
         extreme_columns(limits)
     monkeypatch.undo()
-    monkeypatch.setattr("ldpopt.design.columns.extreme.MOST", 300)
+    monkeypatch.setattr("ldpopt.design.columns.extreme.MAX_COLUMNS", 300)
     for wide in (limits, alone):
         with pytest.raises(InvalidInput, match="at most 300 extreme columns"):
             extreme_columns(wide)
