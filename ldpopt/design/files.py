@@ -8,8 +8,8 @@ from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.design.certificates.base import Certificate, Verification
-from ldpopt.design.codec.kinds import FILE
-from ldpopt.design.codec.records import Reader, certificate, encode, expect_keys, problem_part, real
+from ldpopt.design.codec.kinds import FILE, expect_keys
+from ldpopt.design.codec.records import Reader, certificate, encode, problem_part, real
 from ldpopt.design.design import Design
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike, read_text, write_text

@@ -135,7 +135,7 @@ def graph_out(graph: Any, where: str) -> dict[str, Any]:
 
 def graph_in(data: dict[str, Any], where: str) -> Any:
     """The networkx graph with these nodes and weighted edges."""
-    _keys(data, {"kind", "directed", "multiple", "nodes", "edges"}, where)
+    expect_keys(data, {"kind", "directed", "multiple", "nodes", "edges"}, where)
     for name in ("directed", "multiple"):
         if not isinstance(data[name], bool):
             raise invalid(FILE, "true or false", data[name], f"{where}.{name}")
@@ -161,11 +161,6 @@ def graph_in(data: dict[str, Any], where: str) -> Any:
     return made
 
 
-def is_law(value: Any) -> bool:
-    """Whether a value is a frozen `scipy.stats` distribution."""
-    return hasattr(value, "cdf") and hasattr(value, "ppf") and hasattr(value, "dist")
-
-
 def law_out(law: Any, where: str) -> dict[str, Any]:
     """The name and the parameters of a frozen `scipy.stats` distribution."""
     name = str(law.dist.name)
@@ -182,7 +177,7 @@ def law_out(law: Any, where: str) -> dict[str, Any]:
 
 def law_in(data: dict[str, Any], where: str) -> Any:
     """The frozen `scipy.stats` distribution of this name with these parameters."""
-    _keys(data, {"kind", "name", "args", "kwds"}, where)
+    expect_keys(data, {"kind", "name", "args", "kwds"}, where)
     family = _family(data["name"]) if isinstance(data["name"], str) else None
     if family is None:
         raise invalid(FILE, "the name of a distribution of scipy.stats", data["name"], f"{where}.name")
@@ -208,6 +203,7 @@ def _family(name: str) -> Any:
     return found if isinstance(found, (stats.rv_continuous, stats.rv_discrete)) else None
 
 
-def _keys(data: dict[str, Any], expected: set[str], where: str) -> None:
+def expect_keys(data: dict[str, Any], expected: set[str], where: str) -> None:
+    """Raise `InvalidInput` unless the keys of an object are `expected`."""
     if set(data) != expected:
-        raise invalid(FILE, f"the keys {', '.join(sorted(expected))}", ", ".join(sorted(data)), where)
+        raise invalid(FILE, f"the keys {', '.join(sorted(expected))}", ", ".join(sorted(data)) or Phrase("none"), where)

@@ -207,22 +207,6 @@ def extreme_steps(grid: Grid, ordered: bool = False) -> Array:
     return np.array(sorted(columns, key=lambda heights: tuple(heights)))
 
 
-def extreme_columns(limits: Array, ordered: bool = False) -> Array:
-    """Logarithms (n, k) of the extreme columns, in nats, the largest entry 0, -inf where a column is 0.
-
-    limits : (k, k) the largest log s_x / s_x', in nats, inf where there is no limit.
-
-    >>> path = np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]])
-    >>> extreme_columns(path)
-    array([[-2., -1.,  0.],
-           [-1.,  0., -1.],
-           [ 0., -1., -2.],
-           [ 0., -1.,  0.]])
-    """
-    grid = Grid.of(limits)
-    return extreme_steps(grid, ordered) * grid.unit
-
-
 def _supports(reach: Array) -> list[tuple[int, ...]]:
     """The sets on which a column may be positive: with every x they hold all x' for which s_x <= exp(L) s_x'."""
     single = {frozenset(np.flatnonzero(row).tolist()) for row in reach}

@@ -28,9 +28,7 @@ from ldpopt.divergences import FDivergence
 from ldpopt.errors import invalid
 from ldpopt.rounding import exact_sum
 
-QUOTIENT_ERROR = (
-    2.0**-50
-)  # Floats of quotients that are equal in exact numbers differ by at most this share of themselves.
+QUOTIENT_ERROR = 2.0**-50  # Quotients that are equal in exact numbers differ by at most this share in floats.
 
 
 @dataclass(frozen=True, eq=False)

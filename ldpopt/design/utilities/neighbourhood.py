@@ -28,10 +28,6 @@ class Neighbourhood(Kind, ABC):
     def highest(self, gradient: Array, pilot: Array) -> Array:
         """A distribution in the set that maximises gradient . p."""
 
-    @abstractmethod
-    def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
-        """Whether the distribution p is in the set, up to `slack` for rounding."""
-
     def holds(self, p: Array, pilot: Array) -> bool:
         """Whether the law proportional to p is exactly in the set around the law proportional to `pilot`."""
         return all(x >= 0 for x in p.tolist()) and bool(p.sum() > 0) and self._holds(_law(p), _law(pilot))
@@ -76,10 +72,6 @@ class Box(Neighbourhood):
             left -= given
         return np.asarray(p)
 
-    def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
-        """Whether no share is off by more than the radius."""
-        return bool(np.abs(p - pilot).max() <= self.radius + slack)
-
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
         return all(abs(x - y) <= Fraction(self.radius) for x, y in zip(p, pilot, strict=True))
 
@@ -115,10 +107,6 @@ class Contamination(Neighbourhood):
         p = (1 - self.share) * pilot
         p[int(np.argmax(gradient))] += self.share
         return np.asarray(p)
-
-    def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
-        """Whether p - (1 - share) pilot is non-negative."""
-        return bool((p - (1 - self.share) * pilot).min() >= -slack)
 
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
         return all(x >= (1 - Fraction(self.share)) * y for x, y in zip(p, pilot, strict=True))
@@ -159,10 +147,6 @@ class TotalVariationBall(Neighbourhood):
             p[best] += moved
             left -= moved
         return np.asarray(p)
-
-    def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
-        """Whether the total variation from the pilot is at most the radius."""
-        return bool(np.maximum(p - pilot, 0.0).sum() <= self.radius + slack)
 
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
         return sum(max(x - y, Fraction(0)) for x, y in zip(p, pilot, strict=True)) <= Fraction(self.radius)

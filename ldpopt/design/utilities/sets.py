@@ -42,10 +42,6 @@ class HypothesisSet(Kind, ByValue, ABC):
         """A distribution in the set, up to 1e-12 of rounding, near a p that is nearly in it."""
 
     @abstractmethod
-    def contains(self, p: Array) -> bool:
-        """Whether the distribution p is in the set, up to 1e-12 of rounding."""
-
-    @abstractmethod
     def mixture(self, p: Array) -> Array | None:
         """Weights that show that p is in the set up to rounding, for `member_near`; None where none are needed."""
 
@@ -105,10 +101,6 @@ class Hull(HypothesisSet):
 
         weights = nnls(np.vstack([self.vertices.T, np.ones(len(self.vertices))]), np.append(p, 1.0))[0]
         return np.asarray(weights / weights.sum())
-
-    def contains(self, p: Array) -> bool:
-        """Whether p is a mixture, up to 1e-12."""
-        return bool(np.abs(self.member(p) - p).max() <= ROUNDING)
 
     def mixture(self, p: Array) -> Array | None:
         """(n,) the weights of the mixture nearest to p; None where there is one vertex."""
@@ -183,10 +175,6 @@ class Around(HypothesisSet):
                 return np.asarray(drawn)
             share = max(1e-16, 2 * share)
         return np.asarray(self.pilot)
-
-    def contains(self, p: Array) -> bool:
-        """Whether p is in the neighbourhood."""
-        return self.neighbourhood.contains(p, self.pilot, ROUNDING)
 
     def mixture(self, p: Array) -> Array | None:
         """None: the inequalities can be checked directly."""

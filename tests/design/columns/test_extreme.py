@@ -15,13 +15,19 @@ from ldpopt.design.columns.extreme import (
     TooManyColumns,
     common_unit,
     direct_limits,
-    extreme_columns,
     extreme_labelings,
+    extreme_steps,
     slack_of,
 )
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.constraints.local_dp import shortest_paths
 from ldpopt.errors import InvalidInput
+
+
+def extreme_columns(limits, ordered=False):
+    """Logarithms (n, k) of the extreme columns, in nats."""
+    grid = Grid.of(limits)
+    return extreme_steps(grid, ordered) * grid.unit
 
 
 def limits_of(graph):
