@@ -73,28 +73,27 @@ def test_all_commands_in_turn(run, written):
     assert "http" not in page
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_bad_use_is_one_line_and_exit_code_two(run, written):
+    """Each refusal names its reason and writes nothing."""
+    (written / "survey.toml").write_text(PLAIN)
+    run("survey", "plan", "survey.toml")
+    before = sorted(path.name for path in written.iterdir())
+    privatize = ("privatize", "plan.json", "answers.csv", "-o", "r.csv")
+    for arguments, message in (
         (("plan", "none.toml", "-o", "p.json"), "none.toml"),
-        (("privatize", "plan.json", "answers.csv", "-o", "r.csv"), "--key: expected a key file"),
-        (("privatize", "plan.json", "answers.csv", "-o", "r.csv", "--key", "none"), "none"),
-        (("privatize", "plan.json", "answers.csv", "-o", "r.csv", "--key", "k", "--simulate", "1"), "both"),
+        (privatize, "--key: expected a key file"),
+        ((*privatize, "--key", "none"), "none"),
+        ((*privatize, "--key", "k", "--simulate", "1"), "both"),
         (("aggregate", "plan.json", "answers.csv"), "expected a manifest"),
         (("aggregate", "plan.json", "answers.csv", "--unlabelled"), "raw answers"),
         (("aggregate", "plan.json", "answers.csv", "--pair", "smokes"), "two questions"),
         (("estimate", "plan.json", "plan.json"), "counts"),
-    ],
-)
-def test_bad_use_is_one_line_and_exit_code_two(run, written, arguments, message):
-    """Each refusal names its reason and writes nothing."""
-    run("survey", "plan", "survey.toml")
-    before = sorted(path.name for path in written.iterdir())
-    said = run("survey", *arguments)
-    assert said.exit_code == 2
-    assert message in said.output
-    assert said.output.count("\n") == 1
-    assert sorted(path.name for path in written.iterdir() if not path.name.startswith(".")) == before
+    ):
+        said = run("survey", *arguments)
+        assert said.exit_code == 2, arguments
+        assert message in said.output
+        assert said.output.count("\n") == 1
+        assert sorted(path.name for path in written.iterdir() if not path.name.startswith(".")) == before
 
 
 def test_messages_name_the_file_that_was_given(run, written):

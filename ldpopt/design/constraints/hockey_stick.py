@@ -20,11 +20,10 @@ from ldpopt.design.certificates.numbers import real_numbers, require
 from ldpopt.design.constraints.base import EPSILON, ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatter
 from ldpopt.design.registry import Asked
-from ldpopt.distribution import Array, Index, unit_interval
+from ldpopt.distribution import Array, Index, nonnegative, unit_interval
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick, total_variation
-from ldpopt.privacy.approximate_dp import nonnegative
 from ldpopt.tolerances import MAXIMUM_EPSILON
 
 

@@ -95,7 +95,7 @@ THEOREM_6 = Experiment(
     "Every ε-LDP channel has symmetrised KL divergence at most min(4, e^(2ε))(e^ε - 1)² TV(P0, P1)², and "
     "Corollary 2 is never larger.",
     full={"epsilons": [0.1, 0.3, math.log(2), 1.0, 2.0, 4.0], "sizes": [2, 3], "starts": 3, "steps": 300},
-    quick={"epsilons": [0.3, 2.0], "sizes": [2], "starts": 2, "steps": 120},
+    quick={"epsilons": [0.3, 2.0], "sizes": [2], "starts": 1, "steps": 50},
     points=grid(epsilon="epsilons", k="sizes", sought=PICKS, starts=Single("starts"), steps=Single("steps")),
     measure=theorem_6, judge=_theorem_6_verdict,
     draw=picture(panel("How many times too large the bound is", "ε (nats)", "ratio",
@@ -136,7 +136,7 @@ THEOREM_7 = Experiment(
     "Every ε-LDP and η-TV channel has symmetrised KL divergence at most 2 η min(2, e^ε)(e^ε-1) TV(P0, P1)² "
     "(Theorem 7); without η, with tanh(ε/2) in its place (Corollary 2).",
     full={"epsilons": [0.1, 0.3, 0.7, 1.0, 2.0, 4.0], "shares": [0.5, 1.0], "sizes": [2, 3], "starts": 3, "steps": 300},
-    quick={"epsilons": [0.3, 2.0], "shares": [1.0], "sizes": [2], "starts": 2, "steps": 120},
+    quick={"epsilons": [0.3, 2.0], "shares": [1.0], "sizes": [2], "starts": 1, "steps": 50},
     points=grid(epsilon="epsilons", share="shares", k="sizes", sought=PICKS, starts=Single("starts"),
                 steps=Single("steps")),
     measure=theorem_7, judge=_theorem_7_verdict,

@@ -67,7 +67,7 @@ CONTRACTION = Experiment(
     "az-theorem-1", "[AZ, Thm 1]",
     "An ε-LDP channel keeps at most tanh²(ε/2) of a KL, chi-squared or squared Hellinger divergence.",
     full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "sizes": [2, 3], "starts": 3, "steps": 300, "pairs": 50},
-    quick={"epsilons": [0.5, 2.0], "sizes": [2], "starts": 2, "steps": 100, "pairs": 5},
+    quick={"epsilons": [0.5, 2.0], "sizes": [2], "starts": 1, "steps": 40, "pairs": 3},
     points=grid(divergence=F, epsilon="epsilons", k="sizes", starts=Single("starts"), steps=Single("steps"))
     + grid(divergence=F, epsilon="epsilons", k="sizes", pairs=Single("pairs")),
     measure=contraction, judge=_contraction_verdict,

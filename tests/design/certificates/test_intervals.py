@@ -29,7 +29,7 @@ from ldpopt.design import (
     TotalVariation,
 )
 from ldpopt.design.certificates.chords import chords
-from ldpopt.divergences import CHI_SQUARED, KL, REVERSE_KL, alpha
+from ldpopt.divergences import CHI_SQUARED, KL, REVERSE_KL
 from ldpopt.enclosures import EXACT
 from tests.design.certificates.forging import NO_RECORD, fails_in_words
 
@@ -316,27 +316,14 @@ def test_constraints_of_infinitely_many_orders():
 
 
 ZEROS = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.8, 0.0])
-TWO = np.array([0.6, 0.4]), np.array([1.0, 0.0])
 OTHERS = {"path": LocalDP(1.0, nx.path_graph(3)), "pure": ApproximateLDP(1.0, 0.0), "Renyi": RenyiLDP(4.0, 0.5)}
 
 
-@pytest.mark.parametrize(
-    ("f", "pair", "constraint"),
-    [
-        *(
-            pytest.param(f, ZEROS, c, id=f"{f.name}-{n}")
-            for f in (KL, REVERSE_KL, CHI_SQUARED)
-            for n, c in OTHERS.items()
-        ),
-        *(
-            pytest.param(f, TWO, ConcentratedLDP(0.3), id=f"{f.name}-concentrated")
-            for f in (KL, REVERSE_KL, alpha(1.5))
-        ),
-    ],
-)
-def test_hypotheses_with_zeros_have_finite_optima(f, pair, constraint):
+@pytest.mark.parametrize("f", [KL, REVERSE_KL, CHI_SQUARED], ids=lambda f: f.name)
+@pytest.mark.parametrize("constraint", OTHERS.values(), ids=OTHERS)
+def test_hypotheses_with_zeros_have_finite_optima(f, constraint):
     """Where full disclosure is infinite, ratios within reach or moments between rows still bound what is kept."""
-    design = optimal_channel(Divergence(f, *(pair[::-1] if f is REVERSE_KL else pair)), constraint)
+    design = optimal_channel(Divergence(f, *(ZEROS[::-1] if f is REVERSE_KL else ZEROS)), constraint)
     assert math.isinf(design.utility.unprivate)
     assert design.relative_gap < 1e-3
     assert design.verify()
