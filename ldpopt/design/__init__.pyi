@@ -38,7 +38,7 @@ from ldpopt.design.constraints.outputs import Denominator as Denominator
 from ldpopt.design.constraints.outputs import Outputs as Outputs
 from ldpopt.design.constraints.outputs import Support as Support
 from ldpopt.design.design import Design as Design
-from ldpopt.design.load import load_design as load_design
+from ldpopt.design.files import load_design as load_design
 from ldpopt.design.methods.balanced import BalancedSets as BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound as BranchAndBound
 from ldpopt.design.methods.choose import METHODS as METHODS
@@ -80,15 +80,15 @@ from ldpopt.design.utilities.criteria import COptimal as COptimal
 from ldpopt.design.utilities.criteria import DOptimal as DOptimal
 from ldpopt.design.utilities.criteria import MVOptimal as MVOptimal
 from ldpopt.design.utilities.criterion import Criterion as Criterion
+from ldpopt.design.utilities.decisions import ExpectedLoss as ExpectedLoss
+from ldpopt.design.utilities.decisions import PrivateSampling as PrivateSampling
 from ldpopt.design.utilities.divergence import Divergence as Divergence
-from ldpopt.design.utilities.expected_loss import ExpectedLoss as ExpectedLoss
 from ldpopt.design.utilities.fisher_information import FisherInformation as FisherInformation
 from ldpopt.design.utilities.marginals import Marginals as Marginals
 from ldpopt.design.utilities.neighbourhood import Box as Box
 from ldpopt.design.utilities.neighbourhood import Contamination as Contamination
 from ldpopt.design.utilities.neighbourhood import Neighbourhood as Neighbourhood
 from ldpopt.design.utilities.neighbourhood import TotalVariationBall as TotalVariationBall
-from ldpopt.design.utilities.private_sampling import PrivateSampling as PrivateSampling
 from ldpopt.design.utilities.sets import Around as Around
 from ldpopt.design.utilities.sets import Hull as Hull
 from ldpopt.design.utilities.sets import HypothesisSet as HypothesisSet

@@ -118,8 +118,8 @@ class WorstOf(ColumnUtility):
         named = [("p0", self.p0), *((f"alternative {at}", p) for at, p in enumerate(others))]
         (p0, *each), inputs = together(named, self.inputs)
         parts = tuple(Divergence(self.f, p0, p, inputs) for p in each)
-        others = np.stack([part.p1 for part in parts])
-        vars(self).update(each=parts, p0=parts[0].p0, others=others, inputs=parts[0].inputs)
+        stacked = np.stack([part.p1 for part in parts])
+        vars(self).update(each=parts, p0=parts[0].p0, others=stacked, inputs=parts[0].inputs)
 
     each: tuple[Divergence, ...] = field(init=False, default=())
 
@@ -241,7 +241,8 @@ class WeightedSum(ColumnUtility):
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
         """The weighted sum of the parts' columns, enclosed."""
-        return reduce(operator.add, (part.enclosed_columns(base, rise) * w for w, part in self._weighted))
+        total: Enclosure = reduce(operator.add, (part.enclosed_columns(base, rise) * w for w, part in self._weighted))
+        return total
 
     def parts(self) -> Sequence[Utility]:
         """Each utility alone."""
