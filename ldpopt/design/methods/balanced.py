@@ -23,51 +23,23 @@ from ldpopt.design.programs.shares import Shares, SharesProgram, cut_caps, weigh
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.distribution import Array, Index
 
-ALL = 20
-"""Up to this many inputs, all of them are taken whole: the program is exact."""
-
-WHOLE = 16
-"""The most inputs that are taken whole among more."""
-
+ALL = 20  # Up to this many inputs, all of them are taken whole: the program is exact
+WHOLE = 16  # The most inputs that are taken whole among more
+# Inputs of less than this share of the best mass are not taken whole, because sets of them have nearly any mass.
 NOTABLE = 2.0**-6
-"""Inputs of less than this share of the best mass are not taken whole, because sets of them have nearly any mass."""
-
-GROUPS = (45, 200)
-"""The fewest and the most groups that the inputs are put into, if there are enough inputs."""
-
-MEMBERS = 6
-"""A set has about this many groups, or more."""
-
-POOL = 60_000
-"""The number of sets in the pool, from which sets join the program."""
-
-STARTED = 3000
-"""The number of sets in the first program."""
-
-JOIN = 500
-"""The most sets that join in one round."""
-
-ROUNDS = 8
-"""The most rounds."""
-
+GROUPS = (45, 200)  # The fewest and the most groups that the inputs are put into, if there are enough inputs
+MEMBERS = 6  # A set has about this many groups, or more
+POOL = 60_000  # The number of sets in the pool, from which sets join the program
+STARTED = 3000  # The number of sets in the first program
+JOIN = 500  # The most sets that join in one round
+ROUNDS = 8  # The most rounds
+# The same under a cap on total variation, where programs are larger by all pairs of inputs.
 CAPPED_ALL, CAPPED_WHOLE, CAPPED_ROUNDS = 14, 9, 2
-"""The same under a cap on total variation, where programs are larger by all pairs of inputs."""
-
-PAIRED = 36
-"""The most inputs for which the program has all pairs."""
-
-ROOM = 2.0**-38
-"""The share of the weights that is left to erasure under a cap."""
-
-TRIED = 24
-"""The most orbits (families of sets, `columns.sets`) that are looked at."""
-
-CLOSE = 2e-8
-"""The relative gap at which to stop."""
-
-
-MOST = 2000
-"""The most answers: a channel may need as many reports, which takes a gigabyte."""
+PAIRED = 36  # The most inputs for which the program has all pairs
+ROOM = 2.0**-38  # The share of the weights that is left to erasure under a cap
+TRIED = 24  # The most orbits (families of sets, `columns.sets`) that are looked at
+CLOSE = 2e-8  # The relative gap at which to stop
+MOST = 2000  # The most answers: a channel may need as many reports, which takes a gigabyte
 
 
 @dataclass(frozen=True)

@@ -35,21 +35,11 @@ from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.simulation import Rng, generator
 from ldpopt.tolerances import CERTIFIED_GAP
 
-NARROW = 1e-9
-"""Intervals of log-ratios narrower than this share of all log-ratios are not split."""
-
-FAR = 40.0
-"""The log-ratio at which an infinite interval is taken to end when its middle is looked for."""
-
-WORK, MANY = 150_000, 1500
-"""The default budget of boxes times entries and slacks of a program, and the most boxes."""
-
-
-CLIMBING = 0.2
-"""The share of the progress bar that the local search takes, before the boxes."""
-
-CLIMBS = 20
-"""How many of the channels found in boxes start a local search."""
+NARROW = 1e-9  # Intervals of log-ratios narrower than this share of all log-ratios are not split
+FAR = 40.0  # The log-ratio at which an infinite interval is taken to end when its middle is looked for
+WORK, MANY = 150_000, 1500  # The default budget of boxes times entries and slacks of a program, and the most boxes
+CLIMBING = 0.2  # The share of the progress bar that the local search takes, before the boxes
+CLIMBS = 20  # How many of the channels found in boxes start a local search
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ldpopt.design.constraints.base import outputs_of, within
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, SolverError
 
+# The most inputs for which the optimum without constraints on the outputs is tried under other than plain ones.
 SMALL = 16
-"""The most inputs for which the optimum without constraints on the outputs is tried under other than plain ones."""
 
 
 def possible(problem: Problem) -> None:

@@ -29,12 +29,8 @@ from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
-ENTRIES = 250_000
-"""The most decisions times inputs and constrained pairs of inputs."""
-
-
-DRAWS = 1000
-"""The most entries of the distributions of a private sampling: every round adds a tangent to each."""
+ENTRIES = 250_000  # The most decisions times inputs and constrained pairs of inputs
+DRAWS = 1000  # The most entries of the distributions of a private sampling: every round adds a tangent to each
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,9 @@ from ldpopt.enclosures import FLOAT
 
 GRID = 25
 SHARE = 0.1
-MIN_GAIN = 1e-9
-"""The search ends with a step that gains a smaller share than this."""
-
+MIN_GAIN = 1e-9  # The search ends with a step that gains a smaller share than this
+# Terms of up to this many pairs are posed whole; of larger ones, and of orders added later, pairs that bind join.
 MAX_WHOLE = 300
-"""Terms of up to this many pairs are posed whole; of larger ones, and of orders added later, pairs that bind join."""
 
 
 def endless(problem: Problem) -> bool:

@@ -38,23 +38,13 @@ from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
 
-IDLE = 2.0**-20
-"""Where row multipliers sum to less than this share of the bound, the constant report has weight."""
-
-MAX_SHARPER = 8
-"""The most rounds of sharper multipliers."""
-
-
+IDLE = 2.0**-20  # Where row multipliers sum to less than this share of the bound, the constant report has weight
+MAX_SHARPER = 8  # The most rounds of sharper multipliers
+# The most categories: the memory of the program grows with their fourth power, and 40 take minutes already.
 MAX_CATEGORIES = 40
-"""The most categories: the memory of the program grows with their fourth power, and 40 take minutes already."""
-
-
+# The most categories for one contrast, whose patterns can all be priced, and the most different weights.
 MAX_OF_CONTRAST, MAX_WEIGHTS = 2000, 100
-"""The most categories for one contrast, whose patterns can all be priced, and the most different weights."""
-
-
-FINE = 14
-"""Up to this many categories, the design is found to `CERTIFIED_GAP`."""
+FINE = 14  # Up to this many categories, the design is found to `CERTIFIED_GAP`
 
 
 @dataclass(frozen=True)

@@ -34,44 +34,21 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
 
-MAX_ROUNDS = 60
-"""The most rounds of pricing; columns that still gain then make the gap wider, not the bound wrong."""
-
-NEGLIGIBLE = 1e-6
-"""Weights below this share of the largest are taken for zero."""
-
-NEGLIGIBLE_EXACT = 1e-12
-"""The same share where weights are nearly exact: many small ones add up in rows and caps."""
-
-DRAWN = 50
-"""The number of sets that are drawn at the start, for each category."""
-
-LEAST_WEIGHT = 1e-4
-"""The least weight of a variance, in units of the largest, for which columns are drawn."""
-
-FIRST_GAP = 0.1
-"""The relative gap of the first round of Newton's method."""
-
-SPARE = 100
-"""Columns leave if they lose more than this many times the round's gap."""
-
+MAX_ROUNDS = 60  # The most rounds of pricing; columns that still gain then make the gap wider, not the bound wrong
+NEGLIGIBLE = 1e-6  # Weights below this share of the largest are taken for zero
+NEGLIGIBLE_EXACT = 1e-12  # The same share where weights are nearly exact: many small ones add up in rows and caps
+DRAWN = 50  # The number of sets that are drawn at the start, for each category
+LEAST_WEIGHT = 1e-4  # The least weight of a variance, in units of the largest, for which columns are drawn
+FIRST_GAP = 0.1  # The relative gap of the first round of Newton's method
+SPARE = 100  # Columns leave if they lose more than this many times the round's gap
+# A round is solved to a gap this many times smaller than the largest gain of columns outside the round before.
 OUTSIDE = 30
-"""A round is solved to a gap this many times smaller than the largest gain of columns outside the round before."""
-
+# The least epsilon at which Newton's method, which adds up squares, tells columns from one another; and with a cap.
 MIN_EPSILON, MIN_EPSILON_CAPPED = 1e-4, 5e-4
-"""The least epsilon at which Newton's method, which adds up squares, tells columns from one another; and with a cap."""
-
-WIDE = 0.1
-"""The least cap, as a share of the widest total variation, for which Newton's method is used."""
-
-MAX_STAYING = 3000
-"""Of listed columns, up to this many stay under a cap on total variation, whatever they gain."""
-
-LAST_GAP = 1e-10
-"""The accuracy of the last weights of listed columns."""
-
-KEEP = 0.004
-"""Columns stay while they lose at most this share of the criterion."""
+WIDE = 0.1  # The least cap, as a share of the widest total variation, for which Newton's method is used
+MAX_STAYING = 3000  # Of listed columns, up to this many stay under a cap on total variation, whatever they gain
+LAST_GAP = 1e-10  # The accuracy of the last weights of listed columns
+KEEP = 0.004  # Columns stay while they lose at most this share of the criterion
 
 
 def no_estimate(problem: Problem) -> str:

@@ -51,8 +51,7 @@ from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
 
-MAX_CORRECTED_INPUTS = 100
-"""With more inputs than this, multipliers are taken from the solver without correction."""
+MAX_CORRECTED_INPUTS = 100  # With more inputs than this, multipliers are taken from the solver without correction
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +103,9 @@ GRID = 25
 FIRST_KNOTS = 13
 ACCURACY = 1e-8
 CONIC_ACCURACY = 3e-7
-
-MAX_SMOOTH_ORDER = 1.2
-"""Divergences of orders up to this are left to the interior-point method of `TangentExchange`."""
-
-MAX_RESCALED = 12
-"""How often, at most, a program is posed again in units nearer to its optimum."""
-
-MAX_THINNED = 3
-"""How often, at most, a third of the knots is dropped when a solver fails."""
+MAX_SMOOTH_ORDER = 1.2  # Divergences of orders up to this are left to the interior-point method of `TangentExchange`
+MAX_RESCALED = 12  # How often, at most, a program is posed again in units nearer to its optimum
+MAX_THINNED = 3  # How often, at most, a third of the knots is dropped when a solver fails
 
 
 @dataclass(frozen=True)

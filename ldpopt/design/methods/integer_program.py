@@ -38,11 +38,8 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.exact_rounding import integers_near
 
-KEPT = 300
-"""The most columns that the search may use: the best ones by their reduced costs."""
-
-NODES = 500
-"""The most nodes of the search tree."""
+KEPT = 300  # The most columns that the search may use: the best ones by their reduced costs
+NODES = 500  # The most nodes of the search tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +96,7 @@ class IntegerColumnsProgram:
         return np.sort(np.argsort(-self._linear(gains)[1], kind="stable")[:KEPT])
 
 
-POLISHED = 5_000
-"""The most single-unit moves that are tried for each move that is made."""
+POLISHED = 5_000  # The most single-unit moves that are tried for each move that is made
 
 
 @dataclass(frozen=True)
@@ -184,17 +180,10 @@ def _rounded(task: Task, start: Array) -> Integers | None:
     return polished(task, weights) if k * m * (m - 1) <= POLISHED and math.isfinite(task.value(weights)) else weights
 
 
-MOST = 4
-"""The most inputs; with more, the columns are too many for a search, and `Rounded` does better."""
-
-CUTS = 8
-"""The most cuts at weights that need not be integers, which cost one linear program each."""
-
-SEARCHES = 4
-"""The most searches for integer weights, each with all cuts so far."""
-
-CLOSE = 1e-5
-"""The relative gap to the solver's bound at which no further cut is made."""
+MOST = 4  # The most inputs; with more, the columns are too many for a search, and `Rounded` does better
+CUTS = 8  # The most cuts at weights that need not be integers, which cost one linear program each
+SEARCHES = 4  # The most searches for integer weights, each with all cuts so far
+CLOSE = 1e-5  # The relative gap to the solver's bound at which no further cut is made
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,7 @@ from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.exact import exp_lower, largest_distance
 from ldpopt.exact_rounding import reach
 
-MOVES = 400
-"""The most units that are moved."""
+MOVES = 400  # The most units that are moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,14 +179,10 @@ def cost(free: Design | None, value: float) -> str:
     return f"{(1 - value / free.value):.2%} less than without a denominator"
 
 
-STEPS = 300
-"""The most moves that are made one after another."""
-
-KICKS = 12
-"""How often the search goes on from a channel near its best one."""
-
+STEPS = 300  # The most moves that are made one after another
+KICKS = 12  # How often the search goes on from a channel near its best one
+# The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried.
 ENTRIES = 3_000_000
-"""The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried."""
 
 
 class Worth(Protocol):

@@ -22,25 +22,14 @@ from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError
 from ldpopt.simulation import Rng, generator
 
-STARTS = 20
-"""The number of starts by default."""
-
+STARTS = 20  # The number of starts by default
 STEPS = 60
-
-
 GAIN = 1e-9
-
-
-INPUTS = 200
-"""The most inputs; with more, one start takes minutes."""
-
-
+INPUTS = 200  # The most inputs; with more, one start takes minutes
+# The most outputs times inputs and constrained pairs of inputs: a start solves dozens of programs of that size.
 ENTRIES = 100_000
-"""The most outputs times inputs and constrained pairs of inputs: a start solves dozens of programs of that size."""
-
-
+# The most entries of a channel: the program is posed for any gains, and its memory grows with their square.
 CELLS = 10_000
-"""The most entries of a channel: the program is posed for any gains, and its memory grows with their square."""
 
 
 @dataclass(frozen=True)

@@ -35,29 +35,17 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
 
+# The most inputs: without a cap on total variation, and with one, where every pair has a row in the program.
 MAX_INPUTS, MAX_CAPPED = 100, 40
-"""The most inputs: without a cap on total variation, and with one, where every pair has a row in the program."""
-
+# The number of directions along which inputs are sorted for the first patterns, besides those of every two laws.
 DIRECTIONS = 40
-"""The number of directions along which inputs are sorted for the first patterns, besides those of every two laws."""
-
-STEPS = 4
-"""The number of tangents that a climb takes."""
-
-JOIN = 400
-"""The most patterns that join in one round."""
-
-ROUNDS = 80
-"""The most rounds."""
-
-CLOSE = 1e-7
-"""The relative gap at which to stop."""
-
-CAPPED_CLOSE = 1e-6
-"""The same under a cap on total variation, where every tangent takes a minimum cut."""
-
+STEPS = 4  # The number of tangents that a climb takes
+JOIN = 400  # The most patterns that join in one round
+ROUNDS = 80  # The most rounds
+CLOSE = 1e-7  # The relative gap at which to stop
+CAPPED_CLOSE = 1e-6  # The same under a cap on total variation, where every tangent takes a minimum cut
+# The most patterns at which tangents are taken under a cap: those with weight in the program, or nearly so.
 TANGENTS = 300
-"""The most patterns at which tangents are taken under a cap: those with weight in the program, or nearly so."""
 
 
 @dataclass(frozen=True)

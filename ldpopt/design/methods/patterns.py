@@ -30,11 +30,9 @@ from ldpopt.distribution import Array, Index
 from ldpopt.errors import invalid
 from ldpopt.rounding import toward_privacy
 
+# The most inputs for which the method applies, and for which 2^k patterns are priced fast.
 MAX_INPUTS, MAX_PRICED = 14, 16
-"""The most inputs for which the method applies, and for which 2^k patterns are priced fast."""
-
-ERASED = 1e-12
-"""An erasure of smaller probability is rounding."""
+ERASED = 1e-12  # An erasure of smaller probability is rounding
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,9 @@ from ldpopt.design.candidate import Limit
 from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.problems.problem import Problem
 
-INPUTS = 1000
-"""With more inputs than this, pairs are not listed to be counted: the list would take all memory."""
-
-
+INPUTS = 1000  # With more inputs than this, pairs are not listed to be counted: the list would take all memory
+# The most inputs, and the most constrained pairs, at every likelihood ratio; near these a design takes very long.
 LABELLED, PAIRS = 200, 5000
-"""The most inputs, and the most constrained pairs, at every likelihood ratio; near these a design takes very long."""
 
 
 def pairs_of(problem: Problem, inputs: int) -> int:

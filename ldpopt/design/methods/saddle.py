@@ -29,13 +29,8 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 ROUNDS = 100
-
-
 ACCURACY = 1e-8
-
-
-ENTRIES = 200_000
-"""The most entries of the tangents of one channel: every round adds a channel."""
+ENTRIES = 200_000  # The most entries of the tangents of one channel: every round adds a channel
 
 
 @dataclass(frozen=True)

@@ -36,17 +36,10 @@ from ldpopt.distribution import Array, Index, positive_integer
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError, invalid
 
-ALL = 16
-"""Up to this many inputs, all shapes are in the program from the start."""
-
-JOIN = 40
-"""The most shapes of one kind that join in one round."""
-
-ROUNDS = 40
-"""The most rounds."""
-
-PAID = 1e-8
-"""Gains below this share of the optimum are within the solver's accuracy."""
+ALL = 16  # Up to this many inputs, all shapes are in the program from the start
+JOIN = 40  # The most shapes of one kind that join in one round
+ROUNDS = 40  # The most rounds
+PAID = 1e-8  # Gains below this share of the optimum are within the solver's accuracy
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +136,7 @@ def _excess(f: FDivergence, d: Array, a: Array, b: Array) -> Array:
     return np.asarray(np.where(far, f.excess(np.maximum(a, 0.0), np.maximum(b, 0.0)), near))
 
 
-LIMIT = 20_000
-"""The most inputs: the time for measuring a channel grows with their number, and is minutes beyond."""
-
+LIMIT = 20_000  # The most inputs: the time for measuring a channel grows with their number, and is minutes beyond
 SHORT = "the shapes are enough in every case that was looked at, but the bound is that of fewer, extremer answers"
 
 

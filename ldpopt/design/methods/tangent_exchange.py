@@ -43,8 +43,8 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, SolverError
 
+# An easier problem's optimum is taken if its repair for the whole problem costs at most this share.
 MAX_REPAIR_LOSS = 1e-7
-"""An easier problem's optimum is taken if its repair for the whole problem costs at most this share."""
 
 
 def beside(problem: Problem, ask: Ask) -> Candidate:
@@ -127,28 +127,14 @@ def orders(problem: Problem) -> str:
 
 ROUNDS = 25
 ACCURACY = 5e-8
-
 GRID = 25
-MIN_GAIN = 1e-9
-"""The search ends with a step that gains a smaller share than this."""
-
-MIN_TV_BOUND = 0.01
-"""Other constraints that keep rows closer than this are left to programs in units of their own."""
-
-MAX_OLD_LABELS = 6
-"""The most labels of a program that stay in the next one."""
-
-MAX_NEW_ORDERS = 3
-"""The most orders that are added at a time."""
-
-MIN_PAID = 1e-6
-"""An order stays while its prices add up to more than this share of the optimum."""
-
-MAX_STEPS = 10
-"""The most steps of a search from a channel with fewer outputs."""
-
-IDLE = 1e-6
-"""Prices below this share of the accuracy, and pairs of them, are left out of a proof."""
+MIN_GAIN = 1e-9  # The search ends with a step that gains a smaller share than this
+MIN_TV_BOUND = 0.01  # Other constraints that keep rows closer than this are left to programs in units of their own
+MAX_OLD_LABELS = 6  # The most labels of a program that stay in the next one
+MAX_NEW_ORDERS = 3  # The most orders that are added at a time
+MIN_PAID = 1e-6  # An order stays while its prices add up to more than this share of the optimum
+MAX_STEPS = 10  # The most steps of a search from a channel with fewer outputs
+IDLE = 1e-6  # Prices below this share of the accuracy, and pairs of them, are left out of a proof
 
 
 @dataclass(frozen=True)

@@ -37,35 +37,20 @@ from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.tolerances import CERTIFIED_GAP, COARSE_GAP
 
+# The most inputs, and the most directions of the contrasts, for which the cone program is posed.
 MAX_INPUTS, MAX_DIRECTIONS = 256, 40
-"""The most inputs, and the most directions of the contrasts, for which the cone program is posed."""
-
+# The most directions that are searched for a proof; with more of them only the bound by second moments is left.
 SEARCHED_DIRECTIONS = 8
-"""The most directions that are searched for a proof; with more of them only the bound by second moments is left."""
-
-FINE_INPUTS = 64
-"""Up to this many inputs the design is found, and proved, to `CERTIFIED_GAP`; beyond, to `COARSE_GAP`."""
-
-MAX_ROUNDS = 60
-"""The most rounds of pricing."""
-
-JOINING = 150
-"""The most columns that join in a round."""
-
-STARTS = 400
-"""Random directions from which a round's search for columns starts, besides those of the columns in use."""
-
+FINE_INPUTS = 64  # Up to this many inputs the design is found, and proved, to `CERTIFIED_GAP`; beyond, to `COARSE_GAP`
+MAX_ROUNDS = 60  # The most rounds of pricing
+JOINING = 150  # The most columns that join in a round
+STARTS = 400  # Random directions from which a round's search for columns starts, besides those of the columns in use
+# What the squares of kernel and prices cost, in units of the criterion, so that the least of optimal ones is found. The
+# last weights are found at less cost, which moves them less.
 LEAST, LAST = 1e-5, 1e-8
-"""What the squares of kernel and prices cost, in units of the criterion, so that the least of optimal ones is found.
-
-The last weights are found at less cost, which moves them less.
-"""
-
+# Beyond so many columns, those that gain less than this share of the criterion below zero leave.
 MANY_COLUMNS, KEPT = 500, 0.05
-"""Beyond so many columns, those that gain less than this share of the criterion below zero leave."""
-
-LISTED_ANSWERS = 6
-"""All patterns of a question of up to this many answers are there from the start."""
+LISTED_ANSWERS = 6  # All patterns of a question of up to this many answers are there from the start
 
 
 @dataclass(frozen=True)

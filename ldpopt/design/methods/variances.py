@@ -122,20 +122,11 @@ def set_channel(sets: Members, weights: Array, epsilon: float) -> Array:
     return stochastic(np.where(sets, kept, 1.0).T * weights)
 
 
-MAX_SAMPLED = 256
-"""The most categories: the bound takes the memory of k^3 numbers, and its time grows with k^4."""
-
-MAX_STEPS = 300
-"""The most steps of the descent over the weights."""
-
-MAX_PAIRS = 5000
-"""All sets of two categories join the drawn ones where there are at most this many."""
-
-NEAR_BOUND = COARSE_GAP / 8
-"""How near to the bound weights are brought."""
-
-THINNED = 40
-"""Up to this many categories, reports are reduced to k (k + 1) / 2, which takes k^6 operations."""
+MAX_SAMPLED = 256  # The most categories: the bound takes the memory of k^3 numbers, and its time grows with k^4
+MAX_STEPS = 300  # The most steps of the descent over the weights
+MAX_PAIRS = 5000  # All sets of two categories join the drawn ones where there are at most this many
+NEAR_BOUND = COARSE_GAP / 8  # How near to the bound weights are brought
+THINNED = 40  # Up to this many categories, reports are reduced to k (k + 1) / 2, which takes k^6 operations
 
 
 @dataclass(frozen=True)
@@ -203,23 +194,12 @@ class SampledColumns(VarianceMethod):
         )  # fmt: skip
 
 
-MAX_SMALL = 64
-"""The most categories: the program's time grows with their sixth power."""
-
-LEAVING_ROUNDS = 8
-"""Rounds in which columns that are far from paying leave."""
-
-ACCURACY = 2e-5
-"""The relative accuracy of the weights."""
-
-RISE = 10
-"""The accuracy rises once no column pays more than so many times what it is."""
-
-SETTLED = 1e-7
-"""A relative price that is not looked into."""
-
-MAX_ROUNDS = 40
-"""The most rounds."""
+MAX_SMALL = 64  # The most categories: the program's time grows with their sixth power
+LEAVING_ROUNDS = 8  # Rounds in which columns that are far from paying leave
+ACCURACY = 2e-5  # The relative accuracy of the weights
+RISE = 10  # The accuracy rises once no column pays more than so many times what it is
+SETTLED = 1e-7  # A relative price that is not looked into
+MAX_ROUNDS = 40  # The most rounds
 
 
 @dataclass(frozen=True)
@@ -343,14 +323,9 @@ def _form(solution: FisherSolution, posed: _Posed, above: float) -> Form:
     return form
 
 
-MAX_EVEN = 200
-"""The most categories: the channel has up to k^2 / 2 reports, so that 200 take four million numbers."""
-
-TRIED = 4
-"""Sets that are drawn for each frequency."""
-
-DRAWS = 4
-"""Draws, each twice as large as the one before."""
+MAX_EVEN = 200  # The most categories: the channel has up to k^2 / 2 reports, so that 200 take four million numbers
+TRIED = 4  # Sets that are drawn for each frequency
+DRAWS = 4  # Draws, each twice as large as the one before
 
 
 @dataclass(frozen=True)

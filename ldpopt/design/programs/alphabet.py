@@ -36,12 +36,9 @@ from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
-PENALTY = 10.0
-"""The cost, in units of the utility, of a violated equation, in a program that must stay feasible."""
-
-
+PENALTY = 10.0  # The cost, in units of the utility, of a violated equation, in a program that must stay feasible
+# Ratios above the first are posed from the largest entry of each column; ratios above the second are not posed.
 STEEP, ENDLESS = 1e6, 1e9
-"""Ratios above the first are posed from the largest entry of each column; ratios above the second are not posed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,16 +152,10 @@ class _Posed:
 
 
 ROUNDS = 40
-
-
 ACCURACY = 1e-9
-
-
+# A larger ratio between all inputs is left to `repair`: raising entries to it costs less than solvers can tell.
 OPEN = 1e10
-"""A larger ratio between all inputs is left to `repair`: raising entries to it costs less than solvers can tell."""
-
-STEEPEST = 1e6
-"""Tangents whose coefficients are larger, in units of the risk, are left out: solvers fail on them."""
+STEEPEST = 1e6  # Tangents whose coefficients are larger, in units of the risk, are left out: solvers fail on them
 
 Tangents = tuple[Array, Array, Array, Array]
 """A matrix (n, k), ratios (j,) with 0 last, weights (n, k, j) of the tangents there, and weights (n,) of the risks."""

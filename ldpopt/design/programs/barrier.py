@@ -21,8 +21,7 @@ import numpy.typing as npt
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
 
-REACH = 0.99
-"""The share of the way to the boundary that a step goes."""
+REACH = 0.99  # The share of the way to the boundary that a step goes
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,14 +19,8 @@ from ldpopt.design.constraints.moment import Moment
 from ldpopt.distribution import Array
 
 STEPS = 150
-
-
-GROWTH = 3.0
-"""How much a step may raise the residuals before it is halved."""
-
-
-REACH = 0.98
-"""The share of the way to the boundary that a step goes."""
+GROWTH = 3.0  # How much a step may raise the residuals before it is halved
+REACH = 0.98  # The share of the way to the boundary that a step goes
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,18 +30,11 @@ from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 
 STEPS = 80
-
-MAX_IDLE = 30
-"""The number of steps without progress after which a label is left as it is."""
-
-MAX_HALVES = 30
-"""How often, at most, a step is halved where the residuals grow too much."""
-
+MAX_IDLE = 30  # The number of steps without progress after which a label is left as it is
+MAX_HALVES = 30  # How often, at most, a step is halved where the residuals grow too much
+# Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits.
 LATE, LAG = 1e-6, 10.0
-"""Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits."""
-
-GROWTH = 3.0
-"""How much a step may raise the residuals."""
+GROWTH = 3.0  # How much a step may raise the residuals
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,14 +170,9 @@ class _Tried:
             return linear.step(dq, np.zeros(len(linear.nu)), aims, on_slack, on_least), dtheta
 
 
-MAX_CUTS = 40
-"""How often the intervals are cut for one set of prices."""
-
-MAX_PARTS = 8
-"""The most parts of an interval at a time."""
-
-MAX_INTERVALS = 2000
-"""No further intervals are cut beyond this many."""
+MAX_CUTS = 40  # How often the intervals are cut for one set of prices
+MAX_PARTS = 8  # The most parts of an interval at a time
+MAX_INTERVALS = 2000  # No further intervals are cut beyond this many
 
 
 @dataclass(frozen=True, eq=False)

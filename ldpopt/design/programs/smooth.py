@@ -21,21 +21,12 @@ from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
 
 STEPS = 120
-
-START = 4.0
-"""The first gap, in units of the optimum."""
-
-SLOW = 20
-"""The number of steps that improve neither the iterate nor its gap, after which the best iterate is taken."""
-
-CLOSE = 0.2
-"""Where constraints keep rows closer than this, columns are nearly constant, and prices begin small."""
-
+START = 4.0  # The first gap, in units of the optimum
+SLOW = 20  # The number of steps that improve neither the iterate nor its gap, after which the best iterate is taken
+CLOSE = 0.2  # Where constraints keep rows closer than this, columns are nearly constant, and prices begin small
+# Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits.
 LATE, LAG = 1e-6, 10.0
-"""Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits."""
-
-GROWTH = 3.0
-"""How much a step may raise the residuals before it is halved."""
+GROWTH = 3.0  # How much a step may raise the residuals before it is halved
 
 
 @dataclass(frozen=True, eq=False)
