@@ -24,12 +24,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
-from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.columns.integer import Integers, as_matrix, integer_columns, merged
+from ldpopt.design.columns.integer import Integers, integer_columns, merged
 from ldpopt.design.design import Design
-from ldpopt.design.methods.integer_search import Moves, Task, cost, polished, proofs, refusal, unrestricted, worth_of
+from ldpopt.design.methods.integer_search import Moves, Task, polished, refusal, unrestricted, worth_of
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_real, solve_whole
 from ldpopt.design.utilities.base import ColumnUtility, columns_of
@@ -129,15 +127,8 @@ class Rounded(Method):
                 break
         else:
             raise SolverError("rounding to a denominator: the floats of what was found exceed the constraints")
-        told = [cost(free, task.value(weights)), "rounded, not searched exhaustively: a better channel may exist"]
-
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            return proofs(free, posed, channel)
-
-        return Candidate(
-            as_matrix(weights, task.total), "repaired rounding, and units moved between outputs", prove,
-            note="; ".join(one for one in told if one), shortfall="the bound is that of channels without a denominator",
-        )  # fmt: skip
+        note = "rounded, not searched exhaustively: a better channel may exist"
+        return task.candidate(free, weights, "repaired rounding, and units moved between outputs", note)
 
 
 def roundings(task: Task, free: Design | None) -> Integers:
@@ -226,16 +217,8 @@ class IntegerProgram(Method):
             raise SolverError("integer columns: the floats of what was found exceed the constraints")
         listed = "all" if complete else "some of the"
         note = "" if complete and ended else "the search was not exhaustive: a better channel may exist"
-        told = cost(free, task.value(weights))
-
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            return proofs(free, posed, channel)
-
-        method = f"mixed-integer program over {listed} {columns.shape[1]} columns of integers"
-        return Candidate(
-            as_matrix(weights, task.total), method, prove, note="; ".join(one for one in (told, note) if one),
-            shortfall="the bound is that of channels without a denominator",
-        )  # fmt: skip
+        how = f"mixed-integer program over {listed} {columns.shape[1]} columns of integers"
+        return task.candidate(free, weights, how, note)
 
 
 def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -> tuple[Integers, bool]:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask
+from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.levels import IntegerColumns
 from ldpopt.design.certificates.relaxed import Relaxed
@@ -91,22 +91,38 @@ class Task:
             return False
         return self.cap is None or int(largest_distance(weights)[0]) <= self.cap
 
+    def rows(self, weights: Integers) -> Array:
+        """The channel of floats, with a row for each of all inputs."""
+        rows = as_matrix(weights, self.total)
+        return rows if self.utility.pair is None else rows[self.problem.reduction.classes]
+
     def value(self, weights: Integers) -> float:
         """The channel's utility, or minus its error, so that larger is better."""
-        rows = as_matrix(weights, self.total)
-        if self.utility.pair is not None:
-            rows = rows[self.problem.reduction.classes]
-        found = float(self.utility.value(Channel(rows)))
-        if math.isnan(found):
-            return -math.inf
-        return -found if self.utility.error else found
+        value = float(self.utility.value(Channel(self.rows(weights))))
+        return -math.inf if math.isnan(value) else -value if self.utility.error else value
 
     def measured(self, weights: Integers) -> bool:
         """Whether the channel of floats meets every constraint of the problem by measurement."""
-        rows = as_matrix(weights, self.total)
-        if self.utility.pair is not None:
-            rows = rows[self.problem.reduction.classes]
-        return within(Channel(rows, self.problem.labels), self.problem.constraints)
+        return within(Channel(self.rows(weights), self.problem.labels), self.problem.constraints)
+
+    def candidate(self, free: Design | None, weights: Integers, how: str, note: str) -> Candidate:
+        """The candidate of weights, beside the optimum without a denominator, whose bound holds for it."""
+        value, cost = self.value(weights), ""
+        if free is not None and free.value and math.isfinite(value):
+            less = f"{1 - value / free.value:.2%} less"
+            share = f"{-value / free.value - 1:.2%} more error" if self.utility.error else less
+            cost = f"{share} than without a denominator"
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            if free is not None and free.certificate is not None:
+                yield Relaxed(posed.whole, posed.constraints, channel, free.certificate)
+            if IntegerColumns.applies(posed.whole, posed.constraints):
+                yield IntegerColumns(posed.whole, posed.constraints, channel)
+
+        return Candidate(
+            as_matrix(weights, self.total), how, prove, note="; ".join(filter(None, (cost, note))),
+            shortfall="the bound is that of channels without a denominator",
+        )  # fmt: skip
 
 
 def polished(task: Task, weights: Integers) -> Integers:
@@ -153,30 +169,11 @@ def refusal(problem: Problem) -> str:
 
 def unrestricted(problem: Problem, ask: Ask) -> Design | None:
     """The optimum of the same problem without a denominator; None where there is none, or it is not found."""
-    rest = problem.undivided
-    if rest is None:
-        return None
-    with suppress(SolverError, InvalidInput):
-        found: Design = ask(problem.whole, rest.constraints)
-        return found
+    if (rest := problem.undivided) is not None:
+        with suppress(SolverError, InvalidInput):
+            design: Design = ask(problem.whole, rest.constraints)
+            return design
     return None
-
-
-def proofs(free: Design | None, posed: Problem, channel: Channel) -> Iterator[Certificate]:
-    """The bound of the problem without a denominator, and for small problems the count of all integer columns."""
-    if free is not None and free.certificate is not None:
-        yield Relaxed(posed.whole, posed.constraints, channel, free.certificate)
-    if IntegerColumns.applies(posed.whole, posed.constraints):
-        yield IntegerColumns(posed.whole, posed.constraints, channel)
-
-
-def cost(free: Design | None, value: float) -> str:
-    """A note on what the denominator costs; value : as `Task.value` gives it."""
-    if free is None or not free.value or not math.isfinite(value):
-        return ""
-    if free.utility.error:
-        return f"{(-value / free.value - 1):.2%} more error than without a denominator"
-    return f"{(1 - value / free.value):.2%} less than without a denominator"
 
 
 STEPS = 300  # The most moves that are made one after another

@@ -10,21 +10,19 @@ a pattern that no tangent improves. Where no pattern found in this way gains, th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method
-from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, proved_by
 from ldpopt.design.certificates.marginals import MarginalDual, Search
 from ldpopt.design.certificates.minimum_cut import Members, Network
 from ldpopt.design.certificates.simplices import FEW, LawShares
 from ldpopt.design.columns.shares import level_of
-from ldpopt.design.methods.patterns import pattern_matrix, with_erased
+from ldpopt.design.methods.listed import pattern_matrix, with_erased
 from ldpopt.design.methods.refusals import needs_patterns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.columns import PADDING, ExcessCaps, Weighed, balanced, weigh
@@ -86,13 +84,9 @@ class MarginalPatterns(Method):
         level = level_of(problem.epsilon)
         program = MarginalProgram(problem.utility, problem.utility.compared, level, min(problem.eta, 1.0))
         found, inside, weights, rounds = program.solve(problem.deadline)
-
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            yield MarginalDual(posed.whole, posed.constraints, channel, found.rows, found.pairs, found.criteria)
-
         matrix = pattern_matrix(problem, inside.T, with_erased(level, inside.T, weights))
         how = f"{len(inside)} staircase patterns in {rounds} rounds, priced by the marginals"
-        return Candidate(matrix, how, prove)
+        return Candidate(matrix, how, proved_by(MarginalDual, found.rows, found.pairs, found.criteria))
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ class Saddle(Method):
 
     def refuses(self, problem: Problem) -> str:
         """It needs two sets of hypotheses, and no constraint on the outputs."""
-        if not isinstance(problem.utility, AgainstSet):
+        if not isinstance(problem.utility, self.solves):
             return f"{problem.utility.name} is not of two sets of hypotheses"
         if problem.given:
             return "constraints fix the outputs"

@@ -26,7 +26,7 @@ from ldpopt.design.certificates.relaxed import Dominated
 from ldpopt.design.columns.levels import ABSENT, SHAPES, Levels, level_shapes
 from ldpopt.design.methods.blocks import merge_starts
 from ldpopt.design.methods.exchange import Exchange
-from ldpopt.design.methods.levels import approximate_only, leveled_columns
+from ldpopt.design.methods.listed import approximate, leveled_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating
 from ldpopt.design.programs.columns import ExcessCaps, Weighed, weigh, with_erasure
@@ -177,7 +177,7 @@ class LevelShapes(Method):
         utility = problem.utility
         if utility.pair is None or problem.cells is not None:
             return f"it goes by the likelihood ratio of two finite hypotheses, and {utility.name} has none, or several"
-        if approximate_only(problem) is None:
+        if approximate(problem) is None:
             return "its shapes are for ApproximateLDP alone, with epsilon and delta above 0"
         if utility.size > LIMIT:
             return Limit(f"{utility.size} inputs are too many to measure a channel of (at most {LIMIT})")
@@ -187,7 +187,7 @@ class LevelShapes(Method):
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the best weights."""
-        constraint, pair = approximate_only(problem), problem.reduction.pair
+        constraint, pair = approximate(problem), problem.reduction.pair
         assert constraint is not None
         starts = merge_starts(pair, self.bins) if len(pair) > self.bins else np.arange(len(pair))
         # The excess of many inputs is measured with more rounding than that of the few rows that they share.

@@ -25,8 +25,8 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.thresholds import Members, Scarf, Thresholds, climb
-from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.methods.estimation_columns import Mixture, inward
+from ldpopt.design.constraints import LocalDP
+from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import FisherSolution
 from ldpopt.design.solve import ALMOST, CONIC, solve
@@ -76,8 +76,8 @@ class ThresholdColumns(Method):
     def refuses(self, problem: Problem) -> str:
         """It needs a sum of variances of few contrasts, under LocalDP between all inputs alone."""
         utility = problem.utility
-        if not isinstance(utility, FisherInformation):
-            return f"{utility.name} is no error of an estimate"
+        if why := no_estimate(problem):
+            return why
         if not isinstance(utility.criterion, LinearCriterion) or utility.neighbourhood is not None:
             return "it takes a sum of variances at one pilot"
         k, d = utility.size, utility.criterion.kernel_rows(utility.size)
@@ -85,7 +85,7 @@ class ThresholdColumns(Method):
             return f"it takes few contrasts of many inputs, and here are {d} of {k}"
         if k > MAX_INPUTS or d > MAX_DIRECTIONS:
             return Limit(f"it takes up to {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}")
-        if not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints) or not problem.symmetric:
+        if not problem.symmetric:
             return "it takes LocalDP between all inputs alone"
         if not utility.prior.min() > 0:
             return "it takes a pilot without empty cells"
@@ -133,11 +133,9 @@ class ThresholdColumns(Method):
             yield EquivalenceDual(*fields[:4], even, utility.prior, none, Scarf())
 
         how = f"thresholds of scores in {len(found.kernel)} directions, {len(found.sets)} generated"
-        shortfall = (
-            "the bound is rigorous but not within the tolerance"
-            if len(found.kernel) <= SEARCHED_DIRECTIONS
-            else f"with {len(found.kernel)} directions the bound is that of second moments, rigorous but coarse"
-        )
+        shortfall = "the bound is rigorous but not within the tolerance"
+        if len(found.kernel) > SEARCHED_DIRECTIONS:
+            shortfall = f"with {len(found.kernel)} directions the bound is that of second moments, rigorous but coarse"
         return Candidate(matrix, how, prove, tolerance, shortfall=shortfall)
 
 

@@ -30,8 +30,7 @@ from ldpopt.design.columns.staircase import FULL
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate, prices_at, unknown
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.fisher import FisherSolution
-from ldpopt.design.programs.support import fewer_columns
+from ldpopt.design.programs.fisher import FisherSolution, fewer_columns
 from ldpopt.design.programs.survey_dual import SurveyDual, mixture, survey_dual
 from ldpopt.design.programs.survey_program import survey_program
 from ldpopt.design.utilities.fisher_information import FisherInformation
@@ -183,14 +182,11 @@ class SampledColumns(VarianceMethod):
         if k <= THINNED:
             weights = fewer_columns(columns, weights)
         used = weights > 0
-
-        def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:
-            yield equivalence_dual(stated, channel, posed.dual, posed.factor)
-
+        matrix = set_channel(sets[used], (weights / mass)[used], posed.epsilon)
         return Candidate(
-            set_channel(sets[used], (weights / mass)[used], posed.epsilon),
-            f"mirror descent over {len(sets)} staircase patterns, drawn near the best", prove, COARSE_GAP,
-            shortfall="the bound of so many patterns is rigorous but coarse",
+            matrix, f"mirror descent over {len(sets)} staircase patterns, drawn near the best",
+            lambda stated, channel: (equivalence_dual(stated, channel, posed.dual, posed.factor),),
+            COARSE_GAP, shortfall="the bound of so many patterns is rigorous but coarse",
         )  # fmt: skip
 
 

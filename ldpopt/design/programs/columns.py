@@ -65,8 +65,8 @@ class ExcessCaps:
 
     def and_(self, other: ExcessCaps) -> ExcessCaps:
         """These caps and others."""
-        return ExcessCaps(*(np.concatenate([getattr(one, name) for one in (self, other)])
-                      for name in ("left", "right", "limits", "even")))  # fmt: skip
+        names = ("left", "right", "limits", "even")
+        return ExcessCaps(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
 
     def apart(self, rise: Array) -> Array:
         """(m, n) the excesses (c_left - c_right)_+ of columns with these rises (k, n)."""

@@ -223,19 +223,24 @@ class Tried:
 
     def multipliers(self, prices: LabelPrices, scale: float) -> tuple[Array, tuple[TermMultiplier, ...]]:
         """The multipliers of the rows, raised by the largest gain, and of the terms: tangents of psi at the columns."""
-        made, n, start = [], len(self.columns), 0
+        made, start = [], 0
         for number, (term, pairs, each) in enumerate(zip(prices.terms, prices.pairs, prices.weights, strict=True)):
             if not term.conic and not term.pure:
                 own = self.excess[:, start : start + len(term)]
                 start += len(term)
                 made.append(TermMultiplier(number, pairs, np.clip(own, 0.0, each) * scale))
             elif term.conic:
-                top = np.exp(min(200.0, 500 / term.order))  # the tangent plane's slopes stay finite
-                t = np.clip(self.columns[:, term.left] / self.columns[:, term.right], 1e-80, top)
-                pair, label = np.tile(np.arange(len(term)), n), np.repeat(np.arange(n), len(term))
-                made.append(TermMultiplier(number, pairs, np.stack([pair, label, t.ravel(), np.tile(each * scale, n)])))
+                made.append(tangent_planes(number, term, pairs, each * scale, self.columns))
         unpaid = float(self.theta[self.closed].max()) if self.closed.any() else 0.0
         return (prices.rows + unpaid * self.mass) * scale, tuple(made)
+
+
+def tangent_planes(number: int, term: Any, pairs: Index, weights: Array, columns: Array) -> TermMultiplier:
+    """The multiplier of a moment's `pairs`, (p,), which have `weights`: tangent planes of psi at the columns (n, k)."""
+    top, n = np.exp(min(200.0, 500 / term.order)), len(columns)  # the tangent plane's slopes stay finite
+    t = np.clip(columns[:, term.left] / columns[:, term.right], 1e-80, top)
+    pair, label = np.tile(np.arange(len(term)), n), np.repeat(np.arange(n), len(term))
+    return TermMultiplier(number, pairs, np.stack([pair, label, t.ravel(), np.tile(weights, n)]))
 
 
 def tried_everywhere(
