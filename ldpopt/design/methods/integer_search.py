@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -182,26 +182,14 @@ KICKS = 12  # How often the search goes on from a channel near its best one
 ENTRIES = 3_000_000
 
 
-class Worth(Protocol):
-    """The worth of a channel as a function of a sum over its columns."""
-
-    def parts(self, columns: Integers) -> Array:
-        """(n, ...) the terms of columns (k, n), zero for a zero column."""
-        ...
-
-    def value(self, sums: Array) -> Array:
-        """(N,) the worth of sums (N, ...) over all outputs; more is better, and -inf means that nothing is kept."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class ColumnWorth:
-    """The worth for a column utility: the least of its criteria."""
+    """The value of a channel for a column utility, as a function of a sum over its columns: the least criterion."""
 
     utility: Any
 
     def parts(self, columns: Integers) -> Array:
-        """(n, criteria) mu_j of every column."""
+        """(n, criteria) the terms mu_j of columns (k, n), zero for a zero column."""
         used = np.flatnonzero(columns.any(axis=0))
         found = columns_of(self.utility, columns[:, used].astype(np.float64)).T
         made = np.zeros((columns.shape[1], found.shape[1]))
@@ -209,7 +197,7 @@ class ColumnWorth:
         return made
 
     def value(self, sums: Array) -> Array:
-        """(N,) the least of the criteria."""
+        """(N,) the values of sums (N, ...) over all outputs; more is better, and -inf means that nothing is kept."""
         return np.asarray(sums.min(axis=1))
 
 
@@ -236,7 +224,7 @@ class VarianceWorth:
         return made
 
 
-def worth_of(task: Task) -> Worth | None:
+def worth_of(task: Task) -> ColumnWorth | VarianceWorth | None:
     """The worth for a task's utility; None unless it is a column utility or a sum of variances."""
     utility = task.utility
     if isinstance(utility, ColumnUtility):
@@ -252,7 +240,7 @@ class Moves:
     """The search for a task whose worth is a function of a sum over columns."""
 
     task: Task
-    worth: Worth
+    worth: ColumnWorth | VarianceWorth
 
     @cached_property
     def _reach(self) -> Integers:

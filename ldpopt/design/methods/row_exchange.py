@@ -28,11 +28,12 @@ from ldpopt.design.constraints.terms import ByKind
 from ldpopt.design.methods.clean import merge
 from ldpopt.design.methods.exchange import GRID, Labels, contributing
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.barrier import PairsPriced
 from ldpopt.design.programs.knots import far_from, first_labels, graded_knots, joined_knots, parted_knots
 from ldpopt.design.programs.labels import chord_gains, excess_at, posteriors, tangent_gains, tangents_at, value_of
-from ldpopt.design.programs.moments import Priced, moment_program
+from ldpopt.design.programs.moments import moment_program
 from ldpopt.design.programs.prices import LabelPrices, tangent_planes, tried_everywhere
-from ldpopt.design.programs.smooth import CLOSE, PairsPriced, smooth_program
+from ldpopt.design.programs.smooth import CLOSE, smooth_program
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT
 
@@ -215,7 +216,7 @@ class EndlessExchange(RowExchange):
     """The exchange for moments where the utility is infinite at an end, whose labels are intervals."""
 
     active: dict[tuple[float, float], Index]
-    last: tuple[Priced, float]
+    last: tuple[PairsPriced, float]
 
     def pose(self, problem: Problem) -> None:
         """Take over the problem's orders; terms of new orders begin with the pairs that the channel nearly binds."""
@@ -260,7 +261,7 @@ class EndlessExchange(RowExchange):
             self.value, self.stale = self.kept(self.champion), 0
         self.last = solved, scale
 
-    def cut(self, solved: Priced, scale: float) -> Array:
+    def cut(self, solved: PairsPriced, scale: float) -> Array:
         """The knots, with further ones that quarter the intervals that may still matter.
 
         An interval matters while its slack is within about the gap, and its chord lies above the utility by a share of
@@ -281,7 +282,7 @@ class EndlessExchange(RowExchange):
         cut = parted_knots(self.knots, np.where(matter, 4, 1))
         return np.asarray(cut[~np.isin(cut, gone) | (cut == 0.5)])
 
-    def solve(self, gains: Array, accuracy: float = 1e-9) -> tuple[Priced, list[Index]]:
+    def solve(self, gains: Array, accuracy: float = 1e-9) -> tuple[PairsPriced, list[Index]]:
         """The solution of the program, and the pairs of every term that were posed; pairs that bind join in rounds."""
         terms = [term for _, term in ByKind(self.terms).moments]
         for _ in range(12):
@@ -300,6 +301,6 @@ class EndlessExchange(RowExchange):
         return solved, posed
 
 
-def channel_of(solved: Priced | PairsPriced) -> Array:
+def channel_of(solved: PairsPriced) -> Array:
     """The columns as a matrix (k, n) whose rows sum to one."""
     return stochastic(solved.columns.T)

@@ -30,6 +30,20 @@ LATE, LAG = 1e-6, 10.0
 GROWTH = 3.0  # How much a step may raise the residuals before it is halved
 
 
+@dataclass(frozen=True, eq=False)
+class PairsPriced:
+    """The columns (n, k), the row multipliers (k,), the prices (pairs,) of every term, slacks (n,) and the last gap.
+
+    A label's slack is by how much its best column is worth less than its price, per unit of the column's sum.
+    """
+
+    columns: Array
+    rows: Array
+    weights: tuple[Array, ...]
+    slack: Array
+    gap: float
+
+
 class Iterate(ABC):
     """A point of a primal-dual method: `gap` is the sum of `count` products of sides and prices.
 

@@ -10,34 +10,20 @@ prices is a strictly feasible start, and a Newton step eliminates the k numbers 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy.linalg
 
 from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.programs.barrier import Iterate, cholesky, largest, longest_step
+from ldpopt.design.programs.barrier import Iterate, PairsPriced, cholesky, largest, longest_step
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
 
 STEPS = 150
 
 
-@dataclass(frozen=True, eq=False)
-class Priced:
-    """The columns (n, k), the row multipliers (k,), a weight on psi for every pair of every term, and slacks (n,).
-
-    A label's slack is by how much its best column is worth less than its price, per unit of the column's sum.
-    """
-
-    columns: Array
-    rows: Array
-    weights: tuple[Array, ...]
-    slack: Array
-
-
-def moment_program(gains: Array, terms: Sequence[Moment], accuracy: float = 1e-9) -> Priced:
+def moment_program(gains: Array, terms: Sequence[Moment], accuracy: float = 1e-9) -> PairsPriced:
     """Solve for `gains` (n, k) in units of the optimum, to a duality gap of about `accuracy`.
 
     Returns the best iterate, which is only nearly feasible and nearly dual feasible.
@@ -47,9 +33,9 @@ def moment_program(gains: Array, terms: Sequence[Moment], accuracy: float = 1e-9
     q, s = np.full((n, k), 1 / n), np.ones(len(pairs.left))
     rows = gains.max(axis=0) + 0.1 * max(float(np.ptp(gains, axis=0).max()), 1.0)
     z = rows - gains
-    best, _ = _Point(pairs, gains, q, z, s, float((q * z).mean()) * s, rows).descended(accuracy, STEPS)
+    best, least = _Point(pairs, gains, q, z, s, float((q * z).mean()) * s, rows).descended(accuracy, STEPS)
     slack = (best.q * best.z).sum(axis=1) / best.q.sum(axis=1)
-    return Priced(best.q, best.rows, pairs.split(best.nu / pairs.caps), slack)
+    return PairsPriced(best.q, best.rows, pairs.split(best.nu / pairs.caps), slack, least)
 
 
 class _Point(Iterate):

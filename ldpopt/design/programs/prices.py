@@ -21,20 +21,16 @@ import numpy.typing as npt
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.barrier import Inside, Linear, longest_step
+from ldpopt.design.programs.barrier import GROWTH, LAG, LATE, Inside, Linear, PairsPriced, longest_step
 from ldpopt.design.programs.knots import parted_knots
 from ldpopt.design.programs.labels import chord_gains, excess_at, values_of
 from ldpopt.design.programs.row_pairs import Pairs
-from ldpopt.design.programs.smooth import PairsPriced
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 
 STEPS = 80
 MAX_IDLE = 30  # The number of steps without progress after which a label is left as it is
 MAX_HALVES = 30  # How often, at most, a step is halved where the residuals grow too much
-# Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits.
-LATE, LAG = 1e-6, 10.0
-GROWTH = 3.0  # How much a step may raise the residuals
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,34 +10,20 @@ linear system in all columns, whatever the number of pairs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import scipy.linalg
 
 from ldpopt.design.constraints.terms import Term
-from ldpopt.design.programs.barrier import Inside, Iterate, Linear, cholesky, largest, longest_step
+from ldpopt.design.programs.barrier import Inside, Iterate, Linear, PairsPriced, cholesky, largest, longest_step
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
 
 STEPS = 120
 START = 4.0  # The first gap, in units of the optimum
 CLOSE = 0.2  # Where constraints keep rows closer than this, columns are nearly constant, and prices begin small
-
-
-@dataclass(frozen=True, eq=False)
-class PairsPriced:
-    """The columns (n, k), the row multipliers (k,), the prices (pairs,) of every term, slacks (n,) and the last gap.
-
-    A label's slack is by how much its best column is worth less than its price, per unit of the column's sum.
-    """
-
-    columns: Array
-    rows: Array
-    weights: tuple[Array, ...]
-    slack: Array
-    gap: float
 
 
 def smooth_program(gains: Array, terms: Sequence[Term], accuracy: float = 1e-9) -> PairsPriced:
