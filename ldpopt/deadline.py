@@ -15,11 +15,7 @@ from ldpopt.errors import invalid
 
 @contextmanager
 def bar(what: str, steps: int | None = None, *, shares: bool = False) -> Iterator[Callable[..., None]]:
-    """A bar while work goes on: of `steps`, of `shares` in percent, or a pulse. Nothing of it stays.
-
-    Call what it gives after every step; a bar of shares with the share in [0, 1] that is done. Only a terminal or a
-    notebook shows it.
-    """
+    """A bar on a terminal or in a notebook while work goes on: of `steps`, of `shares` in [0, 1], or a pulse."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -79,13 +75,7 @@ class Deadline:
     """When work is to end, by a clock that nobody can set, and the part [low, high] of all progress that it is.
 
     seconds : allowed from `begun` on; inf for no limit. meter : None where there is no limit and nobody to tell.
-    counted : whether rounds count as progress; those of an answer that another search asks for do not.
-
-    >>> heard = []
-    >>> with watched(None, heard.append) as deadline:
-    ...     rounds = list(deadline.rounds(range(4)))
-    >>> rounds, heard
-    ([0, 1, 2, 3], [0.0, 0.25, 0.5, 0.75, 1.0])
+    counted : whether rounds count as progress.
     """
 
     seconds: float = math.inf

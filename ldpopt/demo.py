@@ -105,10 +105,7 @@ def curves(utility: Divergence, step: Callable[..., object] = lambda *_: None) -
 
 
 def _caps(epsilon: float, k: int) -> list[float]:
-    """Evenly spaced caps eta, and the caps at which the curve of the optimum can have a kink.
-
-    Randomized response on m blocks of answers has the total variation (e^epsilon - 1)/(e^epsilon + m - 1).
-    """
+    """Evenly spaced caps eta, and those of randomized response on m blocks, where the optimum can have a kink."""
     e = math.exp(epsilon)
     blocks = {*range(2, min(k, 8) + 1), k}
     return sorted({*np.linspace(0, 1, 6).tolist(), *((e - 1) / (e + m - 1) for m in blocks)})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,21 @@ def finite_array(values: Any, what: str, ndim: int) -> Array:
     return array
 
 
+def stochastic(matrix: Any, what: str) -> Array:
+    """A new float64 array (k, m) with non-negative rows that sum to one within `tolerances.ROW_SUM`."""
+    array = finite_array(matrix, what, 2)
+    if not array.size:
+        raise invalid(what, "at least one input and one output", Phrase(f"shape {array.shape}"))
+    if array.min() < 0:
+        x, y = (int(i) for i in np.unravel_index(int(array.argmin()), array.shape))
+        raise invalid(what, "non-negative entries", array[x, y], f"row {x}, column {y}")
+    sums = array.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[worst] - 1) > ROW_SUM:
+        raise invalid(what, f"rows that sum to 1 within {ROW_SUM:g}", float(sums[worst]), f"row {worst}")
+    return array
+
+
 def distribution(
     p: Any, what: str = "distribution", size: int | None = None, labels: Sequence[Label] | None = None
 ) -> Array:
@@ -46,12 +61,6 @@ def distribution(
     Entries must be non-negative and sum to 1 within `tolerances.ROW_SUM`. If the sum differs from 1 by more than
     rounding, the entries are divided by it. Where `labels` are given, a pandas Series is put into their order by its
     index. Raises `InvalidInput` otherwise, or if `size` is given and is not k.
-
-    >>> distribution([1, 3], "p0")
-    Traceback (most recent call last):
-    ldpopt.errors.InvalidInput: p0: expected entries that sum to 1 within 1e-09 (divide counts by their sum), got 4.0
-    >>> distribution([0.25, 0.75])
-    array([0.25, 0.75])
     """
     array = finite_array(by_label(p, labels, what), what, 1)
     if size is not None and len(array) != size:
@@ -71,16 +80,25 @@ def distribution(
 
 
 def from_counts(counts: Any, what: str = "counts") -> Array:
-    """The shares that non-negative `counts` (or weights) have in their sum, shape (k,).
-
-    >>> from_counts([1, 3])
-    array([0.25, 0.75])
-    """
+    """The shares that non-negative `counts` (or weights) have in their sum, shape (k,)."""
     array = finite_array(counts, what, 1)
     if array.size == 0 or array.min() < 0 or array.max() <= 0:
         raise invalid(what, "non-negative counts with a positive sum", counts)
     array = np.ldexp(array, -math.frexp(array.max())[1])  # so that the sum cannot overflow; powers of two round nothing
     return distribution(array / math.fsum(array), what)
+
+
+def number(value: Any, what: str, expected: str = "a finite number", low: float = -math.inf) -> float:
+    """`value` as a finite float of at least `low`."""
+    try:
+        if isinstance(value, (str, bytes, bool)):
+            raise TypeError
+        result = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise invalid(what, expected, value) from None
+    if not (math.isfinite(result) and result >= low):
+        raise invalid(what, expected, result)
+    return result
 
 
 def positive_epsilon(epsilon: Any, what: str = "epsilon") -> float:
@@ -91,24 +109,34 @@ def positive_epsilon(epsilon: Any, what: str = "epsilon") -> float:
     return value
 
 
+def nonnegative(value: Any, what: str, infinite: bool = False) -> float:
+    """`value` as a float of at least 0; inf is allowed if `infinite`."""
+    if infinite and isinstance(value, float) and value == math.inf:
+        return math.inf
+    return number(value, what, "a non-negative number" if infinite else "a non-negative finite number", 0.0)
+
+
+def positive(value: Any, what: str) -> float:
+    """`value` as a positive finite float."""
+    result = number(value, what, "a positive finite number")
+    if result <= 0:
+        raise invalid(what, "a positive finite number", result)
+    return result
+
+
 def unit_interval(value: Any, what: str) -> float:
     """`value` as a float in [0, 1]."""
-    result = number(value, what, "a number in [0, 1]")
-    if not 0 <= result <= 1:
+    result = number(value, what, "a number in [0, 1]", 0.0)
+    if result > 1:
         raise invalid(what, "a number in [0, 1]", result)
     return result
 
 
-def number(value: Any, what: str, expected: str = "a finite number") -> float:
-    """`value` as a finite float."""
-    try:
-        if isinstance(value, (str, bytes, bool)):
-            raise TypeError
-        result = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise invalid(what, expected, value) from None
-    if not math.isfinite(result):
-        raise invalid(what, expected, result)
+def open_unit(value: Any, what: str) -> float:
+    """`value` as a float strictly between 0 and 1."""
+    result = number(value, what, "a number strictly between 0 and 1")
+    if not 0 < result < 1:
+        raise invalid(what, "a number strictly between 0 and 1", result)
     return result
 
 
@@ -119,3 +147,25 @@ def positive_integer(value: Any, what: str, minimum: int = 1, maximum: int | Non
     if maximum is not None and value > maximum:
         raise invalid(what, f"an integer of at most {maximum}", Phrase("a larger one"))
     return int(value)
+
+
+def at_least_two(value: Any, what: str = "k") -> int:
+    """`value` as an int of at least 2."""
+    return positive_integer(value, what, 2)
+
+
+class Checked:
+    """A frozen dataclass whose fields are checked when it is made: `class Laplace(Checked, epsilon=positive_epsilon)`.
+
+    Every keyword names a field, and its function makes the valid value of what was given and the field's name.
+    """
+
+    _checks: ClassVar[Mapping[str, Callable[[Any, str], Any]]] = {}
+
+    def __init_subclass__(cls, **checks: Callable[[Any, str], Any]) -> None:
+        super().__init_subclass__()
+        cls._checks = {**cls._checks, **checks}
+
+    def __post_init__(self) -> None:
+        for name, check in self._checks.items():
+            object.__setattr__(self, name, check(getattr(self, name), name))

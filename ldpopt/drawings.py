@@ -20,11 +20,7 @@ def register(*functions: Callable[..., Any]) -> None:
 
 
 def drawing(name: str) -> Callable[..., Any]:
-    """The function that draws the pictures of this name.
-
-    >>> drawing("channel").__module__
-    'ldpopt.plots.channel'
-    """
+    """The function that draws the pictures of this name."""
     for load in _LOADERS:
         load()
     return _DRAW[name]

@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt import labels, strictjson
-from ldpopt.distribution import Array, finite_array, number, positive_integer, unit_interval
+from ldpopt.distribution import Array, number, positive_integer, stochastic, unit_interval
 from ldpopt.errors import CertificateError, invalid
 from ldpopt.labels import Label
 from ldpopt.results import Pictured, Result
 from ldpopt.rounding import float_up, up
-from ldpopt.tolerances import ROW_SUM
 
 __all__ = ["MAXIMUM_BITS", "ExactChannel", "ExactProof", "RoundingLoss"]
 
@@ -41,12 +40,10 @@ class ExactProof(Result):
     eta : `distance` / denominator, rounded up.
     ratio : the largest weights[x, y] / weights[x', y]; None if a report is possible for one answer and not for another.
     distance : the largest sum of the positive differences between two rows of weights.
-    ratio_at, distance_at : positions (x, x', y) and (x, x') that attain `ratio` and `distance`.
+    ratio_at, distance_at : positions (x, x', y) and (x, x') that attain them.
 
-    >>> from ldpopt import Channel
-    >>> proof = Channel([[0.75, 0.25], [0.25, 0.75]]).exact(bits=8).proof()
-    >>> str(proof.ratio), proof.eta
-    ('3', 0.5)
+    >>> str(ExactChannel([[192, 64], [64, 192]], bits=8).proof().ratio)
+    '3'
     """
 
     epsilon: float
@@ -64,13 +61,10 @@ class RoundingLoss(Result):
     distance : the largest total-variation distance between a row and its rounding.
     fraction : lam in [0, 1] such that the matrix is (1 - lam) times the exact channel plus lam times some channel.
 
-    The fraction bounds the loss of utility. Take a utility U that is convex in the channel, as every f-divergence and
-    mutual information are, and at most B. Then U(exact) >= (U(matrix) - lam B) / (1 - lam). Matrix entries below
-    1/denominator can make the fraction large although the distance is tiny.
+    For a utility U <= B that is convex in the channel, as f-divergences and mutual information are, U(exact) >=
+    (U(matrix) - lam B) / (1 - lam). Matrix entries below 1/denominator can make the fraction large at a tiny distance.
 
-    >>> from ldpopt import Channel
-    >>> channel = Channel([[0.75, 0.25], [0.25, 0.75]])
-    >>> channel.exact(bits=8).loss(channel.matrix).distance
+    >>> ExactChannel([[3, 1], [1, 3]], bits=2).loss([[0.75, 0.25], [0.25, 0.75]]).distance
     0.0
     """
 
@@ -92,8 +86,6 @@ class ExactChannel(Pictured):
     Raises `InvalidInput` for anything else.
 
     >>> q = ExactChannel([[3, 1], [1, 3]], bits=2, inputs=["no", "yes"])
-    >>> q
-    ExactChannel(2 inputs -> 2 outputs, 2 bits)
     >>> q.proof().ratio, q.eta
     (Fraction(3, 1), 0.5)
     >>> ExactChannel([[26, 10], [10, 26]], denominator=36)
@@ -182,11 +174,7 @@ class ExactChannel(Pictured):
         )
 
     def verify(self, epsilon: float = math.inf, eta: float = 1.0) -> ExactProof:
-        """The proof, if it covers the claimed `epsilon` (nats) and `eta`; else `CertificateError`.
-
-        Every ratio of weights is compared with a rational number below exp(epsilon), and every distance with eta.
-        Raises `InvalidInput` for a claim that is not a number.
-        """
+        """The proof, if it covers the claimed `epsilon` (nats) and `eta`; else raises `CertificateError`."""
         epsilon = epsilon if isinstance(epsilon, float) and epsilon == math.inf else number(epsilon, "epsilon")
         eta, proof = number(eta, "eta"), self.proof()
         if proof.ratio is None:
@@ -200,7 +188,7 @@ class ExactChannel(Pictured):
 
     def loss(self, matrix: Any) -> RoundingLoss:
         """How far this channel is from the float `matrix`, shape (k, m), that it was rounded from."""
-        given = probabilities(matrix)
+        given = stochastic(matrix, "matrix")
         if given.shape != self.shape:
             raise invalid("matrix", f"shape {self.shape}", given.shape)
         exact = self.matrix
@@ -216,10 +204,7 @@ class ExactChannel(Pictured):
         return f"ExactChannel({k} input{'s' * (k != 1)} -> {m} output{'s' * (m != 1)}, {size})"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values (schema ``ldpopt-exact-channel``): weights as decimal strings, and the claims.
-
-        A denominator that is a power of two gives version 1, which states its bits; any other gives version 2.
-        """
+        """JSON-ready values (schema ``ldpopt-exact-channel``): weights as decimal strings, and the claims."""
         proof = self.proof()
         power = self.denominator & (self.denominator - 1) == 0
         whole = "2**bits" if power else "denominator"
@@ -241,10 +226,7 @@ class ExactChannel(Pictured):
 
     @classmethod
     def from_dict(cls, data: Any) -> ExactChannel:
-        """The channel from the values of `to_dict`. Its claims are proved again.
-
-        Raises `InvalidInput` for malformed data, and `CertificateError` for claims that the integers do not prove.
-        """
+        """The channel from the values of `to_dict`; `InvalidInput`, or `CertificateError` for unproved claims."""
         what = "exact channel file"
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise invalid(what, f'an object with "format": "{FORMAT}"', type(data).__name__)
@@ -267,23 +249,12 @@ class ExactChannel(Pictured):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> ExactChannel:
-        """Read a channel that `to_json` wrote. Its claims are proved again; `from_dict` lists the errors.
-
-        >>> q = ExactChannel([[3, 1], [1, 3]], bits=2)
-        >>> ExactChannel.from_json(q.to_json()) == q
-        True
-        """
+        """Read a channel that `to_json` wrote. Its claims are proved again; `from_dict` lists the errors."""
         return cls.from_dict(strictjson.loads(text, "exact channel file"))
 
 
 def exp_lower(epsilon: float) -> Fraction:
-    """A rational number at most exp(epsilon), and within a relative 1e-58 of it, for epsilon >= 0 in nats.
-
-    No ratio of 62-bit weights exceeds exp(44), so for larger epsilon this is exp(44), rounded down.
-
-    >>> exp_lower(0.0), 3 < exp_lower(1.0986122886681098) < 3.0000000000000002
-    (Fraction(1, 1), False)
-    """
+    """A rational number at most exp(epsilon), within a relative 1e-58, for epsilon >= 0; beyond 44, exp(44)."""
     if epsilon == 0:
         return Fraction(1)
     context = Context(prec=_DIGITS)
@@ -331,24 +302,8 @@ def largest_distance(rows: npt.NDArray[Any]) -> tuple[Any, tuple[int, int]]:
     return best, at
 
 
-def probabilities(matrix: Any) -> Array:
-    """`matrix` as a new float64 array with non-negative rows that sum to one within `tolerances.ROW_SUM`."""
-    given = finite_array(matrix, "matrix", 2)
-    if given.size == 0 or given.min() < 0:
-        raise invalid("matrix", "at least one row and column, and non-negative entries", f"shape {given.shape}")
-    sums = given.sum(axis=1)
-    worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > ROW_SUM:
-        raise invalid("matrix", f"rows that sum to 1 within {ROW_SUM:g}", float(sums[worst]), f"row {worst}")
-    return given
-
-
 def checked_denominator(bits: Any = None, denominator: Any = None) -> int:
-    """The denominator, which must be given either as such or by its bits; it is at most 2**`MAXIMUM_BITS`.
-
-    >>> checked_denominator(bits=5), checked_denominator(denominator=36)
-    (32, 36)
-    """
+    """The denominator, given either as such or by its bits; it is at most 2**`MAXIMUM_BITS`."""
     if denominator is None:
         made = positive_integer(bits, "bits")
         if made > MAXIMUM_BITS:

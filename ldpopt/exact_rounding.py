@@ -1,10 +1,8 @@
 """A float matrix rounded to an exact channel within its privacy claims: to bits, or to a small denominator.
 
-Rounded to bits, probabilities move by a few units of 2**-bits. With a small denominator, as dice and cards have, every
-column of weights gets an interval [low, high] with high <= exp(epsilon) low; weights inside it satisfy epsilon, however
-they are chosen. Intervals are chosen near the columns of the matrix, with enough room for rows that sum to the
-denominator; each row is rounded inside the intervals; and rows that are still farther apart than eta allows are moved
-towards the middle, one unit at a time.
+With a small denominator, as dice and cards have, every column of weights gets an interval [low, high] with
+high <= exp(epsilon) low near the column of the matrix, so that all weights inside satisfy epsilon. Each row is rounded
+inside the intervals; rows still farther apart than eta allows are moved towards the middle, one unit at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array, number, positive_integer
+from ldpopt.distribution import Array, number, positive_integer, stochastic
 from ldpopt.errors import invalid
 from ldpopt.exact import (
     MAXIMUM_BITS,
@@ -28,7 +26,6 @@ from ldpopt.exact import (
     largest_distance,
     largest_ratio,
     log_up,
-    probabilities,
     row_sums,
 )
 from ldpopt.labels import Label
@@ -44,20 +41,13 @@ def round_exact(
     inputs: Iterable[Label] | None = None,
     outputs: Iterable[Label] | None = None,
 ) -> ExactChannel:
-    """`matrix`, shape (k, m), in integers, rounded so that `epsilon` (nats) and `eta` are proved.
+    """`matrix`, shape (k, m), in integers over 2**bits, rounded so that `epsilon` (nats) and `eta` are proved.
 
-    epsilon and eta default to those of the float matrix, rounded up. Raises `InvalidInput` for a claim that is more
-    than `tolerances.FEASIBILITY` below what the matrix measures. This includes a finite epsilon for a column in which
-    only some entries are zero.
-
-    In every column the weights lie in an interval [low, high] with high <= exp(epsilon) low, which also contains the
-    entry of the mean row. Where rounding leaves a row with too small or too large a sum, weights move inside their
-    intervals. If the distance of two rows then exceeds eta, every row is pulled towards the mean row.
-
-    >>> round_exact([[0.75, 0.25], [0.25, 0.75]], bits=10).weights.tolist()
-    [[768, 256], [256, 768]]
+    Both default to those of the matrix, rounded up; a claim more than `tolerances.FEASIBILITY` below them is refused.
+    Weights of a column stay in an interval [low, high] with high <= exp(epsilon) low around the mean row, where sums
+    are balanced; if eta is exceeded, every row is pulled towards the mean row.
     """
-    given = probabilities(matrix)
+    given = stochastic(matrix, "matrix")
     bits = positive_integer(bits, "bits")
     if bits > MAXIMUM_BITS:
         raise invalid("bits", f"an integer from 1 to {MAXIMUM_BITS}", bits)
@@ -154,14 +144,10 @@ def round_to_denominator(
 ) -> ExactChannel:
     """`matrix`, shape (k, m), in multiples of 1/denominator, rounded so that `epsilon` (nats) and `eta` are proved.
 
-    epsilon and eta default to those of the float matrix, rounded up. An output that is too rare for the denominator
-    gets the weight 0 and keeps its column. Raises `InvalidInput` for a denominator above a million, and for one so
-    small that all rows would become equal although the rows of the matrix differ.
-
-    >>> round_to_denominator([[0.73, 0.27], [0.27, 0.73]], 36).weights.tolist()
-    [[26, 10], [10, 26]]
+    Both default to those of the matrix, rounded up. An output too rare for the denominator gets the weight 0. Raises
+    `InvalidInput` for a denominator above a million, and for one so small that rows that differ would become equal.
     """
-    given = probabilities(matrix)
+    given = stochastic(matrix, "matrix")
     total = checked_denominator(denominator=denominator)
     if total > MAX_DENOMINATOR:
         raise invalid("denominator", f"at most {MAX_DENOMINATOR:,} (give bits for a finer one)", total)
@@ -234,10 +220,7 @@ def _row(row: Array, low: list[int], high: list[int], total: int) -> list[int]:
 
 
 def _nearer(weights: Integers, centre: Integers, allowed: int) -> Integers:
-    """Move rows towards the centre until no two rows are farther apart than `allowed`.
-
-    In each step, take the two rows that are farthest apart. The one farther from the centre moves there by one unit.
-    """
+    """Move, of the two rows farthest apart, the one farther from the centre there by a unit, until eta is met."""
     weights = weights.copy()
     while True:
         found, (x, other) = largest_distance(weights)

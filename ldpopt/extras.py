@@ -29,11 +29,7 @@ class MissingExtra(LdpoptError, ImportError):
 
 
 def missing(module: str, extra: str = "") -> MissingExtra:
-    """The error for a module that is not installed. extra : the extra to name, where several install the module.
-
-    >>> print(missing("pyarrow.parquet"))
-    this needs the package pyarrow, which is not installed: python -m pip install ldpopt
-    """
+    """The error for a module that is not installed. extra : the extra to name, where several install the module."""
     name = module.split(".")[0]
     extra = extra or EXTRAS[name]
     from_ = f"'ldpopt[{extra}]'" if extra else "ldpopt"

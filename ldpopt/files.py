@@ -76,15 +76,13 @@ def write_text(path: PathLike, text: str, force: bool = False) -> Path:
 def write_bytes_atomically(path: PathLike, data: bytes, force: bool = False) -> Path:
     """Write `data` to `path` so that the file appears whole or not at all; returns the path.
 
-    The bytes are written beside the target, flushed to the disk and moved into place. Raises `InvalidInput` for a
-    place that cannot be written, and for a target that exists unless `force` is true, even when it appears while the
-    bytes are being written. Devices and pipes are never replaced.
+    Raises `InvalidInput` for a place that cannot be written, and for a target that exists unless `force`, even when it
+    appears meanwhile. Devices and pipes are never replaced.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     path = write_bytes_atomically(Path(folder) / "data.bin", b"abc")
-    ...     path.name, path.read_bytes()
-    ('data.bin', b'abc')
+    ...     write_bytes_atomically(Path(folder) / "data.bin", b"abc").read_bytes()
+    b'abc'
     """
     target = _path(path)
     if os.path.lexists(target):
@@ -107,16 +105,7 @@ def write_bytes_atomically(path: PathLike, data: bytes, force: bool = False) -> 
 def aside(path: Path, force: bool = True) -> Iterator[Path]:
     """A path beside `path` to write to: it becomes `path` at the end, or disappears if the block fails.
 
-    It serves writers that need a path or write in pieces. The system's own errors are not translated, so that a run
-    that can be resumed tells a full disk from bad input. An existing `path` is `FileExistsError` unless `force`.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     with aside(Path(folder) / "note.txt") as written:
-    ...         _ = written.write_text("a")
-    ...         before = (Path(folder) / "note.txt").exists()
-    ...     before, (Path(folder) / "note.txt").exists()
-    (False, True)
+    The system's own errors are not translated. An existing `path` is `FileExistsError` unless `force`.
     """
     written = path.with_name(UNFINISHED.replace("*", secrets.token_hex(8)))
     try:
@@ -138,28 +127,16 @@ def replace_text(path: Path, text: str) -> None:
         written.write_text(text, encoding="utf-8", newline="\n")
 
 
-def create_private(path: Path, data: bytes) -> None:
-    """Create a file that only its owner can read, from its first moment; `FileExistsError` if `path` exists."""
-    with aside(path, force=False) as written:
-        handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-
-
-def replace_private(path: Path, data: bytes) -> None:
-    """Like `create_private`, but an earlier file at `path` is replaced."""
-    with aside(path) as written:
+def create_private(path: Path, data: bytes, force: bool = False) -> None:
+    """Create a file that only its owner can read, from its first moment; `FileExistsError` if it exists, or `force`."""
+    with aside(path, force) as written:
         handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
 
 
 def move_to_new(written: Path, target: Path) -> None:
-    """Give a file the name `target`; if another file has that name, it stays, and `FileExistsError` is raised.
-
-    This makes a link, which fails where the name is taken; a rename would replace the other file. The old name may
-    stay beside the new one.
-    """
+    """Give a file the name `target` by a link, which fails where it is taken (`FileExistsError`); the old may stay."""
     try:
         os.link(written, target)
     except FileExistsError:
@@ -208,15 +185,10 @@ def _refused(path: PathLike, expected: str, error: OSError) -> InvalidInput:
 
 @contextmanager
 def held(path: Path, what: str, expected: str) -> Iterator[None]:
-    """Hold the lock file at `path`, and remove it at the end; `InvalidInput` if another process holds it.
+    """Hold the lock file at `path`, and remove it at the end; `InvalidInput` of `what` and `expected` if in use.
 
-    what, expected : parts of the error message. The file is empty, and only its owner can read it. A file that a
-    killed process left behind is not a lock. The system's own errors are not translated.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder, held(Path(folder) / "lock", "folder", "one that nobody works in"):
-    ...     (Path(folder) / "lock").stat().st_size
-    0
+    The file is empty and its owner's. One that a killed process left is no lock. The system's errors are not
+    translated.
     """
     lock = FileLock(path, timeout=0, mode=0o600)
     try:
@@ -235,11 +207,7 @@ def held(path: Path, what: str, expected: str) -> Iterator[None]:
 
 
 def _remove(path: Path) -> None:
-    """Remove the file while the lock is held. After the release, the file could belong to the next holder.
-
-    A process that had opened the file meanwhile finds that it has no name, and opens a new one. On a system that does
-    not remove files in use, the empty file stays.
-    """
+    """Remove the file while the lock is held: later it could be the next holder's. A file in use may stay, empty."""
     try:
         path.unlink(missing_ok=True)
     except PermissionError:

@@ -1,9 +1,7 @@
 """The names of answers and reports, checked, and matched to the labels that pandas and Polars data carry.
 
-Labels are strings, numbers, or tuples of them, distinct within one list. Data with labels are matched by their labels,
-never by their order: shares that `value_counts` sorted by size are put into the order of the labels. Missing, unknown
-and repeated labels are errors. Arrays, lists, Polars columns and the default pandas index 0, 1, 2, ... carry no labels,
-and are matched by position.
+Labels are strings, numbers, or tuples of them. Data with labels are matched by them, never by their order; arrays,
+lists, Polars columns and the default pandas index carry none, and are matched by position.
 """
 
 from __future__ import annotations
@@ -51,11 +49,7 @@ def _label(label: Any, what: str) -> Label:
 
 
 def positions(labels: tuple[Label, ...], answers: Any) -> npt.NDArray[np.intp]:
-    """The position in `labels` of every answer in an array or list; the result has the answers' shape.
-
-    >>> positions(((0, "a"), (0, "b")), [(0, "b"), (0, "a")])
-    array([1, 0])
-    """
+    """The position in `labels` of every answer in an array or list; the result has the answers' shape."""
     array = _array_of_labels(answers)
     if array.dtype.kind in "iu" and labels == tuple(range(len(labels))):
         known = (array >= 0) & (array < len(labels))
@@ -111,11 +105,7 @@ def from_jsonable(labels: list[Any], what: str = "channel file") -> tuple[Label,
 
 
 def as_text(label: Label) -> str:
-    """A label as text for a data file: a string as itself, anything else as compact JSON.
-
-    >>> as_text("yes"), as_text(3), as_text((0, "a")), as_text(True)
-    ('yes', '3', '[0,"a"]', 'true')
-    """
+    """A label as text for a data file: a string as itself, anything else as compact JSON."""
     if isinstance(label, str):
         return label
     if type(label) is int:
@@ -146,14 +136,7 @@ def column_labels(values: Any, what: str) -> tuple[Label, ...] | None:
 
 
 def by_label(values: Any, labels: Sequence[Label] | None, what: str) -> Any:
-    """`values` in the order of `labels`, if they carry labels themselves; else unchanged.
-
-    Where `labels` are only the positions 0..k-1, values with other labels are unchanged, too.
-
-    >>> import pandas as pd
-    >>> list(by_label(pd.Series({"no": 0.25, "yes": 0.75}), ("yes", "no"), "p"))
-    [0.75, 0.25]
-    """
+    """`values` in the order of `labels`, if they carry labels themselves; else, or for positions, unchanged."""
     own = index_labels(values, what)
     if own is None or labels is None:
         return values
@@ -175,12 +158,6 @@ def together(
     """Named vectors over the same labels, put into one order, and these labels.
 
     The order is that of `labels` if they are given, else that of the first vector that carries labels.
-
-    >>> import pandas as pd
-    >>> first, second = pd.Series({"a": 0.7, "b": 0.3}), pd.Series({"b": 0.6, "a": 0.4})
-    >>> (p, q), labels = together([("p", first), ("q", second)])
-    >>> list(q), labels
-    ([0.4, 0.6], ('a', 'b'))
     """
     named = list(given)
     if isinstance(labels, str | bytes):

@@ -14,6 +14,7 @@ from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
 from html import escape
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -162,15 +163,10 @@ class Result(ByValue):
         heads, wide = self._heads, None if limit is None else limit + self._heads
         rows = list(zip(*(values for _, values in cells[:wide]), strict=True))
         note = left_out((len(rows), limit, "rows"), (len(cells) - heads, limit, "columns"))
-        head = "".join(f"<th>{escape(name)}</th>" for name, _ in cells[:wide])
-        body = "".join(
-            "<tr>"
-            + "".join(f"<th>{escape(cell)}</th>" for cell in row[:heads])
-            + "".join(f"<td>{escape(cell)}</td>" for cell in row[heads:])
-            + "</tr>"
-            for row in rows[:limit]
-        )
-        return f"<table><caption>{title}{note}</caption><tr>{head}</tr>{body}</table>"
+        tags = ["th"] * heads + ["td"] * len(cells)
+        shown_rows = [_html_row(repeat("th"), [name for name, _ in cells[:wide]])]
+        shown_rows += [_html_row(tags, row) for row in rows[:limit]]
+        return f"<table><caption>{title}{note}</caption>{''.join(shown_rows)}</table>"
 
     def _repr_html_(self) -> str:
         return self._html(self._limit)
@@ -198,22 +194,18 @@ class Pictured(Result):
         return drawing(self._picture)(*self._drawn(), ax=ax, **options)
 
 
-def left_out(*cuts: tuple[int, int | None, str]) -> str:
-    """What a table leaves out, as text behind its title. A cut is (how many there are, how many are shown, of what).
+def _html_row(tags: Iterable[str], cells: Iterable[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for tag, cell in zip(tags, cells, strict=False))}</tr>"
 
-    >>> left_out((24, 20, "rows"), (7, 20, "columns"))
-    ' (first 20 of 24 rows)'
-    """
+
+def left_out(*cuts: tuple[int, int | None, str]) -> str:
+    """What a table leaves out, in words. A cut is (how many there are, how many are shown, of what)."""
     said = [f"first {limit} of {n} {what}" for n, limit, what in cuts if limit is not None and n > limit]
     return f" ({', '.join(said)})" if said else ""
 
 
 def shown(value: Any) -> str:
-    """A value of a table as people read it.
-
-    >>> shown(0.1234567), shown((1.0, 0.5)), shown(None), shown("yes")
-    ('0.123457', '1, 0.5', '', 'yes')
-    """
+    """A value of a table as people read it."""
     if isinstance(value, tuple):
         return ", ".join(map(shown, value))
     if value is None:
@@ -225,12 +217,6 @@ def jsonable(value: Any) -> Any:
     """`value` in types that strict JSON has: arrays and tuples become lists, and results give their `to_dict`.
 
     What has a name is its name; what is equal by value and has none is its fields, with its kind.
-
-    >>> jsonable({"bound": np.inf, "pair": (0, "a")})
-    {'bound': 'inf', 'pair': [0, 'a']}
-    >>> from ldpopt import LocalDP
-    >>> jsonable(LocalDP(1.0))
-    {'kind': 'LocalDP', 'epsilon': 1.0, 'graph': None}
     """
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
@@ -253,12 +239,9 @@ def jsonable(value: Any) -> Any:
         told = {f.name: jsonable(getattr(value, f.name)) for f in fields(value) if f.repr and f.name[0] != "_"}
         return {"kind": type(value).__name__} | told
     if _is_graph(value):
-        return {"nodes": jsonable(list(value.nodes)), "edges": jsonable(list(map(_edge, value.edges.data())))}
+        edges = [edge if edge[2] else edge[:2] for edge in value.edges.data()]
+        return {"nodes": jsonable(list(value.nodes)), "edges": jsonable(edges)}
     return getattr(value, "__qualname__", None) or repr(value)
-
-
-def _edge(edge: tuple[Any, Any, Mapping[str, Any]]) -> tuple[Any, ...]:
-    return edge if edge[2] else edge[:2]
 
 
 def _is_graph(value: Any) -> bool:
@@ -286,11 +269,7 @@ def _held(value: Any) -> tuple[Any, ...]:
 
 
 def key(value: Any) -> Any:
-    """A hashable key of any value: the keys of two values are equal exactly if the values hold the same.
-
-    >>> key(np.array([0.0, np.nan])) == key(np.array([-0.0, np.nan]))
-    True
-    """
+    """A hashable key of any value: the keys of two values are equal exactly if the values hold the same."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
@@ -356,16 +335,9 @@ class _Compared:
 
 
 class _ReadOnly:
-    """Marks an array in a pickle that was read-only."""
+    """Marks an array or a mapping in a pickle that was read-only."""
 
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-
-class _Proxy:
-    """Marks a mapping in a pickle that was read-only."""
-
-    def __init__(self, held: dict[Any, Any]) -> None:
+    def __init__(self, held: Any) -> None:
         self.held = held
 
 
@@ -373,17 +345,16 @@ def _packed(value: Any) -> Any:
     if isinstance(value, np.ndarray) and not value.flags.writeable:
         return _ReadOnly(value)
     if isinstance(value, MappingProxyType):
-        return _Proxy({name: _packed(one) for name, one in value.items()})
+        return _ReadOnly({name: _packed(one) for name, one in value.items()})
     return tuple(map(_packed, value)) if type(value) is tuple else value
 
 
 def _unpacked(value: Any) -> Any:
-    if isinstance(value, _ReadOnly):
-        made = np.asarray(value.array)
-        made.setflags(write=False)
-        return made
-    if isinstance(value, _Proxy):
+    if isinstance(value, _ReadOnly) and isinstance(value.held, dict):
         return MappingProxyType({name: _unpacked(one) for name, one in value.held.items()})
+    if isinstance(value, _ReadOnly):
+        value.held.setflags(write=False)
+        return value.held
     return tuple(map(_unpacked, value)) if type(value) is tuple else value
 
 
@@ -392,8 +363,9 @@ def _one_kind(values: list[Any]) -> list[Any]:
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int, float} or (len(kinds) <= 1 and kinds <= {str, bool}):
         return values
-    write = {True: as_text, False: shown}
-    return [None if value is None else write[isinstance(value, str | tuple)](value) for value in values]
+    return [
+        None if value is None else (as_text if isinstance(value, str | tuple) else shown)(value) for value in values
+    ]
 
 
 _SPECIAL = {
@@ -404,11 +376,7 @@ _SPECIAL = {
 
 
 def _latex(text: str) -> str:
-    """Text with LaTeX's special characters escaped; infinities become symbols, and exponents powers of ten.
-
-    >>> _latex("a_1 & 50 %"), _latex("1e-09"), _latex("-inf")
-    ('a\\\\_1 \\\\& 50 \\\\%', '$1 \\\\cdot 10^{-9}$', '$-\\\\infty$')
-    """
+    """Text with LaTeX's special characters escaped; infinities become symbols, and exponents powers of ten."""
     if text in ("inf", "-inf"):
         return rf"${text.replace('inf', chr(92) + 'infty')}$"
     if _is_number(text) and "e" in text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
@@ -52,14 +53,9 @@ def sum_up(*parts: float) -> float:
 
 
 def first_largest(values: npt.NDArray[np.float64], scale: float | None = None) -> int:
-    """The first position of a largest value, where values within `tolerances.TIE` of it, relatively, count as equal.
+    """The first position of a largest value; values within `tolerances.TIE` of it, relative to `scale`, are equal.
 
-    What a result names (a pair, an output, a set) is chosen by it: the first in the order of the indices, so that the
-    rounding of another processor names the same one. What a result claims is the largest value itself.
-    scale : what the tolerance is relative to; the largest value unless given.
-
-    >>> first_largest(np.array([0.0, 0.3, 0.1 + 0.2])), int(np.argmax([0.0, 0.3, 0.1 + 0.2]))
-    (1, 2)
+    What a result names (a pair, an output, a set) is chosen by it, so that another processor names the same one.
     """
     top = values.max()
     least = top if np.isinf(top) else top - TIE * (abs(top) if scale is None else scale)
@@ -67,11 +63,7 @@ def first_largest(values: npt.NDArray[np.float64], scale: float | None = None) -
 
 
 def float_up(exact: Fraction) -> float:
-    """The least float that is not below a fraction.
-
-    >>> float_up(Fraction(1, 3)) > Fraction(1, 3) > float_down(Fraction(1, 3))
-    True
-    """
+    """The least float that is not below a fraction."""
     try:
         nearest = float(exact)
     except OverflowError:
@@ -86,11 +78,7 @@ def float_down(exact: Fraction) -> float:
 
 
 def exact_sum(values: npt.NDArray[np.float64]) -> Fraction:
-    """The sum of finite floats, free of rounding.
-
-    >>> exact_sum(np.array([1e300, 1e-300, -1e300])) == Fraction(1e-300)
-    True
-    """
+    """The sum of finite floats, free of rounding."""
     mantissa, exponent = np.frexp(values)
     parts, powers = (mantissa * 2.0**53).astype(np.int64), exponent.astype(np.int64) - 53
     if parts.size > _MAX_DIRECT:
@@ -114,14 +102,21 @@ def _by_power(
     return summed, np.concatenate([powers[starts], powers[starts] + 27])
 
 
+def bisected(holds: Callable[[float], bool], low: float, high: float, gap: float) -> tuple[float, float]:
+    """(low, high) moved together to a relative `gap`, or to neighbouring floats: `holds` at low as before, not at high.
+
+    >>> bisected(lambda x: x * x <= 2, 1.0, 2.0, 1e-3)
+    (1.4140625, 1.4150390625)
+    """
+    while high - low > gap * high and low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
+
+
 def toward_privacy(epsilon: float) -> float:
     """A slightly smaller epsilon, so that a float64 matrix built from it stays within `epsilon`.
 
-    The entries of a closed-form channel carry a few units of relative rounding error each, so the log of
-    a ratio is off by less than 16 ulps; 2**-47 also covers the outward rounding of the measures.
-
-    >>> 0.999999 < toward_privacy(1.0) < 1.0
-    True
+    The log of a ratio of entries is off by less than 16 ulps; 2**-47 also covers the outward rounding of the measures.
     """
     return epsilon - min(epsilon / 2, 2.0**-47 + 8 * ULP * epsilon)
 
@@ -129,13 +124,7 @@ def toward_privacy(epsilon: float) -> float:
 def ceil_digits(value: float, digits: int = 6) -> str:
     """`value` in `digits` significant digits, rounded up: read back, a printed guarantee is not below the stored one.
 
-    Outward rounding can put a number just above a short one, such as 0.5. With six digits or more, such a number is
-    printed with four digits more, which show the difference.
-
-    >>> ceil_digits(0.40346601), ceil_digits(0.1), ceil_digits(float("inf"))
-    ('0.403467', '0.1', 'inf')
-    >>> ceil_digits(up(0.5))
-    '0.5000000001'
+    A number just above a short one, such as 0.5 rounded outward, is printed with four digits more, which show that.
     """
     if not math.isfinite(value):
         return str(value)
@@ -150,10 +139,6 @@ def ceil_digits(value: float, digits: int = 6) -> str:
 
 
 def floor_digits(value: float, digits: int = 6) -> str:
-    """`value` in `digits` significant digits, rounded down: read back, a printed budget is not above the stored one.
-
-    >>> floor_digits(0.0243569), floor_digits(-0.1234567), floor_digits(0.0)
-    ('0.0243569', '-0.123457', '0')
-    """
+    """`value` in `digits` significant digits, rounded down: read back, a printed budget is not above the stored one."""
     text = ceil_digits(-value, digits)
     return text.removeprefix("-") if text.startswith("-") or value == 0 else f"-{text}"

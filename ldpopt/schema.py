@@ -56,7 +56,14 @@ _ENTRY = re.compile(r"(?:^\s*|(?<=[.;] ))((?:\w+(?: \([^)]*\))?(?:, )?)+) : ", r
 
 @dataclass(frozen=True)
 class Key:
-    """How a field stands in a file: see `key`."""
+    """How a field stands in a file.
+
+    read : its reader, which `check` applies; not to None where that is the default.
+    name : the key in the file, if it is not the field's name. table : the table of the file in which the key stands.
+    inline : whether the keys of the field, itself a record that `read` reads, stand in the table of the outer one.
+    omit : whether `dump` leaves out a value that is the default.
+    load, dump : between a value and its form in the file, where that differs from what `read` takes and `dump` writes.
+    """
 
     read: Reader | None = None
     name: str = ""
@@ -67,27 +74,9 @@ class Key:
     dump: Callable[[Any], Any] | None = None
 
 
-def key(
-    read: Reader | None = None,
-    *,
-    default: Any = MISSING,
-    name: str = "",
-    table: str = "",
-    inline: bool = False,
-    omit: bool = False,
-    load: Reader | None = None,
-    dump: Callable[[Any], Any] | None = None,
-) -> Any:
-    """A field of a record.
-
-    read : its reader, which `check` applies; not to None where that is the default.
-    default : as in `dataclasses.field`; a field without one must be in the file.
-    name : the key in the file, if it is not the field's name. table : the table of the file in which the key stands.
-    inline : whether the keys of the field, itself a record that `read` reads, stand in the table of the outer one.
-    omit : whether `dump` leaves out a value that is the default.
-    load, dump : between a value and its form in the file, where that differs from what `read` takes and `dump` writes.
-    """
-    return field(default=default, metadata={"key": Key(read, name, table, inline, omit, load, dump)})
+def key(read: Reader | None = None, *, default: Any = MISSING, **said: Any) -> Any:
+    """A field of a record: its default as in `dataclasses.field` (without one the file must have it), and a `Key`."""
+    return field(default=default, metadata={"key": Key(read, **said)})
 
 
 def check(value: Any, what: str) -> None:
@@ -162,11 +151,7 @@ def _keys(cls: type) -> Iterator[tuple[Field[Any], Key]]:
 
 
 def version_of(data: Any, what: str, format: str, versions: tuple[int, ...]) -> int:
-    """The version of a file whose object has ``"format"`` and ``"version"``; `InvalidInput` for another file.
-
-    >>> version_of({"format": "demo", "version": 2}, "file", "demo", (1, 2))
-    2
-    """
+    """The version of a file whose object has ``"format"`` and ``"version"``; `InvalidInput` for another file."""
     if not isinstance(data, dict) or data.get("format") != format:
         raise invalid(what, f'an object with "format": "{format}"', Phrase(kind(data)))
     version = data.get("version")
@@ -177,11 +162,7 @@ def version_of(data: Any, what: str, format: str, versions: tuple[int, ...]) -> 
 
 
 def kind(value: Any) -> str:
-    """What a value is, in words that do not show it.
-
-    >>> kind(3), kind({"a": 1}), kind(None)
-    ('a whole number', 'a table', 'nothing')
-    """
+    """What a value is, in words that do not show it, such as 'a whole number'."""
     if isinstance(value, Mapping):
         return "a table"
     return "a list" if isinstance(value, (list, tuple)) else _KINDS.get(type(value), type(value).__name__)
@@ -203,11 +184,7 @@ def flag(value: Any, what: str) -> bool:
 
 
 def choice(*words: str) -> Reader:
-    """A reader of one of several words.
-
-    >>> choice("refuse", "first")("first", "duplicates")
-    'first'
-    """
+    """A reader of one of several words."""
 
     def read(value: Any, what: str) -> str:
         if not isinstance(value, str) or value not in words:
@@ -219,11 +196,7 @@ def choice(*words: str) -> Reader:
 
 
 def within(low: float, high: float, ends: str = "[]") -> Reader:
-    """A reader of numbers between two ends, of which a round bracket excludes one.
-
-    >>> within(0, 1, "[)")(0, "nonresponse")
-    0.0
-    """
+    """A reader of numbers between two ends, of which a round bracket excludes one."""
     expected = f"a number in {ends[0]}{low:g}, {high:g}{ends[1]}"
 
     def read(value: Any, what: str) -> float:
@@ -236,11 +209,7 @@ def within(low: float, high: float, ends: str = "[]") -> Reader:
 
 
 def listed(read: Reader, least: int = 0) -> Reader:
-    """A reader of lists, as tuples, of at least so many entries, each for the reader `read`.
-
-    >>> listed(text)(["a", "b"], "columns")
-    ('a', 'b')
-    """
+    """A reader of lists, as tuples, of at least so many entries, each for the reader `read`."""
 
     def entries(value: Any, what: str) -> tuple[Any, ...]:
         if not isinstance(value, (list, tuple)):
@@ -260,11 +229,7 @@ def mapping(value: Any, what: str) -> Mapping[str, Any]:
 
 
 def mapped(read: Reader, names: Reader = text) -> Reader:
-    """A reader of tables from names, read by `names`, to values, read by `read`; the result cannot be changed.
-
-    >>> mapped(flag)({"a": True}, "answers")
-    mappingproxy({'a': True})
-    """
+    """A reader of tables from names, read by `names`, to values, read by `read`; the result cannot be changed."""
 
     def entries(value: Any, what: str) -> Mapping[str, Any]:
         found = mapping(value, what).items()
@@ -287,10 +252,7 @@ class _Record:
 
 
 def reference(cls: type, inner: Mapping[str, type] = MappingProxyType({})) -> str:
-    """A page in Markdown of every key of a record: its table, its kind, its default and its meaning.
-
-    inner : by name of a field, the records that stand in it as tables of their own, which follow.
-    """
+    """A page in Markdown of every key of a record (table, kind, default, meaning), then those of the tables `inner`."""
     tables: dict[str, list[str]] = {}
     for one, said, meaning in _described(cls):
         if one.name not in inner:
@@ -302,10 +264,7 @@ def reference(cls: type, inner: Mapping[str, type] = MappingProxyType({})) -> st
 
 
 def _described(cls: type) -> Iterator[tuple[Field[Any], Key, str]]:
-    """Fields, keys and meanings of a record and of the records inline in it.
-
-    A meaning follows ``name :`` or ``name, other (unit) :`` in the docstring, up to the next one or an empty line.
-    """
+    """Fields, keys and meanings of a record and of those inline in it, from ``name :`` entries of the docstrings."""
     names = {one.name for one, _ in _keys(cls)}
     doc = (cls.__doc__ or "").split(">>>")[0]
     heads = [(hit, re.sub(r" \([^)]*\)", "", hit[1]).split(", ")) for hit in _ENTRY.finditer(doc)]

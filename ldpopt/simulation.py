@@ -1,8 +1,4 @@
-"""Random generators for simulations, and simulated reports of a channel, by inverse sampling with guide tables.
-
-Inverse transform sampling draws one uniform number u and finds the report whose step of the cumulative probabilities
-holds u. A guide table finds it by one look-up. The work is done in pieces that fit into the processor's cache.
-"""
+"""Random generators for simulations, and simulated reports of a channel, by inverse sampling with guide tables."""
 
 from __future__ import annotations
 
@@ -23,13 +19,7 @@ _CELLS = 1 << 18
 
 
 def generator(rng: Rng, seed: int | None = None) -> np.random.Generator:
-    """The generator that `rng` stands for: itself, or a new one from an integer seed; None stands for `seed`.
-
-    If both are None, the new generator is seeded by the operating system. Raises `InvalidInput` for anything else.
-
-    >>> generator(5).random() == np.random.default_rng(5).random()
-    True
-    """
+    """The generator that `rng` stands for: itself, or one from an integer seed; None is `seed`, or the system's."""
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is not None and (isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0):
@@ -38,14 +28,9 @@ def generator(rng: Rng, seed: int | None = None) -> np.random.Generator:
 
 
 def simulate(matrix: Array, x: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Report positions for answer positions `x` of any shape, each from one uniform number u in [0, 1).
+    """Report positions for answer positions `x` of any shape: how many cumulative probabilities are at most u.
 
-    The report is the number of cumulative probabilities of the row that are at most u. A guide table over the first
-    bits of u decides nearly all reports by one look-up. Where a cumulative probability lies inside the cell of u, the
-    two are compared. For few reports no table is made, and all are compared.
-
-    >>> simulate(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1, 0, 1]), np.random.default_rng(0))
-    array([1, 0, 1])
+    A guide table over the first bits of u decides nearly all; where a cumulative probability lies in the cell, compare.
     """
     k, m = matrix.shape
     sums = np.cumsum(matrix, axis=1)

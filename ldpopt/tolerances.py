@@ -28,6 +28,12 @@ MOMENTS = 1e-10
 IN_SPAN = 1e-13
 """A function whose part outside of the span of earlier ones is relatively this small counts as in the span."""
 
+NULL_SPACE, CLASS_RANK = 1e-14, 1e-13
+"""Relatively smaller singular values count as zero: of the moments of a law, and of a class of functions on it."""
+
+FACE = 1e-7
+"""An output counts as possible under the moments asked for when the solver gives it at least this weight."""
+
 CURVE = 1e-9
 """How far the knots of a trade-off curve may lie above the line of perfect privacy."""
 
@@ -40,6 +46,18 @@ CONCENTRATION_GAP = 1e-10
 DENSITY_SUM = 1e-8
 """How far a log density from the caller may be from integrating to one."""
 
+LOSS_EXCESS = 1e-9
+"""How much, relatively, a continuous pair's loss may exceed the epsilon that the caller states for it."""
+
+UNTOLD_LOSSES = 1e-25
+"""In a finite pair for a continuous one, losses beyond the epsilon with this delta count as infinite."""
+
+RANGE_END = 1e-15
+"""How far, relatively, a staircase's eta may lie outside of the range that its epsilon allows."""
+
+QUERY_RANK, UNSEEN = 1e-12, 1e-15
+"""Relatively smaller singular values of the answered queries count as zero; a shift they see this little is none."""
+
 SPANNED = 1e-9
 """The largest relative part of a query that a strategy of the matrix mechanism may miss."""
 
@@ -48,6 +66,15 @@ AFTER_RESPONSE = 1e-9
 
 ZERO_LOSS = 1e-14
 """A privacy loss below this, and below a millionth of the largest, counts as zero; the slack in epsilon covers it."""
+
+ON_LATTICE = 1e-12
+"""Privacy losses this near, relatively, to multiples of one number are taken as such, at the cost of slack."""
+
+MASS_LEFT = 1e-9
+"""How far the masses of another library's distribution may be from one before it is refused as not pessimistic."""
+
+ROW_ROUNDING = 1e-15
+"""Rows of a channel made from channels are divided by their sums where these differ from one by more than this."""
 
 RATIO = 1e-14
 """Inputs whose likelihood ratios agree to this relative difference count as one input."""
@@ -75,6 +102,9 @@ SPLIT_RESPONDENTS = 1e-3
 
 CONVEXITY = 1e-9
 """How far, relatively, a user's generator f may lie above a chord of its graph before it is refused as not convex."""
+
+EXTRAPOLATED = 1e-6
+"""A limit of a user's generator is found when it moves relatively less than this, and may be below its chord by it."""
 
 MINIMUM_EPSILON = 1e-9
 MAXIMUM_EPSILON = 700.0

@@ -27,7 +27,7 @@ from ldpopt.mechanisms import (
     optimized_unary_encoding,
     unary_encoding,
 )
-from ldpopt.mechanisms.gaussian import GaussianPair
+from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.privacy import FinitePair, local_dp, total_variation
 from ldpopt.privacy.guarantee import Guarantee
 

@@ -13,3 +13,11 @@ def _own_precision():
     """A test that sets mpmath's precision sets it for itself alone."""
     with mpmath.workdps(15):
         yield
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """The tests of a file run in one process, which makes its designs and starts its servers and its browser once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log) if config.getvalue("dist") == "load" else None

@@ -10,19 +10,35 @@ import builtins
 import errno
 import io
 import os
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow.parquet as pq
 from pyarrow import csv
+
+from ldpopt.errors import InvalidInput
+from ldpopt.survey.collect.coding import Tally
+from ldpopt.survey.collect.privatize import privatize
+from ldpopt.survey.collect.randomness import Fresh, Memoised, Randomness
+from ldpopt.survey.collect.words import SecretKey, create_key
+from ldpopt.survey.plan.plan import Plan, make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
 READING = ("open", "scandir", "listdir")
 CHANGING = ("mkdir", "rename", "replace", "link", "unlink", "remove", "rmdir", "fsync")
 ARROW = ((pq, "write_table"), (csv, "write_csv"), (pq, "ParquetWriter"), (pq, "ParquetFile"), (csv, "read_csv"))
 GROWING = {"mkdir", "link", "fsync", "open to write", "write_table", "write_csv", "ParquetWriter"}
+
+
+NEVER = 10**9
+"""The moment of a run in which nothing fails."""
 
 
 class Killed(BaseException):
@@ -39,11 +55,18 @@ class Faults:
     def __init__(self, kind: str, moment: int) -> None:
         self.kind, self.moment = kind, moment
         self.count, self.dead, self.struck = 0, False, ""
+        self.places: dict[tuple[str, ...], list[int]] = {}
+
+    def telling_moments(self) -> list[int]:
+        """After a run without a fault: the first or the last operation of every place in the code, and one beyond."""
+        return sorted({times[-(n % 2)] for n, times in enumerate(self.places.values())} | {self.count + 1})
 
     def _at(self, name: str, arguments: tuple[Any, ...]) -> None:
         if self.dead:
             raise Killed
         self.count += 1
+        if self.moment == NEVER:
+            self.places.setdefault((name, *_lines_of_the_package()), []).append(self.count)
         if self.count < self.moment or (self.count > self.moment and self.kind != "full"):
             return
         if self.kind == "full":
@@ -88,6 +111,17 @@ def _named(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> st
     return "open to write" if writes else name
 
 
+def _lines_of_the_package() -> list[str]:
+    """The two innermost lines of the package through which an operation is reached."""
+    lines: list[str] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and len(lines) < 2:
+        if "ldpopt" in Path(file := frame.f_code.co_filename).parts:
+            lines.append(f"{file}:{frame.f_lineno}")
+        frame = frame.f_back
+    return lines
+
+
 def _writable(handle: int) -> bool:
     import fcntl
 
@@ -100,3 +134,74 @@ def everything(folder: Path) -> dict[str, bytes]:
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b""
         for path in sorted(folder.rglob("*"))
     }
+
+
+CANARY = b"CANARY"
+
+
+class Privatization:
+    """A small run in one of the output forms: two files of answers, a policy that maps answers, ids or none."""
+
+    def __init__(self, folder: Path, form: str) -> None:
+        import pandas as pd
+
+        kind, shape, self.random = form.split()
+        self.folder = folder
+        self.name = "reports" if shape == "folder" else f"reports.{kind}"
+        memoised = self.random == "memoised"
+        spec = SurveySpec("s", (QuestionSpec("q", (0, 1, 2), unknown=0),), respondent="id" if memoised else None)
+        self.plan: Plan = make_plan(spec, {"q": (np.ones((3, 3)) + np.eye(3)) / 4})
+        (folder / "raw").mkdir()
+        for file in range(2):
+            raw = pd.DataFrame({"id": [f"CANARY-{file}-{i}" for i in range(4)], "q": ["0", "1", "2", "CANARY"]})
+            raw.to_csv(folder / "raw" / f"{file}.csv", index=False)
+            if kind == "parquet":
+                (folder / "raw" / f"{file}.csv").unlink()
+                raw.to_parquet(folder / "raw" / f"{file}.parquet")
+        create_key(folder / "key")
+        self.whole_tally = self.into("whole")
+        self.whole = everything(folder / "whole")
+
+    def into(self, place: str) -> Tally:
+        (self.folder / place).mkdir(exist_ok=True)
+        randomness: Randomness = Memoised(self.folder / "key") if self.random == "memoised" else Fresh()
+        return privatize(self.plan, self.folder / "raw", self.folder / place / self.name, randomness)
+
+    def spoiled(self, faults: Faults) -> Tally | BaseException:
+        """What came out of a run with faults: its tally or its error."""
+        (self.folder / "out").mkdir()
+        with faults.striking():
+            try:
+                return self.into("out")
+            except (OSError, InvalidInput, Killed) as error:
+                return error
+
+    def check(self, found: Tally | BaseException, what: str) -> None:
+        """Nothing raw is left; if the run did not end, the same call ends it, with the same bytes and tally."""
+        for path, content in everything(self.folder / "out").items():
+            assert CANARY not in content, (what, path)
+        if not isinstance(found, Tally):
+            assert CANARY.decode() not in str(found)
+            found = self.into("out")
+        assert found == self.whole_tally, what
+        assert everything(self.folder / "out") == self.whole, what
+        shutil.rmtree(self.folder / "out")
+
+
+def spoil_operations(folder: Path, form: str, kind: str, all_of_them: bool) -> None:
+    """Let one file operation fail in each of many runs: one at every place of the code, or every one of them."""
+    # No power is lost here. A run's own key is the same each time, so that its reports can be compared.
+    same_key = patch.object(SecretKey, "fresh", classmethod(lambda _: SecretKey(bytes(32))))
+    with same_key, patch.object(os, "fsync", lambda _: None):
+        run, unharmed = Privatization(folder, form), Faults(kind, NEVER)
+        run.check(run.spoiled(unharmed), "no fault")
+        assert unharmed.count > 60
+        struck = set()
+        for moment in range(1, unharmed.count + 2) if all_of_them else unharmed.telling_moments():
+            faults = Faults(kind, moment)
+            found = run.spoiled(faults)
+            run.check(found, f"{kind} at {moment}: {faults.struck}, {found!r}")
+            # Where nothing grows any more, a full disk is not noticed.
+            assert kind == "full" or bool(faults.struck) == (moment <= unharmed.count)
+            struck.add(faults.struck)
+        assert {"open to write", "fsync"} <= struck

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_mechanism_is_understated(seed):
     """Designs, oracles, noise, its calibration and subsampling hold what they claim of random parameters."""
     assert [text for n in range(10) for text in class_claims.check(np.random.default_rng([seed, n]))] == []

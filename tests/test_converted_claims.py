@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_claim_is_understated(seed):
     """Every conversion covers its formula for parameters from 1e-12 to 300 and deltas down to 1e-300."""
     found = [converted_claims.check(np.random.default_rng([seed, number])) for number in range(15)]

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -80,13 +81,16 @@ def modules() -> list[tuple[Path, list[str]]]:
     return found
 
 
-def edges() -> Iterator[tuple[str, str, str]]:
+@cache
+def edges() -> tuple[tuple[str, str, str], ...]:
     """(importer, imported, place) for every edge between two different layered names."""
-    for path, module in modules():
-        own = name_of(module)
-        for other, line in imports(path.read_text("utf-8"), module, path.name == "__init__.py"):
-            if other != own:
-                yield own, other, f"{path.relative_to(PACKAGE.parent)}:{line}"
+    return tuple(
+        (own, other, f"{path.relative_to(PACKAGE.parent)}:{line}")
+        for path, module in modules()
+        for own in [name_of(module)]
+        for other, line in imports(path.read_text("utf-8"), module, path.name == "__init__.py")
+        if other != own
+    )
 
 
 def test_every_module_has_a_layer():
@@ -106,12 +110,14 @@ def test_no_cycle_within_a_layer():
     assert nx.is_directed_acyclic_graph(graph), nx.find_cycle(graph)
 
 
-def module_edges() -> Iterator[tuple[str, str]]:
+@cache
+def module_edges() -> tuple[tuple[str, str], ...]:
     """(importer, imported) for every pair of modules of the package, imports inside functions and for types included.
 
     A name that a package re-exports counts as an import of the package; a package imports what its `__init__` names.
     """
     known = {".".join(module): path for path, module in modules()}
+    edges = []
     for path, module in modules():
         own = ".".join(module)
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -122,7 +128,8 @@ def module_edges() -> Iterator[tuple[str, str]]:
                 found = [whole if (whole := f"{base}.{alias.name}") in known else base for alias in node.names]
             else:
                 continue
-            yield from ((own, name) for name in found if name in known and name != own)
+            edges += [(own, name) for name in found if name in known and name != own]
+    return tuple(edges)
 
 
 def test_no_circle_of_modules():

@@ -39,8 +39,13 @@ from public_names import is_class, registry
 
 sys.path.pop(0)
 
-MADE = results()
 CLASSES = {entry.value for entry in registry().values() if is_class(entry.value)}
+
+
+@pytest.fixture
+def made():
+    """One result of every class."""
+    return results()
 
 
 def name(one):
@@ -51,19 +56,19 @@ def fourth_power(t):
     return (t - 1) ** 4
 
 
-def test_every_public_result_is_made_here():
+def test_every_public_result_is_made_here(made):
     """The walk misses no public class of results; there are eighty of them, twenty certificates among them."""
     kinds = CLASSES - {Claim, Result, Pictured}
     wanted = {one for one in kinds if issubclass(one, Result) and not inspect.isabstract(one)}
-    missing = wanted - {type(one) for one in MADE}
+    missing = wanted - {type(one) for one in made}
     assert not {one.__name__ for one in missing}
     assert len(wanted) >= 80
     assert sum(issubclass(one, Certificate) for one in wanted) >= 20
 
 
-def test_every_certificate_that_files_know_is_made_here():
+def test_every_certificate_that_files_know_is_made_here(made):
     """The walk misses no class of certificates, public or not, that a design may have."""
-    assert set(subkinds(Certificate)) <= {type(one) for one in MADE}
+    assert set(subkinds(Certificate)) <= {type(one) for one in made}
 
 
 def test_what_public_functions_return_is_a_result():
@@ -77,45 +82,45 @@ def test_what_public_functions_return_is_a_result():
     assert {one.__name__ for one in found} <= described
 
 
-@pytest.mark.parametrize("one", MADE, ids=name)
-def test_the_same_few_methods(one):
+def test_the_same_few_methods(made):
     """JSON-ready values, a frame of pandas and of Polars, CSV, LaTeX and HTML, which all have the same rows."""
-    told = one.to_dict()
-    assert json.loads(json.dumps(told, allow_nan=False)) == told
-    frame = one.to_pandas()
-    assert isinstance(frame, pd.DataFrame)
-    other = one.to_polars()
-    assert isinstance(other, pl.DataFrame)
-    assert len(frame) == len(other) == len(pd.read_csv(io.StringIO(one.to_csv())))
-    html = one._repr_html_()
-    assert html.startswith("<table>")
-    assert html.count("<table>") == html.count("</table>")
-    if len(frame) > 20 and one._limit == 20:
-        assert f"first 20 of {len(frame)} rows" in html
-    latex = one.to_latex()
-    assert latex.startswith("\\begin{tabular}{")
-    assert {line.count(" & ") for line in latex.splitlines() if line.endswith("\\\\")} == {len(one._cells()) - 1}
+    for one in made:
+        told = one.to_dict()
+        assert json.loads(json.dumps(told, allow_nan=False)) == told
+        frame = one.to_pandas()
+        assert isinstance(frame, pd.DataFrame)
+        other = one.to_polars()
+        assert isinstance(other, pl.DataFrame)
+        assert len(frame) == len(other) == len(pd.read_csv(io.StringIO(one.to_csv())))
+        html = one._repr_html_()
+        assert html.startswith("<table>")
+        assert html.count("<table>") == html.count("</table>")
+        if len(frame) > 20 and one._limit == 20:
+            assert f"first 20 of {len(frame)} rows" in html
+        latex = one.to_latex()
+        assert latex.startswith("\\begin{tabular}{")
+        assert {line.count(" & ") for line in latex.splitlines() if line.endswith("\\\\")} == {len(one._cells()) - 1}
 
 
-@pytest.mark.parametrize("one", [one for one in MADE if isinstance(one, Pictured)], ids=name)
-def test_pictures(one):
+def test_pictures(made):
     """What has a picture draws it on axes of its own, or on those it is given."""
-    ax = one.plot()
-    assert ax.get_xlabel()
-    assert one.plot(ax=ax) is ax
+    for one in [one for one in made if isinstance(one, Pictured)]:
+        ax = one.plot()
+        assert ax.get_xlabel()
+        assert one.plot(ax=ax) is ax
 
 
-@pytest.mark.parametrize("one", MADE, ids=name)
-def test_equality_and_pickling(one):
+def test_equality_and_pickling(made):
     """A result that went through a pickle is equal, hashes alike, and has read-only arrays where it had them."""
-    again = pickle.loads(pickle.dumps(one))
-    assert again == one
-    assert hash(again) == hash(one)
-    assert one != "something else"
-    assert pickle.loads(pickle.dumps(again)) == one
-    for field, value in vars(one).items():
-        if isinstance(value, np.ndarray) and field in vars(again):
-            assert vars(again)[field].flags.writeable == value.flags.writeable
+    for one in made:
+        again = pickle.loads(pickle.dumps(one))
+        assert again == one
+        assert hash(again) == hash(one)
+        assert one != "something else"
+        assert pickle.loads(pickle.dumps(again)) == one
+        for field, value in vars(one).items():
+            if isinstance(value, np.ndarray) and field in vars(again):
+                assert vars(again)[field].flags.writeable == value.flags.writeable
 
 
 def words(told):
@@ -126,19 +131,19 @@ def words(told):
             for one in words(part)]  # fmt: skip
 
 
-@pytest.mark.parametrize("one", [one for one in MADE if isinstance(one, Certificate)], ids=name)
-def test_certificates_tell_their_kind_and_all_their_numbers(one):
+def test_certificates_tell_their_kind_and_all_their_numbers(made):
     """A certificate's dictionary names its class, and has every number as a number: no array is shown as text."""
-    told = one.to_dict()
-    assert told["certificate"] == type(one).__name__
-    assert repr(one).startswith(f"{type(one).__name__}(bound=")
-    assert not [text for text in words(told) if "array(" in text or " object at " in text]
-    assert " object at " not in one.to_csv()
+    for one in [one for one in made if isinstance(one, Certificate)]:
+        told = one.to_dict()
+        assert told["certificate"] == type(one).__name__
+        assert repr(one).startswith(f"{type(one).__name__}(bound=")
+        assert not [text for text in words(told) if "array(" in text or " object at " in text]
+        assert " object at " not in one.to_csv()
 
 
-def test_a_tree_of_boxes_is_told_node_by_node():
+def test_a_tree_of_boxes_is_told_node_by_node(made):
     """The parts of a certificate are dictionaries of their fields, with their kind."""
-    tree = next(one for one in MADE if isinstance(one, BranchDual))
+    tree = next(one for one in made if isinstance(one, BranchDual))
     told = tree.to_dict()["nodes"]
     assert [node["kind"] for node in told] == [type(node).__name__ for node in tree.nodes]
     root, leaf = tree.nodes[0], tree.nodes[-1]
@@ -174,15 +179,15 @@ def is_array(hint):
     return "ndarray" in str(hint)
 
 
-@pytest.mark.parametrize("one", [one for one in MADE if isinstance(one, Certificate)], ids=name)
-def test_a_changed_number_makes_another_certificate(one):
+def test_a_changed_number_makes_another_certificate(made):
     """Two certificates differ as soon as one entry of one array differs by an ulp."""
-    for field, value in vars(one).items():
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
-            other = value.copy()
-            other.flat[0] = np.nextafter(other.flat[0], np.inf)
-            assert replace(one, **{field: other}) != one
-            assert replace(one, **{field: value.copy()}) == one
+    for one in [one for one in made if isinstance(one, Certificate)]:
+        for field, value in vars(one).items():
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
+                other = value.copy()
+                other.flat[0] = np.nextafter(other.flat[0], np.inf)
+                assert replace(one, **{field: other}) != one
+                assert replace(one, **{field: value.copy()}) == one
 
 
 @pytest.mark.parametrize("pair", [mechanisms.Laplace(1.0).pair, mechanisms.Gaussian(1.0).pair], ids=name)
@@ -191,10 +196,10 @@ def test_pairs_in_closed_form_pickle(pair):
     assert pickle.loads(pickle.dumps(pair)) == pair
 
 
-def test_different_results_differ():
+def test_different_results_differ(made):
     """No two of the results are equal that are not the same."""
-    for i, one in enumerate(MADE):
-        assert [at for at, other in enumerate(MADE) if other == one] == [i], one
+    for i, one in enumerate(made):
+        assert [at for at, other in enumerate(made) if other == one] == [i], one
 
 
 def test_an_estimate_pickles_after_use():
@@ -284,19 +289,19 @@ def test_zero_and_nan_and_kinds():
         assert Held(a) != Held(b)
 
 
-@pytest.mark.parametrize("one", MADE, ids=name)
-def test_printed_limits_are_not_understated(one):
+def test_printed_limits_are_not_understated(made):
     """Whatever a table calls a limit or an upper bound is printed at its value or above, lower bounds at or below."""
-    cells = dict(one._cells())
-    for column, values in one._columns().items():
-        for value, cell in zip(values, cells.get(column, []), strict=False):
-            if isinstance(value, float) and one._is_limit(column):
-                assert not float(cell) < value
-            if isinstance(value, float) and column == "lower_bound":
-                assert not float(cell) > value
+    for one in made:
+        cells = dict(one._cells())
+        for column, values in one._columns().items():
+            for value, cell in zip(values, cells.get(column, []), strict=False):
+                if isinstance(value, float) and one._is_limit(column):
+                    assert not float(cell) < value
+                if isinstance(value, float) and column == "lower_bound":
+                    assert not float(cell) > value
 
 
-def test_cut_tables_say_what_they_cut():
+def test_cut_tables_say_what_they_cut(made):
     """HTML shows twenty rows and columns, and says of how many; labels are escaped."""
     html = Channel(np.full((24, 30), 1 / 30), [f"<{x}>" for x in range(24)])._repr_html_()
     assert "(first 20 of 24 rows, first 20 of 30 columns)" in html
@@ -304,7 +309,7 @@ def test_cut_tables_say_what_they_cut():
     assert "&lt;20&gt;" not in html
     assert "first" not in Channel(np.full((20, 20), 1 / 20))._repr_html_()
     assert left_out((20, 20, "rows")) == ""
-    assert next(one for one in MADE if isinstance(one, Frontier))._repr_html_().count("first 20 of 24 rows") == 1
+    assert next(one for one in made if isinstance(one, Frontier))._repr_html_().count("first 20 of 24 rows") == 1
 
 
 def test_channels_to_and_from_frames():

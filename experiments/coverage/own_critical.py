@@ -64,7 +64,7 @@ def setting(task):
     agree = dict.fromkeys(BASES, 0)
     checked = min(CHECKED, replications)
     for r, counts in enumerate(rng.multinomial(n, channel.push(p), size=replications)):
-        made = moments(counts / n, estimator.fit(counts / n, channel)[1], None, n, np.inf)
+        made = moments(counts / n, estimator.fit(counts / n, channel)[1], None, n)
         drawn = cache(made.redraw)
         for base in BASES:
             hits[base][r] = at_once(base, made, p, drawn)

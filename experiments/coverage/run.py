@@ -56,7 +56,7 @@ def square_case(channel, p, n, replications, rng):
     """All surveys at once; the correlation of simultaneous methods is the average one."""
     loadings = GeneralizedLeastSquares().fit(channel.push(p), channel)[1]
     frequencies = rng.multinomial(n, channel.push(p), size=replications) / n
-    made = moments(frequencies, loadings, None, n, np.inf)
+    made = moments(frequencies, loadings, None, n)
     return {method: covered(*method.limits(made), p) for method in METHODS}
 
 

@@ -1,18 +1,23 @@
 """Kill collectors under load, and feed them nonsense: no acknowledged report is lost, and none is stored that is wrong.
 
     python experiments/trust/collect.py [--kills 20] [--malformed 100000] [--connections 32] [--seed 1]
+    python experiments/trust/collect.py --operations
 
 A collector on SQLite, and one on a PostgreSQL server that is started for it, are killed (signal 9) at random moments
 while submissions come over many connections. After each restart what was not answered is sent again. At the end every
 submission that was acknowledged must be stored once, with the reports that it had, and nothing else. Then the same with
 a PostgreSQL server that crashes (an immediate stop) under a collector that goes on. Then malformed requests, none of
 which may be stored or answered with a status of 500 or more. Ends with exit code 1 if anything is wrong.
+
+With --operations: privatizations in every form, of which every file operation fails in turn, meets a full disk, or is
+where the process ends; the same call must end each with the same reports, and nothing raw may be left behind.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import random
 import sys
 import tempfile
@@ -25,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 import collectors
 import postgresql_server
+from faults import spoil_operations
 
 
 def killed(location: str, number: int, given: argparse.Namespace) -> str:
@@ -99,13 +105,30 @@ def nonsense(given: argparse.Namespace) -> str:
     return "the log is not empty" if log else ""
 
 
+def operations() -> str:
+    """What is wrong after faults in every file operation of a privatization, in every form."""
+    pieces = ("csv", "parquet"), ("file", "folder"), ("fresh", "memoised"), ("fail", "full", "kill")
+    for *form, kind in itertools.product(*pieces):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                spoil_operations(Path(folder), " ".join(form), kind, all_of_them=True)
+            except AssertionError as error:
+                return f"{form}, {kind}: {error}"
+    return ""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--malformed", type=int, default=100_000)
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--operations", action="store_true")
     given = parser.parse_args()
+    if given.operations:
+        wrong = operations()
+        print(f"every file operation: {wrong or 'nothing lost, nothing wrong'}")
+        return bool(wrong)
     found = {f"SQLite, {given.kills} kills": killed("", 1, given)}
     print(found, flush=True)
     found[f"{given.malformed} malformed requests"] = nonsense(given)

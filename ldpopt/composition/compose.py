@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,14 +14,13 @@ from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.composition.direction import Direction, GaussianLaw, Parts, largest_loss, variation
 from ldpopt.composition.lattice import EXACT, Rounding
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, best_in_order, best_pair
-from ldpopt.composition.parametric import MAX_USES, rare_error, union
-from ldpopt.distribution import Array, positive_integer, unit_interval
+from ldpopt.composition.parametric import MAX_USES, rare_error, tally, union
+from ldpopt.distribution import Array, nonnegative, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
-from ldpopt.mechanisms.gaussian import GaussianPair
+from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.least_pair import point_at_least_zero
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.results import Pictured
@@ -44,8 +42,8 @@ def _summed_renyi(parts: Parts, order: float) -> Array:
 class ComposedPair(Pictured):
     """The composition of pairs of distributions: its whole (epsilon, delta) curve, for both directions of the pairs.
 
-    parts : the pairs with their counts, equal ones together.
-    attained : whether an adaptive strategy attains the curve; False if the pairs only dominate the mechanisms.
+    parts : the pairs with their counts. attained : whether an adaptive strategy attains the curve; False if the pairs
+    only dominate the mechanisms.
 
     Guarantees and numbers are rounded so that they hold. The curve is exact up to rounding if there are few outcomes,
     or if all privacy losses are multiples of one number; else it has a lower and an upper bound. See `exact`.
@@ -95,7 +93,7 @@ class ComposedPair(Pictured):
 
     def hockey_stick(self, epsilon: Any) -> Guarantee:
         """The delta at `epsilon` >= 0 nats. The true value lies between `lower` and `value` of the `Guarantee`."""
-        epsilon = point_at_least_zero(epsilon)
+        epsilon = nonnegative(epsilon, "epsilon", infinite=True)
         directions = self._directions
         value = min(self._variation, max(direction.upper(epsilon) for direction in directions))
         lower = min(value, self._lower(epsilon))
@@ -194,23 +192,22 @@ class ComposedPair(Pictured):
 
 def counted(pairs: Iterable[tuple[FinitePair, int]]) -> Parts:
     """Pairs with counts, equal ones together, sorted so that the order in which they were given does not matter."""
-    found: Counter[FinitePair] = Counter()
-    for pair, count in pairs:
-        found[pair.ordered] += count
-    return tuple(sorted(found.items(), key=lambda part: (part[0].p.tobytes(), part[0].q.tobytes(), part[0].losses[0])))
+    together = tally((pair.ordered, count) for pair, count in pairs)
+    return tuple(
+        sorted(together.items(), key=lambda part: (part[0].p.tobytes(), part[0].q.tobytes(), part[0].losses[0]))
+    )
 
 
 def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> ComposedPair:
-    """The composition of mechanisms with counts, and of pairs in their own direction.
+    """The composition of mechanisms with counts and of pairs in their own direction; exact for short lists.
 
-    For channels with several different pairs of rows, the best adaptive strategy against all of them is computed if it
-    is small enough. Otherwise the pairs that dominate them are composed, and perhaps no strategy attains the curve.
+    Where it is too large, the pairs that dominate channels are composed, and perhaps no strategy attains the curve.
     """
     parts = counted((item if isinstance(item, FinitePair) else item.pair, count) for item, count in items)
     noise = [(item.own, n) for item, n in items if isinstance(item, Mechanism) and isinstance(item.own, GaussianPair)]
     others = [(item, n) for item, n in items if isinstance(item, FinitePair) or not isinstance(item.own, GaussianPair)]
     if noise and not others:
-        direction = Direction.of_gaussians(GaussianLaw.of(noise))
+        direction = Direction(GaussianLaw.of(noise), 0.0, 0.0, math.inf)
         return ComposedPair(parts, direction, direction)
     several = [(item, n) for item, n in others if isinstance(item, Mechanism) and len(item.rows) > 1]
     single = [(item if isinstance(item, FinitePair) else item.pair, n) for item, n in others
@@ -250,10 +247,12 @@ def _pure(several: Sequence[tuple[Mechanism, int]], single: Sequence[tuple[Finit
 
 def _together(mechanisms: Sequence[tuple[Mechanism, int]]) -> list[tuple[tuple[FinitePair, ...], int]]:
     """The pairs of rows of mechanisms, with counts, equal ones together."""
-    found: Counter[tuple[FinitePair, ...]] = Counter()
-    for mechanism, count in mechanisms:
-        found[tuple(sorted(mechanism.rows, key=lambda pair: pair.p.tobytes() + pair.q.tobytes()))] += count
-    return sorted(found.items(), key=lambda part: [pair.p.tobytes() + pair.q.tobytes() for pair in part[0]])
+
+    def laws(pair: FinitePair) -> bytes:
+        return bytes(pair.p.tobytes() + pair.q.tobytes())
+
+    together = tally((tuple(sorted(mechanism.rows, key=laws)), count) for mechanism, count in mechanisms)
+    return sorted(together.items(), key=lambda part: list(map(laws, part[0])))
 
 
 def _variation_of(pair: FinitePair) -> float:

@@ -13,13 +13,13 @@ from fractions import Fraction
 import numpy as np
 
 from ldpopt.composition.lattice import EXACT, Rounding, atom_law, exact_lattice, finite_part, grid
-from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LossLaw
+from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LatticeLaw
 from ldpopt.composition.parametric import ParametricPair, rare_error, union_up
 from ldpopt.distribution import Array
-from ldpopt.mechanisms.gaussian import GaussianPair
+from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.results import ByValue
-from ldpopt.rounding import ULP, down, exact_sum, float_down, float_up, up
+from ldpopt.rounding import ULP, bisected, down, exact_sum, float_down, float_up, up
 
 _DEEP = 1e-290
 """In a finite pair for a Gaussian, infinite losses have at most this probability, if epsilons up to 600 suffice."""
@@ -46,7 +46,7 @@ class GaussianLaw:
         return cls(down(mu, 4), up(mu, 4))
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """As in `LossLaw`."""
+        """As for `AtomLaw`."""
         if math.isinf(epsilon):
             return 0.0, UNDERFLOW
         low = GaussianPair(self.low).hockey_stick(epsilon).lower
@@ -54,29 +54,25 @@ class GaussianLaw:
         return high, high - low + UNDERFLOW
 
     def bulk(self, epsilon: float) -> tuple[float, float]:
-        """As in `LossLaw`."""
+        """As for `AtomLaw`."""
         return self.delta(epsilon)
 
     def atoms(self) -> tuple[Array, Array]:
-        """As in `LossLaw`, for a finite pair that dominates the law."""
+        """As for `AtomLaw`, for a finite pair that dominates the law."""
         pair = self.finite_pair()
         inside = (pair.p > 0) & (pair.q > 0)
         return pair.losses[inside], pair.p[inside]
 
     def epsilon(self, delta: float) -> float:
-        """As in `LossLaw`, by bisection of the closed form."""
+        """As for `AtomLaw`, by bisection of the closed form."""
         if delta <= 0:
             return math.inf
-        pair = GaussianPair(self.high)
-        low, high = 0.0, 1.0
+        pair, low, high = GaussianPair(self.high), 0.0, 1.0
         while not pair.hockey_stick(high).value <= delta:
             low, high = high, 2 * high
             if high > 1e300:
                 return math.inf
-        while high - low > 4 * ULP * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if pair.hockey_stick(middle).value <= delta else (middle, high)
-        return high
+        return bisected(lambda epsilon: not pair.hockey_stick(epsilon).value <= delta, low, high, 4 * ULP)[1]
 
     def finite_pair(self) -> FinitePair:
         """A finite pair that dominates the law, with losses on a grid, for composition with other pairs."""
@@ -95,12 +91,12 @@ Parts = tuple[tuple[FinitePair, int], ...]
 class Direction(ByValue):
     """One direction of a composed pair: the law of its finite losses, the mass of infinite ones, and error bounds.
 
-    infinite, lost : the probability of infinite losses, and a float that is certainly not below it.
-    top : a bound on the finite losses. drift, spread : what a grid adds to the losses, as `lattice.grid` returns.
-    raised : a bound on what was added to the losses of rare outcomes.
+    infinite, lost : the probability of infinite losses, and a float not below it. top : a bound on the finite losses.
+    drift, spread : what a grid adds to losses, as of `lattice.grid`. raised : a bound on what rare outcomes' losses
+    gained.
     """
 
-    law: LossLaw
+    law: AtomLaw | LatticeLaw | GaussianLaw
     infinite: float
     lost: float
     top: float
@@ -124,11 +120,6 @@ class Direction(ByValue):
             return cls(law, infinite, lost, top, raised=raised)
         law, drift, spread = grid(parts, rounding=rounding)
         return cls(law, infinite, lost, top, drift, spread, raised)
-
-    @classmethod
-    def of_gaussians(cls, law: GaussianLaw) -> Direction:
-        """The direction for Gaussian mechanisms only, in closed form."""
-        return cls(law, 0.0, 0.0, math.inf)
 
     def up_to(self, top: float) -> Direction:
         """The same direction, with a bound on the losses of at least `top`."""
@@ -187,8 +178,7 @@ class Direction(ByValue):
 def infinite_mass(pair: FinitePair) -> Fraction:
     """The probability of an infinite loss: exact for a pair given by parameters, else rounded up.
 
-    Masses may have been divided by a sum near 1 before. Then they are accurate to 4 units in the last place, but
-    subnormal ones have few digits.
+    Masses divided by a sum near 1 before are accurate to 4 units in the last place, but subnormal ones have few digits.
     """
     if isinstance(pair, ParametricPair):
         return Fraction(pair.delta)

@@ -1,8 +1,7 @@
 """A privacy filter and an odometer: budgets that hold even if each next mechanism is chosen after seeing the reports.
 
-`Ledger` gives the privacy of a list of mechanisms that was fixed before the first report. If the list itself depends on
-the reports, the exact composition of the mechanisms that were used, `Ledger.approximate_dp`, is not a bound [RRUV].
-Sums of pure, Rényi and zCDP parameters are bounds, because they hold along every sequence of reports [RRUV; FZ; WRRW].
+The exact composition of a `Ledger` is no bound then [RRUV], but sums of pure, Rényi and zCDP parameters are, along
+every sequence of reports [RRUV; FZ; WRRW].
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ldpopt.composition.direction import variation
 from ldpopt.composition.ledger import Ledger
 from ldpopt.composition.mechanism import Mechanism, as_mechanism
 from ldpopt.composition.parametric import largest_integer, total, union
-from ldpopt.distribution import positive_integer, unit_interval
+from ldpopt.distribution import Checked, open_unit, positive_integer, unit_interval
 from ldpopt.errors import BudgetExceeded, invalid
 from ldpopt.privacy.calibrate import largest_rho_sharp
 from ldpopt.privacy.claims import TV, ZCDP, ApproximateDP, PureDP, RenyiDP
@@ -33,14 +32,14 @@ ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0
 class PrivacyFilter(Result):
     """A budget that is never exceeded, even if mechanisms, inputs and the end are chosen by the reports so far [RRUV].
 
-    budget : a `PureDP`, `TV`, `RenyiDP`, `ZCDP` or `ApproximateDP` claim, in nats.
-    ledger : the mechanisms used already.
-    lost : for an `ApproximateDP` budget, the part of its delta that is reserved for mechanisms with infinite losses.
+    budget : a `PureDP`, `TV`, `RenyiDP`, `ZCDP` or `ApproximateDP` claim, in nats. ledger : the mechanisms used
+    already. lost : for an `ApproximateDP` budget, the part of its delta that is reserved for mechanisms with infinite
+    losses.
 
-    All mechanisms that `add` accepts meet `budget` together. Pure epsilons add up, and so do Rényi divergences of the
-    budget's order and, for zCDP, of every order [FZ; WRRW]. For total variation, 1 - eta multiply. An (epsilon, delta)
-    budget is met if the epsilons add up to at most epsilon, or if the zCDP of the mechanisms implies
-    (epsilon, delta - lost). Raises `InvalidInput` for another budget, or one that the ledger exceeds.
+    All mechanisms that `add` accepts meet `budget` together: epsilons, or divergences of one order or of every order,
+    add up [FZ; WRRW]; for total variation, 1 - eta multiply. An (epsilon, delta) budget is met by the sum of epsilons,
+    or by zCDP that implies (epsilon, delta - lost). Raises `InvalidInput` for another budget, or one that the ledger
+    exceeds.
 
     >>> spent = PrivacyFilter(PureDP(1.0)).add((0.5,)).add((0.25,))
     >>> spent.admits((0.25,)), spent.admits((0.3,)), spent.room((0.1,))
@@ -52,8 +51,7 @@ class PrivacyFilter(Result):
     lost: float = 0.0
 
     def _columns(self) -> dict[str, list[Any]]:
-        spent = ", ".join(f"{entry.count} x {entry.name}" for entry in self.ledger)
-        return {"budget": [str(self.budget)], "lost": [self.lost], "spent": [spent]}
+        return {"budget": [str(self.budget)], "lost": [self.lost], "spent": [_spent(self.ledger)]}
 
     def __post_init__(self) -> None:
         if not isinstance(self.budget, Budget):
@@ -63,17 +61,11 @@ class PrivacyFilter(Result):
         if not lost <= most:
             raise invalid("lost", f"a part of the budget's delta, at most {most:g}", lost)
         object.__setattr__(self, "lost", lost)
-        if not isinstance(self.ledger, Ledger):
-            raise invalid("ledger", "a Ledger", type(self.ledger).__name__)
-        if not self._within(self.ledger):
+        if not self._within(_ledger(self.ledger, "ledger")):
             raise invalid("ledger", f"one within {self.budget}", self.ledger)
 
     def admits(self, mechanism: Any, count: int = 1) -> bool:
-        """Whether `count` more uses of a mechanism stay within the budget; mechanisms are given as to `Ledger.add`.
-
-        >>> PrivacyFilter(ZCDP(0.0, 0.1)).admits((0.5,))
-        False
-        """
+        """Whether `count` more uses of a mechanism, given as to `Ledger.add`, stay within the budget."""
         return self._within(self.ledger.add(mechanism, count))
 
     def add(self, mechanism: Any, count: int = 1, name: str = "") -> PrivacyFilter:
@@ -92,11 +84,7 @@ class PrivacyFilter(Result):
         return replace(self, ledger=after)
 
     def room(self, mechanism: Any, limit: int = 10**6) -> int:
-        """How many more uses of one mechanism fit, at most `limit`; 0 for none.
-
-        >>> PrivacyFilter(RenyiDP(2.0, 1.0)).room([[0.75, 0.25], [0.25, 0.75]])
-        1
-        """
+        """How many more uses of one mechanism fit, at most `limit`; 0 for none."""
         limit = positive_integer(limit, "limit")
         made = as_mechanism(mechanism)
         return largest_integer(lambda count: self.admits(made, count), limit)
@@ -125,6 +113,23 @@ class PrivacyFilter(Result):
         return found.parameters["delta"] <= self.lost and found.value <= allowed
 
 
+def _spent(ledger: Ledger) -> str:
+    return ", ".join(f"{entry.count} x {entry.name}" for entry in ledger)
+
+
+def _ledger(ledger: Any, what: str) -> Ledger:
+    if not isinstance(ledger, Ledger):
+        raise invalid(what, "a Ledger", type(ledger).__name__)
+    return ledger
+
+
+def _orders(orders: Any, what: str) -> tuple[float, ...]:
+    checked = tuple(renyi_order(order) for order in orders)
+    if not checked or not all(1 < order < math.inf for order in checked):
+        raise invalid(what, "finite orders above 1", orders)
+    return checked
+
+
 def _concentrated(ledger: Ledger, xi: float, rho: float) -> bool:
     """Whether the divergences of every order add up to at most xi + rho order; cheap tests are tried first."""
     if any(ledger.renyi(order).lower > xi + rho * order for order in (1.0, 2.0, 8.0, 64.0)):
@@ -145,22 +150,17 @@ def _rho(epsilon: float, delta: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class PrivacyOdometer(Result):
+class PrivacyOdometer(Checked, Result, delta=open_unit, orders=_orders, ledger=_ledger):
     """A running bound on the privacy loss that holds at all times at once, whatever is chosen next [RRUV].
 
     delta : in (0, 1), a bound on the probability that the loss ever exceeds the reading.
-    orders : Rényi orders above 1, fixed before the first report.
-    ledger : the mechanisms used so far.
+    orders : Rényi orders above 1, fixed before the first report. ledger : the mechanisms used so far.
 
-    Nothing is refused, and the reading may decide when to stop. Under either input, with probability 1 - delta over the
-    reports, the log-likelihood ratio of all reports is at most `reading` at every time. The proof: for an order a,
-    exp((a - 1)(loss - sum of divergences of order a)) is a supermartingale, which Ville's inequality bounds at all
-    times. Taking the least bound over n orders replaces log(1/delta) by log(n/delta). Raises `InvalidInput` for values
-    out of range.
+    Under either input, with probability 1 - delta over the reports, the log-likelihood ratio of all reports is at most
+    `reading` at every time, by Ville's inequality for the supermartingales exp((a - 1)(loss - sum of divergences of
+    order a)); the least bound over n orders costs log(n/delta). Raises `InvalidInput` for values out of range.
 
-    >>> odometer = PrivacyOdometer(1e-6)
-    >>> for _ in range(100):
-    ...     odometer = odometer.add((0.1,))
+    >>> odometer = PrivacyOdometer(1e-6).add((0.1,), 100)
     >>> round(odometer.reading, 3), float(odometer.ledger.local_dp())
     (6.032, 10.000000000000002)
     """
@@ -170,27 +170,10 @@ class PrivacyOdometer(Result):
     ledger: Ledger = field(default_factory=Ledger)
 
     def _columns(self) -> dict[str, list[Any]]:
-        spent = ", ".join(f"{entry.count} x {entry.name}" for entry in self.ledger)
-        return {"delta": [self.delta], "spent": [spent]}
-
-    def __post_init__(self) -> None:
-        delta = unit_interval(self.delta, "delta")
-        if not 0 < delta < 1:
-            raise invalid("delta", "a number strictly between 0 and 1", delta)
-        orders = tuple(renyi_order(order) for order in self.orders)
-        if not orders or not all(1 < order < math.inf for order in orders):
-            raise invalid("orders", "finite orders above 1", self.orders)
-        if not isinstance(self.ledger, Ledger):
-            raise invalid("ledger", "a Ledger", type(self.ledger).__name__)
-        object.__setattr__(self, "delta", delta)
-        object.__setattr__(self, "orders", orders)
+        return {"delta": [self.delta], "spent": [_spent(self.ledger)]}
 
     def add(self, mechanism: Any, count: int = 1, name: str = "") -> PrivacyOdometer:
-        """The odometer after `count` more uses of a mechanism, which is given as to `Ledger.add`.
-
-        >>> PrivacyOdometer(1e-6).add((0.5,)).reading
-        0.5
-        """
+        """The odometer after `count` more uses of a mechanism, which is given as to `Ledger.add`."""
         return replace(self, ledger=self.ledger.add(mechanism, count, name))
 
     @property

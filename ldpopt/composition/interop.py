@@ -1,9 +1,7 @@
-"""Exchange with dp_accounting: mechanisms as its events, compositions as its privacy-loss distributions, and back.
+"""Exchange with dp_accounting (0.4 to 0.6): mechanisms as its events, compositions as its loss distributions, and back.
 
-This needs the package ``dp-accounting`` (0.4 to 0.6), an optional extra. Events exist only for named mechanisms. So a
-channel becomes the event of a mechanism that dominates it, and the accountant's guarantees hold for the channel, too.
-Compositions are passed as probability mass functions, not as events, because dp_accounting loses repetitions of its
-`RandomizedResponseDpEvent` up to version 0.6.0.
+Events exist only for named mechanisms, so a channel becomes the event of one that dominates it. Compositions are passed
+as probability mass functions, since dp_accounting loses repetitions of its `RandomizedResponseDpEvent`.
 """
 
 from __future__ import annotations
@@ -23,13 +21,12 @@ from ldpopt.composition.mechanism import as_pair
 from ldpopt.distribution import positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import missing
-from ldpopt.mechanisms.gaussian import Gaussian, GaussianPair
-from ldpopt.mechanisms.laplace import Laplace, LaplacePair
+from ldpopt.mechanisms.noise import Gaussian, GaussianPair, Laplace, LaplacePair
 from ldpopt.privacy.claims import ZCDP, Claim, PureDP
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.rounding import down, up
-from ldpopt.tolerances import AFTER_RESPONSE
+from ldpopt.tolerances import AFTER_RESPONSE, MASS_LEFT
 
 MAX_EVENTS = 10**6
 """The largest number of uses in a ledger; every use becomes an event."""
@@ -39,21 +36,15 @@ def to_dp_event(mechanism: Any) -> Any:
     """An event of `dp_accounting` that stands for a mechanism and reveals no less than the mechanism does.
 
     mechanism : a channel, or an object that has one; `Laplace` or `Gaussian` noise; a `PureDP` or `ZCDP` claim; or a
-        `Ledger`, whose uses are listed one by one, since `dp_accounting` loses repetitions of randomized response up to
-        version 0.6.0.
+        `Ledger`, whose uses are listed one by one.
 
-    A channel with k inputs becomes k-ary randomized response if it is a post-processing of it. Otherwise it becomes
-    randomized response on two answers, which dominates every channel of its epsilon [KOV15]. The accountant must
-    compare two answers of one person: ``NeighboringRelation.REPLACE_ONE``. For `Laplace` and `Gaussian` noise,
-    `RdpAccountant` accepts every relation; the sensitivity is that of the noise object.
-
-    Raises `InvalidInput` for mechanisms without an event, such as those with a positive delta, and `MissingExtra` if
-    dp_accounting is not installed.
+    A channel with k inputs becomes k-ary randomized response if it is a post-processing of it, else randomized response
+    on two answers, which dominates every channel of its epsilon [KOV15]. The accountant must compare two answers of one
+    person: ``NeighboringRelation.REPLACE_ONE``. Raises `InvalidInput` for mechanisms without an event, such as those
+    with a positive delta, and `MissingExtra` if dp_accounting is not installed.
 
     >>> to_dp_event([[0.75, 0.25], [0.25, 0.75]]).num_buckets
     2
-    >>> round(to_dp_event(Laplace(0.5)).noise_multiplier, 6)
-    2.0
     """
     return _event(_module("dp_event"), mechanism)
 
@@ -99,10 +90,9 @@ def _pure(epsilon: float, name: str) -> PureDP:
 
 
 def _after_response(channel: Channel, epsilon: float) -> bool:
-    """Whether the channel Q is a post-processing of k-ary randomized response R of epsilon.
+    """Whether the channel Q is a post-processing of k-ary randomized response R = (a - b) I + b J of epsilon.
 
-    R has a on its diagonal and b elsewhere: R = (a - b) I + b J. Then Q = R W for W = (Q - b 1 1^T Q) / (a - b), and W
-    is a channel if no entry is negative.
+    Then Q = R W for W = (Q - b 1 1^T Q) / (a - b), and W is a channel if no entry is negative.
     """
     k = channel.shape[0]
     if k < 2 or not 0 < epsilon < 700:
@@ -135,12 +125,10 @@ def _module(name: str) -> Any:
 def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
     """A `dp_accounting` PrivacyLossDistribution that dominates a channel, pair, tuple or `ComposedPair`.
 
-    If the privacy losses are multiples of one number, this number is the discretization interval, and nothing is lost.
-    Otherwise each loss is split between two points of a grid of about `cells` cells, such that the result dominates.
-    Parts of a composition too rare to be computed count as infinite losses.
-
-    cells : a whole number of at least 16. Raises `MissingExtra` if dp_accounting is not installed, and `InvalidInput`
-    for an argument that is not a mechanism.
+    Nothing is lost if the privacy losses are multiples of one number, which becomes the discretization interval;
+    otherwise they are split on a grid of about `cells` >= 16 cells, such that the result dominates. Parts too rare to
+    be computed count as infinite losses. Raises `MissingExtra` without dp_accounting, and `InvalidInput` for what is
+    not a mechanism.
 
     >>> round(float(to_dp_accounting((1.0,)).get_delta_for_epsilon(0.5)), 6)
     0.287649
@@ -215,7 +203,7 @@ def _pair(pmf: Any) -> FinitePair:
     infinite = float(pmf._infinity_mass)
     rest = 1 - math.fsum(q.tolist())
     below = losses < 0
-    if not pmf._pessimistic_estimate or rest < -q[below].sum() / 2 - 1e-9:
+    if not pmf._pessimistic_estimate or rest < -q[below].sum() / 2 - MASS_LEFT:
         raise invalid("distribution", "a pessimistic estimate", f"masses of {1 - rest} under the second hypothesis")
     if rest < 0:
         # Truncated tails can make q sum to more than one. Raising the negative losses lowers q, which is safe.

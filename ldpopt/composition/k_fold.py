@@ -16,26 +16,20 @@ import numpy.typing as npt
 
 from ldpopt.composition.compose import ComposedPair
 from ldpopt.composition.parametric import MAX_USES, ParametricPair, union
-from ldpopt.distribution import Array, number, positive_integer, unit_interval
+from ldpopt.distribution import Array, nonnegative, positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.privacy.least_pair import checked, kept_mass, largest_eta, point_at_least_zero
+from ldpopt.privacy.least_pair import checked, kept_mass, largest_eta
+from ldpopt.privacy.trade_off import type_one_errors
 from ldpopt.results import Result
 from ldpopt.rounding import ULP, up
 
 
 def trinomial_log_pmf(count: int, epsilon: float, erasure: float, kept: float | None = None) -> Array:
-    """log Pr(#plus - #minus = d) for d = -count..count, shape (2 count + 1,), under the first hypothesis.
+    """log Pr(#plus - #minus = d) for d = -count..count, shape (2 count + 1,), under the first hypothesis [GI, eq. 7].
 
-    Each of `count` independent draws is plus, erased or minus with probabilities (1 - a) e^eps / (1 + e^eps), a and
-    (1 - a) / (1 + e^eps), where a = `erasure` in [0, 1] [GI, eq. 7]. #plus and #minus count the draws of each kind.
-    kept : 1 - a, if a is so near 1 that 1 - erasure would lose its digits.
-
-    It takes O(count) time. The probabilities are coefficients of a power of a polynomial, which obey a three-term
-    recurrence. From either end to the middle its terms are positive, so nothing cancels, and the relative error is a
-    few units in the last place for each step away from the mode.
-
-    >>> np.exp(trinomial_log_pmf(1, 0.0, 0.5)).round(12).tolist()
-    [0.25, 0.5, 0.25]
+    Each draw is plus, erased or minus with probabilities (1 - a) e^eps / (1 + e^eps), a and (1 - a) / (1 + e^eps),
+    where a is `erasure`; kept : 1 - a, if a is near 1. A three-term recurrence from either end adds positive terms, so
+    the relative error is a few units in the last place for each step away from the mode.
     """
     kept = 1 - erasure if kept is None else kept
     if kept <= 0:
@@ -55,11 +49,7 @@ def trinomial_log_pmf(count: int, epsilon: float, erasure: float, kept: float | 
 
 
 def _coefficient_ratios(count: int, beta: float) -> Array:
-    """c_n / c_(n-1) for n = 1..count, c_n the coefficients of (1 + beta z + z^2)^count.
-
-    The recurrence n c_n = (count + 1 - n) beta c_(n-1) + (2 count + 2 - n) c_(n-2) follows from A p' = count A' p for
-    p = A^count.
-    """
+    """c_n / c_(n-1), n = 1..count, for c_n the coefficients of p = (1 + beta z + z^2)^count, from A p' = count A' p."""
     ratio = count * beta
     ratios = [ratio]
     top, twice = count + 1, 2 * count + 2
@@ -93,11 +83,10 @@ _MAX_DRAWS = 10**7
 class KFold(Result):
     """The guarantees of a k-fold adaptive composition: (epsilons[i], deltas[i])-DP for every i.
 
-    epsilon, delta, eta, count : the guarantee of each of the `count` mechanisms; epsilon in nats.
-    indices : the multiples j of epsilon that are listed.
-    epsilons, deltas : arrays of the same length. Deltas are rounded up by a relative error of less than
-        `relative_error`; those below 1e-300 are rounded up to it.
-    log_deltas : the log of the part of delta that finite privacy losses cause, valid also far below 1e-300.
+    epsilon, delta, eta, count : the guarantee of each of the `count` mechanisms; epsilon in nats. indices, epsilons,
+    deltas : the listed multiples j of epsilon, and arrays of the same length. Deltas are rounded up by a relative error
+    of less than `relative_error`, and to at least 1e-300. log_deltas : the log of the part of delta that finite privacy
+    losses cause, valid also far below 1e-300.
 
     Between the listed points delta is linear in e^epsilon, so `delta_at` and `epsilon_at` are exact, too.
     """
@@ -123,7 +112,7 @@ class KFold(Result):
 
     def delta_at(self, epsilon: Any) -> float:
         """The smallest delta for which the composition is (epsilon, delta)-DP, for any real epsilon >= 0."""
-        epsilon = point_at_least_zero(epsilon)
+        epsilon = nonnegative(epsilon, "epsilon", infinite=True)
         if self.epsilon == 0 or math.isinf(epsilon):
             return float(self._all[-1])
         # In exact arithmetic, because rounding next to a multiple of epsilon could pick the wrong piece.
@@ -159,16 +148,13 @@ def k_fold(epsilon: Any, delta: Any = 0.0, eta: Any = None, count: int = 1) -> K
     """The privacy of `count` adaptively chosen (epsilon, delta)-DP and eta-TV mechanisms together [GI, Thm 2].
 
     epsilon : nats, 0 to 700. delta : in [0, 1]. eta : total variation in [0, 1]; None, or a value above
-        delta + (1 - delta) tanh(epsilon/2), adds no limit. count : the number of mechanisms, at most 10^7.
+        delta + (1 - delta) tanh(epsilon/2), adds no limit. count : at most 10^7.
 
-    The composition is (j epsilon, deltas[j])-DP for every j = 0..count, and no smaller delta holds. All are computed
-    in O(count) time from the law of the dominating pair. Raises `InvalidInput` for values out of range.
+    The composition is (j epsilon, deltas[j])-DP for every j = 0..count, and no smaller delta holds. It takes O(count)
+    time. Raises `InvalidInput` for values out of range.
 
-    >>> composed = k_fold(1.0, eta=0.7 * np.tanh(0.5), count=5)
-    >>> composed.deltas.round(4)
+    >>> k_fold(1.0, eta=0.7 * np.tanh(0.5), count=5).deltas.round(4)
     array([0.6311, 0.4327, 0.2393, 0.0954, 0.0222, 0.    ])
-    >>> round(k_fold(0.1, eta=0.7 * np.tanh(0.05), count=10_000).epsilon_at(1e-6), 6)
-    73.8905
     """
     epsilon, delta, eta = checked(epsilon, delta, eta)
     count = positive_integer(count, "count", maximum=_MAX_DRAWS)
@@ -221,10 +207,9 @@ def _multiples(indices: npt.NDArray[np.intp], epsilon: float) -> Array:
 
 
 def _log_deltas(log_mass: Array, epsilon: float) -> Array:
-    """log delta_j for j = 0..k from log Pr(d) for d = 1..k, shape (k + 1,).
+    """log delta_j for j = 0..k from log Pr(d) for d = 1..k, shape (k + 1,), by a sum of positive terms:
 
-    delta_j = sum_{d > j} Pr(d) (1 - e^((j - d) eps)) = (1 - e^-eps) sum_{i >= j} e^((j - i) eps) Pr(D > i). The last
-    sum has only positive terms, so nothing cancels even for small epsilon.
+    delta_j = sum_{d > j} Pr(d) (1 - e^((j - d) eps)) = (1 - e^-eps) sum_{i >= j} e^((j - i) eps) Pr(D > i).
     """
     k = len(log_mass)
     if epsilon == 0:
@@ -243,7 +228,7 @@ def gaussian_total_variation(mu: float, count: int = 1) -> float:
     >>> round(gaussian_total_variation(1.0, 4), 9)
     0.682689492
     """
-    mu, count = _mu(mu), positive_integer(count, "count", maximum=MAX_USES)
+    mu, count = nonnegative(mu, "mu"), positive_integer(count, "count", maximum=MAX_USES)
     return math.erf(mu * math.sqrt(count) / (2 * math.sqrt(2)))
 
 
@@ -257,13 +242,8 @@ def gaussian_trade_off(mu: float, type_one: Any) -> Array:
     """
     from scipy.special import ndtr, ndtri
 
-    try:
-        t = np.asarray(type_one, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise invalid("type I error", "numbers in [0, 1]", type_one) from None
-    if t.size and not (t.min() >= 0 and t.max() <= 1):
-        raise invalid("type I error", "numbers in [0, 1]", t)
-    return np.asarray(ndtr(-ndtri(t) - _mu(mu)))
+    t = type_one_errors(type_one)
+    return np.asarray(ndtr(-ndtri(t) - nonnegative(mu, "mu")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,9 +257,8 @@ class GaussianLimit(Result):
 def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimit:
     """The limit of composing (epsilon_i)-DP and (eta_i)-TV mechanisms: mu^2/2 = sum epsilon_i eta_i [GI, Thm 3].
 
-    epsilons in nats; etas in [0, 1], as many as epsilons. An eta above tanh(epsilon/2) is lowered to it. The `distance`
-    of the result is the largest difference between the composition's own trade-off curve and G_mu, to about 1e-9; if
-    the epsilons are not multiples of one number, it is computed on a grid.
+    epsilons in nats; etas in [0, 1], as many as epsilons, at most tanh(epsilon/2). The `distance` of the result is the
+    largest difference between the composition's own trade-off curve and G_mu, to about 1e-9, or computed on a grid.
 
     >>> limit = gaussian_limit([0.1] * 100, [0.035] * 100)
     >>> round(limit.mu, 6), limit.distance < 0.001
@@ -308,8 +287,7 @@ def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimi
 def _distance(losses: Array, masses: Array, mu: float) -> float:
     """sup |f - G_mu| for the trade-off curve f of the pair with these losses and masses under the first hypothesis.
 
-    Between two corners f is a line with slope -e^loss, and G_mu is convex. So G_mu - f is largest at a corner, and
-    f - G_mu is largest where the slopes agree, or else at a corner.
+    Between corners f is a line of slope -e^loss and G_mu is convex: only corners, and where the slopes agree, matter.
     """
     from scipy.special import ndtr
 
@@ -334,10 +312,3 @@ def _list(values: Iterable[Any]) -> list[Any]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise invalid("parameters", "a list of numbers", values)
     return list(values)
-
-
-def _mu(mu: Any) -> float:
-    value = number(mu, "mu", "a non-negative number")
-    if value < 0:
-        raise invalid("mu", "a non-negative number", value)
-    return value

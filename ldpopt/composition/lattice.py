@@ -1,8 +1,4 @@
-"""Privacy losses on a lattice, the multiples of one number.
-
-The representation is exact if all losses are such multiples. Otherwise each loss is split between the two lattice
-points around it, so that the new pair dominates the old one.
-"""
+"""Privacy losses on a lattice, the multiples of one number: exact if they are such, else split to dominate."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ from ldpopt.composition.parametric import RARE, ParametricPair, rare
 from ldpopt.distribution import Array
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP
-from ldpopt.tolerances import ZERO_LOSS
+from ldpopt.tolerances import ON_LATTICE, ZERO_LOSS
 
 ATOMS = 20_000
 """Up to this many distinct outcomes, a composition is enumerated."""
@@ -29,10 +25,7 @@ CELLS = 2**18
 
 
 def finite_part(pair: FinitePair) -> tuple[Array, Array]:
-    """The finite losses of a pair, from the largest to the smallest, and their masses under p; equal losses are merged.
-
-    Losses of outcomes whose masses have lost digits are raised by `RARE`.
-    """
+    """The finite losses of a pair, largest first, equal ones merged, and their masses; rare ones raised by `RARE`."""
     inside = (pair.p > 0) & (pair.q > 0)
     losses, masses = pair.losses[inside] + RARE * rare(pair)[inside], pair.p[inside]
     distinct, back = np.unique(losses, return_inverse=True)
@@ -53,10 +46,9 @@ class Rounding:
 
     @classmethod
     def of(cls, parts: Iterable[tuple[FinitePair, int]], more: Rounding) -> Rounding:
-        """The rounding errors of pairs with counts, added to `more`.
+        """The rounding errors of pairs with counts, added to `more`; losses of pairs given by parameters are exact.
 
-        Masses are accurate to 4 units in the last place; the losses computed from them have an absolute error of 12
-        units and a relative error of 4. Losses of pairs given by parameters are exact.
+        Masses are accurate to 4 units in the last place, and losses to 12 units absolutely and 4 relatively.
         """
         losses, masses = [more.losses], [more.masses]
         for pair, count in parts:
@@ -92,10 +84,7 @@ def atom_law(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXA
 
 
 def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> LatticeLaw | None:
-    """The law on the lattice that contains all losses; None if there is no lattice that is coarse enough.
-
-    The distance of each loss from its lattice point, a few units in the last place, is part of the slack.
-    """
+    """The law on the lattice of all losses, whose distance from it is slack; None if no lattice is coarse enough."""
     sizes = np.unique(np.concatenate([np.abs(at) for at, _, _ in parts]))
     sizes = sizes[sizes > min(ZERO_LOSS, 1e-6 * float(sizes[-1]))]
     if len(sizes) == 0:
@@ -103,7 +92,7 @@ def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding 
     else:
         unit = float(sizes[0])
         fractions = [Fraction(float(size) / unit).limit_denominator(64) for size in sizes[:4096]]
-        close = all(abs(float(f) * unit - size) <= 1e-12 * size for f, size in zip(fractions, sizes, strict=False))
+        close = all(abs(float(f) * unit - size) <= ON_LATTICE * size for f, size in zip(fractions, sizes, strict=False))
         parts_of_unit = math.lcm(*(f.denominator for f in fractions))
         spacing = unit / parts_of_unit
         if len(sizes) > 4096 or not close or parts_of_unit > 4096 or float(sizes[-1]) / spacing > 2**20:
@@ -125,11 +114,9 @@ def grid(
 ) -> tuple[LatticeLaw, float, float]:
     """(law, drift, spread): the law with losses split between the lattice points around them, and the error of that.
 
-    An outcome with masses (p, q), whose ratio lies between two lattice ratios, becomes two outcomes at those ratios
-    with the same total p and q. Merging them gives the outcome back, so the new pair dominates the old one. The error
-    is of second order in the spacing. Under p the new loss is the old one plus independent noise within one spacing:
-    `drift` bounds the sum of the means of the noise, and `spread` is the sum of its squared ranges. The spacing is
-    `spacing`, or else such that a window of the composed law has about `cells` cells.
+    An outcome becomes two at the lattice ratios around its own, with the same total p and q, so the new pair dominates.
+    Under p the loss gains independent noise within one spacing: `drift` bounds the sum of its means, `spread` is the
+    sum of its squared ranges. The spacing is given, or such that a window of the composed law has about `cells` cells.
     """
     if spacing is None:
         variance = math.fsum(count * float(m @ (at - m @ at) ** 2) for at, m, count in parts)

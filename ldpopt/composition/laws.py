@@ -1,16 +1,15 @@
-"""The law of the total privacy loss, whole or in a window, and the delta that it gives for each epsilon.
+"""The law of the total privacy loss, whole or in a window around a tilted mean, and the delta at an epsilon.
 
-Losses are never rounded down, so delta is an upper bound. `slack` and `relative` are how much epsilon and log delta
-must be raised, in addition, to cover the rounding of the losses and masses themselves. A window holds the masses around
-a tilted mean, by one fast Fourier transform.
+Losses are never rounded down, so delta is an upper bound.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,25 +17,6 @@ import numpy.typing as npt
 from ldpopt.distribution import Array
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP
-
-
-class Lattice(Protocol):
-    """What a window needs to know of a law on a lattice."""
-
-    @property
-    def spacing(self) -> float:
-        """The distance between two losses."""
-
-    @property
-    def parts(self) -> tuple[tuple[npt.NDArray[np.int64], Array, int], ...]:
-        """(positions, masses, count) of the summands."""
-
-    @property
-    def ends(self) -> tuple[int, int]:
-        """The least and the largest position of the sum."""
-
-    def cumulant(self, tilt: float) -> tuple[float, float, float]:
-        """(log E e^(tilt L), its first and second derivative)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +33,7 @@ class Window:
     error: float
 
     @classmethod
-    def of(cls, law: Lattice, tilt: float) -> Window:
+    def of(cls, law: LatticeLaw, tilt: float) -> Window:
         """The window of a law around its tilted mean: transform each part, raise to its count, and transform back."""
         s = law.spacing
         value, mean, variance = law.cumulant(tilt)
@@ -98,10 +78,7 @@ class Window:
         return scale * total, scale * (self.error * float(terms.sum()) + 64 * ULP * total + 1e-22) + 1e-300
 
     def straddle(self, delta: float, low: int, high: int) -> tuple[int, int]:
-        """The nearest positions (inside, outside) between low and high with delta above, and at most, the given one.
-
-        Only positions are tried at which the window is accurate.
-        """
+        """The nearest positions (inside, outside) between low and high with delta above, and at most, the given one."""
         reach = 5 * self.deviation / self.spacing + 2
         center = round(self.mean / self.spacing)
         left = max(low + 1, self.first, math.floor(center - reach))
@@ -121,7 +98,7 @@ _DIRECT = 4_000_000
 """Up to this many terms, a transform is summed directly, which is more accurate than the fast transform."""
 
 
-def _outside(law: Lattice, tilt: float, value: float, mean: float, distance: float) -> float:
+def _outside(law: LatticeLaw, tilt: float, value: float, mean: float, distance: float) -> float:
     """Chernoff's bound on the tilted law's probability of a loss farther than `distance` from the mean."""
     bound = 0.0
     _, _, variance = law.cumulant(tilt)
@@ -138,10 +115,7 @@ def _outside(law: Lattice, tilt: float, value: float, mean: float, distance: flo
 
 
 def _log_sum(at: npt.NDArray[np.int64], weights: Array, size: int) -> npt.NDArray[np.complex128]:
-    """The log of the Fourier transform phi of centred weights, at the frequencies of `numpy.fft.rfft`.
-
-    It is computed as log(1 - (1 - phi)), so that a large power of phi keeps its accuracy near frequency zero.
-    """
+    """The log of the Fourier transform phi of centred weights at the frequencies of `rfft`, as log(1 - (1 - phi))."""
     frequency = np.arange(size // 2 + 1)
     real, imaginary = np.zeros(len(frequency)), np.zeros(len(frequency))
     for position, weight in zip(at.tolist(), weights.tolist(), strict=True):
@@ -165,33 +139,12 @@ UNDERFLOW = 1e-300
 """A bound on the errors that products and sums of masses have where they underflow."""
 
 
-class LossLaw(Protocol):
-    """A law of total privacy losses L: the interface that all ways of composing offer."""
-
-    @property
-    def slack(self) -> float:
-        """How much epsilon must be raised to cover rounding."""
-
-    @property
-    def relative(self) -> float:
-        """How much log delta must be raised to cover rounding."""
-
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """(E (1 - e^(epsilon - L))_+ over finite losses, a bound on its absolute error)."""
-
-    def bulk(self, epsilon: float) -> tuple[float, float]:
-        """Like `delta`, with a small absolute instead of a small relative error; fast for many epsilons."""
-
-    def atoms(self) -> tuple[Array, Array]:
-        """The losses and their masses."""
-
-    def epsilon(self, delta: float) -> float:
-        """An epsilon, close to the smallest, at which `delta` is not exceeded; -inf if every epsilon will do."""
-
-
 @dataclass(frozen=True, eq=False)
 class AtomLaw(ByValue):
-    """Finitely many losses, from the largest to the smallest, with their masses."""
+    """Finitely many total privacy losses L, from the largest to the smallest, with their masses.
+
+    Every law has these methods. slack, relative : how much epsilon and log delta must be raised to cover rounding.
+    """
 
     losses: Array
     masses: Array
@@ -199,7 +152,7 @@ class AtomLaw(ByValue):
     relative: float = 0.0
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """As in `LossLaw`: a sum of positive terms."""
+        """(E (1 - e^(epsilon - L))_+ over finite losses, a bound on its absolute error); `bulk` may have a larger."""
         over = self.losses > epsilon
         value = math.fsum((-self.masses[over] * np.expm1(epsilon - self.losses[over])).tolist())
         return value, 8 * ULP * value + (UNDERFLOW if over.any() else 0.0)
@@ -207,19 +160,16 @@ class AtomLaw(ByValue):
     bulk = delta
 
     def atoms(self) -> tuple[Array, Array]:
-        """As in `LossLaw`."""
+        """The losses and their masses."""
         return self.losses, self.masses
 
     def epsilon(self, delta: float) -> float:
-        """As in `LossLaw`: delta is piecewise linear in e^epsilon; the piece is found, and solved in closed form."""
-        low, high = 0, len(self.losses)  # delta(losses[low - 1]) <= delta < delta(losses[high])
-        while low < high:
-            middle = (low + high) // 2
-            if sum(self.delta(float(self.losses[middle]))) <= delta:
-                low = middle + 1
-            else:
-                high = middle
-        return _solve_piece(self.losses[:low], self.masses[:low], delta)
+        """An epsilon, close to the smallest, at which `delta` is not exceeded; -inf if every epsilon will do.
+
+        delta is piecewise linear in e^epsilon; the piece is found, and solved in closed form.
+        """
+        pieces = bisect_right(self.losses.tolist(), delta, key=lambda loss: sum(self.delta(loss)))
+        return _solve_piece(self.losses[:pieces], self.masses[:pieces], delta)
 
 
 def _solve_piece(losses: Array, masses: Array, delta: float) -> float:
@@ -237,14 +187,11 @@ def _solve_piece(losses: Array, masses: Array, delta: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LatticeLaw(ByValue):
-    """The law of a sum of independent losses on a lattice, that is, multiples of `spacing`.
-
-    parts : (positions, masses, count) of each summand, whose losses are positions * spacing.
+    """The law of a sum of losses on the multiples of `spacing`: `parts` holds (positions, masses, count) of each.
 
     For a question about epsilon, the law is tilted exponentially so that its mean lies at epsilon. There, one fast
-    Fourier transform over a window of a few dozen standard deviations gives the masses to nearly full relative
-    accuracy. So deep tails are as accurate as the bulk, and the cost grows only with the square root of the number of
-    compositions.
+    Fourier transform over a few dozen standard deviations gives the masses to nearly full relative accuracy, also in
+    deep tails.
     """
 
     spacing: float
@@ -256,10 +203,8 @@ class LatticeLaw(ByValue):
     @cached_property
     def ends(self) -> tuple[int, int]:
         """The least and the largest position of the sum."""
-        return (
-            sum(int(at.min()) * count for at, _, count in self.parts),
-            sum(int(at.max()) * count for at, _, count in self.parts),
-        )
+        low, high = (sum(int(end(at)) * count for at, _, count in self.parts) for end in (np.min, np.max))
+        return low, high
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """(log E e^(tilt L), its first and second derivative, which are the mean and variance of the tilted law)."""
@@ -282,16 +227,16 @@ class LatticeLaw(ByValue):
         """The tilt >= 0 that moves the mean to `epsilon`; 0 if the mean is at least `epsilon` without a tilt."""
         if self.cumulant(0.0)[1] >= epsilon:
             return 0.0
-        high = 1.0
-        while self.cumulant(high)[1] < epsilon and high < 1e6 / self.spacing:
+        return self._halved(lambda tilt: self.cumulant(tilt)[1] < epsilon, 60)
+
+    def _halved(self, holds: Callable[[float], bool], steps: int) -> float:
+        """The largest tilt at which a condition holds, by halving; it holds up to there."""
+        low, high = 0.0, 1.0
+        while holds(high) and high < 1e6 / self.spacing:
             high *= 2
-        low = 0.0
-        for _ in range(60):
+        for _ in range(steps):
             middle = (low + high) / 2
-            if self.cumulant(middle)[1] < epsilon:
-                low = middle
-            else:
-                high = middle
+            low, high = (middle, high) if holds(middle) else (low, middle)
         return low
 
     def window(self, tilt: float) -> Window:
@@ -303,23 +248,23 @@ class LatticeLaw(ByValue):
         return self._windows[tilt]
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """As in `LossLaw`, from the window whose mean is at `epsilon`."""
+        """As for `AtomLaw`, from the window whose mean is at `epsilon`."""
         if epsilon >= self.ends[1] * self.spacing:
             return 0.0, 0.0
         return self.window(self.tilt_to(epsilon)).delta(epsilon)
 
     def bulk(self, epsilon: float) -> tuple[float, float]:
-        """As in `LossLaw`, from the window of the law without a tilt."""
+        """As for `AtomLaw`, from the window of the law without a tilt."""
         return self.window(0.0).delta(epsilon)
 
     def atoms(self) -> tuple[Array, Array]:
-        """As in `LossLaw`, but only the losses within the window of the law without a tilt."""
+        """As for `AtomLaw`, but only the losses within the window of the law without a tilt."""
         window = self.window(0.0)
         at = window.first + np.arange(len(window.masses))
         return np.asarray(at * self.spacing, dtype=np.float64), window.masses * math.exp(window.cumulant)
 
     def epsilon(self, delta: float) -> float:
-        """As in `LossLaw`: a search over the lattice with tilted windows, then in closed form between two points."""
+        """As for `AtomLaw`: a search over the lattice with tilted windows, then in closed form between two points."""
         low, high = self.ends  # at position `high` delta is small enough, at `low` it is too large
         low -= 1
         middle = self._chernoff(delta)
@@ -347,19 +292,10 @@ class LatticeLaw(ByValue):
         """The position where Chernoff's bound is `delta`, as a first guess."""
         if delta <= 0:
             return self.ends[1]
-        low, high = 0.0, 1.0
         target = math.log(delta)
 
-        def exponent(tilt: float) -> float:
+        def above(tilt: float) -> bool:
             value, mean, _ = self.cumulant(tilt)
-            return value - tilt * mean
+            return value - tilt * mean > target
 
-        while exponent(high) > target and high < 1e6 / self.spacing:
-            high *= 2
-        for _ in range(50):
-            middle = (low + high) / 2
-            if exponent(middle) > target:
-                low = middle
-            else:
-                high = middle
-        return math.floor(self.cumulant(low)[1] / self.spacing)
+        return math.floor(self.cumulant(self._halved(above, 50))[1] / self.spacing)

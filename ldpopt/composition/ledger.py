@@ -6,7 +6,7 @@ Calibration inverts it: the largest epsilon or count that still meets a target, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.composition.compose import ComposedPair, composition
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, as_pair, summed
-from ldpopt.composition.parametric import MAX_USES, ParametricPair, largest_integer, total, union
+from ldpopt.composition.parametric import MAX_USES, ParametricPair, largest_integer, tally, total, union
 from ldpopt.composition.sums import compose_mcdp
 from ldpopt.distribution import number, positive_integer, unit_interval
 from ldpopt.errors import invalid
@@ -36,7 +36,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.results import Result
-from ldpopt.rounding import down, toward_privacy, up
+from ldpopt.rounding import bisected, down, toward_privacy, up
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 
 Parts = list[tuple[Mechanism, int]]
@@ -74,11 +74,9 @@ class Ledger(Result):
     def add(self, mechanism: Any, count: int = 1, name: str = "", features: Any = None) -> Ledger:
         """The ledger with `count` more uses of `mechanism`, which equals adding it `count` times.
 
-        mechanism : a channel, matrix or survey design; a `FinitePair` or `ContinuousPair`; additive noise (laplace,
-            gaussian, staircase); a frequency oracle or matrix mechanism; a tuple (epsilon, delta, eta); or a `PureDP`,
-            `ApproximateDP` or `TV` claim.
-        name : shown in tables; by default that of the mechanism.
-        features : for a channel or a finite pair, the features that `capacity_bounded` uses.
+        mechanism : a channel, matrix or survey design; a `FinitePair` or `ContinuousPair`; additive noise; a frequency
+        oracle or matrix mechanism; a tuple (epsilon, delta, eta); or a `PureDP`, `ApproximateDP` or `TV` claim. name :
+        shown in tables. features : for a channel or a finite pair, those that `capacity_bounded` uses.
         """
         count, made = positive_integer(count, "count", maximum=MAX_USES), as_mechanism(mechanism)
         if features is not None:
@@ -109,11 +107,9 @@ class Ledger(Result):
     @cached_property
     def _merged(self) -> Parts:
         """Mechanisms with counts, equal ones together, in an order that does not depend on that of the entries."""
-        found: dict[Hashable, tuple[Mechanism, int]] = {}
-        for entry in self.entries:
-            made, n = found.get(entry.mechanism.key, (entry.mechanism, 0))
-            found[entry.mechanism.key] = (made, n + entry.count)
-        return sorted(found.values(), key=lambda part: part[0].rank)
+        first = {entry.mechanism.key: entry.mechanism for entry in reversed(self.entries)}
+        counts = tally((entry.mechanism.key, entry.count) for entry in self.entries)
+        return sorted(((first[key], n) for key, n in counts.items()), key=lambda part: part[0].rank)
 
     def local_dp(self) -> Guarantee:
         """The pure epsilon of all entries together, in nats: their sum; inf for noise with an unbounded loss."""
@@ -146,11 +142,7 @@ class Ledger(Result):
         return Guarantee("renyi", up(high, 64), down(low, 64), None, True, "[M, Prop 1]", {"order": order})
 
     def zcdp(self, xi: float = 0.0) -> Guarantee:
-        """The least rho with (xi, rho)-zCDP: sup over orders a of (D_a - xi)/a [BS, Lemma 2.3].
-
-        D_a is the sum of the Rényi divergences of the entries. The result is smaller than the sum of the entries' rho
-        if their suprema are at different orders.
-        """
+        """The least rho with (xi, rho)-zCDP: sup over orders a of (D_a - xi)/a, D_a summed [BS, Lemma 2.3]."""
         xi = number(xi, "xi")
         low, high = _zcdp(self._merged, xi)
         return Guarantee("zcdp", high, low, None, True, "[BS, Lemma 2.3]", {"xi": xi})
@@ -172,9 +164,8 @@ class Ledger(Result):
     def mcdp(self, *, adaptive: bool = True) -> MCDP:
         """(sum mu, tau)-mCDP by `compose_mcdp`; tau covers every order, and choices that depend on earlier reports.
 
-        With ``adaptive=False`` all mechanisms and inputs are fixed in advance, and tau^2 is the sum of the tau_i^2
-        [DR, Thm 3.4]; `mcdp_to_zcdp` of this holds for adaptive compositions, too. An entry that is given by its
-        parameters has tau = epsilon, because post-processing can raise tau [BS, App A].
+        With ``adaptive=False`` all is fixed in advance, and tau^2 is the sum of the tau_i^2 [DR, Thm 3.4]. An entry
+        given by its parameters has tau = epsilon, because post-processing can raise tau [BS, App A].
         """
         if not self.entries:
             return MCDP(0.0, 0.0)
@@ -184,8 +175,7 @@ class Ledger(Result):
         """The restricted KL or Rényi divergence of all reports together: the sum [CIM, Thm 4]. NON-ADAPTIVE ONLY.
 
         The mechanisms must be fixed before any report is seen. The adversary computes a sum of functions of one report
-        each, where the `features` of the entry define the class of functions; without features, any function is
-        allowed.
+        each, of the class that an entry's `features` define, or any functions.
         """
         if not isinstance(divergence, (RestrictedKL, RestrictedRenyi)):
             raise invalid("divergence", "RestrictedKL() or RestrictedRenyi(order)", divergence)
@@ -206,10 +196,7 @@ def _restricted(entry: Entry, divergence: RestrictedKL | RestrictedRenyi) -> tup
 
 
 def _zcdp(parts: Parts, xi: float) -> tuple[float, float]:
-    """Bounds on sup over orders of (sum of divergences - xi)/order.
-
-    Divergences that are linear in the order (Gaussian noise) add their rho. The rest goes to `zero_concentration`.
-    """
+    """Bounds on sup over orders of (sum of divergences - xi)/order; Gaussian ones, linear in it, add their rho."""
     linear = sum(n * mechanism.gaussian for mechanism, n in parts)
     low, high = concentrated(partial(summed, [part for part in parts if part[0].gaussian == 0]), xi)
     return down(linear + low, 64), up(linear + high, 64)
@@ -247,9 +234,10 @@ def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> 
         raise invalid("target", f"one that {count} mechanisms of epsilon {low:g} meet", target)
     if meets(high):
         return PureDP(high, tight=False, reference="[GI, Thm 2]", budget=True)
-    while high - low > 1e-9 * high:
-        middle = math.sqrt(low * high) if high > 4 * low else (low + high) / 2
+    while high > 4 * low:
+        middle = math.sqrt(low * high)
         low, high = (middle, high) if meets(middle) else (low, middle)
+    low, high = bisected(meets, low, high, 1e-9)
     return PureDP(toward_privacy(low), tight=True, reference="[GI, Thm 2]", budget=True)
 
 

@@ -1,12 +1,9 @@
-"""A mechanism in the form that composition needs, and the best adaptive strategy against several of them.
+"""A mechanism as the pair that dominates it, and the best adaptive strategy against several of them.
 
-The form is the pair that dominates it, and the mechanism itself if known. The strategy's adversary chooses, after each
-report, the next channel and its two inputs. The reports so far matter only through their likelihood ratio t. What the
-best strategy can still reach, as a function of t, is convex, so it is the test power of some pair W. W is found
-backwards: without channels it is trivial, and with several it is the least pair that dominates, for every choice of the
-next channel and two of its rows, the product of these two rows with the W of the remaining channels. This gives the
-exact curve for every epsilon at once; the product of the least pairs that dominate single channels is only an upper
-bound.
+The adversary chooses, after each report, the next channel and its two inputs. The reports so far matter only through
+their likelihood ratio t. What the best strategy can still reach is convex in t, so it is the test power of some pair W,
+found backwards: with no channel left it is trivial, else the least pair that dominates, for every next channel and two
+of its rows, their product with the W of the remaining channels. This gives the exact curve for every epsilon at once.
 """
 
 from __future__ import annotations
@@ -23,9 +20,9 @@ from ldpopt.channel import Channel, as_channel
 from ldpopt.composition.parametric import ParametricPair, rare_error
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
-from ldpopt.mechanisms.gaussian import GaussianPair
 from ldpopt.mechanisms.hashing import HadamardResponse, LocalHashing
 from ldpopt.mechanisms.matrix_mechanism import MatrixMechanism
+from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.mechanisms.oracles import FrequencyOracle, UnaryEncoding
 from ldpopt.privacy.claims import MCDP, TV, ApproximateDP, Claim, PureDP, as_claim
 from ldpopt.privacy.concentrated import mcdp
@@ -41,11 +38,10 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Mechanism(ByValue):
-    """A mechanism in the form that composition needs, made by `as_mechanism`.
+    """A mechanism as `as_mechanism` makes it. pair : the least pair that dominates it, in both directions.
 
-    pair : the least pair that dominates it, in both directions.
-    own : the channel or the continuous pair itself; None for a class of mechanisms that is given by its parameters.
-    rows : for a channel, the different ordered pairs of its rows. If there is only one, it is `pair`.
+    own : the channel or continuous pair itself; None if it is known by its parameters. rows : a channel's different
+    ordered pairs of rows.
     """
 
     name: str
@@ -112,9 +108,8 @@ class Mechanism(ByValue):
     def mcdp(self) -> MCDP:
         """(mu, tau) of the mechanism; for one given by parameters, a bound for every mechanism with this epsilon.
 
-        Post-processing can raise tau [BS, App A], so the tau of a dominating pair does not bound that of a dominated
-        mechanism. But losses within epsilon are epsilon-subgaussian [DR, Lemma 3.6], and post-processing never raises
-        the mean.
+        Post-processing can raise the tau of a dominating pair [BS, App A]; but losses within epsilon are
+        epsilon-subgaussian [DR, Lemma 3.6], and post-processing never raises the mean.
         """
         if self.own is None:
             return MCDP(self.renyi(0.0)[1], self.renyi(math.inf)[1])
@@ -135,9 +130,8 @@ def _divergence(loss: PrivacyLoss, s: float) -> Interval:
 def as_mechanism(given: Any) -> Mechanism:
     """The `Mechanism` of a channel (or an object that has one), pair, named mechanism, claim, or (epsilon, delta, eta).
 
-    A unary encoding is represented by the two bits whose laws differ between two answers; local hashing and Hadamard
-    response by their epsilon and eta; other frequency oracles by their channel; a matrix mechanism by its epsilon;
-    additive noise by the pair for answers `sensitivity` apart. Raises `InvalidInput` for anything else.
+    A unary encoding stands as the two bits that differ, other frequency oracles as epsilon and eta or their channel, a
+    matrix mechanism as its epsilon, additive noise as its pair. Raises `InvalidInput` for anything else.
     """
     if isinstance(given, Mechanism):
         return given
@@ -222,10 +216,7 @@ BUDGET = 200_000
 
 
 def best_pair(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
-    """The pair W of the best strategy with the mechanisms in any order; None if it takes more than `BUDGET` outcomes.
-
-    mechanisms : for each, its ordered pairs of rows and its count.
-    """
+    """The pair W of the best strategy with (rows, count) in any order; None above `BUDGET` outcomes."""
     rows = [pairs for pairs, _ in mechanisms]
     known: dict[tuple[int, ...], FinitePair] = {(0,) * len(rows): _NOTHING}
     spent = 0

@@ -1,17 +1,17 @@
-"""The pair that dominates all mechanisms with given (epsilon, delta, eta), and sums that are rounded once.
+"""The pair that dominates all mechanisms with given (epsilon, delta, eta), and sums and unions that are rounded once.
 
-Outcomes so rare that their masses have lost digits cause an error of the privacy loss. Sums, unions and counts are made
-in rational arithmetic, so that n equal items and a count of n always agree.
+Outcomes so rare that their masses have lost digits cause an error of the privacy loss.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,17 +22,14 @@ from ldpopt.privacy.least_pair import checked, kept_mass
 from ldpopt.rounding import float_up, up
 from ldpopt.tolerances import ROW_SUM
 
+H = TypeVar("H", bound=Hashable)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParametricPair(FinitePair):
     """The pair that dominates every (epsilon, delta)-DP and eta-TV mechanism [GI, Thm 2], ordered, without labels.
 
-    It stores its finite losses exactly: epsilon, 0 and -epsilon. Losses that are computed from its rounded masses would
-    be wrong by a relative 1e-8 at epsilon = 1e-8. delta is the probability of an infinite loss. epsilon : nats, 0 to
-    700.
-
-    >>> ParametricPair.of(1e-12).losses.tolist()
-    [1e-12, -1e-12]
+    Its finite losses epsilon, 0 and -epsilon are exact; from the rounded masses they would be wrong by 1e-8 at 1e-8.
     """
 
     epsilon: float = 0.0
@@ -102,6 +99,14 @@ MAX_USES = 2**53
 
 _MAX_EXACT = 64
 """Up to this many items, a product of rational numbers is computed exactly."""
+
+
+def tally(items: Iterable[tuple[H, int]]) -> Counter[H]:
+    """The counts of things, equal ones together."""
+    counts: Counter[H] = Counter()
+    for item, count in items:
+        counts[item] += count
+    return counts
 
 
 def total(parts: Iterable[tuple[float, int]]) -> float:

@@ -14,15 +14,14 @@ tau^2 of the steps before a. The proof, step by step, is in docs/concepts/compos
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ldpopt.composition.parametric import MAX_USES, total, union
+from ldpopt.composition.parametric import MAX_USES, tally, total, union
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import (
@@ -34,8 +33,8 @@ from ldpopt.privacy.claims import (
     Claim,
     PureDP,
     RenyiDP,
+    amount,
     need,
-    nonnegative,
 )
 from ldpopt.privacy.conversions import zcdp_delta, zcdp_to_approximate_sharp
 from ldpopt.privacy.guarantee import Guarantee
@@ -59,8 +58,7 @@ def fixed_standard(parts: Parts) -> float:
 def adaptive_standard(parts: Parts, ordered: bool = False) -> float:
     """The parameter if inputs, and the choice of the next mechanism, may depend on the reports so far; rounded up.
 
-    ordered : the parts are used in the given order, and nothing random precedes the first. Otherwise the order may be
-    chosen on the way, and by coins before the first step. A single use keeps its own parameter.
+    ordered : the parts are used in the given order, and nothing random precedes the first.
     """
     scale = _scale(parts)
     if scale == 0 or math.isinf(scale) or sum(n for _, _, n in parts) == 1:
@@ -95,10 +93,9 @@ def _sum(means: Sequence[tuple[float, int]]) -> float:
 
 
 def _pairwise(steps: Parts) -> float:
-    """A bound on sum mu_a sqrt(x_a) for every order, with x_a = sum_b Pr(b before a) tau_b^2.
+    """A bound on sum mu_a sqrt(x_a) for every order, with x_a = sum_b Pr(b before a) tau_b^2, by Cauchy and Schwarz.
 
-    By Cauchy and Schwarz it is at most sqrt(sum mu_a^2/tau_a^2) sqrt(sum tau_a^2 x_a). In each pair of steps only one
-    comes first, so sum tau_a^2 x_a is at most the sum of tau_a^2 tau_b^2 over pairs.
+    In each pair of steps only one comes first, so sum tau_a^2 x_a is at most the sum of tau_a^2 tau_b^2 over pairs.
     """
     ratios = math.fsum(n * (mean / tau) * (mean / tau) for mean, tau, n in steps if mean > 0)
     squares = [(Fraction(tau) ** 2, n) for _, tau, n in steps]
@@ -110,9 +107,8 @@ def _pairwise(steps: Parts) -> float:
 def _weighted_roots(means: Sequence[tuple[float, int]], taus: Sequence[tuple[float, int]]) -> float:
     """The sum over steps of mean * sqrt(sum of tau^2 of the steps before), in the given orders, rounded up.
 
-    With rising means and falling taus it bounds sum mu_a sqrt(x_a) for every order of use. The reason is that the
-    deviation of the tilted law is a submartingale: before the step with the r-th largest mean it is at most what the
-    largest taus of all but r steps build up.
+    With rising means and falling taus it bounds every order of use: the tilted deviation is a submartingale, and before
+    the step with the r-th largest mean it is at most what the largest taus of all but r steps build up.
     """
     total = []
     for mean, before, square, n in _stretches(means, taus):
@@ -148,8 +144,7 @@ def compose_pure(items: Iterable[Item]) -> PureDP:
     >>> compose_pure([(PureDP(0.5), 3), PureDP(1.0)])
     PureDP(epsilon=2.5) (tight, [GI, Def 6])
     """
-    parts = _counted(PureDP, items)
-    return PureDP(total([(claim.epsilon, n) for claim, n in parts]), tight=True, reference="[GI, Def 6]")
+    return PureDP(*_totals(_counted(PureDP, items), "epsilon"), tight=True, reference="[GI, Def 6]")
 
 
 def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
@@ -158,10 +153,8 @@ def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
     >>> compose_approximate([ApproximateDP(0.5, 1e-6), (ApproximateDP(0.1, 0.0), 10)])
     ApproximateDP(epsilon=1.500000001, delta=1e-06) (not tight, [KOV15])
     """
-    parts = _counted(ApproximateDP, items)
-    delta = min(1.0, total([(claim.delta, n) for claim, n in parts]))
-    epsilon = total([(claim.epsilon, n) for claim, n in parts])
-    return ApproximateDP(epsilon, delta, tight=False, reference="[KOV15]")
+    epsilon, delta = _totals(_counted(ApproximateDP, items), "epsilon", "delta")
+    return ApproximateDP(epsilon, min(1.0, delta), tight=False, reference="[KOV15]")
 
 
 def compose_renyi(items: Iterable[Item]) -> RenyiDP:
@@ -176,7 +169,7 @@ def compose_renyi(items: Iterable[Item]) -> RenyiDP:
     orders = {claim.order for claim, _ in parts}
     if len(orders) != 1:
         raise invalid("items", "Rényi claims of one order", sorted(orders)[:3])
-    return RenyiDP(orders.pop(), total([(claim.epsilon, n) for claim, n in parts]), tight=True, reference="[M, Prop 1]")
+    return RenyiDP(orders.pop(), *_totals(parts, "epsilon"), tight=True, reference="[M, Prop 1]")
 
 
 def compose_zcdp(items: Iterable[Item]) -> ZCDP:
@@ -185,9 +178,7 @@ def compose_zcdp(items: Iterable[Item]) -> ZCDP:
     >>> compose_zcdp([(ZCDP(0, 0.25), 4)])
     ZCDP(xi=0, rho=1) (tight, [BS, Lemma 2.3])
     """
-    parts = _counted(ZCDP, items)
-    xi = total([(claim.xi, n) for claim, n in parts])
-    return ZCDP(xi, total([(claim.rho, n) for claim, n in parts]), tight=True, reference="[BS, Lemma 2.3]")
+    return ZCDP(*_totals(_counted(ZCDP, items), "xi", "rho"), tight=True, reference="[BS, Lemma 2.3]")
 
 
 def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
@@ -197,42 +188,35 @@ def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
     ApproximateZCDP(delta=2e-06, xi=0, rho=0.25) (tight, [BS, Lemma 8.2])
     """
     parts = _counted(ApproximateZCDP, items)
-    xi = total([(claim.xi, n) for claim, n in parts])
-    rho = total([(claim.rho, n) for claim, n in parts])
-    return ApproximateZCDP(union(((c.delta, n) for c, n in parts)), xi, rho, tight=True, reference="[BS, Lemma 8.2]")
+    delta = union((claim.delta, n) for claim, n in parts)
+    return ApproximateZCDP(delta, *_totals(parts, "xi", "rho"), tight=True, reference="[BS, Lemma 8.2]")
 
 
 def compose_mcdp(items: Iterable[Item], *, adaptive: bool = True, ordered: bool = False) -> MCDP:
     """(sum mu, tau)-mCDP, where tau is the subgaussian parameter of the total privacy loss; both in nats.
 
-    adaptive : each next mechanism, its inputs, and whether there is one may depend on the reports so far and on coins
-        tossed beforehand, and the items may be used in any order. Then [DR, Thm 3.4] is false: tau^2 is sum tau_i^2
-        plus terms for the spread of the conditional means (see the concept page on composition). A single item that is
-        used once keeps its own tau.
-    ordered : the items are used in the given order, and nothing random precedes the first; a coin before it counts as
-        an item MCDP(0, 0). Then, with every mu_i lowered to tau_i^2/2 where it is above, tau^2 = sum tau_i^2
-        + (sum_{i>1} mu_i)^2/4 + sum mu_i (sum_{j<i} tau_j^2)^(1/2).
+    adaptive : each next mechanism, its inputs, and whether there is one may depend on the reports so far and on coins,
+    in any order. Then [DR, Thm 3.4] is false: tau^2 is sum tau_i^2 plus terms for the spread of the conditional means
+    (see the concept page on composition). A single item that is used once keeps its own tau. ordered : the items are
+    used in the given order, and nothing random precedes the first; a coin before it counts as an item MCDP(0, 0). Then,
+    with every mu_i at most tau_i^2/2, tau^2 = sum tau_i^2 + (sum_{i>1} mu_i)^2/4 + sum mu_i (sum_{j<i} tau_j^2)^(1/2).
 
-    With ``adaptive=False`` all mechanisms and inputs are fixed in advance, and tau^2 = sum tau_i^2 [DR, Thm 3.4]. This
-    claim also bounds the upper tail of an adaptive composition, so `mcdp_to_zcdp` of it holds for adaptive ones, too.
+    With ``adaptive=False`` all is fixed in advance, and tau^2 = sum tau_i^2 [DR, Thm 3.4]; `mcdp_to_zcdp` of that claim
+    holds for adaptive compositions, too.
 
-    >>> compose_mcdp([(MCDP(0.5, 1.0), 4)], adaptive=False)
-    MCDP(mu=2, tau=2.000000001) (tight, [DR, Thm 3.4])
     >>> twice = [(MCDP(0.5, 1.0), 2)]
     >>> round(compose_mcdp(twice, ordered=True).tau, 6), round(compose_mcdp(twice).tau, 6)
     (1.600781, 1.658312)
     """
     parts = _counted(MCDP, items)
-    mu = total([(claim.mu, n) for claim, n in parts])
+    (mu,) = _totals(parts, "mu")
     if not adaptive:
         tau = fixed_standard([(claim.mu, claim.tau, n) for claim, n in parts])
         return MCDP(mu, tau, tight=True, reference="[DR, Thm 3.4]")
     if ordered:
         tau = adaptive_standard([(claim.mu, claim.tau, n) for claim, n in parts], ordered=True)
     else:
-        merged: Counter[tuple[float, float]] = Counter()
-        for claim, n in parts:
-            merged[claim.mu, claim.tau] += n
+        merged = tally(((claim.mu, claim.tau), n) for claim, n in parts)
         tau = adaptive_standard([(mu_i, tau_i, n) for (mu_i, tau_i), n in sorted(merged.items())])
     return MCDP(mu, tau, tight=False, reference="[DR, Thm 3.4] with the spread of the means")
 
@@ -247,7 +231,7 @@ def restricted_sequential(epsilons: Iterable[Any]) -> float:
     >>> round(restricted_sequential([0.25, 0.5]), 6)
     0.75
     """
-    return total([(nonnegative(epsilon, "epsilon"), 1) for epsilon in _listed(epsilons)])
+    return total([(amount(epsilon, "epsilon"), 1) for epsilon in _listed(epsilons)])
 
 
 def restricted_parallel(epsilons: Iterable[Any]) -> float:
@@ -259,7 +243,7 @@ def restricted_parallel(epsilons: Iterable[Any]) -> float:
     >>> round(restricted_parallel([0.25, 0.5]), 6)
     0.5
     """
-    return max(nonnegative(epsilon, "epsilon") for epsilon in _listed(epsilons))
+    return max(amount(epsilon, "epsilon") for epsilon in _listed(epsilons))
 
 
 def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> ApproximateDP | TV:
@@ -277,9 +261,7 @@ def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> Approx
     share = sampled / population
     if isinstance(claim, TV) or (isinstance(claim, Guarantee) and claim.notion == "total_variation"):
         return TV(min(1.0, up(share * need(TV, claim).eta)), tight=True, reference="[GI, Prop 1]")
-    if isinstance(claim, PureDP) or (isinstance(claim, Guarantee) and claim.notion == "local_dp"):
-        claim = ApproximateDP(need(PureDP, claim).epsilon, 0.0)
-    made = need(ApproximateDP, claim)
+    made = _pure_or_approximate(claim)
     if made.epsilon > 30:
         # log(1 + p (e^eps - 1)) = eps + log(p + (1 - p) e^-eps)
         epsilon = made.epsilon + math.log(share + (1 - share) * math.exp(-made.epsilon))
@@ -331,11 +313,7 @@ def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> Approximat
     >>> zcdp_advanced_composition([(ApproximateDP(0.1, 1e-9), 100)], 1e-6)
     ApproximateDP(epsilon=5.22154, delta=1.1e-06) (not tight, [BS, Cor 8.9])
     """
-    parts = _counted(ApproximateDP, items)
-    rho = up(float(sum(Fraction(claim.epsilon) ** 2 * n for claim, n in parts)) / 2)
-    inner = zcdp_to_approximate_sharp(ZCDP(0.0, rho), slack)
-    delta = union([(inner.delta, 1), *((claim.delta, n) for claim, n in parts)])
-    return ApproximateDP(inner.epsilon, delta, tight=False, reference="[BS, Cor 8.9]")
+    return _by_zcdp(items, lambda claim: zcdp_to_approximate_sharp(claim, slack))
 
 
 def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
@@ -346,9 +324,12 @@ def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
     >>> zcdp_advanced_delta([(ApproximateDP(0.1, 1e-9), 100)], 5.0)
     ApproximateDP(epsilon=5, delta=7.23743e-06) (not tight, [BS, Cor 8.9])
     """
+    return _by_zcdp(items, lambda claim: zcdp_delta(claim, epsilon))
+
+
+def _by_zcdp(items: Iterable[Item], convert: Callable[[ZCDP], ApproximateDP]) -> ApproximateDP:
     parts = _counted(ApproximateDP, items)
-    rho = up(float(sum(Fraction(claim.epsilon) ** 2 * n for claim, n in parts)) / 2)
-    inner = zcdp_delta(ZCDP(0.0, rho), epsilon)
+    inner = convert(ZCDP(0.0, up(float(sum(Fraction(claim.epsilon) ** 2 * n for claim, n in parts)) / 2)))
     delta = union([(inner.delta, 1), *((claim.delta, n) for claim, n in parts)])
     return ApproximateDP(inner.epsilon, delta, tight=False, reference="[BS, Cor 8.9]")
 
@@ -365,6 +346,11 @@ def _counted(kind: type[C], items: Iterable[Item]) -> list[tuple[C, int]]:
         claim, count = item if isinstance(item, tuple) else (item, 1)
         made.append((need(kind, claim, "item"), positive_integer(count, "count", maximum=MAX_USES)))
     return made
+
+
+def _totals(parts: Sequence[tuple[Claim, int]], *fields: str) -> list[float]:
+    """The sums of fields of claims with counts, exact and then rounded up."""
+    return [total([(getattr(claim, field), n) for claim, n in parts]) for field in fields]
 
 
 def _listed(items: Iterable[Any]) -> list[Any]:

@@ -9,7 +9,9 @@ import codecs
 import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +43,12 @@ _WITH_POINT = re.compile(r"[+-]?\d+\.\d+", re.ASCII)
 
 @dataclass(frozen=True)
 class Dialect:
-    r"""The writing of a delimited text file; by default that of [RFC 4180] in UTF-8.
+    r"""The writing of a delimited text file; by default that of [RFC 4180] in UTF-8. Anything else is `InvalidInput`.
 
-    delimiter : one of ``,``, ``;``, tab and ``|``.
+    delimiter : one of ``,``, ``;``, tab and ``|``. decimal : the sign in numbers; with a comma ``3,5`` is read as
+        ``3.5``.
     encoding : a name that Python knows, of an encoding in which the bytes of line ends, quotes and delimiters stand for
         nothing else: UTF-8, every one-byte encoding of ASCII's family, and the usual Chinese and Japanese ones.
-    decimal : the sign in numbers, ``.`` or ``,``; with a comma the cell ``3,5`` is read as ``3.5``.
-
-    Anything else is `InvalidInput`.
-
-    >>> Dialect(";", "latin-1", ",")
-    Dialect(delimiter=';', encoding='iso8859-1', decimal=',')
     """
 
     delimiter: str = ","
@@ -64,11 +61,6 @@ class Dialect:
         if self.decimal not in DECIMALS:
             raise invalid("decimal", '"." or ","', self.decimal)
         object.__setattr__(self, "encoding", _encoding(self.encoding, self.delimiter))
-
-    @property
-    def plain(self) -> bool:
-        """Whether this is the default."""
-        return self == PLAIN
 
     def decoded(self, content: bytes) -> bytes:
         """`content` in UTF-8; the errors of the encoding pass."""
@@ -103,13 +95,6 @@ def sniff(path: Path, delimiter: str = "", encoding: str = "", decimal: str = ""
     A file that is UTF-8 throughout is that, any other cp1252, the Western Windows encoding. The delimiter is the one
     that cuts the first 200 records into the same number of cells, at least two; among several the one of most cells.
     The decimal sign is a comma if numbers have one and none has a point, which a file cut by commas never has.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "people.csv"
-    ...     _ = path.write_bytes("größe;name\\n1,80;Jürgen\\n".encode("latin-1"))
-    ...     sniff(path)
-    Dialect(delimiter=';', encoding='cp1252', decimal=',')
     """
     made = Dialect(delimiter or ",", encoding or _guessed_encoding(path), decimal or ".")
     if delimiter and decimal:
@@ -120,8 +105,9 @@ def sniff(path: Path, delimiter: str = "", encoding: str = "", decimal: str = ""
     text = whole_lines.removeprefix(codecs.BOM_UTF8).decode(made.encoding, "replace")
     cut = {one: _records(text, one) for one in ([delimiter] if delimiter else DELIMITERS)}
     best = max(cut, key=lambda one: _evenness(cut[one]))
-    found = decimal or ("," if best != "," and _decimal_comma(cut[best]) else ".")
-    return Dialect(best, made.encoding, found)
+    cells = [cell.strip() for record in cut[best][1:] for cell in record]
+    commas = best != "," and any(map(_WITH_COMMA.fullmatch, cells)) and not any(map(_WITH_POINT.fullmatch, cells))
+    return Dialect(best, made.encoding, decimal or ("," if commas else "."))
 
 
 def _guessed_encoding(path: Path) -> str:
@@ -144,14 +130,8 @@ def _guessed_encoding(path: Path) -> str:
 
 def _records(text: str, delimiter: str) -> list[list[str]]:
     made: list[list[str]] = []
-    try:
-        for record in csv.reader(text.splitlines(keepends=True), delimiter=delimiter):
-            if record:
-                made.append(record)
-            if len(made) == RECORDS:
-                break
-    except csv.Error:  # a cell too long: the reader of the whole file says so
-        pass
+    with suppress(csv.Error):  # a cell too long: the reader of the whole file says so
+        made.extend(islice(filter(None, csv.reader(text.splitlines(keepends=True), delimiter=delimiter)), RECORDS))
     return made
 
 
@@ -161,11 +141,6 @@ def _evenness(records: list[list[str]]) -> tuple[float, int]:
     if width < 2:
         return 0.0, 0
     return sum(len(record) == width for record in records) / len(records), width
-
-
-def _decimal_comma(records: list[list[str]]) -> bool:
-    cells = [cell.strip() for record in records[1:] for cell in record]
-    return any(map(_WITH_COMMA.fullmatch, cells)) and not any(map(_WITH_POINT.fullmatch, cells))
 
 
 def delimiter_in_words(delimiter: str) -> str:
@@ -233,10 +208,8 @@ def parse(
 ) -> Any:
     """`columns` of a header with its records as a pyarrow table of text; an empty cell is null, a quoted one is not.
 
-    place : where a row of these stands, in words for a message; the names are row 1.
-
-    Numbers with a decimal comma, in a dialect that has it, have a point in the table. A record with more or fewer cells
-    than the header is `InvalidInput` with its number. What else is not well-formed is an error of pyarrow's or of the
+    place : where a row of these stands, in words for a message; the names are row 1. A record with more or fewer cells
+    than the header is `InvalidInput` with its number; what else is not well-formed is an error of pyarrow's or of the
     encoding's.
     """
     import pyarrow as pa
@@ -259,39 +232,31 @@ def parse(
             ragged.append((row.number, row.expected_columns, row.actual_columns))
         return "skip"
 
+    valid = False
+    with suppress(UnicodeDecodeError):
+        valid = bool(str(content, "utf-8"))
     # A single column's empty line is an answer that is missing, not a line to skip.
     parse = arrow_csv.ParseOptions(
         delimiter=dialect.delimiter,
         newlines_in_values=True,
         ignore_empty_lines=len(names) > 1,
-        invalid_row_handler=refuse if _is_text(content) else None,  # Arrow decodes the row before it asks
+        invalid_row_handler=refuse if valid else None,  # Arrow decodes the row before it asks
     )
     read = arrow_csv.ReadOptions(use_threads=False, block_size=max(len(content), 1))
     table = arrow_csv.read_csv(pa.py_buffer(content), read_options=read, parse_options=parse, convert_options=convert)
     if ragged:
         at, expected, got = ragged[0]
         raise invalid("answers", f"{expected} cells in each row, as many as names", got, place(at))
-    return table if dialect.decimal == "." else _with_points(table)
+    if dialect.decimal == ",":
+        table = pa.table([_with_points(column) for column in table.columns], table.column_names)
+    return table
 
 
-def _is_text(content: Any) -> bool:
-    """Whether bytes are UTF-8."""
-    try:
-        str(content, "utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _with_points(table: Any) -> Any:
-    import pyarrow as pa
+def _with_points(column: Any) -> Any:
     import pyarrow.compute as pc
 
-    columns = []
-    for column in table.columns:
-        number = pc.match_substring_regex(column, r"^\s*[+-]?\d+,\d+\s*$")
-        columns.append(pc.if_else(number, pc.replace_substring(column, ",", "."), column))
-    return pa.table(columns, table.column_names)
+    number = pc.match_substring_regex(column, r"^\s*[+-]?\d+,\d+\s*$")
+    return pc.if_else(number, pc.replace_substring(column, ",", "."), column)
 
 
 def range_batches(
@@ -339,11 +304,3 @@ def _count(content: npt.NDArray[np.uint8], ends: npt.NDArray[np.intp], blank_lin
     lengths = np.diff(ends, prepend=-1) - 1
     returns = (lengths == 1) & (content[np.minimum(ends, len(content)) - 1] == 0x0D)
     return int(np.count_nonzero((lengths > 0) & ~returns))
-
-
-def distinct(names: list[str], where: str) -> list[str]:
-    """`names`, each of which stands once."""
-    if len(set(names)) != len(names):
-        # Names are not shown: the first line of a file without a header is somebody's answers.
-        raise invalid("answers", "distinct column names", Phrase("one twice"), where)
-    return names

@@ -18,11 +18,7 @@ MOST_CATEGORIES = 25
 
 
 def round_edges(numbers: Array, bins: int) -> tuple[float, ...]:
-    """Edges of about `bins` bins that hold equally many of `numbers`, (n,), moved to round numbers; rising.
-
-    >>> round_edges(np.arange(18, 97), 5)
-    (30.0, 50.0, 60.0, 80.0)
-    """
+    """Edges of about `bins` bins that hold equally many of `numbers`, (n,), moved to round numbers; rising."""
     if not 2 <= bins <= MOST_CATEGORIES:
         raise invalid("bins", f"2 to {MOST_CATEGORIES} of them, or their edges", bins)
     quantiles = np.quantile(numbers, np.arange(1, bins) / bins)
@@ -44,11 +40,7 @@ def round_edges(numbers: Array, bins: int) -> tuple[float, ...]:
 
 
 def bin_labels(edges: Sequence[float], whole: bool) -> list[str]:
-    """The names of the m + 1 bins between m edges.
-
-    >>> bin_labels([20, 40], whole=True), bin_labels([1.5], whole=False)
-    (['under 20', '20 to 39', '40 and more'], ['under 1.5', '1.5 and more'])
-    """
+    """The names of the m + 1 bins between m edges, such as 'under 20', '20 to 39', '40 and more'."""
     whole = whole and all(edge == math.floor(edge) for edge in edges)
     made = [f"under {shown(edges[0])}"]
     for low, high in pairwise(edges):
@@ -68,12 +60,7 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 
 
 def to_numbers(column: Any) -> Any:
-    """A pyarrow column of numbers, or of their text, as finite float64; null where there is none.
-
-    >>> import pyarrow as pa
-    >>> to_numbers(pa.array([" 3.5", "nan", "x", None, "1e3"])).to_pylist()
-    [3.5, None, None, None, 1000.0]
-    """
+    """A pyarrow column of numbers, or of their text, as finite float64; null where there is none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -92,12 +79,7 @@ def to_numbers(column: Any) -> Any:
 
 
 def is_one_of(column: Any, codes: Sequence[str]) -> Any:
-    """Where a pyarrow column holds one of `codes`: as its text without blanks around it, or as the same number.
-
-    >>> import pyarrow as pa
-    >>> is_one_of(pa.array(["-9", "-9.0", "9", None, "k.A. "]), ["-9", "k.A."]).to_pylist()
-    [True, True, False, False, True]
-    """
+    """Where a pyarrow column holds one of `codes`: as its text without blanks around it, or as the same number."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

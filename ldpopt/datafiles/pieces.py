@@ -9,11 +9,13 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
-from ldpopt.datafiles.delimited import PLAIN, Dialect, distinct, header, names_in, range_batches, record_ranges
-from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
+from ldpopt.datafiles.delimited import PLAIN, Dialect, header, names_in, range_batches, record_ranges
+from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.extras import need
 
 T = TypeVar("T")
@@ -49,32 +51,24 @@ READERS = {
 }
 
 
-def statistical_names(path: Path) -> list[str]:
-    """The column names, from the head of the file."""
-    _, metadata = _read(path, metadataonly=True)
-    return list(metadata.column_names)
+def statistical_head(path: Path) -> Any:
+    """What the head of the file says: its columns' names and labels, and perhaps how many rows it has."""
+    return _read(path, metadataonly=True)[1]
 
 
-def statistical_rows(path: Path) -> int:
+def _statistical_rows(path: Path) -> int:
     """How many rows the file has, read to its end where its head does not say."""
-    _, metadata = _read(path, metadataonly=True)
-    if metadata.number_rows is not None and metadata.number_rows >= 0:
-        return int(metadata.number_rows)
-    found, _ = _read(path, usecols=list(metadata.column_names)[:1])
+    head = statistical_head(path)
+    if head.number_rows is not None and head.number_rows >= 0:
+        return int(head.number_rows)
+    found, _ = _read(path, usecols=list(head.column_names)[:1])
     return len(next(iter(found.values()), ()))
-
-
-def statistical_questions(path: Path) -> dict[str, str]:
-    """The wording of the questions, by column, where the file has it."""
-    _, metadata = _read(path, metadataonly=True)
-    return {name: label for name, label in metadata.column_names_to_labels.items() if label}
 
 
 def statistical_table(path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Any:
     """Rows `start` to `stop` - 1 of some columns as a pyarrow table.
 
-    Values that the file labels become their labels (with the value, where two share a label); values that it declares
-    missing become null. `InvalidInput` for what cannot be read; `MissingExtra` without pyreadstat.
+    Values become their labels, where the file has them (with the value, where two share one); missing ones become null.
     """
     import pyarrow as pa
 
@@ -88,22 +82,18 @@ def statistical_table(path: Path, columns: Sequence[str], start: int = 0, stop: 
     return pa.Table.from_arrays(made, list(columns))
 
 
-def _column(values: list[Any], labels: Mapping[Any, str]) -> Any:
+def _column(cells: list[Any], labels: Mapping[Any, str] = MappingProxyType({})) -> Any:
+    """A pyarrow column: numbers alone as floats, others as text, and labelled values by their labels."""
     import pyarrow as pa
 
-    if labels:
-        shared = Counter(labels.values())
-        said = {
-            value: label if shared[label] == 1 else f"{label} ({_cell_text(value)})" for value, label in labels.items()
-        }
-        return pa.array([None if _absent(one) else said.get(one, _cell_text(one)) for one in values], pa.string())
-    if all(_absent(one) or (isinstance(one, (int, float)) and not isinstance(one, bool)) for one in values):
-        return pa.array([None if _absent(one) else float(one) for one in values], pa.float64())
-    return pa.array([None if _absent(one) else _cell_text(one) for one in values], pa.string())
-
-
-def _absent(value: Any) -> bool:
-    return value is None or value == "" or value != value
+    cells = [None if cell is None or cell == "" or cell != cell else cell for cell in cells]
+    numbers = all(cell is None or (isinstance(cell, (int, float)) and not isinstance(cell, bool)) for cell in cells)
+    if numbers and not labels:
+        return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
+    shared = Counter(labels.values())
+    said = {value: word if shared[word] == 1 else f"{word} ({_cell_text(value)})" for value, word in labels.items()}
+    texts = [None if cell is None else said.get(cell) or _cell_text(cell) for cell in cells]
+    return pa.array(texts, pa.string())
 
 
 def _read(path: Path, **options: Any) -> tuple[Any, Any]:
@@ -126,17 +116,18 @@ _OVERLAP = 32
 
 
 def workbook_table(path: Path) -> Any:
-    """The first sheet as a pyarrow table named by its first row: columns of numbers alone as floats, others as text.
-
-    `InvalidInput` for what is no workbook, is too large or has no names; `MissingExtra` without python-calamine.
-    """
+    """The first sheet as a pyarrow table named by its first row: columns of numbers alone as floats, others as text."""
     need("python_calamine")
+    import pyarrow as pa
+
     values_hidden(str(path), _refuse_too_large, path)
     rows = values_hidden(str(path), _rows, path)
     if not rows:
         raise invalid("answers", "a first row with the column names", "none", str(path))
     names = [_cell_text(cell) or f"column {at + 1}" for at, cell in enumerate(rows[0])]
-    return values_hidden(str(path), _table, names, rows[1:])
+    columns = [[row[at] if at < len(row) else None for row in rows[1:]] for at in range(len(names))]
+    made = values_hidden(str(path), lambda: [_column(cells) for cells in columns])
+    return pa.Table.from_arrays(made, names)
 
 
 def _rows(path: Path) -> list[list[Any]]:
@@ -150,6 +141,8 @@ def _rows(path: Path) -> list[list[Any]]:
 def _refuse_too_large(path: Path) -> None:
     if not zipfile.is_zipfile(path):
         raise invalid("answers", "an Excel workbook (.xlsx)", "another file", str(path))
+    expected = f"a workbook of at most {MAX_CELLS:,} cells and {MAX_BYTES >> 20} MB unpacked (save it as CSV)"
+    too_large = invalid("answers", expected, "a larger one", str(path))
     unpacked = width = height = 0
     with zipfile.ZipFile(path) as archive:
         for entry in archive.infolist():
@@ -159,37 +152,13 @@ def _refuse_too_large(path: Path) -> None:
                 while content := file.read(1 << 20):
                     unpacked += len(content)
                     if unpacked > MAX_BYTES:
-                        raise _too_large(path)
+                        raise too_large
                     for column, row in _CELL.findall(before + content) if sheet else ():
-                        width, height = max(width, _number(column)), max(height, int(row))
+                        place = reduce(lambda number, letter: 26 * number + letter - 64, column, 0)
+                        width, height = max(width, place), max(height, int(row))
                     before = content[-_OVERLAP:]
             if width * height > MAX_CELLS:
-                raise _too_large(path)
-
-
-def _too_large(path: Path) -> InvalidInput:
-    expected = f"a workbook of at most {MAX_CELLS:,} cells and {MAX_BYTES >> 20} MB unpacked (save it as CSV)"
-    return invalid("answers", expected, "a larger one", str(path))
-
-
-def _number(column: bytes) -> int:
-    number = 0
-    for letter in column:
-        number = 26 * number + letter - 64
-    return number
-
-
-def _table(names: list[str], rows: list[list[Any]]) -> Any:
-    import pyarrow as pa
-
-    columns = []
-    for at in range(len(names)):
-        cells = [row[at] if at < len(row) and row[at] != "" else None for row in rows]
-        if all(cell is None or (isinstance(cell, (int, float)) and not isinstance(cell, bool)) for cell in cells):
-            columns.append(pa.array(cells, pa.float64(), from_pandas=True))
-        else:
-            columns.append(pa.array([None if cell is None else _cell_text(cell) for cell in cells], pa.string()))
-    return pa.Table.from_arrays(columns, names)
+                raise too_large
 
 
 def _cell_text(cell: Any) -> str:
@@ -229,8 +198,11 @@ def names_of(path: Path, dialect: Dialect = PLAIN) -> list[str]:
     elif kind == "workbook":
         names = list(workbook_table(path).column_names)
     else:
-        names = statistical_names(path)
-    return distinct(names, str(path))
+        names = list(statistical_head(path).column_names)
+    if len(set(names)) != len(names):
+        # Names are not shown: the first line of a file without a header is somebody's answers.
+        raise invalid("answers", "distinct column names", Phrase("one twice"), str(path))
+    return names
 
 
 def ranges_of(path: Path, rows: int, reach: int, dialect: Dialect = PLAIN) -> Iterator[tuple[int, int, int]]:
@@ -244,7 +216,7 @@ def ranges_of(path: Path, rows: int, reach: int, dialect: Dialect = PLAIN) -> It
         found = workbook_table(path).num_rows
         yield 0, found, found
     else:
-        found = statistical_rows(path)
+        found = _statistical_rows(path)
         for start in range(0, found, rows):
             yield start, min(start + rows, found), min(rows, found - start)
 
@@ -261,36 +233,26 @@ def batches_of(
 ) -> Iterator[Any]:
     """The record batches of a range, of at most `size` rows each; those of delimited text are all text.
 
-    `dictionaries` are columns that Parquet may give as dictionaries. What a library says of a file that it cannot read
-    quotes its cells, so that it is not passed on: `InvalidInput` names the file alone.
+    `dictionaries` are columns that Parquet may give as dictionaries. No message quotes a cell.
     """
-    found = _batches_of(path, start, stop, rows, columns, dialect, size, dictionaries)
+    match kind_of(Path(path)):
+        case "delimited":
+            found = range_batches(path, start, stop, rows, columns, dialect, size)
+        case "parquet":
+            found = _parquet_batches(path, start, stop, rows, columns, size, dictionaries)
+        case kind:
+            found = _table_batches(path, kind == "workbook", start, stop, rows, columns, size)
     while (batch := values_hidden(path, next, found, None)) is not None:
         yield batch
 
 
-def _batches_of(
-    path: str,
-    start: int,
-    stop: int,
-    rows: int,
-    columns: Sequence[str],
-    dialect: Dialect,
-    size: int,
-    dictionaries: Sequence[str],
+def _table_batches(
+    path: str, workbook: bool, start: int, stop: int, rows: int, columns: Sequence[str], size: int
 ) -> Iterator[Any]:
-    kind = kind_of(Path(path))
-    if kind == "delimited":
-        yield from range_batches(path, start, stop, rows, columns, dialect, size)
-        return
-    if kind == "parquet":
-        yield from _parquet_batches(path, start, stop, rows, columns, size, dictionaries)
-        return
-    table = (
-        workbook_table(Path(path)).select(list(columns))
-        if kind == "workbook"
-        else statistical_table(Path(path), columns, start, stop)
-    )
+    if workbook:
+        table = workbook_table(Path(path)).select(list(columns))
+    else:
+        table = statistical_table(Path(path), columns, start, stop)
     if table.num_rows != rows:
         raise invalid("answers", f"the {rows} rows that the file had", table.num_rows, path)
     yield from table.to_batches(size)

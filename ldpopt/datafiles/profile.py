@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 
 from ldpopt.datafiles.delimited import PLAIN, Dialect, sniff
 from ldpopt.datafiles.numbers import to_numbers
-from ldpopt.datafiles.pieces import batches_of, kind_of, names_of, ranges_of, statistical_questions, values_hidden
+from ldpopt.datafiles.pieces import batches_of, kind_of, names_of, ranges_of, statistical_head, values_hidden
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 
@@ -32,13 +31,12 @@ _SAMPLE = 2000
 
 @dataclass
 class ColumnProfile:
-    """One column of a file.
+    """One column of a file, with how many of its cells are `rows`, `empty` and `numeric`.
 
-    rows, empty : how many cells, and how many of them hold nothing.
     values : the different values as text with their counts, without empty cells; None if there are over a thousand.
     words : the values that are no numbers, of text, with their counts; None if there are over a hundred.
-    numeric : how many cells are numbers; whole : whether these are whole. numbers : an even sample of them, unsorted.
-    distinct : whether no value came twice, as far as was looked. wording : the question's text, where the file has it.
+    whole : whether all numbers are whole. distinct : whether no value came twice, as far as was looked.
+    wording : the question's text, where the file has it.
     """
 
     name: str
@@ -136,14 +134,6 @@ def profile(path: str | Path, delimiter: str = "", encoding: str = "", decimal: 
 
     delimiter, encoding, decimal : how a text file is written, where that is not to be guessed (`Dialect`).
     `InvalidInput` for a file that cannot be read, has no columns' names or no rows; it quotes no value.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     made = Path(folder) / "people.csv"
-    ...     _ = made.write_text("smokes;size\\nno;1,80\\nyes;1,65\\nno;\\n")
-    ...     found = profile(made)
-    >>> found.dialect.delimiter, found.column("smokes").values, found.column("size").numbers
-    (';', Counter({'no': 2, 'yes': 1}), array([1.8 , 1.65]))
     """
     path = Path(path)
     kind = kind_of(path)
@@ -155,20 +145,16 @@ def profile(path: str | Path, delimiter: str = "", encoding: str = "", decimal: 
         raise invalid("file", f"1 to {MOST_COLUMNS} columns", len(names), str(path))
     if all(_NUMBER.fullmatch(name) for name in names):  # a file without a header: its first line is somebody's answers
         raise invalid("file", "column names in the first line", Phrase("numbers alone"), str(path))
-    wordings = statistical_questions(path) if kind == "statistical" else {}
-    columns = [ColumnProfile(name, wording=wordings.get(name, "")) for name in names]
-    for batch in _batches(path, names, dialect):
-        for at, column in enumerate(columns):
-            values_hidden(f"{path}, column {column.name!r}", column.add, batch.column(at))
+    wordings = statistical_head(path).column_names_to_labels if kind == "statistical" else {}
+    columns = [ColumnProfile(name, wording=wordings.get(name) or "") for name in names]
+    for start, stop, rows in ranges_of(path, max(1000, _CELLS // len(names)), _REACH, dialect):
+        for batch in batches_of(str(path), start, stop, rows, names, dialect, _BATCH):
+            for at, column in enumerate(columns):
+                values_hidden(f"{path}, column {column.name!r}", column.add, batch.column(at))
     rows = columns[0].rows
     if not rows:
         raise invalid("file", "at least one row below the column names", "none", str(path))
     return FileProfile(path, kind, dialect, rows, tuple(columns))
-
-
-def _batches(path: Path, names: list[str], dialect: Dialect) -> Iterator[Any]:
-    for start, stop, rows in ranges_of(path, max(1000, _CELLS // len(names)), _REACH, dialect):
-        yield from batches_of(str(path), start, stop, rows, names, dialect, _BATCH)
 
 
 def _text(value: Any) -> str:
@@ -180,7 +166,5 @@ def _text(value: Any) -> str:
 
 def _pairs(values: Any, counts: Any, most: int) -> list[tuple[str, int]]:
     """The first values as text with their counts, one more than `most`."""
-    return [
-        (_text(value), count)
-        for value, count in zip(values[: most + 1].to_pylist(), counts[: most + 1].to_pylist(), strict=True)
-    ]
+    first, number = values[: most + 1].to_pylist(), counts[: most + 1].to_pylist()
+    return [(_text(value), count) for value, count in zip(first, number, strict=True)]

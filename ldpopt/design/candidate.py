@@ -64,7 +64,6 @@ class Method(Kind, ABC):
 
     reference: ClassVar[str] = ""
     solves: ClassVar[type] = Utility
-    preference: ClassVar[int] = 1000
     integral: ClassVar[bool] = False
 
     @classmethod

@@ -2,6 +2,18 @@
 
 A kind is a utility, a constraint, a certificate, a method, or a class that a utility takes, such as a criterion. The
 codec of design files, the lists of `ldpopt.design` and `ldpopt`, and the tables of the documentation are made of these.
+
+What commands and pages ask people for is declared by the kinds too, in `Kind.asks`. `choices(room)` lists the kinds
+that ask, in the order in which they are shown; `chosen(room, names)` says which of them the given names stand for, and
+`kind.made(values)` makes one; `answers(constraint)` goes back, from an object to the values.
+
+>>> from ldpopt.design import constraints
+>>> [kind.__name__ for kind in chosen(constraints, ["epsilon", "delta", "eta"])]
+['ApproximateLDP', 'TotalVariation']
+>>> chosen(constraints, ["eta"])[0].made({"eta": 0.3})
+TotalVariation(eta=0.3)
+>>> answers(constraints.RenyiLDP(2.0, 0.5))
+{'renyi_order': 2.0, 'renyi': 0.5}
 """
 
 from __future__ import annotations
@@ -9,11 +21,31 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from types import ModuleType
-from typing import ClassVar
+from typing import Any, ClassVar, Self
+
+from ldpopt.errors import InvalidInput
 
 _PACKAGE = __name__.rpartition(".")[0]
 _KINDS: dict[str, type[Kind]] = {}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A parameter of a kind as people are asked for it.
+
+    name : what a command or a page calls it; kinds may share one, as ``epsilon`` is shared. help : a sentence.
+    unit : what stands for the value in the help of a command. field : the kind's own name for it, where it is another.
+    type : float, int, list (a distribution) or str (a divergence as `divergences.base.spelled` reads it).
+    """
+
+    name: str
+    help: str
+    unit: str
+    field: str = ""
+    type: type = float
 
 
 class Kind:
@@ -21,11 +53,21 @@ class Kind:
 
     takes: ClassVar[tuple[type, ...]] = ()
     """Classes of other rooms that a field of the type `Any` may hold in a design file."""
+    asks: ClassVar[tuple[Asked, ...]] = ()
+    """What commands and pages ask for to make one; empty for a kind that they do not offer. A command may join several
+    numbers that no other kind asks for by colons, under the last name: ``--renyi ORDER:NATS``."""
+    preference: ClassVar[int] = 1000
+    """Its place among its like where they are listed or tried, in ascending order."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if cls.__module__.startswith(f"{_PACKAGE}.") and not cls.__name__.startswith("_"):
             _KINDS[cls.__name__] = cls
+
+    @classmethod
+    def made(cls, values: Mapping[str, Any]) -> Self:
+        """The kind with the values of what it asks for, by name; its own `InvalidInput` for a wrong value."""
+        return cls(**{asked.field or asked.name: values[asked.name] for asked in cls.asks})
 
 
 def kinds(*rooms: ModuleType) -> dict[str, type[Kind]]:
@@ -34,8 +76,34 @@ def kinds(*rooms: ModuleType) -> dict[str, type[Kind]]:
     for room, place in zip(rooms, places, strict=True):
         for module in pkgutil.iter_modules(room.__path__, place):
             importlib.import_module(module.name)
-    found = (kind for kind in _KINDS.values() if kind.__module__.startswith(places) and not inspect.isabstract(kind))
-    return {kind.__name__: kind for kind in sorted(found, key=lambda kind: kind.__name__)}
+    listed = (kind for kind in _KINDS.values() if kind.__module__.startswith(places) and not inspect.isabstract(kind))
+    return {kind.__name__: kind for kind in sorted(listed, key=lambda kind: kind.__name__)}
+
+
+def choices(room: ModuleType) -> tuple[type[Kind], ...]:
+    """The kinds of a room that commands and pages offer, in the order in which they are shown."""
+    return tuple(sorted((kind for kind in kinds(room).values() if kind.asks), key=lambda kind: kind.preference))
+
+
+def chosen(room: ModuleType, names: Collection[str]) -> tuple[type[Kind], ...]:
+    """The kinds that the names of given values stand for, in order.
+
+    Of two kinds of which one asks for all that the other asks for, and more, it is the one with more. `InvalidInput`
+    for a name without the others that its kind asks for.
+    """
+    asked = {kind: {one.name for one in kind.asks} for kind in choices(room)}
+    whole = [kind for kind, own in asked.items() if own <= set(names)]
+    kept = tuple(kind for kind in whole if not any(asked[kind] < asked[other] for other in whole))
+    for name in names:
+        if not any(name in asked[kind] for kind in kept):
+            missing: set[str] = next((own - set(names) for own in asked.values() if name in own), {"a known name"})
+            raise InvalidInput(f"{name}: expected {' and '.join(sorted(missing))} beside it, got none")
+    return kept
+
+
+def answers(one: Any) -> dict[str, Any]:
+    """The values of what the kind of `one` asks for, by name."""
+    return {asked.name: getattr(one, asked.field or asked.name) for asked in type(one).asks}
 
 
 def summary(kind: type) -> str:

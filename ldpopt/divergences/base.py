@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,23 +32,17 @@ class FDivergence:
     ----------
     generator : the function f of a positive array. A function of a single number works, too, but more slowly.
     name : the name under which reports show the divergence.
-    derivative : f', or any subgradient at a kink. If it is missing, differences of f are used.
-    at_zero : the limit f(0+), possibly inf. If it is missing, it is extrapolated.
-    slope_at_infinity : the limit of f(t)/t as t grows, possibly inf. If it is missing, it is extrapolated.
-    conjugate : f*(s) = sup_{t >= 0} s t - f(t). If it is missing, it is computed numerically.
+    derivative : f', or any subgradient at a kink; differences of f if missing.
+    at_zero, slope_at_infinity : the limits of f at 0+ and of f(t)/t as t grows, possibly inf; extrapolated if missing.
+    conjugate : f*(s) = sup_{t >= 0} s t - f(t); computed numerically if missing.
 
     The attribute `recipe` holds the arguments of `rebuild` that make a named divergence; it is None for a divergence
-    that a user defined.
-
-    Raises `InvalidInput` if f is not convex, f(1) is not 0, or f is not finite on (0, inf); f is checked on a grid of
-    points. Divergences are in nats where a logarithm is involved.
+    that a user defined. Divergences are in nats where a logarithm is involved. Raises `InvalidInput` if f, checked on a
+    grid of points, is not convex, not finite on (0, inf), or f(1) is not 0.
 
     >>> mine = FDivergence(lambda t: (t - 1) ** 4, name="fourth power")
     >>> round(mine([0.5, 0.5], [0.25, 0.75]), 6)
     0.259259
-    >>> FDivergence(lambda t: -(t - 1) ** 2)
-    Traceback (most recent call last):
-    ldpopt.errors.InvalidInput: generator f: expected a convex function, got f above its chord at t = 1
     """
 
     __slots__ = (
@@ -86,15 +81,7 @@ class FDivergence:
             limit(f, math.inf) if slope_at_infinity is None else float(slope_at_infinity),
         )
         check_ends(*ends, values)
-        self._set(
-            name,
-            f,
-            slope,
-            *ends,
-            conjugate,
-            None,
-            None,
-        )
+        self._set(name, f, slope, *ends, conjugate, None, None)
         object.__setattr__(self, "_given", (generator, derivative, conjugate))
 
     def _set(self, *fields: Any) -> None:
@@ -107,6 +94,8 @@ class FDivergence:
         made = cls.__new__(cls)
         made._set(*fields)
         object.__setattr__(made, "_given", ())
+        if made.recipe and len(made.recipe) == 1:
+            NAMED[made.recipe[0]] = made
         return made
 
     def __setattr__(self, field: str, value: object) -> None:
@@ -132,8 +121,7 @@ class FDivergence:
     def perspective(self, a: Any, b: Any) -> Any:
         """The perspective mu(a, b) = b f(a/b) of f, for a, b >= 0, with mu(a, 0) = a lim f(t)/t and mu(0, 0) = 0.
 
-        D_f(p || q) is the sum over outputs of mu(p_y, q_y). The function is convex and zero on a = b, and multiplying
-        both arguments by a positive number multiplies it by the same number.
+        D_f(p || q) is the sum of mu(p_y, q_y). The function is convex, zero on a = b, and positively homogeneous.
 
         >>> from ldpopt.divergences import KL
         >>> KL.perspective(0.0, 0.5), KL.perspective(0.5, 0.0)
@@ -153,18 +141,14 @@ class FDivergence:
         return _plain(value)
 
     def excess(self, a: Any, b: Any) -> Any:
-        """mu(a, b) - f'(1) (a - b) >= 0, computed without cancellation near a = b; mu is `perspective`.
-
-        For two distributions it has the same sum over outputs as mu, because both sum to one.
-        """
+        """mu(a, b) - f'(1) (a - b) >= 0, without cancellation near a = b; over laws, its sum is that of mu."""
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
         return self._edged(a - b, a, b)
 
     def excess_of(self, d: Any, b: Any, a: Any = None) -> Any:
-        """`excess(b + d, b)` from the difference d, for b >= 0 and b + d >= 0.
+        """`excess(b + d, b)` from the difference d, for b, b + d >= 0, with all digits where |d| is far below b.
 
-        It keeps all digits where |d| is far below b; rounding b + d to a float would lose them. Pass `a` where b + d
-        is known to more digits than the rounded sum has: if it is far below b, the sum loses its digits.
+        a : b + d, where it is known to more digits than the rounded sum has.
 
         >>> from ldpopt.divergences import CHI_SQUARED
         >>> CHI_SQUARED.excess_of(1e-100, 0.5), CHI_SQUARED.excess(0.5 + 1e-100, 0.5)
@@ -213,8 +197,7 @@ class FDivergence:
     def chord(self, low: Any, high: Any) -> tuple[Any, Any]:
         """(on_a, on_b) of the plane on_a * a + on_b * b that meets `excess` where a / (a + b) is low and high.
 
-        For a / (a + b) between low and high, both in [0, 1], the excess lies below the plane. Where low equals high,
-        this holds at that ratio only.
+        For a / (a + b) between low and high, both in [0, 1], the excess lies below the plane.
 
         >>> from ldpopt.divergences import CHI_SQUARED
         >>> CHI_SQUARED.chord(0.25, 0.75)
@@ -287,17 +270,10 @@ class FDivergence:
         if not taken_whole():
             for function in self._given:
                 require_findable(function, self.name)
-        return _made_again, (*self._given, self.name, self.at_zero, self.slope_at_infinity)
-
-
-def _made_again(
-    generator: Function, derivative: Function | None, conjugate: Function | None, name: str, *ends: float
-) -> FDivergence:
-    """Make a user's divergence again from a pickle."""
-    at_zero, slope = ends
-    return FDivergence(
-        generator, name=name, derivative=derivative, at_zero=at_zero, slope_at_infinity=slope, conjugate=conjugate
-    )
+        generator, derivative, conjugate = self._given
+        options = {"derivative": derivative, "at_zero": self.at_zero, "slope_at_infinity": self.slope_at_infinity}
+        made_again: Any = partial(FDivergence, name=self.name, conjugate=conjugate, **options)  # type: ignore[arg-type]
+        return made_again, (generator,)
 
 
 _FIELDS = ("name", "_generator", "_derivative", "at_zero", "slope_at_infinity", "_conjugate", "_excess", "recipe")
@@ -310,13 +286,7 @@ FAMILIES: dict[str, tuple[str, Callable[[Any], FDivergence]]] = {}
 
 
 def rebuild(name: str, *parameters: float) -> FDivergence:
-    """The divergence that a `recipe` describes: a name of `NAMED`, or the name of a family and a parameter.
-
-    >>> rebuild("hockey-stick", 1.5)
-    <hockey-stick divergence of 1.5>
-    >>> rebuild("hockey-stick", 1.5).recipe
-    ('hockey-stick', 1.5)
-    """
+    """The divergence that a `recipe` describes: a name of `NAMED`, or the name of a family and a parameter."""
     if name in NAMED and not parameters:
         return NAMED[name]
     if name in FAMILIES and len(parameters) == 1:
@@ -326,11 +296,7 @@ def rebuild(name: str, *parameters: float) -> FDivergence:
 
 
 def spelled(text: str) -> FDivergence:
-    """The divergence that a text names, as people type it, with a parameter after a colon.
-
-    >>> spelled("hockey-stick:1.5")
-    <hockey-stick divergence of 1.5>
-    """
+    """The divergence that a text names, as people type it, with a parameter after a colon."""
     family, _, parameter = text.strip().partition(":")
     if not parameter:
         return rebuild(family)
@@ -341,12 +307,14 @@ def spelled(text: str) -> FDivergence:
     return rebuild(family, value)
 
 
-def spelling(f: FDivergence) -> str:
-    """The text from which `spelled` reads a named divergence. Raises `InvalidInput` for one that a user defined.
+def spellings() -> str:
+    """What `spelled` reads, in words: every name, and every family with the name of its parameter."""
+    *names, last = [*NAMED, *(f"{family}:{parameter}" for family, (parameter, _) in FAMILIES.items())]
+    return f"{', '.join(names)} or {last}"
 
-    >>> spelling(rebuild("hockey-stick", 1.5)), spelling(rebuild("kl"))
-    ('hockey-stick:1.5', 'kl')
-    """
+
+def spelling(f: FDivergence) -> str:
+    """The text from which `spelled` reads a named divergence. Raises `InvalidInput` for one that a user defined."""
     if f.recipe is None:
         raise invalid("divergence", "a named one", f.name)
     return ":".join(map(str, f.recipe))

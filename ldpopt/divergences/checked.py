@@ -15,7 +15,7 @@ import numpy as np
 
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.tolerances import CONVEXITY
+from ldpopt.tolerances import CONVEXITY, EXTRAPOLATED
 
 Function = Callable[[Any], Any]
 
@@ -95,15 +95,12 @@ def check_ends(at_zero: float, slope_at_infinity: float, values: Array) -> None:
     slopes = np.diff(values) / np.diff(_PROBES)
     low, high = values[0] - slopes[0] * _PROBES[0], slopes[-1]
     for what, value, least in (("at_zero", at_zero, low), ("slope_at_infinity", slope_at_infinity, high)):
-        if not value >= least - 1e-6 * (1 + abs(least)):
+        if not value >= least - EXTRAPOLATED * (1 + abs(least)):
             raise invalid(what, f"the limit of a convex f, at least {least:.6g}", value)
 
 
 def limit(f: Function, end: float) -> float:
-    """The limit f(0+) for `end` 0, or the limit of f(t)/t for `end` inf, from f at points that approach the end.
-
-    Both limits exist because f is convex. Values that keep growing are taken to be infinite in the limit.
-    """
+    """The limit f(0+) for `end` 0, or of f(t)/t for inf, from f near the end; growing values count as infinite."""
     steps = np.array([1e-12, 1e-24, 1e-48, 1e-96]) if end == 0 else np.array([1e12, 1e24, 1e48, 1e96])
     with np.errstate(all="ignore"):
         raw = np.array([float(f(np.float64(t))) for t in steps])
@@ -111,7 +108,7 @@ def limit(f: Function, end: float) -> float:
     if not np.isfinite(seen).all():
         return math.inf
     moved = abs(seen[-1] - seen[-2])
-    if moved <= 1e-6 * (1 + abs(seen[-1])):
+    if moved <= EXTRAPOLATED * (1 + abs(seen[-1])):
         return float(seen[-1])
     if seen[-1] > seen[-2]:
         return math.inf

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy import exp, expm1, log, log1p, maximum, sqrt, where
 
-from ldpopt.distribution import number
-from ldpopt.divergences.base import FAMILIES, NAMED, FDivergence
-from ldpopt.errors import invalid
+from ldpopt.distribution import number, positive
+from ldpopt.divergences.base import FAMILIES, FDivergence
 
 _INF = float("inf")
 
@@ -104,119 +103,55 @@ def _jeffreys_conjugate(s: Any) -> Any:
 
 
 KL = _make(
-    "KL divergence",
-    lambda t: t * log(t),
-    lambda t: log(t) + 1,
-    0.0,
-    _INF,
-    lambda s: exp(s - 1),
-    kl_excess,
-    ("kl",),
-)
+    "KL divergence", lambda t: t * log(t), lambda t: log(t) + 1, 0.0, _INF,
+    lambda s: exp(s - 1), kl_excess, ("kl",),
+)  # fmt: skip
 
 REVERSE_KL = _make(
-    "reverse KL divergence",
-    lambda t: -log(t),
-    lambda t: -1 / t,
-    _INF,
-    0.0,
+    "reverse KL divergence", lambda t: -log(t), lambda t: -1 / t, _INF, 0.0,
     lambda s: where(s < 0, -1 - log(where(s < 0, -s, 1.0)), _INF),
-    lambda d, a, b: kl_excess(-d, b, a),
-    ("reverse-kl",),
-)
+    lambda d, a, b: kl_excess(-d, b, a), ("reverse-kl",),
+)  # fmt: skip
 
 JEFFREYS = _make(
-    "Jeffreys divergence",
-    lambda t: (t - 1) * log(t),
-    lambda t: log(t) + 1 - 1 / t,
-    _INF,
-    _INF,
-    _jeffreys_conjugate,
-    lambda d, a, b: d * log_ratio(d, a, b),
-    ("jeffreys",),
-)
+    "Jeffreys divergence", lambda t: (t - 1) * log(t), lambda t: log(t) + 1 - 1 / t, _INF, _INF,
+    _jeffreys_conjugate, lambda d, a, b: d * log_ratio(d, a, b), ("jeffreys",),
+)  # fmt: skip
 
 TOTAL_VARIATION = _make(
-    "total variation",
-    lambda t: abs(t - 1) / 2,
-    lambda t: np.sign(t - 1) / 2,
-    0.5,
-    0.5,
-    lambda s: where(s <= 0.5, maximum(s, -0.5), _INF),
-    lambda d, a, b: abs(d) / 2,
-    ("total-variation",),
-)
+    "total variation", lambda t: abs(t - 1) / 2, lambda t: np.sign(t - 1) / 2, 0.5, 0.5,
+    lambda s: where(s <= 0.5, maximum(s, -0.5), _INF), lambda d, a, b: abs(d) / 2, ("total-variation",),
+)  # fmt: skip
 
 CHI_SQUARED = _make(
-    "chi-squared divergence",
-    lambda t: (t - 1) ** 2,
-    lambda t: 2 * (t - 1),
-    1.0,
-    _INF,
-    lambda s: where(s >= -2, s + s * s / 4, -1.0),
-    lambda d, a, b: ratio_excess(d, b),
-    ("chi-squared",),
-)
+    "chi-squared divergence", lambda t: (t - 1) ** 2, lambda t: 2 * (t - 1), 1.0, _INF,
+    lambda s: where(s >= -2, s + s * s / 4, -1.0), lambda d, a, b: ratio_excess(d, b), ("chi-squared",),
+)  # fmt: skip
 
 NEYMAN_CHI_SQUARED = _make(
-    "Neyman chi-squared divergence",
-    lambda t: (t - 1) ** 2 / t,
-    lambda t: 1 - 1 / t**2,
-    _INF,
-    1.0,
+    "Neyman chi-squared divergence", lambda t: (t - 1) ** 2 / t, lambda t: 1 - 1 / t**2, _INF, 1.0,
     lambda s: where(s <= 1, 2 - 2 * sqrt(maximum(1 - s, 0.0)), _INF),
-    lambda d, a, b: ratio_excess(d, a),
-    ("neyman-chi-squared",),
-)
+    lambda d, a, b: ratio_excess(d, a), ("neyman-chi-squared",),
+)  # fmt: skip
 
 SQUARED_HELLINGER = _make(
-    "squared Hellinger distance",
-    lambda t: (sqrt(t) - 1) ** 2,
-    lambda t: 1 - 1 / sqrt(t),
-    1.0,
-    1.0,
+    "squared Hellinger distance", lambda t: (sqrt(t) - 1) ** 2, lambda t: 1 - 1 / sqrt(t), 1.0, 1.0,
     lambda s: where(s < 1, s / where(s < 1, 1 - s, 1.0), _INF),
-    lambda d, a, b: (d / (sqrt(a) + sqrt(b))) ** 2,
-    ("squared-hellinger",),
-)
+    lambda d, a, b: (d / (sqrt(a) + sqrt(b))) ** 2, ("squared-hellinger",),
+)  # fmt: skip
 
 JENSEN_SHANNON = _make(
-    "Jensen-Shannon divergence",
-    lambda t: (t * log(t) - (1 + t) * log((1 + t) / 2)) / 2,
-    lambda t: (log(t) - log((1 + t) / 2)) / 2,
-    log(2) / 2,
-    log(2) / 2,
+    "Jensen-Shannon divergence", lambda t: (t * log(t) - (1 + t) * log((1 + t) / 2)) / 2,
+    lambda t: (log(t) - log((1 + t) / 2)) / 2, log(2) / 2, log(2) / 2,
     lambda s: where(exp(2 * s) < 2, -log(where(exp(2 * s) < 2, 2 - exp(2 * s), 1.0)) / 2, _INF),
-    jensen_shannon_excess,
-    ("jensen-shannon",),
-)
+    jensen_shannon_excess, ("jensen-shannon",),
+)  # fmt: skip
 
 LE_CAM = _make(
-    "Le Cam distance",
-    lambda t: (t - 1) ** 2 / (t + 1),
-    lambda t: 1 - 4 / (t + 1) ** 2,
-    1.0,
-    1.0,
+    "Le Cam distance", lambda t: (t - 1) ** 2 / (t + 1), lambda t: 1 - 4 / (t + 1) ** 2, 1.0, 1.0,
     lambda s: where(s <= 1, where(s >= -3, 4 - s - 4 * sqrt(maximum(1 - s, 0.0)), -1.0), _INF),
-    lambda d, a, b: ratio_excess(d, middle(a, b)) / 2,
-    ("le-cam",),
-)
-
-NAMED |= {
-    f.recipe[0]: f
-    for f in (
-        KL,
-        REVERSE_KL,
-        JEFFREYS,
-        TOTAL_VARIATION,
-        CHI_SQUARED,
-        NEYMAN_CHI_SQUARED,
-        SQUARED_HELLINGER,
-        JENSEN_SHANNON,
-        LE_CAM,
-    )
-    if f.recipe
-}
+    lambda d, a, b: ratio_excess(d, middle(a, b)) / 2, ("le-cam",),
+)  # fmt: skip
 
 
 def _digits(parameter: float) -> str:
@@ -232,10 +167,7 @@ def hockey_stick(gamma: float) -> FDivergence:
     >>> hockey_stick(1.5)([0.9, 0.1], [0.2, 0.8])
     0.6
     """
-    gamma = number(gamma, "gamma", "a positive number")
-    if gamma <= 0:
-        raise invalid("gamma", "a positive number", gamma)
-    return _hockey_stick(gamma)
+    return _hockey_stick(positive(gamma, "gamma"))
 
 
 @cache
@@ -271,11 +203,7 @@ def alpha(order: float) -> FDivergence:
     0.0
     """
     order = number(order, "order")
-    if order == 1:
-        return KL
-    if order == 0:
-        return REVERSE_KL
-    return _alpha(order)
+    return KL if order == 1 else REVERSE_KL if order == 0 else _alpha(order)
 
 
 @cache

@@ -188,10 +188,9 @@ def _alpha(order: float, exchanged: bool = False) -> Rule:
 
 
 def own_rule(f: FDivergence) -> Rule:
-    """The rule of a user's own divergence, from its float64 values with margins for rounding. This is not a proof.
+    """The rule of a user's own divergence: its float64 values with margins for rounding, which is not a proof.
 
-    The margins are 2^-40 of the terms, 16 units in the last place of f and its argument, and 2^-31 of the size of f
-    for f'(1), which is often computed as a difference of values.
+    and 2^-31 of the size of f for f'(1), which is often a difference of values. This is not a proof.
     """
     slope = f._slope_at_one()
     size = abs(slope) + abs(float(f.generator(0.5))) + abs(float(f.generator(2.0)))
@@ -240,12 +239,7 @@ RULES: dict[str, Rule] = {
     "le-cam": _of(_le_cam, 1.0, 1.0, lambda t: (1 - 4 / (t + 1).square(), 1 - 4 / (1 + 1 / t).square())),
     "jeffreys": _of(_jeffreys, INF, INF, lambda t: (t.log() + 1 - 1 / t, 1 - t - t.log())),
     "kl": _of(_either(_float64(KL, _logs), _kl), 1.0, INF, lambda t: (t.log(), 1 - t)),
-    "reverse-kl": _of(
-        _either(_float64(REVERSE_KL, _logs), _swapped(_kl)),
-        INF,
-        1.0,
-        lambda t: (1 - 1 / t, -t.log()),
-    ),
+    "reverse-kl": _of(_either(_float64(REVERSE_KL, _logs), _swapped(_kl)), INF, 1.0, lambda t: (1 - 1 / t, -t.log())),
     "jensen-shannon": Rule(
         _either(_float64(JENSEN_SHANNON, _logs), _jensen_shannon),
         _half_log_two,

@@ -72,15 +72,19 @@ class Enclosure(ABC):
     def arithmetic(self) -> Arithmetic:
         """The arithmetic that made it."""
 
-    @property
     @abstractmethod
-    def lower(self) -> Any:
-        """float64 not above the numbers: an array, or a float for a single number."""
+    def _float64(self, upper: bool) -> Array:
+        """The lower or upper ends, rounded outward; a new array."""
 
     @property
-    @abstractmethod
+    def lower(self) -> Any:
+        """float64 not above the numbers: an array, or a float for a single number."""
+        return self._float64(False) if self.shape else float(self._float64(False))
+
+    @property
     def upper(self) -> Any:
         """float64 not below the numbers: an array, or a float for a single number."""
+        return self._float64(True) if self.shape else float(self._float64(True))
 
     @property
     @abstractmethod
@@ -117,28 +121,33 @@ class Enclosure(ABC):
         """The running sums along an axis."""
 
     @abstractmethod
+    def _increasing(self, function: str) -> Enclosure:
+        """exp, expm1, log or log1p."""
+
     def exp(self) -> Enclosure:
         """The exponential."""
+        return self._increasing("exp")
 
-    @abstractmethod
     def expm1(self) -> Enclosure:
         """exp(x) - 1, with all digits near zero."""
+        return self._increasing("expm1")
 
-    @abstractmethod
     def log(self) -> Enclosure:
         """The natural logarithm; unbounded below where the lower end is not positive."""
+        return self._increasing("log")
 
-    @abstractmethod
     def log1p(self) -> Enclosure:
         """log(1 + x), with all digits near zero."""
+        return self._increasing("log1p")
 
     @abstractmethod
     def sqrt(self) -> Enclosure:
         """The square root."""
 
-    @abstractmethod
     def square(self) -> Enclosure:
         """x * x, never negative."""
+        size: Enclosure = self.abs()
+        return size * size
 
     @abstractmethod
     def abs(self) -> Enclosure:
@@ -154,13 +163,11 @@ class Enclosure(ABC):
 
     def minimum(self, other: Values) -> Enclosure:
         """The smaller of two numbers, entry by entry."""
-        larger: Enclosure = (-self).maximum(-self.arithmetic.of(other))
-        return -larger
+        return -((-self).maximum(-self.arithmetic.of(other)))
 
     def min(self, axis: int | None = None) -> Enclosure:
         """The smallest number, or the smallest along an axis."""
-        larger: Enclosure = (-self).max(axis)
-        return -larger
+        return -((-self).max(axis))
 
     def positive(self) -> Enclosure:
         """max(x, 0)."""
@@ -256,10 +263,7 @@ def float_below(value: Fraction) -> float:
 
 
 def real_array(values: Any) -> npt.NDArray[Any]:
-    """`values` as float64 if they are, else as an object array of floats and Fractions.
-
-    Raises `InvalidInput` for what is no real number.
-    """
+    """`values` as float64, else as an object array of floats and Fractions; `InvalidInput` for no real number."""
     raw = np.asarray(values)
     if raw.dtype.kind == "b" or raw.dtype in (np.float64, np.float32, np.float16):
         return raw.astype(np.float64)

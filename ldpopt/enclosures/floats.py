@@ -65,15 +65,8 @@ class FloatEnclosure(Enclosure):
         """`FLOAT`."""
         return FLOAT
 
-    @property
-    def lower(self) -> Any:
-        """float64 not above the numbers."""
-        return self._low.copy() if self._low.ndim else float(self._low)
-
-    @property
-    def upper(self) -> Any:
-        """float64 not below the numbers."""
-        return self._high.copy() if self._high.ndim else float(self._high)
+    def _float64(self, upper: bool) -> Array:
+        return (self._high if upper else self._low).copy()
 
     @property
     def ends(self) -> tuple[FloatEnclosure, FloatEnclosure]:
@@ -177,39 +170,19 @@ class FloatEnclosure(Enclosure):
             high = np.where(add((~(self._high <= 0)).astype(np.float64)) == 0, np.fmin(high, 0.0), high)
         return FloatEnclosure(low, high)
 
-    def exp(self) -> FloatEnclosure:
-        """The exponential."""
-        found = self._monotone(np.exp)
-        return FloatEnclosure(np.maximum(found._low, 0.0), found._high)
-
-    def expm1(self) -> FloatEnclosure:
-        """exp(x) - 1, with all digits near zero."""
-        found = self._monotone(np.expm1, fixed=0.0)
-        return FloatEnclosure(np.maximum(found._low, -1.0), found._high)
-
-    def log(self) -> FloatEnclosure:
-        """The natural logarithm."""
-        return self._from(0.0)._monotone(np.log, fixed=1.0)
-
-    def log1p(self) -> FloatEnclosure:
-        """log(1 + x), with all digits near zero."""
-        return self._from(-1.0)._monotone(np.log1p, fixed=0.0)
-
-    def _from(self, least: float) -> FloatEnclosure:
-        """What may be at least `least` of it; a number outside stays, and the function gives NaN."""
-        return self if self._point else FloatEnclosure(np.maximum(self._low, least), self._high)
-
-    def _monotone(self, function: Callable[[Array], Any], fixed: float = np.nan) -> FloatEnclosure:
-        """An increasing function that numpy knows within `MARGIN`, and exactly zero at `fixed`."""
+    def _increasing(self, function: str) -> FloatEnclosure:
+        """A function that numpy knows within `MARGIN`, of the part in its domain; of a point outside, everything."""
+        compute, zero, domain, least = _INCREASING[function]
         with np.errstate(all="ignore"):
-            value = np.asarray(function(self._low))
+            start = self._low if self._point else np.maximum(self._low, domain)
+            value = np.asarray(compute(start))
             low = np.where(value == INF, LARGEST_FLOAT, value)
-            low = np.where(self._low == fixed, 0.0, low - (np.abs(low) * MARGIN + 16 * SUBNORMAL))
-            value = value if self._point else np.asarray(function(self._high))
+            low = np.where(start == zero, 0.0, low - (np.abs(low) * MARGIN + 16 * SUBNORMAL))
+            value = value if self._point else np.asarray(compute(self._high))
             high = np.where(value == -INF, -LARGEST_FLOAT, value)
-            high = np.where(self._high == fixed, 0.0, high + (np.abs(high) * MARGIN + 16 * SUBNORMAL))
+            high = np.where(self._high == zero, 0.0, high + (np.abs(high) * MARGIN + 16 * SUBNORMAL))
         outside = np.isnan(high)
-        return FloatEnclosure(np.where(outside, -INF, low), np.where(outside, INF, high))
+        return FloatEnclosure(np.maximum(np.where(outside, -INF, low), least), np.where(outside, INF, high))
 
     def sqrt(self) -> FloatEnclosure:
         """The square root."""
@@ -218,11 +191,6 @@ class FloatEnclosure(Enclosure):
         outside = np.isnan(high)
         low = np.where(outside, -INF, np.where(low == 0, 0.0, _down(low)))
         return FloatEnclosure(low, np.where(high == 0, 0.0, _up(high)))
-
-    def square(self) -> FloatEnclosure:
-        """x * x, never negative."""
-        size = self.abs()
-        return size * size
 
     def abs(self) -> FloatEnclosure:
         """The absolute value."""
@@ -240,6 +208,15 @@ class FloatEnclosure(Enclosure):
     def max(self, axis: int | None = None) -> FloatEnclosure:
         """The largest number, or the largest along an axis."""
         return FloatEnclosure(np.asarray(self._low.max(axis=axis)), np.asarray(self._high.max(axis=axis)))
+
+
+_INCREASING: dict[str, tuple[Callable[[Array], Any], float, float, float]] = {
+    "exp": (np.exp, np.nan, -INF, 0.0),
+    "expm1": (np.expm1, 0.0, -INF, -1.0),
+    "log": (np.log, 1.0, 0.0, -INF),
+    "log1p": (np.log1p, 0.0, -1.0, -INF),
+}
+"""The function, the argument at which it is exactly zero, the lower end of its domain, and its least value."""
 
 
 def _signed(low: Array, high: Array, one: FloatEnclosure, two: FloatEnclosure) -> FloatEnclosure:

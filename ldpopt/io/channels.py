@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
@@ -51,10 +51,7 @@ def read_channel(path: PathLike) -> Channel:
 
 
 def channel_of(text: str, path: PathLike) -> Channel:
-    """The channel in the contents of a file. It is JSON or CSV by the ending of its name, or else by its first letter.
-
-    `InvalidInput` as in `read_channel`.
-    """
+    """The channel in the contents of a file: JSON or CSV by the ending of its name, or else by its first letter."""
     with naming(path):
         if is_json(path, text):
             if text.lstrip().startswith("["):
@@ -123,8 +120,6 @@ def write_exact(path: PathLike, channel: ExactChannel, force: bool = False) -> P
 def read_released(path: PathLike) -> Channel | ExactChannel:
     """The channel in a file, read by `read_exact` if the file says that it is exact, and by `read_channel` otherwise.
 
-    It raises the same errors as these.
-
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = write_channel(Path(folder) / "q.json", [[0.75, 0.25], [0.25, 0.75]])
@@ -157,9 +152,8 @@ def csv_parts(path: str, text: str) -> tuple[npt.NDArray[np.float64], Labels | N
     table = parse_table(path, text)
     bare = is_number(table.rows[0][0])
     if not bare and (len(table.rows) < 2 or table.width < 2):
-        raise invalid(
-            path, "a line of labels and a line for each input", Phrase(f"{len(table.rows)} x {table.width} cells")
-        )
+        got = Phrase(f"{len(table.rows)} x {table.width} cells")
+        raise invalid(path, "a line of labels and a line for each input", got)
     skip = 0 if bare else 1
     rows, columns = range(skip, len(table.rows)), range(skip, table.width)
     matrix = np.array([[table.number(row, column) for column in columns] for row in rows])
@@ -209,7 +203,8 @@ def to_opendp(channel: ChannelLike) -> Any:
     >>> ask("yes") in ("yes", "no"), round(ask.map(1), 6)  # doctest: +SKIP
     (True, 1.098612)
     """
-    exact = _exact(channel)
+    inner = getattr(channel, "channel", channel)
+    exact = inner if isinstance(inner, ExactChannel) else as_channel(channel).exact()
     epsilon = exact.proof().epsilon
     if not epsilon < float("inf"):
         raise invalid("channel", "one with a finite epsilon", Phrase("a report that rules some answer out"))
@@ -217,32 +212,20 @@ def to_opendp(channel: ChannelLike) -> Any:
         dp = import_module("opendp.prelude")
     except ImportError:
         raise missing("opendp") from None
-    places = {label: place for place, label in enumerate(exact.inputs)}
-    domain = dp.user_domain(f"one of {len(places)} answers", lambda answer: _known(answer, places))
-    return dp.m.make_user_measurement(
-        domain, dp.discrete_distance(), dp.max_divergence(), _draws(exact, places), lambda d: epsilon if d else 0.0
-    )
+    ends = {label: list(accumulate(row)) for label, row in zip(exact.inputs, exact.weights.tolist(), strict=True)}
 
-
-def _exact(channel: ChannelLike) -> ExactChannel:
-    inner = getattr(channel, "channel", channel)
-    return inner if isinstance(inner, ExactChannel) else as_channel(channel).exact()
-
-
-def _known(answer: Any, places: dict[Label, int]) -> bool:
-    try:
-        return answer in places
-    except TypeError:
-        return False
-
-
-def _draws(exact: ExactChannel, places: dict[Label, int]) -> Callable[[Any], Label]:
-    """The function of the measurement: a random integer below the denominator selects a report by a row's weights."""
-    ends = [list(accumulate(row)) for row in exact.weights.tolist()]
+    def known(answer: Any) -> bool:
+        try:
+            return answer in ends
+        except TypeError:
+            return False
 
     def report(answer: Any) -> Label:
-        if not _known(answer, places):
+        if not known(answer):
             raise invalid("answer", "one of the inputs of the channel", Phrase("another"))
-        return exact.outputs[bisect_right(ends[places[answer]], randbelow(exact.denominator))]
+        return exact.outputs[bisect_right(ends[answer], randbelow(exact.denominator))]
 
-    return report
+    domain = dp.user_domain(f"one of {len(ends)} answers", known)
+    return dp.m.make_user_measurement(
+        domain, dp.discrete_distance(), dp.max_divergence(), report, lambda d: epsilon if d else 0.0
+    )

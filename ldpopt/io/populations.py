@@ -182,7 +182,7 @@ def read_microdata(
         if name in {pair[side] for pair in pairs}:
             # If this line were taken for names, a respondent would be dropped silently.
             raise invalid(where, "column names in the first line", Phrase(f"{name!r}, which is also a value"))
-    groups = sorted({pair[0] for pair in pairs}, key=_order({pair[0] for pair in pairs}))
+    groups = sorted(names := {pair[0] for pair in pairs}, key=_kind_of(names))
     if len(groups) != 2:
         shown = ", ".join(map(repr, groups[:5])) + (", ..." if len(groups) > 5 else "")
         raise invalid(where, "exactly two groups", Phrase(f"{len(groups)} ({shown})"), f"column {grouped!r}")
@@ -194,12 +194,12 @@ def read_microdata(
             how = "bins=6, or bins=[1000, 2000] for edges"
             expected = f"at most {MOST_NUMBERS} different numbers (cut them into bins: {how})"
             raise invalid(where, expected, Phrase(f"{len(texts)}"), f"column {answered!r}")
-        answers = sorted(texts, key=_order(texts))
+        answers = sorted(texts, key=_kind_of(texts))
     if len(answers) < 2:
         raise invalid(where, "at least two different answers", Phrase("one"), f"column {answered!r}")
     counts = np.array([[pairs[one, other] for other in answers] for one in groups], dtype=np.float64)
     counts.setflags(write=False)
-    labels = tuple(int(text) for text in answers) if _integers(set(answers)) else tuple(answers)
+    labels = tuple(map(_kind_of(set(answers)), answers))
     return Populations(labels, from_counts(counts[0]), from_counts(counts[1]), (groups[0], groups[1]), counts)
 
 
@@ -281,9 +281,6 @@ def _text(value: Any) -> str:
     return str(value).strip()
 
 
-def _integers(texts: set[str]) -> bool:
-    return all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) for text in texts)
-
-
-def _order(texts: set[str]) -> Any:
-    return int if _integers(texts) else str
+def _kind_of(texts: set[str]) -> type[int] | type[str]:
+    """What the texts are sorted as, and labels become: integers, if all are."""
+    return int if all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) for text in texts) else str

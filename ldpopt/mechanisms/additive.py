@@ -1,9 +1,8 @@
-"""What mechanisms share that release a number plus noise: checks, outward rounding, and restricted divergences.
+"""What mechanisms share that release a number plus noise, and the divergences that affine functions see.
 
-The restricted Rényi divergence is the loss to an adversary who computes only affine functions a y + b. Let p be the law
-of the symmetric noise Y, q the law of Y + v, and A = order/(order - 1). The divergence is D = -log min E|a Y + b|^A
-over a v + b = 1 [CIM, eq. 3], a convex program in one variable. The bound of [CIM, Thm 13] is not used, because it is
-below this value for order > 2 and small epsilon.
+Let p be the law of the symmetric noise Y, q that of Y + v, and A = order/(order - 1). The divergence restricted to
+affine functions a y + b is D = -log min E|a Y + b|^A over a v + b = 1 [CIM, eq. 3], a convex program in one variable.
+The bound of [CIM, Thm 13] is not used: it is below this value for order > 2 and small epsilon.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, number
+from ldpopt.distribution import Array, Checked, number, positive
 from ldpopt.errors import SolverError, invalid
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import ULP, down, up
@@ -25,32 +24,23 @@ from ldpopt.simulation import Rng, generator
 
 
 def guarantee(
-    notion: str,
-    low: float,
-    high: float,
-    reference: str,
-    *,
-    exact: bool = True,
-    parameters: dict[str, float] | None = None,
+    notion: str, low: float, high: float, reference: str, exact: bool = True, /, **parameters: float
 ) -> Guarantee:
     """The `Guarantee` that the true value lies in [low, high]; each end may be off by a few units in the last place."""
     value = up(high, 16) + 0.0
     if notion in ("hockey_stick", "total_variation"):
         value = min(value, 1.0)
-    return Guarantee(notion, value, down(max(low, 0.0), 16), None, exact, reference, parameters or {})
+    return Guarantee(notion, value, down(max(low, 0.0), 16), None, exact, reference, parameters)
+
+
+def near(value: float, error: float) -> tuple[float, float]:
+    """The interval around a value of at most this relative error."""
+    return value * (1 - error), value * (1 + error)
 
 
 def enlarge(value: float) -> float:
     """A slightly larger epsilon or eta, so that a rounded pair still dominates; the reverse of `toward_privacy`."""
     return value if math.isinf(value) else value + 2.0**-47 + 8 * ULP * value
-
-
-def positive(value: Any, what: str) -> float:
-    """`value` as a positive finite float."""
-    made = number(value, what, "a positive finite number")
-    if made <= 0:
-        raise invalid(what, "a positive finite number", made)
-    return made
 
 
 def answers(x: Any) -> Array:
@@ -78,8 +68,7 @@ LOWEST_ORDER = 1.01
 class Noise:
     """Symmetric noise Y: its `density` on [0, inf), its variance, and points at which to cut that half-line.
 
-    Numerical integration runs between the cuts. The part of E|Y + c|^power beyond the last of `cuts(power)` is less
-    than 1e-16 of the whole, for every c.
+    The part of E|Y + c|^power beyond the last of `cuts(power)` is less than 1e-16 of the whole, for every c.
     """
 
     density: Callable[[Array], Array]
@@ -90,16 +79,9 @@ class Noise:
 def restricted_renyi(noise: Noise, shift: float, order: float) -> Guarantee:
     """The Rényi divergence restricted to affine features between `noise` and `noise` moved by `shift` > 0, in nats.
 
-    order in [1.01, inf). The convex program is solved by numerical integration and a one-dimensional minimisation. By
-    convexity, three values around the minimum give the lower and the upper bound that the `Guarantee` reports.
-
-    >>> from ldpopt.mechanisms.laplace import laplace_noise
-    >>> round(float(restricted_renyi(laplace_noise(10.0), 1.0, 3.0)), 8)
-    0.00739299
+    order in [1.01, inf). By convexity, three values around the minimum give the lower and the upper bound.
     """
-    order = number(order, "order", f"a finite number of at least {LOWEST_ORDER}")
-    if order < LOWEST_ORDER:
-        raise invalid("order", f"a finite number of at least {LOWEST_ORDER}", order)
+    order = number(order, "order", f"a finite number of at least {LOWEST_ORDER}", LOWEST_ORDER)
     power = order / (order - 1)
 
     def log_moment(c: float) -> tuple[float, float]:
@@ -119,8 +101,7 @@ def restricted_renyi(noise: Noise, shift: float, order: float) -> Guarantee:
         raise SolverError("restricted Rényi divergence: the minimum of the convex program was not bracketed")
     rise = math.expm1(max(value + slack for value, slack in around) - (middle - error))
     highest = error - middle - math.log1p(-rise)
-    parameters = {"order": order}
-    return guarantee("restricted_renyi", -middle - error, highest, "[CIM, eq. 3]", parameters=parameters)
+    return guarantee("restricted_renyi", -middle - error, highest, "[CIM, eq. 3]", order=order)
 
 
 def _minimiser(function: Callable[[float], float], guess: float, shift: float) -> float:
@@ -128,17 +109,14 @@ def _minimiser(function: Callable[[float], float], guess: float, shift: float) -
     from scipy.optimize import minimize_scalar
 
     low, high = math.log(min(guess, shift)) - 12, math.log(max(guess, shift)) + 12
-    found = minimize_scalar(
-        lambda u: function(math.exp(u)), bounds=(low, high), method="bounded", options={"xatol": 1e-8}
+    options = {"xatol": 1e-8}
+    return math.exp(
+        minimize_scalar(lambda u: function(math.exp(u)), bounds=(low, high), method="bounded", options=options).x
     )
-    return math.exp(float(found.x))
 
 
 def log_growth(noise: Noise, c: float, power: float) -> tuple[float, float]:
-    """log E|1 + Y/c|^power for symmetric Y and c > 0, and the error of the quadrature.
-
-    The rule is Gauss-Legendre between the noise's cuts and on intervals that shrink towards the kink at y = c.
-    """
+    """log E|1 + Y/c|^power for symmetric Y and c > 0, and the error of the quadrature, denser towards y = c."""
     cuts = noise.cuts(power)
     near = c * 2.0 ** np.arange(-46, 240)
     edges = np.unique(np.concatenate([cuts, [c], c - near[near < c], c + near]))
@@ -188,7 +166,7 @@ def _scaled_growth(t: Array, power: float, top: float) -> Array:
         return np.asarray(np.exp(power * np.log1p(t) - top) + np.exp(power * np.log(np.abs(1 - t)) - top))
 
 
-class AdditiveNoise(ABC):
+class AdditiveNoise(Checked, ABC, sensitivity=positive):
     """A mechanism that releases a number plus noise; answers are at most `sensitivity` apart."""
 
     sensitivity: float
@@ -215,10 +193,8 @@ class AdditiveNoise(ABC):
     def restricted_renyi(self, order: float) -> Guarantee:
         """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3].
 
-        It is what an adversary learns who computes only affine functions of the release. It holds for vectors, too:
-        with independent Laplace noise and `sensitivity` in the 1-norm the divergence is convex in the difference of
-        the two answers, so it is largest when they differ in one coordinate; Gaussian noise is the same in every
-        direction.
+        It is what an adversary learns who computes only affine functions of the release, also of vectors with
+        `sensitivity` in the 1-norm for Laplace and the 2-norm for Gaussian noise.
         """
         return restricted_renyi(self.noise, self.sensitivity, order)
 

@@ -1,7 +1,6 @@
-"""Bounds on suprema over all orders: concentrated privacy, from evaluations of the privacy loss's cumulant.
+"""Bounds on suprema over all orders, from evaluations of the privacy loss's cumulant K(s) = log E exp(s (Z - E Z)).
 
-Z is the privacy loss, log p/q of the release. Its cumulant K(s) = log E exp(s (Z - E Z)) is convex, so between two
-evaluations it lies below the chord. Finitely many evaluations therefore bound the supremum on both sides.
+K is convex, so between two evaluations it lies below the chord, and finitely many bound the supremum on both sides.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ _MAXIMUM_SPLITS = 4000
 
 
 def zero_concentration(cumulant: Cumulant, mean: Interval, largest: float, xi: float, max_order: float) -> Interval:
-    """Bounds on sup over orders 1 < 1 + s < max_order of (D_{1+s} - xi)/(1+s) [BS, Def 1.1].
+    """Bounds on sup over orders 1 < 1 + s < max_order of (D_{1+s} - xi)/(1+s) [BS, Def 1.1], D_{1+s} = mean + K(s)/s.
 
-    cumulant : K, as an interval that holds it; mean : an interval that holds the mean loss; largest : the largest
-    loss. The Rényi divergence of order 1 + s is D_{1+s} = mean + K(s)/s <= largest.
+    cumulant, mean : intervals that hold K and the mean loss; largest : the largest loss.
     """
 
     def value(s: float, k: float, mu: float) -> float:

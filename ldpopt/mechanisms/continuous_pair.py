@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, finite_array, number, positive_integer, unit_interval
+from ldpopt.distribution import Array, number, positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.additive import guarantee
+from ldpopt.mechanisms.additive import guarantee, plain
 from ldpopt.mechanisms.concentration import subgaussian, zero_concentration
 from ldpopt.privacy.concentrated import MeanConcentrated
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.trade_off import TradeOffCurve
-from ldpopt.rounding import up
-from ldpopt.tolerances import DENSITY_SUM
+from ldpopt.privacy.renyi import renyi_order
+from ldpopt.privacy.trade_off import TradeOffCurve, type_one_errors
+from ldpopt.rounding import bisected, up
+from ldpopt.tolerances import DENSITY_SUM, LOSS_EXCESS, UNTOLD_LOSSES
 
 Density = Callable[[Any], Any]
 Interval = tuple[float, float]
@@ -28,17 +29,15 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class ContinuousPair:
-    """Two densities p and q on the line, given by their logarithms, compared in both directions.
-
-    They are the densities of a release under two different answers, and the measures say how private it is.
+    """Two densities p and q on the line, of a release under two answers, by their logarithms; in both directions.
 
     log_p, log_q : functions of a number, finite on the open intervals between `edges`.
     edges : increasing numbers, possibly -inf and inf: the support, cut where a density has a kink or a jump.
-    epsilon : the largest |log p/q| in nats if it is known, else inf. The densities are compared with it at some
-        points, and `InvalidInput` is raised if they exceed it there; elsewhere the caller's number is trusted.
+    epsilon : the largest |log p/q| in nats if it is known, else inf; compared with the densities at some points
+        (`InvalidInput` if they exceed it), and trusted elsewhere.
 
-    The integrals are numerical (scipy's), with an estimate of their error. `lower` and `value` of a `Guarantee` are
-    moved outward by this estimate, so they enclose the truth if the estimate holds. Subclasses use closed forms.
+    The integrals are numerical (scipy's); `lower` and `value` of a `Guarantee` are moved outward by the estimate of
+    their error, so they enclose the truth if the estimate holds. Subclasses use closed forms.
 
     >>> logistic = lambda x: -x - 2 * np.logaddexp(0, -x)
     >>> pair = ContinuousPair(logistic, lambda x: logistic(x - 1), (-np.inf, 0.5, np.inf), epsilon=1.0)
@@ -52,7 +51,7 @@ class ContinuousPair:
     epsilon: float = math.inf
 
     def __post_init__(self) -> None:
-        edges = tuple(float(edge) for edge in self.edges)
+        edges = tuple(map(float, self.edges))
         if len(edges) < 2 or not all(a < b for a, b in pairwise(edges)):
             raise invalid("edges", "at least two increasing numbers", self.edges)
         object.__setattr__(self, "edges", edges)
@@ -63,7 +62,7 @@ class ContinuousPair:
             if not abs(total - 1) <= DENSITY_SUM + error:
                 raise invalid(name, f"a log density that integrates to 1 within {DENSITY_SUM:g}", total)
         found = max(abs(float(self.log_p(x)) - float(self.log_q(x))) for x in self._probes())
-        if not found <= self.epsilon * (1 + 1e-9) + 1e-12:
+        if not found <= self.epsilon * (1 + LOSS_EXCESS) + 1e-3 * LOSS_EXCESS:
             raise invalid("epsilon", f"at least {found!r}, a loss that occurs", self.epsilon)
 
     # -- measures ----------------------------------------------------------------------------------
@@ -77,18 +76,18 @@ class ContinuousPair:
         """The smallest delta for which (epsilon, delta) holds; epsilon in nats, any real number [GI, Def 1]."""
         epsilon = number(epsilon, "epsilon")
         low, high = self._hockey_stick(epsilon)
-        return guarantee("hockey_stick", low, min(high, 1.0), "[GI, Def 1]", parameters={"epsilon": epsilon})
+        return guarantee("hockey_stick", low, min(high, 1.0), "[GI, Def 1]", epsilon=epsilon)
 
     def approximate_dp(self, delta: float) -> Guarantee:
         """The smallest epsilon >= 0 for which (epsilon, delta) holds, in nats, for delta in [0, 1] [GI, Def 1].
 
-        >>> from ldpopt.mechanisms.gaussian import GaussianPair
+        >>> from ldpopt.mechanisms.noise import GaussianPair
         >>> round(float(GaussianPair(1.0).approximate_dp(1e-6)), 6)
         4.886554
         """
         level = unit_interval(delta, "delta")
         low, high = self._epsilon_at(level)
-        return guarantee("approximate_dp", low, high, "[GI, Def 1]", parameters={"delta": level})
+        return guarantee("approximate_dp", low, high, "[GI, Def 1]", delta=level)
 
     def subsampled(self, rate: float) -> ContinuousPair:
         """The pair after Poisson sampling, r p + (1 - r) q against q, where r = `rate` lies in (0, 1] [ZDW].
@@ -96,7 +95,7 @@ class ContinuousPair:
         Each person takes part with probability r, independently of the others. Here p is the release with a person's
         answer, and q the release without it.
 
-        >>> from ldpopt.mechanisms.laplace import LaplacePair
+        >>> from ldpopt.mechanisms.noise import LaplacePair
         >>> sampled = LaplacePair(1.0).subsampled(0.1)
         >>> round(sampled.epsilon, 9), round(float(sampled.total_variation()), 9)  # log(1 + (e - 1)/10), eta/10
         (0.158565079, 0.039346934)
@@ -118,9 +117,9 @@ class ContinuousPair:
 
     def renyi(self, order: float) -> Guarantee:
         """The Rényi divergence of an order in [1, inf], in nats [M, Def 3]; order 1 is KL, inf the largest loss."""
-        order = _order(order)
+        order = renyi_order(order)
         low, high = (self.epsilon, self.epsilon) if math.isinf(order) else self._renyi(order)
-        return guarantee("renyi", low, min(high, self.epsilon), "[M, Def 3]", parameters={"order": order})
+        return guarantee("renyi", low, min(high, self.epsilon), "[M, Def 3]", order=order)
 
     def zcdp(self, xi: float = 0.0, max_order: float = math.inf) -> Guarantee:
         """rho = sup over orders 1 < alpha < max_order of (D_alpha - xi)/alpha, in nats [BS, Def 1.1 and 8.4]."""
@@ -128,8 +127,8 @@ class ContinuousPair:
         if not (isinstance(max_order, (int, float)) and max_order > 1):
             raise invalid("max_order", "a number in (1, inf]", max_order)
         low, high = self._zcdp(xi, float(max_order))
-        parameters = {"xi": xi} if math.isinf(max_order) else {"xi": xi, "max_order": float(max_order)}
-        return guarantee("zcdp", low, high, "[BS, Def 1.1]", parameters=parameters)
+        bounded = {} if math.isinf(max_order) else {"max_order": float(max_order)}
+        return guarantee("zcdp", low, high, "[BS, Def 1.1]", xi=xi, **bounded)
 
     def mcdp(self) -> MeanConcentrated:
         """(mu, tau): the mean of the privacy loss log p/q, and its subgaussian parameter [DR, Def 3.3]."""
@@ -139,12 +138,11 @@ class ContinuousPair:
     def finite_pair(self, points: int = 1025) -> FinitePair:
         """A finite pair that dominates this one in both directions, with privacy losses on a grid of `points` values.
 
-        Its delta as a function of epsilon meets that of this pair at the losses of the grid, and is linear in
-        e^epsilon between them; so it is too large by an amount of second order in the spacing. If losses are
-        unbounded, those beyond the end of the grid, where delta is below 1e-25 or the loss above 600 nats, count as
-        infinite.
+        Its delta meets that of this pair at the losses of the grid, and is linear in e^epsilon between them: too large
+        by an amount of second order in the spacing. If losses are unbounded, those beyond 600 nats, or where delta is
+        below 1e-25, count as infinite.
 
-        >>> from ldpopt.mechanisms.laplace import LaplacePair
+        >>> from ldpopt.mechanisms import LaplacePair
         >>> round(float(LaplacePair(1.0).finite_pair().total_variation()), 9)  # 1 - exp(-1/2)
         0.39346934
         """
@@ -152,7 +150,7 @@ class ContinuousPair:
         top = self.epsilon
         if math.isinf(top):
             top = min(1.0, max(self._hockey_stick(0.0)[1], 1e-9))
-            while top < 600 and self._hockey_stick(top)[1] > 1e-25:
+            while top < 600 and self._hockey_stick(top)[1] > UNTOLD_LOSSES:
                 top *= 1.25
         at = np.linspace(0.0, min(top, 700.0), points)
         deltas = [min(self._hockey_stick(float(epsilon))[1], 1.0) for epsilon in at]
@@ -165,17 +163,9 @@ class ContinuousPair:
         return self.finite_pair(points).trade_off()
 
     def trade_off_at(self, false_alarm: Any) -> Any:
-        """The smallest missed-detection rate of a test at each false-alarm rate in [0, 1], rounded down [GI, Def 2].
-
-        The larger it is, the better is the answer hidden. Each value lies on a line that supports the convex curve
-        from below, so it is never above the curve.
-        """
-        rates = np.asarray(false_alarm, dtype=np.float64)
-        flat = finite_array(rates.reshape(-1), "false_alarm", 1)
-        if flat.size and not (flat.min() >= 0 and flat.max() <= 1):
-            raise invalid("false_alarm", "rates in [0, 1]", false_alarm)
-        made = np.array([self._missed(float(rate)) for rate in flat]).reshape(rates.shape)
-        return float(made) if made.ndim == 0 else made
+        """The smallest missed-detection rate of a test at each false-alarm rate in [0, 1], rounded down [GI, Def 2]."""
+        rates = type_one_errors(false_alarm)
+        return plain(np.array([self._missed(rate) for rate in rates.ravel().tolist()]).reshape(rates.shape))
 
     # -- quadrature, replaced by closed forms in subclasses -------------------------------------------
 
@@ -228,18 +218,14 @@ class ContinuousPair:
             top = min(2 * top, self.epsilon)
             if top > 1e12:
                 return 0.0 if delta > 0 else self.epsilon, math.inf
-        bounds = []
-        for end in (0, 1):
-            low, high = 0.0, top
-            if self._hockey_stick(0.0)[end] <= delta:
-                high = 0.0
-            while high - low > 1e-14 * high:
-                middle = (low + high) / 2
-                if not low < middle < high:
-                    break
-                low, high = (low, middle) if self._hockey_stick(middle)[end] <= delta else (middle, high)
-            bounds.append((low, high)[end])
-        return bounds[0], bounds[1]
+
+        def least(end: int) -> float:
+            def exceeds(epsilon: float) -> bool:
+                return not self._hockey_stick(epsilon)[end] <= delta
+
+            return bisected(exceeds, 0.0, top, 1e-14)[end] if exceeds(0.0) else 0.0
+
+        return least(0), least(1)
 
     def _directions(self) -> tuple[tuple[Density, Density], ...]:
         return (self.log_p, self.log_q), (self.log_q, self.log_p)
@@ -292,18 +278,16 @@ class ContinuousPair:
         return total - error, total + error
 
     def _zcdp(self, xi: float, max_order: float) -> Interval:
-        bounds = []
-        for r in _BOTH:
-            cumulant = partial(self.cumulant, reverse=r)
-            bounds.append(zero_concentration(cumulant, self._mean(r), self.epsilon, xi, max_order))
-        return _larger(bounds)
+        return _larger([
+            zero_concentration(partial(self.cumulant, reverse=r), self._mean(r), self.epsilon, xi, max_order)
+            for r in _BOTH
+        ])  # fmt: skip
 
     def _subgaussian(self) -> Interval:
-        bounds = []
-        for r in _BOTH:
-            cumulant = partial(self.cumulant, reverse=r)
-            bounds.append(subgaussian(cumulant, self._variance(r), self.epsilon + self._mean(r)[1]))
-        return _larger(bounds)
+        return _larger([
+            subgaussian(partial(self.cumulant, reverse=r), self._variance(r), self.epsilon + self._mean(r)[1])
+            for r in _BOTH
+        ])  # fmt: skip
 
     def _missed(self, rate: float) -> float:
         from scipy.optimize import minimize_scalar
@@ -322,13 +306,6 @@ _LEAST = 1e-300
 """A hockey stick divergence below this is not distinguished from zero."""
 
 
-def _order(order: Any) -> float:
-    value = math.inf if order == math.inf else number(order, "order", "a number in [1, inf]")
-    if not value >= 1:
-        raise invalid("order", "a number in [1, inf]", value)
-    return value
-
-
 def _larger(bounds: list[Interval]) -> Interval:
     return max(low for low, _ in bounds), max(high for _, high in bounds)
 
@@ -345,11 +322,7 @@ def _weighted(log_weight: float, x: float) -> float:
 
 
 def expm2(x: float) -> float:
-    """exp(x) - 1 - x without cancellation near 0.
-
-    >>> expm2(1e-8)
-    5.000000016666667e-17
-    """
+    """exp(x) - 1 - x without cancellation near 0."""
     if abs(x) > 0.5:
         return math.expm1(x) - x
     total, term = 0.0, 1.0

@@ -1,8 +1,4 @@
-"""Frequency oracles with short reports: Hadamard response, and local hashing.
-
-Hadamard response reports a position at which the Hadamard row of the answer is probably +1. Local hashing hashes the
-answer to one of a few buckets and randomizes the bucket.
-"""
+"""Frequency oracles with short reports: Hadamard response, and local hashing."""
 
 from __future__ import annotations
 
@@ -15,25 +11,30 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.distribution import Array, finite_array, positive_epsilon, positive_integer, unit_interval
+from ldpopt.distribution import Array, Checked, at_least_two, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.oracles import FrequencyOracle, Reports, check_reports, check_size
+from ldpopt.mechanisms.oracles import FrequencyOracle, Reports, check_reports, check_size, counted
 from ldpopt.rounding import float_up, toward_privacy, up
 from ldpopt.simulation import Rng, generator
 
 Integers = npt.NDArray[np.int64]
 
 
+def _power(value: Any, what: str) -> int:
+    result = positive_integer(value, what, 1 + (what == "width"))
+    if result & (result - 1):
+        raise invalid(what, "a power of two", result)
+    return result
+
+
 @dataclass(frozen=True)
-class HadamardResponse:
+class HadamardResponse(Checked, k=at_least_two, epsilon=positive_epsilon, blocks=_power, width=_power):
     """Reports 0..K-1 in `blocks` blocks of `width` positions, K = blocks * width, both powers of two [HR].
 
-    Rows of a Hadamard matrix have entries +1 and -1 and are orthogonal. Answer x has its own row of the matrix of size
-    `width`, which is not the constant one, in block x mod blocks. The width/2 positions of that block where the row is
-    +1 have the weight e^epsilon, and all other positions of all blocks have the weight 1.
-
-    `hadamard_response` chooses `blocks` and `width`. Raises `InvalidInput` for numbers that are not powers of two, or
-    too small to give each of k answers a row.
+    Answer x has its own row, not the constant one, of the Hadamard matrix of size `width`, whose orthogonal rows hold
+    +1 and -1, in block x mod blocks. The width/2 positions of that block where the row is +1 have the weight e^epsilon,
+    all other positions of all blocks the weight 1. `hadamard_response` chooses `blocks` and `width`. Raises
+    `InvalidInput` for numbers that are not powers of two, or too small to give each of k answers a row.
 
     >>> hadamard_response(3, 1.0).channel().shape
     (3, 8)
@@ -45,13 +46,7 @@ class HadamardResponse:
     width: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", positive_integer(self.k, "k", 2))
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
-        for name, least in (("blocks", 1), ("width", 2)):
-            value = positive_integer(getattr(self, name), name, least)
-            if value & (value - 1):
-                raise invalid(name, "a power of two", value)
-            object.__setattr__(self, name, value)
+        super().__post_init__()
         if self.blocks * (self.width - 1) < self.k:
             expected = f"blocks (width - 1) of at least k = {self.k}, a row for every answer"
             raise invalid("blocks and width", expected, (self.blocks, self.width))
@@ -79,10 +74,7 @@ class HadamardResponse:
 
     @property
     def eta(self) -> float:
-        """The total variation eta, rounded up: `signal` if there are several blocks, half of it if there is one.
-
-        It is the larger one of two values: for the probabilities that `sample` uses, and for the floats of `channel`.
-        """
+        """The total variation eta, of `sample` and of `channel`, rounded up: `signal`, or half of it for one block."""
         share = Fraction(1, 2) if self.blocks == 1 else Fraction(1)
         low, high = Fraction(self._low), Fraction(self._high)
         half = self.width // 2
@@ -122,14 +114,8 @@ class HadamardResponse:
         return np.asarray(table.reshape(self.blocks, self.width)[x % self.blocks, x // self.blocks + 1])
 
     def estimate(self, support_counts: Any, n: int) -> Array:
-        """Unbiased estimates of the frequencies, shape (k,), from the support counts of n reports.
-
-        They may lie outside [0, 1].
-        """
-        counts = finite_array(support_counts, "support counts", 1)
-        if len(counts) != self.k:
-            raise invalid("support counts", f"{self.k} entries", len(counts))
-        return np.asarray(counts / (positive_integer(n, "n") * self.signal))
+        """Unbiased estimates of the frequencies, shape (k,), from the support counts of n reports; any reals."""
+        return np.asarray(counted(support_counts, self.k) / (positive_integer(n, "n") * self.signal))
 
     def variance(self, frequency: float, n: int, block_frequency: float = 1.0) -> float:
         """The variance of the estimate of one frequency from n independent respondents.
@@ -160,7 +146,7 @@ def hadamard_response(k: int, epsilon: float) -> HadamardResponse:
     >>> m.blocks, m.width, round(m.eta, 4), round(m.variance(0.1, 1, 0.5), 3)
     (2, 8, 0.3005, 5.527)
     """
-    k, epsilon = positive_integer(k, "k", 2), positive_epsilon(epsilon)
+    k, epsilon = at_least_two(k), positive_epsilon(epsilon)
     largest = 2 * k if epsilon > math.log(2 * k) else math.floor(math.exp(epsilon))
     blocks = 1 << (largest.bit_length() - 1)
     width = 1 << (-(-k // blocks)).bit_length()
@@ -181,7 +167,7 @@ _CHUNK = 1 << 12
 
 
 @dataclass(frozen=True)
-class LocalHashing(FrequencyOracle):
+class LocalHashing(FrequencyOracle, buckets=at_least_two, prime=at_least_two):
     """A report (a, b, y): a public hash h(v) = ((a v + b) mod prime) mod buckets, and the noisy bucket of the answer.
 
     Each respondent draws a and b uniformly from 0..prime-1. Then the hashes of two answers are independent before they
@@ -198,8 +184,6 @@ class LocalHashing(FrequencyOracle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "buckets", positive_integer(self.buckets, "buckets", 2))
-        object.__setattr__(self, "prime", positive_integer(self.prime, "prime", 2))
         if not max(self.k, self.buckets) <= self.prime <= MERSENNE_31 or not _is_prime(self.prime):
             expected = f"a prime from max(k, buckets) = {max(self.k, self.buckets)} to {MERSENNE_31}"
             raise invalid("prime", expected, self.prime)
@@ -227,10 +211,7 @@ class LocalHashing(FrequencyOracle):
 
     @property
     def eta(self) -> float:
-        """The total variation (1 - collision)(e - 1)/(e + buckets - 1), e = exp(epsilon), rounded up.
-
-        The factor 1 - collision is there because two answers in one bucket cannot be told apart.
-        """
+        """The total variation (1 - collision)(e - 1)/(e + buckets - 1), e = exp(epsilon), rounded up."""
         return up((1 - self.collision) * self.kept * -math.expm1(-self.epsilon), 16)
 
     def buckets_of(self, a: Any, b: Any, v: Any) -> Reports:
@@ -258,10 +239,9 @@ class LocalHashing(FrequencyOracle):
     def _supported(self, a: Words, b: Words, y: Words) -> Array:
         """The support counts of a few reports, in 32-bit words that stay in the processor's cache.
 
-        The hash value of the next answer is the last value plus a. It is reduced modulo the prime by the minimum of
-        itself and itself less the prime, which wraps around to a large number where it would be negative. A value
-        falls into the reported bucket if the two differ by a multiple of the number of buckets. This is tested by a
-        multiplication with the inverse of the number's odd part, a rotation and a comparison.
+        The hash of the next answer is the last one plus a, reduced by the minimum of itself and itself less the prime,
+        which wraps around. Whether it differs from the report by a multiple of the buckets is tested by the inverse of
+        their odd part.
         """
         twos = (self.buckets & -self.buckets).bit_length() - 1
         inverse = np.uint32(pow(self.buckets >> twos, -1, 2**32))

@@ -1,10 +1,8 @@
 """The matrix mechanism: strategy queries answered with Laplace noise, and the queries of interest made from them.
 
-Its restricted Rényi divergence is a convex program in several variables. Let Y be a vector of independent unit Laplace
-variables, v a shift, and w.y + b the affine functions with w in a linear space. The divergence is -log min F, with
-F(w) = E|w.Y + 1 - w.v|^A and A = order/(order - 1) [CIM, eq. 3]. The moment of the sum w.Y is computed as that of one
-Laplace variable of the same variance, plus a cosine integral of the difference of the two characteristic functions
-[OM].
+For unit Laplace variables Y, a shift v and w in a linear space, the divergence restricted to w.y + b is -log min F with
+F(w) = E|w.Y + 1 - w.v|^A, A = order/(order - 1) [CIM, eq. 3]. The moment of w.Y is that of one Laplace variable of the
+same variance, plus a cosine integral of the difference of the two characteristic functions [OM].
 """
 
 from __future__ import annotations
@@ -20,12 +18,12 @@ import numpy as np
 from ldpopt.distribution import Array, finite_array, positive_epsilon
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.additive import answers, guarantee, log_growth
-from ldpopt.mechanisms.laplace import Laplace, LaplacePair, laplace_noise
+from ldpopt.mechanisms.noise import Laplace, LaplacePair, laplace_noise
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.results import ByValue
 from ldpopt.rounding import exact_sum, float_up
 from ldpopt.simulation import Rng, generator
-from ldpopt.tolerances import MINIMUM_EPSILON, SPANNED
+from ldpopt.tolerances import MINIMUM_EPSILON, QUERY_RANK, SPANNED, UNSEEN
 
 LOWEST_ORDER = 1.5
 """Below this order the cosine integral is too singular at 0 to be computed accurately."""
@@ -35,17 +33,15 @@ _RADIUS = math.sqrt(3)
 
 
 def vector_divergence(shift: Array, space: Array, order: float) -> tuple[float, float]:
-    """Bounds below and above on the divergence, for order >= `LOWEST_ORDER`.
+    """Bounds on the divergence, order >= `LOWEST_ORDER`, for a `shift` (s,) and w in the span of `space` (s, r).
 
-    shift : (s,), in units of the noise; space : (s, r), orthonormal columns that span the allowed w.
-    The upper bound uses that the convex F lies above its tangent plane at the point found. The plane's least value is
-    taken over a ball that contains the minimiser.
+    The upper bound uses that the convex F lies above its tangent plane, over a ball that contains the minimiser.
     """
     from scipy.optimize import minimize
 
     power = order / (order - 1)
     seen = space.T @ shift
-    if not np.any(np.abs(seen) > 1e-15):
+    if not np.any(np.abs(seen) > UNSEEN):
         return 0.0, 0.0
 
     def excess(t: Array) -> float:
@@ -183,34 +179,29 @@ class MatrixMechanism(ByValue):
             parts = [LaplacePair(max(size, MINIMUM_EPSILON)).renyi(order) for size in shift[shift > 0].tolist()]
             low = max(low, sum(p.lower for p in parts) - len(parts) * MINIMUM_EPSILON)
             high = max(high, sum(p.value for p in parts))
-        exact = np.linalg.matrix_rank(self.reconstruction) == len(self.strategy)
-        parameters = {"order": float(order)}
-        return guarantee(
-            "renyi", low if exact else 0.0, min(high, self.epsilon), "[CIM, Thm 11]", exact=bool(exact),
-            parameters=parameters,
-        )  # fmt: skip
+        exact, high = bool(np.linalg.matrix_rank(self.reconstruction) == len(self.strategy)), min(high, self.epsilon)
+        return guarantee("renyi", low if exact else 0.0, high, "[CIM, Thm 11]", exact, order=float(order))
 
     def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine functions of the released answers, in nats [CIM, eq. 3].
+        """The Rényi divergence restricted to affine functions of the answers, in nats; order >= 1.01 [CIM, eq. 3].
 
-        order in [1.01, inf). From order 1.5 on, a convex program is solved for every column of the strategy, and
-        `lower` and `value` enclose its result. Below that order, `value` is an upper bound, for a change of one
-        strategy answer by the whole sensitivity. The bound of [CIM, Thm 5] is not used: it is too low at small epsilon.
+        From order 1.5 on, a convex program is solved for every column of the strategy. Below, `value` is an upper
+        bound, for a change of one strategy answer by the whole sensitivity. [CIM, Thm 5] is too low at small epsilon,
+        and not used.
         """
         bound = Laplace(self.epsilon).restricted_renyi(order)
         order = bound.parameters["order"]
         if order < LOWEST_ORDER:
-            parameters = {"order": order}
-            return guarantee("restricted_renyi", 0.0, bound.value, "[CIM, eq. 3]", exact=False, parameters=parameters)
+            return guarantee("restricted_renyi", 0.0, bound.value, "[CIM, eq. 3]", False, order=order)
         u, singular, _ = np.linalg.svd(self.reconstruction.T, full_matrices=False)
-        space = u[:, singular > 1e-12 * singular[0]]
+        space = u[:, singular > QUERY_RANK * singular[0]]
         signed = self.strategy * (self.epsilon / self.sensitivity)
         low = high = 0.0
         for column in np.unique(signed.T, axis=0):
             below, above = vector_divergence(column, space, order)
             low, high = max(low, below), max(high, above)
         # The divergence is convex in the shift, so no column gives more than a vertex of the 1-norm ball.
-        return guarantee("restricted_renyi", low, min(high, bound.value), "[CIM, eq. 3]", parameters={"order": order})
+        return guarantee("restricted_renyi", low, min(high, bound.value), "[CIM, eq. 3]", order=order)
 
     def sample(self, x: Any, rng: Rng = None) -> Array:
         """A simulated release, shape (d,), for counts x of shape (n,)."""

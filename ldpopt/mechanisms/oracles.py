@@ -16,7 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.distribution import Array, finite_array, positive_epsilon, positive_integer, unit_interval
+from ldpopt.distribution import (
+    Array,
+    Checked,
+    at_least_two,
+    finite_array,
+    positive_epsilon,
+    positive_integer,
+    unit_interval,
+)
 from ldpopt.errors import invalid
 from ldpopt.exact import log_up
 from ldpopt.rounding import toward_privacy, up
@@ -29,28 +37,20 @@ MAXIMUM_ENTRIES = 2**24
 
 
 @dataclass(frozen=True)
-class FrequencyOracle(ABC):
-    """A mechanism on answers 0..k-1, in which every report *supports* some of the answers.
+class FrequencyOracle(Checked, ABC, k=at_least_two, epsilon=positive_epsilon):
+    """A mechanism on answers 0..k-1, k >= 2, in which every report *supports* some of the answers; epsilon in nats.
 
-    A respondent's report supports their own answer with probability `support[0]`, and any other answer with probability
-    `support[1]`. The expected number of supporting reports is therefore linear in an answer's frequency, and `estimate`
-    solves this equation; the estimate is unbiased [LH].
+    A report supports the respondent's own answer with probability `support[0]`, and any other with probability
+    `support[1]`. The expected number of supporting reports is linear in an answer's frequency; `estimate` solves for
+    it, unbiased [LH].
 
-    k : at least 2. epsilon : in nats.
-
-    Subclasses define how reports are drawn and read, and give the exact `eta`.
-
-    >>> from ldpopt.mechanisms import hadamard_response
-    >>> round(hadamard_response(3, 1.0).variance(0.0, 100), 6)
-    0.072014
+    >>> from ldpopt.mechanisms import unary_encoding
+    >>> round(unary_encoding(3, 1.0).variance(0.0, 100), 6)
+    0.039177
     """
 
     k: int
     epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", positive_integer(self.k, "k", 2))
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
 
     @property
     @abstractmethod
@@ -75,21 +75,14 @@ class FrequencyOracle(ABC):
         """The whole channel, for small parameters. Raises `InvalidInput` if it has more than 2**24 entries."""
 
     def estimate(self, support_counts: Any, n: int) -> Array:
-        """Unbiased estimates of the frequencies, shape (k,), from the support counts of n reports.
-
-        They may lie outside [0, 1].
-        """
-        counts = finite_array(support_counts, "support counts", 1)
-        if len(counts) != self.k:
-            raise invalid("support counts", f"{self.k} entries", len(counts))
+        """Unbiased estimates of the frequencies, shape (k,), from the support counts of n reports; any reals."""
         own, other = self.support
-        return np.asarray((counts / positive_integer(n, "n") - other) / (own - other))
+        return np.asarray((counted(support_counts, self.k) / positive_integer(n, "n") - other) / (own - other))
 
     def variance(self, frequency: float, n: int) -> float:
-        """The variance of the estimate of one frequency from n independent respondents [LH].
+        """The variance of the estimate of one frequency f from n independent respondents [LH].
 
-        With own, other = `support` and s = f own + (1 - f) other for the frequency f, the variance is
-        s (1 - s)/(n (own - other)^2).
+        It is s (1 - s)/(n (own - other)^2) with own, other = `support` and s = f own + (1 - f) other.
         """
         f, (own, other) = unit_interval(frequency, "frequency"), self.support
         s = f * own + (1 - f) * other
@@ -102,10 +95,18 @@ class FrequencyOracle(ABC):
         return made.astype(np.intp)
 
 
-def check_size(rows: int, columns: int) -> None:
+def counted(support_counts: Any, k: int) -> Array:
+    """Support counts of k answers as an array (k,)."""
+    counts = finite_array(support_counts, "support counts", 1)
+    if len(counts) != k:
+        raise invalid("support counts", f"{k} entries", len(counts))
+    return counts
+
+
+def check_size(rows: int, columns: int, what: str = "channel") -> None:
     """Refuse to tabulate a matrix of more than `MAXIMUM_ENTRIES` entries."""
     if rows * columns > MAXIMUM_ENTRIES:
-        raise invalid("channel", f"a matrix of at most {MAXIMUM_ENTRIES} entries", f"{rows} x {columns:.3g}")
+        raise invalid(what, f"a matrix of at most {MAXIMUM_ENTRIES} entries", f"{rows} x {columns:.3g}")
 
 
 def check_reports(reports: Any, columns: int | None, limits: int | tuple[int, ...]) -> Reports:
@@ -124,7 +125,7 @@ _CHUNK = 1 << 18
 
 
 @dataclass(frozen=True)
-class UnaryEncoding(FrequencyOracle):
+class UnaryEncoding(FrequencyOracle, own=unit_interval, other=unit_interval):
     """A vector of k bits: the answer's own is set with probability `own`, every other one with probability `other`.
 
     0 < other < own < 1. They give the epsilon log own (1 - other) / (other (1 - own)) in nats, and the total variation
@@ -141,8 +142,6 @@ class UnaryEncoding(FrequencyOracle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("own", "other"):
-            object.__setattr__(self, name, unit_interval(getattr(self, name), name))
         if not 0 < self.other < self.own < 1:
             raise invalid("own and other", "probabilities with 0 < other < own < 1", (self.own, self.other))
         own, other = Fraction(self.own), Fraction(self.other)
@@ -190,10 +189,7 @@ class UnaryEncoding(FrequencyOracle):
 
 
 def _toss(bits: npt.NDArray[np.bool_], chance: float, rng: np.random.Generator) -> None:
-    """Set every bit with probability `chance`, within 2**-61, at little more than one random byte for each.
-
-    A random byte below the first eight bits of `chance` sets its bit. If the byte equals them, a random float decides.
-    """
+    """Set every bit with probability `chance`, to 2**-61, by a random byte, and a float where it does not decide."""
     first, rest = divmod(chance * 256, 1.0)
     words = rng.integers(0, 2**64, size=-(-len(bits) // 8), dtype=np.uint64)
     drawn = words.view(np.uint8)[: len(bits)]

@@ -15,10 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel
-from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
+from ldpopt.distribution import (
+    Array,
+    Checked,
+    at_least_two,
+    distribution,
+    positive_epsilon,
+    positive_integer,
+    unit_interval,
+)
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, distinct_labels, together
+from ldpopt.mechanisms.oracles import check_size
 from ldpopt.rounding import toward_privacy
 from ldpopt.tolerances import RATIO
 
@@ -26,10 +35,9 @@ Mask = npt.NDArray[np.bool_]
 
 
 def staircase_matrix(preferred: Mask, epsilon: float) -> Array:
-    """The matrix proportional to e^epsilon where `preferred`, else to 1; shape (k, m) as `preferred` [KOV14, Def 3].
+    """The matrix proportional to e^epsilon where `preferred` (k, m), else to 1, from a slightly smaller epsilon.
 
-    Every row of `preferred` must have the same number of true entries. The matrix is built from a slightly smaller
-    epsilon, so that its float64 entries do not exceed `epsilon` by rounding.
+    Every row of `preferred` must have the same number of true entries.
     """
     ratio = math.exp(toward_privacy(epsilon))
     members = int(preferred[0].sum())
@@ -40,41 +48,37 @@ def staircase_matrix(preferred: Mask, epsilon: float) -> Array:
 def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Report the answer with probability e/(e + k - 1), each other one with 1/(e + k - 1), e = exp(epsilon) [KOV14].
 
-    k >= 2; epsilon in nats; returns a (k, k) channel whose outputs carry the labels of the inputs. Its eta, the total
-    variation distance between two rows, is (e - 1)/(e + k - 1). Raises `InvalidInput` for values out of range.
+    k >= 2; epsilon in nats; a (k, k) channel whose outputs carry the labels of the inputs. Its eta, the total variation
+    distance between two rows, is (e - 1)/(e + k - 1). Raises `InvalidInput` for values out of range.
 
     >>> randomized_response(3, 1.0).matrix[0].round(4)
     array([0.5761, 0.2119, 0.2119])
     """
-    k = positive_integer(k, "k", 2)
+    k = at_least_two(k)
     matrix = staircase_matrix(np.eye(k, dtype=bool), positive_epsilon(epsilon))
     labels = distinct_labels(inputs, k, "inputs")
     return Channel(matrix, labels, labels)
 
 
-MAXIMUM_ENTRIES = 2**24
-
-
 def subset_selection(k: int, epsilon: float, size: int, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Report a subset of `size` answers; each that holds the true one is e^epsilon times as likely as the others [YB].
 
-    k >= 2; 1 <= size < k; epsilon in nats; returns a (k, C(k, size)) channel whose outputs are tuples of input
-    labels. With e = exp(epsilon), d = size and c = d (k - d)/(k - 1), its eta, the total variation distance between
-    two rows, is (e - 1) c/(d e + k - d). With d near k/(e + 1) it is optimal for estimating a distribution near the
-    uniform one. Raises `InvalidInput` for values out of range and for matrices of more than 2**24 entries.
+    k >= 2; 1 <= size < k; epsilon in nats; a (k, C(k, size)) channel whose outputs are tuples of input labels. With e =
+    exp(epsilon), d = size and c = d (k - d)/(k - 1), its eta is (e - 1) c/(d e + k - d). With d near k/(e + 1) it is
+    optimal for estimating a distribution near the uniform one. Raises `InvalidInput` for values out of range and for
+    matrices of more than 2**24 entries.
 
     >>> subset_selection(3, 1.0, 2).outputs
     ((0, 1), (0, 2), (1, 2))
     """
-    k = positive_integer(k, "k", 2)
+    k = at_least_two(k)
     size = positive_integer(size, "size")
     epsilon = positive_epsilon(epsilon)
     if size >= k:
         raise invalid("size", f"an integer below k = {k}", size)
     labels = distinct_labels(inputs, k, "inputs")
     count = math.comb(k, size)
-    if count * k > MAXIMUM_ENTRIES:
-        raise invalid("subset selection", f"a matrix of at most {MAXIMUM_ENTRIES} entries", f"{k} x {count:.3g}")
+    check_size(k, count, "subset selection")
     subsets = np.array(list(combinations(range(k), size)))
     holds = np.zeros((k, count), dtype=bool)
     holds[subsets.T, np.arange(count)] = True
@@ -84,12 +88,10 @@ def subset_selection(k: int, epsilon: float, size: int, *, inputs: Iterable[Labe
 def binary(p0: Any, p1: Any, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Report 0 with odds e^epsilon when P0(x) >= P1(x), else report 1 with the same odds [GI, eq. 23-24].
 
-    p0, p1 : distributions of shape (k,). epsilon : in nats.
-
-    Returns a (k, 2) channel. Among all epsilon-LDP channels it keeps the most total variation between the two
-    distributions of the report: tanh(epsilon/2) TV(P0, P1). Its eta, the largest total variation distance between two
-    rows, is tanh(epsilon/2).
-    Raises `InvalidInput` for values that are not distributions, unequal lengths or epsilon out of range.
+    p0, p1 : distributions of shape (k,); epsilon in nats; a (k, 2) channel. Among all epsilon-LDP channels it keeps the
+    most total variation between the two distributions of the report, tanh(epsilon/2) TV(P0, P1); its eta is
+    tanh(epsilon/2). Raises `InvalidInput` for values that are not distributions, unequal lengths or epsilon out of
+    range.
 
     >>> binary([0.7, 0.2, 0.1], [0.1, 0.2, 0.7], 1.0).matrix.round(4)
     array([[0.7311, 0.2689],
@@ -115,13 +117,11 @@ def binary_with_erasure(
 ) -> Channel:
     """The binary mechanism, its report erased just often enough to be eta-TV [GI, eq. 26-28].
 
-    p0, p1 : distributions of shape (k,). epsilon : in nats. eta : in [0, 1].
-
-    Returns a (k, 3) channel with outputs 0, 1 and ``'erased'``. eta-TV means that the total variation distance between
-    two rows is at most eta. The report is erased, whatever the answer is, with probability 1 - eta / tanh(epsilon/2),
-    or 0 if eta is tanh(epsilon/2) or more. Up to there, the channel keeps the total variation eta TV(P0, P1); no
-    epsilon-LDP and eta-TV channel keeps more [GI, Thm 5].
-    Raises `InvalidInput` as `binary` does, and for eta outside [0, 1].
+    p0, p1 : distributions of shape (k,); epsilon in nats; eta in [0, 1], a bound on the total variation distance
+    between two rows. Returns a (k, 3) channel with outputs 0, 1 and ``'erased'``. The report is erased, whatever the
+    answer is, with probability 1 - eta / tanh(epsilon/2), at least 0. Up to there, the channel keeps the total
+    variation eta TV(P0, P1); no epsilon-LDP and eta-TV channel keeps more [GI, Thm 5]. Raises `InvalidInput` as
+    `binary` does, and for eta out of range.
 
     >>> binary_with_erasure([0.9, 0.1], [0.1, 0.9], 1.0, 0.2).matrix.round(4)
     array([[0.3164, 0.1164, 0.5672],
@@ -145,29 +145,18 @@ def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channe
     """Six reports on three answers, (epsilon, delta)-LDP; two reports have probabilities e^(2 epsilon) apart.
 
     epsilon : in nats, above 0. inputs : labels of the three answers, sorted by the likelihood ratio P0(x)/P1(x) of the
-    two hypotheses that the reports shall tell apart.
+    two hypotheses that the reports shall tell apart. With e = exp(epsilon), N = 2 (e^2 + e + 1) and delta = (e^2 -
+    e)/N, the columns of the (3, 6) channel are delta (1,0,0), (e+1)/N (e,1,1), (e,e^2,1)/N, (1,e^2,e)/N, (e+1)/N
+    (1,1,e) and delta (0,0,1). It is (epsilon, delta)-LDP [GI, Def 1], and with no smaller delta.
 
-    Returns a (3, 6) channel. With e = exp(epsilon), N = 2 (e^2 + e + 1) and
-
-        delta = (e^2 - e)/N,
-
-    its columns are delta (1,0,0), (e+1)/N (e,1,1), (e,e^2,1)/N, (1,e^2,e)/N, (e+1)/N (1,1,e) and delta (0,0,1). It is
-    (epsilon, delta)-LDP as in [GI, Def 1], and with no smaller delta. Two reports favour the middle answer; under
-    it, each is e^2 times as likely as under one of the two other answers.
-
-    It improves on a public coin, which chooses at random between full disclosure and the best epsilon-LDP channel: it
-    keeps more of an f-divergence D_f if f is strictly convex and that channel is strictly better with three blocks of
-    answers than with fewer. See docs/research/approximate-ldp.md.
+    It improves on a public coin between full disclosure and the best epsilon-LDP channel for a strictly convex f, where
+    that channel is strictly better with three blocks of answers than with fewer. See docs/research/approximate-ldp.md.
     Raises `InvalidInput` for an epsilon that is not above 0, or if there are not three labels.
 
-    >>> from ldpopt.privacy import hockey_stick
-    >>> made = two_step(math.log(2.0))
-    >>> (14 * made.matrix).round(9)
+    >>> (14 * two_step(math.log(2.0)).matrix).round(9)
     array([[2., 6., 2., 1., 3., 0.],
            [0., 3., 4., 4., 3., 0.],
            [0., 3., 1., 2., 6., 2.]])
-    >>> round(float(hockey_stick(made, math.log(2.0))) * 14, 9)
-    2.0
     """
     q = math.exp(-positive_epsilon(epsilon))
     half = 2 * (1 + q + q * q)
@@ -186,18 +175,17 @@ def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channe
 def truncated_geometric(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Two-sided geometric noise on ordered answers 0..k-1; reports outside are moved to the nearer end [Geometric].
 
-    k >= 2; `epsilon`, in nats, is that of the whole channel; between neighbouring answers it is epsilon/(k-1). Returns
-    a (k, k) channel. With q = exp(-epsilon/(k-1)), Q[x, y] is q^|x-y| / (1+q) if y is one of the two ends, and
-    (1-q)/(1+q) q^|x-y| otherwise. Its eta, the largest total variation distance between two rows, is
-    1 - q^((k-1)/2) for odd k and 1 - 2 q^(k/2)/(1+q) for even k.
-    Raises `InvalidInput` for k < 2 or epsilon out of range.
+    k >= 2; `epsilon`, in nats, is that of the whole (k, k) channel; between neighbouring answers it is epsilon/(k-1).
+    With q = exp(-epsilon/(k-1)), Q[x, y] is q^|x-y| / (1+q) if y is one of the two ends, and (1-q)/(1+q) q^|x-y|
+    otherwise. Its eta is 1 - q^((k-1)/2) for odd k and 1 - 2 q^(k/2)/(1+q) for even k. Raises `InvalidInput` for values
+    out of range.
 
     >>> truncated_geometric(3, 2.0).matrix.round(4)
     array([[0.7311, 0.17  , 0.0989],
            [0.2689, 0.4621, 0.2689],
            [0.0989, 0.17  , 0.7311]])
     """
-    k = positive_integer(k, "k", 2)
+    k = at_least_two(k)
     step = toward_privacy(positive_epsilon(epsilon)) / (k - 1)
     distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
     weight = np.full(k, math.tanh(step / 2))
@@ -212,13 +200,11 @@ def sort_partition_randomize(
     """Report the answer's block with odds e^epsilon against each of the other m - 1 blocks [SPR].
 
     p0, p1 : distributions of shape (k,), the two hypotheses that the reports shall tell apart. epsilon : in nats.
-    blocks : m lists of input positions 0..k-1. Every input is in one block, and the blocks are intervals of the inputs
-        sorted by the likelihood ratio P0/P1. Inputs with equal ratios may be in neighbouring blocks, and inputs with
-        P0 = P1 = 0 in any block.
+    blocks : m lists of input positions 0..k-1, every input in one: intervals of the inputs sorted by the likelihood
+    ratio P0/P1. Inputs with equal ratios may be in neighbouring blocks, and inputs with P0 = P1 = 0 in any block.
 
-    Returns a (k, m) channel with output j for block j. With e = exp(epsilon), its eta, the total variation distance
-    between two rows, is (e - 1)/(e + m - 1). For every f-divergence, some choice of blocks is optimal under
-    epsilon-LDP [SPR]. Raises `InvalidInput` for other blocks.
+    Returns a (k, m) channel with output j for block j. With e = exp(epsilon), its eta is (e - 1)/(e + m - 1). For every
+    f-divergence, some choice of blocks is optimal under epsilon-LDP [SPR]. Raises `InvalidInput` for other blocks.
 
     >>> sort_partition_randomize([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 1.0, [[0], [1], [2]]).shape
     (3, 3)
@@ -270,13 +256,13 @@ def _check_contiguous(block: np.ndarray[Any, np.dtype[np.intp]], p0: Array, p1: 
 
 
 @dataclass(frozen=True)
-class PrivateSampler:
+class PrivateSampler(Checked, k=at_least_two, epsilon=positive_epsilon):
     """The minimax sampler from distributions on k answers: raise small probabilities, shrink the others [PAL].
 
     The holder of a secret distribution P releases one draw from Q_P = max(P / r, 1/(e + k - 1)), where e = exp(epsilon)
-    and r makes Q_P sum to one. All probabilities lie between 1/(e + k - 1) and e/(e + k - 1), so the draw is
-    epsilon-LDP for every P. For every f-divergence, no epsilon-LDP sampler has a smaller largest D_f(P || Q_P).
-    k >= 2; epsilon in nats; raises `InvalidInput` for values out of range.
+    and r makes Q_P sum to one. Its probabilities lie between 1/(e + k - 1) and e/(e + k - 1), so the draw is
+    epsilon-LDP. For every f-divergence, no epsilon-LDP sampler has a smaller largest D_f(P || Q_P). k >= 2; epsilon in
+    nats; raises `InvalidInput` for values out of range.
 
     >>> PrivateSampler(3, 1.0).row([1.0, 0.0, 0.0]).round(6)
     array([0.576117, 0.211942, 0.211942])
@@ -284,10 +270,6 @@ class PrivateSampler:
 
     k: int
     epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", positive_integer(self.k, "k", 2))
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
 
     def row(self, p: Any) -> Array:
         """Q_P, shape (k,), for a distribution P of shape (k,)."""
@@ -308,14 +290,11 @@ class PrivateSampler:
         return Channel(np.stack([self.row(p) for p in rows]), inputs)
 
     def risk(self, f: FDivergence) -> float:
-        """The largest D_f(P || Q_P) over all P, which no epsilon-LDP sampler can make smaller.
+        """The largest D_f(P || Q_P) over all P, e/(e+k-1) f((e+k-1)/e) + (k-1)/(e+k-1) f(0), the least of all.
 
-        It is e/(e+k-1) f((e+k-1)/e) + (k-1)/(e+k-1) f(0).
-
-        >>> from ldpopt.divergences import KL, TOTAL_VARIATION
-        >>> sampler = PrivateSampler(3, 1.0)
-        >>> round(sampler.risk(KL), 9), round(sampler.risk(TOTAL_VARIATION), 9)
-        (0.551444714, 0.423883115)
+        >>> from ldpopt.divergences import KL
+        >>> round(PrivateSampler(3, 1.0).risk(KL), 9)
+        0.551444714
         """
         floor = 1 / (math.exp(self.epsilon) + self.k - 1)
         likely = math.exp(self.epsilon) * floor

@@ -13,34 +13,23 @@ import numpy as np
 
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.errors import SolverError, invalid
-from ldpopt.mechanisms.additive import (
-    AdditiveNoise,
-    Noise,
-    enlarge,
-    guarantee,
-    plain,
-    positive,
-)
+from ldpopt.mechanisms.additive import AdditiveNoise, Noise, enlarge, guarantee, plain
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import up
-from ldpopt.tolerances import MAXIMUM_EPSILON
+from ldpopt.tolerances import MAXIMUM_EPSILON, RANGE_END
 
 
 def dominating_pair(epsilon: float, delta: float = 0.0, eta: float = 1.0) -> FinitePair:
     """The five-point pair that dominates every (epsilon, delta)-DP mechanism of total variation eta [GI, eq. 7-8].
 
-    epsilon in nats; delta and eta in [0, 1]. With e = exp(epsilon) and
-    1 - alpha = (eta - delta)(e + 1)/((1 - delta)(e - 1)), p is
-    (delta, (1-delta)(1-alpha) e/(1+e), alpha (1-delta), (1-delta)(1-alpha)/(1+e), 0) and q is p reversed.
-    The pair dominates a mechanism if no two answers to it are easier to tell apart than p and q. An eta above
-    delta + (1 - delta) tanh(epsilon/2) limits nothing, and is lowered to this value; a delta above eta is lowered to
-    eta. Parameters are enlarged by a few units in the last place, so that the rounded pair dominates, too.
+    epsilon in nats; delta and eta in [0, 1]. With e = exp(epsilon) and 1 - alpha = (eta - delta)(e + 1)/((1 - delta)(e
+    - 1)), p is (delta, (1-delta)(1-alpha) e/(1+e), alpha (1-delta), (1-delta)(1-alpha)/(1+e), 0) and q is p reversed.
+    An eta above delta + (1 - delta) tanh(epsilon/2) limits nothing; a delta above eta is lowered to it. Parameters are
+    enlarged by a few units in the last place, so that the rounded pair dominates, too.
 
     >>> dominating_pair(1.0, 0.0, 0.7 * 0.46211715726).p.round(4)
     array([0.    , 0.5117, 0.3   , 0.1883, 0.    ])
-    >>> round(float(dominating_pair(1.0, 0.0, 0.3).renyi(1)), 9)  # epsilon eta
-    0.3
     """
     epsilon = min(enlarge(positive_epsilon(epsilon)), MAXIMUM_EPSILON)
     eta = min(enlarge(unit_interval(eta, "eta")), 1.0)
@@ -52,20 +41,17 @@ MAXIMUM_STEPS = 50_000
 
 
 @dataclass(frozen=True)
-class Staircase(AdditiveNoise):
-    """The staircase mechanism of Geng et al. [GI, section VI-C].
+class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
+    """The staircase mechanism of Geng et al. [GI, section VI-C]: a number plus noise whose density falls in steps.
 
-    It releases a number plus noise. The density of the noise is symmetric; it is a on [0, gamma D) and a e^{-epsilon}
-    on [gamma D, D), and it falls by the factor e^{-epsilon} with every further D = `sensitivity`, the largest distance
-    between two answers. epsilon in nats; gamma in [0, 1].
+    The density is symmetric; it is a on [0, gamma D) and a e^{-epsilon} on [gamma D, D), and falls by e^{-epsilon} with
+    every further D = `sensitivity`, the largest distance between two answers. epsilon in nats; gamma in [0, 1].
 
     It is epsilon-DP and eta-TV, with eta between (1 - e^{-epsilon})/2 (at gamma 0 and 1) and tanh(epsilon/2) (at 1/2).
-    Its trade-off curve, the least rate of missed detections of a test for each rate of false alarms, is the lowest that
-    epsilon and eta allow. So two distributions on finitely many points describe its privacy: see `pair`.
-    Raises `InvalidInput` for values out of range.
+    Its trade-off curve is the lowest that epsilon and eta allow, so that a finite `pair` describes its privacy. Raises
+    `InvalidInput` for values out of range.
 
-    >>> m = Staircase(1.0, 0.5)
-    >>> round(m.eta, 6), round(math.tanh(0.5), 6)
+    >>> round(Staircase(1.0, 0.5).eta, 6), round(math.tanh(0.5), 6)
     (0.462117, 0.462117)
     """
 
@@ -73,17 +59,12 @@ class Staircase(AdditiveNoise):
     gamma: float
     sensitivity: float = 1.0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
-        object.__setattr__(self, "gamma", unit_interval(self.gamma, "gamma"))
-        object.__setattr__(self, "sensitivity", positive(self.sensitivity, "sensitivity"))
-
     @classmethod
     def for_total_variation(cls, epsilon: float, eta: float, sensitivity: float = 1.0) -> tuple[Staircase, Staircase]:
-        """The two staircases, gamma <= 1/2 and gamma >= 1/2, of total variation eta.
+        """Two staircases, gamma <= 1/2 and >= 1/2, of total variation eta in [(1 - e^{-epsilon})/2, tanh(epsilon/2)].
 
-        eta must lie in [(1 - e^{-epsilon})/2, tanh(epsilon/2)]; else `InvalidInput`. At the ends of that range gamma
-        is 0, 1/2 or 1. The first staircase has less noise when epsilon is large, the second when it is small.
+        The first has less noise when epsilon is large, the second when it is small. Raises `InvalidInput` for another
+        eta.
 
         >>> [round(m.gamma, 4) for m in Staircase.for_total_variation(1.0, 0.4)]
         [0.2105, 0.668]
@@ -91,7 +72,7 @@ class Staircase(AdditiveNoise):
         epsilon, eta = positive_epsilon(epsilon), unit_interval(eta, "eta")
         drop = -math.expm1(-epsilon)
         lowest, highest = drop / 2, math.tanh(epsilon / 2)
-        if not lowest * (1 - 1e-15) <= eta <= highest * (1 + 1e-15):
+        if not lowest * (1 - RANGE_END) <= eta <= highest * (1 + RANGE_END):
             raise invalid("eta", f"a number in [{lowest:.6g}, {highest:.6g}] for epsilon = {epsilon:g}", eta)
         q = math.exp(-epsilon)
         t = min(max(2 * eta / drop, 1.0), 2 / (1 + q))
@@ -152,9 +133,7 @@ class Staircase(AdditiveNoise):
     def log_mgf(self, a: float) -> float:
         """log E exp(a Y) of the noise Y; inf if |a| is epsilon/sensitivity or more."""
         a = abs(a) * self.sensitivity
-        if a >= self.epsilon:
-            return math.inf
-        return math.log1p(self._grown(a))
+        return math.inf if a >= self.epsilon else math.log1p(self._grown(a))
 
     def _grown(self, a: float) -> float:
         """E exp(a Y) - 1, where Y is in units of the sensitivity: a sum over both halves of the density."""
@@ -168,9 +147,8 @@ class Staircase(AdditiveNoise):
         return self.height * self.sensitivity * total - 1
 
     def restricted_kl(self) -> Guarantee:
-        """The KL divergence restricted to affine features: sup over a of a D - log E exp(a Y) [CIM, Lemma 1].
+        """The KL divergence restricted to affine features, in nats: sup over a of a D - log E exp(a Y) [CIM, Lemma 1].
 
-        It is the KL divergence as far as an adversary can see it who computes only affine functions of the release.
         The function of a is concave, so its values at three neighbouring points bracket the supremum.
         """
         from scipy.optimize import minimize_scalar

@@ -1,20 +1,16 @@
-"""Mechanisms for numbers with a window: reports near the answer have a high density, all others one low density.
-
-The piecewise mechanism makes reports whose mean is the number; the square wave, reports from which the distribution of
-the numbers is estimated.
-"""
+"""Mechanisms for numbers with a window: reports near the answer have a high density, all others one low density."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.distribution import Array, finite_array, positive_epsilon, positive_integer
+from ldpopt.distribution import Array, Checked, finite_array, positive_epsilon, positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.mechanisms.additive import answers, plain
 from ldpopt.mechanisms.continuous_pair import expm2
@@ -24,38 +20,36 @@ from ldpopt.rounding import ULP, toward_privacy, up
 from ldpopt.simulation import Rng, generator
 
 
+def _limited(epsilon: Any, what: str) -> float:
+    value = positive_epsilon(epsilon, what)
+    if value > 20:
+        raise invalid(what, "at most 20 nats for a window", value)
+    return value
+
+
 @dataclass(frozen=True)
-class Window(ABC):
+class Window(Checked, ABC, epsilon=_limited):
     """A report in an interval: its density is high inside a window of fixed width around the answer, and low outside.
 
-    Every answer has the same two densities, and high / low is at most e^epsilon. So any report is at most e^epsilon
-    times likelier under one answer than under another, which proves epsilon-LDP. Subclasses define the window.
-
-    epsilon in nats, at most 20. `sample` gives reports as floats, for simulation. `channel` gives the mechanism with
-    reports rounded to cells, which can be released exactly.
+    Every answer has the same two densities, whose ratio is at most e^epsilon, which proves epsilon-LDP; epsilon in
+    nats, at most 20. `sample` gives floats, for simulation; `channel` rounds reports to cells and can be released
+    exactly.
     """
 
     epsilon: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
-        if self.epsilon > 20:
-            raise invalid("epsilon", "at most 20 nats for a window", self.epsilon)
-
-    @property
-    @abstractmethod
-    def domain(self) -> tuple[float, float]:
-        """The lowest and the highest answer."""
-
-    @property
-    @abstractmethod
-    def range(self) -> tuple[float, float]:
-        """The lowest and the highest report."""
+    domain: ClassVar[tuple[float, float]]
+    """The lowest and the highest answer."""
 
     @property
     @abstractmethod
     def width(self) -> float:
         """The width of the window."""
+
+    @property
+    @abstractmethod
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest report."""
 
     @abstractmethod
     def _starts(self, x: Array) -> Array:
@@ -86,7 +80,7 @@ class Window(ABC):
         """The guarantee of local differential privacy: epsilon bounds log(high/low)."""
         return Guarantee("local_dp", self.epsilon, self._inner * (1 - 1e-12), None, True, self._source)
 
-    _source = "[PM]"
+    _source: ClassVar[str]
 
     def density(self, x: Any, y: Any) -> Array:
         """The density of reports y under answers x, broadcast."""
@@ -150,6 +144,9 @@ class Piecewise(Window):
     (0.393469, 3.6821, (-1.0, 1.0))
     """
 
+    domain = (-1.0, 1.0)
+    _source = "[PM]"
+
     @property
     def _root(self) -> float:
         return math.expm1(self._inner / 2)
@@ -158,11 +155,6 @@ class Piecewise(Window):
     def reach(self) -> float:
         """c, the largest report."""
         return 1 + 2 / self._root
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        """The interval of the answers, [-1, 1]."""
-        return -1.0, 1.0
 
     @property
     def range(self) -> tuple[float, float]:
@@ -180,11 +172,7 @@ class Piecewise(Window):
     def variance(self, x: Any) -> Any:
         """The variance of the report of an answer x: x^2/(s - 1) + (s + 3)/(3 (s - 1)^2) [PM, Lemma 1]."""
         x = self._answers(x)
-        made = x**2 / self._root + (self._root + 4) / (3 * self._root**2)
-        return float(made) if made.ndim == 0 else made
-
-
-piecewise = Piecewise
+        return plain(x**2 / self._root + (self._root + 4) / (3 * self._root**2))
 
 
 @dataclass(frozen=True)
@@ -200,17 +188,13 @@ class SquareWave(Window):
     (0.2561, [1.1363, 0.418])
     """
 
+    domain = (0.0, 1.0)
     _source = "[SW]"
 
     @property
     def reach(self) -> float:
         """b, half the width of the window."""
         return expm2(-self._inner) / (2 * expm2(self._inner))
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        """The interval of the answers, [0, 1]."""
-        return 0.0, 1.0
 
     @property
     def range(self) -> tuple[float, float]:
@@ -226,4 +210,4 @@ class SquareWave(Window):
         return x - self.reach
 
 
-square_wave = SquareWave
+piecewise, square_wave = Piecewise, SquareWave

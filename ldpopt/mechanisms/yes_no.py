@@ -1,14 +1,17 @@
-"""A sensitive yes-or-no question through a randomizing device: Warner, crosswise, forced response, unrelated question.
+"""A sensitive yes-or-no question through a randomizing device, from the probabilities of the device to its privacy.
 
-The probabilities of a device make a `SurveyDesign`: its exact channel, its privacy, and the estimate from its reports.
+Warner's design, crosswise, forced response, the unrelated question, Kuk's cards and the triangular model. The device
+makes a `SurveyDesign`: its exact channel, its privacy, and the estimate from its reports.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -16,18 +19,27 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.distribution import Array, finite_array, number, positive_epsilon, positive_integer, unit_interval
+from ldpopt.distribution import (
+    Array,
+    Checked,
+    finite_array,
+    open_unit,
+    positive_epsilon,
+    positive_integer,
+    unit_interval,
+)
 from ldpopt.errors import invalid
 from ldpopt.exact import log_up
 from ldpopt.privacy.local_dp import local_dp
-from ldpopt.rounding import float_up
+from ldpopt.rounding import float_up, up
 
 YES, NO = "yes", "no"
 Law = tuple[Fraction, ...]
 Design = TypeVar("Design", bound="SurveyDesign")
+_DIGITS = Context(prec=700, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
-class SurveyDesign(ABC):
+class SurveyDesign(Checked, ABC):
     """A classical design for one sensitive attribute. Numpy and every privacy measure take it as its channel.
 
     Inputs are ``"yes"`` (the respondent has the sensitive attribute) and ``"no"``. `score` turns every report into a
@@ -42,10 +54,12 @@ class SurveyDesign(ABC):
     @property
     @abstractmethod
     def laws(self) -> tuple[Law, Law]:
-        """The probabilities of the reports, as fractions: with the attribute, and without it."""
+        """The probabilities of the reports (of one card of Kuk's), as fractions: with the attribute, and without it."""
 
     reports: ClassVar[tuple[str, str]] = (YES, NO)
     """The labels of the two reports."""
+
+    draws: int = 1
 
     @property
     def channel(self) -> Channel:
@@ -69,18 +83,24 @@ class SurveyDesign(ABC):
 
     def estimate(self, counts: Any) -> float:
         """The unbiased estimate of the prevalence from how often each report was given; it may lie outside [0, 1]."""
-        counts = finite_array(counts, "counts", 1)
-        if len(counts) != self.channel.shape[1] or counts.min() < 0 or counts.sum() <= 0:
-            raise invalid("counts", f"{self.channel.shape[1]} non-negative counts, not all zero", counts)
-        own, other = self.channel.matrix @ self.score
-        return float((counts @ self.score / counts.sum() - other) / (own - other))
+        counts, score = finite_array(counts, "counts", 1), self.score
+        if len(counts) != len(score) or counts.min() < 0 or counts.sum() <= 0:
+            raise invalid("counts", f"{len(score)} non-negative counts, not all zero", counts)
+        own, other = (float(law[0]) for law in self.laws)
+        return float((counts @ score / counts.sum() - other) / (own - other))
 
-    @abstractmethod
     def variance(self, prevalence: float, n: int) -> float:
-        """The variance of the estimate from n independent respondents, by the published formula.
+        """The variance of the estimate from n independent respondents, as published for each design.
 
-        prevalence : the share of people with the sensitive attribute, in [0, 1].
+        It is (s (1 - s)/(own - other)^2/draws + (1 - 1/draws) pi (1 - pi))/n, with one draw but for Kuk's cards. Here
+        pi is `prevalence`, the share of people with the sensitive attribute, in [0, 1]; own and other are the
+        probabilities of the first report with and without it; and s = pi own + (1 - pi) other.
         """
+        share, n = Fraction(unit_interval(prevalence, "prevalence")), positive_integer(n, "n")
+        own, other = (law[0] for law in self.laws)
+        s = share * own + (1 - share) * other
+        spread = s * (1 - s) / (own - other) ** 2 / self.draws + (1 - Fraction(1, self.draws)) * share * (1 - share)
+        return float(spread / n)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return self.channel.__array__(dtype, copy)
@@ -97,25 +117,8 @@ def largest_loss(own: Law, other: Law) -> float:
     return log_up(max(ratios))
 
 
-def population(prevalence: Any, n: Any) -> tuple[float, int]:
-    """A checked prevalence and sample size."""
-    return unit_interval(prevalence, "prevalence"), positive_integer(n, "n")
-
-
-def open_unit(value: Any, what: str) -> float:
-    """`value` as a float strictly between 0 and 1."""
-    made = number(value, what, "a number strictly between 0 and 1")
-    if not 0 < made < 1:
-        raise invalid(what, "a number strictly between 0 and 1", made)
-    return made
-
-
 def most_useful(make: Callable[[float], Design], start: float, private: float, epsilon: float) -> Design:
-    """The design `make(parameter)`, with the parameter moved from `start` towards `private` until it keeps epsilon.
-
-    Both the exact laws and the channel of floats keep epsilon then. `start` is a closed form that is wrong only by
-    rounding, so the parameter moves by a few units in the last place.
-    """
+    """The design `make(parameter)`, moved from `start` (wrong by rounding) towards `private` until it is private."""
     parameter, step = start, math.ulp(start)
     while not max((design := make(parameter)).epsilon, float(local_dp(design.channel))) <= epsilon:
         parameter = max(parameter - step, private) if private < parameter else min(parameter + step, private)
@@ -128,7 +131,7 @@ BELOW_ONE = 1 - 2.0**-53
 
 
 @dataclass(frozen=True)
-class Warner(SurveyDesign):
+class Warner(SurveyDesign, p=open_unit):
     """With probability p the question is asked as it is, else in its negation; report yes or no [Warner].
 
     p in (0, 1), not 1/2. epsilon = |log p/(1-p)| nats; eta = |2p - 1|. `Warner.for_epsilon` finds p above 1/2 for a
@@ -142,7 +145,7 @@ class Warner(SurveyDesign):
     p: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", open_unit(self.p, "p"))
+        super().__post_init__()
         if self.p == 0.5:
             raise invalid("p", "a number other than 1/2, where reports say nothing", self.p)
 
@@ -157,11 +160,6 @@ class Warner(SurveyDesign):
         """The laws of the two reports: (p, 1 - p) with the attribute, (1 - p, p) without it."""
         p = Fraction(self.p)
         return (p, 1 - p), (1 - p, p)
-
-    def variance(self, prevalence: float, n: int) -> float:
-        """The variance pi (1 - pi)/n + p (1 - p)/(n (2p - 1)^2) of the estimate; pi is the prevalence [Warner]."""
-        share, n = population(prevalence, n)
-        return (share * (1 - share) + self.p * (1 - self.p) / (2 * self.p - 1) ** 2) / n
 
 
 @dataclass(frozen=True)
@@ -178,12 +176,8 @@ class Crosswise(Warner):
     reports = ("same", "different")
 
 
-warner = Warner
-crosswise = Crosswise
-
-
 @dataclass(frozen=True)
-class ForcedResponse(SurveyDesign):
+class ForcedResponse(SurveyDesign, p_yes=unit_interval, p_no=unit_interval):
     """A device tells the respondent to say yes (p_yes), to say no (p_no), or to answer truthfully [Forced].
 
     p_yes, p_no : probabilities in [0, 1] with a sum below 1.
@@ -200,8 +194,7 @@ class ForcedResponse(SurveyDesign):
     p_no: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p_yes", unit_interval(self.p_yes, "p_yes"))
-        object.__setattr__(self, "p_no", unit_interval(self.p_no, "p_no"))
+        super().__post_init__()
         if not 1 - Fraction(self.p_no) > Fraction(self.p_yes):
             raise invalid("p_yes + p_no", "a sum below 1", self.p_yes + self.p_no)
 
@@ -218,16 +211,9 @@ class ForcedResponse(SurveyDesign):
         yes, no = Fraction(self.p_yes), Fraction(self.p_no)
         return (1 - no, no), (yes, 1 - yes)
 
-    def variance(self, prevalence: float, n: int) -> float:
-        """The variance s (1 - s)/(n (1 - p_yes - p_no)^2) of the estimate; s is the probability of a yes [Forced]."""
-        share, n = population(prevalence, n)
-        truthful = 1 - self.p_yes - self.p_no
-        s = share * truthful + self.p_yes
-        return s * (1 - s) / (n * truthful**2)
-
 
 @dataclass(frozen=True)
-class UnrelatedQuestion(SurveyDesign):
+class UnrelatedQuestion(SurveyDesign, p=unit_interval, prevalence=unit_interval):
     """Ask the sensitive question with probability p, else an innocuous one whose share of yes is known [Unrelated].
 
     p : the probability of the sensitive question, in (0, 1]. prevalence : the share of people, in [0, 1], who answer
@@ -246,8 +232,7 @@ class UnrelatedQuestion(SurveyDesign):
     prevalence: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", unit_interval(self.p, "p"))
-        object.__setattr__(self, "prevalence", unit_interval(self.prevalence, "prevalence"))
+        super().__post_init__()
         if self.p == 0:
             raise invalid("p", "a number in (0, 1]", self.p)
 
@@ -265,23 +250,129 @@ class UnrelatedQuestion(SurveyDesign):
         yes, no = rest * share, rest * (1 - share)
         return (1 - no, no), (yes, 1 - yes)
 
-    def variance(self, prevalence: float, n: int) -> float:
-        """The variance s (1 - s)/(n p^2) of the estimate; s is the probability of a yes [Unrelated].
-
-        prevalence : of the sensitive attribute, not of the innocuous one.
-        """
-        share, n = population(prevalence, n)
-        s = self.p * share + (1 - self.p) * self.prevalence
-        return s * (1 - s) / (n * self.p**2)
-
 
 def fewest(epsilon: float, yes_share: float) -> float:
-    """The smallest probability of a chance answer that keeps epsilon: 1/(1 + (e - 1) min(yes_share, 1 - yes_share)).
-
-    yes_share : the share of yes among the chance answers; e = exp(epsilon).
-    """
+    """The least probability of a chance answer that keeps epsilon, `yes_share` of them yes."""
     return 1 / (1 + math.expm1(epsilon) * min(yes_share, 1 - yes_share))
 
 
-forced_response = ForcedResponse
-unrelated_question = UnrelatedQuestion
+@dataclass(frozen=True)
+class Kuk(SurveyDesign, theta1=open_unit, theta2=open_unit, draws=positive_integer):
+    """Draw cards, with replacement, from one of two decks, chosen by one's answer, and report how many are red [Kuk].
+
+    theta1, theta2 in (0, 1), distinct: the share of red cards in the first deck, for respondents with the attribute,
+    and in the second, for those without it; draws >= 1. Reports are 0..draws. In nats,
+    epsilon = draws max(|log theta1/theta2|, |log (1-theta1)/(1-theta2)|).
+    Raises `InvalidInput` for values out of range.
+
+    >>> design = Kuk(0.8, 0.2, draws=2)
+    >>> round(design.epsilon, 6), round(design.eta, 6), round(design.variance(0.1, 100), 6)
+    (2.772589, 0.6, 0.003122)
+    """
+
+    theta1: float
+    theta2: float
+    draws: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.theta1 == self.theta2:
+            raise invalid("theta1 and theta2", "distinct shares, else reports say nothing", self.theta1)
+
+    @classmethod
+    def for_epsilon(cls, epsilon: float, draws: int = 1) -> Self:
+        """The design with theta1 = 1 - theta2 = e/(1 + e) for e = exp(epsilon/draws), rounded within `epsilon`."""
+        epsilon, draws = positive_epsilon(epsilon), positive_integer(draws, "draws")
+        start = min(1 / (1 + math.exp(-epsilon / draws)), BELOW_ONE)
+        return most_useful(lambda theta: cls(theta, 1 - theta, draws), start, 0.5, epsilon)
+
+    @property
+    def laws(self) -> tuple[Law, Law]:
+        """The laws of one card, red or not, from either deck: (theta1, 1 - theta1) and (theta2, 1 - theta2)."""
+        first, second = Fraction(self.theta1), Fraction(self.theta2)
+        return (first, 1 - first), (second, 1 - second)
+
+    @property
+    def epsilon(self) -> float:
+        """`draws` times the largest privacy loss of one card, in nats, rounded up."""
+        loss = largest_loss(*self.laws)
+        return loss if self.draws == 1 else up(self.draws * loss)
+
+    @property
+    def eta(self) -> float:
+        """The total variation distance between the two laws of the number of red cards, rounded up."""
+        with localcontext(_DIGITS):
+            over = sum((max(a - b, Decimal(0)) for a, b in zip(*self._binomials(), strict=True)), Decimal(0))
+        return min(1.0, up(float(over)))
+
+    @property
+    def channel(self) -> Channel:
+        """The channel whose reports 0..draws are the number of red cards.
+
+        Raises `InvalidInput` if a report is rarer than the smallest normal float.
+        """
+        rows = [[float(x) for x in row] for row in self._binomials()]
+        if min(map(min, rows)) < sys.float_info.min:
+            least = "reports that floats can hold: fewer draws, or shares nearer to 1/2"
+            raise invalid("channel of Kuk's design", least, self)
+        return Channel(np.array(rows), (YES, NO), tuple(range(self.draws + 1)))
+
+    def _binomials(self) -> tuple[list[Decimal], list[Decimal]]:
+        """The two laws of the number of red cards, with enough digits to keep those of their differences."""
+        n = self.draws
+        with localcontext(_DIGITS):
+            ways = [Decimal(1)]
+            for r in range(n):
+                ways.append(ways[-1] * (n - r) / (r + 1))
+            made = []
+            for red, black in (tuple(Decimal(x.numerator) / Decimal(x.denominator) for x in law) for law in self.laws):
+                made.append([ways[r] * red**r * black ** (n - r) for r in range(n + 1)])
+        return made[0], made[1]
+
+    @property
+    def score(self) -> Array:
+        """The number that each report counts as: the share of red cards, shape (draws + 1,)."""
+        return np.arange(self.draws + 1) / self.draws
+
+
+@dataclass(frozen=True)
+class Triangular(SurveyDesign, p=open_unit):
+    """Is the sensitive statement, or an unrelated one that a share p of people would affirm, true of you? [Crosswise].
+
+    p in (0, 1); the unrelated statement must be independent of the sensitive one. Respondents with the sensitive
+    attribute always report ``"at least one"``, so the report ``"neither"`` rules the attribute out. Therefore epsilon
+    is infinite at every p, and only eta = 1 - p protects. Raises `InvalidInput` for p out of range.
+
+    >>> design = Triangular(0.25)
+    >>> design.epsilon, round(design.eta, 6), round(design.variance(0.1, 100), 6)
+    (inf, 0.75, 0.0039)
+    """
+
+    p: float
+
+    @classmethod
+    def for_epsilon(cls, epsilon: float) -> Self:
+        """Always raises `InvalidInput`, because no p gives a finite epsilon."""
+        epsilon = positive_epsilon(epsilon)
+        raise invalid("epsilon of a triangular design", "inf, at every p: use for_total_variation", epsilon)
+
+    @classmethod
+    def for_total_variation(cls, eta: float) -> Self:
+        """The design with p = 1 - eta, for eta in (0, 1); p is rounded up, so that eta is not exceeded."""
+        eta = unit_interval(eta, "eta")
+        p = 1 - open_unit(eta, "eta")
+        while (design := cls(p)).eta > eta:
+            p += 2.0**-52
+        return design
+
+    reports = ("at least one", "neither")
+
+    @property
+    def laws(self) -> tuple[Law, Law]:
+        """The laws of the two reports: (1, 0) with the attribute, (p, 1 - p) without it."""
+        p = Fraction(self.p)
+        return (Fraction(1), Fraction(0)), (p, 1 - p)
+
+
+warner, crosswise, forced_response, unrelated_question = Warner, Crosswise, ForcedResponse, UnrelatedQuestion
+kuk, triangular = Kuk, Triangular

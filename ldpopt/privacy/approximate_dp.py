@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import Array, Index, number, unit_interval
-from ldpopt.errors import invalid
+from ldpopt.distribution import Array, Index, nonnegative, unit_interval
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.laws import Shift, centred, scaled, shift
 from ldpopt.privacy.loss import log_ratios
-from ldpopt.privacy.pairs import ENTRIES, Policy, named_event, normalised, ordered_pairs, stacked, worst_pair
+from ldpopt.privacy.pairs import Policy, in_blocks, named_event, normalised, ordered_pairs, stacked, worst_pair
 from ldpopt.rounding import SUBNORMAL, ULP, exact_sum, first_largest
 from ldpopt.tolerances import EXACT_GAP, TIE
 
@@ -41,14 +40,6 @@ def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> 
         parameters={"epsilon": eps}, event=lambda p, q: positive_event(p, q, eps),
         screen=lambda matrix: screen(matrix, eps),
     )  # fmt: skip
-
-
-def nonnegative(value: Any, what: str) -> float:
-    """`value` as a non-negative finite float."""
-    result = number(value, what, "a non-negative finite number")
-    if result < 0:
-        raise invalid(what, "a non-negative finite number", result)
-    return result
 
 
 def hockey_stick_of_pairs(p: Array, q: Array, epsilon: float) -> tuple[Array, Array]:
@@ -101,9 +92,9 @@ def positive_event(p: Array, q: Array, epsilon: float) -> npt.NDArray[np.bool_]:
 def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
     """Bounds on the hockey stick of every ordered pair of rows, (k, k) each, from a matrix of distances.
 
-    For laws p, q and v = e^epsilon q it is sum (p - v)_+ = (1 - e^epsilon + sum |p - v|)/2. Entries of v above the
-    largest entry of their column are lowered to it; the result is the same, and the sums stay small. Where all rows
-    are close and epsilon is small, the differences from the first row are used, which keep more digits.
+    For laws p, q and v = e^epsilon q it is (1 - e^epsilon + sum |p - v|)/2; entries of v above the largest of their
+    column are lowered to it. Where all rows are close, the differences from the first row are used, which keep more
+    digits.
     """
     from scipy.spatial.distance import cdist
 
@@ -123,8 +114,7 @@ def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
         p_sum, v_sum = p.sum(axis=1)[:, None], v.sum(axis=1)
         value = (p_sum - v_sum + cdist(p, v, "cityblock")) / 2
         error = ULP * ((m + 32) * (p_sum + v_sum) + unsure)  # subnormal errors do not matter beside sums of rows
-    bounds: tuple[Array, Array] = (value - error, np.minimum(value + error, 1.0))
-    return bounds
+    return np.asarray(value - error), np.minimum(value + error, 1.0)
 
 
 _ENTRIES = 1 << 21
@@ -150,20 +140,16 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
         (i, j), missed = ordered_pairs(channel, graph), 0.0
         if len(i) == 0:
             return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
-    step = max(1, ENTRIES // q.shape[1])
-    bounds = [hockey_stick_of_pairs(q[i[at : at + step]], q[j[at : at + step]], 0.0) for at in range(0, len(i), step)]
+    bounds = [hockey_stick_of_pairs(q[a], q[b], 0.0) for a, b in in_blocks(i, j, q.shape[1])]
     below, above = (np.concatenate(side) for side in zip(*bounds, strict=True))
     low, high = float(below.max()), float(above.max())
     if high == 0:
         return Guarantee("total_variation", missed, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
     x, other = (int(end[first_largest(above)]) for end in (i, j))
     event = positive_event(q[[x]], q[[other]], 0.0)[0]
-    witness = Witness(
-        (channel.inputs[x], channel.inputs[other]), tuple(channel.outputs[y] for y in np.flatnonzero(event))
-    )
-    return Guarantee(
-        "total_variation", min(1.0, high + missed), low, witness, missed <= EXACT_GAP * high, TOTAL_VARIATION_REFERENCE
-    )
+    witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, event)))
+    value, exact = min(1.0, high + missed), missed <= EXACT_GAP * high
+    return Guarantee("total_variation", value, low, witness, exact, TOTAL_VARIATION_REFERENCE)
 
 
 def _candidates(q: Array) -> tuple[Index, Index, float]:
@@ -245,10 +231,9 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
 
 
 def _exceeds(p: Array, q: Array, level: float) -> bool:
-    """Whether the outputs that are impossible under q have a probability above `level` under p, computed exactly.
+    """Whether the outputs impossible under q have a probability above `level` under p, computed exactly.
 
-    A row whose entries sum to one up to their rounding is not divided by its sum: 1 - d and d, both rounded, need not
-    sum to exactly one.
+    A row that sums to one up to rounding is not divided by its sum: 1 - d and d, both rounded, need not sum to one.
     """
     lost = exact_sum(p[(q == 0) & (p > 0)])
     total = exact_sum(p)

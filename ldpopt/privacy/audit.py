@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,7 @@ def _eta(channel: ExactChannel, proof: ExactProof) -> Guarantee:
     if x == other:
         return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
     event = channel.weights[x] > channel.weights[other]
-    outputs = tuple(label for label, inside in zip(channel.outputs, event.tolist(), strict=True) if inside)
-    witness = Witness((channel.inputs[x], channel.inputs[other]), outputs)
+    witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, event)))
     return Guarantee("total_variation", proof.eta, down(proof.eta), witness, True, TOTAL_VARIATION_REFERENCE)
 
 
@@ -97,20 +97,18 @@ class Audit(Pictured):
         return f"Guarantees of a channel with {self.shape[0]} inputs and {self.shape[1]} outputs"
 
     def __str__(self) -> str:
-        rows = [(name, f"{sign} {value}", witness) for name, sign, value, witness, _ in self.rows()]
-        wide = [max(len(row[n]) for row in rows) for n in (0, 1)]
-        lines = [f"{name:<{wide[0]}}  {value:<{wide[1]}}  {witness}".rstrip() for name, value, witness in rows]
-        return "\n".join([self._title(), *lines])
+        columns = [cells for _, cells in self._cells()][:3]
+        padded = [[cell.ljust(max(map(len, cells))) for cell in cells] for cells in columns]
+        return "\n".join([self._title(), *("  ".join(row).rstrip() for row in zip(*padded, strict=True))])
 
     def __rich__(self) -> Any:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(title=self._title())
-        for name in ("notion", "guarantee", "attained at", "source"):
-            table.add_column(name)
-        for name, sign, value, witness, source in self.rows():
-            table.add_row(*(Text(cell) for cell in (name, f"{sign} {value}", witness, source)))
+        heads, columns = zip(*self._cells(), strict=True)
+        table = Table(*heads, title=self._title())
+        for row in zip(*columns, strict=True):
+            table.add_row(*map(Text, row))
         return table
 
     def _columns(self) -> dict[str, list[Any]]:

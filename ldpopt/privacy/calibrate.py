@@ -9,7 +9,7 @@ from ldpopt.errors import invalid
 from ldpopt.privacy.claims import ZCDP, ApproximateDP, PureDP, RenyiDP, need, positive_delta
 from ldpopt.privacy.conversions import renyi_to_approximate_sharp, zcdp_to_approximate_sharp
 from ldpopt.privacy.least_divergence import least_divergence
-from ldpopt.rounding import down
+from ldpopt.rounding import bisected, down
 
 
 def largest_rho(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
@@ -36,18 +36,15 @@ def largest_rho_sharp(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
     """
     target = need(ApproximateDP, target, "target")
     low = largest_rho(target, xi).rho
-    high = 2 * low
-    if low == 0:
-        return ZCDP(xi, 0.0, tight=False, reference="[BS, Lemma 3.6; CKS, Prop 12]", budget=True)
+    if low > 0:
 
-    def meets(rho: float) -> bool:
-        return zcdp_to_approximate_sharp(ZCDP(xi, rho), target.delta).epsilon <= target.epsilon
+        def meets(rho: float) -> bool:
+            return zcdp_to_approximate_sharp(ZCDP(xi, rho), target.delta).epsilon <= target.epsilon
 
-    while meets(high):
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if meets(middle) else (low, middle)
+        high = 2 * low
+        while meets(high):
+            low, high = high, 2 * high
+        low = bisected(meets, low, high, 1e-12)[0]
     return ZCDP(xi, low, tight=False, reference="[BS, Lemma 3.6; CKS, Prop 12]", budget=True)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import Array, finite_array, positive_integer
+from ldpopt.distribution import Array, Checked, finite_array, positive_integer
 from ldpopt.errors import invalid
 from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs
 from ldpopt.privacy.guarantee import Guarantee, Witness
@@ -21,8 +21,18 @@ from ldpopt.rounding import down, first_largest, up
 from ldpopt.tolerances import ATTAINED_GAP, IN_SPAN, TIE
 
 
+def _columns(features: Any, what: str) -> Array:
+    flat = np.ndim(features) == 1
+    array = finite_array(features, what, 1 if flat else 2)
+    if not array.size:
+        raise invalid(what, "at least one feature of at least one output", f"shape {array.shape}")
+    array = array[:, None] if flat else array
+    array.setflags(write=False)
+    return array
+
+
 @dataclass(frozen=True, eq=False)
-class Polynomial(ByValue):
+class Polynomial(Checked, ByValue, features=_columns, degree=positive_integer):
     """The polynomials of total degree at most `degree` in the features of an output [CIM, section 3].
 
     features : array (m,) or (m, d), one row of d numbers for each output of the channel. degree : at least 1.
@@ -33,10 +43,6 @@ class Polynomial(ByValue):
 
     features: Any
     degree: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "features", _columns(self.features))
-        object.__setattr__(self, "degree", positive_integer(self.degree, "degree"))
 
     def basis(self, outputs: int) -> Array:
         """Orthonormal functions on the outputs, array (m, r) with the constant first, that span the class."""
@@ -61,7 +67,7 @@ class Polynomial(ByValue):
 
 
 @dataclass(frozen=True, eq=False)
-class Affine(ByValue):
+class Affine(Checked, ByValue, features=_columns):
     """The functions a . phi(y) + b of the features phi of an output: linear adversaries [CIM, section 4].
 
     features : array (m,) or (m, d), the d features of each output of the channel. Any feature map can be given so.
@@ -72,9 +78,6 @@ class Affine(ByValue):
 
     features: Any
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "features", _columns(self.features))
-
     def basis(self, outputs: int) -> Array:
         """Orthonormal functions on the outputs, array (m, r) with the constant first, that span the class."""
         return Polynomial(self.features, 1).basis(outputs)
@@ -83,16 +86,6 @@ class Affine(ByValue):
 def feature_map(features: Any) -> Affine | Polynomial:
     """`features` itself, or an array of features as an affine class."""
     return features if isinstance(features, (Affine, Polynomial)) else Affine(features)
-
-
-def _columns(features: Any) -> Array:
-    flat = np.ndim(features) == 1
-    array = finite_array(features, "features", 1 if flat else 2)
-    if not array.size:
-        raise invalid("features", "at least one feature of at least one output", f"shape {array.shape}")
-    array = array[:, None] if flat else array
-    array.setflags(write=False)
-    return array
 
 
 def _outside(function: Array, columns: list[Array]) -> Array | None:
@@ -108,7 +101,7 @@ def _outside(function: Array, columns: list[Array]) -> Array | None:
 REFERENCE = "[CIM, Def 3]"
 
 
-class Restricted(ABC):
+class Restricted(Checked, ABC):
     """A divergence that can be restricted to a class of functions, those that an adversary can compute."""
 
     notion: ClassVar[str]
@@ -120,16 +113,23 @@ class Restricted(ABC):
         return dict(vars(self))
 
     @abstractmethod
-    def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
-        """Lower and upper bounds for one pair of rows, shape (m,), and the class that `basis`, shape (m, r), spans."""
+    def _bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
+        """Bounds for one pair of rows, shape (m,), and the class that `basis`, shape (m, r), spans."""
 
     @abstractmethod
-    def unrestricted(self, p: Array, q: Array) -> Array:
+    def _unrestricted(self, p: Array, q: Array) -> Array:
         """Upper bounds on the divergence without a restriction, for n pairs of rows, (n, m) -> (n,)."""
 
 
+def _finite_order(order: Any, what: str) -> float:
+    alpha = renyi_order(order)
+    if np.isinf(alpha):
+        raise invalid(what, "a finite number of at least 1", alpha)
+    return alpha
+
+
 @dataclass(frozen=True)
-class RestrictedRenyi(Restricted):
+class RestrictedRenyi(Restricted, order=_finite_order):
     """The restricted Rényi divergence of `order` in [1, inf), in nats; order 1 is the restricted KL [CIM, eq. 3].
 
     It is log(sup over h in H of (E_p h)^a / (E_q |h|^A)^(a-1)) / (a - 1), with a = `order`, A = a/(a - 1) and H the
@@ -143,19 +143,11 @@ class RestrictedRenyi(Restricted):
     notion = "restricted_renyi"
     order: float
 
-    def __post_init__(self) -> None:
-        order = renyi_order(self.order)
-        if np.isinf(order):
-            raise invalid("order", "a finite number of at least 1", order)
-        object.__setattr__(self, "order", order)
-
-    def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
-        """Bounds on the restricted divergence of one pair of laws."""
+    def _bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         p, q = normalised(np.stack([p, q]))
         return restricted_kl(p, q, basis) if self.order == 1 else restricted_power(p, q, basis, self.order)
 
-    def unrestricted(self, p: Array, q: Array) -> Array:
-        """The divergence of stacked pairs without a restriction, bounded above."""
+    def _unrestricted(self, p: Array, q: Array) -> Array:
         return renyi_of_pairs(p, q, self.order)[1]
 
 
@@ -170,17 +162,15 @@ class RestrictedKL(Restricted):
 
     notion = "restricted_kl"
 
-    def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
-        """Bounds on the restricted divergence of one pair of laws."""
-        return RestrictedRenyi(1.0).bracket(p, q, basis)
+    def _bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
+        return RestrictedRenyi(1.0)._bracket(p, q, basis)
 
-    def unrestricted(self, p: Array, q: Array) -> Array:
-        """The divergence of stacked pairs without a restriction, bounded above."""
-        return RestrictedRenyi(1.0).unrestricted(p, q)
+    def _unrestricted(self, p: Array, q: Array) -> Array:
+        return RestrictedRenyi(1.0)._unrestricted(p, q)
 
 
 @dataclass(frozen=True)
-class RestrictedAlpha(Restricted):
+class RestrictedAlpha(Restricted, order=_finite_order):
     """The restricted alpha-divergence, f(t) = (|t|^a - 1)/(a^2 - a), of `order` a in [1, inf) [CIM, Lem 3 corrected].
 
     It is the sup over h in the class of E_p h - C E_q |h|^(a/(a-1)) - 1/(a^2 - a), with C = (a-1)^(a/(a-1))/a.
@@ -193,16 +183,11 @@ class RestrictedAlpha(Restricted):
     notion = "restricted_alpha"
     order: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "order", RestrictedRenyi(self.order).order)
-
-    def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
-        """Bounds on the restricted divergence of one pair of laws."""
-        low, high = RestrictedRenyi(self.order).bracket(p, q, basis)
+    def _bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
+        low, high = RestrictedRenyi(self.order)._bracket(p, q, basis)
         return down(float(self._of_renyi(low)), 8), up(float(self._of_renyi(high)), 8)
 
-    def unrestricted(self, p: Array, q: Array) -> Array:
-        """The divergence of stacked pairs without a restriction, bounded above."""
+    def _unrestricted(self, p: Array, q: Array) -> Array:
         return np.asarray(self._of_renyi(renyi_of_pairs(p, q, self.order)[1])) * (1 + 1e-12)
 
     def _of_renyi(self, value: Any) -> Any:
@@ -223,12 +208,10 @@ class RestrictedTotalVariation(Restricted):
 
     notion = "restricted_total_variation"
 
-    def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
-        """Bounds on the restricted divergence of one pair of laws."""
+    def _bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         return restricted_total_variation(p, q, basis)
 
-    def unrestricted(self, p: Array, q: Array) -> Array:
-        """The divergence of stacked pairs without a restriction, bounded above."""
+    def _unrestricted(self, p: Array, q: Array) -> Array:
         return hockey_stick_of_pairs(p, q, 0.0)[1]
 
 
@@ -237,26 +220,25 @@ def capacity_bounded(
 ) -> Guarantee:
     """The largest `divergence` between two rows as an adversary limited to functions of `features` sees it.
 
-    features : an array (m,) or (m, d), one row for each output: the adversary computes affine functions of them. Or a
-        class `Affine` or `Polynomial`.
-    divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or
-        `RestrictedTotalVariation()`.
+    features : an array (m,) or (m, d), one row for each output, for affine functions of them; or `Affine`,
+    `Polynomial`. divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or
+    `RestrictedTotalVariation()`.
 
-    It is the optimum of convex programs [CIM, Def 3]. `value` belongs to a solution of the dual program, so it is never
-    too low, and `lower` is attained by a function. For entries below about 1e-14, floats may leave the two far apart;
-    then `exact` is False. With a policy `graph`, only adjacent inputs are compared. Post-processing keeps this
-    guarantee only if it turns functions of the class into functions of the class [CIM, Thm 1].
+    `value` belongs to a solution of the dual program, so it is never too low, and `lower` is attained by a function;
+    for entries below about 1e-14 they may be far apart. With a policy `graph`, only adjacent inputs are compared.
+    Post-processing keeps this guarantee only if it turns functions of the class into functions of the class [CIM, Thm
+    1].
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
     >>> round(float(capacity_bounded(q, [0, 1, 2], RestrictedKL())), 9)
     0.895879735
     """
     channel = as_channel(channel)
-    if not (hasattr(divergence, "bracket") and hasattr(divergence, "unrestricted")):
+    if not isinstance(divergence, Restricted):
         raise invalid("divergence", "a restricted divergence such as RestrictedKL()", divergence)
     basis = feature_map(features).basis(channel.shape[1])
     pairs = [np.stack([i, j], axis=1) for i, j in blocks(channel, graph)]
-    bounds = [divergence.unrestricted(channel.matrix[i], channel.matrix[j]) for i, j in blocks(channel, graph)]
+    bounds = [divergence._unrestricted(channel.matrix[i], channel.matrix[j]) for i, j in blocks(channel, graph)]
     lower, upper, witness = 0.0, 0.0, None
     if pairs:
         rows, bound, pair = channel.matrix, np.concatenate(bounds), np.concatenate(pairs)
@@ -267,7 +249,7 @@ def capacity_bounded(
             if bound[at] <= lower and at > first_largest(above):
                 continue  # nor here, and of pairs with equal values the first is named
             x, other = pair[at]
-            low, above[at] = divergence.bracket(rows[x], rows[other], basis)
+            low, above[at] = divergence._bracket(rows[x], rows[other], basis)
             lower, upper = max(lower, low), max(upper, float(above[at]))
         if upper > 0:
             x, other = pair[first_largest(above)]

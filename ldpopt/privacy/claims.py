@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
-from ldpopt.distribution import number, unit_interval
+from ldpopt.distribution import Checked, nonnegative, number, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.results import Result
@@ -16,7 +16,7 @@ C = TypeVar("C", bound="Claim")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Claim(Result):
+class Claim(Checked, Result):
     """A guarantee as numbers, without a channel. The fields below tell how it was derived; comparisons ignore them.
 
     tight : True if some mechanism that meets the premise attains the conclusion, so that no better conversion exists;
@@ -40,37 +40,29 @@ class Claim(Result):
         return (floor_digits if down else ceil_digits)(getattr(self, name))
 
 
-def nonnegative(value: Any, what: str) -> float:
-    """`value` as a float of at least 0; inf is allowed."""
-    if isinstance(value, float) and value == math.inf:
-        return math.inf
-    result = number(value, what, "a non-negative number")
-    if result < 0:
-        raise invalid(what, "a non-negative number", result)
-    return result
+def amount(value: Any, what: str) -> float:
+    """`value` as a float of at least 0, or inf."""
+    return nonnegative(value, what, infinite=True)
 
 
 def positive_delta(delta: Any) -> float:
     """`delta` as a float in (0, 1]."""
-    value = unit_interval(delta, "delta")
-    if value == 0:
+    if (value := unit_interval(delta, "delta")) == 0:
         raise invalid("delta", "a number in (0, 1]", value)
     return value
 
 
-class _Checked:
-    _nonnegative: ClassVar[tuple[str, ...]] = ()
-    _unit: ClassVar[tuple[str, ...]] = ()
+def _signed(xi: Any, what: str) -> float:
+    return math.inf if xi == math.inf else number(xi, what)
 
-    def __post_init__(self) -> None:
-        for name in self._nonnegative:
-            object.__setattr__(self, name, nonnegative(getattr(self, name), name))
-        for name in self._unit:
-            object.__setattr__(self, name, unit_interval(getattr(self, name), name))
+
+def _bounds_divergences(xi: float, rho: float) -> None:
+    if xi + rho < 0:
+        raise invalid("xi", "xi + rho of at least 0, a bound on a divergence", xi)
 
 
 @dataclass(frozen=True, repr=False)
-class PureDP(_Checked, Claim):
+class PureDP(Claim, epsilon=amount):
     """The claim of epsilon-differential privacy, called pure, local or central; epsilon in nats [GI, Def 6].
 
     >>> PureDP(1)
@@ -78,11 +70,10 @@ class PureDP(_Checked, Claim):
     """
 
     epsilon: float
-    _nonnegative = ("epsilon",)
 
 
 @dataclass(frozen=True, repr=False)
-class ApproximateDP(_Checked, Claim):
+class ApproximateDP(Claim, epsilon=amount, delta=unit_interval):
     """The claim of (epsilon, delta)-differential privacy, local or central, epsilon in nats [GI, Def 1].
 
     >>> ApproximateDP(1.0, 1e-6).delta
@@ -91,12 +82,10 @@ class ApproximateDP(_Checked, Claim):
 
     epsilon: float
     delta: float
-    _nonnegative = ("epsilon",)
-    _unit = ("delta",)
 
 
 @dataclass(frozen=True, repr=False)
-class TV(_Checked, Claim):
+class TV(Claim, eta=unit_interval):
     """The claim of eta-TV: the total variation distance between any two rows is at most eta, in [0, 1] [GI, Def 7].
 
     >>> TV(0.25).eta
@@ -104,11 +93,10 @@ class TV(_Checked, Claim):
     """
 
     eta: float
-    _unit = ("eta",)
 
 
 @dataclass(frozen=True, repr=False)
-class RenyiDP(_Checked, Claim):
+class RenyiDP(Claim, order=amount, epsilon=amount):
     """The claim that the Rényi divergence of `order` >= 1 is at most epsilon, in nats [M, Def 4].
 
     Order 1 bounds the KL divergence, and order inf is pure differential privacy.
@@ -119,7 +107,6 @@ class RenyiDP(_Checked, Claim):
 
     order: float
     epsilon: float
-    _nonnegative = ("order", "epsilon")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,7 +115,7 @@ class RenyiDP(_Checked, Claim):
 
 
 @dataclass(frozen=True, repr=False)
-class ApproximateZCDP(Claim):
+class ApproximateZCDP(Claim, delta=unit_interval, xi=_signed, rho=amount):
     """The claim of delta-approximate (xi, rho)-zCDP: events of probability delta are set aside [BS, Def 8.1].
 
     On what remains, (xi, rho)-zCDP holds as in `ZCDP`. xi may be negative, xi + rho not.
@@ -142,12 +129,12 @@ class ApproximateZCDP(Claim):
     rho: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", unit_interval(self.delta, "delta"))
-        _set_zcdp(self)
+        super().__post_init__()
+        _bounds_divergences(self.xi, self.rho)
 
 
 @dataclass(frozen=True, repr=False)
-class ZCDP(Claim):
+class ZCDP(Claim, xi=_signed, rho=amount):
     """The claim of (xi, rho)-zCDP, zero-concentrated differential privacy [BS, Def 1.1].
 
     The Rényi divergence of every order alpha > 1 is at most xi + rho alpha. xi may be negative, xi + rho not.
@@ -160,11 +147,12 @@ class ZCDP(Claim):
     rho: float
 
     def __post_init__(self) -> None:
-        _set_zcdp(self)
+        super().__post_init__()
+        _bounds_divergences(self.xi, self.rho)
 
 
 @dataclass(frozen=True, repr=False)
-class MCDP(_Checked, Claim):
+class MCDP(Claim, mu=amount, tau=amount):
     """The claim of (mu, tau)-mCDP, mean-concentrated differential privacy [DR, Def 3.3].
 
     The privacy loss, the log-ratio of the report's probabilities under two inputs, has a mean of at most mu, and is
@@ -176,16 +164,6 @@ class MCDP(_Checked, Claim):
 
     mu: float
     tau: float
-    _nonnegative = ("mu", "tau")
-
-
-def _set_zcdp(claim: ZCDP | ApproximateZCDP) -> None:
-    xi = math.inf if claim.xi == math.inf else number(claim.xi, "xi")
-    rho = nonnegative(claim.rho, "rho")
-    if xi + rho < 0:
-        raise invalid("xi", "xi + rho of at least 0, a bound on a divergence", xi)
-    object.__setattr__(claim, "xi", xi)
-    object.__setattr__(claim, "rho", rho)
 
 
 def as_claim(guarantee: Guarantee) -> Claim:

@@ -20,7 +20,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.laws import scaled, shift
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
-from ldpopt.privacy.pairs import ENTRIES, SCREENED, Policy, larger, stacked, worst_pair
+from ldpopt.privacy.pairs import SCREENED, Policy, in_blocks, larger, stacked, worst_pair
 from ldpopt.privacy.renyi import Moments
 from ldpopt.privacy.supremum import Rows, supremum
 from ldpopt.results import Result
@@ -50,11 +50,7 @@ def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, gra
 
 
 def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
-    """Bounds on rho of every ordered pair, from a grid of orders.
-
-    D_alpha does not fall as alpha grows. So between two orders of the grid, D_alpha/alpha is at most D at the larger
-    order divided by the smaller order.
-    """
+    """Bounds on rho of every ordered pair from a grid: between two orders, D/alpha <= later D/earlier order."""
     moments, pure = Moments.of(matrix), local_dp(matrix).value
     low, high = moments.mean[0] - xi, np.full(moments.outside.shape, -np.inf)
     order = 1.0
@@ -171,10 +167,7 @@ def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0)
 
 
 def _conditioned(p: Array, q: Array, level: float, side: int) -> tuple[Array, Array, Array]:
-    """The best conditional laws up to their scale, cut a little too low (side 0) or too high (side 1), (n, m) each.
-
-    The third result is a bound on the relative error of their entries, (n,).
-    """
+    """The best conditional laws up to scale, cut too low (side 0) or too high (side 1), and their error (n,)."""
     by = shift(p, q).value
     cut_p, cut_q = epsilon_of_pairs(p, q, level)[side], epsilon_of_pairs(q, p, level)[side]
     none = ((cut_p == 0) | (cut_q == 0))[:, None]  # delta is at least the total variation: the laws can be made equal
@@ -187,12 +180,9 @@ def _screen_approximate(matrix: Array, level: float, xi: float) -> tuple[Array, 
     """Upper bounds on every pair of inputs, in one order of the two, and a lower bound on the worst-looking pair."""
     k, m = matrix.shape
     low, high = np.full((k, k), -np.inf), np.full((k, k), -np.inf)
-    i, j = np.triu_indices(k, 1)
-    step = max(1, ENTRIES // m)
-    for at in range(0, len(i), step):
-        rows = slice(at, at + step)
-        left, right, off = _conditioned(matrix[i[rows]], matrix[j[rows]], level, 1)
-        high[i[rows], j[rows]] = np.maximum(_at_most(left, right, xi, off), _at_most(right, left, xi, off))
+    for i, j in in_blocks(*np.triu_indices(k, 1), m):
+        left, right, off = _conditioned(matrix[i], matrix[j], level, 1)
+        high[i, j] = np.maximum(_at_most(left, right, xi, off), _at_most(right, left, xi, off))
     x, other = np.unravel_index(first_largest(high.ravel()), high.shape)
     low[x, other] = approximate_zcdp_of_pairs(matrix[[x]], matrix[[other]], level, xi)[0][0]
     return low, high

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ldpopt.distribution import number, unit_interval
-from ldpopt.errors import invalid
+from ldpopt.distribution import nonnegative, number, unit_interval
 from ldpopt.privacy.claims import (
     MCDP,
     TV,
@@ -64,9 +63,8 @@ def approximate_to_tv(claim: Given) -> TV:
     TV(eta=0.515906) (tight, [GI, Thm 2])
     """
     made = need(ApproximateDP, claim)
-    return TV(
-        min(1.0, up(made.delta + (1 - made.delta) * math.tanh(made.epsilon / 2))), tight=True, reference="[GI, Thm 2]"
-    )
+    eta = made.delta + (1 - made.delta) * math.tanh(made.epsilon / 2)
+    return TV(min(1.0, up(eta)), tight=True, reference="[GI, Thm 2]")
 
 
 def tv_to_approximate(claim: Given) -> ApproximateDP:
@@ -289,9 +287,7 @@ def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
     >>> zcdp_delta(ZCDP(0.0, 0.1), 2.0)
     ApproximateDP(epsilon=2, delta=1.115e-05) (not tight, [BS, Lemma 3.6])
     """
-    made, epsilon = need(ZCDP, claim), number(epsilon, "epsilon")
-    if epsilon < 0:
-        raise invalid("epsilon", "a non-negative number of nats", epsilon)
+    made, epsilon = need(ZCDP, claim), nonnegative(epsilon, "epsilon")
     value = _three_way(made.xi, made.rho, epsilon)
     return ApproximateDP(epsilon, min(1.0, up(value, 64)), tight=False, reference="[BS, Lemma 3.6]")
 
@@ -303,14 +299,9 @@ def _three_way(xi: float, rho: float, epsilon: float) -> float:
     if not over >= 0:
         return 1.0
     u = over / (2 * rho)
-    factors = (
-        1.0,
-        math.sqrt(math.pi * rho),
-        1 / (1 + u),
-        2 / (1 + u + math.sqrt((1 + u) ** 2 + 4 / (math.pi * rho))),
-    )
-    exponent = over * over / (4 * rho)
-    return max(SUBNORMAL, math.exp(-exponent * (1 - 1e-15)) * min(factors))
+    last = 2 / (1 + u + math.sqrt((1 + u) ** 2 + 4 / (math.pi * rho)))
+    factor = min(1.0, math.sqrt(math.pi * rho), 1 / (1 + u), last)
+    return max(SUBNORMAL, math.exp(-over * over / (4 * rho) * (1 - 1e-15)) * factor)
 
 
 def zcdp_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
@@ -320,13 +311,13 @@ def zcdp_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
     ApproximateDP(epsilon=2.14194, delta=1e-06) (not tight, [BS, Lemma 3.6; CKS, Prop 12])
     """
     made, delta = need(ZCDP, claim), positive_delta(delta)
-    reference = "[BS, Lemma 3.6; CKS, Prop 12]"
     if math.isinf(made.rho) or math.isinf(made.xi):
-        return ApproximateDP(math.inf, delta, tight=False, reference=reference)
-    if made.rho == 0:
-        return ApproximateDP(up(max(0.0, made.xi)), delta, tight=False, reference=reference)
-    least = min(zcdp_to_approximate(made, delta).epsilon, _best_order(made, delta))
-    return ApproximateDP(least, delta, tight=False, reference=reference)
+        least = math.inf
+    elif made.rho == 0:
+        least = up(max(0.0, made.xi))
+    else:
+        least = min(zcdp_to_approximate(made, delta).epsilon, _best_order(made, delta))
+    return ApproximateDP(least, delta, tight=False, reference="[BS, Lemma 3.6; CKS, Prop 12]")
 
 
 def _best_order(claim: ZCDP, delta: float) -> float:
@@ -363,39 +354,20 @@ def approximate_zcdp_to_epsilon(claim: Given, delta: float) -> ApproximateDP:
     ApproximateDP(epsilon=1.92523, delta=1e-05) (not tight, [BS, Lemma 8.8])
     """
     made, delta = need(ApproximateZCDP, claim), unit_interval(delta, "delta")
-    reference = "[BS, Lemma 8.8]"
+    room = (delta - made.delta) / (1 - made.delta) * (1 - 1e-14) if made.delta < 1 else 0.0
+    epsilon = math.inf
     if made.rho == 0:
         epsilon = up(max(0.0, made.xi)) if delta >= made.delta else math.inf
-        return ApproximateDP(epsilon, delta, tight=True, reference=reference)
-    room = (delta - made.delta) / (1 - made.delta) * (1 - 1e-14) if made.delta < 1 else 0.0
-    if room <= 0:
-        return ApproximateDP(math.inf, delta, tight=False, reference=reference)
-    inner = zcdp_to_approximate_sharp(ZCDP(made.xi, made.rho), room)
-    return ApproximateDP(inner.epsilon, delta, tight=False, reference=reference)
+    elif room > 0:
+        epsilon = zcdp_to_approximate_sharp(ZCDP(made.xi, made.rho), room).epsilon
+    return ApproximateDP(epsilon, delta, tight=made.rho == 0, reference="[BS, Lemma 8.8]")
 
 
 __all__ = [
-    "approximate_curve_to_zcdp",
-    "approximate_to_approximate_zcdp",
-    "approximate_to_approximate_zcdp_sharp",
-    "approximate_to_tv",
-    "approximate_zcdp_to_approximate",
-    "approximate_zcdp_to_epsilon",
-    "mcdp_to_zcdp",
-    "pure_to_approximate",
-    "pure_to_mcdp",
-    "pure_to_mcdp_sharp",
-    "pure_to_renyi",
-    "pure_to_tv",
-    "pure_to_zcdp",
-    "pure_to_zcdp_sharp",
-    "renyi_to_approximate",
-    "renyi_to_approximate_closed",
-    "renyi_to_approximate_sharp",
-    "tv_to_approximate",
-    "zcdp_delta",
-    "zcdp_to_approximate",
-    "zcdp_to_approximate_sharp",
-    "zcdp_to_mcdp_mean",
+    "approximate_curve_to_zcdp", "approximate_to_approximate_zcdp", "approximate_to_approximate_zcdp_sharp",
+    "approximate_to_tv", "approximate_zcdp_to_approximate", "approximate_zcdp_to_epsilon", "mcdp_to_zcdp",
+    "pure_to_approximate", "pure_to_mcdp", "pure_to_mcdp_sharp", "pure_to_renyi", "pure_to_tv", "pure_to_zcdp",
+    "pure_to_zcdp_sharp", "renyi_to_approximate", "renyi_to_approximate_closed", "renyi_to_approximate_sharp",
+    "tv_to_approximate", "zcdp_delta", "zcdp_to_approximate", "zcdp_to_approximate_sharp", "zcdp_to_mcdp_mean",
     "zcdp_to_renyi",
-]
+]  # fmt: skip

@@ -14,16 +14,20 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, distribution, unit_interval
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import distinct_labels, together
-from ldpopt.privacy.approximate_dp import approximate_dp, hockey_stick, hockey_stick_of_pairs, total_variation
-from ldpopt.privacy.concentrated import MeanConcentrated, approximate_zcdp, mcdp, zcdp
-from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.approximate_dp import approximate_dp as approximate_dp_of
+from ldpopt.privacy.approximate_dp import hockey_stick as hockey_stick_of
+from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs
+from ldpopt.privacy.approximate_dp import total_variation as total_variation_of
+from ldpopt.privacy.concentrated import approximate_zcdp as approximate_zcdp_of
+from ldpopt.privacy.concentrated import mcdp as mcdp_of
+from ldpopt.privacy.concentrated import zcdp as zcdp_of
 from ldpopt.privacy.laws import shift
 from ldpopt.privacy.least_pair import checked, kept_mass, least_pair, pair_through
-from ldpopt.privacy.local_dp import local_dp
+from ldpopt.privacy.local_dp import local_dp as local_dp_of
 from ldpopt.privacy.loss import log_ratios
 from ldpopt.privacy.pairs import Policy, ordered_pairs
-from ldpopt.privacy.renyi import renyi
-from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
+from ldpopt.privacy.renyi import renyi as renyi_of
+from ldpopt.privacy.trade_off import trade_off as trade_off_of
 from ldpopt.results import Pictured
 from ldpopt.rounding import ULP
 
@@ -32,9 +36,9 @@ from ldpopt.rounding import ULP
 class FinitePair(Pictured):
     """Two distributions p, q on one finite set: those of the report for two inputs that shall not be told apart.
 
-    p, q : probability vectors of one length m. outputs : m distinct labels, 0..m-1 by default.
-    The measures are those of `channel`, which has the rows p and q, so they cover both directions. Every function that
-    takes a channel also takes a pair. Raises `InvalidInput` for anything else.
+    p, q : probability vectors of one length m. outputs : m distinct labels, 0..m-1 by default. Raises `InvalidInput`
+    for anything else. The measures of `privacy` are methods, those of `channel`, which has the rows p and q: they cover
+    both directions. Every function that takes a channel also takes a pair.
 
     One pair *dominates* another if every test of the other pair has a test of this pair with no larger errors of either
     type. So a pair that dominates all pairs of rows of a channel bounds every measure of the channel.
@@ -91,11 +95,9 @@ class FinitePair(Pictured):
 
     @classmethod
     def of_channel(cls, channel: ChannelLike, graph: Policy = None) -> FinitePair:
-        """The least pair that dominates every ordered pair of rows of the channel.
+        """The least pair that dominates every ordered pair of rows of the channel; in a policy `graph`, adjacent ones.
 
-        Plot the power of the best test against its size for every pair of rows: the curve of the result is the concave
-        hull of all these curves. So the composition of the result bounds every adaptive choice of inputs. With a
-        policy `graph`, only adjacent inputs are compared.
+        Its test curve is the concave hull of theirs, so its composition bounds every adaptive choice of inputs.
         """
         channel = as_channel(channel)
         i, j = ordered_pairs(channel, graph)
@@ -130,9 +132,8 @@ class FinitePair(Pictured):
     def subsampled(self, rate: float) -> FinitePair:
         """A pair that dominates r p + (1 - r) q against q, the pair after Poisson sampling with r = `rate` [ZDW].
 
-        Each person takes part with probability r, in [0, 1], independently of the others. Here p is the release with a
-        person's answer, and q the release without it. To cover rounding, the rate is raised until the rounded pair
-        dominates, usually by a few units in the last place.
+        Each person takes part with probability r; p is the release with a person's answer, q without it. To cover
+        rounding, the rate is raised until the rounded pair dominates, usually by a few units in the last place.
 
         >>> round(float(FinitePair.of_parameters(1.0).subsampled(0.1).local_dp()), 9)  # log(1 + (e - 1)/10)
         0.158565079
@@ -187,41 +188,15 @@ class FinitePair(Pictured):
 
     # -- measures ------------------------------------------------------------------------------------
 
-    def local_dp(self) -> Guarantee:
-        """The pure epsilon of the pair, in nats, as `privacy.local_dp` measures it."""
-        return local_dp(self)
-
-    def total_variation(self) -> Guarantee:
-        """The total variation distance of p and q, as `privacy.total_variation` measures it."""
-        return total_variation(self)
-
-    def hockey_stick(self, epsilon: float) -> Guarantee:
-        """The smallest delta at `epsilon` >= 0 (nats), as `privacy.hockey_stick` measures it."""
-        return hockey_stick(self, epsilon)
-
-    def approximate_dp(self, delta: float) -> Guarantee:
-        """The smallest epsilon, in nats, at `delta` in [0, 1], as `privacy.approximate_dp` measures it."""
-        return approximate_dp(self, delta)
-
-    def trade_off(self) -> TradeOffCurve:
-        """The trade-off curve of the pair in both directions, as `privacy.trade_off` gives it."""
-        return trade_off(self)
-
-    def renyi(self, order: Any) -> Any:
-        """The Rényi divergence, in nats, of one order in [1, inf] or an array of orders; see `privacy.renyi`."""
-        return renyi(self, order)
-
-    def zcdp(self, xi: float = 0.0, max_order: float = math.inf) -> Guarantee:
-        """The smallest rho for which the pair is (xi, rho)-zCDP, as `privacy.zcdp` measures it."""
-        return zcdp(self, xi, max_order)
-
-    def approximate_zcdp(self, delta: float, xi: float = 0.0) -> Guarantee:
-        """The smallest rho of delta-approximate (xi, rho)-zCDP, as `privacy.approximate_zcdp` measures it."""
-        return approximate_zcdp(self, delta, xi)
-
-    def mcdp(self) -> MeanConcentrated:
-        """The mean of the privacy loss and its subgaussian parameter, in nats, as `privacy.mcdp` measures them."""
-        return mcdp(self)
+    local_dp = local_dp_of
+    total_variation = total_variation_of
+    hockey_stick = hockey_stick_of
+    approximate_dp = approximate_dp_of
+    trade_off = trade_off_of
+    renyi = renyi_of
+    zcdp = zcdp_of
+    approximate_zcdp = approximate_zcdp_of
+    mcdp = mcdp_of
 
     def __repr__(self) -> str:
         return f"FinitePair({len(self.p)} outcomes, largest loss {self.losses.max():.6g})"
@@ -230,8 +205,7 @@ class FinitePair(Pictured):
 def _covers(made: FinitePair, pair: FinitePair, rate: float) -> bool:
     """Whether the hockey stick of `made` is at least that of rate p + (1 - rate) q against q, in both directions.
 
-    Both are convex in e^epsilon, and that of `made` is linear between its losses. So it is enough to compare them at
-    the losses.
+    Both are convex in e^epsilon, and that of `made` is linear between its losses, so these are compared.
     """
     # Also a little beyond each loss: past the largest one, the hockey stick may be zero.
     sizes = np.abs(made.losses - shift(made.p[None], made.q[None]).value[0])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from ldpopt.distribution import number, positive_integer, unit_interval
+from ldpopt.distribution import positive, positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Claim, PureDP, RenyiDP, need, nonnegative
+from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Claim, PureDP, RenyiDP, amount, need
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import down, sum_up, up
 
@@ -57,8 +57,7 @@ def group_zcdp(claim: Claim | Guarantee, size: int) -> ZCDP:
     ZCDP(xi=0, rho=0.9000000001) (tight, [BS, Prop 5.3])
     """
     made, size = need(ZCDP, claim), positive_integer(size, "size", maximum=MAX_SIZE)
-    harmonic = math.fsum(1 / i for i in range(1, size + 1)) if size <= 10**6 else 1 + math.log(size)
-    xi = up(max(0.0, made.xi) * size * harmonic, 16)
+    xi = up(max(0.0, made.xi) * size * _harmonic(size), 16)
     return ZCDP(xi, up(made.rho * size**2), tight=made.xi <= 0, reference="[BS, Prop 5.3]")
 
 
@@ -76,6 +75,11 @@ def group_renyi(claim: Claim | Guarantee, doublings: int) -> RenyiDP:
     return RenyiDP(made.order / 2**c, up(3**c * made.epsilon), tight=False, reference="[M, Prop 2]")
 
 
+def _harmonic(size: int) -> float:
+    """1 + 1/2 + ... + 1/size; for large sizes a bound on it."""
+    return math.fsum(1 / i for i in range(1, size + 1)) if size <= 10**6 else 1 + math.log(size)
+
+
 def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP:
     """The mCDP of the Gaussian mechanism for a group: ((s D/sigma)^2/2, s D/sigma) [DR, Cor 3.3, corrected].
 
@@ -85,10 +89,8 @@ def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP
     >>> group_gaussian_mcdp(1.0, 2.0, size=3)
     MCDP(mu=1.125000001, tau=1.500000001) (tight, [DR, Cor 3.3, corrected])
     """
-    sensitivity, size = nonnegative(sensitivity, "sensitivity"), positive_integer(size, "size", maximum=MAX_SIZE)
-    sigma = number(sigma, "sigma", "a positive number")
-    if sigma <= 0:
-        raise invalid("sigma", "a positive number", sigma)
+    sensitivity, size = amount(sensitivity, "sensitivity"), positive_integer(size, "size", maximum=MAX_SIZE)
+    sigma = positive(sigma, "sigma")
     exact = Fraction(sensitivity) * size / Fraction(sigma) if math.isfinite(sensitivity) else Fraction(2) ** 1024
     tau = float(exact) if exact < 2**1023 else math.inf
     return MCDP(up(tau * tau / 2), up(tau), tight=True, reference="[DR, Cor 3.3, corrected]")
@@ -131,8 +133,7 @@ def information_blocks(claim: Given, blocks: int, size: int) -> float:
     blocks, size = positive_integer(blocks, "blocks"), positive_integer(size, "size")
     if size == 1:
         return information_independent(made, blocks)
-    harmonic = math.fsum(1 / i for i in range(1, size + 1)) if size <= 10**6 else 1 + math.log(size)
-    return up(blocks * (max(0.0, made.xi) * size * harmonic + made.rho * size**2), 16)
+    return up(blocks * (max(0.0, made.xi) * size * _harmonic(size) + made.rho * size**2), 16)
 
 
 def bad_outcome(claim: Given, probability: float) -> tuple[float, float]:
@@ -194,7 +195,7 @@ def bayes_factor_tail(claim: Given, factor: float) -> float:
     0.004482
     """
     order, epsilon = _order(claim)
-    log = math.log(max(1.0, nonnegative(factor, "factor")))
+    log = math.log(max(1.0, amount(factor, "factor")))
     if math.isinf(order):
         return 0.0 if log >= epsilon else 1.0
     exponent = (order - 1) * (epsilon - log)
@@ -210,7 +211,7 @@ def composed_event(epsilon: float, count: int, probability: float) -> float:
     >>> round(composed_event(0.1, 10, 1e-6), 9)
     1.0494e-05
     """
-    epsilon, count = nonnegative(epsilon, "epsilon"), positive_integer(count, "count", maximum=2**53)
+    epsilon, count = amount(epsilon, "epsilon"), positive_integer(count, "count", maximum=2**53)
     probability = unit_interval(probability, "probability")
     if probability == 0:
         return 0.0 if math.isfinite(epsilon) else 1.0
@@ -239,7 +240,7 @@ def restricted_pinsker(restricted_kl: float) -> float:
     >>> round(restricted_pinsker(1e-4), 6)
     0.08
     """
-    return up(8 * math.sqrt(nonnegative(restricted_kl, "restricted_kl")), 8)
+    return up(8 * math.sqrt(amount(restricted_kl, "restricted_kl")), 8)
 
 
 def _order(claim: Given) -> tuple[float, float]:

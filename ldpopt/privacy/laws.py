@@ -36,11 +36,9 @@ def defects(rows: Array) -> Array:
 
 
 def _defects(rows: Array) -> Array:
-    """`defects` of a block of rows, by exact sums of parts.
+    """`defects` of a block: entries below two are cut into multiples of 2^-26, 2^-52 and 2^-78, which sum exactly.
 
-    Entries below two are cut into multiples of 2^-26, 2^-52 and 2^-78, so small that their sums have no rounding. The
-    remainders seldom decide the last digit of the result. Where they might, and for larger entries, `math.fsum` is
-    used.
+    Where remainders might decide the last digit, and for larger entries, `math.fsum` is used.
     """
     rest, total, lost = rows, np.full(len(rows), -1.0), np.zeros(len(rows))
     unsure = np.zeros(len(rows))
@@ -75,10 +73,7 @@ def log_sums(rows: Array) -> Array:
 
 @dataclass(frozen=True)
 class Shift:
-    """The correction of comparisons of stacked rows p and q by their sums P and Q, arrays (n,).
-
-    above : P - 1. value : c = log(P/Q). error : a bound on the error of `value`.
-    """
+    """The correction of stacked rows by their sums P, Q, (n,): above = P - 1, value = log(P/Q), and its error."""
 
     above: Array
     value: Array
@@ -95,10 +90,7 @@ def shift(p: Array, q: Array) -> Shift:
 
 
 def scaled(q: Array, exponent: Array) -> Array:
-    """e^exponent q for rows q (n, m) and exponents (n,), within (4 + 2 |exponent|) ulps and a subnormal.
-
-    Mantissas and powers of two are multiplied separately, so that huge factors and subnormal entries lose no digits.
-    """
+    """e^exponent q for rows q (n, m) and exponents (n,), within (4 + 2 |exponent|) ulps and a subnormal."""
     with np.errstate(over="ignore", under="ignore"):
         near = np.abs(exponent) <= 700.0
         twos = np.where(near, 0.0, np.rint(np.clip(exponent, -1e6, 1e6) / _LN2))
@@ -111,10 +103,9 @@ def scaled(q: Array, exponent: Array) -> Array:
 
 
 def centred(matrix: Array) -> tuple[Array, Array, Array]:
-    """(reference, away, error): the law of each row of a matrix (k, m) is reference + away.
+    """(reference, away, error): the law of each row of a matrix is reference, the first row, plus a small `away`.
 
-    The reference is the first row. Where rows are close, `away` is small and keeps the digits of their differences. The
-    errors of the entries of a row sum to at most `error`, (k,).
+    The errors of the entries of a row sum to at most `error`, (k,).
     """
     reference, sums = matrix[0], defects(matrix)
     # q/(1 + d) - r = ((q - r) - d r)/(1 + d)

@@ -40,13 +40,9 @@ def least_divergence(order: float, epsilon: float, delta: float) -> float:
 
 
 def least_epsilon(order: float, divergence: float, delta: float, start: float) -> float:
-    """The smallest epsilon, nearly, at which a hockey stick of `delta` implies at least this Rényi `divergence`.
+    """The smallest epsilon <= `start`, nearly, at which a hockey stick of `delta` implies this `divergence`.
 
-    So laws with a smaller divergence are (epsilon, delta)-close. order in (1, inf); divergence and epsilon in nats;
-    delta in (0, 1). `start` is an epsilon that is known to suffice; the result is between 0 and `start`.
-
-    >>> round(least_epsilon(2.0, math.log(2.0), 0.5, 5.0), 6)
-    0.0
+    So laws with a smaller divergence are (epsilon, delta)-close. order in (1, inf); nats; delta in (0, 1).
     """
     if start > MAX_ORDER and order <= MAX_ORDER and least_divergence(order, MAX_ORDER, delta) >= divergence:
         start = MAX_ORDER

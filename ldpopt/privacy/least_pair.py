@@ -27,27 +27,16 @@ def nonnegative_epsilon(epsilon: Any, what: str = "epsilon") -> float:
     return value
 
 
-def point_at_least_zero(epsilon: Any) -> float:
-    """The epsilon at which a curve is evaluated: any non-negative number of nats, or inf."""
-    if isinstance(epsilon, (int, float)) and epsilon == math.inf:
-        return math.inf
-    value = number(epsilon, "epsilon", "a non-negative number of nats")
-    if value < 0:
-        raise invalid("epsilon", "a non-negative number of nats", value)
-    return value
-
-
 def largest_eta(epsilon: float, delta: float) -> float:
     """The total variation that (epsilon, delta)-DP implies: delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2]."""
     return min(1.0, delta + (1 - delta) * math.tanh(epsilon / 2))
 
 
 def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, float]:
-    """(delta, 1 - a) of the pair that dominates (epsilon, delta)-DP and eta-TV mechanisms [GI, Thm 2].
+    """(delta, 1 - a) of the pair that dominates (epsilon, delta)-DP, eta-TV mechanisms; it erases with a [GI, Thm 2].
 
-    a is the probability that the pair erases: 1 - a = (eta - delta)(1 + e^eps) / ((1 - delta)(e^eps - 1)), rounded up
-    by a few units in its own last place, however small it is. An `eta` above the one that epsilon and delta imply
-    limits nothing (1 - a = 1). An `eta` below `delta` lowers `delta` to itself.
+    1 - a = (eta - delta)(1 + e^eps) / ((1 - delta)(e^eps - 1)), rounded up; an `eta` below `delta` lowers `delta` to
+    itself.
     """
     if eta is None:
         return delta, 1.0 if epsilon > 0 else 0.0
@@ -108,11 +97,10 @@ _FLAT = 2.0**-10
 
 
 def least_pair(pairs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """(p, q) whose best test of every size is as powerful as the best mixture of tests of `pairs`.
+    """(p, q) whose best test of every size is as powerful as the best mixture of tests of the (sorted) `pairs`.
 
-    Each pair is (p, q) with falling likelihood ratios. Masses are summed from the largest ratio down to one, and from
-    the smallest up to one, so that rare outcomes with extreme ratios keep their relative accuracy. `_OUTWARD` raises
-    every power by more than rounding may lose.
+    Masses are summed from both ends to ratio one, so that rare outcomes keep their accuracy; `_OUTWARD` covers
+    rounding.
     """
     above, below = [], []
     for p, q in pairs:
@@ -145,11 +133,9 @@ def _sums(masses: Array) -> Array:
 
 
 def _chain(points: Array) -> Array:
-    """The steps (dx, dy) of the concave hull of `points` from the origin to the point with the largest y - x, raised.
+    """The steps (dx, dy) of the concave hull of `points` from 0 to the first point of the largest y - x, raised.
 
-    The chain ends at the first point whose y - x no other point exceeds by more than rounding. If a later point might
-    exceed it within rounding, one flat step is added to cover that. Corners within 16 ulps of a chord are merged into
-    it.
+    If a later point might exceed it within rounding, one flat step covers that; corners within 16 ulps of a chord go.
     """
     if not len(points):
         return np.empty((0, 2))
@@ -185,11 +171,10 @@ def _slope(start: tuple[float, float, float], x: float, y: float) -> float:
 
 
 def pair_through(epsilons: Array, deltas: Array) -> tuple[Array, Array]:
-    """The symmetric (p, q) whose delta, as a function of e^epsilon, is the lower convex hull of the given points.
+    """The symmetric (p, q) whose delta, as a function of e^epsilon, is the lower convex hull of points, (n,) each.
 
-    epsilons : (n,) increasing from 0; deltas : (n,), upper bounds on a hockey-stick curve. That curve is convex in
-    e^epsilon, so it lies below the hull, and the pair dominates. The delta at the last epsilon becomes the probability
-    of an infinite loss.
+    A hockey stick is convex in e^epsilon, so one below the points lies below the hull. The last delta becomes infinite
+    loss.
     """
     t = np.exp(epsilons)
     hull = [0]

@@ -27,10 +27,9 @@ _TERM = 40 * ULP
 class PrivacyLoss:
     """The privacy loss of n stacked pairs over m outputs.
 
-    p, centred : arrays (n, m), the probabilities and the values of the loss minus its mean (0 where p = 0).
-    slack : (n, m), absolute error bounds of `centred`.
-    mean_lower, mean_upper, top_lower, top_upper : (n,), bounds on E Z = KL(p || q) and on max Z.
-    infinite : (n,), whether some output is possible under p and impossible under q. identical : (n,), whether p = q.
+    p, centred, slack : (n, m), probabilities, the loss minus its mean (0 where p = 0), and error bounds of it. mean_*,
+    top_* : (n,), bounds on E Z = KL(p || q) and max Z. infinite, identical : whether q misses an output of p, and
+    whether p = q.
     """
 
     p: Array
@@ -48,10 +47,7 @@ class PrivacyLoss:
         return PrivacyLoss(*(getattr(self, name)[at] for name in self.__dataclass_fields__))
 
     def cumulant(self, s: Array) -> tuple[Array, Array]:
-        """Lower and upper bounds on K(s) >= 0, with one real number s for each pair, shape (n,).
-
-        They are zero for pairs that are `identical`, and have no meaning for pairs that are `infinite`.
-        """
+        """Bounds on K(s) >= 0, one s a pair, (n,); zero for `identical` pairs, without meaning for `infinite` ones."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             x = s[:, None] * self.centred
             shift = np.maximum(x.max(axis=1) - _LARGE, 0.0)
@@ -124,11 +120,7 @@ ROUNDED = 4 * ULP
 
 
 def privacy_loss(p: Array, q: Array, off: Array | float = ROUNDED) -> PrivacyLoss:
-    """The privacy loss log p/q under p of stacked pairs, arrays (n, m) as in `pairs.stacked`.
-
-    off : a number or (n,), a bound on the relative error of the entries, if the two rows of a pair differ; 0 for the
-        rows of a channel, which are taken as exact.
-    """
+    """The privacy loss log p/q under p of stacked pairs (n, m); off : the error of entries, 0 for a channel's."""
     wide = np.broadcast_to(np.asarray(off, dtype=np.float64), (len(p),))[:, None]
     identical = np.asarray((p == q).all(axis=1))
     by = shift(p, q)

@@ -1,14 +1,14 @@
 """The worst pair of inputs: the largest value of a measure over the pairs of rows that a policy graph compares.
 
-A `PairMeasure` takes n pairs of distributions (p, q) as two arrays (n, m), called stacked pairs, and returns two arrays
-(n,): a lower and an upper bound on its value for each pair. So the same code measures a channel, a dominating pair
-(a channel of two rows) and a stack of composed pairs. The edges of a policy graph connect the inputs that must not be
-told apart.
+A `PairMeasure` takes stacked pairs (p, q), two arrays (n, m), and returns a lower and an upper bound for each, (n,): so
+one code measures channels, dominating pairs and composed pairs. Edges of a policy graph join inputs not to be told
+apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,7 @@ Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 def ordered_pairs(channel: Channel, graph: Policy = None) -> Pairs:
     """Positions (i, j) of every ordered pair of inputs that `graph` compares; all of them without a graph.
 
-    Nodes are input labels. An undirected edge stands for both orders; self-loops are ignored. Raises
-    `InvalidInput` for an object that is not a graph, and for a node that is not an input.
-
-    >>> i, j = ordered_pairs(Channel([[1.0], [1.0]]))
-    >>> list(zip(i.tolist(), j.tolist()))
-    [(0, 1), (1, 0)]
+    An undirected edge stands for both orders; self-loops are ignored. `InvalidInput` for no graph, or an unknown node.
     """
     k = channel.shape[0]
     if graph is None:
@@ -77,8 +72,12 @@ SCREENED = 1 << 14
 
 def blocks(channel: Channel, graph: Policy = None) -> Iterator[tuple[Index, Index]]:
     """The positions (i, j) of the ordered pairs that `graph` compares, in blocks that fit in memory when stacked."""
-    i, j = ordered_pairs(channel, graph)
-    step = max(1, ENTRIES // channel.shape[1])
+    return in_blocks(*ordered_pairs(channel, graph), channel.shape[1])
+
+
+def in_blocks(i: Index, j: Index, outputs: int) -> Iterator[tuple[Index, Index]]:
+    """Positions of pairs in parts that fit in memory when stacked."""
+    step = max(1, ENTRIES // outputs)
     for at in range(0, len(i), step):
         yield i[at : at + step], j[at : at + step]
 
@@ -111,14 +110,11 @@ def worst_pair(
     limit: int | None = None,
     exact: bool = True,
 ) -> Guarantee:
-    """The largest value of `measure` over the pairs that `graph` compares, as a `Guarantee` with its witness.
+    """The largest value of `measure` over the pairs that `graph` compares, as a `Guarantee`; `event` gives its outputs.
 
-    event : gives the outputs of the witness. screen : maps the matrix to cheap lower and upper bounds, (k, k) each, on
-        every ordered pair.
-    limit : up to this many entries of stacked pairs, all pairs are measured; `MAX_ENTRIES` unless given.
-
-    With more entries and no graph, only pairs are measured whose upper bound in the screen reaches the best lower
-    bound: no more than `limit` entries of them, or all of them if `limit` is `SCREENED`.
+    screen : maps the matrix to cheap bounds on every pair, (k, k) each. With more than `limit` entries of stacked
+    pairs, only pairs are measured whose upper bound reaches the best lower bound; at most `limit` entries, or all if it
+    is `SCREENED`.
     """
     limit = MAX_ENTRIES if limit is None else limit
     lower, left, measured = 0.0, 0.0, [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))]
@@ -135,8 +131,7 @@ def worst_pair(
         at = first_largest(bounds)
         x, other = int(first[at]), int(second[at])
         mask = event(channel.matrix[[x]], channel.matrix[[other]])[0] if event else np.zeros(0, bool)
-        outputs = tuple(channel.outputs[y] for y in np.flatnonzero(mask))
-        witness = Witness((channel.inputs[x], channel.inputs[other]), outputs)
+        witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, mask)))
     return Guarantee(notion, upper, lower, witness, exact, reference, parameters or {})
 
 
@@ -167,17 +162,14 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
         order = order[np.argpartition(-flat[order], kept - 1)]
         rest = float(flat[order[kept:]].max()) if count > kept else 0.0
     # Which of many equal pairs are measured must not depend on rounding: the first ones are.
-    i, j = np.divmod(np.union1d(order[:kept], tied), k)
-    step = max(1, ENTRIES // m)
-    for at in range(0, len(i), step):
-        yield i[at : at + step], j[at : at + step], rest
+    for i, j in in_blocks(*np.divmod(np.union1d(order[:kept], tied), k), m):
+        yield i, j, rest
 
 
 def _unlike(matrix: Array) -> Index | None:
     """One ordered pair of every kind, as i k + j, for a channel with few different entries; None for other channels.
 
-    Two pairs of rows are of one kind if every pair of entries (p_y, q_y) occurs for as many outputs. They differ only
-    in the names of outputs, on which no measure depends. All pairs of randomized response are of one kind.
+    Two pairs are of one kind if every (p_y, q_y) occurs for as many outputs: they differ in the names of outputs only.
     """
     values: Array = np.unique(matrix[0])
     for row in matrix[1:]:

@@ -69,10 +69,7 @@ def renyi_order(order: Any, what: str = "order") -> float:
 
 
 def renyi_of_pairs(p: Array, q: Array, order: float, off: Array | float = ROUNDED) -> tuple[Array, Array]:
-    """Lower and upper bounds on the Rényi divergence of n pairs of rows, arrays (n, m) -> (n,), (n,).
-
-    off : as in `privacy_loss`; the default allows for rows that were rounded when they were divided by their sums.
-    """
+    """Bounds on the Rényi divergence of n pairs, (n, m) -> (n,), (n,); off : as in `privacy_loss`."""
     p, q = stacked(p, q)
     alpha = renyi_order(order)
     loss = privacy_loss(p, q, off)
@@ -93,8 +90,8 @@ def _screen(matrix: Array, alpha: float) -> tuple[Array, Array]:
 class Moments:
     """Bounds on the moments of the privacy loss Z of every ordered pair of rows; each moment takes one matrix product.
 
-    reference : (m,), the mean of every column. tilt : (k, m), the logarithms of the entries over `reference`.
-    sums : (k,), the logarithms of the row sums. outside : (k, k), whether a pair's loss can be infinite.
+    reference : (m,), column means; tilt : (k, m), log entries over it; sums : (k,), log row sums; outside : infinite
+    losses.
     """
 
     matrix: Array

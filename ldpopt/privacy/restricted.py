@@ -21,7 +21,7 @@ from ldpopt.distribution import Array
 from ldpopt.privacy.laws import shift
 from ldpopt.privacy.loss import privacy_loss
 from ldpopt.rounding import ULP
-from ldpopt.tolerances import MOMENTS
+from ldpopt.tolerances import CLASS_RANK, FACE, MOMENTS, NULL_SPACE
 
 Bracket = tuple[float, float]
 
@@ -86,7 +86,7 @@ def _weighted(law: Array, inner: Array, right: Array) -> Array:
     """The solution of Cov_law(phi) step = right, through the square root of the covariance."""
     root = np.sqrt(law)[:, None] * (inner - law @ inner)
     _, s, vt = np.linalg.svd(root, full_matrices=False)
-    keep = s > 1e-13 * max(float(s.max(initial=0.0)), 1e-300)
+    keep = s > CLASS_RANK * max(float(s.max(initial=0.0)), 1e-300)
     return np.asarray(vt[keep].T @ ((vt[keep] @ right) / s[keep] ** 2))
 
 
@@ -108,7 +108,7 @@ def _face(p: Array, q: Array, basis: Array, moments: Array) -> npt.NDArray[np.in
     )  # fmt: skip
     if found.status != 0 or found.x[-1] < MOMENTS:
         return None
-    face = support[found.x[:n] + found.x[n:-1] > 1e-7]
+    face = support[found.x[:n] + found.x[n:-1] > FACE]
     return face if len(face) else None
 
 
@@ -120,14 +120,14 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
     weighted = law[:, None] * inner
     # Scaled by sqrt(q), outputs of small probability neither blur the constraints nor make large steps.
     root = np.sqrt(law)[:, None]
-    solution = np.asarray(np.linalg.pinv((root * inner).T, rcond=1e-14) / root, dtype=np.float64)
+    solution = np.asarray(np.linalg.pinv((root * inner).T, rcond=NULL_SPACE) / root, dtype=np.float64)
     start: Array = solution @ moments
     if np.abs(weighted.T @ start - moments).max() > MOMENTS:
         return np.inf, np.inf
     dual = order / (order - 1)
     if order >= 2:
         _, s, vt = np.linalg.svd((root * inner).T)
-        free = vt[int((s > 1e-14 * s[0]).sum()) :].T / root
+        free = vt[int((s > NULL_SPACE * s[0]).sum()) :].T / root
         g = start
         for power in [*(2.0**n for n in range(1, 64) if 2.0**n < order), order]:
             g = _least_power(law, g, free, power)
@@ -138,7 +138,7 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
         free = inner @ vt[1:].T
         # Functions that are zero, up to rounding, wherever q has mass cannot make h smaller there.
         _, s, vt = np.linalg.svd(root * free, full_matrices=False)
-        h = _least_power(law, inner @ theta, free @ vt[s > 1e-13].T, dual)
+        h = _least_power(law, inner @ theta, free @ vt[s > CLASS_RANK].T, dual)
         g = np.sign(h) * (np.abs(h) / np.abs(h).max()) ** (dual - 1)
         g = g * float((law * g) @ np.ones(len(g))) ** -1 if (law @ g) > 0 else start
     for _ in range(3):
@@ -163,7 +163,7 @@ def _norm(law: Array, v: Array, power: float) -> float:
 def _spread(law: Array, inner: Array, residual: Array, size: Array, solution: Array) -> Array:
     """A change of g that has the given moments and is large only where g is large."""
     root = np.sqrt(law) * (size + 1e-8 * float(size.max()))
-    scaled = np.linalg.lstsq((root[:, None] * inner).T * np.sqrt(law), residual, rcond=1e-14)[0]
+    scaled = np.linalg.lstsq((root[:, None] * inner).T * np.sqrt(law), residual, rcond=NULL_SPACE)[0]
     change = scaled * (size + 1e-8 * float(size.max()))
     done = (law[:, None] * inner).T @ change
     return np.asarray(change + solution @ (residual - done))

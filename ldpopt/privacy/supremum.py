@@ -52,10 +52,9 @@ class Objective(Protocol):
 
 
 def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array, stop: Array) -> tuple[Array, Array]:
-    """Lower and upper bounds on the supremum of `objective` over s in [start, stop]; the upper one is at least 0.
+    """Bounds on the supremum of `objective` over s in [start, stop], (n,), with the cumulant at sign * s.
 
-    The cumulant is taken at sign * s. The losses must be finite, and no pair identical. `stop` may be infinite. Arrays
-    have the shape (n,).
+    The losses must be finite, and no pair identical. `stop` may be infinite.
     """
     rows: Rows = np.arange(len(start))
     loss_range = np.ptp(np.where(loss.p > 0, loss.centred, 0.0), axis=1)

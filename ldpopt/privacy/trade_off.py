@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import Array, distribution, finite_array
+from ldpopt.distribution import Array, distribution, finite_array, nonnegative
 from ldpopt.errors import invalid
-from ldpopt.privacy.approximate_dp import nonnegative
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.pairs import Policy, blocks, normalised
 from ldpopt.results import Pictured
@@ -78,12 +77,7 @@ class TradeOffCurve(Pictured):
 
     def __call__(self, type_one: Any) -> Any:
         """The least type II error at a type I error in [0, 1], or at an array of them."""
-        try:
-            t = np.asarray(type_one, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise invalid("type I error", "numbers in [0, 1]", type_one) from None
-        if t.size and not (t.min() >= 0 and t.max() <= 1):
-            raise invalid("type I error", "numbers in [0, 1]", type_one)
+        t = type_one_errors(type_one)
         return np.interp(t, self.knots[:, 0], self.knots[:, 1], right=0.0)
 
     def inverse(self) -> TradeOffCurve:
@@ -121,6 +115,17 @@ class TradeOffCurve(Pictured):
 
     def __repr__(self) -> str:
         return f"TradeOffCurve({len(self.knots)} knots, total variation {self.to_total_variation():.6g})"
+
+
+def type_one_errors(values: Any) -> Array:
+    """Type I errors in [0, 1], as an array of any shape."""
+    try:
+        t = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise invalid("type I error", "numbers in [0, 1]", values) from None
+    if t.size and not (t.min() >= 0 and t.max() <= 1):
+        raise invalid("type I error", "numbers in [0, 1]", values)
+    return t
 
 
 def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:

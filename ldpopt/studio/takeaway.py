@@ -12,7 +12,7 @@ from typing import Any
 from ldpopt.channel import Channel
 from ldpopt.design import Design
 from ldpopt.design.files import design_text
-from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt.io.channels import to_csv
 from ldpopt.labels import as_text
@@ -159,22 +159,6 @@ def fragment(name: str, state: State) -> str:
     """
     text = json.dumps(state, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return f"#view={name}&state={base64.urlsafe_b64encode(text.encode('utf-8', 'replace')).decode().rstrip('=')}"
-
-
-def restored(link: str) -> tuple[str, dict[str, Any]]:
-    """The view and the state in a link, read as the page reads it.
-
-    >>> restored(fragment("tell", {"epsilon": 1}))
-    ('tell', {'epsilon': 1})
-    """
-    parts = dict(part.partition("=")[::2] for part in link.partition("#")[2].split("&"))
-    if not {"view", "state"} <= set(parts):
-        raise invalid("link", "one of this page, with a view and a state", Phrase("another"))
-    try:
-        text = base64.b64decode(parts["state"] + "=" * (-len(parts["state"]) % 4), altchars=b"-_", validate=True)
-        return parts["view"], mapping(json.loads(text), "link")
-    except (ValueError, RecursionError):
-        raise invalid("link", "a whole state", Phrase("a damaged one")) from None
 
 
 def _tell(state: State) -> Taken:

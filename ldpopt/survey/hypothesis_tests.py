@@ -20,7 +20,7 @@ from ldpopt.survey.estimate.linear import (
     report_covariance,
     simplex_projection,
 )
-from ldpopt.survey.estimate.sampled import Table, as_table, as_tables, sampling_variance
+from ldpopt.survey.estimate.sampled import as_table, as_tables, sampling_variance
 
 REDUNDANT = 1e-12
 """Directions whose share of a correlation matrix is at most this have no variance, but for rounding."""
@@ -56,10 +56,7 @@ class TestResult(Result):
 
 @dataclass(frozen=True, eq=False)
 class Power(Result):
-    """The probability of rejecting.
-
-    It is `exact` if all count tables were enumerated, else from noncentral chi-squared.
-    """
+    """The probability of rejecting: `exact` if all count tables were enumerated, else from noncentral chi-squared."""
 
     value: float
     exact: bool
@@ -82,10 +79,7 @@ def chi_squared_result(name: str, statistic: float, degrees: int, denominator: f
 
 
 def wald_result(name: str, d: Array, covariance: Array, denominator: float = math.inf) -> TestResult:
-    """The result of the statistic d^T C^+ d, on as many degrees of freedom as there are directions that vary.
-
-    `InvalidInput` if C has too few degrees of freedom, or if `d` is not zero in a direction that does not vary.
-    """
+    """The result of the statistic d^T C^+ d, on as many degrees of freedom as there are directions that vary."""
     if len(d) == 0:
         return chi_squared_result(name, 0.0, 0, denominator)
     if denominator < (varying := int(np.isfinite(_scale(covariance)).sum())):
@@ -119,17 +113,14 @@ def noncentral_power(level: Any, degrees: int, noncentrality: float) -> Power:
     return Power(float(ncx2.sf(critical, degrees, noncentrality)) if degrees else 0.0, False)
 
 
-# -- goodness of fit -------------------------------------------------------------------------------
-
-
 def goodness_of_fit(data: Any, channel: ChannelLike, p0: Any) -> TestResult:
     """Test that the true answers follow `p0`: the score test, n s^T (J - 1 1^T)^+ s with s = Q D^-1 (f - m0) [Rao].
 
     p0 : distribution, shape (k,).
 
-    The test has rank(Q) - 1 degrees of freedom. For a square channel the statistic is Pearson's statistic of the
-    reports; for others it leaves out variation that answers cannot cause. The channel need not identify every
-    proportion. Complex samples use the linearised variance of s and Hotelling's F.
+    The test has rank(Q) - 1 degrees of freedom, also where the channel does not identify every proportion. For a square
+    channel the statistic is Pearson's statistic of the reports; for others it leaves out variation that answers cannot
+    cause. Complex samples use the linearised variance of s and Hotelling's F.
 
     >>> str(goodness_of_fit({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5]))
     'goodness of fit: chi-squared 4.0000 on 1 degrees, p = 0.0455'
@@ -163,8 +154,7 @@ class _ScoreForm:
         loadings = np.where(used, q / np.where(used, m0, 1.0), 0.0)
         information = loadings @ q.T - 1
         values, vectors = np.linalg.eigh((information + information.T) / 2)
-        kept = values > 1e-10 * max(float(values[-1]), 1e-300)
-        kept &= values > 1e-14  # a constant channel has no information, only rounding
+        kept = values > max(1e-10 * values[-1], 1e-14)  # a constant channel has no information, only rounding
         return cls(loadings, vectors[:, kept], values[kept], m0, used)
 
     @property
@@ -231,9 +221,6 @@ def respondents_for_power(channel: ChannelLike, p0: Any, p1: Any, power: float =
     return max(1, math.ceil(float(needed) / each))
 
 
-# -- two samples -----------------------------------------------------------------------------------
-
-
 def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike | None = None) -> TestResult:
     """Test that two groups have the same distribution of true answers, on k - 1 degrees of freedom [Rao; SSW].
 
@@ -251,8 +238,14 @@ def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike
     if channels[0].inputs != channels[1].inputs:
         raise invalid("other channel", f"the inputs {channels[0].inputs[:8]}", channels[1].inputs[:8])
     tables = as_tables((first, second), given)
-    values = _pooled(tables, channels)
-    pilot = pilot_of(values, sum(table.n for table in tables))
+    n = np.array([table.n for table in tables], dtype=float)
+    if channels[0] == channels[1]:
+        f = (n[0] * tables[0].frequencies + n[1] * tables[1].frequencies) / n.sum()
+        values = GeneralizedLeastSquares().fit(f, channels[0], n.sum())[0]
+    else:
+        fits = [GeneralizedLeastSquares().fit(t.frequencies, q, t.n)[0] for t, q in zip(tables, channels, strict=True)]
+        values = n @ np.array(fits) / n.sum()
+    pilot = pilot_of(values, n.sum())
     loadings = [efficient_loadings(q, pilot) for q in channels]
     d = (loadings[0] @ tables[0].frequencies - loadings[1] @ tables[1].frequencies)[:-1]
     degrees = math.inf
@@ -285,15 +278,6 @@ def two_sample_power(
     d = (p1 - p2)[:-1]
     noncentrality = float(d @ np.linalg.solve(np.asarray(v)[:-1, :-1], d)) if len(d) else 0.0
     return noncentral_power(level, len(d), noncentrality)
-
-
-def _pooled(tables: tuple[Table, ...], channels: tuple[Channel, ...]) -> Array:
-    if channels[0] == channels[1]:
-        n = np.array([table.n for table in tables], dtype=float)
-        f = (n[0] * tables[0].frequencies + n[1] * tables[1].frequencies) / n.sum()
-        return GeneralizedLeastSquares().fit(f, channels[0], n.sum())[0]
-    fits = [GeneralizedLeastSquares().fit(t.frequencies, q, t.n)[0] for t, q in zip(tables, channels, strict=True)]
-    return (tables[0].n * fits[0] + tables[1].n * fits[1]) / (tables[0].n + tables[1].n)
 
 
 def compositions(n: int, m: int) -> Array:

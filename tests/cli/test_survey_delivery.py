@@ -33,9 +33,9 @@ def delivered(run, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_reports_that_do_not_belong_are_one_line(delivered, refused):
+    """Another plan's reports, raw answers, a copy, a simulation among others: exit code 2, nothing written."""
+    for arguments, message in (
         (("estimate", "three.json", "r.csv"), "another plan"),
         (("estimate", "three.json", "r.parquet"), "another plan"),
         (("report", "three.json", "r.csv"), "another plan"),
@@ -47,11 +47,8 @@ def delivered(run, tmp_path):
         (("aggregate", "one.json", "r.csv", "copy.csv"), "every report once"),
         (("aggregate", "one.json", "r.csv", "s.csv"), "simulated, or none"),
         (("verify", "raw.csv"), "a folder"),
-    ],
-)
-def test_reports_that_do_not_belong_are_one_line(delivered, refused, arguments, message):
-    """Another plan's reports, raw answers, a copy, a simulation among others: exit code 2, nothing written."""
-    assert message in refused("survey", *arguments)
+    ):
+        assert message in refused("survey", *arguments)
 
 
 def test_reports_written_by_hand(delivered, run, refused):

@@ -16,7 +16,7 @@ from ldpopt.composition import lattice
 from ldpopt.composition.direction import Direction, GaussianLaw, infinite_mass, largest_loss, variation
 from ldpopt.composition.laws import UNDERFLOW
 from ldpopt.composition.parametric import ParametricPair
-from ldpopt.mechanisms.gaussian import GaussianPair
+from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP
 
@@ -185,7 +185,7 @@ def test_total_variation_is_rounded_up_and_near():
 
 def test_gaussian_directions_have_no_end():
     """Noise loses nothing for sure, and its losses have no largest."""
-    direction = Direction.of_gaussians(GaussianLaw(1.0, 1.0))
+    direction = Direction(GaussianLaw(1.0, 1.0), 0.0, 0.0, math.inf)
     assert (direction.infinite, direction.lost, direction.top, direction.spread) == (0.0, 0.0, math.inf, 0.0)
     assert direction.upper(1.0) == pytest.approx(float(mpmath.ncdf(-0.5) - mpmath.e * mpmath.ncdf(-1.5)), rel=1e-9)
 

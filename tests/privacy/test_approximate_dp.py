@@ -237,7 +237,7 @@ def test_nearly_equal_rows_are_told_apart_exactly():
     assert found.value <= float(exact(q)) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("k", [5, 900, 1500])
+@pytest.mark.parametrize("k", [5, 900])
 def test_many_equal_rows_have_none(k):
     """A constant channel is exactly 0-TV however many inputs it has, and k-ary randomized response keeps its value."""
     assert total_variation(np.full((k, 7), 1 / 7)).value == 0.0

@@ -150,7 +150,7 @@ def test_the_alpha_divergence_has_the_corrected_conjugate(order):
             method="Nelder-Mead",
             options={"xatol": 1e-11, "fatol": 1e-14, "maxiter": 4000},
         ).fun
-        low, high = RestrictedAlpha(order).bracket(p, q, Affine(y).basis(4))
+        low, high = RestrictedAlpha(order)._bracket(p, q, Affine(y).basis(4))
         assert low == pytest.approx(direct, rel=1e-6, abs=1e-9)
         assert direct <= high * (1 + 1e-9)
 

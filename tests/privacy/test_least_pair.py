@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from mpmath import mpf
 
 from ldpopt.composition import compose, compose_same_input
+from ldpopt.distribution import nonnegative
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import FinitePair, antipodal_pair, local_dp
@@ -27,7 +28,6 @@ from ldpopt.privacy.least_pair import (
     least_pair,
     nonnegative_epsilon,
     pair_through,
-    point_at_least_zero,
 )
 from ldpopt.tolerances import MAXIMUM_EPSILON
 
@@ -48,12 +48,12 @@ def test_other_epsilons_are_refused(epsilon):
 
 def test_a_curve_is_read_at_any_epsilon_from_zero_on():
     """Infinity is a point of a curve, and there is no largest epsilon; negative points are refused."""
-    assert point_at_least_zero(math.inf) == math.inf
-    assert point_at_least_zero(0) == 0.0
-    assert point_at_least_zero(1e9) == 1e9
+    assert nonnegative(math.inf, "epsilon", infinite=True) == math.inf
+    assert nonnegative(0, "epsilon", infinite=True) == 0.0
+    assert nonnegative(1e9, "epsilon", infinite=True) == 1e9
     for wrong in (-1e-300, -math.inf, math.nan, "inf"):
         with pytest.raises(InvalidInput):
-            point_at_least_zero(wrong)
+            nonnegative(wrong, "epsilon", infinite=True)
 
 
 @pytest.mark.parametrize(("delta", "eta"), [(-0.1, None), (1.1, None), (0.0, -0.1), (0.0, 1.1), (math.nan, None)])

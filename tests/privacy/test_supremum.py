@@ -51,7 +51,7 @@ def test_the_peak_of_a_chord_is_its_largest_value(seed):
             assert objective.above(ROW, c0 + c1 * one, one)[0] <= bound * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_supremum_lies_between_its_ends(seed, sign):
     """No order of a dense grid exceeds the upper end, and the lower one is attained; they are near each other."""
@@ -63,7 +63,7 @@ def test_a_supremum_lies_between_its_ends(seed, sign):
         low, high = supremum(loss, sign, objective, start, stop)
         assert low[0] <= high[0]
         assert high[0] <= max(low[0], 0.0) * (1 + 1e-9) + 1e-12
-        for s in np.geomspace(1e-5, 1e4, 2000):
+        for s in np.geomspace(1e-5, 1e4, 500):
             at = np.array([s])
             value = objective.below(ROW, loss.cumulant(sign * at)[0], at)[0]
             assert value <= high[0] * (1 + 1e-12)

@@ -207,13 +207,13 @@ def test_names_of_files_are_shown_without_their_folders():
 
 
 def test_hostile_files():
-    """Of 300 mutated design files each is read or refused in words, and none that claims too much is green.
+    """Of 120 mutated design files each is read or refused in words, and none that claims too much is green.
 
     A design whose badge is green verifies by the library, too, in either arithmetic.
     """
     rng, outcomes = random.Random(5), {"green": 0, "red": 0, "grey": 0, "refused": 0}
     data = TEXT.encode()
-    for _ in range(300):
+    for _ in range(120):
         text = change(rng, data).decode("utf-8", "replace")
         try:
             shown = view({"text": text})
@@ -223,8 +223,8 @@ def test_hostile_files():
             continue
         json.dumps(shown, allow_nan=False)
         outcomes[shown["badge"]["colour"]] += 1
-    assert outcomes["refused"] > 50
-    assert outcomes["red"] > 20
+    assert outcomes["refused"] > 20
+    assert outcomes["red"] > 4
 
 
 # -- mending -------------------------------------------------------------------------------------------

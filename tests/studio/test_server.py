@@ -223,7 +223,7 @@ def malformed(rng):
     return "POST", called, rng.sample(OURS, rng.randrange(len(OURS))), json.dumps(VALUES[-2]).encode()
 
 
-def test_ten_thousand_malformed_requests_are_refused(app):
+def test_thousands_of_malformed_requests_are_refused(app):
     """None gets more than a file of the page, none ends in an error of the server, and no file is opened for any."""
     post(app, "/api/tell", STATE)  # what is imported on the way is read before
     opened, watching = [], True
@@ -232,7 +232,7 @@ def test_ten_thousand_malformed_requests_are_refused(app):
     statuses = {}
 
     async def all_of_them():
-        for _ in range(10_000):
+        for _ in range(3000):
             method, path, headers, body = malformed(rng)
             made = await call(app, method, path, headers, body)
             statuses[made.status] = statuses.get(made.status, 0) + 1
@@ -245,10 +245,10 @@ def test_ten_thousand_malformed_requests_are_refused(app):
     asyncio.run(all_of_them())
     watching = False
     assert set(statuses) <= {200, 400, 401, 403, 404, 405, 415, 421, 422}
-    assert statuses[421] > 100
-    assert statuses[401] > 100
-    assert statuses[422] > 1000
-    assert statuses[200] < 1500
+    assert statuses[421] > 30
+    assert statuses[401] > 30
+    assert statuses[422] > 300
+    assert statuses[200] < 450
     assert [path for path in opened if not str(path).startswith("/dev/")] == []
 
 

@@ -97,10 +97,6 @@ class Network:
             sent[rows], side[rows] = self._route(profits[rows], loads[rows])
         return sent, side
 
-    def sent(self, profits: Array) -> Enclosure:
-        """The first answer of `route`, enclosed, for a flow that is surely between 0 and its pair on every arc."""
-        return self.sent_and_sides(profits)[0]
-
     def sent_and_sides(self, profits: Array) -> tuple[Enclosure, Members]:
         """Both answers of `route`, the first one enclosed."""
         middle, sides = self.route(profits)

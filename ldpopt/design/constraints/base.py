@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.terms import Term
-from ldpopt.design.registry import Kind
+from ldpopt.design.registry import Asked, Kind
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee
@@ -50,8 +50,14 @@ def within(channel: Channel, constraints: Iterable[Constraint]) -> bool:
     return all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints)
 
 
+EPSILON = Asked("epsilon", "Limit of local differential privacy, in nats.", "NATS")
+
+
 class Measured(Kind, ByValue, ABC):
     """What the constraints of this package share: a cap, and the measure that re-checks every design."""
+
+    private: ClassVar[bool] = False
+    """Whether it alone is a limit of privacy, as a command asks for at least one."""
 
     @property
     def symmetric(self) -> bool:

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
+from ldpopt.design.constraints.base import EPSILON, ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Malformed, Ratio, Term, all_pairs, finite, pick, scatter
-from ldpopt.distribution import Array, Index, unit_interval
+from ldpopt.design.registry import Asked
+from ldpopt.distribution import Array, Index, nonnegative, unit_interval
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick, total_variation
-from ldpopt.privacy.approximate_dp import nonnegative
 from ldpopt.tolerances import MAXIMUM_EPSILON
 
 
@@ -192,6 +192,9 @@ class TotalVariation(ColumnConstraint):
 
     eta: float
 
+    asks = (Asked("eta", "Cap on the total variation, in [0, 1].", "ETA"),)
+    preference = 50
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "eta", unit_interval(self.eta, "eta"))
 
@@ -239,6 +242,10 @@ class ApproximateLDP(ColumnConstraint):
 
     epsilon: float
     delta: float
+
+    asks = (EPSILON, Asked("delta", "Delta of (epsilon, delta)-LDP, in (0, 1].", "DELTA"))
+    preference = 20
+    private = True
 
     def __post_init__(self) -> None:
         epsilon = nonnegative(self.epsilon, "epsilon")

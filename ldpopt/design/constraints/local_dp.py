@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
+from ldpopt.design.constraints.base import EPSILON, ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.distribution import Array, Index, number, positive_epsilon
@@ -130,6 +130,10 @@ class LocalDP(ColumnConstraint):
     epsilon: float
     graph: Policy = None
     listed: Edges | None = field(init=False, repr=False, compare=False, default=None)
+
+    asks = (EPSILON,)
+    preference = 10
+    private = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))

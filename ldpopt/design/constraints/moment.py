@@ -13,6 +13,7 @@ import numpy as np
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Malformed, Ratio, Term, all_pairs, finite, pick, scatter
+from ldpopt.design.registry import Asked
 from ldpopt.distribution import Array, Index, number, positive_epsilon
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
@@ -239,6 +240,13 @@ class RenyiLDP(ColumnConstraint):
     order: float
     epsilon: float
 
+    asks = (
+        Asked("renyi_order", "Order of the Rényi divergence, above 1.", "ORDER", "order"),
+        Asked("renyi", "Limit of the Rényi divergence of one order, such as 2:0.5.", "NATS", "epsilon"),
+    )
+    preference = 40
+    private = True
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", renyi_order(self.order))
         object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
@@ -310,6 +318,10 @@ class ConcentratedLDP(ColumnConstraint):
 
     rho: float
     orders: tuple[float, ...] = (1.0,)
+
+    asks = (Asked("rho", "Limit of zero-concentrated privacy (zCDP).", "RHO"),)
+    preference = 30
+    private = True
 
     def __post_init__(self) -> None:
         rho = number(self.rho, "rho", "a positive number")

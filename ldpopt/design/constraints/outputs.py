@@ -10,6 +10,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.constraints.base import AlphabetConstraint, Measured
+from ldpopt.design.registry import Asked
 from ldpopt.distribution import Array, Index, positive_integer
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.privacy import Guarantee
@@ -29,6 +30,9 @@ class Outputs(AlphabetConstraint):
     """
 
     m: int
+
+    asks = (Asked("outputs", "Largest number of different reports.", "M", "m", int),)
+    preference = 60
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "m", positive_integer(self.m, "m"))

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import ChannelLike, Label
+from ldpopt.design.registry import Asked
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.laws import Compared, Laws
 from ldpopt.distribution import Array, distribution
 from ldpopt.divergences import FDivergence
+from ldpopt.divergences.base import spellings
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
@@ -76,6 +78,11 @@ class Divergence(ColumnUtility):
     inputs: tuple[Label, ...] | None = None
 
     contracts = True
+    asks = (
+        Asked("p0", "Probabilities of P0, such as 0.5,0.3,0.2.", "P0", type=list),
+        Asked("p1", "Probabilities of P1, such as 0.2,0.3,0.5.", "P1", type=list),
+        Asked("divergence", f"Divergence to maximise: {spellings()}.", "NAME", "f", str),
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.f, FDivergence):

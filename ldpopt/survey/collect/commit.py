@@ -15,7 +15,7 @@ from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.files import NO_FILE, aside, digest, move_to_new, replace_private, replace_text, sync_folder
+from ldpopt.files import NO_FILE, aside, create_private, digest, move_to_new, replace_text, sync_folder
 from ldpopt.survey.collect.answers import values_hidden
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_content, sidecar, with_manifest
@@ -121,7 +121,7 @@ def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: T
     if single and output.suffix == ".csv":
         _publish_sidecar(folder, replace(said, sha256=digest(made)), sidecar(output))
     note = {"asked": asked, "tally": asdict(tally), "files": _digests(made)}
-    replace_private(folder.path / NOTE, strictjson.dumps(note).encode())
+    create_private(folder.path / NOTE, strictjson.dumps(note).encode(), force=True)
     os.replace(folder.path / NOTE, note_of(output))
     try:
         if single:

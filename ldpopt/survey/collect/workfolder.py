@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.files import NO_FILE, UNFINISHED, digest, replace_private, replace_text, sync_folder
+from ldpopt.files import NO_FILE, UNFINISHED, create_private, digest, replace_text, sync_folder
 from ldpopt.survey.collect.answers import Partition, partitions
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.manifest import row_set
@@ -163,7 +163,7 @@ class WorkFolder:
 
     def write_sealed(self, path: Path, content: bytes) -> None:
         """Write a private file of the run, which `sealed` recognises."""
-        replace_private(path, content + self._seal(path, content))
+        create_private(path, content + self._seal(path, content), force=True)
 
     def sealed(self, path: Path) -> bytes | None:
         """What `write_sealed` wrote at `path`; None if the file is missing, damaged, or from another path or run."""

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from ldpopt.channel import ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
-from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import as_text
 from ldpopt.results import Result
+from ldpopt.schema import dump, key, listed, load
 
 
 def positions(reports: Any, outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
@@ -28,16 +29,16 @@ def positions(reports: Any, outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
     """
     array = column(reports, "reports")
     if array.dtype.kind in "iu" and outputs == tuple(range(len(outputs))):
-        if array.size and (array.min() < 0 or array.max() >= len(outputs)):
-            at = int(np.argmax((array < 0) | (array >= len(outputs))))
-            raise invalid("report", f"one of the outputs 0 to {len(outputs) - 1}", Phrase("another"), f"entry {at}")
-        return array.astype(np.intp)
-    codes, kinds = _codes(array)
-    found = places(kinds, outputs)
-    if len(kinds) and found.min() < 0:
-        where = f"entry {int(np.argmax(codes == int(np.argmax(found < 0))))}"
-        raise invalid("report", f"one of the outputs {outputs[:8]}", Phrase("another"), where)
-    return found[codes]
+        at, expected = array.astype(np.intp), f"0 to {len(outputs) - 1}"
+        wrong = (array < 0) | (array >= len(outputs))
+    else:
+        codes, kinds = _codes(array)
+        at, expected = places(kinds, outputs)[codes], str(outputs[:8])
+        wrong = at < 0
+    if wrong.any():
+        where = f"entry {int(np.argmax(wrong))}"
+        raise invalid("report", f"one of the outputs {expected}", Phrase("another"), where)
+    return at
 
 
 def known(values: Any, outputs: tuple[Label, ...]) -> bool:
@@ -45,12 +46,7 @@ def known(values: Any, outputs: tuple[Label, ...]) -> bool:
     array = column(values, "reports")
     if array.dtype.kind in "iu" and array.size and outputs == tuple(range(len(outputs))):
         return bool(array.min() >= 0 and array.max() < len(outputs))
-    kinds = set(array.tolist())
-    if kinds <= set(outputs):
-        return True
-    written = {as_text(label) for label in outputs}
-    unlike = len(written) == len(outputs)  # no two outputs have the same text
-    return unlike and all(_text(kind) in written for kind in kinds.difference(outputs))
+    return bool((places(list(set(array.tolist())), outputs) >= 0).all())
 
 
 def places(kinds: list[Any], outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
@@ -72,10 +68,7 @@ def _text(kind: Any) -> str | None:
 
 
 def report_column(reports: Any, channel: Any) -> Any:
-    """The column of a data frame that holds the reports of `channel`; anything but a data frame is returned unchanged.
-
-    If `channel` is a question of a plan, it is the column with the question's name; otherwise the only column.
-    """
+    """The column of a data frame that holds the reports of `channel` (that of a question's name, or the only one)."""
     names = getattr(reports, "column_names", None)
     names = getattr(reports, "columns", None) if names is None else names
     if names is None or not hasattr(reports, "__getitem__"):
@@ -117,10 +110,7 @@ def _codes(array: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:
 
 
 def factor(values: Any, n: int, what: str) -> tuple[npt.NDArray[np.intp], list[Any]]:
-    """Integer codes from 0 for n labels, and the distinct labels.
-
-    Missing labels are refused. If `values` is None, all have the same label.
-    """
+    """Integer codes from 0 for n labels, and the distinct labels; without `values` all have one. None is missing."""
     if values is None:
         return np.zeros(n, dtype=np.intp), [None]
     array = column(values, what)
@@ -133,6 +123,16 @@ def factor(values: Any, n: int, what: str) -> tuple[npt.NDArray[np.intp], list[A
     return codes, kinds or [None]
 
 
+def _tuples(label: Any, what: str = "") -> Any:
+    return tuple(map(_tuples, label)) if isinstance(label, list) else label
+
+
+def _pair(value: Any, what: str) -> Any:
+    if not isinstance(value, list) or len(value) != 2:
+        raise invalid(what, "a stratum and a cluster", Phrase("another"))
+    return _tuples(value)
+
+
 Key = tuple[Label, Label]
 """(stratum, cluster). The stratum is None without strata, the cluster None if respondents are sampled one by one."""
 
@@ -141,8 +141,6 @@ Key = tuple[Label, Label]
 class CountTable(Result):
     """Reports counted by output in each (stratum, cluster), with the sums of weights that variances need.
 
-    Parameters
-    ----------
     outputs : the m labels of the channel's outputs.
     keys : one (stratum, cluster) for each of the R rows; a simple sample has the single row (None, None). A stratum is
         a part of the population that is sampled by itself; a cluster is a group of people sampled together.
@@ -156,9 +154,9 @@ class CountTable(Result):
     (200, array([0.7, 0.3]))
     """
 
-    outputs: tuple[Label, ...]
-    keys: tuple[Key, ...]
-    counts: npt.NDArray[np.int64]
+    outputs: tuple[Label, ...] = key(load=listed(_tuples))
+    keys: tuple[Key, ...] = key(load=listed(_pair))
+    counts: npt.NDArray[np.int64] = key()
     weights: Array = field(default_factory=lambda: np.empty((0, 0)))
     squares: Array = field(default_factory=lambda: np.empty((0, 0)))
 
@@ -192,8 +190,6 @@ class CountTable(Result):
         object.__setattr__(self, "outputs", outputs)
         object.__setattr__(self, "keys", tuple(keys[row] for row in order))
 
-    # -- from data ---------------------------------------------------------------------------------
-
     @classmethod
     def from_counts(cls, counts: Any, outputs: Iterable[Label]) -> CountTable:
         """A simple sample from counts: an array of shape (m,) in the order of `outputs`, or a mapping by label."""
@@ -216,10 +212,8 @@ class CountTable(Result):
         """Count reports: an array, or a pandas, Polars or pyarrow column, of n output labels of `channel`.
 
         A label may be written as text, as in a data file ("1" for 1). Of a data frame the column with the name of the
-        question is used if `channel` is a question of a plan, and otherwise the only column.
-
-        `weights` (positive numbers), `strata` and `clusters` (labels) have shape (n,), one entry for each respondent. A
-        missing or unknown report is `InvalidInput`.
+        question is used if `channel` is a question of a plan, and otherwise the only column. `weights` (positive
+        numbers), `strata` and `clusters` (labels) have shape (n,). A missing or unknown report is `InvalidInput`.
 
         >>> from ldpopt import Channel
         >>> CountTable.from_reports(["b", "a", "b"], Channel([[0.75, 0.25], [0.25, 0.75]], outputs=["a", "b"]))
@@ -245,8 +239,6 @@ class CountTable(Result):
         first, second = (np.bincount(cell, weights=v, minlength=len(rows) * m).reshape(shape) for v in (w, w * w))
         return cls(channel.outputs, keys, counts, np.asarray(first), np.asarray(second))
 
-    # -- properties --------------------------------------------------------------------------------
-
     @cached_property
     def n(self) -> int:
         """Number of respondents."""
@@ -268,16 +260,14 @@ class CountTable(Result):
         total = self.total_weight
         if total <= 0:
             raise invalid("count table", "at least one report", "none")
-        found = np.asarray(self.weights.sum(axis=0) / total)
-        found.setflags(write=False)
-        return found
+        shares = np.asarray(self.weights.sum(axis=0) / total)
+        shares.setflags(write=False)
+        return shares
 
     @cached_property
     def simple(self) -> bool:
         """True for respondents drawn independently, with equal weights and no strata or clusters."""
         return self.keys == ((None, None),) and bool(np.array_equal(self.weights, self.counts))
-
-    # -- tables from tables ------------------------------------------------------------------------
 
     def __add__(self, other: CountTable) -> CountTable:
         if not isinstance(other, CountTable):
@@ -287,8 +277,7 @@ class CountTable(Result):
     def with_populations(self, populations: Mapping[Label, float]) -> CountTable:
         """The table with weights changed so that each stratum counts in proportion to its size in the population.
 
-        `populations` gives each stratum's size (or share), a positive number. The weights inside a stratum keep their
-        ratios. `InvalidInput` if a stratum is missing or has no respondent.
+        `populations` gives each stratum's size or share. `InvalidInput` if a stratum is missing or has no respondent.
 
         >>> t = CountTable((0, 1), (("a", None), ("b", None)), [[10, 0], [0, 30]])
         >>> t.with_populations({"a": 1, "b": 1}).frequencies
@@ -306,27 +295,14 @@ class CountTable(Result):
         factor = np.array([populations[stratum] / sizes[stratum] for stratum, _ in self.keys])[:, None]
         return CountTable(self.outputs, self.keys, self.counts, self.weights * factor, self.squares * factor**2)
 
-    # -- files -------------------------------------------------------------------------------------
-
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values; `from_dict` gives the table back."""
-        return {
-            "outputs": list(self.outputs),
-            "keys": [list(key) for key in self.keys],
-            "counts": self.counts.tolist(),
-            "weights": self.weights.tolist(),
-            "squares": self.squares.tolist(),
-        }
+        return dump(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CountTable:
         """The table that `to_dict` described."""
-        try:
-            outputs = tuple(_tuples(label) for label in data["outputs"])
-            keys = tuple((_tuples(stratum), _tuples(cluster)) for stratum, cluster in data["keys"])
-            return cls(outputs, keys, data["counts"], data["weights"], data["squares"])
-        except (KeyError, TypeError) as error:
-            raise InvalidInput(f"count table: expected the fields of CountTable.to_dict, got {error!r}") from None
+        return load(cls, data, "count table")
 
     def __repr__(self) -> str:
         rows = "" if len(self.keys) == 1 else f" in {len(self.keys)} strata or clusters"
@@ -359,16 +335,9 @@ def merge(tables: Iterable[CountTable]) -> CountTable:
 
 
 def _whole(values: Any, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
-    counted = isinstance(values, np.ndarray) and values.dtype == np.int64 and values.shape == shape and values.size
-    if counted and values.min() >= 0 and values.max() <= 2**53:
-        return np.array(values, order="C")
     array = finite_array(values, "counts", 2)
     if array.shape != shape:
         raise invalid("counts", f"shape {shape}, one column an output", f"shape {array.shape}")
     if array.size and (array.min() < 0 or np.any(array != np.floor(array)) or array.max() > 2**53):
         raise invalid("counts", "non-negative whole numbers", float(array.min()))
     return array.astype(np.int64)
-
-
-def _tuples(label: Any) -> Any:
-    return tuple(_tuples(part) for part in label) if isinstance(label, list) else label

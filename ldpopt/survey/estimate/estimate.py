@@ -15,15 +15,7 @@ from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.results import jsonable
-from ldpopt.survey.estimate.intervals import (
-    Estimated,
-    IntervalMethod,
-    Intervals,
-    Moments,
-    Score,
-    moments,
-    text_table,
-)
+from ldpopt.survey.estimate.intervals import Estimated, IntervalMethod, Intervals, Moments, Score, moments, text_table
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
 from ldpopt.survey.estimate.linear import (
     Estimator,
@@ -42,13 +34,12 @@ from ldpopt.survey.sample.design import SamplingVariance
 class Estimate(Estimated):
     """Estimated proportions, or contrasts of them, from privatized reports.
 
-    values : (r,) the estimates. A proportion may be negative, unless the estimator returns a distribution.
-    labels : the r names of the estimated quantities.
+    values : (r,) the estimates of what `labels` name. A proportion may be negative, unless the estimator returns a
+        distribution.
     loadings : (r, m) weights of the outputs. With fixed loadings, loadings @ frequencies is unbiased, and in large
         samples its sampling variance is the variance of the estimates.
     table, channel : the counted reports, and the channel that they went through.
-    estimator : the estimator's name.
-    boundary : the categories whose proportion maximum likelihood sets to zero.
+    estimator : the estimator's name. boundary : the categories whose proportion maximum likelihood sets to zero.
     fitted : (m,) the distribution of the reports under the estimate, which gives the errors for a simple sample; None
         where the frequencies themselves do: if the estimate fits them all, and for other samples.
     base : the share of the reports that a ratio is about.
@@ -88,12 +79,11 @@ class Estimate(Estimated):
 
     @property
     def covariance(self) -> Array:
-        """(r, r) covariance of the estimates.
+        """(r, r) covariance of the estimates: the sampling variance of the loadings.
 
-        It is the variance of the loadings: of a simple sample under the distribution of the reports that fits the
-        estimate (for maximum likelihood that is (J^-1 - p p^T) / n, where J is the Fisher information of one report
-        [Rao, chapter 5]), of others with their weights, strata and clusters. If maximum likelihood sets a proportion to
-        zero, there is no such covariance and the result is `InvalidInput`; `intervals` still hold.
+        For maximum likelihood it is (J^-1 - p p^T) / n, where J is the Fisher information of one report [Rao, chapter
+        5]. If that sets a proportion to zero, there is no covariance and this is `InvalidInput`; `intervals` still
+        hold.
         """
         if self.boundary:
             raise invalid(
@@ -110,16 +100,14 @@ class Estimate(Estimated):
     @cached_property
     def moments(self) -> Moments:
         """The moments (mean, variance and so on) that interval methods use."""
-        covariance = None if self.table.simple else self.sampling.covariance
-        degrees = math.inf if covariance is None else self.sampling.degrees
-        return moments(self.table.frequencies, self.loadings, covariance, self.n, degrees, self.fitted, self.base)
+        sampling = None if self.table.simple else self.sampling
+        return moments(self.table.frequencies, self.loadings, sampling, self.n, self.fitted, self.base)
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
         """Confidence intervals, by `Score()` at 95 % unless another method is given.
 
-        They are built around the unbiased estimate loadings @ frequencies, which equals the maximum-likelihood estimate
-        unless that sets a proportion to zero. So they keep their coverage in that case, too. `Intervals.clip`
-        cuts them to [0, 1].
+        They are built around the unbiased estimate loadings @ frequencies, so that they keep their coverage also where
+        maximum likelihood sets a proportion to zero. `Intervals.clip` cuts them to [0, 1].
         """
         method = Score() if method is None else method
         lower, upper = method.limits(self.moments)
@@ -139,8 +127,7 @@ class Estimate(Estimated):
     def ratio(self, above: Array, below: Array, labels: tuple[Label, ...], name: str = "") -> Estimate:
         """The ratios of the contrasts `above`, (s, r), to the contrast `below`, (r,), linearised [SSW, section 5.6].
 
-        name : what the ratio is among, as in the name of the estimator. `InvalidInput` unless the estimate of `below`
-        is positive.
+        name : what the ratio is among. `InvalidInput` unless the estimate of `below` is positive.
         """
         size = float(below @ self.values)
         if not size > 0:
@@ -154,17 +141,8 @@ class Estimate(Estimated):
                        estimator=f"{self.estimator}, {name}" if name else self.estimator)  # fmt: skip
 
     def project(self, step: Callable[[Array], Array]) -> Projection:
-        """The estimate made into a distribution by `simplex_projection` or `norm_sub`, with the name of that step.
-
-        >>> from ldpopt.survey import simplex_projection
-        >>> e = estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]])
-        >>> made = e.project(simplex_projection)
-        >>> made.values, made.step
-        (array([0., 1.]), 'simplex_projection')
-        """
+        """The estimate made into a distribution by `simplex_projection` or `norm_sub`, with the name of that step."""
         return Projection(step(self.values), self.labels, step.__name__, self.estimator)
-
-    # -- showing it --------------------------------------------------------------------------------
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """JSON-ready values, with score intervals."""
@@ -192,10 +170,9 @@ class Estimate(Estimated):
         return self._table(("category", "estimate", "se"), (self.values, error), self.intervals(Score(level)))
 
     def _cells(self) -> list[tuple[str, list[str]]]:
-        columns, error = self._columns(), self._errors()
-        limits = [f"[{low:.6f}, {high:.6f}]" for low, high in zip(columns["lower"], columns["upper"], strict=True)]
-        values = [f"{value:.6f}" for value in columns["estimate"]]
-        return [("", list(map(str, self.labels))), ("estimate", values), ("se", error), ("95 % score interval", limits)]
+        values = [f"{value:.6f}" for value in self.values]
+        cells = [("", list(map(str, self.labels))), ("estimate", values), ("se", self._errors())]
+        return [*cells, ("95 % score interval", self.intervals().as_text())]
 
     def _title(self) -> str:
         return f"{self.n} reports, {self.estimator}"
@@ -210,8 +187,7 @@ class Estimate(Estimated):
         """The estimates with their standard errors and score intervals, as text."""
         limits, error = self.intervals(Score(level)), self._errors()
         if len(self.values) == 1:
-            (name,), (value,), (low,), (high,) = self.labels, self.values, limits.lower, limits.upper
-            return f"{name}  {value:.6f} ({error[0]}), {100 * level:g} % [{low:.6f}, {high:.6f}]"
+            return f"{self.labels[0]}  {self.values[0]:.6f} ({error[0]}), {100 * level:g} % {limits.as_text()[0]}"
         columns = {"estimate": ("{:9.6f}", self.values), "se": ("{:>9}", error)}
         title = f"Estimate of {len(self.values)} proportions from {self.n} reports, {self.estimator}"
         return "\n".join([title, *text_table(self.labels, columns, limits, f"{100 * level:g} % score interval")])
@@ -268,10 +244,7 @@ def fitted_law(values: Array, loadings: Array, channel: Channel, frequencies: Ar
 
 
 def _in_order(data: Any, channel: Any) -> tuple[Any, Any]:
-    """(data, channel), in this order, also if the caller put the channel first.
-
-    Data can never be taken for a channel.
-    """
+    """(data, channel), in this order, also if the caller put the channel first: no data can be taken for a channel."""
     inner = None if isinstance(data, SampledReports) else getattr(data, "channel", None)
     first = isinstance(data, (Channel, ExactChannel)) or isinstance(inner, (Channel, ExactChannel))
     return (channel, data) if first else (data, channel)
@@ -282,9 +255,7 @@ def estimate_contrasts(
 ) -> Estimate:
     """Unbiased estimates of contrasts a . p, also of a channel that does not identify all proportions [Rao, chapter 4].
 
-    A contrast is a weighted sum of the proportions.
-
-    contrasts : (s, k) or (k,) weights.
+    contrasts : (s, k) or (k,) weights of the proportions.
 
     Raises `InvalidInput` for another shape, and `NotIdentifiable` for a contrast outside the column space of Q, which
     the reports do not determine.

@@ -15,7 +15,15 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.estimate.counts import CountTable, factor, report_column
 from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
-from ldpopt.survey.estimate.intervals import Estimated, IntervalMethod, Intervals, Score, text_table
+from ldpopt.survey.estimate.intervals import (
+    Estimated,
+    IntervalMethod,
+    Intervals,
+    Score,
+    p_values_of,
+    quotient,
+    text_table,
+)
 from ldpopt.survey.estimate.linear import Estimator
 from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt.survey.sample.design import SampleDesign
@@ -35,9 +43,8 @@ def tables_by_group(
     reports, groups : (n,). weights, strata, clusters : (n,) or None. design : the `SampleDesign`, instead of these
         three.
 
-    The result has a `CountTable` for each group, or `SampledReports` if there is a design. With a design every group
-    keeps the strata and clusters of the whole sample, even those in which it has nobody. This makes the variance of a
-    subgroup right. `InvalidInput` for other lengths, or no report.
+    The result has a `CountTable` for each group or, with a design, `SampledReports` that keep the strata and clusters
+    of the whole sample, which makes the variance of a subgroup right. `InvalidInput` for other lengths, or no report.
 
     >>> made = tables_by_group([0, 1, 1, 1], [[0.8, 0.2], [0.2, 0.8]], ["f", "m", "f", "m"])
     >>> made["f"].totals, made["m"].totals
@@ -74,11 +81,7 @@ class Difference(Estimated):
     @property
     def p_values(self) -> Array:
         """Two-sided p-values of no difference, one category at a time."""
-        from scipy.stats import norm, t
-
-        error = self.standard_errors
-        z = np.abs(np.divide(self.values, error, out=np.zeros_like(self.values), where=error > 0))
-        return np.asarray(2 * (norm.sf(z) if np.isinf(self.degrees) else t.sf(z, self.degrees)))
+        return p_values_of(quotient(self.values, self.standard_errors), self.degrees)
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
         """Intervals by the square-and-add rule from the two groups' own intervals [Newcombe].
@@ -95,7 +98,7 @@ class Difference(Estimated):
         )
         cross = np.diag(self.covariance) - a.variance / a.size - b.variance / b.size
         scale = np.sqrt(a.variance / a.size * b.variance / b.size)
-        r = np.clip(-np.divide(cross, 2 * scale, out=np.zeros_like(cross), where=scale > 0), -1, 1)
+        r = np.clip(-quotient(cross, 2 * scale), -1, 1)
         below_a, above_a, below_b, above_b = a.centre - low_a, up_a - a.centre, b.centre - low_b, up_b - b.centre
         down = np.sqrt(np.maximum(below_a**2 + above_b**2 - 2 * r * below_a * above_b, 0.0))
         up = np.sqrt(np.maximum(above_a**2 + below_b**2 - 2 * r * above_a * below_b, 0.0))
@@ -142,12 +145,8 @@ def difference(first: Estimate, second: Estimate) -> Difference:
 def pooled_channel(channels: Sequence[ChannelLike], sizes: Sequence[float]) -> Channel:
     """One channel for the respondents of all waves. Its outputs are pairs (wave, report).
 
-    channels : one (k, m) channel for each wave, with the same k inputs and perhaps different outputs. A single wave
-        need not identify all inputs, as long as the waves together do.
-    sizes : the numbers of respondents in the waves; a respondent is in a wave with probability proportional to its
-        size.
-
-    `InvalidInput` for different inputs.
+    channels : one (k, m) channel for each wave, with the same k inputs, which the waves need only identify together.
+    sizes : the numbers of respondents in the waves. `InvalidInput` for different inputs.
 
     >>> pooled_channel([[[0.8, 0.2], [0.2, 0.8]], [[0.6, 0.4], [0.4, 0.6]]], [100, 300]).matrix
     array([[0.2 , 0.05, 0.45, 0.3 ],
@@ -168,12 +167,12 @@ def pooled_channel(channels: Sequence[ChannelLike], sizes: Sequence[float]) -> C
 def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimator | None = None) -> Estimate:
     """The `Estimate` from several waves or random groups of simple samples of one population [Rao, chapter 5].
 
-    waves : pairs of reports (or counts) and the channel that they went through.
+    waves : pairs of reports (or counts) and the channel that they went through, which may depend on the reports of
+        earlier waves.
 
-    All reports are treated as those of one channel whose output is the wave together with the report. In the estimate
-    each wave has the weight that its information deserves. The channel of a second wave may depend on the reports of
-    the first, since the randomness of the second wave is independent of them. `InvalidInput` for channels with
-    different answers, and for samples with a design (average their estimates instead).
+    All reports count as those of one channel whose output is the wave with the report, so that each wave has the weight
+    that its information deserves. `InvalidInput` for channels with different answers, and for samples with a design
+    (average their estimates instead).
 
     >>> estimate_waves([({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), ({0: 90, 1: 110}, [[0.7, 0.3], [0.3, 0.7]])])
     Estimate of 2 proportions from 300 reports, generalised least squares
@@ -193,10 +192,7 @@ def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimato
 
 
 def _centred(loadings: Array, laws: Sequence[Array]) -> Array:
-    """The loadings shifted to have the same mean in every wave, so that their variance is for waves of fixed sizes.
-
-    The shifts average to zero over the waves. So the loadings remain a left inverse, and the estimate does not change.
-    """
+    """The loadings shifted to have the same mean in every wave, so that their variance is for waves of fixed sizes."""
     parts = np.split(loadings, np.cumsum([len(law) for law in laws])[:-1], axis=1)
     mean = sum((part @ law for part, law in zip(parts, laws, strict=True)), np.zeros(len(loadings)))
     shifts = [(part @ law / law.sum() - mean if law.sum() else 0 * mean) for part, law in zip(parts, laws, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -13,20 +14,19 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
-from ldpopt.results import Pictured, jsonable
+from ldpopt.results import Pictured
 from ldpopt.survey.estimate.linear import report_covariance
+from ldpopt.survey.sample.design import SamplingVariance
 
 
 @dataclass(frozen=True)
 class Moments:
     """The moments that an interval for t = l . f needs. Arrays have shape (..., r), except the covariance.
 
-    centre : the unbiased estimate t.
-    variance : per-report variance of l at the sampled frequencies.
+    centre : the unbiased estimate t. variance : per-report variance of l. size : the effective number of reports, so
+        that variance / size is the sampling variance of t.
     slope : third central moment divided by the variance; it says how the variance changes with t.
-    size : effective number of reports: variance / size is the sampling variance of t.
     below, above : distance from t down and up to the extreme loadings.
-    outputs : number of outputs.
     covariance : a function that gives the covariance of the estimates (r, r), up to a factor.
     mean : what the estimate is on average under the distribution that gives the variance.
     degrees : degrees of freedom of the variance; inf for a simple sample.
@@ -54,15 +54,14 @@ class Moments:
 def moments(
     frequencies: Array,
     loadings: Array,
-    covariance: Array | None,
+    sampling: SamplingVariance | None,
     n: float,
-    degrees: float,
     fitted: Array | None = None,
     base: float = 1.0,
 ) -> Moments:
     """The moments of loadings (r, m) under frequencies (..., m) of n reports.
 
-    covariance : (r, r), the sampling covariance of the estimates if the sample is not simple, else None.
+    sampling : the covariance of the estimates if the sample is not simple, else None.
     fitted : (m,) the distribution of the reports that fits them, which gives variance and slope; else the frequencies.
     base : the share of the reports that the estimates are about: for a ratio the estimate below the line. All moments
         are then those of the loadings among these reports, so that a ratio has the interval of its group.
@@ -72,24 +71,20 @@ def moments(
     variance = np.maximum(second - mean**2, 0.0)
     variance = np.where(variance <= 1e-14 * second, 0.0, variance)
     third = law @ (loadings**3).T - 3 * mean * second + 2 * mean**3
-    seen = variance > 0
-    slope = np.where(seen, third / np.where(seen, variance, 1.0), 0.0)
+    slope = quotient(third, variance)
     size = np.full(centre.shape, float(n))
-    if covariance is not None:
-        drawn = np.diag(covariance)
+    if sampling is not None:
+        drawn = np.diag(sampling.covariance)
         # Even if all reports are the same, the estimate has an error in a finite population: the channel's randomness.
-        known = (drawn > 0) & (variance > 0)
-        size = np.where(known, variance / np.where(known, drawn, 1.0), size)
+        size = np.where((drawn > 0) & (variance > 0), quotient(variance, drawn), size)
+    typical = law.reshape(-1, law.shape[-1]).mean(axis=0)
 
     def spread() -> Array:
-        if covariance is not None:
-            return covariance
-        return report_covariance(loadings, law.reshape(-1, law.shape[-1]).mean(axis=0))
+        return report_covariance(loadings, typical) if sampling is None else sampling.covariance
 
     def redraw(count: int) -> Moments:
-        f = law.reshape(-1, law.shape[-1]).mean(axis=0)
-        drawn = np.random.default_rng(20).multinomial(int(n), f / f.sum(), size=count)
-        made = moments(drawn / n, loadings, None, n, degrees, base=base)
+        drawn = np.random.default_rng(20).multinomial(int(n), typical / typical.sum(), size=count)
+        made = moments(drawn / n, loadings, None, n, base=base)
         if fitted is None:
             return made
         # The variance of each survey is that of the score interval, V(t + d) = v + d s - d^2, and not its scatter.
@@ -98,16 +93,27 @@ def moments(
 
     below, above = base * (centre - loadings.min(axis=1)), base * (loadings.max(axis=1) - centre)
     variance, slope, size = base * variance, base * slope, base * size
-    simulate = redraw if covariance is None else None
+    degrees, simulate = (math.inf, redraw) if sampling is None else (sampling.degrees, None)
     return Moments(centre, variance, slope, size, below, above, loadings.shape[1], spread, mean, degrees, simulate)
+
+
+def quotient(above: Array, below: Array) -> Array:
+    """`above` / `below`; zero where `below` is not positive."""
+    return np.divide(above, below, out=np.zeros(np.broadcast_shapes(above.shape, below.shape)), where=below > 0)
 
 
 def correlation(covariance: Array) -> Array:
     """The correlation matrix of a covariance matrix; zero where there is no variance."""
-    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    known = deviation > 0
-    scale = np.where(known, 1 / np.where(known, deviation, 1.0), 0.0)
+    scale = np.sqrt(quotient(np.ones(len(covariance)), np.diag(covariance)))
     return np.asarray(np.clip(covariance * np.outer(scale, scale), -1, 1))
+
+
+def p_values_of(statistics: Array, degrees: float) -> Array:
+    """Two-sided p-values of standardised statistics: normal, or Student's with `degrees` of freedom."""
+    from scipy.stats import norm, t
+
+    size = np.abs(statistics)
+    return np.asarray(2 * (norm.sf(size) if math.isinf(degrees) else t.sf(size, degrees)))
 
 
 class Estimated(Pictured):
@@ -138,8 +144,7 @@ def text_table(
     wide = max(8, *map(len, names))
     cells = [[form.format(value) for value in values] for form, values in columns.values()]
     heads = (f"{name:>{len(column[0])}}" for name, column in zip(columns, cells, strict=True))
-    ends = (f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in zip(limits.lower, limits.upper, strict=True))
-    rows = zip(names, *cells, ends, strict=True)
+    rows = zip(names, *cells, limits.as_text(digits), strict=True)
     return ["  ".join([" " * wide, *heads, head]), *("  ".join([f"{row[0]:{wide}}", *row[1:]]) for row in rows)]
 
 
@@ -156,13 +161,35 @@ class IntervalMethod(Protocol):
         """The name of the method in tables and reports."""
         ...
 
-    def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
+    def limits(self, m: Moments) -> tuple[Array, Array]:
         """Lower and upper ends, shape (..., r)."""
         ...
 
 
 @dataclass(frozen=True)
-class Wald:
+class _OneByOne(ABC):
+    """A method whose intervals, at a critical value, each cover at its own `level`."""
+
+    level: float = 0.95
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
+
+    def limits(self, m: Moments) -> tuple[Array, Array]:
+        """Lower and upper ends, shape (..., r)."""
+        return self._limits(m, two_sided(self.level, m.degrees))
+
+    @abstractmethod
+    def _limits(self, m: Moments, critical: float) -> tuple[Array, Array]:
+        """The ends at a critical value."""
+
+    @abstractmethod
+    def pivot(self, m: Moments, truth: Array) -> Array:
+        """The critical value at which the interval just reaches `truth`, shape (..., r)."""
+
+
+class Wald(_OneByOne):
     """t +- z sqrt(variance / n). These intervals are too short if an estimate rests on few reports; `Score` is better.
 
     >>> from ldpopt.survey import estimate
@@ -171,25 +198,18 @@ class Wald:
     array([0.173, 0.507])
     """
 
-    level: float = 0.95
     name = "Wald"
 
-    def __post_init__(self) -> None:
-        check_level(self.level)
-
-    def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
-        """Lower and upper ends, shape (..., r)."""
-        z = two_sided(self.level, m.degrees) if critical is None else critical
-        reach = z * np.sqrt(m.variance / m.size)
-        return m.centre - reach, m.centre + reach
+    def _limits(self, m: Moments, critical: float) -> tuple[Array, Array]:
+        half = critical * np.sqrt(m.variance / m.size)
+        return m.centre - half, m.centre + half
 
     def pivot(self, m: Moments, truth: Array) -> Array:
         """The critical value at which the interval just reaches `truth`, shape (..., r)."""
-        return _ratio(m.centre - truth, m.variance / m.size)
+        return _standardised(m.centre - truth, m.variance / m.size)
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(_OneByOne):
     """All t with (t_hat - t)^2 <= z^2 V(t) / n: Wilson's interval for any contrast and any channel [Wilson].
 
     For every t, take the marginal of the reports that fits them best (by generalised least squares). V(t) is the
@@ -202,16 +222,10 @@ class Score:
     array([0.182, 0.503])
     """
 
-    level: float = 0.95
     name = "score"
 
-    def __post_init__(self) -> None:
-        check_level(self.level)
-
-    def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
-        """Lower and upper ends, shape (..., r)."""
-        z = two_sided(self.level, m.degrees) if critical is None else critical
-        c = z * z / np.maximum(m.size, 1e-300)
+    def _limits(self, m: Moments, critical: float) -> tuple[Array, Array]:
+        c = critical**2 / np.maximum(m.size, 1e-300)
         # Without variance the slope is unknown. The farthest loading gives the widest interval, which is safe.
         up = np.where(m.variance > 0, m.slope, m.above)
         down = np.where(m.variance > 0, m.slope, -m.below)
@@ -225,21 +239,16 @@ class Score:
         """The critical value at which the interval just reaches `truth`, shape (..., r)."""
         d = truth - m.centre
         slope = np.where(m.variance > 0, m.slope, np.where(d > 0, m.above, -m.below))
-        return _ratio(d, (m.variance + d * slope - d * d) / m.size)
+        return _standardised(d, (m.variance + d * slope - d * d) / m.size)
 
 
-def _ratio(distance: Array, variance: Array) -> Array:
+def _standardised(distance: Array, variance: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
-        away = np.abs(distance) / np.sqrt(np.maximum(variance, 0.0))
-    return np.where(np.abs(distance) <= 1e-12, 0.0, away)
+        return np.where(np.abs(distance) <= 1e-12, 0.0, np.abs(distance) / np.sqrt(np.maximum(variance, 0.0)))
 
 
 def two_sided(level: float, degrees: float = math.inf) -> float:
-    """The two-sided critical value of the normal law, or of Student's with `degrees` of freedom.
-
-    >>> round(two_sided(0.95), 6)
-    1.959964
-    """
+    """The two-sided critical value of the normal law, or of Student's with `degrees` of freedom."""
     from scipy.stats import norm, t
 
     return float(norm.isf((1 - level) / 2) if math.isinf(degrees) else t.isf((1 - level) / 2, degrees))
@@ -272,6 +281,10 @@ class Intervals(Pictured):
         """upper - lower."""
         return self.upper - self.lower
 
+    def as_text(self, digits: int = 6) -> list[str]:
+        """Every interval as text, such as "[0.100000, 0.200000]"."""
+        return [f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in zip(self.lower, self.upper, strict=True)]
+
     def contains(self, values: Any) -> Any:
         """Whether each of `values` lies inside its interval."""
         return (self.lower <= values) & (values <= self.upper)
@@ -283,16 +296,6 @@ class Intervals(Pictured):
         """
         ends = np.clip(self.lower, low, high), np.clip(self.upper, low, high)
         return Intervals(self.labels, *ends, self.level, f"{self.method}, clipped")
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values."""
-        return {
-            "labels": jsonable(self.labels),
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-            "level": self.level,
-            "method": self.method,
-        }
 
     _picture, _heads = "coefficients", 1
 
@@ -320,7 +323,7 @@ SIMULATED_OUTPUTS = 1000
 
 
 @dataclass(frozen=True)
-class _AllAtOnce:
+class _AllAtOnce(ABC):
     base: Wald | Score = field(default_factory=Score)
     kind: ClassVar[str]
 
@@ -334,8 +337,15 @@ class _AllAtOnce:
         """The name of the method in tables and reports."""
         return f"{self.kind} {self.base.name}"
 
+    def limits(self, m: Moments) -> tuple[Array, Array]:
+        """Lower and upper ends, shape (..., r)."""
+        return self.base._limits(m, self._critical(m))
 
-@dataclass(frozen=True)
+    @abstractmethod
+    def _critical(self, m: Moments) -> float:
+        """The critical value of every interval."""
+
+
 class Simultaneous(_AllAtOnce):
     """All intervals cover at once with probability `base.level`, and they are as narrow as this allows.
 
@@ -352,14 +362,9 @@ class Simultaneous(_AllAtOnce):
 
     kind = "simultaneous"
 
-    def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
-        """Lower and upper ends, shape (..., r)."""
-        return self.base.limits(m, self._critical(m))
-
     def _critical(self, m: Moments) -> float:
         correlation = m.correlation
-        simulated = m.redraw is not None and m.outputs <= SIMULATED_OUTPUTS and np.abs(correlation).min() < 1 - 1e-9
-        if m.redraw is None or not simulated:
+        if m.redraw is None or m.outputs > SIMULATED_OUTPUTS or np.abs(correlation).min() >= 1 - 1e-9:
             return max_normal_quantile(correlation, self.level, m.degrees)
         drawn = m.redraw(min(2**14, max(2**12, 2**21 // m.outputs)))
         truth = m.mean.reshape(-1, m.mean.shape[-1]).mean(axis=0)
@@ -368,7 +373,6 @@ class Simultaneous(_AllAtOnce):
         return min(float(np.quantile(largest, self.level, method="inverted_cdf")), 40.0)
 
 
-@dataclass(frozen=True)
 class Bonferroni(_AllAtOnce):
     """All r intervals cover at once with probability at least `base.level`: each has level 1 - (1 - level) / r.
 
@@ -380,19 +384,14 @@ class Bonferroni(_AllAtOnce):
 
     kind = "Bonferroni"
 
-    def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
-        """Lower and upper ends, shape (..., r)."""
-        return self.base.limits(m, two_sided(1 - (1 - self.level) / m.centre.shape[-1], m.degrees))
+    def _critical(self, m: Moments) -> float:
+        return two_sided(1 - (1 - self.level) / m.centre.shape[-1], m.degrees)
 
 
 def max_normal_quantile(correlation: Array, level: float, degrees: float = math.inf) -> float:
     """The c with Pr(max_j |Z_j| <= c) = level, Z normal with this correlation (Student's t with `degrees`).
 
-    It is exact when all |correlations| are 1. Otherwise it uses 2^15 scrambled Sobol points (2^13 beyond 64 variables),
-    the same ones each time, and the level is right to about 0.001.
-
-    >>> round(max_normal_quantile(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.95), 6)
-    1.959964
+    It uses 2^15 scrambled Sobol points (2^13 beyond 64 variables), always the same; the level is right to about 0.001.
     """
     check_level(level)
     return _max_quantile(np.round(correlation, 12).tobytes(), len(correlation), level, degrees)

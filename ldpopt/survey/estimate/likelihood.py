@@ -34,18 +34,14 @@ BOUNDARY = 1e-9
 
 @dataclass(frozen=True)
 class Maximum:
-    """The distribution that maximises the log-likelihood, and how close it is proven to be.
+    """The distribution p (k,) that maximises the log-likelihood n sum_y f_y log (p Q)_y, in nats.
 
-    p : (k,) non-negative, sums to 1.
-    log_likelihood : n sum_y f_y log (p Q)_y, in nats.
     gap : an upper bound, in nats, on how far the maximum is above `log_likelihood`.
-    boundary : positions of the proportions that are zero.
     """
 
     p: Array
     log_likelihood: float
     gap: float
-    boundary: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,7 @@ class MaximumLikelihood:
     """The maximum-likelihood estimate on the simplex [DLR], [VR].
 
     It maximises the concave function l(p) = sum_y c_y log (p Q)_y over the distributions p. Since p . grad l(p) = n at
-    every p, l(p*) - l(p) <= max_x grad_x l(p) - n. The right side is what `Maximum.gap` reports.
+    every p, l(p*) - l(p) <= max_x grad_x l(p) - n, which `Maximum.gap` reports.
 
     tolerance : the gap, in nats a respondent, at which the search stops. Raises `SolverError` if it is not reached.
 
@@ -74,7 +70,10 @@ class MaximumLikelihood:
         """The maximum for frequencies (m,) of `n` reports, with its gap."""
         require_identifiable(channel)
         q = channel.matrix
-        _require_possible(frequencies, q)
+        impossible = np.flatnonzero((frequencies > 0) & (q.max(axis=0) == 0))
+        if len(impossible):
+            where = f"output {impossible[0]}"
+            raise invalid("reports", "outputs that the channel can give", "one of probability 0", where)
         p, gaps = maxima(frequencies[None], q, self.tolerance)
         best, best_gap = p[0], float(gaps[0])
         if best_gap > 100 * self.tolerance:
@@ -84,8 +83,7 @@ class MaximumLikelihood:
             )
         used = frequencies > 0
         value = float(n * (frequencies[used] @ np.log(best @ q[:, used])))
-        zero = tuple(int(x) for x in np.flatnonzero(best < BOUNDARY))
-        return Maximum(best, value, max(best_gap, 0.0) * n, zero)
+        return Maximum(best, value, max(best_gap, 0.0) * n)
 
 
 def maxima(frequencies: Array, q: Array, tolerance: float, rounds: int = 100) -> tuple[Array, Array]:
@@ -93,10 +91,6 @@ def maxima(frequencies: Array, q: Array, tolerance: float, rounds: int = 100) ->
 
     Primal-dual Newton for min sum x - sum f log(x Q) over x >= 0, whose solution sums to 1 by itself. A row stops when
     its gap is at most `tolerance`, or after `rounds`.
-
-    >>> p, gap = maxima(np.array([[0.3, 0.7]]), np.array([[0.8, 0.2], [0.2, 0.8]]), 1e-12)
-    >>> bool(abs(p[0, 0] - 1 / 6) < 1e-9), bool(gap[0] <= 1e-12)
-    (True, True)
     """
     step = max(1, ENTRIES // q.size)
     parts = [_maxima(frequencies[at : at + step], q, tolerance, rounds) for at in range(0, len(frequencies), step)]
@@ -144,12 +138,6 @@ def _gradient(p: Array, f: Array, q: Array) -> tuple[Array, Array]:
     return np.where(seen, np.sqrt(f) / marginal, 0.0), np.asarray(np.where(seen, f / marginal, 0.0) @ q.T)
 
 
-def _require_possible(f: Array, q: Array) -> None:
-    impossible = np.flatnonzero((f > 0) & (q.max(axis=0) == 0))
-    if len(impossible):
-        raise invalid("reports", "outputs that the channel can give", "one of probability 0", f"output {impossible[0]}")
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Bootstrap(Estimated):
     """The estimates of simulated surveys, `draws` (replications, k), and the estimate itself, `values` (k,)."""
@@ -183,17 +171,12 @@ class Bootstrap(Estimated):
 
 
 def parametric_bootstrap(
-    data: Any,
-    channel: ChannelLike,
-    rng: Rng = None,
-    replications: int = 2000,
-    estimator: Estimator | None = None,
+    data: Any, channel: ChannelLike, rng: Rng = None, replications: int = 2000, estimator: Estimator | None = None
 ) -> Bootstrap:
     """Simulate `replications` surveys of the same size from the estimate, and estimate each [Efron].
 
-    The estimate is first projected on the simplex (made non-negative with sum 1), so that surveys can be simulated from
-    it. Only simple samples are allowed: a table with weights, strata or clusters is `InvalidInput`, since linearisation
-    gives its variance (`Estimate.covariance`).
+    The estimate is first projected on the simplex (made non-negative with sum 1). A table with weights, strata or
+    clusters is `InvalidInput`, since linearisation gives its variance (`Estimate.covariance`).
 
     >>> b = parametric_bootstrap({0: 400, 1: 600}, [[0.8, 0.2], [0.2, 0.8]], rng=5, estimator=MaximumLikelihood())
     >>> b.standard_errors.round(3)
@@ -212,10 +195,7 @@ def parametric_bootstrap(
 
 
 def fit_many(frequencies: Array, channel: Channel, estimator: Estimator, n: float = math.inf) -> Array:
-    """The estimates, shape (r, k), for `frequencies`, shape (r, m).
-
-    They are computed together if the estimator allows it.
-    """
+    """The estimates (r, k) for `frequencies` (r, m), computed together if the estimator allows it."""
     if isinstance(estimator, MaximumLikelihood):
         return maxima(frequencies, channel.matrix, estimator.tolerance)[0]
     if channel.shape[0] == channel.shape[1]:

@@ -20,9 +20,9 @@ from ldpopt.tolerances import REGULAR
 
 
 def simplex_projection(p: Any) -> Array:
-    """The distribution nearest to `p` in Euclidean distance; (k,), or (..., k) row by row.
+    """The distribution nearest to `p` in Euclidean distance; (k,), or (..., k) row by row [DSSC].
 
-    It is max(p - tau, 0), with the tau that makes the sum 1. Sorting finds tau in O(k log k) steps [DSSC].
+    It is max(p - tau, 0), with the tau that makes the sum 1.
 
     >>> simplex_projection([0.7, 0.5, -0.2])
     array([0.6, 0.4, 0. ])
@@ -32,16 +32,14 @@ def simplex_projection(p: Any) -> Array:
     k = rows.shape[-1]
     excess = (np.cumsum(down, axis=-1) - 1) / np.arange(1, k + 1)
     last = np.sum(down > excess, axis=-1, keepdims=True) - 1  # the first entry always qualifies
-    return _exact_sum(np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0))
+    return _normalised(np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0))
 
 
 def norm_sub(p: Any) -> Array:
     """Norm-sub: set negative entries to 0 and shift the positive ones equally, until the entries are a distribution.
 
-    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry.
-
-    If an estimate sums to 1 or more, the result is the simplex projection. If it sums to less, negative entries become
-    0, while the projection would lift all entries.
+    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry. If it sums to 1 or
+    more, the result is the simplex projection, which for a smaller sum would lift all entries.
 
     >>> norm_sub([0.7, 0.5, -0.2]), norm_sub([0.4, 0.5, -0.2])
     (array([0.6, 0.4, 0. ]), array([0.45, 0.55, 0.  ]))
@@ -55,7 +53,7 @@ def norm_sub(p: Any) -> Array:
         shift = (1 - np.where(positive, rows, 0.0).sum(axis=-1, keepdims=True)) / count
         kept = positive & (rows + shift > 0)
         if np.array_equal(kept, positive):
-            return _exact_sum(np.where(positive, rows + shift, 0.0))
+            return _normalised(np.where(positive, rows + shift, 0.0))
         positive = kept
 
 
@@ -81,14 +79,12 @@ def _rows(p: Any) -> Array:
     return array
 
 
-def _exact_sum(rows: Array) -> Array:
+def _normalised(rows: Array) -> Array:
     return np.asarray(rows / rows.sum(axis=-1, keepdims=True))
 
 
 class NotIdentifiable(InvalidInput):
-    """The reports do not determine the quantity that was asked for.
-
-    `contrasts` are weighted sums that they do determine.
+    """The reports do not determine what was asked for; `contrasts` are weighted sums that they do determine.
 
     >>> from ldpopt.survey import estimate
     >>> estimate([45, 55], [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
@@ -112,14 +108,8 @@ class Estimator(Protocol):
         ...
 
     def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
-        """The proportions (k,), and the left inverse of Q^T that describes their sampling error (k, m).
-
-        n : the number of respondents.
-        """
+        """The proportions (k,) from n reports, and the left inverse of Q^T (k, m) that describes their error."""
         ...
-
-
-# -- information -----------------------------------------------------------------------------------
 
 
 def fisher_information(channel: ChannelLike, p: Any) -> Array:
@@ -162,9 +152,6 @@ def report_covariance(loadings: Array, frequencies: Array) -> Array:
     return np.asarray((away * frequencies) @ away.T)
 
 
-# -- what can be estimated -------------------------------------------------------------------------
-
-
 def estimable_contrasts(channel: ChannelLike) -> Array:
     """A basis, shape (rank, k), of the contrasts a . p (weighted sums of proportions) that the reports determine.
 
@@ -176,10 +163,8 @@ def estimable_contrasts(channel: ChannelLike) -> Array:
            [0., 0., 1.]])
     """
     q = as_channel(channel).matrix
-    u = np.asarray(np.linalg.svd(q, full_matrices=False)[0])
-    s = _singular(q)
-    basis = u[:, s > _threshold(q, s)].T
-    rows, row = basis.copy(), 0
+    s, threshold = _singular(q)
+    rows, row = np.array(np.linalg.svd(q, full_matrices=False)[0][:, s > threshold].T), 0
     for column in range(rows.shape[1]):
         pivot = row + int(np.argmax(np.abs(rows[row:, column])))
         if abs(rows[pivot, column]) < 1e-9:
@@ -196,10 +181,7 @@ def estimable_contrasts(channel: ChannelLike) -> Array:
 
 
 def require_identifiable(channel: Channel) -> Array | None:
-    """Raise `NotIdentifiable`, naming the contrasts that can be estimated, unless Q has rank k.
-
-    Returns the inverse of Q if Q is square and clearly regular, else None.
-    """
+    """Raise `NotIdentifiable` unless Q has rank k. The result is the inverse of a square Q that is clearly regular."""
     q = channel.matrix
     if q.shape[0] == q.shape[1] and channel.inverse is not None:
         return channel.inverse
@@ -210,26 +192,27 @@ def require_identifiable(channel: Channel) -> Array | None:
             inverse = np.linalg.inv(triangle)
             if np.abs(triangle).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < REGULAR:
                 return None
-    s = _singular(q)
-    rank = int(np.sum(s > _threshold(q, s)))
+    s, threshold = _singular(q)
+    rank = int(np.sum(s > threshold))
     if rank == len(q):
         return None
-    contrasts = estimable_contrasts(channel)
-    shown = "; ".join(contrast_name(row, channel.inputs) for row in contrasts[:6])
-    more = f"; and {len(contrasts) - 6} more" if len(contrasts) > 6 else ""
+    contrasts, shown = _known_contrasts(channel)
     raise NotIdentifiable(
         f"channel: expected rank {len(q)}, so that every proportion is identifiable, got rank {rank}; "
-        f"what can be estimated: {shown}{more} (see estimate_contrasts)",
+        f"what can be estimated: {shown} (see estimate_contrasts)",
         contrasts,
     )
 
 
-def contrast_name(row: Array, labels: tuple[Any, ...]) -> str:
-    """A contrast in words.
+def _known_contrasts(channel: Channel) -> tuple[Array, str]:
+    """The contrasts that the reports determine, and the first of them in words."""
+    contrasts = estimable_contrasts(channel)
+    shown = "; ".join(contrast_name(row, channel.inputs) for row in contrasts[:6])
+    return contrasts, shown + (f"; and {len(contrasts) - 6} more" if len(contrasts) > 6 else "")
 
-    >>> contrast_name(np.array([1.0, 0.0, -0.5]), ("a", "b", "c"))
-    'p(a) - 0.5 p(c)'
-    """
+
+def contrast_name(row: Array, labels: tuple[Any, ...]) -> str:
+    """A contrast in words, such as 'p(a) - 0.5 p(c)'."""
     text = ""
     for weight, label in zip(row, labels, strict=True):
         if weight:
@@ -242,14 +225,13 @@ def contrast_name(row: Array, labels: tuple[Any, ...]) -> str:
 def contrast_loadings(channel: Channel, contrasts: Array) -> Array:
     """Loadings b, shape (r, m), of smallest norm with Q b = a for every contrast a. They are unbiased for every p."""
     q = channel.matrix
-    s = _singular(q)
-    loadings = np.asarray(np.linalg.pinv(q, rcond=_threshold(q, s) / s[0]) @ contrasts.T).T
+    s, threshold = _singular(q)
+    loadings = np.asarray(np.linalg.pinv(q, rcond=threshold / s[0]) @ contrasts.T).T
     error = np.abs(loadings @ q.T - contrasts)
     scale = 1e-9 * (1 + np.abs(contrasts).max(axis=1))
     bad = np.flatnonzero(error.max(axis=1) > scale)
     if len(bad):
-        known = estimable_contrasts(channel)
-        shown = "; ".join(contrast_name(row, channel.inputs) for row in known[:6])
+        known, shown = _known_contrasts(channel)
         name = contrast_name(contrasts[bad[0]], channel.inputs)
         raise NotIdentifiable(
             f"contrast: expected a combination of {shown}, got {name}, which no function of the reports estimates "
@@ -261,14 +243,12 @@ def contrast_loadings(channel: Channel, contrasts: Array) -> Array:
 def efficient_loadings(channel: Channel, p: Array) -> Array:
     """The generalised-least-squares left inverse L = J^-1 Q D^-1, D = diag(p Q), at p; shape (k, m).
 
-    L Q^T = I, so L f is unbiased for every p. Among left inverses it has the least variance at p (Gauss and Markov).
-    Outputs that have probability 0 at p, but not at every distribution, are given a small probability.
+    L Q^T = I, so L f is unbiased for every p, with the least variance at p. Outputs of probability 0 get a small one.
     """
     q = channel.matrix
     if len(q) == q.shape[1]:
         return np.asarray(np.linalg.inv(q).T)
-    m = p @ q
-    m = np.maximum(m, 1e-9 * q.mean(axis=0))
+    m = np.maximum(p @ q, 1e-9 * q.mean(axis=0))
     used = m > 0
     loadings = np.zeros(q.shape)
     root = np.sqrt(m[used])
@@ -278,12 +258,10 @@ def efficient_loadings(channel: Channel, p: Array) -> Array:
     return loadings
 
 
-def _singular(q: Array) -> Array:
-    return np.asarray(np.linalg.svd(q, compute_uv=False), dtype=np.float64)
-
-
-def _threshold(q: Array, s: Array) -> float:
-    return float(s[0] * max(q.shape) * np.finfo(np.float64).eps * 8)
+def _singular(q: Array) -> tuple[Array, float]:
+    """The singular values, and the threshold below which they count as zero."""
+    s = np.asarray(np.linalg.svd(q, compute_uv=False), dtype=np.float64)
+    return s, float(s[0] * max(q.shape) * np.finfo(np.float64).eps * 8)
 
 
 def pilot_of(first: Array, n: float) -> Array:
@@ -297,17 +275,14 @@ def pilot_of(first: Array, n: float) -> Array:
     return np.asarray((1 - share) * simplex_projection(first) + share / k)
 
 
-# -- estimators ------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class GeneralizedLeastSquares:
     """The unbiased linear estimate that has the least variance at a pilot, a guess of the true distribution.
 
     at : the pilot, shape (k,). Without one, a first estimate uses the uniform distribution as its pilot, and a second
-        uses the first estimate, projected on the simplex and mixed with the uniform distribution as if each of the k
-        categories had k respondents more. The result is asymptotically efficient and unbiased up to O(1/n). A square
-        channel has a single left inverse, so that the pilot does not matter.
+        the first one, projected and mixed with the uniform distribution as if each of the k categories had k
+        respondents more. The result is asymptotically efficient and unbiased up to O(1/n). For a square channel the
+        pilot does not matter.
 
     Estimates may be negative. Projection is a separate step (`simplex_projection`, `norm_sub`).
 

@@ -36,8 +36,8 @@ def directed_answers(yes: float, no: float = 0.0, labels: tuple[Label, Label] = 
 
     In the cheating detection model a group has `no` = 0 [CDM]; in its symmetric form both are positive [CDMsym]. In the
     stochastic lie detector, 1 - `yes` is the probability that people without the trait say no [SLD]. With `no` = 0 a
-    "no" proves that an honest respondent does not have the trait, so there is no local privacy. `InvalidInput` for
-    probabilities outside [0, 1], or with a sum above 1.
+    "no" gives an answer away, so there is no local privacy. `InvalidInput` for probabilities outside [0, 1], or with a
+    sum above 1.
 
     >>> directed_answers(0.3).matrix
     array([[0.7, 0.3],
@@ -52,8 +52,7 @@ def directed_answers(yes: float, no: float = 0.0, labels: tuple[Label, Label] = 
 def repeated(channel: ChannelLike, times: int = 2) -> Channel:
     """The channel of the same question asked several times with fresh randomness; reports are tuples [Kuk].
 
-    The reports of one person add up, so the epsilon (nats) is `times` that of one report. `InvalidInput` for fewer than
-    two times.
+    The epsilon (nats) is `times` that of one report. `InvalidInput` for fewer than two times.
 
     >>> repeated([[0.8, 0.2], [0.2, 0.8]]).matrix.round(2)
     array([[0.64, 0.16, 0.16, 0.04],
@@ -71,9 +70,7 @@ def repeated(channel: ChannelLike, times: int = 2) -> Channel:
 
 
 def with_cheaters(channel: ChannelLike, report: Label = None, law: Any = None) -> Channel:
-    """The channel with one more answer, `CHEATS`, whose report is always `report`, or has the distribution `law`.
-
-    law : the distribution of the report of cheaters who answer at random, shape (m,), instead of `report`.
+    """The channel with one more answer, `CHEATS`, whose report is always `report`, or has the distribution `law`, (m,).
 
     `InvalidInput` for a report that the channel does not give.
 
@@ -115,24 +112,22 @@ class Compliance(Result):
     @property
     def cheaters(self) -> Estimate:
         """The share of people who do not comply, with its error. The estimate may be negative."""
-        return self.estimate.contrast(self._row(CHEATS), (CHEATS,))
+        return self.estimate.contrast([float(label == CHEATS) for label in self.estimate.labels], (CHEATS,))
 
     def among_compliers(self, answer: Label) -> Ratio:
         """The share of an answer among the people who comply."""
-        row = self._row(self._answer(answer))
-        return Ratio.of(self.estimate, row, 1 - self._row(CHEATS), f"{answer} among those who comply")
+        row, cheats = self._rows(answer)
+        return Ratio.of(self.estimate, row, 1 - cheats, f"{answer} among those who comply")
 
     def bounds(self, answer: Label, level: float = 0.95) -> tuple[float, float]:
         """Bounds on the share of an answer in the whole population, for any number of cheaters with this answer.
 
-        The lower bound is the lower limit of the share if no cheater has the answer, and the upper bound is the upper
-        limit if all have it [CDM; ImbensManski]. In either case the bounds, cut to [0, 1], have at least `level`
-        confidence.
+        They are the lower limit of the share if no cheater has the answer, and the upper one if all have it, cut to [0,
+        1]. In either case they have at least `level` confidence [CDM; ImbensManski].
         """
-        row = self._row(self._answer(answer))
-        with_all = row + self._row(CHEATS)
+        row, cheats = self._rows(answer)
         low = self.estimate.contrast(row).intervals(Score(level)).clip().lower[0]
-        high = self.estimate.contrast(with_all).intervals(Score(level)).clip().upper[0]
+        high = self.estimate.contrast(row + cheats).intervals(Score(level)).clip().upper[0]
         return float(low), float(max(high, low))
 
     def if_cheaters_have(self, answer: Label) -> tuple[Estimate, Ratio]:
@@ -140,12 +135,9 @@ class Compliance(Result):
 
         These are pi and t of the stochastic lie detector [SLD], where only people with the trait have a reason to lie.
         """
-        row = self._row(self._answer(answer))
-        with_all = row + self._row(CHEATS)
-        return (
-            self.estimate.contrast(with_all, (f"p({answer}) with all cheaters",)),
-            Ratio.of(self.estimate, row, with_all, f"honest, of those with {answer}"),
-        )
+        row, cheats = self._rows(answer)
+        share = self.estimate.contrast(row + cheats, (f"p({answer}) with all cheaters",))
+        return share, Ratio.of(self.estimate, row, row + cheats, f"honest, of those with {answer}")
 
     def test(self) -> TestResult:
         """Likelihood-ratio test of "nobody cheats" against "some cheat as in the model".
@@ -155,18 +147,22 @@ class Compliance(Result):
         """
         from scipy.stats import chi2
 
-        f, n = self.estimate.table.frequencies, self.estimate.n
-        with_them = _most(f, self.estimate.channel, n)
-        without = _most(f, self.honest, n)
+        with_them, without = self._largest(self.estimate.channel), self._largest(self.honest)
         statistic = max(0.0, 2 * (with_them - without)) if with_them > -math.inf else math.nan
         p = 1.0 if statistic <= 1e-9 else float(chi2.sf(statistic, 1)) / 2
         return TestResult("nobody cheats", statistic, 1, p)
 
+    def _largest(self, channel: Channel) -> float:
+        """The largest log-likelihood of the reports; -inf if some have probability 0."""
+        f, matrix = self.estimate.table.frequencies, channel.matrix
+        if ((f > 0) & (matrix.max(axis=0) == 0)).any():
+            return -math.inf
+        return MaximumLikelihood(1e-11).maximum(f, Channel(matrix), float(self.estimate.n)).log_likelihood
+
     def all_comply(self) -> TestResult:
         """Likelihood-ratio test of "all comply" against any deviation that the reports can show.
 
-        It uses the degrees of freedom that the groups' reports have beyond the shares. If there are none, no test is
-        possible, and the p-value is 1.
+        It uses the degrees of freedom that the reports have beyond the shares. Without any the p-value is 1.
         """
         from scipy.stats import chi2
 
@@ -175,17 +171,16 @@ class Compliance(Result):
         degrees = len(waves) - len(set(waves)) - (np.linalg.matrix_rank(self.honest.matrix) - 1)
         used = f > 0
         free = float(n * np.sum(f[used] * np.log(f[used])))
-        statistic = max(0.0, 2 * (free - _most(f, self.honest, n)))
+        statistic = max(0.0, 2 * (free - self._largest(self.honest)))
         p = float(chi2.sf(statistic, degrees)) if degrees > 0 else 1.0
         return TestResult("everybody complies", statistic, int(degrees), p)
 
-    def _answer(self, answer: Label) -> Label:
+    def _rows(self, answer: Label) -> tuple[Array, Array]:
+        """The weights of the share of an answer, and of the share of cheaters."""
         if answer not in self.estimate.labels or answer == CHEATS:
             raise invalid("answer", f"one of {self.estimate.labels[:-1][:8]}", answer)
-        return answer
-
-    def _row(self, answer: Label) -> Array:
-        return np.array([float(label == answer) for label in self.estimate.labels])
+        row, cheats = ([float(label == one) for label in self.estimate.labels] for one in (answer, CHEATS))
+        return np.array(row), np.array(cheats)
 
     def __repr__(self) -> str:
         return f"{self.estimate!r}\n{self.test()}"
@@ -221,10 +216,7 @@ class Ratio(Result):
                    (float(c[0, 0]), float(c[0, 1]), float(c[1, 1])), both.degrees)  # fmt: skip
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The r in [0, 1] with |a - r b| at most the critical value times its standard error.
-
-        It may be all of [0, 1].
-        """
+        """The r in [0, 1] with |a - r b| at most the critical value times its error; it may be all of [0, 1]."""
         check_level(level)
         z2 = two_sided(level, self.degrees) ** 2
         (aa, ab, bb), n, d = self.covariance, self.numerator, self.denominator
@@ -249,8 +241,8 @@ def estimate_compliance(
         `repeated` question.
     report, law : the report of cheaters, or its distribution, in every group, as in `with_cheaters`.
 
-    Raises `NotIdentifiable`, which names what can be estimated, if the channels cannot separate cheaters from an honest
-    answer. One group that is asked once never can.
+    Raises `NotIdentifiable` if the channels cannot separate cheaters from an honest answer, as one group that is asked
+    once never can.
 
     >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
     >>> made = estimate_compliance(groups, "no")
@@ -272,10 +264,8 @@ def compliance_groups(
 ) -> list[tuple[float, Channel]]:
     """Two random groups within epsilon (nats) that identify cheaters who say `no`: shares of the sample and channels.
 
-    pilot : (3,) the expected shares of no, yes and cheaters.
-
-    The groups answer by randomized response and its reverse (the extended crosswise design [HHM]). Their shares of the
-    sample minimise the sum of the variances of the estimated shares.
+    pilot : (3,) the expected shares of no, yes and cheaters. The groups answer by randomized response and its reverse
+        (the extended crosswise design [HHM]), with the shares that minimise the sum of the variances.
 
     >>> [(round(share, 2), channel.matrix.round(3).tolist()) for share, channel in compliance_groups(1.0)]
     [(0.49, [[0.731, 0.269], [0.269, 0.731]]), (0.51, [[0.269, 0.731], [0.731, 0.269]])]
@@ -292,13 +282,3 @@ def compliance_groups(
 
     share = float(minimize_scalar(variance, bounds=(0.02, 0.98), method="bounded").x)
     return [(share, direct), (1 - share, reverse)]
-
-
-def _most(frequencies: Array, channel: Channel, n: int) -> float:
-    """The largest log-likelihood of n reports."""
-    try:
-        return MaximumLikelihood(1e-11).maximum(frequencies, Channel(channel.matrix), float(n)).log_likelihood
-    except ValueError as error:  # some reports have probability 0 without cheaters
-        if "probability 0" in str(error):
-            return -math.inf
-        raise

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array, number
@@ -29,9 +30,6 @@ def bin_edges(labels: Sequence[Label]) -> Array:
 
     Bins of whole numbers with a gap of 1 (10-19, 20-29) are extended to meet half-way, so that nothing lies between.
     `InvalidInput` for other labels, for bins that overlap, and for bins that are not in increasing order.
-
-    >>> bin_edges(["0-9", "10-19"]).tolist()
-    [[-0.5, 9.5], [9.5, 19.5]]
     """
     ends = []
     for label in labels:
@@ -52,19 +50,14 @@ def bin_edges(labels: Sequence[Label]) -> Array:
 
 
 def scores_of(labels: Sequence[Label]) -> Array:
-    """The number that each category counts as in a mean, shape (k,): its own number, or the middle of its bin.
-
-    >>> scores_of(["[0, 10)", "[10, 30)"]).tolist()
-    [5.0, 20.0]
-    """
+    """The number that each category counts as in a mean, shape (k,): its own number, or the middle of its bin."""
     return np.asarray(bin_edges(labels).mean(axis=1))
 
 
 def mean(found: Estimate, scores: Any = None, label: str = "mean") -> Estimate:
     """The mean of the answers, from their estimated shares [Rao, chapter 4].
 
-    scores : (k,) the number that each category counts as; by default its own number, or the middle of its bin. The
-        middle is right if the answers in the bin have it as their mean.
+    scores : (k,) the number that each category counts as; by default its own number, or the middle of its bin.
 
     Raises `InvalidInput` for another number of scores.
 
@@ -81,8 +74,7 @@ def mean(found: Estimate, scores: Any = None, label: str = "mean") -> Estimate:
 def population_total(found: Estimate, size: float) -> Estimate:
     """How many people in a population of `size` have each answer; for an estimate by `mean`, the total [SSW].
 
-    The size is taken as known, so the intervals do not include an error of it. Raises `InvalidInput` unless it is
-    positive.
+    The intervals take the size as known. Raises `InvalidInput` unless it is positive.
 
     >>> from ldpopt.survey import estimate
     >>> population_total(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), 9000).values.round()
@@ -141,58 +133,44 @@ def quantile(found: Estimate, share: float, edges: Any = None, method: IntervalM
     k = len(found.labels)
     if ends.shape != (k, 2) or (ends[:, 1] < ends[:, 0]).any() or (ends[1:, 0] < ends[:-1, 1]).any():
         raise invalid("edges", f"lower and upper ends of {k} bins in order, shape ({k}, 2)", Phrase("others"))
-    below = np.tril(np.ones((k, k)), -1)
-    if (ends[:, 0] == ends[:, 1]).all():
-        return _discrete(found, share, ends[:, 0], method)
-    parts = np.linspace(0.0, 1.0, STEPS + 1)
-    rows = (below[:, None, :] + parts[None, :, None] * np.eye(k)[:, None, :]).reshape(-1, k)
-    at = (ends[:, :1] + parts[None, :] * (ends[:, 1:] - ends[:, :1])).ravel()
+    points = ends[:, 0]
+    single = bool((points == ends[:, 1]).all())
+    rows = np.tril(np.ones((k, k)))[:-1]  # F is 1 at the last number
+    if not single:
+        parts = np.linspace(0.0, 1.0, STEPS + 1)
+        rows = (np.tril(np.ones((k, k)), -1)[:, None] + parts[:, None] * np.eye(k)[:, None]).reshape(-1, k)
+        points = (ends[:, :1] + parts * (ends[:, 1:] - ends[:, :1])).ravel()
+    if not len(rows):
+        return Quantile(share, only := float(points[0]), only, only, method.level)
     curve = found.contrast(rows, tuple(range(len(rows))))
-    shown = curve.intervals(method)
-    value = _crossing(at, curve.values, share)
-    lower = _crossing(at, shown.upper, share)
-    upper = -_crossing(-at[::-1], -shown.lower[::-1], -share)  # the last crossing, seen from the other end
+    limits = curve.intervals(method)
+    if single:
+        value, lower = (float(points[_first(f >= share)]) for f in (curve.values + 1e-12, limits.upper))
+        upper = float(points[len(rows) - _first(limits.lower[::-1] < share)])
+    else:
+        value, lower = _crossing(points, curve.values, share), _crossing(points, limits.upper, share)
+        upper = -_crossing(-points[::-1], -limits.lower[::-1], -share)  # the last crossing, seen from the other end
     return Quantile(share, value, min(lower, value), max(upper, value), method.level)
+
+
+def _first(reached: npt.NDArray[np.bool_]) -> int:
+    """The first place at which something holds; their number if there is none."""
+    return int(np.argmax(np.append(reached, True)))
 
 
 def _crossing(at: Array, curve: Array, share: float) -> float:
     """The number at which a curve first reaches a share, by interpolation, or an end of the range if it never does."""
-    reached = np.flatnonzero(curve >= share)
-    if not len(reached):
-        return float(at[-1])
-    first = int(reached[0])
-    if first == 0 or curve[first] == curve[first - 1]:
-        return float(at[first])
+    first = _first(curve >= share)
+    if first in (0, len(at)) or curve[first] == curve[first - 1]:
+        return float(at[min(first, len(at) - 1)])
     part = (share - curve[first - 1]) / (curve[first] - curve[first - 1])
     return float(at[first - 1] + part * (at[first] - at[first - 1]))
-
-
-def _discrete(found: Estimate, share: float, values: Array, method: IntervalMethod) -> Quantile:
-    """The quantile of single numbers: the first one at which F reaches the share. F is 1 at the last number."""
-    k = len(values)
-    if k == 1:
-        only = float(values[0])
-        return Quantile(share, only, only, only, method.level)
-    curve = found.contrast(np.tril(np.ones((k, k)))[:-1], tuple(range(k - 1)))
-    shown = curve.intervals(method)
-
-    def first(reached: Any) -> int:
-        there = np.flatnonzero(reached)
-        return int(there[0]) if len(there) else k - 1
-
-    value = first(curve.values >= share - 1e-12)
-    lower = first(shown.upper >= share)
-    under = np.flatnonzero(shown.lower < share)
-    upper = int(under[-1]) + 1 if len(under) else 0
-    ends = float(values[min(lower, value)]), float(values[max(upper, value)])
-    return Quantile(share, float(values[value]), *ends, method.level)
 
 
 def among_answered(found: Estimate, missing: Label) -> Estimate:
     """The shares p_x / (1 - p_missing) of the other categories, a ratio linearised at the estimate [SSW, section 5.6].
 
-    found : an estimate of all shares, for a simple or a weighted sample. missing : the label of the category that
-        stands for "no answer".
+    missing : the label of the category that stands for "no answer".
 
     Raises `InvalidInput` if there is no such category, if there are fewer than two others, or if the estimated share of
     people who answered is not positive.

@@ -31,14 +31,12 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampledReports(ByValue):
-    """The reports of a sample, or of a group in it, with the design of the whole sample.
+    """The reports of a sample, or of a group in it, with the design of the whole sample; accepted like a `CountTable`.
 
     at : (n,) every respondent's report, as a position among the outputs of `channel`.
     design : the `SampleDesign` of all n respondents.
     inside : (n,) mask of the group to estimate; None for everybody. Respondents outside the group stay in the design
         and have no share in the estimate. This makes the variance of a subgroup right [SSW, section 5.8].
-
-    `SampledReports` are accepted wherever a `CountTable` is.
 
     >>> from ldpopt.survey import SampleDesign, estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
@@ -117,10 +115,6 @@ class SampledReports(ByValue):
             raise invalid("replicates", "somebody of the group in each", Phrase("none in one"))
         return np.asarray(made / total)
 
-    def with_channel(self, channel: Channel) -> SampledReports:
-        """The same reports with the labels of another channel, which must have as many outputs."""
-        return replace(self, channel=channel)
-
     def __repr__(self) -> str:
         return f"SampledReports({self.n} reports over {len(self.outputs)} outputs; {self.design!r})"
 
@@ -132,8 +126,7 @@ Part = tuple[SampledReports, Array]
 def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
     """Covariance of the sum of l_i f_i over parts (groups or questions) of one design and the same respondents.
 
-    With linearisation, the influence of a respondent is the sum over the parts of (l_i at the report - l_i f_i) / W_i.
-    With replication, the sum is computed again with the weights of every replicate.
+    A respondent's influence is the sum over the parts of (l_i at the report - l_i f_i) / W_i.
     """
     design = parts[0][0].design
     noise = _noise(parts) if design.fractions.any() or (design.units == 1).any() else None
@@ -160,8 +153,7 @@ def _scores(reports: SampledReports, loadings: Array) -> Array:
 def _noise(parts: Sequence[Part]) -> Array | None:
     """(H, r, r) the variance that the channels' randomness adds in every stratum: sum_i w_i^2 Cov(score_i | answer_i).
 
-    The covariance given the answers is averaged over the estimated answers of the stratum. Questions are privatized
-    independently of one another. The result is None if a channel does not identify the answers.
+    It is averaged over the estimated answers of the stratum; None if a channel does not identify the answers.
     """
     design, r = parts[0][0].design, parts[0][1].shape[0]
     made = np.zeros((len(design.units), r, r))
@@ -202,24 +194,21 @@ Table = CountTable | SampledReports
 
 def as_tables(data: Sequence[Any], channels: Sequence[ChannelLike]) -> tuple[CountTable | SampledReports, ...]:
     """The tables of several data, by `as_table`. If one array can only be counts, so are all that could be either."""
-    counts = any(_only_counts(one, channel) for one, channel in zip(data, channels, strict=True))
+    counts = False
+    for one, channel in zip(data, channels, strict=True):
+        if isinstance(one, (list, tuple, np.ndarray)):
+            outputs, array = as_channel(channel).outputs, np.asarray(one)
+            full = array.ndim == 1 and array.dtype.kind in "iuf" and len(array) == len(outputs)
+            counts |= full and not known(array, outputs)
     return tuple(as_table(one, channel, counts) for one, channel in zip(data, channels, strict=True))
-
-
-def _only_counts(data: Any, channel: ChannelLike) -> bool:
-    """Whether data is a numeric array with an entry for each output, and not all entries are outputs."""
-    if not isinstance(data, (list, tuple, np.ndarray)):
-        return False
-    outputs, array = as_channel(channel).outputs, np.asarray(data)
-    return array.ndim == 1 and array.dtype.kind in "iuf" and len(array) == len(outputs) and not known(array, outputs)
 
 
 def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTable | SampledReports:
     """The count table of `data`: a table, counts by label, an array of m counts, or reports, perhaps in a data frame.
 
     A numeric array of m entries is taken as counts, and anything else as reports; an array that could be either is
-    `InvalidInput` unless `counts` says that it is counts. A pandas series of counts, as from `value_counts`, is read by
-    its index. Reports that come with their design (`SampledReports`) are returned without being counted.
+    `InvalidInput` unless `counts` says that it is counts. A pandas series, as from `value_counts`, is read by its
+    index.
     """
     if not isinstance(data, (CountTable, SampledReports, Mapping)):
         data = report_column(data, channel)
@@ -230,7 +219,7 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTabl
         if places(list(data.outputs), channel.outputs).tolist() != list(range(len(channel.outputs))):
             raise invalid("count table", f"the channel's outputs {channel.outputs[:8]}", data.outputs[:8])
         if isinstance(data, SampledReports):
-            return data.with_channel(channel)
+            return replace(data, channel=channel)
         return CountTable(channel.outputs, data.keys, data.counts, data.weights, data.squares)
     if isinstance(data, Mapping):
         return CountTable.from_counts(data, channel.outputs)
@@ -243,11 +232,8 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTabl
         return CountTable.from_counts(data.to_dict(), channel.outputs)
     if numeric and full:
         if not counts and known(array, channel.outputs):
-            raise invalid(
-                "data",
-                "CountTable.from_counts(...) or CountTable.from_reports(...)",
-                "an array that could be either counts or reports",
-            )
+            expected = "CountTable.from_counts(...) or CountTable.from_reports(...)"
+            raise invalid("data", expected, "an array that could be either counts or reports")
         return CountTable.from_counts(array, channel.outputs)
     return CountTable.from_reports(data, channel)
 
@@ -255,16 +241,10 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTabl
 def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
     """Covariance of sum_i l_i f_i, for tables with frequencies f_i and loadings l_i of shape (r, m_i).
 
-    For a simple sample it is (l diag(f) l^T - t t^T) / n.
-
-    For count tables with weights, strata or clusters it is the linearised variance of a ratio of weighted totals, for
-    sampling with replacement: within each stratum, n_h / (n_h - 1) times the scatter of the totals of its n_h units
-    [SSW, section 5.5]. The units are the clusters, or the respondents if there are no clusters. Clusters of the same
-    stratum and name in several tables are one unit, so the covariance between groups that share clusters is counted. A
-    stratum with a single unit is `InvalidInput`.
-
-    For reports with a `SampleDesign` the design determines the variance. Different designs are taken as independent
-    samples, and the degrees of freedom are then the smallest of theirs.
+    For a simple sample it is (l diag(f) l^T - t t^T) / n. For count tables with weights, strata or clusters it is the
+    linearised variance of a ratio of weighted totals, for sampling with replacement [SSW, section 5.5]; clusters of the
+    same stratum and name in several tables are one unit. For reports with a `SampleDesign` the design determines it.
+    Different designs are independent samples, with the smallest of their degrees of freedom.
     """
     counted: list[tuple[CountTable, Array]] = []
     designed: dict[int, list[Part]] = {}
@@ -286,28 +266,24 @@ def _counted_variance(parts: Sequence[tuple[CountTable, Array]]) -> SamplingVari
         each = [report_covariance(loadings, table.frequencies) / table.n for table, loadings in parts]
         return SamplingVariance(np.sum(each, axis=0), math.inf)
     r = parts[0][1].shape[0]
-    scatter: dict[Label, Array] = {}
-    totals: dict[Label, dict[Label, Array]] = {}
-    singles: dict[Label, list[Array]] = {}
-    units: dict[Label, int] = {}
+    names = list(dict.fromkeys(stratum for table, _ in parts for stratum, _ in table.keys))
+    place_of = {stratum: h for h, stratum in enumerate(names)}
+    inner, sizes, sums = np.zeros((len(names), r, r)), np.zeros(len(names)), np.zeros((len(names), r))
+    clusters: dict[tuple[int, Label], Array] = {}
     for table, loadings in parts:
         influence = centred(loadings, table.frequencies) / table.total_weight
         for (stratum, cluster), counts, weights, squares in zip(
             table.keys, table.counts, table.weights, table.squares, strict=True
         ):
+            h = place_of[stratum]
+            sums[h] += influence @ weights
             if cluster is None:
-                scatter[stratum] = scatter.get(stratum, np.zeros((r, r))) + (influence * squares) @ influence.T
-                singles.setdefault(stratum, []).append(influence @ weights)
-                units[stratum] = units.get(stratum, 0) + int(counts.sum())
+                inner[h] += (influence * squares) @ influence.T
+                sizes[h] += counts.sum()
             else:
-                inside = totals.setdefault(stratum, {})
-                inside[cluster] = inside.get(cluster, np.zeros(r)) + influence @ weights
-    names = list(dict.fromkeys([*units, *totals]))
-    inner, sizes = np.zeros((len(names), r, r)), np.zeros(len(names))
-    for h, stratum in enumerate(names):
-        clusters = np.array(list(totals.get(stratum, {}).values())).reshape(-1, r)
-        sizes[h] = count = units.get(stratum, 0) + len(clusters)
-        if count:
-            mean = (clusters.sum(axis=0) + np.sum(singles.get(stratum, [np.zeros(r)]), axis=0)) / count
-            inner[h] = scatter.get(stratum, np.zeros((r, r))) + clusters.T @ clusters - count * np.outer(mean, mean)
+                clusters[h, cluster] = clusters.get((h, cluster), np.zeros(r)) + influence @ weights
+    for (h, _), total in clusters.items():
+        inner[h] += np.outer(total, total)
+        sizes[h] += 1
+    inner -= np.einsum("hr,hs,h->hrs", sums, sums, 1 / np.maximum(sizes, 1))
     return over_strata(inner, sizes, names)

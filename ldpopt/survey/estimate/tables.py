@@ -37,9 +37,7 @@ from ldpopt.survey.sample.design import SampleDesign
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TwoWayTable(Result):
-    """The joint proportions of the answers to two questions.
-
-    Each answer was privatized on its own, so a pair of answers went through the product of the two channels.
+    """The joint proportions of the answers to two questions, each of which was privatized on its own.
 
     joint : the `Estimate` over pairs of answers, row by row.
     row_channel, column_channel : the channels of the two questions, with k1 and k2 inputs.
@@ -72,10 +70,9 @@ class TwoWayTable(Result):
         return self.joint.contrast(np.kron(np.ones(k1), np.eye(k2)), self.column_channel.inputs)
 
     def given_row(self, label: Label) -> Estimate:
-        """The proportions of the column question among those whose row answer is `label`.
+        """The proportions of the column question among those whose row answer is `label`, with linearised covariance.
 
-        It is a ratio of estimates, with its linearised (delta-method) covariance. `InvalidInput` if the estimated
-        proportion of the row's answer is not positive.
+        `InvalidInput` if the estimated proportion of the row's answer is not positive.
         """
         return self._given("row", self.row_channel.inputs, label, self.column_channel.inputs)
 
@@ -93,9 +90,8 @@ class TwoWayTable(Result):
     def independence(self) -> TestResult:
         """Test that the two answers are independent, on (k1 - 1)(k2 - 1) degrees of freedom.
 
-        A category in which no report can vary, such as a public value that nobody has, takes no part in it.
-
-        The statistic is n tr(V_A^+ D V_B^+ D^T). D = L_A (F - f_A f_B^T) L_B^T is the interaction of the unbiased
+        A category in which no report can vary, such as a public value that nobody has, takes no part in it. The
+        statistic is n tr(V_A^+ D V_B^+ D^T). D = L_A (F - f_A f_B^T) L_B^T is the interaction of the unbiased
         estimates, and V_A, V_B are the per-report covariances of its margins. For square channels this equals Pearson's
         statistic of the table of reports; for others it leaves out variation that answers cannot cause. Complex samples
         use the linearised variance of D and Hotelling's F.
@@ -193,16 +189,15 @@ def two_way(
         raise invalid("column reports", f"{len(a)} reports, as many as row reports", len(b))
     product = row_channel.product(column_channel)
     pairs = a * column_channel.shape[1] + b
+    if sample is None and any(given is not None for given in (weights, strata, clusters)):
+        sample = SampleDesign(weights, strata, clusters, size=len(pairs))
     table: Table
-    if sample is not None:
+    if sample is None:
+        pairs = pairs if inside is None else pairs[inside]
+        table = CountTable.from_counts(np.bincount(pairs, minlength=product.shape[1]), product.outputs)
+    else:
         table = SampledReports(pairs, product, sample)
         table = table if inside is None else table.where(inside)
-        return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
-    if inside is not None:
-        extra = [None if one is None else np.asarray(one)[inside] for one in (weights, strata, clusters)]
-        pairs, (weights, strata, clusters) = pairs[inside], extra
-    counted = CountTable.from_reports(pairs, Channel(product.matrix), weights, strata, clusters)
-    table = CountTable(product.outputs, counted.keys, counted.counts, counted.weights, counted.squares)
     return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
 
 
@@ -230,8 +225,7 @@ def independence_power(
     """The probability that `TwoWayTable.independence` rejects at `level` when the truth is `joint`, shape (k1, k2).
 
     The statistic is then noncentral chi-squared [Rao], with noncentrality n tr(V_A^-1 D V_B^-1 D^T), where D is the
-    interaction of the true joint distribution. Raises `InvalidInput` if `joint` is not a distribution of pairs of
-    inputs.
+    interaction of `joint`. Raises `InvalidInput` if `joint` is not a distribution of pairs of inputs.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> round(float(independence_power([[0.4, 0.1], [0.1, 0.4]], q, q, 200)), 4)

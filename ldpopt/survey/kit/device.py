@@ -13,12 +13,7 @@ import numpy as np
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label, as_text
 from ldpopt.schema import text
-from ldpopt.survey.collect.randomness import (
-    Randomness,
-    Simulated,
-    WordSource,
-    default_randomness,
-)
+from ldpopt.survey.collect.randomness import Randomness, Simulated, WordSource, default_randomness
 from ldpopt.survey.collect.words import WordArray
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
@@ -67,16 +62,14 @@ class Device:
         if set(answers) - known:
             raise invalid("answers", f"only the questions {sorted(known)}", Phrase("others"))
         chosen = [_position(question, answers.get(question.name)) for question in self.plan.questions]
-        return {
-            question.name: report(question, answer, self._word(at, answer))
-            for at, (question, answer) in enumerate(zip(self.plan.questions, chosen, strict=True))
-        }
+        words = [self._word(at, answer) for at, answer in enumerate(chosen)]
+        drawn = map(report, self.plan.questions, chosen, words)
+        return {question.name: one for question, one in zip(self.plan.questions, drawn, strict=True)}
 
     def submission(self, answers: Mapping[str, Label], invitation: str | None = None) -> dict[str, Any]:
         """The submission that is sent to a collector for these answers, as JSON-ready values with a new random id.
 
-        To retry, send the same submission again; a second call makes a second submission. `InvalidInput` as in
-        `respond`.
+        To retry, send the same submission again. `InvalidInput` as in `respond`.
         """
         reports = self.respond(answers)
         said = {} if invitation is None else {"invitation": text(invitation, "invitation")}
@@ -103,10 +96,9 @@ def report(question: PlannedQuestion, answer: int, word: int) -> int:
 
 def _position(question: PlannedQuestion, answer: Any) -> int:
     given = question.missing if answer is None else answer
-    if given is not None:
-        written = as_text(given) if isinstance(given, (str, bool, int, float, tuple)) else None
-        for at, category in enumerate(question.categories):
-            if as_text(category) == written:
-                return at
+    if isinstance(given, (str, bool, int, float, tuple)):
+        texts = [as_text(category) for category in question.categories]
+        if as_text(given) in texts:
+            return texts.index(as_text(given))
     got = Phrase("no answer" if answer is None else "an answer outside them")
     raise invalid(f"question {question.name!r}", f"one of its {len(question.categories)} categories", got)

@@ -11,6 +11,7 @@ import math
 import random
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from html import escape
 from importlib.resources import files
 from itertools import accumulate
@@ -21,29 +22,25 @@ from urllib.parse import urlsplit
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import as_text
+from ldpopt.schema import mapping
 from ldpopt.survey.collect.randomness import word_tags
 from ldpopt.survey.collect.words import Respondents, SecretKey
 from ldpopt.survey.kit.device import ID, report
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 from ldpopt.version import __version__
 
-PLAN_FORMAT, PLAN_VERSION = "ldpopt-public-plan", 1
-
 
 def public_plan(plan: Plan) -> dict[str, Any]:
     """The public plan as JSON-ready values (schema ``ldpopt-public-plan``, version 1), under the plan's checksum.
 
-    It has the integers of every channel, since everybody may know how reports are drawn. It also has the tags of the
-    questions, from which memoised words are computed together with a device's secret key. It leaves out the pilot
-    shares (expected shares of the answers, perhaps from confidential data), the expected precision, and column names.
-
-    Raises `InvalidInput` for a plan with a question whose integers prove no guarantee. Its reports could reveal the
-    answer, and nobody should be told that they are protected.
+    It has the integers of every channel and the tags from which memoised words are computed, but no pilot shares
+    (perhaps from confidential data), expected precision, or column names. `InvalidInput` for a plan with a question
+    whose integers prove no guarantee: nobody should be told that its reports are protected.
     """
     memoised = plan.respondent is not None
     return {
-        "format": PLAN_FORMAT,
-        "version": PLAN_VERSION,
+        "format": "ldpopt-public-plan",
+        "version": 1,
         "checksum": plan.checksum,
         "name": plan.name,
         "round": plan.round,
@@ -94,8 +91,7 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
         question's name its ``"text"`` and, for each of the plan's categories, its ``"answers"``. Missing texts are
         taken from English and from the plan's own names. If `given` is not empty, only its languages are offered.
 
-    Raises `InvalidInput` for unknown keys, questions and answers, and for texts with placeholders that the English text
-    does not have.
+    `InvalidInput` for unknown keys, questions, answers, and placeholders that the English text does not have.
     """
     built = {language: shipped(language) for language in LANGUAGES}
     english, made = built[LANGUAGES[0]], dict(built) if not given else {}
@@ -133,10 +129,8 @@ def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: 
 
 
 def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise invalid(f"{what}: questions", "an object", Phrase(type(value).__name__))
     made: dict[str, Any] = {}
-    for name, texts in value.items():
+    for name, texts in mapping(value, f"{what}: questions").items():
         categories = [as_text(category) for category in plan.question(name).categories]
         where = f"{what}: question {name!r}"
         if not isinstance(texts, dict) or set(texts) - {"text", "answers"}:
@@ -145,8 +139,7 @@ def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
         if not isinstance(answers, dict) or set(answers) - set(categories):
             raise invalid(f"{where}: answers", "an object from the plan's categories to texts", Phrase("another"))
         made[name] = {"answers": {key: _text(one, f"{where}: answers") for key, one in answers.items()}}
-        shown = list(made[name]["answers"].get(category, category) for category in categories)
-        if len(set(shown)) != len(shown):
+        if len({made[name]["answers"].get(category, category) for category in categories}) != len(categories):
             raise invalid(f"{where}: answers", "texts that are distinct", Phrase("two that are the same"))
         if "text" in texts:
             made[name]["text"] = _text(texts["text"], where)
@@ -159,8 +152,6 @@ def _text(value: Any, what: str) -> str:
     return value
 
 
-VECTORS_FORMAT, VECTORS_VERSION = "ldpopt-vectors", 1
-
 ROWS = 6
 STEPS = 8
 """The most answers and steps of a question with vectors: the first, the last, and some between."""
@@ -171,10 +162,9 @@ IDS = (ID, "a", "fourteen bytes", "fifteen bytes..", "\u05d0\u2192\U0001f3b2, an
 def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
     """The vectors of a plan as JSON-ready values (schema ``ldpopt-vectors``, version 1).
 
-    reports : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits. The words
-        are those on both sides of each step of the cumulative weights, the first and the last word, and random ones.
-    words : lists [key, id, tag, word]: a 256-bit AES key made for this test, an id, a tag of the plan, and the word
-        that results.
+    reports : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits: words
+        around each step of the cumulative weights, the first and the last one, and random ones.
+    words : lists [key, id, tag, word]: a 256-bit AES key made for this test, an id, a tag of the plan, and the word.
     """
     rng = random.Random(seed)
     drawn = [
@@ -183,13 +173,8 @@ def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
         for x in _some(len(question.categories), ROWS)
         for word in boundary_words(question, x, rng)
     ]
-    return {
-        "format": VECTORS_FORMAT,
-        "version": VECTORS_VERSION,
-        "plan": plan.checksum,
-        "reports": drawn,
-        "words": _words(plan, rng),
-    }
+    head = {"format": "ldpopt-vectors", "version": 1, "plan": plan.checksum}
+    return {**head, "reports": drawn, "words": _words(plan, rng)}
 
 
 def boundary_words(question: PlannedQuestion, answer: int, rng: random.Random) -> list[int]:
@@ -203,32 +188,23 @@ def boundary_words(question: PlannedQuestion, answer: int, rng: random.Random) -
     return sorted(word for word in found if 0 <= word < 1 << 64)
 
 
-def memo_key(key: SecretKey) -> bytes:
-    """The AES-256 key of memoised words, which a browser keeps as the key of its device."""
-    return key.derive(b"ldpopt memo")
-
-
 def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
     import pyarrow as pa
 
-    if plan.respondent is None:
-        return []
-    made = []
-    for question in plan.questions[:ROWS]:
+    made: list[list[str]] = []
+    for question in plan.questions[:ROWS] if plan.respondent is not None else ():
         tags = word_tags(plan, question)
         for tag in (tags[0], tags[-1]):
             key = SecretKey(rng.randbytes(32))
             words = Respondents(key, pa.array(IDS, pa.string())).macs(tag)[:, 0].tolist()
-            hexadecimal = memo_key(key).hex()
-            made += [[hexadecimal, one, tag.hex(), f"{word:016x}"] for one, word in zip(IDS, words, strict=True)]
+            memo = key.derive(b"ldpopt memo").hex()  # the AES-256 key that a browser keeps as that of its device
+            made += [[memo, one, tag.hex(), f"{word:016x}"] for one, word in zip(IDS, words, strict=True)]
     return made
 
 
 def _some(count: int, most: int) -> list[int]:
     """At most `most` positions below `count`, spread evenly and including the first and the last."""
-    if count <= most:
-        return list(range(count))
-    return sorted({round(at * (count - 1) / (most - 1)) for at in range(most)})
+    return sorted({round(at * (count - 1) / (most - 1)) for at in range(most)} if count > most else range(count))
 
 
 AS_THEY_ARE = ("ldpopt-client.js", "ldpopt-client.d.ts", "questionnaire.js", "figures.js", "style.css", "icon.svg")
@@ -276,22 +252,16 @@ def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = 
 
 def _collector(given: str) -> tuple[str, str]:
     """The start of the collector's address, ending with a slash, and the origin that the page's policy must allow."""
-    what = "collector"
     if given == HERE:
         return HERE, ""
+    if isinstance(given, str) and _PLAIN.fullmatch(given):  # the page's policy allows no other characters
+        with suppress(ValueError):
+            parts = urlsplit(given)
+            host, _ = parts.hostname, parts.port
+            if host and (parts.scheme == "https" or host in ("localhost", "127.0.0.1", "::1")):
+                return f"{given.removesuffix('/')}/", f"{parts.scheme}://{parts.netloc}"
     expected = "an https address such as https://collect.example.org/, or http://localhost"
-    if not isinstance(given, str) or not _PLAIN.fullmatch(given):  # the page's policy allows no other characters
-        raise invalid(what, expected, given)
-    try:
-        parts = urlsplit(given)
-        local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        fits = parts.scheme == "https" or (parts.scheme == "http" and local)
-        _ = parts.port
-    except ValueError:
-        raise invalid(what, expected, given) from None
-    if not fits or not parts.hostname:
-        raise invalid(what, expected, given)
-    return given if given.endswith("/") else given + "/", f"{parts.scheme}://{parts.netloc}"
+    raise invalid("collector", expected, given)
 
 
 def _static(name: str) -> bytes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from types import MappingProxyType
 from typing import Any
 
@@ -15,15 +15,7 @@ import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
-from ldpopt.design import (
-    Constraint,
-    Denominator,
-    FisherInformation,
-    IntegerProgram,
-    LocalDP,
-    Rounded,
-    optimal_channel,
-)
+from ldpopt.design import Constraint, Denominator, FisherInformation, IntegerProgram, LocalDP, Rounded, optimal_channel
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, unit_interval
 from ldpopt.errors import InvalidInput, invalid
@@ -48,9 +40,8 @@ SIMPLER = 0.01
 class PaperSurvey(Result):
     """A plan whose reports are letters that people find by hand.
 
-    plan : the plan under which reports are counted and estimated. Its probabilities are multiples of 1/D, where D is
-        the number of outcomes of the device.
-    device : the thing that people randomize with, such as two dice.
+    plan : the plan under which reports are counted and estimated, with probabilities in multiples of 1/D, where D is
+        the number of outcomes of the device. device : the thing that people randomize with, such as two dice.
     losses : for each question, the share by which its variance exceeds that of the best channel with the same epsilon
         and any probabilities. The survey needs this share more respondents.
     intended : for each question, the epsilon (nats) of the original plan, which the new channel does not exceed.
@@ -62,9 +53,8 @@ class PaperSurvey(Result):
     intended: Mapping[str, float]
 
     def _columns(self) -> dict[str, list[Any]]:
-        names = list(self.losses)
-        columns = {"loss": list(self.losses.values()), "intended": [self.intended[name] for name in names]}
-        return {"question": names, **columns}
+        intended = [self.intended[name] for name in self.losses]
+        return {"question": list(self.losses), "loss": list(self.losses.values()), "intended": intended}
 
     def table(self, question: str, answer: int) -> tuple[str, ...]:
         """The report for every outcome, in the order of the device's table, for the answer at position `answer`.
@@ -104,31 +94,22 @@ def paper_survey(
     [[26, 10], [10, 26]]
     """
     simpler = unit_interval(simpler, "simpler")
-    letters = _letters()
+    letters = ("".join(letters) for n in (1, 2) for letters in product(LETTERS, repeat=n))  # A, B, ..., AA, AB, ...
     questions, losses = [], {}
     with watched(time_limit, progress) as deadline:
-        turns = [
-            _sheet(question, device, simpler, deadline.turn(at, len(plan.questions)))
-            for at, question in enumerate(plan.questions)
-        ]
-    for question, sheet in zip(plan.questions, turns, strict=True):
-        names = tuple(next(letters) for _ in range(sheet.weights.shape[1]))
-        channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
-        channel.verify(question.epsilon)
-        told = {"loss": sheet.loss}
-        made = PlannedQuestion(question.name, question.column, channel, pilot=question.pilot, expected=told)
-        questions.append(made)
-        losses[question.name] = sheet.loss
+        for at, question in enumerate(plan.questions):
+            sheet = _sheet(question, device, simpler, deadline.turn(at, len(plan.questions)))
+            names = tuple(islice(letters, sheet.weights.shape[1]))
+            channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
+            channel.verify(question.epsilon)
+            losses[question.name] = sheet.loss
+            told = {"loss": sheet.loss}
+            questions.append(
+                PlannedQuestion(question.name, question.column, channel, pilot=question.pilot, expected=told)
+            )
     on_paper = Plan(plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample)
     intended = {question.name: question.epsilon for question in plan.questions}
     return PaperSurvey(on_paper, device, MappingProxyType(losses), MappingProxyType(intended))
-
-
-def _letters() -> Iterator[str]:
-    """A, B, ..., then AA, AB, ...: a supply of letters, so that each report of a survey has its own."""
-    yield from LETTERS
-    for pair in product(LETTERS, repeat=2):
-        yield "".join(pair)
 
 
 def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadline: Deadline) -> Sheet:
@@ -149,12 +130,10 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadl
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The channel of one question over a device with D outcomes.
+    """The channel of one question: integers (k, m) whose rows add up to D.
 
-    weights : (k, m) integers; each row adds up to D.
-    loss : the share by which its error exceeds the error of the best channel with the same epsilon and any
-        probabilities.
-    least : this share before reports were merged.
+    loss, least : the share by which its error exceeds that of the best channel with the same epsilon and any
+        probabilities; and this share before reports were merged.
     """
 
     weights: Integers
@@ -168,27 +147,21 @@ def design_sheet(
     """The integers with the least error at `pilot`, (k,), within epsilon (nats), after merging reports.
 
     Merging may raise the error by the share `simpler`. None if no channel over D was found that separates all answers.
-
-    >>> import numpy as np
-    >>> design_sheet(np.array([0.5, 0.5]), 1.0, 6).weights.tolist()
-    [[4, 2], [2, 4]]
     """
     utility = FisherInformation(pilot)
     asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
     turn = deadline.turn(0, 3)
     found = [optimal_channel(utility, asked, certify=False, **turn.passed)]
-    if not IntegerProgram().refuses(Problem.of(utility, asked)):
+    if not IntegerProgram().refuses(Problem.of(utility, asked)):  # rounding often gives fewer reports
         turn = deadline.turn(1, 3)
-        rounded = Rounded()  # often with fewer reports
-        found.append(optimal_channel(utility, asked, method=rounded, certify=False, **turn.passed))
+        found.append(optimal_channel(utility, asked, method=Rounded(), certify=False, **turn.passed))
     least = min(one.value for one in found)
     if not least < np.inf:
         return None
     few = [_fewer(one.channel, utility, D, least * (1 + simpler)) for one in found if one.value < np.inf]
     weights = min(few, key=lambda one: (one.shape[1], utility.value(one / D)))
     turn = deadline.turn(2, 3)
-    limit = LocalDP(epsilon)
-    free = optimal_channel(utility, limit, certify=False, **turn.passed).value
+    free = optimal_channel(utility, LocalDP(epsilon), certify=False, **turn.passed).value
     loss = float(utility.value(weights / D) / free - 1)
     return Sheet(weights, max(loss, 0.0), max(float(least / free - 1), 0.0))
 
@@ -212,24 +185,13 @@ def _fewer(channel: Channel, utility: FisherInformation, D: int, most: float) ->
 
 
 def paper_files(survey: PaperSurvey) -> dict[str, bytes]:
-    """The files by name: the plan under which reports are counted, each question's channel, and the empty entry file.
-
-    `ldpopt check` proves the guarantees of the channel files again.
-
-    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
-    >>> from ldpopt.survey.paper.design import paper_survey
-    >>> from ldpopt.survey.paper.devices import TWO_DICE
-    >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))).plan
-    >>> sorted(paper_files(paper_survey(plan, TWO_DICE)))
-    ['channel-1.json', 'codes.csv', 'plan.json']
-    """
+    """The files by name: the plan under which reports are counted, every channel, and the empty entry file."""
     plan = survey.plan
     made = {"plan.json": plan.to_json().encode()}
     for number, question in enumerate(plan.questions, 1):
         made[f"channel-{number}.json"] = question.channel.to_json().encode()
     head = io.StringIO(newline="")
-    csv.writer(head, lineterminator="\n").writerow(
-        [SHEET, *(question.name for question in plan.questions), *plan.carry]
-    )
+    columns = [SHEET, *(question.name for question in plan.questions), *plan.carry]
+    csv.writer(head, lineterminator="\n").writerow(columns)
     made["codes.csv"] = head.getvalue().encode()
     return made

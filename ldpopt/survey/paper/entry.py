@@ -56,12 +56,14 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     if not output.parent.is_dir():
         raise invalid("reports", "a folder that exists", str(output.parent))
     refuse_taken(output)
-    rows, left_out, sheets = _checked(plan, Path(codes), leave_out_incomplete)
+    rows, left_out = _checked(plan, Path(codes), leave_out_incomplete)
     if not rows:
         raise invalid("codes", "at least one complete row", Phrase("none"), str(codes))
     names = [*(question.name for question in plan.questions), *plan.carry]
-    columns = {name: pa.array([row[name] for row in rows], pa.string()) for name in names}
-    said = Manifest.of(plan, "by hand", len(rows), [total(_mark(plan, sheet) for sheet in sheets)])
+    columns = {name: pa.array([row[name] for row in rows.values()], pa.string()) for name in names}
+    # A fingerprint of each sheet of the plan, so that the same sheet is not counted twice.
+    marks = (hashlib.blake2b(f"{plan.checksum}\n{sheet}".encode(), digest_size=16).hexdigest() for sheet in rows)
+    said = Manifest.of(plan, "by hand", len(rows), [total(marks)])
     write_reports(output, with_manifest(pa.table(columns), said))
     if output.suffix == ".csv":
         parts = said.parts
@@ -69,50 +71,40 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     return Entered(len(rows), left_out)
 
 
-def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[list[dict[str, str]], int, list[str]]:
-    """The complete rows with codes written as in the plan, the number of rows left out, and the sheet numbers."""
+def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[dict[str, dict[str, str]], int]:
+    """The complete rows by sheet number, with codes written as in the plan, and the number of rows left out."""
     reader = csv.reader(io.StringIO(read_text(path).removeprefix("\ufeff"), newline=""), strict=True)
     owner = {code: question.name for question in plan.questions for code in question.reports}
     known = {question.name: {code.upper(): code for code in question.reports} for question in plan.questions}
-    rows: list[dict[str, str]] = []
-    seen: dict[str, int] = {}
+    wanted = [SHEET, *known, *plan.carry]
+    rows: dict[str, dict[str, str]] = {}
+    numbers: dict[str, int] = {}
     left_out = 0
     try:
         header = [name.strip() for name in next(reader, [])]
-        _require_header(plan, header, path)
+        if sorted(header) != sorted(wanted):
+            lacking = [name for name in wanted if name not in header]
+            got = f"none called {lacking[0]!r}" if lacking else "others, or one twice"
+            raise invalid("codes", f"the columns {', '.join(wanted)}", Phrase(got), str(path))
         for number, cells in enumerate(reader, 1):
             if not any(cell.strip() for cell in cells):
                 continue
             if len(cells) != len(header):
                 raise invalid("codes", f"{len(header)} cells in every row", len(cells), f"row {number}")
             row = {name: cell.strip() for name, cell in zip(header, cells, strict=True)}
-            _once(row[SHEET], number, seen)
-            complete = _codes(row, number, known, owner, leave_out)
-            left_out += not complete
-            if complete:
-                rows.append(row)
+            sheet, where = row[SHEET], f"row {number}, column {SHEET!r}"
+            if not sheet:
+                raise invalid("codes", "a sheet number in every row", Phrase("none"), where)
+            if sheet in rows:
+                got = f"that of row {numbers[sheet]} again"
+                raise invalid("codes", "every sheet number once", Phrase(got), where)
+            if _codes(row, number, known, owner, leave_out):
+                rows[sheet], numbers[sheet] = row, number
             else:
-                del seen[row[SHEET]]
+                left_out += 1
     except csv.Error:
         raise InvalidInput(f"{path}: expected a CSV file, got a line that is none (line {reader.line_num})") from None
-    return rows, left_out, list(seen)
-
-
-def _require_header(plan: Plan, header: list[str], path: Path) -> None:
-    wanted = [SHEET, *(question.name for question in plan.questions), *plan.carry]
-    if sorted(header) != sorted(wanted):
-        lacking = [name for name in wanted if name not in header]
-        got = f"none called {lacking[0]!r}" if lacking else "others, or one twice"
-        raise invalid("codes", f"the columns {', '.join(wanted)}", Phrase(got), str(path))
-
-
-def _once(sheet: str, number: int, seen: dict[str, int]) -> None:
-    if not sheet:
-        raise invalid("codes", "a sheet number in every row", Phrase("none"), f"row {number}, column {SHEET!r}")
-    if sheet in seen:
-        where = f"row {number}, column {SHEET!r}"
-        raise invalid("codes", "every sheet number once", Phrase(f"that of row {seen[sheet]} again"), where)
-    seen[sheet] = number
+    return rows, left_out
 
 
 def _codes(
@@ -132,8 +124,3 @@ def _codes(
             got = f"a code of the question {owner[typed]!r}"
         raise invalid("codes", f"one of {', '.join(codes.values())}", Phrase(got), where)
     return True
-
-
-def _mark(plan: Plan, sheet: str) -> str:
-    """A fingerprint of one sheet of a plan, so that the same sheet is not counted twice."""
-    return hashlib.blake2b(f"{plan.checksum}\n{sheet}".encode(), digest_size=16).hexdigest()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -41,12 +41,7 @@ Term = tuple[Factor, ...]
 
 @dataclass(frozen=True)
 class Formula:
-    """The outcome, the terms in their order, and whether there is an intercept.
-
-    >>> made = parse_formula("evade ~ age + C(region) + age:sex")
-    >>> made.outcome, [factor.name for factor in made.terms[2]], made.intercept
-    ('evade', ['age', 'sex'], True)
-    """
+    """The outcome, the terms in their order, and whether there is an intercept."""
 
     outcome: str
     terms: tuple[Term, ...]
@@ -59,11 +54,10 @@ class Formula:
 
 
 def parse_formula(text: str) -> Formula:
-    """A formula from its text: ``outcome ~ term + term``.
+    """A formula from its text: ``outcome ~ term + term``; anything else is `InvalidInput`.
 
-    A term is a column ``a``, a column taken as labels ``C(a)``, an interaction ``a:b``, or ``a*b``, which stands for
-    ``a + b + a:b``. ``0`` or ``-1`` leaves the intercept out. A name with blanks or signs is put in backticks. Anything
-    else is `InvalidInput`.
+    A term is a column ``a``, labels ``C(a)``, an interaction ``a:b``, or ``a*b``, which stands for ``a + b + a:b``.
+    ``0`` or ``-1`` leaves the intercept out. A name with blanks or signs is put in backticks.
     """
     if not isinstance(text, str) or (head := _OUTCOME.match(text)) is None:
         raise invalid("formula", "a text: outcome ~ predictor + predictor", text)
@@ -113,10 +107,10 @@ def _joined(first: Term, second: Term) -> Term:
 
 Codes = npt.NDArray[np.intp]
 
-MOST_CELLS = 256
+MAX_CELLS = 256
 """The most combinations of private answers over which a likelihood is summed."""
 
-MOST_LEVELS = 100
+MAX_LEVELS = 100
 """The most levels of a public predictor that is not a number."""
 
 
@@ -124,13 +118,12 @@ MOST_LEVELS = 100
 class Regressors:
     """The design of n respondents. Respondents of one `group` have the same public values.
 
-    names : the names of the d regressors.
-    values : (u, z, d), the regressors for each of u different rows of public values and each of z cells. A cell is a
-        combination of answers to the private predictors.
+    values : (u, z, d), the d regressors, called `names`, for each of u different rows of public values and each of z
+        cells. A cell is a combination of answers to the private predictors.
     public : (u, q), the public columns with a constant, from which the private predictors are modelled.
-    group : (n,), the public row of each respondent.
+    group : (n,), the public row of each respondent. levels : the reference level of each factor.
     cell_channel : (z, r), the channel from a person's cell to the reports of all private predictors together.
-    reports : (n,), the positions of these reports. levels : the reference level of each factor.
+    reports : (n,), the positions of these reports.
     """
 
     names: tuple[str, ...]
@@ -148,28 +141,27 @@ class Regressors:
 
 
 def regressors(formula: Formula, data: Any, channels: Mapping[str, ChannelLike], n: int) -> Regressors:
-    """The design of `formula` from the columns of `data`.
-
-    The columns named in `channels` hold reports of private answers.
-    """
+    """The design of `formula` from the columns of `data`; those in `channels` hold reports of private answers."""
     private = {name: as_channel(channels[name]) for name in formula.columns if name in channels}
     cells = list(product(*(range(channel.shape[0]) for channel in private.values())))
-    if len(cells) > MOST_CELLS:
-        raise invalid("private predictors", f"at most {MOST_CELLS} combinations of answers", len(cells))
+    if len(cells) > MAX_CELLS:
+        raise invalid("private predictors", f"at most {MAX_CELLS} combinations of answers", len(cells))
     categorical = {factor.name for term in formula.terms for factor in term if factor.categorical}
     columns: dict[str, list[tuple[str, Array, bool]]] = {}
     levels: dict[str, Label] = {}
     for name in formula.columns:
-        if name in private:
-            k = private[name].shape[0]
-            made = _coded(name, list(private[name].inputs), np.arange(k), name in categorical, levels, True)
-            at = np.array([cell[list(private).index(name)] for cell in cells], dtype=np.intp)
-            columns[name] = [(title, values[at], True) for title, values in made]
+        if inside := name in private:
+            code = np.array([cell[list(private).index(name)] for cell in cells], dtype=np.intp)
+            kinds = list(private[name].inputs)
         else:
             code, kinds = public_column(data, name, n)
-            made = _coded(name, kinds, code, name in categorical, levels)
-            columns[name] = [(title, values, False) for title, values in made]
-    group, firsts, open_columns = _groups(columns, n)
+        made = _coded(name, kinds, code, name in categorical, levels, inside)
+        columns[name] = [(title, values, inside) for title, values in made]
+    open_columns = [values for made in columns.values() for _, values, inside in made if not inside]
+    group, firsts = np.zeros(n, dtype=np.intp), np.zeros(1, dtype=np.intp)
+    if open_columns:
+        found = np.unique(np.stack(open_columns, axis=1), axis=0, return_index=True, return_inverse=True)
+        firsts, group = found[1], found[2].reshape(-1)
     terms: list[tuple[str, Array]] = []
     shape = (len(firsts), len(cells))
     if formula.intercept:
@@ -197,15 +189,6 @@ def public_regressors(names: tuple[str, ...], x: Array) -> Regressors:
     return Regressors(names, rows[:, None], np.ones((len(rows), 1)), group.reshape(-1), one, none, {})
 
 
-def _groups(columns: dict[str, list[tuple[str, Array, bool]]], n: int) -> tuple[Codes, Codes, list[Array]]:
-    """The public row of each respondent, the first respondent of each row, and the public columns."""
-    found = [values for made in columns.values() for _, values, inside in made if not inside]
-    if not found:
-        return np.zeros(n, dtype=np.intp), np.zeros(1, dtype=np.intp), []
-    _, firsts, group = np.unique(np.stack(found, axis=1), axis=0, return_index=True, return_inverse=True)
-    return group.reshape(-1).astype(np.intp), firsts.astype(np.intp), found
-
-
 def _together(private: Mapping[str, Channel], data: Any, n: int) -> tuple[Array, Codes]:
     """The product of the predictors' channels, and the position of every respondent's reports in it."""
     matrix: Array = np.ones((1, 1))
@@ -219,8 +202,10 @@ def _together(private: Mapping[str, Channel], data: Any, n: int) -> tuple[Array,
     return matrix, reports
 
 
-def public_column(data: Any, name: str, n: int) -> tuple[Codes, list[Any]]:
+def public_column(data: Any, name: str, n: int | None = None) -> tuple[Codes, list[Any]]:
     """Codes and kinds of a public column, (n,), without missing values; else `InvalidInput`."""
+    if n is None:
+        n = len(next(iter(data.values()))) if isinstance(data, Mapping) else len(data)
     try:
         found = data[name]
     except (KeyError, IndexError, ValueError):
@@ -234,37 +219,38 @@ def public_column(data: Any, name: str, n: int) -> tuple[Codes, list[Any]]:
 
 def numbers_of(kinds: list[Any]) -> Array | None:
     """The kinds as numbers, if all of them are; None for labels."""
-    made = []
-    for kind in kinds:
-        if isinstance(kind, (bool, tuple)):
-            return None
-        try:
-            value = float(kind)
-        except (TypeError, ValueError):
-            return None
-        if not math.isfinite(value) or (isinstance(kind, str) and "_" in kind):
-            return None
-        made.append(value)
-    return np.array(made)
+    if any(isinstance(kind, (bool, tuple)) or (isinstance(kind, str) and "_" in kind) for kind in kinds):
+        return None
+    with suppress(TypeError, ValueError):
+        made = np.array([float(kind) for kind in kinds])
+        return made if np.isfinite(made).all() else None
+    return None
 
 
 def _coded(
     name: str, kinds: list[Any], code: Codes, categorical: bool, levels: dict[str, Label], ordered: bool = False
 ) -> list[tuple[str, Array]]:
-    """The columns of one variable: the number itself, or for a factor an indicator of each level except the first.
-
-    ordered : whether the levels are in the order of their question already; otherwise they are sorted.
-    """
+    """The columns of one variable: the number itself, or for a factor an indicator of each level except the first."""
     numbers = None if categorical else numbers_of(kinds)
     if numbers is not None:
         return [(name, numbers[code])]
-    order = list(range(len(kinds)))
     if not ordered:
-        as_numbers = numbers_of(kinds)
-        order.sort(key=lambda at: str(kinds[at]) if as_numbers is None else as_numbers[at])
-    if len(order) < 2:
+        code, kinds = in_order(code, kinds)
+    if len(kinds) < 2:
         raise invalid(f"column {name!r}", "at least two different values", Phrase("one"))
-    if len(order) > MOST_LEVELS:
-        raise invalid(f"column {name!r}", f"numbers, or at most {MOST_LEVELS} levels", len(order))
-    levels[name] = kinds[order[0]]
-    return [(f"{name}[{kinds[at]}]", (code == at).astype(float)) for at in order[1:]]
+    if len(kinds) > MAX_LEVELS:
+        raise invalid(f"column {name!r}", f"numbers, or at most {MAX_LEVELS} levels", len(kinds))
+    levels[name] = kinds[0]
+    return [(f"{name}[{kind}]", (code == at).astype(float)) for at, kind in enumerate(kinds[1:], 1)]
+
+
+def in_order(code: Codes, kinds: list[Any]) -> tuple[Codes, list[Any]]:
+    """Codes and kinds with the kinds in order."""
+    order = sorted(range(len(kinds)), key=lambda at: numbers_first(kinds[at]))
+    return np.argsort(order)[code], [kinds[at] for at in order]
+
+
+def numbers_first(kind: Any) -> tuple[bool, float, str]:
+    """A key for sorting: numbers by their size, then others as text."""
+    number = numbers_of([kind])
+    return number is None, 0.0 if number is None else float(number[0]), str(kind)

@@ -12,7 +12,7 @@ from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.estimate.counts import positions
 from ldpopt.survey.estimate.estimate import estimate
-from ldpopt.survey.estimate.linear import efficient_loadings, pilot_of, require_identifiable
+from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, require_identifiable
 from ldpopt.survey.estimate.numbers import scores_of
 from ldpopt.survey.regress.formula import Regressors, numbers_of, parse_formula, public_column, regressors
 from ldpopt.survey.regress.result import Regression, Sample, inverse_of, sampled
@@ -63,8 +63,7 @@ def linear_regression(
     mass, moment = np.zeros((u, z)), np.zeros((u, z))
     for cell in range(z):
         each = w * inside[cell, design.reports]
-        mass[:, cell] = np.bincount(design.group, each, u)
-        moment[:, cell] = np.bincount(design.group, each * y, u)
+        mass[:, cell], moment[:, cell] = (np.bincount(design.group, one, u) for one in (each, each * y))
     flat = design.values.reshape(-1, d)
     squares = (flat * mass.reshape(-1, 1)).T @ flat
     inverse = inverse_of(squares)
@@ -83,16 +82,14 @@ def linear_regression(
     else:
         total = drawn.total_variance(influence)
         covariance, degrees = total.covariance, total.degrees
-    return Regression(
-        formula, "linear", design.names, (asked.outcome,), None, b[None], covariance, n, degrees, design.levels
-    )  # fmt: skip
+    named = formula, "linear", design.names, (asked.outcome,), None
+    return Regression(*named, b[None], covariance, n, degrees, design.levels)
 
 
 def _numbers(data: Any, name: str, channels: Mapping[str, Any], scores: Any) -> Array:
     """The outcome of each respondent: a public number itself, or the unbiased value of a report."""
     if name not in channels:
-        n = len(next(iter(data.values()))) if isinstance(data, Mapping) else len(data)
-        code, kinds = public_column(data, name, n)
+        code, kinds = public_column(data, name)
         values = numbers_of(kinds)
         if values is None:
             raise invalid(f"outcome {name!r}", "numbers (logit_regression is for categories)", Phrase("something else"))
@@ -103,10 +100,9 @@ def _numbers(data: Any, name: str, channels: Mapping[str, Any], scores: Any) -> 
     if len(values) != channel.shape[0]:
         raise invalid("scores", f"one for each of the {channel.shape[0]} categories of {name!r}", len(values))
     y = positions(data[name], channel.outputs)
-    made = estimate(np.bincount(y, minlength=channel.shape[1]), channel) if len(y) else None
-    if made is None:
+    if not len(y):
         raise invalid("data", "at least one respondent", Phrase("none"))
-    return np.asarray((values @ made.loadings)[y])
+    return np.asarray((values @ estimate(np.bincount(y, minlength=channel.shape[1]), channel).loadings)[y])
 
 
 def _inside(design: Regressors) -> Array:
@@ -114,9 +110,6 @@ def _inside(design: Regressors) -> Array:
     q = design.cell_channel
     if q.shape == (1, 1):
         return np.ones((1, 1))
-    channel = Channel(q / q.sum(axis=1, keepdims=True))
-    first = efficient_loadings(channel, np.full(len(q), 1 / len(q)))
-    if q.shape[0] == q.shape[1]:
-        return first
     frequencies = np.bincount(design.reports, minlength=q.shape[1]) / len(design.reports)
-    return efficient_loadings(channel, pilot_of(first @ frequencies, len(design.reports)))
+    channel = Channel(q / q.sum(axis=1, keepdims=True))
+    return GeneralizedLeastSquares().fit(frequencies, channel, len(design.reports))[1]

@@ -18,7 +18,7 @@ from ldpopt.survey.estimate.likelihood import MaximumLikelihood
 from ldpopt.survey.estimate.linear import require_identifiable
 from ldpopt.survey.regress.formula import (
     Regressors,
-    numbers_of,
+    in_order,
     parse_formula,
     public_column,
     public_regressors,
@@ -47,10 +47,9 @@ class Fitted:
 class CellLikelihood:
     """Reports (r1, r2) of private predictors z and an answer a, given public values x.
 
-    Pr(r1, r2 | x) = sum_z Pr(z | x) G[z, r1] sum_a Pr(a | x, z) Q[a, r2] [VHG]. Here Pr(a | x, z) is a multinomial
-    logit in the design, with answer 0 as its reference, and Pr(z | x) is a multinomial logit in the public columns. The
-    vector of coefficients has those of the answers first (a - 1 rows of d), then those of the predictors (z - 1 rows of
-    q).
+    Pr(r1, r2 | x) = sum_z Pr(z | x) G[z, r1] sum_a Pr(a | x, z) Q[a, r2] [VHG]. Pr(a | x, z) is a multinomial logit in
+    the design, with answer 0 as its reference, and Pr(z | x) one in the public columns. The vector of coefficients has
+    those of the answers first (a - 1 rows of d), then those of the predictors (z - 1 rows of q).
 
     answers : Q, (a, r2). outcome : (n,) positions of the answers' reports. sample : None for a simple sample.
     """
@@ -66,10 +65,7 @@ class CellLikelihood:
         return int((len(self.answers) - 1) * self.design.values.shape[2])
 
     def fit(self) -> Fitted:
-        """Fisher scoring with step halving, to a stationary point of the likelihood.
-
-        The likelihood never falls on the way.
-        """
+        """Fisher scoring with step halving, to a stationary point of the likelihood, which never falls on the way."""
         scale = self._scale()
         b = np.zeros(len(scale))
         cells = self._counted()
@@ -83,14 +79,11 @@ class CellLikelihood:
             if won < 1e-13 * max(1.0, abs(now)) and np.abs(move).max() < 1e-6 * (1 + np.abs(b * scale).max()):
                 return Fitted(b, information, now, self._scores(b), step)
             size = min(1.0, 4.0 / float(np.abs(move).max()))
-            trial = b + size * move / scale
-            value = self._value(trial, cells)
             # A sum of many logarithms has a rounding error, which is allowed for.
-            while not value >= now - 1e-12 * max(1.0, abs(now)) and size > 1e-12:
+            least = now - 1e-12 * max(1.0, abs(now))
+            while not self._value(b + size * move / scale, cells) >= least and size > 1e-12:
                 size /= 2
-                trial = b + size * move / scale
-                value = self._value(trial, cells)
-            b = trial
+            b = b + size * move / scale
             now, score, information = self._at(b, cells)
             if np.abs(b * scale).max() > 60:
                 break
@@ -100,10 +93,7 @@ class CellLikelihood:
         )
 
     def null_log_likelihood(self) -> float | None:
-        """The log-likelihood of an intercept alone; without one in the design, of equal chances for every answer.
-
-        None if some predictor is private.
-        """
+        """The log-likelihood of an intercept alone, or else of equal chances; None if some predictor is private."""
         if self.design.private:
             return None
         frequencies = np.bincount(self.outcome, minlength=self.answers.shape[1]) / len(self.outcome)
@@ -130,30 +120,16 @@ class CellLikelihood:
         counted = np.bincount(at, weights, u * r1 * r2)
         return np.asarray(counted, dtype=np.float64).reshape(u, r1, r2)
 
-    def _laws(self, b: Array, rows: slice) -> tuple[Array, Array]:
-        """Pr(z | x), (u, z), and Pr(a | x, z), (u, z, a), for some public rows."""
-        design = self.design.values[rows]
-        a, z = len(self.answers), design.shape[1]
-        first = b[: self.split].reshape(a - 1, design.shape[2])
-        odds = np.concatenate([np.zeros((*design.shape[:2], 1)), design @ first.T], axis=2)
-        public = self.design.public[rows]
-        second = b[self.split :].reshape(z - 1, public.shape[1])
-        return softmax(np.concatenate([np.zeros((len(public), 1)), public @ second.T], axis=1)), softmax(odds)
-
     def _joint(self, b: Array, rows: slice) -> tuple[Array, Array, Array, Array]:
-        """Pr(z), Pr(a | z), Pr(r2 | z), and Pr(r1, r2), for some public rows."""
-        mixed, answered = self._laws(b, rows)
+        """Pr(z | x), (u, z), Pr(a | x, z), (u, z, a), Pr(r2 | z), and Pr(r1, r2), for some public rows."""
+        design, public = self.design.values[rows], self.design.public[rows]
+        answered = _logit(design, b[: self.split].reshape(len(self.answers) - 1, -1))
+        mixed = _logit(public, b[self.split :].reshape(design.shape[1] - 1, public.shape[1]))
         given = answered @ self.answers
-        both = np.einsum("uz,zr,uzs->urs", mixed, self.design.cell_channel, given)
-        return mixed, answered, given, both
+        return mixed, answered, given, np.einsum("uz,zr,uzs->urs", mixed, self.design.cell_channel, given)
 
     def _value(self, b: Array, cells: Array) -> float:
-        total = 0.0
-        for rows in self._chunks():
-            both = self._joint(b, rows)[3]
-            seen = cells[rows] > 0
-            total += float((cells[rows][seen] * np.log(np.maximum(both[seen], TINY))).sum())
-        return total
+        return sum(_log_likelihood(cells[rows], self._joint(b, rows)[3]) for rows in self._chunks())
 
     def _at(self, b: Array, cells: Array) -> tuple[float, Array, Array]:
         """Log-likelihood, score and expected information."""
@@ -161,10 +137,8 @@ class CellLikelihood:
         for rows in self._chunks():
             slopes, both = self._slopes(b, rows)
             count = cells[rows]
-            seen = count > 0
-            value += float((count[seen] * np.log(np.maximum(both[seen], TINY))).sum())
-            ratio = np.where(seen, count, 0.0) / np.maximum(both, TINY)
-            score += np.einsum("urs,ursc->c", ratio, slopes)
+            value += _log_likelihood(count, both)
+            score += np.einsum("urs,ursc->c", count / np.maximum(both, TINY), slopes)
             share = count.sum(axis=(1, 2))[:, None, None] / np.maximum(both, TINY)
             flat = slopes.reshape(-1, len(b))
             information += (flat * np.where(both > 0, share, 0.0).reshape(-1, 1)).T @ flat
@@ -205,6 +179,17 @@ class CellLikelihood:
             yield slice(start, min(u, start + size))
 
 
+def _logit(design: Array, coefficients: Array) -> Array:
+    """The multinomial logit whose first category is the reference."""
+    odds = design @ coefficients.T
+    return softmax(np.concatenate([np.zeros((*odds.shape[:-1], 1)), odds], axis=-1))
+
+
+def _log_likelihood(count: Array, probability: Array) -> float:
+    seen = count > 0
+    return float((count[seen] * np.log(np.maximum(probability[seen], TINY))).sum())
+
+
 def _solved(information: Array, score: Array) -> Array | None:
     """The Newton step. A little of the diagonal is added if the information has no inverse."""
     if not (np.isfinite(information).all() and np.isfinite(score).all()):
@@ -240,9 +225,9 @@ def logit_regression(
     weights, strata, clusters : (n,), for a complex sample.
     sample : a `SampleDesign`, or a `Subsample` of one for a subgroup, instead of these three.
 
-    The coefficients maximise the likelihood of the reports. The unknown private predictors are summed over; their own
-    model is a multinomial logit in the public predictors [BIZ]. For a simple sample the covariance is the inverse of
-    the information. Otherwise the scores are weighted, and the variance of their total is that of the sample
+    The coefficients maximise the likelihood of the reports, summed over the unknown private predictors, whose own model
+    is a multinomial logit in the public predictors [BIZ]. For a simple sample the covariance is the inverse of the
+    information. Otherwise the scores are weighted, and the variance of their total is that of the sample
     (pseudo-likelihood) [SSW]. The reports of one person must have been made independently of one another.
 
     Raises `InvalidInput` for a formula or columns that do not fit, `NotIdentifiable` for a channel that does not
@@ -269,16 +254,13 @@ def logistic_regression(
 ) -> Regression:
     """`logit_regression` of a privatized binary answer on a matrix of regressors, of a simple sample [VHG].
 
-    Parameters
-    ----------
     reports : n output labels of `channel`, a channel (2, m).
     design : (n, d) regressors, an array or a data frame; add an intercept by `with_constant`.
     success : the input label counted as 1; the channel's last input by default.
 
     A report has probability Q[0, y] (1 - pi) + Q[1, y] pi, where the log-odds of pi, the probability of `success`, are
     design @ coefficients. The likelihood need not be concave, so the fit is a stationary point, perhaps not the
-    maximum. Raises `InvalidInput` for collinear regressors. Raises `SolverError` without convergence, as under
-    separation, when the reports are compatible with infinite coefficients.
+    maximum. Raises `InvalidInput` for collinear regressors, and `SolverError` without convergence, as under separation.
 
     >>> rng = np.random.default_rng(3)
     >>> x = with_constant(rng.normal(size=2000))
@@ -348,24 +330,17 @@ def _outcome(data: Any, name: str, channel: Channel | None) -> tuple[Channel, An
     """The channel of the outcome (the identity if it is public), and the position of every report among its outputs."""
     if channel is not None:
         return channel, positions(data[name], channel.outputs)
-    n = len(next(iter(data.values()))) if isinstance(data, Mapping) else len(data)
-    code, kinds = public_column(data, name, n)
-    numbers = numbers_of(kinds)
-    order = sorted(range(len(kinds)), key=lambda at: str(kinds[at]) if numbers is None else numbers[at])
+    code, kinds = in_order(*public_column(data, name))
     if not 2 <= len(kinds) <= 50:
         raise invalid(f"outcome {name!r}", "2 to 50 categories (linear_regression is for numbers)", len(kinds))
-    place = np.argsort(order)
-    return Channel(np.eye(len(kinds)), [kinds[at] for at in order]), np.asarray(place[code], dtype=np.intp)
+    return Channel(np.eye(len(kinds)), kinds), code
 
 
 def _from_reference(answers: Channel, reference: Label) -> tuple[Array, tuple[Label, ...]]:
     """The rows of the channel and their labels, with the reference first."""
-    labels = list(answers.inputs)
-    at = 0
-    if reference is not None:
-        known = [place for place, label in enumerate(labels) if label == reference or str(label) == reference]
-        if len(known) != 1:
-            raise invalid("reference", f"one of the categories {tuple(labels[:8])}", reference)
-        at = known[0]
-    order = [at, *(place for place in range(len(labels)) if place != at)]
-    return answers.matrix[order], tuple(labels[place] for place in order)
+    labels = answers.inputs
+    first = [0] if reference is None else [at for at, one in enumerate(labels) if reference in (one, str(one))]
+    if len(first) != 1:
+        raise invalid("reference", f"one of the categories {labels[:8]}", reference)
+    order = [*first, *(at for at in range(len(labels)) if at not in first)]
+    return answers.matrix[order], tuple(labels[at] for at in order)

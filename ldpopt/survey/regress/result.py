@@ -14,7 +14,7 @@ from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
-from ldpopt.survey.estimate.intervals import Estimated, Intervals, text_table, two_sided
+from ldpopt.survey.estimate.intervals import Estimated, Intervals, p_values_of, quotient, text_table, two_sided
 from ldpopt.survey.hypothesis_tests import TestResult, wald_result
 from ldpopt.survey.sample.design import SampleDesign, SamplingVariance
 
@@ -74,16 +74,12 @@ class Regression(Estimated):
     @property
     def statistics(self) -> Array:
         """Coefficients over their standard errors, (e, d)."""
-        error = self.standard_errors
-        return np.divide(self.coefficients, error, out=np.zeros_like(error), where=error > 0)
+        return quotient(self.coefficients, self.standard_errors)
 
     @property
     def p_values(self) -> Array:
         """Two-sided p-values of zero coefficients, (e, d): normal, or Student's with `degrees`."""
-        from scipy.stats import norm, t
-
-        size = np.abs(self.statistics)
-        return np.asarray(2 * (norm.sf(size) if math.isinf(self.degrees) else t.sf(size, self.degrees)))
+        return p_values_of(self.statistics, self.degrees)
 
     def intervals(self, level: float = 0.95) -> Intervals:
         """Wald intervals of the coefficients, in the order of `labels`."""
@@ -151,10 +147,9 @@ class Regression(Estimated):
 
 @dataclass(frozen=True, eq=False)
 class Subsample(ByValue):
-    """A subgroup of the respondents of a design.
+    """A subgroup of the respondents of a design: `inside` is a mask (n,).
 
-    design : the design of all n respondents. inside : (n,) mask of the subgroup. The others stay in the design, with no
-        share in a total. This makes the variance of a subgroup right [SSW, section 5.8].
+    The others stay in the design, which makes the variance of the subgroup right [SSW, section 5.8].
 
     >>> from ldpopt.survey import SampleDesign
     >>> Subsample(SampleDesign(weights=[1.0, 3.0, 2.0]), np.array([True, False, True])).n

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue, Pictured
+from ldpopt.schema import listed, mapping, text
 from ldpopt.survey.collect.aggregate import ReportRows
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.estimate import Estimate, estimate
@@ -50,11 +51,11 @@ class Condition:
     value: str
 
     @classmethod
-    def parse(cls, text: str) -> Condition:
+    def parse(cls, written: str) -> Condition:
         """The condition that is written in a text; `InvalidInput` for another form."""
-        found = _FORM.fullmatch(text)
+        found = _FORM.fullmatch(written)
         if found is None:
-            raise invalid("condition", "column = value (or !=, <, <=, >, >=)", text)
+            raise invalid("condition", "column = value (or !=, <, <=, >, >=)", written)
         sign, value = found["sign"].replace("==", "="), found["value"]
         if sign in _ORDERS and math.isnan(_number(value)):
             raise invalid("condition", f"a number after {sign}", value)
@@ -62,8 +63,7 @@ class Condition:
 
     def holds(self, table: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
         """(n,) mask of the respondents who fulfil it."""
-        column = list(table[self.column])
-        return np.fromiter((self._holds(value) for value in column), dtype=bool, count=len(column))
+        return np.array([self._holds(value) for value in table[self.column]], dtype=bool)
 
     def _holds(self, value: Any) -> bool:
         if _missing(value):
@@ -81,15 +81,9 @@ class Condition:
 
 
 def groups_of(table: Mapping[str, Any], columns: Sequence[str]) -> npt.NDArray[Any]:
-    """(n,) the values of public columns as text. Values of several columns are joined by ×.
-
-    >>> groups_of({"sex": ["f", "m"], "age": [1, None]}, ["sex", "age"]).tolist()
-    ['f × 1', 'm × missing']
-    """
-    parts = [[MISSING if _missing(value) else str(value) for value in table[name]] for name in columns]
-    made = np.empty(len(parts[0]), dtype=object)
-    made[:] = [" × ".join(row) for row in zip(*parts, strict=True)]
-    return made
+    """(n,) the values of public columns as text. Values of several columns are joined by ×."""
+    parts = ([MISSING if _missing(value) else str(value) for value in table[name]] for name in columns)
+    return np.array([" × ".join(row) for row in zip(*parts, strict=True)], dtype=object)
 
 
 def _missing(value: Any) -> bool:
@@ -168,10 +162,7 @@ class Analysis(ByValue):
         return self.of_counts and self.level == 0.95
 
     def estimates(self, plan: Plan, rows: ReportRows, estimator: Estimator | None = None) -> dict[str, Findings]:
-        """The `Findings` of every question.
-
-        `InvalidInput` for rows of another plan, and if nobody fulfils the conditions.
-        """
+        """The `Findings` of every question; `InvalidInput` for another plan's rows, and for an empty selection."""
         if rows.counts.plan != plan.checksum:
             raise invalid("reports", f"those of the plan {plan.name!r}", Phrase("another plan's"))
         chosen = Selection(plan, rows, self)
@@ -195,19 +186,16 @@ class Analysis(ByValue):
     @classmethod
     def from_dict(cls, data: Any) -> Analysis:
         """The analysis that `to_dict` described; else `InvalidInput`."""
-        right = isinstance(data, Mapping) and set(data) == {"sample", "by", "where", "level"}
-        right = right and all(isinstance(data[n], list) and all(isinstance(v, str) for v in data[n])
-                              for n in ("by", "where"))  # fmt: skip
-        if not right:
+        if set(mapping(data, "analysis")) != {"sample", "by", "where", "level"}:
             raise invalid("analysis", "an object with sample, by, where and level", Phrase("another"))
-        where = tuple(Condition.parse(text) for text in data["where"])
-        return cls(SampleSpec.from_dict(data["sample"]), tuple(data["by"]), where, data["level"])
+        by, where = (listed(text)(data[name], f"analysis: {name}") for name in ("by", "where"))
+        return cls(SampleSpec.from_dict(data["sample"]), by, tuple(map(Condition.parse, where)), data["level"])
 
     def __str__(self) -> str:
         """The settings that differ from the default, in words; empty for the default."""
-        s, said = self.sample, []
+        s = self.sample
         named = (("weights", s.weights), ("strata", s.strata), ("clusters", s.clusters), ("finite population", s.fpc))
-        said += [f"{what} {column}" for what, column in named if column is not None]
+        said = [f"{what} {column}" for what, column in named if column is not None]
         said += [f"known margins of {', '.join(s.margins)}"] if s.margins else []
         said += [f"variance by {s.method.name if not s.replicate_weights else 'given replicates'}"] if said else []
         said += [f"only {' and '.join(map(str, self.where))}"] if self.where else []
@@ -251,9 +239,10 @@ class Selection(ByValue):
         return int(self.meant.sum())
 
     def estimate(self, question: str, mask: Any = None, estimator: Estimator | None = None) -> Estimate:
-        """The shares of a question among the respondents who fulfil the conditions and are in `mask` (n,), if given.
+        """The shares of a question among those who fulfil the conditions, in `mask` (n,) if given, with reports not
+        empty.
 
-        Empty reports do not count. Without a design, those who remain are taken as a simple sample.
+        Without a design, those who remain are taken as a simple sample.
         """
         channel = self.plan.question(question).report_channel
         who = self.answered(question) if mask is None else self.answered(question) & mask

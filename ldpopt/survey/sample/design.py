@@ -25,10 +25,9 @@ Margin = tuple[Codes, Array]
 class LonelyUnit(Enum):
     """What a stratum with a single primary unit adds to a variance, since one unit shows no spread [SSW, section 3.7].
 
-    REFUSE : `InvalidInput`; merge such a stratum with a neighbour.
-    CERTAINTY : nothing, since the unit was certain to be drawn (the variance of its channel still counts).
-    CENTRED : the square of its difference from the mean of all units, which is enough if strata are similar.
-    AVERAGE : as much as the other strata add on average.
+    REFUSE : `InvalidInput`; merge such a stratum with a neighbour. CERTAINTY : nothing but the variance of its channel,
+        since the unit was certain to be drawn. CENTRED : the square of its difference from the mean of all units, which
+        is enough if strata are similar. AVERAGE : as much as the other strata add on average.
 
     >>> LonelyUnit("average")
     <LonelyUnit.AVERAGE: 'average'>
@@ -63,12 +62,11 @@ def over_strata(
 ) -> SamplingVariance:
     """sum_h (1 - f_h) n_h / (n_h - 1) S_h + f_h N_h [SSW, sections 3.7 and 4.3].
 
-    scatter : (H, r, r), S_h, the scatter of the n_h unit totals of stratum h around their mean. For a single unit it is
-        the square around the mean of all units.
-    units : (H,), n_h; strata with n_h = 0 are left out. fractions : (H,), f_h, the share of the population's units that
-        was drawn.
-    noise : (H, r, r), N_h, the variance due to the channel's randomness alone. Even a census of a stratum, which has no
-        sampling error, has this part. Without `noise` the fractions are not used, which is on the safe side.
+    scatter : (H, r, r), S_h, the scatter of the n_h unit totals of stratum h around their mean (for a single unit,
+        around the mean of all units). units : (H,), n_h. fractions : (H,), f_h, the share of the population's units
+        drawn.
+    noise : (H, r, r), N_h, the variance due to the channel's randomness alone, which even a census has. Without it the
+        fractions are not used, which is on the safe side.
     """
     shares = shares_drawn(units, names, fractions, noise, lonely)
     alone = units == 1
@@ -86,10 +84,7 @@ def over_strata(
 def shares_drawn(
     units: Array, names: Sequence[Label], fractions: Array | None, noise: Array | None, lonely: LonelyUnit
 ) -> Array:
-    """(H,) how much of each stratum counts as drawn, whose variance is that of the channel alone: none without `noise`.
-
-    `InvalidInput` that names a stratum of a single unit, if such strata are refused.
-    """
+    """(H,) how much of each stratum counts as drawn, whose variance is that of the channel alone."""
     alone = units == 1
     if alone.any() and lonely is LonelyUnit.REFUSE:
         expected = "at least two clusters or respondents in each (merge a stratum that has one, or say what it counts: "
@@ -135,20 +130,16 @@ class Linearization(Replication):
 class SampleDesign(ByValue):
     """How n respondents were drawn from their population [SSW, chapters 3 to 5; Kish].
 
-    Parameters
-    ----------
     weights : (n,) positive numbers: how many people of the population a respondent stands for; 1 by default.
     strata : (n,) labels of the parts of the population, from each of which a sample was drawn independently.
     clusters : (n,) labels of the primary units (villages, schools) that were drawn; by default each respondent is a
         unit. The same label in two strata means two units.
     fpc : (n,) finite population correction: for every respondent the number of primary units of the stratum in the
-        population, or the share of them that was drawn (all at most 1). Without it, units count as drawn with
-        replacement.
+        population, or the share of them that was drawn (all at most 1); by default drawn with replacement.
     lonely : how a stratum with a single unit enters the variance.
     method : how variances are computed: `Linearization()`, `Jackknife()`, `RescaledBootstrap()` or
         `GivenReplicates(...)`.
-    size : n, needed only if no other argument shows it.
-    margins : known totals of the population, set by `post_stratify` and `rake`.
+    size : n, needed only if no other argument shows it. margins : known totals, set by `post_stratify` and `rake`.
 
     Raises `InvalidInput` for other lengths, missing labels, and populations smaller than their samples.
 
@@ -181,31 +172,37 @@ class SampleDesign(ByValue):
         if not self.fractions.max() <= 1:
             raise invalid("fpc", "sampling fractions of at most 1", float(self.fractions.max()))
 
-    # -- properties --------------------------------------------------------------------------------
-
     @property
     def n(self) -> int:
         """Number of respondents."""
         return len(self.weights)
 
+    @cached_property
+    def _strata(self) -> tuple[Codes, list[Label]]:
+        return factor(self.strata, self.n, "strata")
+
     @property
     def stratum_names(self) -> tuple[Label, ...]:
         """The H strata; (None,) if there are none."""
-        return self._codes.names
+        return tuple(self._strata[1])
+
+    @cached_property
+    def _units(self) -> tuple[Codes, Codes]:
+        stratum = self._strata[0]
+        if self.clusters is None:
+            return np.arange(self.n), stratum
+        pairs, unit = np.unique(stratum * self.n + factor(self.clusters, self.n, "clusters")[0], return_inverse=True)
+        return unit, np.asarray(pairs // self.n, dtype=np.intp)
 
     @property
     def unit(self) -> Codes:
         """(n,) the primary unit of every respondent, 0 to U - 1."""
-        return self._codes.unit
+        return self._units[0]
 
     @property
     def unit_stratum(self) -> Codes:
         """(U,) the stratum of every primary unit, 0 to H - 1."""
-        return self._codes.unit_stratum
-
-    @cached_property
-    def _codes(self) -> _Codes:
-        return _Codes.of(self.strata, self.clusters, self.n)
+        return self._units[1]
 
     @cached_property
     def units(self) -> Array:
@@ -215,13 +212,30 @@ class SampleDesign(ByValue):
     @cached_property
     def fractions(self) -> Array:
         """(H,) share of every stratum's primary units that was drawn; 0 without `fpc`."""
-        return np.zeros(len(self.stratum_names)) if self.fpc is None else self._codes.fractions(self.fpc)
+        (stratum, names), given = self._strata, self.fpc
+        if given is None:
+            return np.zeros(len(self.units))
+        if len(given) != self.n or not given.min() > 0:
+            raise invalid("fpc", f"{self.n} positive numbers", Phrase(f"{len(given)} of them, or one not positive"))
+        low, high = np.full(len(names), np.inf), np.zeros(len(names))
+        np.minimum.at(low, stratum, given)
+        np.maximum.at(high, stratum, given)
+        if (odd := np.flatnonzero(low != high)).size:
+            raise invalid("fpc", "one number in every stratum", Phrase("two"), repr(names[int(odd[0])]))
+        shares = low if given.max() <= 1 else self.units / low
+        if (odd := np.flatnonzero(~(shares <= 1))).size:
+            at = int(odd[0])
+            expected = f"at least the {self.units[at]:.0f} units that were drawn (or shares, all at most 1)"
+            raise invalid("fpc", expected, float(low[at]), repr(names[at]))
+        return shares
 
     def degrees(self, inside: Any = None) -> float:
         """Degrees of freedom: the primary units minus the strata that have a respondent `inside`, a mask (n,)."""
-        if inside is None:
-            return float(len(self.unit_stratum) - len(self.stratum_names))
-        units = np.unique(self.unit[_mask(inside, self.n)])
+        mask = np.ones(self.n, dtype=bool) if inside is None else np.asarray(inside)
+        if mask.shape != (self.n,) or mask.dtype != bool:
+            got = Phrase(f"{mask.dtype} of shape {mask.shape}")
+            raise invalid("inside", f"{self.n} truth values, one a respondent", got)
+        units = np.unique(self.unit[mask])
         return float(len(units) - len(np.unique(self.unit_stratum[units])))
 
     @property
@@ -229,8 +243,6 @@ class SampleDesign(ByValue):
         """Kish's n sum w^2 / (sum w)^2: by how much unequal weights alone raise a variance [Kish]."""
         w = self.weights
         return float(self.n * (w @ w) / w.sum() ** 2)
-
-    # -- totals and their variance -----------------------------------------------------------------
 
     def total(self, scores: Any) -> Array:
         """(r,) the weighted sums of scores (n,) or (n, r)."""
@@ -240,18 +252,15 @@ class SampleDesign(ByValue):
         """The covariance (r, r) of `total(scores)`, with its degrees of freedom.
 
         scores : (n,) or (n, r). For a ratio, a regression or another smooth estimate these are its influence values,
-            whose weighted sum is the estimate's error in large samples (Taylor linearisation). They are 0 outside a
-            subgroup.
-        noise : (H, r, r), for every stratum the sum of w_i^2 times the covariance of score i due to the channel alone.
-            It is needed for finite populations and for units that were certain to be drawn; zeros for scores that are
-            not private.
+            whose weighted sum is the estimate's error in large samples (Taylor linearisation); 0 outside a subgroup.
+        noise : (H, r, r), for every stratum the sum of w_i^2 times the covariance of score i due to the channel alone,
+            which finite populations and units that were certain to be drawn need; zeros for scores that are not
+            private.
         """
         s = _columns(scores, self.n)
-        extra = None if noise is None else finite_array(noise, "noise", 3)
-        if extra is not None and extra.shape != (len(self.stratum_names), s.shape[1], s.shape[1]):
-            raise invalid(
-                "noise", f"shape {(len(self.stratum_names), s.shape[1], s.shape[1])}", Phrase(f"{extra.shape}")
-            )
+        extra, shape = None if noise is None else finite_array(noise, "noise", 3), (len(self.units), *[s.shape[1]] * 2)
+        if extra is not None and extra.shape != shape:
+            raise invalid("noise", f"shape {shape}", Phrase(f"{extra.shape}"))
         with np.errstate(over="ignore", invalid="ignore"):
             if self.method.replicates:
                 found = self.replicate(lambda weights: weights @ s, extra)
@@ -265,9 +274,7 @@ class SampleDesign(ByValue):
     def replicate(self, statistic: Callable[[Array], Array], noise: Array | None = None) -> SamplingVariance:
         """The covariance of a statistic by replication, that is from its values under other weights.
 
-        statistic : a function from weights (R, n) to values (R, r); it is called with a few replicates at a time.
-
-        `InvalidInput` if the method is linearisation.
+        statistic : a function from weights (R, n) to values (R, r), called with a few replicates at a time.
         """
         return self.method.variance(self, statistic, noise)
 
@@ -275,17 +282,14 @@ class SampleDesign(ByValue):
         """(n, r) residuals of the scores after weighted least squares on the known margins [SSW, section 6.5]."""
         if not self.margins:
             return scores
-        x = self._indicators
+        x = np.hstack([np.eye(len(totals))[codes] for codes, totals in self.margins])
         weighted = x * self.weights[:, None]
         return np.asarray(scores - x @ (np.linalg.pinv(x.T @ weighted, hermitian=True) @ (weighted.T @ scores)))
 
-    @cached_property
-    def _indicators(self) -> Array:
-        return np.hstack([np.eye(len(totals))[codes] for codes, totals in self.margins])
-
     def _scatter(self, scores: Array) -> Array:
         """(H, r, r) scatter of the unit totals around the mean of their stratum (of all units for a single one)."""
-        totals = self.unit_totals(scores)
+        units = len(self.unit_stratum)
+        totals = np.stack([np.bincount(self.unit, self.weights * column, units) for column in scores.T], axis=1)
         made = np.zeros((len(self.units), scores.shape[1], scores.shape[1]))
         order = np.argsort(self.unit_stratum, kind="stable")
         everywhere = totals.mean(axis=0)
@@ -295,25 +299,8 @@ class SampleDesign(ByValue):
             made[h] = z.T @ z
         return made
 
-    def unit_totals(self, scores: Array) -> Array:
-        """(U, r) weighted totals of scores (n, r) in every primary unit."""
-        u = len(self.unit_stratum)
-        return np.stack([np.bincount(self.unit, self.weights * column, u) for column in scores.T], axis=1)
-
-    # -- changed designs ---------------------------------------------------------------------------
-
-    def weighted(self, weights: Array, margins: tuple[Margin, ...] | None = None) -> SampleDesign:
-        """The same sample with other weights, and perhaps with known margins that the weights meet."""
-        return replace(self, weights=weights, margins=self.margins if margins is None else margins)
-
     def by(self, method: Replication) -> SampleDesign:
-        """The same sample with another method of variance.
-
-        >>> from ldpopt.survey import Jackknife
-        >>> design = SampleDesign(weights=[1.0, 3.0, 2.0, 2.0]).by(Jackknife())
-        >>> design.total_variance([0, 1, 1, 0]).covariance  # what linearisation gives, too
-        array([[9.]])
-        """
+        """The same sample with another method of variance."""
         return replace(self, method=method)
 
     def __repr__(self) -> str:
@@ -329,55 +316,9 @@ class SampleDesign(ByValue):
         return f"SampleDesign({', '.join(parts)}; {self.method.name})"
 
 
-@dataclass(frozen=True, eq=False)
-class _Codes:
-    """Strata and primary units as positions."""
-
-    stratum: Codes
-    names: tuple[Label, ...]
-    unit: Codes
-    unit_stratum: Codes
-
-    @classmethod
-    def of(cls, strata: Any, clusters: Any, n: int) -> _Codes:
-        stratum, names = factor(strata, n, "strata")
-        if clusters is None:
-            return cls(stratum, tuple(names), np.arange(n), stratum)
-        cluster, _ = factor(clusters, n, "clusters")
-        pairs, unit = np.unique(stratum * n + cluster, return_inverse=True)
-        return cls(stratum, tuple(names), unit, np.asarray(pairs // n, dtype=np.intp))
-
-    def fractions(self, given: Array) -> Array:
-        """(H,) sampling fractions from populations or fractions (n,), the same within a stratum."""
-        if len(given) != len(self.stratum) or not given.min() > 0:
-            raise invalid(
-                "fpc", f"{len(self.stratum)} positive numbers", Phrase(f"{len(given)} of them, or one not positive")
-            )
-        h = len(self.names)
-        low, high = np.full(h, np.inf), np.zeros(h)
-        np.minimum.at(low, self.stratum, given)
-        np.maximum.at(high, self.stratum, given)
-        if (odd := np.flatnonzero(low != high)).size:
-            raise invalid("fpc", "one number in every stratum", Phrase("two"), repr(self.names[int(odd[0])]))
-        units = np.bincount(self.unit_stratum, minlength=h)
-        shares = low if given.max() <= 1 else units / low
-        if (odd := np.flatnonzero(~(shares <= 1))).size:
-            at = int(odd[0])
-            expected = f"at least the {units[at]} units that were drawn (or shares, all at most 1)"
-            raise invalid("fpc", expected, float(low[at]), repr(self.names[at]))
-        return np.asarray(shares, dtype=np.float64)
-
-
 def _columns(scores: Any, n: int) -> Array:
     s = finite_array(scores, "scores", np.ndim(scores))
     s = s[:, None] if s.ndim == 1 else s
     if s.ndim != 2 or len(s) != n:
         raise invalid("scores", f"{n} rows, one a respondent", Phrase(f"shape {s.shape}"))
     return s
-
-
-def _mask(inside: Any, n: int) -> npt.NDArray[np.bool_]:
-    made = np.asarray(inside)
-    if made.shape != (n,) or made.dtype != bool:
-        raise invalid("inside", f"{n} truth values, one a respondent", Phrase(f"{made.dtype} of shape {made.shape}"))
-    return made

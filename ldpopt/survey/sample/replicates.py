@@ -7,7 +7,7 @@ jackknife, the rescaled bootstrap, or with weights that come with a file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,10 +32,7 @@ MAX_WEIGHTS = 2_000_000_000
 
 
 def raked(weights: Array, margins: Sequence[tuple[npt.NDArray[np.intp], Array]]) -> Array:
-    """The raked weights (n,).
-
-    Within every cell of the margins they are proportional to `weights`, which may be zero.
-    """
+    """The raked weights (n,): within every cell of the margins proportional to `weights`, which may be zero."""
     w = np.array(weights)
     for _ in range(MAX_CYCLES):
         worst = 0.0
@@ -57,7 +54,6 @@ def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Any, float]
     """Post-stratification: the design with weights changed so that every group has its known total [SSW, section 7.6].
 
     groups : (n,) labels. totals : the population of every group, as a number of people or as shares that sum to 1.
-
     `InvalidInput` for a group without a total, or a total without a respondent (merge the group with another).
 
     >>> post_stratify(SampleDesign(size=4), ["f", "m", "m", "m"], {"f": 50, "m": 50}).weights.round(3)
@@ -71,9 +67,8 @@ def rake(design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Any, float]]
 
     margins : pairs of groups, (n,) labels, and their totals, numbers of people or shares.
 
-    The method is iterative proportional fitting. Afterwards variances are those of the residuals from the margins, and
-    replicates are raked, too. `SolverError` if no weights meet all margins, for example if two of them have different
-    sums.
+    Variances are then those of the residuals from the margins, and replicates are raked, too. `SolverError` if no
+    weights meet all margins, for example if two of them have different sums.
 
     >>> sex, age = ["f", "f", "m", "m"], ["old", "young", "old", "young"]
     >>> made = rake(SampleDesign(weights=[1, 2, 1, 1]), [(sex, {"f": 6, "m": 4}), (age, {"old": 5, "young": 5})])
@@ -90,7 +85,7 @@ def rake(design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Any, float]]
     if not max(sums) - min(sums) <= 1e-6 * max(sums):
         raise invalid("margins", "totals with the same sum", Phrase(f"sums {min(sums):.10g} and {max(sums):.10g}"))
     made = [(codes, known * (sums[0] / total)) for (codes, known), total in zip(made, sums, strict=True)]
-    return design.weighted(raked(design.weights, made), tuple(made))
+    return replace(design, weights=raked(design.weights, made), margins=tuple(made))
 
 
 def _totals(names: list[Any], totals: Mapping[Any, float], weight: float) -> Array:
@@ -112,23 +107,19 @@ def _totals(names: list[Any], totals: Mapping[Any, float], weight: float) -> Arr
 class Reweighted(Replication):
     """Variances by computing the statistic again under many sets of changed weights."""
 
-    def scales(self, design: SampleDesign) -> Array:
+    def _scales(self, design: SampleDesign) -> Array:
         """(R,) the factor of every replicate's squared deviation in the variance."""
         raise NotImplementedError
 
-    def factors(self, design: SampleDesign) -> Iterator[Array]:
+    def _factors(self, design: SampleDesign) -> Iterator[Array]:
         """Factors of the weights, (c, U) for the primary units or (c, n) for the respondents, R rows in all."""
         raise NotImplementedError
-
-    def degrees(self, design: SampleDesign) -> float:
-        """Degrees of freedom of the variance."""
-        return design.degrees()
 
     def variance(
         self, design: SampleDesign, statistic: Callable[[Array], Array], noise: Array | None
     ) -> SamplingVariance:
         """sum_r c_r (t_r - t)(t_r - t)^T, where t is the full estimate. Every replicate meets the known margins."""
-        scales = self.scales(design)
+        scales = self._scales(design)
         if len(scales) * design.n > MAX_WEIGHTS:
             expected = f"at most {MAX_WEIGHTS // design.n} for {design.n} respondents (linearisation has no such limit)"
             raise invalid("replicates", expected, len(scales))
@@ -141,7 +132,7 @@ class Reweighted(Replication):
         centre = statistic(design.weights[None])[0]
         covariance = np.zeros((len(centre), len(centre)))
         at = 0
-        for factors in self.factors(design):
+        for factors in self._factors(design):
             weights = design.weights * (factors if factors.shape[1] == design.n else factors[:, design.unit])
             if design.margins:
                 weights = np.stack([raked(row, design.margins) for row in weights])
@@ -152,15 +143,18 @@ class Reweighted(Replication):
             covariance += np.einsum("h,hrs->rs", shares, noise)
         if alone.any() and design.lonely is LonelyUnit.AVERAGE:
             covariance *= len(design.units) / (~alone).sum()
-        return SamplingVariance(covariance, self.degrees(design))
+        return SamplingVariance(covariance, self._degrees(design, len(scales)))
+
+    def _degrees(self, design: SampleDesign, replicates: int) -> float:
+        return min(design.degrees(), replicates - 1.0)
 
 
 @dataclass(frozen=True)
 class Jackknife(Reweighted):
-    """The jackknife, which leaves out one primary unit at a time [Wolter, chapter 4].
+    """The jackknife, which leaves out one primary unit at a time [Wolter, chapter 4]: JK1, or JKn with strata.
 
-    It is called JK1 without strata and JKn with strata. The weights of the other units of the stratum are multiplied by
-    n_h / (n_h - 1), and the factor of the squared deviation is (1 - f_h)(n_h - 1) / n_h.
+    The weights of the other units of the stratum are multiplied by n_h / (n_h - 1), and the factor of the squared
+    deviation is (1 - f_h)(n_h - 1) / n_h.
 
     >>> from ldpopt.survey import SampleDesign
     >>> SampleDesign(size=4, method=Jackknife()).total_variance([1, 2, 3, 6]).covariance.round(6)
@@ -169,13 +163,11 @@ class Jackknife(Reweighted):
 
     name: ClassVar[str] = "jackknife"
 
-    def scales(self, design: SampleDesign) -> Array:
-        """(U,) one factor for each primary unit."""
+    def _scales(self, design: SampleDesign) -> Array:
         each = (1 - design.fractions) * (design.units - 1) / np.maximum(design.units, 1)
         return np.asarray(each[design.unit_stratum])
 
-    def factors(self, design: SampleDesign) -> Iterator[Array]:
-        """(c, U) at a time."""
+    def _factors(self, design: SampleDesign) -> Iterator[Array]:
         stratum, u = design.unit_stratum, len(design.unit_stratum)
         lift = design.units / np.maximum(design.units - 1, 1)
         step = max(1, CHUNK // max(design.n, u))
@@ -207,12 +199,10 @@ class RescaledBootstrap(Reweighted):
         positive_integer(self.replications, "replications", 2)
         positive_integer(self.seed, "seed", 0)
 
-    def scales(self, design: SampleDesign) -> Array:
-        """(replications,) all equal."""
+    def _scales(self, design: SampleDesign) -> Array:
         return np.full(self.replications, 1 / self.replications)
 
-    def factors(self, design: SampleDesign) -> Iterator[Array]:
-        """(c, U) at a time."""
+    def _factors(self, design: SampleDesign) -> Iterator[Array]:
         rng, u = np.random.default_rng(self.seed), len(design.unit_stratum)
         members = [np.flatnonzero(design.unit_stratum == h) for h in range(len(design.units))]
         step = max(1, CHUNK // max(design.n, u))
@@ -227,20 +217,14 @@ class RescaledBootstrap(Reweighted):
                     made[:, rows] = 1 - s + s * n / (n - 1) * drawn
             yield made
 
-    def degrees(self, design: SampleDesign) -> float:
-        """The smaller of two numbers: units minus strata, and replicates minus one."""
-        return min(design.degrees(), self.replications - 1.0)
-
 
 @dataclass(frozen=True, eq=False)
 class GivenReplicates(ByValue, Reweighted):
     """Replicate weights that come with a data file. Statistical offices publish them instead of the design.
 
     weights : (n, R), non-negative, one column for each replicate; full weights, not factors of the weights.
-    scales : (R,) or one number, the factor of each squared deviation: 1 / R for the bootstrap, 4 / R for Fay's method
-        with 0.5, (R - 1) / R for JK1.
-
-    `InvalidInput` for other shapes and negative numbers.
+    scale : (R,) or one number, the factor of each squared deviation: 1 / R for the bootstrap, 4 / R for Fay's method
+        with 0.5, (R - 1) / R for JK1. `InvalidInput` for other shapes and negative numbers.
 
     >>> from ldpopt.survey import SampleDesign
     >>> halves = GivenReplicates([[2, 0], [0, 2]], 0.5)
@@ -257,24 +241,20 @@ class GivenReplicates(ByValue, Reweighted):
         c = finite_array(self.scale, "scales", np.ndim(self.scale))
         c = np.full(w.shape[1], float(c)) if c.ndim == 0 else c
         if w.shape[1] < 2 or w.min() < 0 or c.shape != (w.shape[1],) or not c.min() > 0:
-            raise invalid(
-                "replicate weights", "at least two columns, none negative, with a positive scale each", w.shape
-            )
+            expected = "at least two columns, none negative, with a positive scale each"
+            raise invalid("replicate weights", expected, w.shape)
         object.__setattr__(self, "weights", w)
         object.__setattr__(self, "scale", c)
 
-    def scales(self, design: SampleDesign) -> Array:
-        """(R,) as they were given."""
+    def _scales(self, design: SampleDesign) -> Array:
         if len(self.weights) != design.n:
             raise invalid("replicate weights", f"{design.n} rows, one a respondent", len(self.weights))
         return np.asarray(self.scale)
 
-    def factors(self, design: SampleDesign) -> Iterator[Array]:
-        """(c, n) at a time."""
+    def _factors(self, design: SampleDesign) -> Iterator[Array]:
         step = max(1, CHUNK // design.n)
         for start in range(0, self.weights.shape[1], step):
             yield self.weights[:, start : start + step].T / design.weights
 
-    def degrees(self, design: SampleDesign) -> float:
-        """The number of replicates minus one."""
-        return float(self.weights.shape[1] - 1)
+    def _degrees(self, design: SampleDesign, replicates: int) -> float:
+        return replicates - 1.0

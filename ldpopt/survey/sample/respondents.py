@@ -19,7 +19,7 @@ from ldpopt.survey.estimate.groups import Difference, difference
 from ldpopt.survey.estimate.tables import TwoWayTable, two_way
 from ldpopt.survey.hypothesis_tests import TestResult, two_sample
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.regress.formula import numbers_of, parse_formula
+from ldpopt.survey.regress.formula import in_order, numbers_first, parse_formula
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression, Sample, Subsample
@@ -33,11 +33,7 @@ Differences = dict[tuple[str, str, str], Difference]
 
 @dataclass(frozen=True, eq=False)
 class Respondents(Selection):
-    """The reports and public columns of single respondents, and the settings of an analysis of them.
-
-    plan : the plan of the reports. rows : reports and columns. asked : the design of the sample, and conditions.
-
-    `Respondents.read` makes it from files of reports.
+    """The reports and public columns (`rows`) of single respondents, and the settings of an analysis of them (`asked`).
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.survey import QuestionSpec, Simulated, SurveySpec, make_plan
@@ -68,17 +64,13 @@ class Respondents(Selection):
         return cls(plan, read_rows(plan, reports, [*asked.columns, *public], unlabelled), asked)
 
     def two_way(self, row: str, column: str) -> TwoWayTable:
-        """The table of two questions, or of a question and a public column, whose channel is the identity.
-
-        It is about those whose reports are not empty.
-        """
+        """The table of two questions, or of one and a public column, about those whose reports are not empty."""
         if row == column:
             raise invalid("table", "two different questions or columns", row)
         questions = [name for name in (row, column) if name in self.rows.reports]
         if not questions:
-            raise invalid(
-                "table", f"at least one question among {', '.join(self.rows.reports)}", Phrase(f"{row}, {column}")
-            )
+            expected = f"at least one question among {', '.join(self.rows.reports)}"
+            raise invalid("table", expected, Phrase(f"{row}, {column}"))
         (a, first), (b, second) = (self._side(name) for name in (row, column))
         who = self.answered(*questions)
         return two_way(a, b, first, second, sample=self.design, inside=None if who.all() else who)
@@ -88,7 +80,10 @@ class Respondents(Selection):
         if name in self.rows.reports:
             channel = self.plan.question(name).report_channel
             return np.maximum(self.rows.reports[name], 0), Channel(channel.matrix, channel.inputs)
-        codes, labels = _values(self.rows.columns[name], name)
+        texts = groups_of(self.rows.columns, [name])  # a missing value counts as a value of its own
+        codes, labels = in_order(*factor(texts, len(texts), f"column {name!r}"))
+        if not 2 <= len(labels) <= MAX_GROUPS:
+            raise invalid(f"column {name!r}", f"2 to {MAX_GROUPS} different values", len(labels))
         return codes, Channel(np.eye(len(labels)), labels)
 
     def compare(
@@ -102,7 +97,7 @@ class Respondents(Selection):
         if by in self.rows.reports:
             raise invalid("groups", "a public column (two questions make a table)", by)
         groups = groups_of(self.rows.columns, [by])
-        names = sorted(set(groups[self.meant].tolist()), key=_order)
+        names = sorted(set(groups[self.meant].tolist()), key=numbers_first)
         if not 2 <= len(names) <= MAX_GROUPS:
             raise invalid(f"column {by!r}", f"2 to {MAX_GROUPS} groups", len(names))
         base = names[0] if against is None else against
@@ -110,7 +105,7 @@ class Respondents(Selection):
             raise invalid("group", f"one of {', '.join(names[:8])}", base)
         made: Differences = {}
         tests = {}
-        for question in _asked(self.plan, questions):
+        for question in [self.plan.question(name).name for name in questions] or [q.name for q in self.plan.questions]:
             found = {name: self.estimate(question, groups == name) for name in names}
             made |= {(question, name, base): difference(found[name], found[base]) for name in names if name != base}
             tests[question] = self.two_way(question, by).independence()
@@ -127,10 +122,7 @@ class Respondents(Selection):
         return linear_regression(formula, data, channels, scores, sample=sample)
 
     def _data(self, formula: str) -> tuple[dict[str, Any], dict[str, Channel], Sample | None]:
-        """Columns and channels for a formula, for those whose reports of its questions are not empty, and their sample.
-
-        The sample keeps the strata and clusters of all respondents.
-        """
+        """Columns and channels for a formula, for those whose reports are not empty, and their sample."""
         asked = parse_formula(formula)
         named = [name for name in (asked.outcome, *asked.columns) if name in self.rows.reports]
         who = self.answered(*named)
@@ -143,20 +135,16 @@ class Respondents(Selection):
 def against_wave(
     first: Respondents, second: Respondents, questions: Sequence[str] = ()
 ) -> tuple[Differences, dict[str, TestResult]]:
-    """The second wave minus the first, for each question that both ask with the same answers, and tests of no change.
+    """The second wave minus the first, by question, and tests of no change; by default for all that both waves have.
 
-    questions : the questions to compare; by default all that both waves have. The channels may differ.
-
-    Raises `InvalidInput` if the waves share no question, or not those in `questions`.
+    The channels may differ. `InvalidInput` unless both waves ask the `questions` with the same answers.
     """
     known = {question.name: question.categories for question in second.plan.questions}
     shared = [q.name for q in first.plan.questions if known.get(q.name) == q.categories]
     names = list(questions) or shared
-    for name in names:
-        if name not in shared:
-            raise invalid(
-                "question", f"one that both waves ask with the same answers ({', '.join(shared) or 'none'})", name
-            )
+    if unknown := [name for name in names if name not in shared]:
+        expected = f"one that both waves ask with the same answers ({', '.join(shared) or 'none'})"
+        raise invalid("question", expected, unknown[0])
     refuse_twice(first.rows.counts.sources, second.rows.counts.sources)
     if not names:
         raise invalid("waves", "a question that both ask with the same answers", Phrase("none"))
@@ -167,23 +155,3 @@ def against_wave(
         made[name, "second wave", "first wave"] = difference(after, before)
         tests[name] = two_sample(after.table, before.table, after.channel, before.channel)
     return made, tests
-
-
-def _asked(plan: Plan, questions: Sequence[str]) -> list[str]:
-    return [plan.question(name).name for name in questions] or [question.name for question in plan.questions]
-
-
-def _values(column: Any, name: str) -> tuple[npt.NDArray[np.intp], tuple[Label, ...]]:
-    """Codes of a public column and its values as text, in order. A missing value counts as a value of its own."""
-    texts = groups_of({name: column}, [name])
-    code, kinds = factor(texts, len(texts), f"column {name!r}")
-    if not 2 <= len(kinds) <= MAX_GROUPS:
-        raise invalid(f"column {name!r}", f"2 to {MAX_GROUPS} different values", len(kinds))
-    order = sorted(range(len(kinds)), key=lambda at: _order(kinds[at]))
-    return np.asarray(np.argsort(order)[code], dtype=np.intp), tuple(kinds[at] for at in order)
-
-
-def _order(text: str) -> tuple[int, float, str]:
-    """A key for sorting: numbers by their size, then other text."""
-    number = numbers_of([text])
-    return (1, 0.0, text) if number is None else (0, float(number[0]), text)

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.errors import Phrase, invalid
@@ -63,9 +62,7 @@ class SampleSpec(ByValue):
     seed: int = key(_at_least(0), default=0)
     replicate_weights: tuple[str, ...] = key(listed(text), default=())
     replicate_scale: float | None = key(number, default=None)
-    margins: Mapping[str, Mapping[str, float]] = field(
-        default_factory=dict, metadata=key(mapped(_margin)).metadata
-    )  # fmt: skip
+    margins: Mapping[str, Mapping[str, float]] = field(default_factory=dict, metadata=key(mapped(_margin)).metadata)
 
     def __post_init__(self) -> None:
         check(self, "sample")
@@ -88,17 +85,15 @@ class SampleSpec(ByValue):
 
     def design(self, table: Mapping[str, Any]) -> SampleDesign:
         """The design from the public columns in `table`, (n,) each; `InvalidInput` if one is missing."""
-        found = {name: _found(table, name) for name in self.columns}
-        size = len(next(iter(found.values()))) if found else len(next(iter(table.values())))
-        made = SampleDesign(
-            None if self.weights is None else numbers(found[self.weights], self.weights),
-            None if self.strata is None else found[self.strata],
-            None if self.clusters is None else found[self.clusters],
-            None if self.fpc is None else numbers(found[self.fpc], self.fpc),
-            LonelyUnit(self.lonely),
-            self.method,
-            size,
-        )
+        for name in self.columns:
+            if name not in table:
+                expected = f"a public column {name!r} in the reports (carry = [{name!r}])"
+                raise invalid("sample", expected, Phrase("none"))
+        found = {name: np.asarray(table[name]) for name in self.columns}
+        size = len(next(iter((found or table).values())))
+        weights, fpc = (name and numbers(found[name], name) for name in (self.weights, self.fpc))
+        strata, clusters = (name and found[name] for name in (self.strata, self.clusters))
+        made = SampleDesign(weights, strata, clusters, fpc, LonelyUnit(self.lonely), self.method, size)
         if self.replicate_weights:
             weights = np.stack([numbers(found[name], name) for name in self.replicate_weights], axis=1)
             made = made.by(GivenReplicates(weights, self.replicate_scale))
@@ -136,9 +131,3 @@ def numbers(values: Any, name: str) -> Array:
         except (TypeError, ValueError):
             raise invalid(f"column {name!r}", "a number in every row", Phrase("another"), f"row {row + 1}") from None
     return made
-
-
-def _found(table: Mapping[str, Any], name: str) -> npt.NDArray[Any]:
-    if name not in table:
-        raise invalid("sample", f"a public column {name!r} in the reports (carry = [{name!r}])", Phrase("none"))
-    return np.asarray(table[name])

@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 
 
 class Bucket:
-    """Lets through `rate` requests a second on average, and at most `2 * rate` at once.
-
-    >>> bucket = Bucket(1, clock=lambda: 0.0)
-    >>> [bucket.take() for _ in range(3)]
-    [True, True, False]
-    """
+    """Lets through `rate` requests a second on average, and at most `2 * rate` at once."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._clock = rate, clock
@@ -57,10 +52,7 @@ MAX_BATCH = 512
 """The most submissions in one transaction."""
 MAX_WAITING = 8192
 """The most submissions that may wait for the next transaction."""
-
-
-class Full(Exception):
-    """Too many submissions wait already."""
+BUSY = "There are too many submissions at this moment."
 
 
 def today() -> str:
@@ -71,7 +63,7 @@ def today() -> str:
 class Writer:
     """Writes submissions to a store, many in one commit. `submit` returns when the commit is durable.
 
-    The store has a thread of its own, so the event loop reads further requests while the thread waits for the disk.
+    The store has a thread of its own, so that the event loop reads requests while the thread waits for the disk.
     """
 
     def __init__(self, store: Store, day: Callable[[], str] = today) -> None:
@@ -97,9 +89,9 @@ class Writer:
         self._thread.shutdown(wait=True)
 
     async def submit(self, submission: Submission) -> Outcome:
-        """Store a submission and return its outcome; `Full` if too many wait, `Unavailable` if the database fails."""
+        """Store a submission and return its outcome; `Refused` if too many wait, `Unavailable` without a database."""
         if len(self._waiting) >= MAX_WAITING:
-            raise Full
+            raise Refused(429, BUSY)
         done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((submission, done))
         self._more.set()
@@ -173,8 +165,7 @@ def collector(
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
     >>> from ldpopt.survey.server import database
-    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
-    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
     >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
     ...     [route.path for route in collector(plan, store).routes]
     ['/submissions', '/healthz', '/counts', '/{path:path}']
@@ -195,15 +186,10 @@ def collector(
     ]
     middleware = [Middleware(_Headers)]
     if origins:
-        middleware.append(
-            Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["POST"], allow_headers=["content-type"])
-        )
-    return Starlette(
-        routes=routes,
-        middleware=middleware,
-        exception_handlers={HTTPException: no_route},
-        lifespan=made.lifespan,
-    )
+        allowed = {"allow_origins": origins, "allow_methods": ["POST"], "allow_headers": ["content-type"]}
+        middleware.append(Middleware(CORSMiddleware, **allowed))
+    handlers = {HTTPException: no_route}
+    return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=made.lifespan)
 
 
 class _Collector:
@@ -230,30 +216,22 @@ class _Collector:
         """Store the reports of a submission."""
         try:
             if not self._bucket.take():
-                raise Refused(429, "There are too many submissions at this moment.")
-            submission = self._reader.read(await self._body(request))
+                raise Refused(429, BUSY)
+            limit = self._reader.limit
+            too_long = f"A submission to this plan has at most {limit} bytes."
+            submission = self._reader.read(await body(request, limit, "A submission", too_long))
             outcome = await self._writer.submit(submission)
         except Refused as refused:
             return refusal(refused.status, refused.error)
-        except Full:
-            return refusal(429, "There are too many submissions at this moment.")
         except Unavailable as error:
-            self._complain(error)
+            now = time.monotonic()
+            if now - self._complained >= 5:  # a full disk may be that of the log, too
+                self._complained = now
+                _LOG.error("%s", error)
             return refusal(503, "Reports cannot be stored at this moment.")
         if outcome in (Outcome.STORED, Outcome.REPEATED):
             return said(201 if outcome is Outcome.STORED else 200, {"stored": True})
         return refusal(*_ANSWERS[outcome])
-
-    async def _body(self, request: Request) -> bytes:
-        limit = self._reader.limit
-        return await body(request, limit, "A submission", f"A submission to this plan has at most {limit} bytes.")
-
-    def _complain(self, error: Unavailable) -> None:
-        """Log an error of the database, at most every few seconds, since a full disk may be that of the log, too."""
-        now = time.monotonic()
-        if now - self._complained >= 5:
-            self._complained = now
-            _LOG.error("%s", error)
 
     async def health(self, _: Request) -> Response:
         """Whether the database answers, asked at most once a second."""
@@ -277,10 +255,10 @@ class _Collector:
             found = await asyncio.to_thread(self._store.summary)
         except Unavailable:
             return refusal(503, "The database does not answer.")
-        shown = {"survey": self._plan.name, "round": self._plan.round, "plan": self._plan.checksum}
+        plan = {"survey": self._plan.name, "round": self._plan.round, "plan": self._plan.checksum}
         invitations = {"drawn": found.drawn, "used": found.used}
         held = {"closed": found.closed, "reports": found.reports, "days": dict(found.days), "invitations": invitations}
-        return said(200, shown | held)
+        return said(200, plan | held)
 
     async def page(self, request: Request) -> Response:
         """A file of the kit."""

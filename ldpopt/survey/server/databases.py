@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.extras import need
@@ -26,21 +26,13 @@ SUFFIXES = (".db", ".sqlite", ".sqlite3")
 
 
 def is_database(location: str | PathLike[str]) -> bool:
-    """Whether the text names a database of reports, rather than a file or folder of them.
-
-    >>> [is_database(one) for one in ("sqlite:///r.data", "r.db", "postgresql://host/name", "r.parquet")]
-    [True, True, True, False]
-    """
+    """Whether the text names a database of reports, rather than a file or folder of them."""
     text = fspath(location)
     return text.startswith((SQLITE, *POSTGRESQL)) or text.endswith(SUFFIXES)
 
 
 def shown(location: str | PathLike[str]) -> str:
-    """The location as messages show it. A PostgreSQL address may hold a password, so only its kind is shown.
-
-    >>> shown("postgresql://user:secret@host/name")
-    'the PostgreSQL database'
-    """
+    """The location as messages show it. A PostgreSQL address may hold a password, so only its kind is shown."""
     text = fspath(location)
     return "the PostgreSQL database" if text.startswith(POSTGRESQL) else text.removeprefix(SQLITE)
 
@@ -68,13 +60,10 @@ def database(location: str | PathLike[str], plan: Plan, create: bool = False) ->
     text = fspath(location)
     if not is_database(text) or "\0" in text:
         raise invalid("database", "sqlite:///PATH, a file *.db, or postgresql://...", Phrase("another location"))
-    made: Store
-    if text.startswith(POSTGRESQL):
-        made = PostgresqlStore(text, plan, create)
-    else:
-        made = SqliteStore(Path(text.removeprefix(SQLITE)), plan, create)
-    with closing(made):
-        yield made
+    remote = text.startswith(POSTGRESQL)
+    path = Path(text.removeprefix(SQLITE))
+    with closing(PostgresqlStore(text, plan, create) if remote else SqliteStore(path, plan, create)) as store:
+        yield store
 
 
 APPLICATION = 0x6C647074  # "ldpt", by which `file` and this package recognise the file
@@ -99,10 +88,9 @@ CREATE TABLE invitations (
 
 
 class SqliteStore(Store):
-    """The round of `plan` in the SQLite file at `path`.
+    """The round of `plan` in the SQLite file at `path`, whose rows are always in the order of their ids."""
 
-    create : whether a missing file and a missing round are made; if not, they are `InvalidInput`.
-    """
+    _compact = ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)")  # write the file anew, and empty its log
 
     def __init__(self, path: Path, plan: Plan, create: bool) -> None:
         self._path = path
@@ -115,13 +103,7 @@ class SqliteStore(Store):
                 pass
             except OSError as error:
                 raise invalid("database", "a place that can be written", Phrase(error.strerror), str(path)) from None
-        with self._errors():
-            self._db = self._connect()
-            try:
-                self._number = self._open(plan, create)
-            except BaseException:
-                self._db.close()
-                raise
+        self._begin(plan, create)
 
     def _connect(self) -> sqlite3.Connection:
         made = sqlite3.connect(self._path, timeout=WAIT, isolation_level=None, check_same_thread=False)
@@ -130,8 +112,7 @@ class SqliteStore(Store):
         made.execute("PRAGMA cache_size = -65536")
         return made
 
-    def _open(self, plan: Plan, create: bool) -> int:
-        db = self._db
+    def _open(self, db: Any, plan: Plan, create: bool) -> int:
         (mark,) = db.execute("PRAGMA application_id").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if (mark != APPLICATION and tables) or (not tables and not create):
@@ -150,12 +131,6 @@ class SqliteStore(Store):
             raise invalid("database", f"version {VERSION}", Phrase("another version"), str(self._path))
         return self._find_round(db, plan)
 
-    def _run(self, db: Any, statement: str, *values: Any) -> list[Any]:
-        return list(db.execute(statement, values))
-
-    def _many(self, db: Any, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        db.executemany(statement, rows)
-
     def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
         found: list[Any] = []
         for start in range(0, len(values), _AT_ONCE):
@@ -164,15 +139,9 @@ class SqliteStore(Store):
         return found
 
     @contextmanager
-    def _connected(self) -> Iterator[Any]:
-        with self._errors():
-            yield self._db
-
-    @contextmanager
     def _transaction(self, alone: bool = True) -> Iterator[Any]:
         """Every transaction is alone: other programs write before or after it."""
-        db = self._db
-        with self._errors():
+        with self._connected() as db:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
@@ -188,25 +157,10 @@ class SqliteStore(Store):
             db.execute("BEGIN")
             yield db
 
-    def _cursor(self, db: Any) -> AbstractContextManager[Any]:
-        return closing(db.cursor())
-
     def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
         rows = [(self._number, one.id, day, one.codes) for one in new]
         db.executemany("INSERT INTO reports (round, id, day, codes) VALUES (?, ?, ?, ?)", rows)
         return {one.id for one in new}
-
-    def _sort(self, db: Any) -> None:
-        """Rows are in the order of their ids already."""
-
-    def _compact(self, db: Any) -> None:
-        """The file is written anew, and its log is emptied."""
-        db.execute("VACUUM")
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-    def close(self) -> None:
-        """Close the file, after its log is merged into it."""
-        self._db.close()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -240,21 +194,22 @@ CREATE TABLE IF NOT EXISTS ldpopt.invitations (
 class PostgresqlStore(Store):
     """The round of `plan` in the PostgreSQL database at `url`.
 
-    create : whether missing tables and a missing round are made; if not, they are `InvalidInput`.
-
     The password is better in PGPASSWORD or a password file than in the url, which the list of processes may show.
     """
+
+    _place = "%s"
+    _many_rows: ClassVar[Mapping[str, str]] = {"name": "rows"}  # the server sends no more than is asked for
+    _sort = (
+        "CREATE TEMP TABLE again ON COMMIT DROP AS SELECT * FROM reports WHERE round = {round}",
+        "DELETE FROM reports WHERE round = {round}",
+        "INSERT INTO reports SELECT * FROM again ORDER BY id",
+    )
+    _compact = ("VACUUM (FULL, ANALYZE) reports", "VACUUM (FULL, ANALYZE) invitations")
 
     def __init__(self, url: str, plan: Plan, create: bool) -> None:
         need("psycopg")
         self._url = url
-        self._db: Any = None
-        with self._errors():
-            try:
-                self._number = self._open(plan, create)
-            except BaseException:
-                self.close()
-                raise
+        self._begin(plan, create)
 
     def _connect(self) -> Any:
         import psycopg
@@ -267,43 +222,27 @@ class PostgresqlStore(Store):
         try:
             if made.execute("SHOW fsync").fetchone() != ("on",):
                 raise LdpoptError("the PostgreSQL server runs with fsync = off: what it acknowledges may be lost")
-            made.execute("SET synchronous_commit = on")
-            made.execute("SET default_transaction_isolation = 'read committed'")
-            made.execute("SET client_min_messages = warning")
-            made.execute("SET search_path = ldpopt")
+            made.execute(
+                "SET synchronous_commit = on; SET default_transaction_isolation = 'read committed'; "
+                "SET client_min_messages = warning; SET search_path = ldpopt"
+            )
         except BaseException:
             made.close()
             raise
         return made
 
-    def _open(self, plan: Plan, create: bool) -> int:
-        with self._connected() as db:
-            if create:
-                with db.transaction():  # if two collectors start at once, the second waits here
-                    db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-                    db.execute(_POSTGRESQL_TABLES)
-                    self._add_round(db, plan)
-            if not db.execute("SELECT to_regclass('ldpopt.rounds') IS NOT NULL").fetchone()[0]:
-                raise no_round(plan)
-            return self._find_round(db, plan)
-
-    def _run(self, db: Any, statement: str, *values: Any) -> list[Any]:
-        cursor = db.execute(statement.replace("?", "%s"), values)
-        return [] if cursor.description is None else cursor.fetchall()
-
-    def _many(self, db: Any, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        db.cursor().executemany(statement.replace("?", "%s"), rows)
+    def _open(self, db: Any, plan: Plan, create: bool) -> int:
+        if create:
+            with db.transaction():  # if two collectors start at once, the second waits here
+                db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+                db.execute(_POSTGRESQL_TABLES)
+                self._add_round(db, plan)
+        if not db.execute("SELECT to_regclass('ldpopt.rounds') IS NOT NULL").fetchone()[0]:
+            raise no_round(plan)
+        return self._find_round(db, plan)
 
     def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
         return self._run(db, f"{statement} = ANY(?)", list(values)) if values else []
-
-    @contextmanager
-    def _connected(self) -> Iterator[Any]:
-        """The writer's connection; a new one if the last was lost."""
-        with self._errors():
-            if self._db is None or self._db.closed:
-                self._db = self._connect()
-            yield self._db
 
     @contextmanager
     def _transaction(self, alone: bool = True) -> Iterator[Any]:
@@ -318,41 +257,18 @@ class PostgresqlStore(Store):
             db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield db
 
-    def _cursor(self, db: Any) -> AbstractContextManager[Any]:
-        """A cursor of the server, which sends no more than is asked for."""
-        cursor: AbstractContextManager[Any] = db.cursor(name="rows")
-        return cursor
-
     def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
         """Rows are stored, and so locked, in the order of the ids: two collectors never wait for each other."""
         if not new:
             return set()
         ordered = sorted(new, key=lambda one: one.id)
-        rows = db.execute(
+        insert = (
             "INSERT INTO reports (round, id, day, codes) "
-            "SELECT %s, new.id, %s::date, new.codes FROM unnest(%s::bytea[], %s::bytea[]) AS new (id, codes) "
-            "ON CONFLICT DO NOTHING RETURNING id",
-            (self._number, day, [one.id for one in ordered], [one.codes for one in ordered]),
+            "SELECT ?, new.id, ?::date, new.codes FROM unnest(?::bytea[], ?::bytea[]) AS new (id, codes) "
+            "ON CONFLICT DO NOTHING RETURNING id"
         )
-        return {id for (id,) in rows.fetchall()}
-
-    def _sort(self, db: Any) -> None:
-        """All rows are written anew by one transaction."""
-        for statement in (
-            "CREATE TEMP TABLE again ON COMMIT DROP AS SELECT * FROM reports WHERE round = %s",
-            "DELETE FROM reports WHERE round = %s",
-        ):
-            db.execute(statement, (self._number,))
-        db.execute("INSERT INTO reports SELECT * FROM again ORDER BY id")
-
-    def _compact(self, db: Any) -> None:
-        for table in ("reports", "invitations"):
-            db.execute(f"VACUUM (FULL, ANALYZE) {table}")
-
-    def close(self) -> None:
-        """Close the connection to the database."""
-        if self._db is not None:
-            self._db.close()
+        ids, codes = [one.id for one in ordered], [one.codes for one in ordered]
+        return {id for (id,) in self._run(db, insert, self._number, day, ids, codes)}
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

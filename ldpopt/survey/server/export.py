@@ -31,9 +31,8 @@ MODE = "collected"
 def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Iterator[Any]:
     """All reports of the round at one moment, as record batches; `InvalidInput` for a report that `plan` does not know.
 
-    parts : a dictionary that receives the fingerprints of the rows by day. The fingerprint of a report is a hash of its
-        id, and that of several reports is the sum. It shows whether two exports, or an export and the database, hold
-        the same reports.
+    parts : receives the fingerprints of the rows by day: of a report a hash of its id, of several the sum. They show
+        whether two exports, or an export and the database, hold the same reports.
     """
     import pyarrow as pa
 
@@ -46,9 +45,8 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
         columns = {}
         for q, question in enumerate(plan.questions):
             if codes[:, q].max() >= len(labels[q]):
-                raise invalid(
-                    f"reports of {question.name!r}", f"one of the {len(labels[q])} of the plan", Phrase("another")
-                )
+                expected = f"one of the {len(labels[q])} of the plan"
+                raise invalid(f"reports of {question.name!r}", expected, Phrase("another"))
             kind = np.int8 if len(labels[q]) < 1 << 7 else np.int32
             columns[question.name] = pa.DictionaryArray.from_arrays(pa.array(codes[:, q].astype(kind)), labels[q])
         for day, part in _parts(plan, rows).items():
@@ -79,16 +77,14 @@ def export_reports(plan: Plan, location: str | PathLike[str], output: str | Path
     """Write the reports of a database as Parquet files with manifests, and return their number.
 
     location : as in `database`. output : a new file ``*.parquet``, or a new folder with a file for every million
-        reports, which `aggregate` can count on a cluster.
+        reports, which `aggregate` can count on a cluster. Neither ids nor days are written.
 
-    Neither ids nor days are written. A manifest records the plan, the number of rows and which reports they are.
     `InvalidInput` for a taken path, and for a database without reports of `plan`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, aggregate, make_plan
     >>> from ldpopt.survey.server import Submission
-    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
-    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
     >>> with TemporaryDirectory() as folder:
     ...     with database(Path(folder, "reports.db"), plan, create=True) as store:
     ...         _ = store.write([Submission(bytes(16), bytes([1, 0, 0, 0]))], "2026-01-31")
@@ -116,17 +112,14 @@ def _write(plan: Plan, made: list[Any], days: dict[str, list[str]], path: Path) 
     """Write one file of reports with its manifest. `days` are the fingerprints of its rows by day."""
     import pyarrow as pa
 
-    schema = {question.name: _kind(question.reports) for question in plan.questions}
-    table: Any = pa.Table.from_batches(made, pa.schema(schema)).combine_chunks()
+    kinds = {
+        question.name: pa.dictionary(pa.int8() if len(question.reports) < 1 << 7 else pa.int32(), pa.string())
+        for question in plan.questions
+    }
+    table: Any = pa.Table.from_batches(made, pa.schema(kinds)).combine_chunks()
     said = Manifest.of(plan, MODE, table.num_rows, parts_of(days))
     write_reports(path, with_manifest(table, said))
     return said
-
-
-def _kind(labels: tuple[str, ...]) -> Any:
-    import pyarrow as pa
-
-    return pa.dictionary(pa.int8() if len(labels) < 1 << 7 else pa.int32(), pa.string())
 
 
 def _folder(plan: Plan, found: Iterable[Any], days: dict[str, list[str]], path: Path) -> int:
@@ -136,20 +129,15 @@ def _folder(plan: Plan, found: Iterable[Any], days: dict[str, list[str]], path: 
     try:
         files: dict[str, Manifest] = {}
         waiting: list[Any] = []
-
-        def flush() -> None:
-            name = f"part-{len(files):05d}.parquet"
-            said = _write(plan, waiting, days, work / name)
-            files[name] = Manifest.of(plan, MODE, said.rows, said.parts, digest(work / name))
-            waiting.clear()
-            days.clear()
-
-        for one in found:
-            waiting.append(one)
-            if sum(batch.num_rows for batch in waiting) >= FILE_ROWS:
-                flush()
-        if waiting or not files:
-            flush()
+        batches = iter(found)
+        while (batch := next(batches, None)) is not None or waiting or not files:
+            waiting += [] if batch is None else [batch]
+            if batch is None or sum(one.num_rows for one in waiting) >= FILE_ROWS:
+                name = f"part-{len(files):05d}.parquet"
+                said = _write(plan, waiting, days, work / name)
+                files[name] = Manifest.of(plan, MODE, said.rows, said.parts, digest(work / name))
+                waiting.clear()
+                days.clear()
         rows = sum(said.rows for said in files.values())
         whole = Manifest.of(plan, MODE, rows, [total(said.parts) for said in files.values()])
         replace_text(work / FOLDER, folder_content(whole, files))
@@ -173,18 +161,14 @@ def draw_invitations(plan: Plan, store: Store, count: int) -> list[str]:
     The database keeps their hashes and which are used, but not by which report. `InvalidInput` for a count that is not
     a positive integer.
 
-    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
-    >>> from ldpopt.survey.server import database
-    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
-    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
     >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
     ...     len(draw_invitations(plan, store, 3)), store.summary().drawn
     (3, 3)
     """
-    count = positive_integer(count, "invitations")
-    drawn = [secrets.token_urlsafe(16) for _ in range(count)]
-    for start in range(0, count, _AT_ONCE):
+    drawn = [secrets.token_urlsafe(16) for _ in range(positive_integer(count, "invitations"))]
+    for start in range(0, len(drawn), _AT_ONCE):
         store.invite([invitation_hash(plan.checksum, one) for one in drawn[start : start + _AT_ONCE]])
     return drawn

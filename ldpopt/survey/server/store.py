@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.results import Result
@@ -87,17 +87,12 @@ def decide(
 ) -> Decision:
     """Decide about a batch of submissions, in their order.
 
-    stored : by id, the codes of the submissions in the batch that are in the database already.
-    unused : the invitations in the batch that may still be used.
+    stored : by id, the codes of the submissions in the batch that are in the database already. unused : the invitations
+        in the batch that may still be used.
 
-    An identical retry counts as repeated, also without its invitation or after the end of the round. So a device to
-    which the answer was lost learns that nothing is left to do. A given invitation must be valid even if none is
+    An identical retry counts as repeated, also without its invitation or after the end of the round, so that a device
+    to which the answer was lost learns that nothing is left to do. A given invitation must be valid even if none is
     needed, since otherwise a wrong link would go unnoticed.
-
-    >>> one = Submission(b"a" * 16, b"0000")
-    >>> made = decide([one, one, Submission(one.id, b"1111")], {}, (), RoundState(closed=False, invited=False))
-    >>> [outcome.value for outcome in made.outcomes], len(made.new)
-    (['stored', 'repeated', 'conflict'], 1)
     """
     known, free = dict(stored), set(unused)
     outcomes: list[Outcome] = []
@@ -123,33 +118,42 @@ def decide(
 class Store(ABC):
     """One round in a database: what every dialect of SQL says alike. Parameters are written ``?``.
 
-    `write`, `state`, `others`, `invite`, `close_round` and `close` share a connection, so only one thread at a time may
-    call them. `summary` and `rows` open their own. All raise `Unavailable` if the database does not answer or has no
-    room. Then nothing of the call is stored or, if only the answer to a commit was lost, all of it.
+    Only one thread at a time may call `write`, `state`, `others`, `invite`, `close_round` and `close`; `summary` and
+    `rows` open connections of their own. All raise `Unavailable` if the database does not answer or has no room. Then
+    nothing of the call is stored or, if only the answer to a commit was lost, all of it.
     """
 
+    _db: Any = None
     _number: int
     """The number of the round in the table of rounds."""
+    _place: ClassVar[str] = "?"
+    """How the dialect writes a parameter."""
+    _many_rows: ClassVar[Mapping[str, str]] = {}
+    """Options of a cursor that reads many rows piece by piece."""
+    _sort: ClassVar[Sequence[str]] = ()
+    """Statements that put the rows of {round} in the order of their ids, within the transaction that ends it."""
+    _compact: ClassVar[Sequence[str]]
+    """Statements that remove what deleted rows have left, after that transaction."""
 
     @abstractmethod
-    def _run(self, db: Any, statement: str, *values: Any) -> list[Any]:
-        """Execute a statement and give its rows."""
+    def _connect(self) -> Any:
+        """A new connection."""
 
     @abstractmethod
-    def _many(self, db: Any, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Execute a statement for every row of values."""
+    def _open(self, db: Any, plan: Plan, create: bool) -> int:
+        """The number of the plan's round; if `create`, missing tables and a missing round are made."""
+
+    @abstractmethod
+    def _errors(self) -> AbstractContextManager[None]:
+        """Errors of the database are replaced by `Unavailable` or `InvalidInput`, without values."""
 
     @abstractmethod
     def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
         """Execute a statement that ends in the name of a column, for the rows in which it is one of the values."""
 
     @abstractmethod
-    def _connected(self) -> AbstractContextManager[Any]:
-        """The writer's connection; errors of the database are replaced by `Unavailable` or `InvalidInput`."""
-
-    @abstractmethod
     def _transaction(self, alone: bool = True) -> AbstractContextManager[Any]:
-        """`_connected` for a block of which all or nothing is committed, durably.
+        """The writer's connection for a block of which all or nothing is committed, durably.
 
         alone : whether no other transaction of the round may run beside it.
         """
@@ -159,30 +163,39 @@ class Store(ABC):
         """A connection of its own that sees the database as it was at one moment."""
 
     @abstractmethod
-    def _cursor(self, db: Any) -> AbstractContextManager[Any]:
-        """A cursor that reads many rows piece by piece."""
-
-    @abstractmethod
     def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
         """Store new submissions, and give the ids of those that no other collector has stored meanwhile."""
 
-    @abstractmethod
-    def _sort(self, db: Any) -> None:
-        """Keep the rows of the round in the order of their ids, within the transaction that ends it."""
+    def _begin(self, plan: Plan, create: bool) -> None:
+        try:
+            with self._connected() as db:
+                self._number = self._open(db, plan, create)
+        except BaseException:
+            self.close()
+            raise
 
-    @abstractmethod
-    def _compact(self, db: Any) -> None:
-        """Remove what deleted rows have left, after that transaction."""
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        """The writer's connection; a new one if the last was lost."""
+        with self._errors():
+            if self._db is None or getattr(self._db, "closed", False):
+                self._db = self._connect()
+            yield self._db
 
-    @abstractmethod
+    def _run(self, db: Any, statement: str, *values: Any) -> list[Any]:
+        """Execute a statement and give its rows."""
+        cursor = db.execute(statement.replace("?", self._place), values)
+        return [] if cursor.description is None else list(cursor.fetchall())
+
     def close(self) -> None:
         """Close the database."""
+        if self._db is not None:
+            self._db.close()
 
     def write(self, batch: Sequence[Submission], day: str) -> list[Outcome]:
         """Decide about a batch and store its new submissions. It returns after the commit is durable.
 
-        Batches without invitations may run at the same time. If two of them bring the same id, the second waits for the
-        first and then finds the stored submission.
+        If two batches at the same time bring the same id, the second waits for the first and finds what it stored.
         """
         hashes = [one.invitation for one in batch if one.invitation is not None]
         with self._transaction(alone=bool(hashes)) as db:
@@ -228,27 +241,26 @@ class Store(ABC):
     def invite(self, hashes: Sequence[bytes]) -> None:
         """Add invitations. From then on every submission to the round needs one."""
         with self._transaction() as db:
-            rows = [(self._number, hash) for hash in hashes]
-            self._many(db, "INSERT INTO invitations (round, hash) VALUES (?, ?)", rows)
+            one = f"INSERT INTO invitations (round, hash) VALUES ({self._number}, {self._place})"
+            db.cursor().executemany(one, [(hash,) for hash in hashes])
             drawn = "UPDATE rounds SET invited = true, drawn = drawn + ? WHERE number = ?"
-            self._run(db, drawn, len(rows), self._number)
+            self._run(db, drawn, len(hashes), self._number)
 
     def close_round(self) -> None:
-        """Accept no more submissions.
-
-        Keep only the number of invitations, and leave no order of arrival in the rows.
-        """
+        """Accept no more submissions; keep only the number of invitations, and no order of arrival in the rows."""
         with self._transaction() as db:
             self._run(db, f"UPDATE rounds SET closed = true, used = used + {_USED} WHERE number = ?", self._number)
             self._run(db, "DELETE FROM invitations WHERE round = ?", self._number)
-            self._sort(db)
+            for statement in self._sort:
+                db.execute(statement.format(round=self._number))
         with self._connected() as db:
-            self._compact(db)
+            for statement in self._compact:
+                self._run(db, statement)
 
     def rows(self, at_once: int) -> Iterator[Rows]:
         """The round's reports at one moment, in the order of their ids, at most `at_once` at a time."""
         select = f"SELECT id, {_DAY}, codes FROM reports WHERE round = {self._number} ORDER BY id"
-        with self._snapshot() as db, self._cursor(db) as cursor:
+        with self._snapshot() as db, closing(db.cursor(**self._many_rows)) as cursor:
             cursor.execute(select)
             while found := cursor.fetchmany(at_once):
                 yield found

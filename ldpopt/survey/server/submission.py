@@ -49,10 +49,7 @@ class Submission:
 
 
 class Reader:
-    """Submissions to one plan, from the bytes of requests.
-
-    others : the round numbers of other plans, by their checksums; submissions to them come too late.
-    """
+    """Submissions to one plan, from requests. others : the rounds of other plans, by checksum; they come too late."""
 
     def __init__(self, plan: Plan, others: Mapping[str, int] | None = None) -> None:
         self._plan, self._others = plan.checksum, dict(others or {})
@@ -99,9 +96,6 @@ def invitation_hash(plan: str, invitation: str) -> bytes:
     """The stored hash of an invitation to the plan with this checksum: SHA-256, 32 bytes.
 
     An invitation has 128 random bits, so nobody can find it from its hash by trying.
-
-    >>> len(invitation_hash("0" * 64, "abc"))
-    32
     """
     return hashlib.sha256(f"ldpopt invitation {plan} {invitation}".encode()).digest()
 

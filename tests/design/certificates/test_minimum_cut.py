@@ -90,9 +90,9 @@ def test_what_is_not_sent_is_known_without_error():
     """Where nothing is routed the answer is zero between two zeros; a flow is known within the rounding of its sums."""
     profits, pairs = problem(5, 1)
     gains = np.abs(profits)
-    still = Network(pairs, 2).sent(gains[None])
+    still = Network(pairs, 2).sent_and_sides(gains[None])[0]
     assert np.asarray(still.lower).tolist() == np.asarray(still.upper).tolist() == [[0.0] * 5]
-    moved = Network(pairs, 2).sent(np.stack([profits, gains]))
+    moved = Network(pairs, 2).sent_and_sides(np.stack([profits, gains]))[0]
     middle = Network(pairs, 2).route(np.stack([profits, gains]))[0]
     assert (np.asarray(moved.upper)[0] > np.asarray(moved.lower)[0]).all()
     assert (np.asarray(moved.lower) <= middle).all()

@@ -195,7 +195,7 @@ def test_moments_and_something_linear_lie_above(f, name, mirrored, order, of):
         reserved = choice.cuts[:, choice.cuts[2] == 1.0]
         assert (choice.cuts[1] == end.label).all()
         checked = 0
-        for _ in range(400):
+        for _ in range(160):
             q = 10 ** rng.uniform(-8, 0, size=4)
             q[2] = 1.0
             near, far = LAWS @ q
@@ -207,7 +207,7 @@ def test_moments_and_something_linear_lie_above(f, name, mirrored, order, of):
             linear = np.asarray(choice.values.upper) @ q
             truth = far * end_of(name, near / far)
             assert truth <= linear + moments + 1e-9 * (truth + abs(linear) + moments)
-        assert checked > 50
+        assert checked > 20
 
 
 ON_RECORD = [

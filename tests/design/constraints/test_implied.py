@@ -40,19 +40,18 @@ def within(constraint, seed):
 
 
 @pytest.mark.parametrize("number", range(len(CONSTRAINTS)))
-@pytest.mark.parametrize("arithmetic", [FLOAT, EXACT], ids=["float", "exact"])
-def test_channels_within_a_constraint_are_within_what_it_implies(number, arithmetic):
+def test_channels_within_a_constraint_are_within_what_it_implies(number):
     """Total variation, log-ratios of columns and moments of channels on the edge are below the caps."""
     constraint = CONSTRAINTS[number]
-    variation = variation_of(constraint, arithmetic).upper
-    spread = constraint.spread(range(3), arithmetic)
-    for seed in range(12):
+    variation = min(variation_of(constraint, arithmetic).upper for arithmetic in (FLOAT, EXACT))
+    spread = constraint.spread(range(3), EXACT)
+    for seed in range(3):
         matrix = within(constraint, seed)
         assert total_variation(Channel(matrix)).lower <= variation
         if spread is not None:
             assert np.log(matrix.max(axis=0) / matrix.min(axis=0)).max() <= spread.upper * (1 + 1e-12)
         for order in (1.0, 1.5, 2.0, 3.0, 8.0):
-            cap = constraint.moment(order, arithmetic)
+            cap = constraint.moment(order, EXACT)
             if cap is not None:
                 for a in matrix:
                     for b in matrix:

@@ -42,16 +42,16 @@ def test_two_answers_in_closed_form(share):
 def test_the_law_is_kept_to_rounding(caps):
     """p Q = p to 1e-13, privacy holds, outputs are named as inputs, and no random such channel beats the bound."""
     rng = np.random.default_rng(1)
-    p0, p1, p = rng.dirichlet(np.ones(4), 3)
-    utility = Divergence(JENSEN_SHANNON, p0, p1, inputs=["a", "b", "c", "d"])
+    p0, p1, p = rng.dirichlet(np.ones(3), 3)
+    utility = Divergence(JENSEN_SHANNON, p0, p1, inputs=["a", "b", "c"])
     design = optimal_channel(utility, [*caps, Invariant(p)])
     assert np.abs(p @ design.channel.matrix - p).max() <= 1e-13
-    assert design.channel.outputs == ("a", "b", "c", "d")
+    assert design.channel.outputs == ("a", "b", "c")
     assert all(g.value <= c.bound for g, c in zip(design.guarantees, design.constraints, strict=True))
     assert design.certificate.verify()
     assert design.value >= 0.999 * design.upper_bound
-    for _ in range(200):
-        q = Invariant(p).mend(rng.dirichlet(np.full(4, 0.4), 4) + 1e-6)
+    for _ in range(40):
+        q = Invariant(p).mend(rng.dirichlet(np.full(3, 0.4), 3) + 1e-6)
         low, high = 0.0, 1.0
         for _ in range(30):
             middle = (low + high) / 2

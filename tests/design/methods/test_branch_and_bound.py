@@ -25,7 +25,7 @@ def utility(seed=4, k=5, f=KL):
     return Divergence(f, *np.random.default_rng(seed).dirichlet(np.ones(k), 2))
 
 
-@pytest.mark.parametrize("nodes", [1, 5, 20, 200])
+@pytest.mark.parametrize("nodes", [1, 5, 20])
 def test_the_bound_holds_whenever_it_stops(nodes):
     """More boxes give a smaller bound, and every one is above the optimum."""
     exact = optimal_channel(utility(), CAPS)

@@ -35,7 +35,7 @@ def pair(k, seed):
     return rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(k))
 
 
-@pytest.mark.parametrize("instance", ORACLES[::4], ids=range(0, len(ORACLES), 4))
+@pytest.mark.parametrize("instance", ORACLES[::10], ids=range(0, len(ORACLES), 10))
 def test_oracle_instances(instance):
     """Exchange and the pattern program agree with brute force to 1e-7, with and without a TV cap."""
     for name in ("kl", "total_variation", "hockey_stick_1_5", "squared_hellinger"):
@@ -85,16 +85,15 @@ def test_approximate_ldp_at_the_ends():
 
 def test_renyi_at_the_ends():
     """Order inf is pure LDP, and optima fall as the order grows."""
-    utility = Divergence(KL, *pair(4, 5))
-    values = [optimal_channel(utility, RenyiLDP(order, 0.5)).value for order in (1, 2, 4, math.inf)]
+    utility = Divergence(KL, *pair(3, 5))
+    values = [optimal_channel(utility, RenyiLDP(order, 0.5)).value for order in (1, 2, math.inf)]
     assert values == sorted(values, reverse=True)
     assert values[-1] == pytest.approx(optimal_channel(utility, LocalDP(0.5)).value, rel=1e-7)
 
 
-@pytest.mark.parametrize("k", [3, 5])
-@pytest.mark.parametrize("constraint", [ApproximateLDP(0.8, 0.05), RenyiLDP(2.0, 0.4)], ids=["approximate", "renyi"])
+@pytest.mark.parametrize(("k", "constraint"), [(5, ApproximateLDP(0.8, 0.05)), (3, RenyiLDP(2.0, 0.4))], ids=str)
 def test_no_local_search_does_better(k, constraint):
-    """The certified optimum is at least the best of 50 random channels mixed until they are private."""
+    """The certified optimum is at least the best of 20 random channels mixed until they are private."""
     rng = np.random.default_rng(k)
     utility = Divergence(KL, *pair(k, 10 + k))
     design = optimal_channel(utility, constraint)
@@ -102,7 +101,7 @@ def test_no_local_search_does_better(k, constraint):
     assert design.certificate.verify()
     from ldpopt.channel import Channel
 
-    for _ in range(50):
+    for _ in range(20):
         raw = rng.dirichlet(np.full(3, 0.3), k)
         mean = raw.mean(axis=0)
         low, high = 0.0, 1.0

@@ -14,8 +14,7 @@ from ldpopt.divergences import CHI_SQUARED, KL
 @pytest.mark.parametrize("name", sorted(DIVERGENCES))
 def test_it_meets_the_exchange(name):
     """Two programs that share nothing but the solver: columns listed, and columns priced by ratio, one optimum."""
-    for seed in range(3):
-        k = 3 + seed
+    for k, seed in ((3, 0), (4, 1)):
         utility = Divergence(DIVERGENCES[name], *random_pair(k, seed))
         for epsilon, delta in ((1.0, 0.05), (3.0, 1e-4)):
             caps = ApproximateLDP(epsilon, delta)
@@ -27,7 +26,7 @@ def test_it_meets_the_exchange(name):
 
 def test_information_is_certified():
     """Mutual information and mixtures, for which only a search without proof was there before."""
-    for seed in range(4):
+    for seed in range(3):
         rng = np.random.default_rng(100 + seed)
         prior = rng.dirichlet(np.ones(2 + seed))
         pair = random_pair(2 + seed, seed)

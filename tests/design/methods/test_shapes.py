@@ -16,7 +16,7 @@ from ldpopt.divergences import KL
 @pytest.mark.parametrize("k", [3, 5])
 def test_the_shapes_reach_the_exact_optimum(name, k):
     """On small problems the shapes alone keep what all extreme columns keep."""
-    for seed in range(3):
+    for seed in range(1):
         utility = Divergence(DIVERGENCES[name], *random_pair(k, seed))
         for caps in (ApproximateLDP(1.0, 0.05), ApproximateLDP(0.3, 0.2)):
             exact = optimal_channel(utility, caps, method=LevelLP())

@@ -214,9 +214,9 @@ def killed(tmp_path: Path, private: Plan, answers: Path, output: Path, key: str,
     return subprocess.run(command, check=False).returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("moment", [1, 4, 9, 30, 46])
+@pytest.mark.parametrize("moment", [4, 30, 46])
 def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path, answers: Path, memoised: Memoised, moment: int) -> None:
-    """Killed in setting up, while seeking duplicates, between partitions or at the end: resumed, the same bytes."""
+    """Killed in setting up, between partitions or at the end: resumed, the same bytes."""
     privatize(plan(), answers, tmp_path / "whole", memoised)
     key = str(memoised.key_file)
     assert killed(tmp_path, plan(), answers, tmp_path / "reports", key, moment)
@@ -230,7 +230,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path, answers: Path, m
     assert sorted(os.listdir(tmp_path)) == ["answers", "plan.json", "reports", "survey.key", "whole"]
 
 
-@pytest.mark.parametrize("moment", [9, 20])
+@pytest.mark.parametrize("moment", [20])
 def test_a_run_with_its_own_key_resumes_with_that_key(tmp_path: Path, answers: Path, moment: int) -> None:
     """Without memoisation the key waits in the work folder, private, and the resumed run goes on with it."""
     private, output = plan(respondent=None), tmp_path / "r.parquet"

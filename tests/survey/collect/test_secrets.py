@@ -244,7 +244,7 @@ def test_a_full_or_broken_disk_is_not_told_secrets(
     (tmp_path / "plan.json").write_text(PLAN.to_json(), encoding="utf-8")
     before = set(tmp_path.rglob("*"))
     failed = 0
-    for moment in range(1, 60, 4):
+    for moment in range(1, 60, 9):
         faults = Faults(kind, moment)
         with faults.striking():
             made = CliRunner().invoke(

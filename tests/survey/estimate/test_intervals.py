@@ -9,13 +9,14 @@ from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.survey import Bonferroni, CountTable, GeneralizedLeastSquares, Score, Simultaneous, Wald, estimate
 from ldpopt.survey.estimate.intervals import correlation, max_normal_quantile, moments, two_sided
+from ldpopt.survey.sample.design import SamplingVariance
 
 
 def test_moments_are_those_of_the_loadings():
     """Centre, variance and slope are the mean, the variance and the third central moment over the variance."""
     rng = np.random.default_rng(51)
     f, loadings = rng.dirichlet(np.ones(5)), rng.normal(size=(2, 5))
-    m = moments(f, loadings, None, 100, np.inf)
+    m = moments(f, loadings, None, 100)
     for row, value in enumerate(loadings):
         mean = f @ value
         assert np.isclose(m.centre[row], mean)
@@ -40,13 +41,13 @@ def test_slope_is_how_the_variance_moves_along_the_fitted_path():
         assert np.isclose(m @ loading, f @ loading + d, atol=1e-12)
         return m @ loading**2 - (m @ loading) ** 2
 
-    made = moments(f, loading[None], None, 1, np.inf)
+    made = moments(f, loading[None], None, 1)
     assert np.isclose((variance(h) - variance(-h)) / (2 * h), made.slope[0], rtol=1e-6)
 
 
 def test_a_covariance_sets_the_effective_size():
     f = np.array([0.5, 0.5])
-    m = moments(f, np.array([[1.0, 0.0]]), np.array([[0.005]]), 100, 20)
+    m = moments(f, np.array([[1.0, 0.0]]), SamplingVariance(np.array([[0.005]]), 20), 100)
     assert np.isclose(m.size[0], 50)
     assert m.redraw is None
 
@@ -57,7 +58,7 @@ def test_correlation_of_a_constant_is_zero():
 
 def test_redrawn_surveys_have_the_same_law():
     f = np.array([0.2, 0.3, 0.5])
-    m = moments(f, np.eye(3), None, 200, np.inf)
+    m = moments(f, np.eye(3), None, 200)
     drawn = m.redraw(4000)
     assert drawn.centre.shape == (4000, 3)
     assert np.allclose(drawn.centre.mean(axis=0), f, atol=0.003)
@@ -116,7 +117,7 @@ def test_score_intervals_cover_exactly_as_often_as_they_say(k, shape, epsilon):
     binary = np.stack([counts, n - counts], axis=1) / n
     # A category's estimate depends on the reports through its own count alone.
     loadings = np.array([[1 - low, -low]]) / (high - low)
-    lower, upper = Score().limits(moments(binary, loadings, None, n, np.inf))
+    lower, upper = Score().limits(moments(binary, loadings, None, n))
     for share in p:
         law = binom.pmf(counts, n, low + share * (high - low))
         covered = law[(lower[:, 0] <= share) & (share <= upper[:, 0])].sum()
@@ -125,16 +126,16 @@ def test_score_intervals_cover_exactly_as_often_as_they_say(k, shape, epsilon):
 
 @pytest.mark.parametrize("shape", [flat, skewed])
 def test_score_intervals_cover_when_the_left_inverse_is_estimated(shape):
-    """With more outputs than inputs, over 4,000 simulated surveys, every 95 % interval covers as often as it says."""
+    """With more outputs than inputs, over 2,000 simulated surveys, every 95 % interval covers as often as it says."""
     rng = np.random.default_rng(31)
     half = np.array([[1, 1, 1, 0, 0, 0], [1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1], [0, 0, 1, 0, 1, 1]])
     raw = np.where(half == 1, np.e, 1.0) * np.array([3, 1, 1, 1, 1, 3])
     q = Channel(raw / raw.sum(axis=1, keepdims=True))
-    p, rounds = shape(4), 4000
+    p, rounds = shape(4), 2000
     counts = rng.multinomial(1000, q.push(p), size=rounds)
     hits = np.mean([estimate(row, q).intervals().contains(p) for row in counts], axis=0)
-    # Three and a half standard errors of 0.95 over 4,000 surveys.
-    assert np.abs(hits - 0.95).max() < 0.0125
+    # Three and a half standard errors of 0.95 over 2,000 surveys.
+    assert np.abs(hits - 0.95).max() < 0.0175
 
 
 def test_wald_undercovers_where_score_does_not():
@@ -142,7 +143,7 @@ def test_wald_undercovers_where_score_does_not():
     q, p, n = randomized_response(24, 2.0), skewed(24), 1000
     loadings = GeneralizedLeastSquares().fit(q.push(p), q)[1]
     f = np.random.default_rng(32).multinomial(n, q.push(p), size=20_000) / n
-    m = moments(f, loadings, None, n, np.inf)
+    m = moments(f, loadings, None, n)
     cover = {}
     for method in (Wald(), Score()):
         lower, upper = method.limits(m)
@@ -156,7 +157,7 @@ def test_score_interval_inverts_its_pivot():
     """The ends of a score interval are where its standardised error equals the critical value."""
     rng = np.random.default_rng(33)
     loadings = rng.normal(size=(3, 6))
-    m = moments(rng.dirichlet(np.ones(6)), loadings, None, 400, np.inf)
+    m = moments(rng.dirichlet(np.ones(6)), loadings, None, 400)
     for method in (Score(0.8), Wald(0.8)):
         for end in method.limits(m):
             assert np.allclose(method.pivot(m, end), two_sided(0.8), rtol=1e-9)
@@ -242,7 +243,7 @@ def test_simultaneous_intervals_cover_together(k, power):
     frequencies = rng.multinomial(1000, q.push(p), size=20_000) / 1000
     loadings = GeneralizedLeastSquares().fit(q.push(p), q)[1]
     # One critical value for all surveys, at their average; the next test lets each survey have its own.
-    lower, upper = Simultaneous().limits(moments(frequencies, loadings, None, 1000, np.inf))
+    lower, upper = Simultaneous().limits(moments(frequencies, loadings, None, 1000))
     assert 0.94 < ((lower <= p) & (p <= upper)).all(axis=1).mean() < 0.96
 
 
@@ -298,7 +299,7 @@ def subsets(k, epsilon, size):
         (subsets(6, 3.0, 2), np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05])),
     ],
 )
-@pytest.mark.parametrize("n", [30, 100])
+@pytest.mark.parametrize("n", [30])
 def test_intervals_of_few_reports_over_many_outputs_cover(channel, p, n):
     """Of 30 reports over 28 outputs, score intervals cover each share in nearly 95 % of the surveys, not in half."""
     rng, rounds = np.random.default_rng(33), 1000

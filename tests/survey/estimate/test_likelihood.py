@@ -79,7 +79,6 @@ def test_estimates_stay_in_the_simplex():
         assert made.p.min() >= 0
         assert abs(made.p.sum() - 1) < 1e-12
         assert 0 <= made.gap < 1e-7
-        assert made.boundary == tuple(np.flatnonzero(made.p < 1e-9))
     assert maxima(f, q.matrix, 1e-9)[0].min() >= 0
 
 
@@ -89,7 +88,7 @@ def test_interior_maximum_solves_the_likelihood_equations():
     f = q.push([0.4, 0.3, 0.2, 0.1])
     made = MaximumLikelihood().maximum(f, q)
     assert np.allclose(made.p, [0.4, 0.3, 0.2, 0.1], atol=1e-9)
-    assert made.boundary == ()
+    assert made.p.min() > 1e-9
 
 
 def test_refusals():

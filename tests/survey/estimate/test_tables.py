@@ -5,7 +5,7 @@ from scipy.stats import chi2_contingency
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import MaximumLikelihood, independence_power, two_way, two_way_from_counts
+from ldpopt.survey import MaximumLikelihood, SampleDesign, independence_power, two_way, two_way_from_counts
 
 A = Channel([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]], inputs=["x", "y", "z"])
 B = Channel([[0.8, 0.2], [0.2, 0.8]], inputs=["no", "yes"], outputs=["N", "Y"])
@@ -110,3 +110,19 @@ def test_maximum_likelihood_table_and_text():
 def test_bad_input_is_refused(call, message):
     with pytest.raises(InvalidInput, match=message):
         call()
+
+
+def test_a_group_of_a_weighted_sample_keeps_the_whole_design():
+    """Weights with a mask give the table of the group in the sample's design, and not that of a smaller sample."""
+    rng = np.random.default_rng(5)
+    a, b, weights, clusters = (
+        rng.integers(2, size=60),
+        rng.integers(2, size=60),
+        rng.random(60) + 0.5,
+        np.arange(60) % 12,
+    )
+    q, inside = [[0.8, 0.2], [0.2, 0.8]], np.arange(60) % 3 > 0
+    found = two_way(a, b, q, q, weights=weights, clusters=clusters, inside=inside)
+    want = two_way(a, b, q, q, sample=SampleDesign(weights, clusters=clusters), inside=inside)
+    assert np.array_equal(found.proportions, want.proportions)
+    assert np.array_equal(found.joint.covariance, want.joint.covariance)

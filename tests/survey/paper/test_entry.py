@@ -28,22 +28,22 @@ def write(folder, plan, lines, header="sheet,smokes,drinks,region"):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_letters_are_counted_and_estimated(plan, tmp_path, suffix):
-    """4,000 people roll dice (numpy's): the shares come out within their intervals, with a manifest beside them."""
+    """1,000 people roll dice (numpy's): the shares come out within their intervals, with a manifest beside them."""
     rng = np.random.default_rng(7)
     truth = {"smokes": 0.3, "drinks": 0.6}
     lines = {}
     for name, share in truth.items():
         channel = plan.question(name).channel
-        answers = (rng.random(4000) < share).astype(int)
+        answers = (rng.random(1000) < share).astype(int)
         drawn = simulate(channel.matrix, answers, rng)
         lines[name] = [channel.outputs[y] for y in drawn]
     rows = [f"{i},{a.lower()}, {b} ,east" for i, (a, b) in enumerate(zip(*lines.values(), strict=True))]
     codes = write(tmp_path, plan, rows)
     out = tmp_path / f"reports.{suffix}"
-    assert enter_reports(plan, codes, out).rows == 4000
+    assert enter_reports(plan, codes, out).rows == 1000
     counts = aggregate(plan, out)
     assert not counts.unlabelled
-    assert counts["smokes"].sum() == 4000
+    assert counts["smokes"].sum() == 1000
     estimates = Survey(plan).estimates(counts)
     for name, share in truth.items():
         low, high = estimates[name].intervals().lower[1], estimates[name].intervals().upper[1]

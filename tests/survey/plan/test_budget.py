@@ -78,8 +78,8 @@ def test_bad_budgets_are_refused():
 
 
 def test_many_categories_are_split_by_their_optimal_channels():
-    """Eleven categories, skewed: both questions need the same respondents through their optimal channels, to 2 %."""
-    skewed = np.array([0.8, *[0.02] * 10])
+    """Seven categories, skewed: both questions need the same respondents through their optimal channels, to 2 %."""
+    skewed = np.array([0.8, *[1 / 30] * 6])
     targets = {"many": (skewed, HalfWidth(0.05)), "two": (np.array([0.3, 0.7]), HalfWidth(0.02))}
     split = split_budget(targets, Budget(2.0))
     needed = [QuestionPlanner(p).respondents(t, split.epsilons[name]) for name, (p, t) in targets.items()]

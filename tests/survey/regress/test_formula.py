@@ -1,7 +1,8 @@
+import numpy as np
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.regress.formula import parse_formula
+from ldpopt.survey.regress.formula import in_order, parse_formula
 
 
 def shown(text):
@@ -38,3 +39,10 @@ def test_what_is_no_formula_is_refused(text):
     """Anything else is one clear error."""
     with pytest.raises(InvalidInput):
         parse_formula(text)
+
+
+def test_levels_are_ordered_numbers_first():
+    """Numbers come by their size, whatever they are written as, and other labels after them as text."""
+    code, kinds = in_order(np.array([0, 1, 2, 3, 0]), ["b", "10", 9, "a"])
+    assert kinds == [9, "10", "a", "b"]
+    assert code.tolist() == [3, 1, 0, 2, 3]

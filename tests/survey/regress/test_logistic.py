@@ -54,16 +54,16 @@ def test_fit_maximises_the_likelihood_of_the_reports(channel):
 def test_errors_are_those_of_repeated_surveys():
     """Over simulated surveys the coefficients scatter as the standard errors say, and intervals cover."""
     rng = np.random.default_rng(123)
-    rounds, made = 150, []
+    rounds, made = 80, []
     for _ in range(rounds):
         x, y = survey(rng, 3000, WIDE)
         made.append(logistic_regression(y, x, WIDE))
     spread = np.std([m.coefficients for m in made], axis=0)
-    # A standard deviation over 150 draws has a relative error of 6 %.
-    assert np.allclose(spread, np.mean([m.standard_errors for m in made], axis=0), rtol=0.2)
+    # A standard deviation over 80 draws has a relative error of 8 %.
+    assert np.allclose(spread, np.mean([m.standard_errors for m in made], axis=0), rtol=0.28)
     cover = np.mean([m.intervals().contains(BETA) for m in made], axis=0)
-    # Three and a half standard errors of 0.95 over 150 surveys.
-    assert np.abs(cover - 0.95).max() < 0.063
+    # Three and a half standard errors of 0.95 over 80 surveys.
+    assert np.abs(cover - 0.95).max() < 0.086
 
 
 def test_success_swaps_the_signs():

@@ -6,9 +6,9 @@ import threading
 import pytest
 
 from ldpopt.survey.server import app
-from ldpopt.survey.server.app import Full, Unexpected, Writer
+from ldpopt.survey.server.app import Unexpected, Writer
 from ldpopt.survey.server.store import Outcome, RoundState, Unavailable
-from ldpopt.survey.server.submission import Submission
+from ldpopt.survey.server.submission import Refused, Submission
 
 
 class Slow:
@@ -64,5 +64,5 @@ def test_too_many_that_wait_are_refused(monkeypatch):
     monkeypatch.setattr(app, "MAX_WAITING", 5)
     store = Slow()
     found = asyncio.run(submitted(store, 8))
-    assert [type(one) for one in found] == [Outcome] * 5 + [Full] * 3
+    assert [type(one) for one in found] == [Outcome] * 5 + [Refused] * 3
     assert sum(store.batches) == 5

@@ -3,14 +3,80 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
 from ldpopt.errors import InvalidInput
-from ldpopt.mechanisms import Gaussian, GaussianPair, gaussian
+from ldpopt.mechanisms import Gaussian, GaussianPair, LaplacePair, gaussian, laplace
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
+def test_guarantees_of_laplace(epsilon):
+    """epsilon-DP and (1 - e^(-epsilon/2))-TV, whatever the sensitivity; variance 2 (sensitivity/epsilon)^2."""
+    m = laplace(epsilon, 3.0)
+    assert m.pair == LaplacePair(epsilon)
+    assert m.eta >= -math.expm1(-epsilon / 2)
+    assert m.eta == pytest.approx(-math.expm1(-epsilon / 2), rel=1e-13)
+    assert m.variance == pytest.approx(2 * (3 / epsilon) ** 2, rel=1e-15)
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 0.1, 1.0, 10.0])
+def test_restricted_kl_of_laplace(epsilon):
+    """The formula of [CIM, Thm 9] is the supremum of a - log E exp(a Y) = a + log(1 - a^2/epsilon^2) over a."""
+    guarantee = laplace(epsilon, 2.0).restricted_kl()
+    if epsilon > 1e-3:
+        root = math.sqrt(1 + epsilon**2)
+        printed = math.log(1 - ((1 - root) / epsilon) ** 2) + root - 1
+        assert guarantee.value == pytest.approx(printed, rel=1e-9)
+        found = minimize_scalar(
+            lambda a: -a - math.log1p(-((a / epsilon) ** 2)),
+            bounds=(0, epsilon * (1 - 1e-12)),
+            method="bounded",
+            options={"xatol": 1e-10},
+        )
+        assert guarantee.value == pytest.approx(-found.fun, rel=1e-8)
+    else:
+        assert guarantee.value == pytest.approx(epsilon**2 / 4, rel=1e-9)
+    assert guarantee.value < laplace(epsilon).pair.renyi(1).value
+
+
+def test_moment_generating_function_by_quadrature_of_laplace():
+    """E exp(a Y) = 1/(1 - a^2/epsilon^2): the step of [CIM, Thm 9] that the closed form rests on."""
+    a, epsilon = 0.4, 1.0
+    value = 2 * quad(lambda y: epsilon / 2 * math.exp(-epsilon * y) * math.cosh(a * y), 0, 100)[0]
+    assert value == pytest.approx(1 / (1 - (a / epsilon) ** 2), rel=1e-10)
+
+
+def test_sample_of_laplace():
+    """Noise has the stated scale (seed 1, 5 standard errors), shape and type."""
+    m, rng = laplace(0.5), np.random.default_rng(1)
+    noise = m.sample(np.zeros(20_000), rng)
+    assert np.mean(np.abs(noise)) == pytest.approx(2.0, abs=5 * 2 / math.sqrt(20_000))
+    assert isinstance(m.sample(3, rng), float)
+    assert m.sample([[1, 2]], rng).shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: laplace(-1.0), "epsilon"),
+        (lambda: laplace(1.0, 0.0), "sensitivity: expected a positive finite number"),
+        (lambda: laplace(1.0, math.inf), "sensitivity"),
+        (lambda: laplace(1.0).sample([1.0], "3"), "rng"),
+        (lambda: laplace(1.0).sample([math.nan], np.random.default_rng()), "answers"),
+        (lambda: laplace(1.0).sample(["a"], np.random.default_rng()), "answers"),
+        (lambda: laplace(1.0).restricted_renyi(1.0), "order: expected a finite number of at least 1.01"),
+    ],
+)
+def test_bad_input_is_refused_of_laplace(call, message):
+    """Parameters, answers and generators are checked."""
+    with pytest.raises(InvalidInput, match=message):
+        call()
 
 
 @pytest.mark.parametrize(("sigma", "sensitivity"), [(1.0, 1.0), (4.0, 2.0), (0.2, 1.0)])
-def test_guarantees(sigma, sensitivity):
+def test_guarantees_of_gaussian(sigma, sensitivity):
     """(2 Phi(mu/2) - 1)-TV [GI, eq. 17] and mu^2/2-zCDP for mu = sensitivity/sigma; no finite epsilon."""
     m = gaussian(sigma, sensitivity)
     mu = sensitivity / sigma
@@ -21,7 +87,7 @@ def test_guarantees(sigma, sensitivity):
     assert m.variance == sigma**2
 
 
-def test_trade_off_is_gaussian_dp():
+def test_trade_off_is_gaussian_dp_of_gaussian():
     """The curve is Phi(Phi^-1(1 - rate) - mu) [DRS], from 1 down to 0."""
     rates = np.linspace(0.001, 0.999, 25)
     np.testing.assert_allclose(
@@ -30,20 +96,20 @@ def test_trade_off_is_gaussian_dp():
     assert gaussian(0.7).pair.trade_off_at([0.0, 1.0]).tolist() == pytest.approx([1.0, 0.0], abs=1e-11)
 
 
-def test_restricted_kl_is_all_of_it():
+def test_restricted_kl_is_all_of_it_of_gaussian():
     """Affine features reach the whole KL divergence of the Gaussian mechanism [CIM, Thm 10]."""
     m = gaussian(2.5, 2.0)
     assert m.restricted_kl().value == pytest.approx(m.pair.renyi(1).value, rel=1e-12)
 
 
-def test_sample():
+def test_sample_of_gaussian():
     """Noise has the stated variance (seed 1, 5 standard errors)."""
     noise = gaussian(2.0).sample(np.zeros(20_000), np.random.default_rng(1))
     assert np.var(noise) == pytest.approx(4.0, rel=5 * math.sqrt(2 / 20_000))
 
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, math.inf, "1"])
-def test_bad_sigma_is_refused(sigma):
+def test_bad_sigma_is_refused_of_gaussian(sigma):
     """sigma is a positive finite number."""
     with pytest.raises(InvalidInput, match="sigma: expected a positive finite number"):
         gaussian(sigma)
@@ -60,7 +126,7 @@ def exact_delta(mu, epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [37.0, 38.0, 39.5, 50.0, 1e6])
-def test_a_hockey_stick_below_the_smallest_float_is_not_zero(epsilon):
+def test_a_hockey_stick_below_the_smallest_float_is_not_zero_of_gaussian(epsilon):
     """At epsilon 50 it is 1e-536: the value is the smallest float or so, the lower end zero, as everywhere below."""
     found = gaussian(1, 1).pair.hockey_stick(epsilon)
     with mpmath.workdps(60):
@@ -70,7 +136,7 @@ def test_a_hockey_stick_below_the_smallest_float_is_not_zero(epsilon):
 
 
 @pytest.mark.parametrize("mu", [1e-200, 1e-5, 0.3, 7.0, 1e200])
-def test_extreme_noise_is_measured(mu):
+def test_extreme_noise_is_measured_of_gaussian(mu):
     """Noise far larger or smaller than the answers gives brackets, not NaN."""
     for epsilon in (0.0, 1e-9, 3.0, 700.0):
         found = GaussianPair(mu).hockey_stick(epsilon)
@@ -80,7 +146,7 @@ def test_extreme_noise_is_measured(mu):
 
 @pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 6.0])
 @pytest.mark.parametrize("delta", [0.3, 1e-6, 1e-30, 1e-290])
-def test_epsilon_at_delta_inverts_the_curve(mu, delta):
+def test_epsilon_at_delta_inverts_the_curve_of_gaussian(mu, delta):
     """approximate_dp is the epsilon at which the closed form reaches delta, in a bracket of 1e-9, in 400 digits."""
     found = GaussianPair(mu).approximate_dp(delta)
     with mpmath.workdps(400):
@@ -94,7 +160,7 @@ def test_epsilon_at_delta_inverts_the_curve(mu, delta):
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.1, 1.0, 10.0, 300.0])
 @pytest.mark.parametrize("delta", [0.9, 1e-3, 1e-10, 1e-250])
 @pytest.mark.parametrize("sensitivity", [1.0, 1e-30, 12345.678])
-def test_calibrated_noise_is_private_and_least(epsilon, delta, sensitivity):
+def test_calibrated_noise_is_private_and_least_of_gaussian(epsilon, delta, sensitivity):
     """The analytic Gaussian is (epsilon, delta)-DP of its sigma as it is, and 1e-9 less noise is not [BW, Alg 1]."""
     made = Gaussian.for_approximate_dp(epsilon, delta, sensitivity)
     with mpmath.workdps(400):
@@ -103,12 +169,12 @@ def test_calibrated_noise_is_private_and_least(epsilon, delta, sensitivity):
         assert exact_delta(mu * (1 + mpmath.mpf(10) ** -8), epsilon) > mpmath.mpf(delta)
 
 
-def test_classical_noise_is_more():
+def test_classical_noise_is_more_of_gaussian():
     """sqrt(2 log(1.25/delta))/epsilon, for epsilon below one, is more noise than is needed [BW]."""
     assert Gaussian.for_approximate_dp(0.5, 1e-5).sigma < math.sqrt(2 * math.log(1.25e5)) / 0.5
 
 
-def test_what_no_noise_meets_is_refused():
+def test_what_no_noise_meets_is_refused_of_gaussian():
     """delta of 0 and 1, negative epsilon and sensitivities are errors."""
     for bad in ((1.0, 0.0), (1.0, 1.0), (-1.0, 0.1), (math.nan, 0.1), (1.0, 0.1, 0.0)):
         with pytest.raises(InvalidInput):
