@@ -28,9 +28,10 @@ from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.columns.integer import Integers, integer_columns, merged
 from ldpopt.design.design import Design
 from ldpopt.design.methods.integer_search import Moves, Task, polished, refusal, unrestricted, worth_of
+from ldpopt.design.methods.refusals import needs_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_real, solve_whole
-from ldpopt.design.utilities.base import ColumnUtility, columns_of
+from ldpopt.design.utilities.base import columns_of
 from ldpopt.design.utilities.criterion import scores
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -199,7 +200,7 @@ class IntegerProgram(Method):
             return why
         if len(problem.inputs) > MOST:
             return Limit(f"{len(problem.inputs)} inputs have too many columns of integers (at most {MOST})")
-        if not isinstance(problem.utility, ColumnUtility) and not _reciprocal(problem.utility):
+        if needs_columns(problem) and not _reciprocal(problem.utility):
             return f"{problem.utility.name} is neither a sum over outputs nor a sum of variances at a pilot"
         return ""
 
@@ -229,7 +230,7 @@ def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -
     moves = Moves(task, worth)
     if deadline.over():
         return rounded, False
-    if isinstance(task.utility, ColumnUtility):
+    if not needs_columns(task.problem):
         weights, _, ended = program.best(columns_of(task.on_rows, program.columns.astype(np.float64)))
         return max((rounded, moves.best(weights, 0)), key=lambda one: (task.value(one), -one.shape[1])), ended
     best, ended = rounded, False

@@ -28,8 +28,9 @@ from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.columns.integer import Integers, as_matrix, merged
 from ldpopt.design.constraints.base import within
 from ldpopt.design.design import Design
+from ldpopt.design.methods.refusals import needs_columns
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.utilities.base import ColumnUtility, columns_of
+from ldpopt.design.utilities.base import columns_of
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.exact import exp_lower, largest_distance
@@ -227,7 +228,7 @@ class VarianceWorth:
 def worth_of(task: Task) -> ColumnWorth | VarianceWorth | None:
     """The worth for a task's utility; None unless it is a column utility or a sum of variances."""
     utility = task.utility
-    if isinstance(utility, ColumnUtility):
+    if not needs_columns(task.problem):
         return ColumnWorth(task.on_rows)
     criterion: Any = getattr(utility, "criterion", None)
     if getattr(criterion, "additive", False) and getattr(utility, "neighbourhood", None) is None:

@@ -67,7 +67,7 @@ class MarginalPatterns(Method):
     def refuses(self, problem: Problem) -> str:
         """It needs a utility that compares the marginals of few laws, under LocalDP."""
         utility = problem.utility
-        compared = utility.compared if isinstance(utility, ColumnUtility) else None
+        compared = getattr(utility, "compared", None)
         if compared is None:
             return f"{utility.name} is no utility of the marginals of a few laws"
         if why := needs_patterns(problem):
