@@ -188,9 +188,8 @@ class Channel(Pictured):
         if ERASED in self.outputs:
             at = self.outputs.index(ERASED)
             if np.ptp(self.matrix[:, at]) > ROW_SUM:
-                raise invalid(
-                    "erase", f"an uninformative column where the label {ERASED!r} is taken", Phrase("another")
-                )
+                expected = f"an uninformative column where the label {ERASED!r} is taken"
+                raise invalid("erase", expected, Phrase("another"))
             matrix[:, at] += alpha
             return Channel(_stochastic(matrix), self.inputs, self.outputs)
         matrix = np.hstack([matrix, np.full((len(matrix), 1), alpha)])

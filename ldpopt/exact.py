@@ -130,9 +130,8 @@ class ExactChannel(Pictured):
     def bits(self) -> int:
         """The b for which the denominator is 2**b. Raises `InvalidInput` if it is not a power of two."""
         if self.denominator & (self.denominator - 1):
-            raise invalid(
-                "exact channel", "a denominator that is a power of two (others are drawn by hand)", self.denominator
-            )
+            expected = "a denominator that is a power of two (others are drawn by hand)"
+            raise invalid("exact channel", expected, self.denominator)
         return self.denominator.bit_length() - 1
 
     @property
@@ -164,14 +163,8 @@ class ExactChannel(Pictured):
         """Both guarantees, recomputed from the integers alone in O(k^2 m) integer operations."""
         ratio, ratio_at = largest_ratio(self.weights)
         distance, distance_at = largest_distance(self.weights)
-        return ExactProof(
-            log_up(ratio),
-            float_up(Fraction(int(distance), self.denominator)),
-            ratio,
-            int(distance),
-            ratio_at,
-            distance_at,
-        )
+        eta = float_up(Fraction(int(distance), self.denominator))
+        return ExactProof(log_up(ratio), eta, ratio, int(distance), ratio_at, distance_at)
 
     def verify(self, epsilon: float = math.inf, eta: float = 1.0) -> ExactProof:
         """The proof, if it covers the claimed `epsilon` (nats) and `eta`; else raises `CertificateError`."""

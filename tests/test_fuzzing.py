@@ -35,13 +35,13 @@ def test_mutated_designs_are_refused_or_true(block, tmp_path):
 
 
 @pytest.mark.parametrize("loader", fuzzing.LOADERS[:9], ids=lambda loader: loader.name)
-@pytest.mark.parametrize("token", fuzzing.TOKENS, ids=lambda token: repr(token[:12]))
-def test_every_token_alone_is_refused(loader, token, tmp_path):
+def test_every_token_alone_is_refused(loader, tmp_path):
     """No spelling of NaN, no nesting, archive or path is by itself a file that a loader takes."""
-    if loader.name.startswith("channel file CSV") and token in {b"0", b"-0.0", b"1.5", b"62", b"63", b"-1"}:
-        token += b",1.5"  # a single 1 would be a channel
-    with pytest.raises(fuzzing.DOCUMENTED):
-        loader.load(token, tmp_path)
+    for token in fuzzing.TOKENS:
+        if loader.name.startswith("channel file CSV") and token in {b"0", b"-0.0", b"1.5", b"62", b"63", b"-1"}:
+            token += b",1.5"  # a single 1 would be a channel
+        with pytest.raises(fuzzing.DOCUMENTED):
+            loader.load(token, tmp_path)
 
 
 @pytest.mark.parametrize("seed", [65645, 78206, 123717, 161658, 457736, 477260])

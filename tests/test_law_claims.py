@@ -11,7 +11,7 @@ import pytest
 @pytest.mark.parametrize("seed", range(2))
 def test_no_measure_is_understated(seed):
     """Every bracket encloses the truth of the laws that rows are proportional to."""
-    assert [text for n in range(8) for text in law_claims.check(np.random.default_rng([seed, n]))] == []
+    assert [text for n in range(6) for text in law_claims.check(np.random.default_rng([seed, n]))] == []
 
 
 def test_the_families_are_as_close_as_they_say():

@@ -6,7 +6,7 @@ import numpy as np
 from drawn import FIRST, GREEN, SECOND, beside, frame, panels, save
 
 from ldpopt.mechanisms import laplace
-from ldpopt.reproduce.claims.cim_table_1 import laplace_bound
+from ldpopt.reproduce.claims.cim_noise import laplace_bound
 
 
 def draw() -> Any:

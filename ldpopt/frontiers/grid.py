@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
-from functools import partial
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +17,7 @@ from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike
-from ldpopt.frontiers.run import Work, number_from_json, number_or_none, number_to_json, run
+from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, table_text
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
 from ldpopt.results import Pictured, Result
 
@@ -96,12 +95,12 @@ class Frontier(Pictured):
         known = [(head, self.gap(name)) for head, name in zip(_HEADS, BASELINES, strict=True) if self._has(name)]
         told = "; what each mechanism loses" if known else ""
         heads = ["epsilon", "eta", "optimum", *(head for head, _ in known)]
-        lines = [f"Frontier of {self.utility!r}{told}", "".join(f"{head:>10}" for head in heads)]
-        for i, row in enumerate(self.rows[:30]):
-            # Adding zero turns a loss of -0.0 % into 0.0 %.
-            lost = "".join(f"{round(gap[i], 4) + 0.0:>10.1%}" for _, gap in known)
-            lines.append(f"{row.epsilon:>10.4g}{row.eta:>10.4g}{row.optimum:>10.4g}{lost}")
-        return "\n".join(lines + ([f"... {len(self) - 30} more rows"] if len(self) > 30 else []))
+        # Adding zero turns a loss of -0.0 % into 0.0 %.
+        return table_text(
+            [f"Frontier of {self.utility!r}{told}", "".join(f"{head:>10}" for head in heads)],
+            [f"{row.epsilon:>10.4g}{row.eta:>10.4g}{row.optimum:>10.4g}"
+             + "".join(f"{round(gap[i], 4) + 0.0:>10.1%}" for _, gap in known) for i, row in enumerate(self.rows)],
+        )  # fmt: skip
 
     def _has(self, name: str) -> bool:
         return any(getattr(row, name) is not None for row in self.rows)
@@ -162,19 +161,12 @@ def frontier(
     if not listed or not caps:
         raise invalid("frontier", "at least one epsilon and one eta", "none")
     parts = [
-        tuple((_posed(utility, epsilon, eta), epsilon, eta) for eta in caps[start : start + CHAIN])
+        tuple((posed_utility(utility, epsilon, eta), epsilon, eta) for eta in caps[start : start + CHAIN])
         for epsilon in listed
         for start in range(0, len(caps), CHAIN)
     ]
-    rows = run(Work(parts, _chain, _pack, _unpack, len), each, jobs, client, resume, progress, time_limit)
+    rows = run(Work(parts, _chain, _unpack, len), each, jobs, client, resume, progress, time_limit)
     return Frontier(rows, parts[0][0][0])
-
-
-def _posed(utility: Factory, epsilon: float, eta: float) -> Utility:
-    made = utility if isinstance(utility, Utility) or not callable(utility) else utility(epsilon, eta)
-    if not isinstance(made, Utility):
-        raise invalid("utility", "a utility such as Divergence or MutualInformation", made)
-    return made
 
 
 Part: TypeAlias = tuple[tuple[Utility, float, float], ...]
@@ -186,7 +178,10 @@ def _chain(part: Part, time_limit: float | None, progress: Callable[[float], obj
     near: Design | None = None
     pure: dict[int, float | None] = {}
     for at, (utility, epsilon, eta) in enumerate(part):
-        told = partial(_told, progress, at, len(part))
+
+        def told(share: float, at: int = at) -> None:
+            progress((at + share) / len(part))
+
         if id(utility) not in pure:
             pure[id(utility)] = None
             if isinstance(utility, ColumnUtility):
@@ -200,20 +195,12 @@ def _chain(part: Part, time_limit: float | None, progress: Callable[[float], obj
     return rows
 
 
-def _told(progress: Callable[[float], object], at: int, of: int, share: float) -> None:
-    """Pass on how far design number `at` of `of` is."""
-    progress((at + share) / of)
-
-
-def _pack(row: FrontierRow) -> dict[str, Any]:
-    return {name: number_to_json(value) for name, value in asdict(row).items()}
-
-
 def _unpack(part: Part, at: int, saved: dict[str, Any]) -> FrontierRow:
     if set(saved) != {field.name for field in fields(FrontierRow)}:
         raise invalid("row", "the columns of a frontier", Phrase("others"))
+    optional = (*BASELINES, *BOUNDS)
     numbers: dict[str, Any] = {
-        name: (number_or_none if name in (*BASELINES, *BOUNDS) else number_from_json)(value)
+        name: None if value is None and name in optional else number_from_json(value)
         for name, value in saved.items()
         if name != "certified"
     }

@@ -19,7 +19,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ldpopt import strictjson
+from ldpopt.channel import Channel
 from ldpopt.deadline import Progress, checked, watched
+from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import is_frozen
 from ldpopt.distribution import number, positive_integer
 from ldpopt.divergences import FDivergence
@@ -41,7 +43,19 @@ def results(
     cancelled.
     """
     if client is not None:
-        yield from _submitted(function, tasks, client)
+        if dask := hasattr(client, "scatter"):
+            from distributed import as_completed
+        else:
+            from concurrent.futures import as_completed
+        # By default, a Dask client would run equal tasks only once, and reuse the result of an earlier call.
+        options = {"pure": False} if dask else {}
+        waiting = {client.submit(function, task, **options): number for number, task in tasks}
+        try:
+            for future in as_completed(list(waiting)):
+                yield waiting[future], future.result()
+        finally:
+            for future in waiting:
+                future.cancel()
     elif jobs == 1 or len(tasks) < 2:
         for number, task in tasks:
             yield number, function(task)
@@ -72,28 +86,6 @@ def checked_jobs(jobs: Any, client: Any) -> int:
 
 def _numbered(function: Callable[[Task], Result], number: int, task: Task) -> tuple[int, Result]:
     return number, function(task)
-
-
-def _submitted(
-    function: Callable[[Task], Result], tasks: Sequence[tuple[int, Task]], client: Any
-) -> Iterator[tuple[int, Result]]:
-    # By default, a Dask client would run equal tasks only once, and reuse the result of an earlier call.
-    options = {"pure": False} if hasattr(client, "scatter") else {}
-    waiting = [client.submit(_numbered, function, number, task, **options) for number, task in tasks]
-    try:
-        for future in _completed(waiting, client):
-            yield future.result()
-    finally:
-        for future in waiting:
-            future.cancel()
-
-
-def _completed(futures: Sequence[Any], client: Any) -> Iterator[Any]:
-    if hasattr(client, "scatter"):
-        from distributed import as_completed
-    else:
-        from concurrent.futures import as_completed
-    yield from as_completed(futures)
 
 
 _PROBES = np.concatenate([np.geomspace(1e-6, 1e6, 49), [1.0]])
@@ -136,7 +128,7 @@ def _parts(value: Any) -> Iterator[Any]:
     elif isinstance(value, np.ndarray) and value.dtype != object:
         yield from (value.dtype.str.encode(), repr(value.shape).encode(), value.tobytes())
     elif isinstance(value, (np.generic, np.ndarray)):
-        yield from (value.tolist(),) if isinstance(value, np.ndarray) else (value.item(),)
+        yield value.tolist()
     elif isinstance(value, (list, tuple)):
         yield from value
     elif isinstance(value, (set, frozenset)):
@@ -174,8 +166,7 @@ def _state(value: Any) -> Iterator[Any]:
         yield from sorted(vars(value).items())
     else:
         names = [name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ())]
-        held = [(name, getattr(value, name)) for name in names if hasattr(value, name)]
-        yield from held
+        yield from [(name, getattr(value, name)) for name in names if hasattr(value, name)]
         yield getattr(value, "__qualname__", None)
 
 
@@ -196,10 +187,10 @@ class Checkpoint:
         path = self.part(number)
         if not path.exists():
             return None
-        found = strictjson.loads(read_text(path), str(path))
-        if not isinstance(found, dict) or found.get("problem") != self.problem or "rows" not in found:
+        saved = strictjson.loads(read_text(path), str(path))
+        if not isinstance(saved, dict) or saved.get("problem") != self.problem or "rows" not in saved:
             raise invalid(str(path), "a part of this frontier (without the file, it is computed again)", Phrase("none"))
-        return found["rows"]
+        return saved["rows"]
 
     def save(self, number: int, rows: Any) -> None:
         """Save the rows of a part."""
@@ -217,6 +208,7 @@ def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
     Raises `InvalidInput` for a folder that belongs to another problem, is in use, or holds other files.
     """
     folder = Path(path)
+    own = folder / PROBLEM
     with ExitStack() as stack:
         try:
             folder.mkdir(exist_ok=True)
@@ -226,26 +218,18 @@ def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
             raise invalid(str(folder), "a folder, or a place for a new one", reason) from None
         for left in folder.glob(UNFINISHED):
             left.unlink(missing_ok=True)
-        _claim(folder, problem)
+        if not own.exists():
+            if any(path.name != LOCK for path in folder.iterdir()):
+                raise invalid(str(folder), "an empty folder, or that of an interrupted frontier", Phrase("another one"))
+            write_text(own, strictjson.dumps({"format": FORMAT, "problem": problem}))
+        begun = strictjson.loads(read_text(own), str(own))
+        if not isinstance(begun, dict) or begun.get("format") != FORMAT:
+            raise invalid(str(own), "what a frontier began with", Phrase("something else"))
+        if begun.get("problem") != problem:
+            same = "the folder of the same frontier (same utility, constraints, grid, method and ldpopt version)"
+            other = f"one of another problem ({str(begun.get('problem'))[:12]}, now {problem[:12]})"
+            raise invalid(str(folder), same, Phrase(other))
         yield Checkpoint(folder, problem)
-
-
-def _claim(folder: Path, problem: str) -> None:
-    """Write the problem into a new folder, or check that an old folder has the same problem."""
-    own = folder / PROBLEM
-    if not own.exists():
-        if any(path.name != LOCK for path in folder.iterdir()):
-            raise invalid(str(folder), "an empty folder, or that of an interrupted frontier", Phrase("another one"))
-        write_text(own, strictjson.dumps({"format": FORMAT, "problem": problem}))
-        return
-    found = strictjson.loads(read_text(own), str(own))
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise invalid(str(own), "what a frontier began with", Phrase("something else"))
-    if found.get("problem") != problem:
-        raise invalid(
-            str(folder), "the folder of the same frontier (same utility, constraints, grid, method and ldpopt version)",
-            Phrase(f"one of another problem ({str(found.get('problem'))[:12]}, now {problem[:12]})"),
-        )  # fmt: skip
 
 
 Part = TypeVar("Part")
@@ -257,20 +241,14 @@ class Work(Generic[Part, Row]):
     """The parts of a frontier, and functions for them.
 
     compute : gives the rows of a part, from the part, the seconds for each design (None for no limit), and a function
-    to call with the share of the part that is done. pack, unpack : turn rows into JSON values and back.
-    size : the number of rows of a part. points : the number of rows of all parts.
+    to call with the share of the part that is done. unpack : turns a row of JSON values back, for a part and the row's
+    place in it; `row_to_json` made them. size : the number of rows of a part.
     """
 
     parts: Sequence[Part]
-    compute: Callable[[Part, float | None, Callable[[float], object]], list[Row]]
-    pack: Callable[[Row], Any]
+    compute: Callable[..., list[Row]]
     unpack: Callable[[Part, int, Any], Row]
     size: Callable[[Part], int]
-
-    @property
-    def points(self) -> int:
-        """The number of rows of all parts together."""
-        return sum(map(self.size, self.parts))
 
 
 def run(
@@ -288,10 +266,11 @@ def run(
     done: dict[int, list[Row]] = {}
     asked = (work.parts,) if time_limit is None else (work.parts, float(time_limit))
     opened = nullcontext() if resume is None else checkpoint(resume, fingerprint(__version__, *asked))
+    points = sum(map(work.size, work.parts))
     with opened as folder, watched(None, progress, "designing") as deadline:
 
         def told(more: float = 0.0) -> None:
-            deadline.tell((sum(map(len, done.values())) + more) / work.points)
+            deadline.tell((sum(map(len, done.values())) + more) / points)
 
         def here(part: Part) -> list[Row]:
             return work.compute(part, time_limit, lambda share: told(share * work.size(part)))
@@ -310,11 +289,11 @@ def run(
                     finish(number, _unpacked(work, part, saved, folder.part(number)))
         left = [(number, part) for number, part in enumerate(work.parts) if number not in done]
         away = client is not None or (jobs != 1 and len(left) > 1)
-        compute = functools.partial(_elsewhere, work.compute, time_limit) if away else here
+        compute = functools.partial(work.compute, time_limit=time_limit, progress=_nobody) if away else here
         with closing(results(compute, left, jobs, client)) as made:
             for number, rows in made:
                 if folder is not None:
-                    folder.save(number, [work.pack(row) for row in rows])
+                    folder.save(number, [row_to_json(row) for row in rows])
                 finish(number, rows)
     return tuple(row for number in sorted(done) for row in done[number])
 
@@ -329,27 +308,39 @@ def _unpacked(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list
         raise invalid(str(path), expected, Phrase(str(error) or type(error).__name__)) from None
 
 
-def _elsewhere(compute: Callable[..., list[Row]], time_limit: float | None, part: Part) -> list[Row]:
-    """The rows of a part computed in another process, which tells nobody how far it is."""
-    return compute(part, time_limit, _nobody)
-
-
 def _nobody(share: float) -> None:
     """Whom the work of another process tells."""
 
 
-def number_to_json(value: float | None) -> float | str | None:
-    """A number as a strict JSON value: inf, -inf and nan become text."""
-    return value if value is None or abs(value) < float("inf") else str(value)
+def row_to_json(row: Any) -> dict[str, Any]:
+    """The fields of a row as strict JSON values: inf, -inf and nan become text, channels their own form."""
+    return {field.name: _to_json(getattr(row, field.name)) for field in fields(row) if field.name not in DERIVED}
+
+
+DERIVED = ("parameter", "guarantees")
+"""Fields of rows that are known from the problem, or measured again."""
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, Channel):
+        return strictjson.loads(value.to_json())
+    return str(value) if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
 def number_from_json(value: Any) -> float:
-    """The number that `number_to_json` wrote. Raises `InvalidInput` for nan and anything else."""
-    if value in ("inf", "-inf"):
-        return float(value)
-    return number(value, "number")
+    """The number that `row_to_json` wrote. Raises `InvalidInput` for nan and anything else."""
+    return float(value) if value in ("inf", "-inf") else number(value, "number")
 
 
-def number_or_none(value: Any) -> float | None:
-    """`number_from_json`, or None for None."""
-    return None if value is None else number_from_json(value)
+def posed_utility(utility: Any, *point: Any) -> Utility:
+    """A utility, or the one that a function gives for a point."""
+    posed = utility(*point) if callable(utility) and not isinstance(utility, Utility) else utility
+    if not isinstance(posed, Utility):
+        raise invalid("utility", "a utility such as Divergence or MutualInformation", Phrase(type(posed).__name__))
+    return posed
+
+
+def table_text(head: list[str], lines: list[str]) -> str:
+    """The lines of a table below its head, at most thirty."""
+    more = [f"... {len(lines) - 30} more rows"] if len(lines) > 30 else []
+    return "\n".join([*head, *lines[:30], *more])

@@ -19,7 +19,7 @@ from ldpopt.design.utilities.base import Utility
 from ldpopt.distribution import Array, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike
-from ldpopt.frontiers.run import Work, number_from_json, number_to_json, run
+from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, table_text
 from ldpopt.privacy import Guarantee
 from ldpopt.results import Pictured, Result, shown
 
@@ -120,11 +120,12 @@ class Sweep(Pictured):
         return len(self.rows)
 
     def __repr__(self) -> str:
-        lines = [self._title(), f"{'parameter':>18}{'value':>14}{'gap':>10}  certified"]
-        for row in self.rows[:30]:
-            proved = "yes" if row.certified else "no"
-            lines.append(f"{shown(row.parameter):>18}{row.value:>14.7g}{row.relative_gap:>10.2g}  {proved}")
-        return "\n".join(lines + ([f"... {len(self) - 30} more rows"] if len(self) > 30 else []))
+        heads = f"{'parameter':>18}{'value':>14}{'gap':>10}  certified"
+        lines = [
+            f"{shown(row.parameter):>18}{row.value:>14.7g}{row.relative_gap:>10.2g}  {('no', 'yes')[row.certified]}"
+            for row in self.rows
+        ]
+        return table_text([self._title(), heads], lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,23 +173,15 @@ def sweep(
         raise invalid("family", "a function from a parameter to constraints (frontier takes epsilons and etas)", family)
     points = []
     for given in parameters:
-        parameter = tuple(map(_number, given)) if isinstance(given, tuple) else _number(given)
-        posed = utility(parameter) if callable(utility) and not isinstance(utility, Utility) else utility
-        if not isinstance(posed, Utility):
-            raise invalid("utility", "a utility such as Divergence or MutualInformation", type(posed).__name__)
+        several = given if isinstance(given, tuple) else (given,)
+        numbers = tuple(number(one, "parameter", "a finite number, or a tuple of them") for one in several)
+        parameter = numbers if isinstance(given, tuple) else numbers[0]
+        posed = posed_utility(utility, parameter)
         points.append(Point(posed, parameter, listed(family(parameter)), method))
     if not points:
         raise invalid("sweep", "at least one parameter", "none")
-    rows = run(Work(points, _design, _pack, _unpack, _one), each, jobs, client, resume, progress, time_limit)
+    rows = run(Work(points, _design, _unpack, lambda _: 1), each, jobs, client, resume, progress, time_limit)
     return Sweep(rows, points[0].utility)
-
-
-def _number(given: Any) -> float:
-    return number(given, "parameter", "a finite number, or a tuple of them")
-
-
-def _one(_: Point) -> int:
-    return 1
 
 
 def _design(point: Point, time_limit: float | None, progress: Callable[[float], object]) -> list[SweepRow]:
@@ -198,19 +191,6 @@ def _design(point: Point, time_limit: float | None, progress: Callable[[float], 
     bounds = (design.value, design.lower_bound, design.upper_bound, design.relative_gap)
     fields = (*bounds, design.certified, design.method, design.note)
     return [SweepRow(point.parameter, *fields, design.channel, design.guarantees)]
-
-
-def _pack(row: SweepRow) -> dict[str, Any]:
-    return {
-        "value": number_to_json(row.value),
-        "lower_bound": number_to_json(row.lower_bound),
-        "upper_bound": number_to_json(row.upper_bound),
-        "relative_gap": number_to_json(row.relative_gap),
-        "certified": row.certified,
-        "method": row.method,
-        "note": row.note,
-        "channel": strictjson.loads(row.channel.to_json()),
-    }
 
 
 def _unpack(point: Point, _: int, saved: dict[str, Any]) -> SweepRow:

@@ -127,15 +127,15 @@ def blocks(
     starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
     k = len(p0)
     ax = axes_on(ax, 7.5, 1.2 + min(max(0.27 * k, 1.8), 12))
-    y = np.arange(k)
     titles = ("P0", "P1") if names is None else tuple(f"P{at}: {written(one)}" for at, one in enumerate(names))
-    if k <= LABELLED:
-        ax.barh(y - 0.2, p0, 0.4, color=FIRST, label=titles[0])
-        ax.barh(y + 0.2, p1, 0.4, color=SECOND, label=titles[1])
-        ax.set_yticks(y, rows_written([channel.inputs[x] for x in order])[0])
-    else:
-        for mass, colour, name in ((p0, FIRST, titles[0]), (p1, SECOND, titles[1])):
+    bars = ((p0, FIRST, titles[0], -0.2), (p1, SECOND, titles[1], 0.2))
+    for mass, colour, name, shift in bars:
+        if k <= LABELLED:
+            ax.barh(np.arange(k) + shift, mass, 0.4, color=colour, label=name)
+        else:
             ax.stairs(mass, np.arange(k + 1) - 0.5, orientation="horizontal", color=colour, lw=0.8, label=name)
+    if k <= LABELLED:
+        ax.set_yticks(np.arange(k), rows_written([channel.inputs[x] for x in order])[0])
     line = 0.16 * k / (ax.get_window_extent().height / ax.figure.dpi)  # as many answers as one line of text is high
     free = -np.inf
     for number, (start, stop) in enumerate(zip(starts, [*starts[1:], k], strict=True)):
@@ -207,11 +207,11 @@ def structures(found: Structures, ax: Axes | None = None) -> Axes:
     """
     patterns = list(dict.fromkeys(pattern for piece in found for pattern in piece.patterns))
     ax = axes_on(ax, 8, 1.2 + 0.27 * max(4, min(len(patterns), 40)))
-    for row, pattern in enumerate(patterns):
-        for piece in found:
-            if pattern in piece.patterns:
-                colour = FIRST if pattern else SECOND
-                ax.barh(row, piece.high - piece.low, left=piece.low, height=0.62, color=colour, lw=0)
+    for piece in found:
+        for pattern in piece.patterns:
+            colour = FIRST if pattern else SECOND
+            place = patterns.index(pattern)
+            ax.barh(place, piece.high - piece.low, left=piece.low, height=0.62, color=colour, lw=0)
     for low, high in found.breaks:
         ax.axvline((low + high) / 2, color="0.55", lw=0.7, zorder=0)
     ax.set_xscale("log")
@@ -233,8 +233,7 @@ def shares(
     >>> shares(["no", "yes"], [0.4, 0.6], [0.3, 0.5], [0.5, 0.7]).get_xlabel()
     'share of respondents'
     """
-    values, lower, upper = (np.asarray(one, dtype=float) for one in (values, lower, upper))
-    k = len(labels)
+    (values, lower, upper), k = (np.asarray(one, dtype=float) for one in (values, lower, upper)), len(labels)
     if not values.shape == lower.shape == upper.shape == (k,):
         raise invalid("shares", f"{k} values with lower and upper ends", values.shape)
     rows, inch = rows_written(labels)

@@ -48,7 +48,7 @@ def in_fonts(figure: Any) -> None:
     for text in figure.findobj(Text):
         families = ["DejaVu Sans"]
         for character in sorted(set(text.get_text())):
-            if _plain(character) or any(_has(family, ord(character)) for family in families):
+            if _plain(character) or any(ord(character) in _characters(family) for family in families):
                 continue
             if (found := _font_with(ord(character))) is not None:
                 families.append(found)
@@ -58,7 +58,7 @@ def in_fonts(figure: Any) -> None:
 
 def _plain(character: str) -> bool:
     """Whether matplotlib's own font has a character."""
-    return character == "\n" or _has("DejaVu Sans", ord(character))
+    return character == "\n" or ord(character) in _characters("DejaVu Sans")
 
 
 def rows_written(labels: Sequence[object]) -> tuple[list[str], float]:
@@ -85,7 +85,7 @@ def _font_with(code: int) -> str | None:
         known = [at for at, start in enumerate(_PREFERRED) if name.startswith(start)]
         return (known[0] if known else len(_PREFERRED), name)
 
-    return next((name for name in sorted(names, key=rank) if _has(name, code)), None)
+    return next((name for name in sorted(names, key=rank) if code in _characters(name)), None)
 
 
 @cache
@@ -97,10 +97,6 @@ def _list_new_fonts() -> None:
     for path in sorted(set(findSystemFonts()) - known):
         with suppress(OSError, RuntimeError, ValueError, UnicodeError):
             fontManager.addfont(path)
-
-
-def _has(family: str, code: int) -> bool:
-    return code in _characters(family)
 
 
 @cache

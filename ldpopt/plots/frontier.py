@@ -107,26 +107,21 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
             if binding.any() and values[binding][-1] <= top:
                 ax.plot(eta, values, ls=style, lw=0.9, color=colour, zorder=1)
                 fitting.append(name)
-    handles = [Line2D([], [], color=colour, lw=5) for colour in colours]
-    labels = [f"ε = {epsilon:g}" for epsilon in epsilons]
-    for text, style, width in known.values():
-        handles.append(Line2D([], [], color="0.25", ls=style, lw=width))
-        labels.append(text)
-    for name in dict.fromkeys(fitting):
-        handles.append(Line2D([], [], color="0.25", ls=BOUNDS[name][1], lw=0.9))
-        labels.append(BOUNDS[name][0])
-    if uncertain:
-        handles.append(Line2D([], [], color="0.25", alpha=0.3, lw=7))
-        labels.append("up to the proven bound, not certified")
+    entries = [
+        ({"color": colour, "lw": 5}, f"ε = {epsilon:g}") for epsilon, colour in zip(epsilons, colours, strict=True)
+    ]
+    entries += [({"ls": style, "lw": width}, text) for text, style, width in known.values()]
+    entries += [({"ls": BOUNDS[name][1], "lw": 0.9}, BOUNDS[name][0]) for name in dict.fromkeys(fitting)]
+    entries += [({"alpha": 0.3, "lw": 7}, "up to the proven bound, not certified")] if uncertain else []
+    handles = [Line2D([], [], **{"color": "0.25"} | style) for style, _ in entries]
     beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "alignment": "left"}
-    ax.legend(handles, labels, frameon=False, fontsize=9, title="ε in nats", **beside)
+    ax.legend(handles, [text for _, text in entries], frameon=False, fontsize=9, title="ε in nats", **beside)
     low, high = float(np.min(frontier.column("eta"))), float(np.max(frontier.column("eta")))
     if high > low:
         ax.set_xlim(low, high)
     if top > 0:
         ax.set_ylim(0, top)
-    f = getattr(frontier.utility, "f", None)
-    value = frontier.utility.name if f is None else with_unit(f)
+    value = with_unit(frontier.utility.f) if hasattr(frontier.utility, "f") else frontier.utility.name
     return finished(ax, "cap η on total variation", f"{value} of the reports", "both")
 
 
@@ -148,11 +143,10 @@ def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
     from matplotlib.patheffects import withStroke
     from matplotlib.ticker import PercentFormatter
 
-    gap = frontier.gap(baseline)
     epsilons, column = np.unique(frontier.column("epsilon"), return_inverse=True)
     etas, row = np.unique(frontier.column("eta"), return_inverse=True)
     table = np.full((len(etas), len(epsilons)), np.nan)
-    table[row, column] = gap
+    table[row, column] = frontier.gap(baseline)
     ax = axes_on(ax, 3.2 + min(max(0.55 * len(epsilons), 3), 9), 1.4 + min(max(0.36 * len(etas), 2.6), 7))
     across, up = _edges(epsilons), np.clip(_edges(etas), 0, 1)
     mesh = ax.pcolormesh(across, up, table, cmap="cividis", vmin=0, vmax=max(0.01, float(np.nanmax(table))))
@@ -179,15 +173,11 @@ def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
 
 
 def _edges(centres: Array) -> Array:
-    """Cell borders halfway between sorted positive `centres`.
-
-    A single cell reaches a tenth of its centre to either side.
-    """
+    """Cell borders halfway between sorted positive `centres`; a single cell reaches 0.1 to either side."""
     if len(centres) == 1:
         return np.array([centres[0] - 0.1, centres[0] + 0.1])
     middle = (centres[1:] + centres[:-1]) / 2
-    first, last = 2 * centres[0] - middle[0], 2 * centres[-1] - middle[-1]
-    return np.concatenate([[max(first, 0.0)], middle, [last]])
+    return np.concatenate([[max(2 * centres[0] - middle[0], 0.0)], middle, [2 * centres[-1] - middle[-1]]])
 
 
 def bounds(comparison: Comparison, ax: Axes | None = None) -> Axes:
@@ -204,10 +194,9 @@ def bounds(comparison: Comparison, ax: Axes | None = None) -> Axes:
     rows = [row for row in comparison.rows if 0 < row.looseness < np.inf][::-1]
     ax = axes_on(ax, 8.5, 1.0 + 0.21 * max(len(rows), 4))
     at = np.arange(len(rows))
-    for above, colour, marker, name in ((True, FIRST, "o", "upper bound"), (False, SECOND, "s", "lower bound")):
-        mine = np.array([row.above is above for row in rows], dtype=bool)
-        off = np.array([row.looseness for row in rows])
-        ax.plot(off[mine], at[mine], marker, color=colour, ms=4.5, ls="", label=name)
+    off, above = np.array([row.looseness for row in rows]), np.array([row.above for row in rows], dtype=bool)
+    ax.plot(off[above], at[above], "o", color=FIRST, ms=4.5, label="upper bound")
+    ax.plot(off[~above], at[~above], "s", color=SECOND, ms=4.5, label="lower bound")
     ax.axvline(1.0, color="0.4", lw=0.9)
     ax.set_xscale("log")
     ax.set_yticks(at, [written(f"{row.divergence}  {row.reference}", 60, 1) for row in rows], fontsize=7)

@@ -92,20 +92,19 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
 
     ax = axes_on(ax, 5.0, 3.6)
     asked = [question for question in plan.questions if question.name in alternatives]
-    lines = []
-    for question in asked:
-        pilot = question.shares
-        channel, open_ = Channel(question.channel.matrix), Channel(np.eye(len(pilot)))
-        ends = [respondents_for_power(one, pilot, alternatives[question.name], 0.95, level) for one in (channel, open_)]
-        lines.append((question, pilot, channel, open_, ends))
-    low = min(min(ends) for *_, ends in lines) / 20
-    n = np.unique(np.geomspace(max(5.0, low), 2.0 * max(max(ends) for *_, ends in lines), 80).astype(int))
-    for number, (question, pilot, channel, open_, _) in enumerate(lines):
-        colour = COLOURS[number % len(COLOURS)]
-        for one, style, name in ((channel, "-", f"ε = {question.epsilon:.3g}"), (open_, ":", "without privacy")):
-            power = [goodness_of_fit_power(one, pilot, alternatives[question.name], int(size), level) for size in n]
-            ax.plot(n, [float(p) for p in power], style, color=colour,
-                    label=f"{written(question.name, 20, 1)}, {name}")  # fmt: skip
+    pairs = [(one, (Channel(one.channel.matrix), Channel(np.eye(len(one.shares))))) for one in asked]
+    ends = [
+        respondents_for_power(channel, one.shares, alternatives[one.name], 0.95, level)
+        for one, channels in pairs
+        for channel in channels
+    ]
+    n = np.unique(np.geomspace(max(5.0, min(ends) / 20), 2.0 * max(ends), 80).astype(int))
+    for number, (question, channels) in enumerate(pairs):
+        colour, changed = COLOURS[number % len(COLOURS)], alternatives[question.name]
+        names = (f"ε = {question.epsilon:.3g}", "without privacy")
+        for channel, style, name in zip(channels, "-:", names, strict=True):
+            power = [float(goodness_of_fit_power(channel, question.shares, changed, int(size), level)) for size in n]
+            ax.plot(n, power, style, color=colour, label=f"{written(question.name, 20, 1)}, {name}")
         target = (question.expected or {}).get("power")
         if target is not None:
             ax.plot([question.expected["respondents_for_power"]], [target], "o", color=colour, markersize=5)

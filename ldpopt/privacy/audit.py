@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ldpopt import strictjson
-from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.deadline import Progress, watched
-from ldpopt.exact import ExactChannel, ExactProof
+from ldpopt.exact import ExactChannel
 from ldpopt.privacy.approximate_dp import TOTAL_VARIATION_REFERENCE, approximate_dp, hockey_stick, total_variation
 from ldpopt.privacy.capacity import RestrictedKL, RestrictedRenyi, RestrictedTotalVariation, capacity_bounded
 from ldpopt.privacy.concentrated import approximate_zcdp, mcdp, zcdp
@@ -36,22 +36,21 @@ def proved(channel: ExactChannel) -> tuple[Guarantee, Guarantee]:
     (1.098612289, 0.5, (0, 1))
     """
     proof = channel.proof()
-    return _epsilon(channel, proof), _eta(channel, proof)
+    (x, other, y), (one, two) = proof.ratio_at, proof.distance_at
+    event = compress(channel.outputs, channel.weights[one] > channel.weights[two])
+    return (
+        _proved("local_dp", proof.epsilon, channel, (x, other), channel.outputs[y : y + 1], LOCAL_DP),
+        _proved("total_variation", proof.eta, channel, (one, two), event, TOTAL_VARIATION_REFERENCE),
+    )
 
 
-def _epsilon(channel: ExactChannel, proof: ExactProof) -> Guarantee:
-    x, other, y = proof.ratio_at
-    witness = Witness((channel.inputs[x], channel.inputs[other]), (channel.outputs[y],)) if x != other else None
-    return Guarantee("local_dp", proof.epsilon, down(proof.epsilon), witness, True, LOCAL_DP)
-
-
-def _eta(channel: ExactChannel, proof: ExactProof) -> Guarantee:
-    x, other = proof.distance_at
-    if x == other:
-        return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
-    event = channel.weights[x] > channel.weights[other]
-    witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, event)))
-    return Guarantee("total_variation", proof.eta, down(proof.eta), witness, True, TOTAL_VARIATION_REFERENCE)
+def _proved(
+    notion: str, value: float, channel: ExactChannel, pair: tuple[int, int], outputs: Iterable[Label], reference: str
+) -> Guarantee:
+    """What the integers prove, with its witness; at no difference there is none, and the value is zero."""
+    x, other = pair
+    witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(outputs)) if x != other else None
+    return Guarantee(notion, value, down(value), witness, True, reference)
 
 
 FORMAT = "ldpopt-audit"
@@ -161,9 +160,8 @@ def audit(channel: ChannelLike, graph: Policy = None, *, features: Any = None, p
     channel = as_channel(channel)
     with watched(None, progress, "measuring") as deadline:
         rounds = deadline.rounds(_measures(channel, graph, features))
-        return Audit(
-            channel.shape, tuple(found for measure in rounds for found in measure()), trade_off(channel, graph)
-        )
+        guarantees = tuple(guarantee for measure in rounds for guarantee in measure())
+        return Audit(channel.shape, guarantees, trade_off(channel, graph))
 
 
 def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[], Iterable[Guarantee]]]:

@@ -46,7 +46,7 @@ def finish(ax: Axes, title: str, x: str, y: str, legend: str | None = "best", sc
     if "x" in scale or "2" in scale:
         ax.set_xscale("log", **({"base": 2} if "2" in scale else {}))
     if "y" in scale:
-        ax.set_yscale("log")
+        ax.set_yscale("log", nonpositive="mask")
     ax.grid(alpha=0.25, lw=0.6)
     ax.spines[["top", "right"]].set_visible(False)
     if legend is not None:
@@ -58,22 +58,25 @@ def values(rows: Table, what: Values) -> Array:
     if not isinstance(what, str):
         return what(rows) if callable(what) else what
     top, _, bottom = what.partition(" / ")
-    return rows.ratio(top, bottom) if bottom else rows.column(top)
+    with np.errstate(divide="ignore"):  # what is infinite is not drawn
+        return rows.ratio(top, bottom) if bottom else rows.column(top)
 
 
 def curves(
     x: Values, y: Values | Mapping[str, tuple[str, str]], label: Words = "", *, by: Sequence[str] = (), at: int = 0,
-    where: Mapping[str, Any] | None = None, **style: Any,
+    where: Mapping[str, Any] | None = None, most: int = 100, **style: Any,
 ) -> Layer:  # fmt: skip
     """Curves of y against x, one for each combination of the cells `by`, numbered from `at` on.
 
     y : several columns, with (word, dashes), share a curve's colour; the label takes the word at ``{}``.
-    where : the rows shown, as in `Table.where`. style : as in matplotlib's ``plot``.
+    where : the rows shown, as in `Table.where`. most : of the curves, evenly chosen. style : as for `Axes.plot`.
     """
     several = {y: ("", "")} if not isinstance(y, Mapping) else y
 
     def draw(ax: Axes, table: Table) -> None:
-        for number, (_, rows) in enumerate(table.where(**where or {}).groups(*by), start=at):
+        groups = [rows for _, rows in table.where(**where or {}).groups(*by)]
+        chosen = dict.fromkeys(np.linspace(0, len(groups) - 1, min(most, len(groups))).astype(int).tolist())
+        for number, rows in enumerate((groups[i] for i in chosen), start=at):
             for what, (word, dashes) in several.items():
                 own = {"ls": dashes} if dashes else {}
                 line(ax, values(rows, x), values(rows, what), number, _text(label, rows, word), **own, **style)
@@ -82,16 +85,16 @@ def curves(
 
 
 def marks(
-    x: Values, y: Values, label: Words = "", mark: str = "o", *, by: Sequence[str] = (), at: int = 0,
+    x: Values, y: Values, label: Words = "", mark: str = "o", *, by: Sequence[str] = (), spread: float = 0.0,
     where: Mapping[str, Any] | None = None, **style: Any,
 ) -> Layer:  # fmt: skip
-    """Unfilled marks at the points (x, y): grey, or in one colour and mark for each combination of the cells `by`."""
+    """Unfilled marks at (x, y): grey, or for each combination of the cells `by` a colour and mark, `spread` along x."""
 
     def draw(ax: Axes, table: Table) -> None:
-        for number, (_, rows) in enumerate(table.where(**where or {}).groups(*by), start=at):
+        for number, (_, rows) in enumerate(table.where(**where or {}).groups(*by)):
             looks = {"color": COLOURS[number % 7] if by else "0.2", "ms": 4, "mfc": "none", "ls": ""}
             plain = {"marker": mark[number % len(mark)], "label": _text(label, rows)}
-            ax.plot(values(rows, x), values(rows, y), **looks | plain | style)
+            ax.plot(values(rows, x) + spread * number, values(rows, y), **looks | plain | style)
 
     return draw
 
@@ -99,6 +102,11 @@ def marks(
 def level(height: float = 1.0, label: str = "", **style: Any) -> Layer:
     """A horizontal line."""
     return lambda ax, _: ax.axhline(height, **{"color": "0.4", "lw": 1, "label": label or None} | style)
+
+
+def key(label: str, **style: Any) -> Layer:
+    """An entry of the legend alone, as in matplotlib's ``plot``."""
+    return lambda ax, _: ax.plot([], [], **{"label": label} | style)
 
 
 def diagonal(label: str, low: Values, high: Values, below: float = 1.0, above: float = 1.0, **style: Any) -> Layer:

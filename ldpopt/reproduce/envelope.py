@@ -50,12 +50,10 @@ def partition_points(utility: Utility, p0: Array, p1: Array, gain: float) -> lis
 def envelope_at(points: Sequence[tuple[float, float]], eta: float) -> float:
     """The least non-decreasing concave majorant of the origin and the points, at eta, over all pairs of points."""
     reached = [(0.0, 0.0), *points]
-    best = max(height for x, height in reached if x <= eta)
-    for x, height in reached:
-        for z, other in reached:
-            if x <= eta < z:
-                best = max(best, height + (other - height) * (eta - x) / (z - x))
-    return best
+    chords = [
+        height + (other - height) * (eta - x) / (z - x) for x, height in reached for z, other in reached if x <= eta < z
+    ]
+    return max([height for x, height in reached if x <= eta] + chords)
 
 
 def pattern_optimum(
@@ -110,7 +108,7 @@ class Line:
     @property
     def edges(self) -> Array:
         """(n + 1,) the ends of the cells on the line."""
-        return np.concatenate([[0.0], np.cumsum(self.lengths)])
+        return np.append(0.0, np.cumsum(self.lengths))
 
     def take(self, order: Index) -> Line:
         """The cells in another order."""
@@ -119,21 +117,16 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The utility: the divergence f between the laws of the reports.
-
-    Inputs are in increasing order of likelihood ratio.
-    """
+    """The utility f between the laws of the reports, for inputs in increasing order of likelihood ratio; gain = E-1."""
 
     f: FDivergence
     pair: Pair
     gain: float
-    """E - 1."""
 
     def laws(self, line: Line) -> tuple[Array, Array]:
         """(n,) M0 and M1 of the cells, taken as columns of a channel."""
-        first, second = (p @ line.masses for p in (self.pair.p0, self.pair.p1))
-        whole = [line.lengths * p.sum() for p in (self.pair.p0, self.pair.p1)]
-        return whole[0] + self.gain * first, whole[1] + self.gain * second
+        first, second = (line.lengths * p.sum() + self.gain * (p @ line.masses) for p in (self.pair.p0, self.pair.p1))
+        return first, second
 
     def value(self, line: Line) -> float:
         """The utility of the cells, taken as columns of a channel."""
@@ -152,13 +145,9 @@ class Problem:
         return np.asarray(np.outer(self.pair.p0, slope) + np.outer(self.pair.p1, level)) * self.gain
 
     def peaks(self, ratio: Array) -> Index:
-        """(k,) the number of cells whose ratio is at most the input's own.
-
-        Gains rise over these cells and fall afterwards.
-        """
+        """(k,) the number of cells whose ratio is at most the input's own: gains rise over these, then fall."""
         with np.errstate(divide="ignore"):
-            own = self.pair.p0 / self.pair.p1
-        return np.searchsorted(ratio, own, side="right")
+            return np.searchsorted(ratio, self.pair.p0 / self.pair.p1, side="right")
 
 
 def lay(matrix: Array, gain: float) -> Line:
@@ -213,9 +202,8 @@ def windows(line: Line, gains: Array, most: float) -> Array:
 def comb(starts: Array, most: float) -> list[tuple[float, tuple[int, ...]]]:
     """Windows [a_x, a_x + D) that move right with x, as a mixture of partitions of the inputs: (length, cuts) pairs.
 
-    A comb has teeth at u, u + D, u + 2 D, ... Each window contains exactly one tooth. Inputs that share a tooth are
-    neighbours, so each comb gives a partition into blocks. The length of a partition is that of the offsets u in [0, D)
-    that give it.
+    A comb has teeth at u, u + D, u + 2 D, ... Each window contains exactly one. Inputs that share a tooth are a block
+    of a partition, whose length is that of the offsets u in [0, D) that give it.
 
     >>> comb(np.array([0.0, 0.0, 0.25]), 1.0)
     [(0.25, (0, 2, 3)), (0.75, (0, 3))]
@@ -234,32 +222,22 @@ def comb(starts: Array, most: float) -> list[tuple[float, tuple[int, ...]]]:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The utilities of the channels of the proof, in increasing order.
+    """The steps of the proof for a channel.
 
-    channel : of the given channel. exchanged : of a common part and the rest. split : after erasing the common part.
-    windows : with each input in one window. mixture : (probability, cuts) of the partitions. kept : of the mixture.
-    variation : the total variation of the mixture. lines : the line of each step, for pictures. starts, most : of the
-        windows.
+    values : the utility of the channel, with a common part and the rest, after erasing the common part, with each input
+        in one window, and of the mixture. mixture : (probability, cuts) of its partitions. variation : its own.
+    backward : the largest violation of the order of windows, which is 0 except for rounding.
+    lines : the line of each step. common, starts, most : the common part, and the windows and their length.
     """
 
-    channel: float
-    exchanged: float
-    split: float
-    windows: float
-    kept: float
-    variation: float
+    values: tuple[float, ...]
     mixture: tuple[tuple[float, tuple[int, ...]], ...]
+    variation: float
+    backward: float
     lines: tuple[Line, ...]
     common: Array
     starts: Array
     most: float
-    backward: float
-    """The largest violation of the order of windows, which is 0 except for rounding."""
-
-    @property
-    def values(self) -> tuple[float, ...]:
-        """The values in the order of the proof."""
-        return self.channel, self.exchanged, self.split, self.windows, self.kept
 
 
 def prove(f: FDivergence, pair: Pair, matrix: Array, gain: float, most: float) -> Steps:
@@ -269,8 +247,7 @@ def prove(f: FDivergence, pair: Pair, matrix: Array, gain: float, most: float) -
     """
     problem = Problem(f, pair, gain)
     line, ratio = problem.sorted(lay(matrix, gain))
-    total = float(line.masses.sum(axis=1).mean())
-    most = min(most, total)
+    most = min(most, float(line.masses.sum(axis=1).mean()))
     common, rest = exchange(line, problem.peaks(ratio), most)
     whole, alone = Line(line.lengths, common + rest), Line(line.lengths, rest)
     again, ratio = problem.sorted(alone)
@@ -285,8 +262,6 @@ def prove(f: FDivergence, pair: Pair, matrix: Array, gain: float, most: float) -
         value = problem.value(Line(np.ones(len(cuts) - 1), blocks)) if len(cuts) > 2 else 0.0
         mixture.append((length * (gain + len(cuts) - 1), cuts))
         kept, variation = kept + length * value, variation + length * gain * (len(cuts) > 2)
-    return Steps(
-        problem.value(line), problem.value(whole), problem.value(alone), problem.value(filled), kept, variation,
-        tuple(mixture), (line, whole, alone, again, filled), common, starts, most,
-        float((starts - leftmost).max(initial=0.0)),
-    )  # fmt: skip
+    values = (*(problem.value(step) for step in (line, whole, alone, filled)), kept)
+    backward, lines = float((starts - leftmost).max(initial=0.0)), (line, whole, alone, again, filled)
+    return Steps(values, tuple(mixture), variation, backward, lines, common, starts, most)

@@ -21,7 +21,6 @@ from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.io.table import is_number, parse_table
 from ldpopt.results import Result
-from ldpopt.tolerances import CLAIM_ATTAINED
 
 Cell: TypeAlias = float | str
 Row: TypeAlias = dict[str, Any]
@@ -146,15 +145,9 @@ class Table(Result):
         ({'a': 0.1, 'b': 'x'}, {'a': 2.0})
         """
         table = parse_table(path, text)
-        names = table.names()
-        where = [f"line {line}" for line in table.lines]
-        rows = zip(table.rows[1:], where[1:], strict=True)
-        return cls(
-            tuple(
-                {name: _cell(cell, path, line) for name, cell in zip(names, row, strict=True) if cell}
-                for row, line in rows
-            )
-        )
+        names, rows = table.names(), zip(table.rows[1:], table.lines[1:], strict=True)
+        cells = ({n: _cell(c, path, line) for n, c in zip(names, row, strict=True) if c} for row, line in rows)
+        return cls(tuple(cells))
 
 
 @dataclass(frozen=True)
@@ -190,17 +183,16 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Points:
-    """Points of an experiment, from its parameters. Points can be added: the later ones follow."""
+    """A function from the parameters of an experiment to its points. After those of a sum's first come the second's."""
 
-    parts: tuple[Callable[[Parameters], Iterable[Row]], ...]
+    rows: Callable[[Parameters], Iterable[Row]]
 
     def __call__(self, parameters: Parameters) -> list[Row]:
         """The points as rows."""
-        return [row for part in self.parts for row in part(parameters)]
+        return list(self.rows(parameters))
 
     def __add__(self, other: Points) -> Points:
-        """These points, then the others."""
-        return Points((*self.parts, *other.parts))
+        return Points(lambda parameters: self(parameters) + other(parameters))
 
 
 @dataclass(frozen=True)
@@ -230,7 +222,7 @@ def grid(keep: Callable[[Row], bool] = lambda _: True, /, **axes: str | Single |
         cells = product(*(values(axis, parameters) for axis in axes.values()))
         yield from filter(keep, (dict(zip(axes, point, strict=True)) for point in cells))
 
-    return Points((rows,))
+    return Points(rows)
 
 
 def nearest(number: float) -> Callable[[Iterable[float]], float]:
@@ -238,52 +230,17 @@ def nearest(number: float) -> Callable[[Iterable[float]], float]:
     return lambda cells: min(cells, key=lambda cell: abs(cell - number))
 
 
-def outcome_of(*ratios: Array, tolerance: float = CLAIM_ATTAINED) -> Outcome:
-    """The outcome for a claim that `ratios` (claimed / exact, for bounds from above) are at least 1.
-
-    It fails if a ratio is below 1, holds if all are 1, and holds loosely otherwise.
-    """
-    every = np.concatenate([np.ravel(part) for part in ratios])
-    if not len(every) or np.isnan(every).any() or every.min() < 1 - tolerance:
-        return Outcome.FAILS
-    return Outcome.HOLDS if every.max() <= 1 + tolerance else Outcome.LOOSELY
+def middle(cells: Iterable[float]) -> float:
+    """For `Table.where`: takes the middle one of the values."""
+    return sorted(distinct := set(cells))[len(distinct) // 2]
 
 
-def holds_if(condition: object) -> Outcome:
-    """`Outcome.HOLDS` or `Outcome.FAILS`."""
-    return Outcome.HOLDS if condition else Outcome.FAILS
-
-
-def agreement(errors: Array, tolerance: float) -> Outcome:
-    """The outcome for a claim of equality, from absolute errors."""
-    return holds_if(len(errors) and bool((errors <= tolerance).all()))
-
-
-def ends(name: str, values: Array) -> dict[str, float]:
-    """Figures of a verdict: the smallest and the largest of values."""
-    return {f"{name}, smallest": float(values.min()), f"{name}, largest": float(values.max())}
-
-
-def span(values: Array, low: str = ".3g", high: str = "") -> str:
-    """The smallest and the largest of values for a sentence.
-
-    >>> span(np.array([1.23456, 7.0]), ".4f", ".3g")
-    '1.2346 to 7'
-    """
-    return f"{values.min():{low}} to {values.max():{high or low}}"
-
-
-def off_by(values: Array) -> float:
-    """How far ratios are from 1 at the most."""
-    return float(np.abs(values - 1).max())
-
-
-def _cell(text: str, path: str, where: str) -> Cell:
+def _cell(text: str, path: str, line: int) -> Cell:
     if text in ("inf", "-inf", "nan"):
         return float(text)
     if not is_number(text):
         return text
     value = float(text.strip())
     if not math.isfinite(value):
-        raise invalid(path, "a finite double", text, where)
+        raise invalid(path, "a finite double", text, f"line {line}")
     return value

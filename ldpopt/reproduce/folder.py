@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
@@ -43,16 +43,14 @@ def parameters_of(experiment: Experiment, folder: Path, quick: bool) -> Paramete
 
 def _alike(value: Any, own: tuple[Any, ...]) -> bool:
     """Whether a parameter has the form of the experiment's own: lists of the same form, words, or finite numbers."""
-    if isinstance(value, bool) or any(isinstance(one, bool) for one in own):
-        return isinstance(value, bool) and all(isinstance(one, bool) for one in own)
     if isinstance(value, list):
         inner = tuple(part for one in own if isinstance(one, (list, tuple)) for part in one)
         return bool(inner) and all(_alike(part, inner) for part in value)
-    if isinstance(value, str):
-        return any(isinstance(one, str) for one in own)
-    if not isinstance(value, (int, float)) or not abs(value) <= 1e308:
-        return False
-    return any(isinstance(one, float) or (isinstance(one, int) and isinstance(value, int)) for one in own)
+    if isinstance(value, (bool, str)):
+        return any(isinstance(one, type(value)) for one in own)
+    fits = (int, float) if isinstance(value, int) else float
+    numbers = [one for one in own if not isinstance(one, bool)]
+    return isinstance(value, (int, float)) and abs(value) <= 1e308 and any(isinstance(one, fits) for one in numbers)
 
 
 def run(
@@ -81,8 +79,7 @@ def run(
     resumed = (folder / ROWS).exists()
     table = compute(experiment, parameters, folder / ROWS, each)
     with _suspecting(folder / ROWS, resumed):
-        verdict = experiment.judge(table)
-        drawn = picture(experiment.draw(table))
+        verdict, drawn = experiment.judge(table), picture(experiment.draw(table))
     write_bytes_atomically(folder / PICTURE, drawn, force=True)
     write_text(folder / VERDICT, strictjson.dumps(verdict.to_dict() | {"quick": quick}), force=True)
     write_text(folder / README, _readme(experiment, verdict), force=True)
@@ -129,10 +126,10 @@ class Finished:
         """The rows with the cells of `point`."""
         names = tuple(point)
         if names not in self._by:
-            by = self._by[names] = {}
+            self._by[names] = defaultdict(list)
             for row in self._table.rows:
                 if all(name in row for name in names):
-                    by.setdefault(tuple(row[name] for name in names), []).append(row)
+                    self._by[names][tuple(row[name] for name in names)].append(row)
         return self._by[names].get(tuple(point.values()), [])
 
 
@@ -162,14 +159,9 @@ def verdict_in(folder: Path) -> dict[str, Any] | None:
 
 
 def _toml(experiment: Experiment) -> str:
-    def key(name: str) -> str:
-        return name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name)
-
     def lines(parameters: Parameters) -> str:
-        written = {
-            name: json.dumps(value).replace("Infinity", "inf") for name, value in parameters.items()
-        }  # as in TOML
-        return "".join(f"{key(name)} = {value}\n" for name, value in written.items())
+        named = {n if re.fullmatch("[A-Za-z0-9_-]+", n) else json.dumps(n): v for n, v in parameters.items()}
+        return "".join(f"{name} = {json.dumps(value).replace('Infinity', 'inf')}\n" for name, value in named.items())
 
     return f"{lines(experiment.full)}\n[quick]\n{lines(experiment.quick)}"
 
@@ -230,47 +222,33 @@ def index_page(folder: Path) -> str:
     verdicts = {name: verdict for name in EXPERIMENTS if (verdict := verdict_in(folder / name)) is not None}
     counts = Counter(Outcome(verdict["outcome"]) for verdict in verdicts.values())
     said = ", ".join(f"{counts[outcome]} {PLURAL[outcome]}" for outcome in Outcome if counts[outcome])
-    rows = "".join(_row(EXPERIMENTS[name], verdict) for name, verdict in verdicts.items())
+    rows, sections = [], []
+    for name, verdict in verdicts.items():
+        one, outcome = EXPERIMENTS[name], verdict["outcome"]
+        texts = (one.source, one.subject.value, one.caption, one.claim, verdict["detail"])
+        source, subject, caption, claim, detail = map(escape, texts)
+        coloured = f'<strong style="color: {COLOUR[Outcome(outcome)]}">{outcome}</strong>'
+        rows.append(
+            f'<tr><td><a href="#{name}">{name}</a></td><td>{source}</td><td>{subject}</td><td>{coloured}</td></tr>'
+        )
+        sections.append(
+            f"<h2 id=\"{name}\">{name}: {coloured}</h2><p>{claim} <span class='soft'>{source}</span></p>"
+            f"<p><strong>{outcome.capitalize()}.</strong> {detail}</p>"
+            f'<figure><img src="{name}/{PICTURE}" alt="{caption}" style="max-height: 34rem">'
+            f"<figcaption>{caption}</figcaption></figure>"
+            f'<p class="soft"><a href="{name}/{ROWS}">all numbers</a>, <a href="{name}/{README}">description</a></p>'
+        )
     head = "<tr><th>experiment</th><th>source</th><th>about</th><th>verdict</th></tr>"
+    papers = dict.fromkeys(key for name in verdicts for key in cited(EXPERIMENTS[name].source))
     body = [
         "<h1>The papers, recomputed</h1>",
         '<p class="lead">Every claim below is computed anew and set beside exact values. It <em>holds</em>, it '
         "<em>holds loosely</em> (the bound is right but not attained; by how much is said), or it <em>fails</em>, "
         "with a counterexample. What a claim is to its paper is said too: a false <em>step of a proof</em> need not "
         f"make the statement false. Of {len(verdicts)} claims {said}.</p>",
-        f'<div class="scroll"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>',
-        *(_section(EXPERIMENTS[name], verdict) for name, verdict in verdicts.items()),
+        f'<div class="scroll"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>',
+        *sections,
         "<h2>Papers</h2>",
-        *(f'<p class="soft">{escape(str(reference(key)))}</p>' for key in _papers(verdicts)),
+        *(f'<p class="soft">{escape(str(reference(key)))}</p>' for key in papers),
     ]
     return page("The papers, recomputed", body)
-
-
-def _row(experiment: Experiment, verdict: dict[str, Any]) -> str:
-    name = escape(experiment.name)
-    linked = f'<a href="#{name}">{name}</a>'
-    about = escape(experiment.subject.value)
-    return (
-        f"<tr><td>{linked}</td><td>{escape(experiment.source)}</td><td>{about}</td><td>{_coloured(verdict)}</td></tr>"
-    )
-
-
-def _coloured(verdict: dict[str, Any]) -> str:
-    return f'<strong style="color: {COLOUR[Outcome(verdict["outcome"])]}">{escape(verdict["outcome"])}</strong>'
-
-
-def _section(experiment: Experiment, verdict: dict[str, Any]) -> str:
-    name, caption = escape(experiment.name), escape(experiment.caption)
-    return (
-        f'<h2 id="{name}">{name}: {_coloured(verdict)}</h2>'
-        f"<p>{escape(experiment.claim)} <span class='soft'>{escape(experiment.source)}</span></p>"
-        f"<p><strong>{escape(verdict['outcome'].capitalize())}.</strong> {escape(verdict['detail'])}</p>"
-        f'<figure><img src="{name}/{PICTURE}" alt="{caption}" style="max-height: 34rem">'
-        f"<figcaption>{caption}</figcaption></figure>"
-        f'<p class="soft"><a href="{name}/{ROWS}">all numbers</a>, <a href="{name}/{README}">description</a></p>'
-    )
-
-
-def _papers(verdicts: dict[str, Any]) -> tuple[str, ...]:
-    """The keys of the papers behind the experiments, each once."""
-    return tuple(dict.fromkeys(key for name in verdicts for key in cited(EXPERIMENTS[name].source)))

@@ -1,8 +1,7 @@
 """Laws on few outcomes: random ones, their divergences as the papers define them, and searches for the worst pairs.
 
-The searches need the optimum under epsilon-LDP of thousands of pairs. By [SPR] an optimal channel sorts inputs by
-ratio, cuts them into m blocks, and reports the block by m-ary randomized response. For few inputs all partitions fit
-in one small matrix, so thousands of pairs are solved in one call (`optimum`).
+By [SPR] an optimal channel cuts the inputs, sorted by ratio, into m blocks and reports the block by m-ary randomized
+response. For few inputs all partitions fit in one small matrix, so thousands of pairs are solved in one call.
 """
 
 from __future__ import annotations
@@ -69,12 +68,9 @@ CLOSEST = 1e-3
 
 
 def worst_pair(ratio: Callable[[Array, Array], float], k: int, starts: int, steps: int, seed: int = 1) -> Row:
-    """The largest `ratio` found among pairs of distributions on k points, and the pair.
+    """The largest `ratio` that Nelder and Mead's search finds among pairs of distributions on k points, and the pair.
 
-    It is a lower bound on the supremum.
-
-    Nelder and Mead's search varies the logits of both distributions. It begins at the `starts` best of forty times as
-    many random pairs, and evaluates each start `steps` times.
+    It begins at the `starts` best of forty times as many random pairs, and evaluates each start `steps` times.
     """
     from scipy.optimize import minimize
 
@@ -95,10 +91,9 @@ def worst_pair(ratio: Callable[[Array, Array], float], k: int, starts: int, step
 
 
 def deepest_pair(ratio: Callable[[Array, Array], Array], k: int, starts: int, steps: int, seed: int = 1) -> Row:
-    """As `worst_pair`, for a `ratio` that takes many pairs (n, k) at once.
+    """As `worst_pair`, for a `ratio` that takes many pairs (n, k) at once; it begins with thousands of random pairs.
 
-    The search begins with thousands of random pairs. In half of these the two distributions differ little. The result
-    is rounded to twelve digits, and the ratio is that of the rounded pair.
+    The ratio is that of the pair rounded to twelve digits, as it is in the row.
     """
     from scipy.optimize import minimize
 
@@ -165,9 +160,7 @@ def _partitions(k: int) -> tuple[Array, Array, Array]:
 
 
 def block_values(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
-    """V_m of [SPR] for m = 1..k: the largest utility of m blocks, before division by e^epsilon + m - 1.
-
-    p0, p1 : pairs (..., k) with positive masses. Returns (..., k).
+    """(..., k) V_m of [SPR] for m = 1..k: the largest utility of m blocks times e^epsilon + m - 1, for pairs (..., k).
 
     >>> from ldpopt.divergences import KL
     >>> v = block_values(KL, np.array([0.6, 0.3, 0.1]), np.array([0.1, 0.3, 0.6]), 2.0)

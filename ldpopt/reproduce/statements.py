@@ -6,7 +6,7 @@ or its claimed value).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
@@ -19,14 +19,69 @@ from ldpopt.reproduce.experiment import Cell, Experiment, Outcome, Row, Subject,
 from ldpopt.tolerances import CLAIM_ATTAINED, CLAIM_ROUNDING
 
 
+def outcome_of(*ratios: Array, tolerance: float = CLAIM_ATTAINED) -> Outcome:
+    """The outcome for a claim that `ratios` (claimed / exact, for bounds from above) are at least 1.
+
+    It fails if a ratio is below 1, holds if all are 1, and holds loosely otherwise.
+    """
+    every = np.concatenate([np.ravel(part) for part in ratios])
+    if not len(every) or np.isnan(every).any() or every.min() < 1 - tolerance:
+        return Outcome.FAILS
+    return Outcome.HOLDS if every.max() <= 1 + tolerance else Outcome.LOOSELY
+
+
+def holds_if(condition: object) -> Outcome:
+    """`Outcome.HOLDS` or `Outcome.FAILS`."""
+    return Outcome.HOLDS if condition else Outcome.FAILS
+
+
+def agreement(errors: Array, tolerance: float) -> Outcome:
+    """The outcome for a claim of equality, from absolute errors."""
+    return holds_if(len(errors) and bool((errors <= tolerance).all()))
+
+
+def ends(name: str, values: Array) -> dict[str, float]:
+    """Figures of a verdict: the smallest and the largest of values."""
+    return {f"{name}, smallest": float(values.min()), f"{name}, largest": float(values.max())}
+
+
+def span(values: Array, low: str = ".3g", high: str = "") -> str:
+    """The smallest and the largest of values for a sentence.
+
+    >>> span(np.array([1.23456, 7.0]), ".4f", ".3g")
+    '1.2346 to 7'
+    """
+    return f"{values.min():{low}} to {values.max():{high or low}}"
+
+
+def off_by(values: Array) -> float:
+    """How far ratios are from 1 at the most."""
+    return float(np.abs(values - 1).max())
+
+
+def all_ends(ratios: Mapping[str, Array]) -> dict[str, float]:
+    """Figures of a verdict: the smallest and the largest of each array, by name."""
+    return {word: end for name, values in ratios.items() for word, end in ends(name, values).items()}
+
+
+def spans(
+    ratios: Mapping[str, Array], low: str = ".4g", high: str = ".3g", after: str = "", between: str = ", "
+) -> str:
+    """The `span` of each array, `after` its name."""
+    return between.join(f"{name}{after} {span(values, low, high)}" for name, values in ratios.items())
+
+
+def refuted(wrong: object, detail: str, figures: Mapping[str, float], otherwise: Outcome = Outcome.LOOSELY) -> Verdict:
+    """The verdict on a claim that should fail at some of the points."""
+    return Verdict(Outcome.FAILS, detail, figures) if wrong else Verdict(otherwise, "No counterexample here.", figures)
+
+
 @dataclass(frozen=True)
 class Part:
-    """One inequality of an experiment: `exact` is at most `claimed` (or equal) in the rows whose ``part`` is `name`.
+    """One inequality of an experiment: `exact` is at most `claimed` in the rows whose ``part`` is `name`.
 
-    subject : its role in the paper. equal : whether an equality is claimed. lower : whether the claimed value is a
-        lower bound.
-    cells : the cells that a sentence about a violation names.
-    tolerance : the accuracy of the two sides, relative to the larger one or to `floor`.
+    subject : its role in the paper. equal, lower : whether an equality, or a bound from below, is claimed.
+    cells : those that a sentence about a violation names. tolerance : relative to the larger side or to `floor`.
     """
 
     name: str
@@ -77,26 +132,23 @@ class Part:
         said = self.name if self.subject is Subject.STATEMENT else f"{self.name} ({self.subject.value})"
         said = said[0].upper() + said[1:] if said[0].isascii() else said
         excess = self.excess(rows)
+        cases, share = f"{len(excess)} cases", f"{1 + self.nearest(rows):.4f}"
         if not len(excess):
             return f"{said}: not computed"
         if not self.holds(rows):
-            top = rows.with_column("excess", excess).row("excess", np.argmax)
+            top = rows.top(excess)
             where = ", ".join(f"{name} = {_shown(top[name])}" for name in self.cells if name in top)
-            at = f" at {where}" if where else ""
-            wrong = int((excess > self.tolerance).sum())
             relation = "where an equality is printed" if self.equal else "where the printed bound is"
             return (
-                f"{said}: fails in {wrong} of {len(excess)} cases; the exact value is "
-                f"{float(top['exact']):.6g}{at}, {relation} {float(top['claimed']):.6g}"
+                f"{said}: fails in {int((excess > self.tolerance).sum())} of {cases}; the exact value is "
+                f"{float(top['exact']):.6g}{f' at {where}' if where else ''}, {relation} {float(top['claimed']):.6g}"
             )
         if self.equal:
-            return f"{said}: holds, an equality to {excess.max():.1g} in {len(excess)} cases"
+            return f"{said}: holds, an equality to {excess.max():.1g} in {cases}"
         if self.attained(rows):
-            return f"{said}: holds in {len(excess)} cases, and is attained"
-        share = 1 + self.nearest(rows)
-        if self.lower:
-            return f"{said}: holds in {len(excess)} cases, where the bound is at most {share:.4f} of the exact value"
-        return f"{said}: holds in {len(excess)} cases, where at most {share:.4f} of the bound is reached"
+            return f"{said}: holds in {cases}, and is attained"
+        reached = f"the bound is at most {share} of the exact value" if self.lower else f"at most {share} of the bound"
+        return f"{said}: holds in {cases}, where {reached}{'' if self.lower else ' is reached'}"
 
 
 def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[[Table], Verdict]:
@@ -106,14 +158,13 @@ def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[
         rows = {part: part.of(table) for part in parts}
         held = all(part.holds(cases) for part, cases in rows.items())
         attained = held and all(part.attained(cases) for part, cases in rows.items())
-        outcome = (Outcome.HOLDS if attained else Outcome.LOOSELY) if held else Outcome.FAILS
         last = ending(table) if callable(ending) else ending
         detail = ". ".join(part.words(cases) for part, cases in rows.items()) + "." + (f" {last}" if last else "")
-        figures = {
-            f"{part.name}, largest excess over the bound": float(part.excess(cases).max(initial=-np.inf))
-            for part, cases in rows.items()
-        }
-        return Verdict(outcome, detail, figures)
+        return Verdict(
+            (Outcome.HOLDS if attained else Outcome.LOOSELY) if held else Outcome.FAILS, detail,
+            {f"{part.name}, largest excess over the bound": float(part.excess(cases).max(initial=-np.inf))
+             for part, cases in rows.items()},
+        )  # fmt: skip
 
     return judge
 
@@ -147,13 +198,21 @@ def _shown(cell: float | str) -> str:
     return cell if isinstance(cell, str) else f"{cell:.4g}"
 
 
-def inequalities(name: str, source: str, claim: str, *parts: Part, title: str = "",
-                 ending: str | Callable[[Table], str] = "", draw: Callable[[Table], Any] | None = None,
-                 **named: Any) -> Experiment:  # fmt: skip
-    """The experiment with these parts, judged by `judged` and, unless `draw` is given, drawn by `drawn`.
+def claim(
+    name: str, source: str, *parts: Part, title: str = "", ending: str | Callable[[Table], str] = "",
+    judge: Callable[[Table], Verdict] | None = None, draw: Callable[[Table], Any] | None = None, **named: Any,
+) -> Callable[[Callable[..., Row | Iterable[Row]]], Experiment]:  # fmt: skip
+    """Make an `Experiment` of the function that measures a claim; its docstring is the sentence that is claimed.
 
+    parts : the inequalities that are claimed; they are `judged` and `drawn` unless `judge` and `draw` are given.
     title : of the picture. ending : a last sentence of the verdict, or a function from the rows to it. named : the
         other fields of `Experiment`.
     """
-    picture = draw or drawn(parts, title)
-    return Experiment(name, source, claim, judge=judged(*parts, ending=ending), draw=picture, **named)
+
+    def experiment(measure: Callable[..., Row | Iterable[Row]]) -> Experiment:
+        return Experiment(
+            name, source, " ".join((measure.__doc__ or "").split()), measure=measure,
+            judge=judge or judged(*parts, ending=ending), draw=draw or drawn(parts, title), **named,
+        )  # fmt: skip
+
+    return experiment

@@ -68,7 +68,7 @@ def verdict(document):
 def test_an_honest_file_is_accepted(f, kind):
     """Files of optimal channels hold for every divergence, from epsilon = 1e-8 to 700, with and without a cap on TV."""
     generator = random.Random(name_of(f) + kind)
-    for epsilon in (1e-8, 0.1, 1.0, 5.0, 50.0, 700.0):
+    for epsilon in (1e-8, 1.0, 700.0):
         if f["name"] == "alpha" and epsilon == 700.0 and kind == "zeros":
             continue  # The optimum may exceed the doubles.
         p0, p1 = laws(kind, generator, generator.choice([2, 3, 4, 6]))

@@ -39,8 +39,6 @@ def test_unknown_commands(refused):
             "p0: expected finite numbers, got nan at entry 1",
         ),
         (["check", "nowhere.csv"], "nowhere.csv: expected a readable file, got no such file or directory"),
-        (["design", *PAIR, "-e", "inf"], "epsilon: expected a positive finite number of nats, got inf"),
-        (["frontier", *PAIR, "--picture", "f.txt"], "f.txt: expected a picture named *.png, *.svg, *.pdf, got f.txt"),
     ],
 )
 def test_bad_input_in_a_real_process(spawn, tmp_path, arguments, message):

@@ -160,7 +160,7 @@ def test_the_margin_covers_the_switch_from_series_to_logarithms(f):
 def test_the_enclosure_of_a_box_holds_what_is_in_it(f, of):
     """Boxes of any width, also over the edges of the domain, hold the values of the domain's points in them."""
     rng = np.random.default_rng(3)
-    n = 20 if of.exact else 40
+    n = 12 if of.exact else 24
     middle, width = rng.uniform(-1, 1, (n, 2)), 10.0 ** rng.uniform(-15, 0, (n, 2))
     low, high = middle - width, middle + width
     low[:10, 1] = 0.0

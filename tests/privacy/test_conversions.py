@@ -114,7 +114,7 @@ def test_three_way_minimum_is_the_lemma():
     assert c.zcdp_delta(ZCDP(0.5, 0.0), 0.5).delta == 0.0
 
 
-@pytest.mark.parametrize("order", [1.2, 2.0, 10.0])
+@pytest.mark.parametrize("order", [1.2, 10.0])
 def test_sharp_renyi_conversion_on_random_pairs(order):
     """CKS Prop 12 and M Prop 3 hold for the exact divergence and curve of arbitrary pairs."""
     rng = np.random.default_rng(int(order * 10))

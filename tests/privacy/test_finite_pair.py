@@ -224,3 +224,15 @@ def test_poisson_subsampling_is_the_mixture(rate):
     assert FinitePair([0.5, 0.5], [0.5, 0.5]).subsampled(0.5).total_variation().value == 0
     with pytest.raises(InvalidInput, match="rate"):
         FinitePair([0.5, 0.5], [0.4, 0.6]).subsampled(1.2)
+
+
+def test_both_ways_is_the_least_pair_for_both_directions():
+    """The pair that covers both directions is symmetric, is as private as the worse one, and keeps a symmetric one."""
+    pair = FinitePair([0.2, 0.5, 0.3], [0.5, 0.1, 0.4])
+    both = pair.both_ways()
+    assert both.symmetric
+    assert both.both_ways() is both
+    for epsilon in (0.0, 0.1, 0.4, 0.9, 1.5, 3.0):
+        own, worse = both.hockey_stick(epsilon), pair.hockey_stick(epsilon)
+        assert own.value >= worse.lower
+        assert own.value == pytest.approx(worse.value, rel=1e-12, abs=1e-15)

@@ -17,7 +17,7 @@ def verdict():
     """The verdict of a short form with one search."""
     experiment = EXPERIMENTS["envelope-theorem"]
     table = compute(experiment, SMALL)
-    searched = claim.measure(part="search", number=0, size=2, **{"largest k": 3})
+    searched = experiment.measure(part="search", number=0, size=2, **{"largest k": 3})
     return experiment.judge(type(table)((*table.rows, *searched)))
 
 

@@ -6,8 +6,8 @@ import pytest
 from ldpopt.errors import InvalidInput
 from ldpopt.references import cited
 from ldpopt.reproduce import EXPERIMENTS, Outcome, Table, experiment_named
-from ldpopt.reproduce.experiment import agreement, outcome_of
 from ldpopt.reproduce.laws import worst_pair
+from ldpopt.reproduce.statements import agreement, outcome_of
 
 
 def test_a_table_survives_csv():

@@ -12,33 +12,13 @@ from ldpopt.mechanisms import dominating_pair, gaussian, laplace
 from ldpopt.privacy import FinitePair, local_dp, mcdp, zcdp
 from ldpopt.privacy.claims import MCDP, ZCDP
 from ldpopt.privacy.conversions import approximate_curve_to_zcdp, mcdp_to_zcdp, zcdp_delta
-from ldpopt.reproduce.drawing import curves, finish, frames, level, line, marks, panel, picture
-from ldpopt.reproduce.experiment import (
-    Experiment,
-    Outcome,
-    Row,
-    Subject,
-    Table,
-    Verdict,
-    ends,
-    grid,
-    off_by,
-    outcome_of,
-    span,
-)
+from ldpopt.reproduce.drawing import curves, level, marks, panel, picture
+from ldpopt.reproduce.experiment import Outcome, Row, Subject, Table, Verdict, grid, middle
 from ldpopt.reproduce.laws import random_law, rr, tilted
-from ldpopt.reproduce.statements import Part, inequalities
-
-
-def pure(epsilon: float, share: float) -> Row:
-    """The exact rho of the dominating pair at a share of the largest eta, the printed one and the closed form."""
-    eta = share * math.tanh(epsilon / 2)
-    exact = zcdp(dominating_pair(epsilon, 0.0, eta).channel)
-    return {"exact": exact.value, "printed": epsilon**2 / 2, "epsilon_eta": epsilon * eta}
+from ldpopt.reproduce.statements import Part, claim, ends, off_by, outcome_of, span
 
 
 def _pure_verdict(table: Table) -> Verdict:
-    """The ratio of the printed bound to the exact value, and the settings with rho = epsilon eta."""
     whole, ratios, beyond = table.where(share=1.0), table.ratio("printed", "exact"), table.ratio("exact", "epsilon_eta")
     alone, top = whole.ratio("printed", "exact"), table.top(beyond)
     return Verdict(
@@ -51,36 +31,38 @@ def _pure_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-def _pure_picture(table: Table) -> Any:
-    left, right = frames(2)
-    whole = table.where(share=1.0)
-    line(left, whole.column("epsilon"), whole.column("printed"), 1, "ε²/2 [BS]", ls="--")
-    line(left, whole.column("epsilon"), whole.column("exact"), 0, "exact: ε tanh(ε/2)")
-    for at, share in enumerate(sorted(set(table.column("share")) - {1.0})[::-1][:4], start=2):
-        curves("epsilon", "exact", "exact, η = {share:g} tanh(ε/2)", at=at, where={"share": share}, lw=1.2)(left, table)
-    finish(left, "The zCDP of (ε, η)", "ε (nats)", "ρ", scale="xy")
-    for at, (_, rows) in enumerate(table.groups("epsilon")):
-        if at % max(1, len(set(table.column("epsilon"))) // 5) == 0:
-            curves("share", "exact / epsilon_eta", "ε = {epsilon:g}", at=at)(right, rows)
-    finish(right, "Exact ρ over εη", "η / tanh(ε/2)", "ρ / (εη)", scale="x")
-    return left
-
-
-PURE = Experiment(
-    "bs-proposition-1-4", "[BS, Prop 1.4]", "Every ε-DP mechanism is ε²/2-zCDP.",
+@claim(
+    "bs-proposition-1-4", "[BS, Prop 1.4]",
     full={"epsilons": [0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0],
           "shares": [0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0]},
-    quick={"epsilons": [0.1, 1.0, 5.0], "shares": [0.1, 0.7, 1.0]},
-    points=grid(epsilon="epsilons", share="shares"), measure=pure, judge=_pure_verdict, draw=_pure_picture,
+    quick={"epsilons": [0.1, 1.0, 5.0], "shares": [0.1, 0.7, 1.0]}, points=grid(epsilon="epsilons", share="shares"),
+    judge=_pure_verdict,
+    draw=picture(
+        panel("The zCDP of (ε, η)", "ε (nats)", "ρ",
+              curves("epsilon", "printed", "ε²/2 [BS]", at=6, where={"share": 1.0}),
+              curves("epsilon", "exact", "exact, η = {share:g} tanh(ε/2)", by=("share",), most=5), scale="xy"),
+        panel("Exact ρ over εη", "η / tanh(ε/2)", "ρ / (εη)",
+              curves("share", "exact / epsilon_eta", "ε = {epsilon:g}", by=("epsilon",), most=5), scale="x")),
     caption="Left: the exact ρ that ε, and ε with η, imply. Right: how far it exceeds εη when nearly all is erased.",
 )  # fmt: skip
+def pure(epsilon: float, share: float) -> Row:
+    """Every ε-DP mechanism is ε²/2-zCDP."""
+    eta = share * math.tanh(epsilon / 2)
+    exact = zcdp(dominating_pair(epsilon, 0.0, eta).channel)
+    return {"exact": exact.value, "printed": epsilon**2 / 2, "epsilon_eta": epsilon * eta}
+
 
 FORWARD = Part("ε-DP implies ρ = 0 at ξ = ε", equal=True, cells=("seed",))
 LEAST = Part("the least ξ with ρ = 0 is ε", equal=True, cells=("seed",), tolerance=1e-4)
 
 
+@claim(
+    "bs-lemma-3-2", "[BS, Lemma 3.2]", FORWARD, LEAST, title="Lemma 3.2: pure privacy as zCDP", full={"channels": 24},
+    quick={"channels": 2}, points=grid(seed="channels"),
+    caption="Bisection for the least ξ at which ρ is 0, against the channel's ε; 1 + ρ at ξ = ε against 1.",
+)  # fmt: skip
 def pure_as_zcdp(seed: float) -> list[Row]:
-    """rho at the epsilon of a random channel, and the least xi at which it is 0, by bisection."""
+    """A mechanism is ε-DP if and only if it is (ε, 0)-zCDP."""
     rng = np.random.default_rng([32, int(seed)])
     size, outputs = int(rng.integers(2, 5)), int(rng.integers(2, 5))
     law = random_law(rng, outputs, least=0.01)
@@ -93,30 +75,7 @@ def pure_as_zcdp(seed: float) -> list[Row]:
     return [FORWARD(1 + zcdp(rows, xi=epsilon).lower, 1.0), LEAST(high, epsilon)]
 
 
-PURE_AS_ZCDP = inequalities(
-    "bs-lemma-3-2", "[BS, Lemma 3.2]", "A mechanism is ε-DP if and only if it is (ε, 0)-zCDP.",
-    FORWARD, LEAST, title="Lemma 3.2: pure privacy as zCDP",
-    full={"channels": 24}, quick={"channels": 2}, points=grid(seed="channels"), measure=pure_as_zcdp,
-    caption="Bisection for the least ξ at which ρ is 0, against the channel's ε; 1 + ρ at ξ = ε against 1.",
-)  # fmt: skip
-
-
-def to_approximate(part: str, rho: float, deviations: float = 0.0) -> Row:
-    """The exact delta of the rho-zCDP Gaussian mechanism beside both lemmas; or the converse's xi."""
-    if part == "converse":
-        claim = approximate_curve_to_zcdp(rho, 4 * rho)  # rho-zCDP is (rho + sqrt(4 rho log 1/delta), delta)-DP
-        return {"xi": claim.xi, "rho_returned": claim.rho, "at_order_2": claim.xi + 2 * claim.rho, "exact": 2 * rho}
-    epsilon = rho + deviations * math.sqrt(2 * rho)
-    return {
-        "epsilon": epsilon,
-        "exact": gaussian(1 / math.sqrt(2 * rho)).pair.hockey_stick(epsilon).lower,
-        "lemma_3_5": math.exp(-((epsilon - rho) ** 2) / (4 * rho)),
-        "lemma_3_6": zcdp_delta(ZCDP(0.0, rho), epsilon).delta,
-    }
-
-
 def _to_approximate_verdict(table: Table) -> Verdict:
-    """The ratio of every lemma's delta to the exact one."""
     forward = table.where(part="forward")
     first, second = (forward.ratio(name, "exact") for name in ("lemma_3_5", "lemma_3_6"))
     back = table.where(part="converse").ratio("at_order_2", "exact")
@@ -130,67 +89,99 @@ def _to_approximate_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-def _to_approximate_picture(table: Table) -> Any:
-    forward = table.where(part="forward")
-    rhos = sorted(set(forward.column("rho")))
-    by_epsilon = (curves("epsilon", "lemma_3_5", "Lemma 3.5", at=1), curves("epsilon", "lemma_3_6", "Lemma 3.6", at=2),
-                  curves("epsilon", "exact", "Gaussian mechanism, exact"))  # fmt: skip
-    return picture(
-        panel("δ of a ρ-zCDP mechanism, ρ = {rho:g}", "ε (nats)", "δ", *by_epsilon,
-              where={"rho": rhos[len(rhos) // 2]}, scale="y"),
-        panel("Lemma 3.6 over the exact δ", "(ε - ρ) / √(2ρ)", "times too large",
-              curves("deviations", "lemma_3_6 / exact", "ρ = {rho:g}", by=("rho",))),
-    )(forward)  # fmt: skip
-
-
-TO_APPROXIMATE = Experiment(
+@claim(
     "bs-lemmas-3-5-to-3-7", "[BS, Lemma 3.5; BS, Lemma 3.6; BS, Lemma 3.7]",
-    "ρ-zCDP implies (ρ + √(4ρ log 1/δ), δ)-DP for all δ (3.5), with a sharper δ (3.6), and such a curve implies "
-    "zCDP back, up to a loss (3.7).",
     full={"rhos": [0.001, 0.01, 0.1, 0.5, 2.0], "deviations": [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0]},
     quick={"rhos": [0.01, 0.1], "deviations": [0.0, 2.0, 5.0]},
     points=grid(part=["forward"], rho="rhos", deviations="deviations")
     + grid(lambda row: row["rho"] <= 0.25, part=["converse"], rho="rhos"),
-    measure=to_approximate, judge=_to_approximate_verdict, draw=_to_approximate_picture,
+    judge=_to_approximate_verdict,
+    draw=picture(
+        panel("δ of a ρ-zCDP mechanism, ρ = {rho:g}", "ε (nats)", "δ",
+              curves("epsilon", "lemma_3_5", "Lemma 3.5", at=1), curves("epsilon", "lemma_3_6", "Lemma 3.6", at=2),
+              curves("epsilon", "exact", "Gaussian mechanism, exact"),
+              where={"part": "forward", "rho": middle}, scale="y"),
+        panel("Lemma 3.6 over the exact δ", "(ε - ρ) / √(2ρ)", "times too large",
+              curves("deviations", "lemma_3_6 / exact", "ρ = {rho:g}", by=("rho",)), where={"part": "forward"})),
     caption="Left: δ against ε, by both lemmas and exactly. Right: how many times Lemma 3.6 exceeds the exact δ.",
 )  # fmt: skip
+def to_approximate(part: str, rho: float, deviations: float = 0.0) -> Row:
+    """ρ-zCDP implies (ρ + √(4ρ log 1/δ), δ)-DP for all δ (3.5), with a sharper δ (3.6), and such a curve implies zCDP
+    back, up to a loss (3.7)."""
+    if part == "converse":
+        claim = approximate_curve_to_zcdp(rho, 4 * rho)  # rho-zCDP is (rho + sqrt(4 rho log 1/delta), delta)-DP
+        return {"xi": claim.xi, "rho_returned": claim.rho, "at_order_2": claim.xi + 2 * claim.rho, "exact": 2 * rho}
+    epsilon = rho + deviations * math.sqrt(2 * rho)
+    return {
+        "epsilon": epsilon,
+        "exact": gaussian(1 / math.sqrt(2 * rho)).pair.hockey_stick(epsilon).lower,
+        "lemma_3_5": math.exp(-((epsilon - rho) ** 2) / (4 * rho)),
+        "lemma_3_6": zcdp_delta(ZCDP(0.0, rho), epsilon).delta,
+    }
+
 
 FIRST = Part("third ≤ first, √(πρ)", Subject.REMARK, cells=("rho", "excess"))
 SECOND = Part("third ≤ second, 1/(1+(ε-ξ-ρ)/2ρ)", Subject.REMARK, cells=("rho", "excess"))
 
 
+def _option(part: Part) -> Any:
+    return panel(part.name.split("≤ ")[1] + " over the third", "1 + (ε-ξ-ρ)/2ρ", "ratio",
+                 curves(lambda rows: 1 + rows.column("excess"), "claimed / exact", "ρ = {rho:g}", by=("rho",), most=5),
+                 level(color="0.5", lw=0.8), where={"part": part.name}, scale="xy")  # fmt: skip
+
+
+@claim(
+    "bs-lemma-3-6-options", "[BS, Lemma 3.6]", FIRST, SECOND,
+    ending="The first is never attained but approached as ρ falls, the second as ρ or ε grows.",
+    full={"rhos": [10.0**i for i in range(-6, 4)], "excesses": [0.0, 0.1, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0]},
+    quick={"rhos": [0.01, 1.0], "excesses": [0.0, 1.0, 30.0]}, points=grid(rho="rhos", excess="excesses"),
+    subject=Subject.REMARK, draw=picture(_option(FIRST), _option(SECOND)),
+    caption="How much larger the first and the second option are than the third.",
+)  # fmt: skip
 def options(rho: float, excess: float) -> list[Row]:
-    """The three factors of the exponential, for an excess of epsilon over xi + rho in units of 2 rho."""
+    """Of the three options of Lemma 3.6 the last is never larger than the first two."""
+    # `excess` is that of epsilon over xi + rho, in units of 2 rho.
     u = 1 + excess
     third = 2 / (u + math.sqrt(u * u + 4 / (math.pi * rho)))
     return [FIRST(third, math.sqrt(math.pi * rho)), SECOND(third, 1 / u)]
 
 
-def _option(part: Part) -> Any:
-    def five(ax: Any, table: Table) -> None:
-        rhos = list(dict.fromkeys(table.column("rho")))
-        for at, i in enumerate(dict.fromkeys(np.linspace(0, len(rhos) - 1, min(5, len(rhos))).astype(int))):
-            curves(lambda rows: 1 + rows.column("excess"), "claimed / exact", "ρ = {rho:g}", at=at,
-                   where={"rho": rhos[i]})(ax, table)  # fmt: skip
+def _to_zcdp_verdict(table: Table) -> Verdict:
+    lemma, post = table.where(part="lemma 4.2"), table.where(part="post-processing")
+    slack = {name: float(rows.ratio("claimed", "exact").max()) for name, rows in lemma.groups("mechanism")}
+    grown = float(post.ratio("after", "before").max())
+    shrunk = bool((post.column("rho_after") <= post.column("rho_before") * (1 + 1e-9)).all())
+    said = ", ".join(f"{name} {ratio:.4f}" for name, ratio in slack.items())
+    return Verdict(
+        outcome_of(lemma.ratio("claimed", "exact")) if grown > 1 and shrunk else Outcome.FAILS,
+        f"Lemma 4.2's ρ over the exact one at its ξ, at most: {said}. Reporting only whether a Gaussian report exceeds "
+        f"a threshold multiplies τ by up to {grown:.4f}, so mCDP is not closed under post-processing; ρ never grows.",
+        {**{f"Lemma 4.2, {name}": ratio for name, ratio in slack.items()}, "τ after / before": grown},
+    )
 
-    return panel(part.name.split("≤ ")[1] + " over the third", "1 + (ε-ξ-ρ)/2ρ", "ratio", five,
-                 level(color="0.5", lw=0.8), where={"part": part.name}, scale="xy")  # fmt: skip
 
-
-OPTIONS = inequalities(
-    "bs-lemma-3-6-options", "[BS, Lemma 3.6]",
-    "Of the three options of Lemma 3.6 the last is never larger than the first two.",
-    FIRST, SECOND, ending="The first is never attained but approached as ρ falls, the second as ρ or ε grows.",
-    full={"rhos": [10.0**i for i in range(-6, 4)], "excesses": [0.0, 0.1, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0]},
-    quick={"rhos": [0.01, 1.0], "excesses": [0.0, 1.0, 30.0]},
-    points=grid(rho="rhos", excess="excesses"), measure=options, subject=Subject.REMARK,
-    draw=picture(_option(FIRST), _option(SECOND)),
-    caption="How much larger the first and the second option are than the third.",
+@claim(
+    "bs-mcdp", "[BS, Lemma 4.2; BS, App A; DR, Def 3.3]",
+    full={"epsilons": [0.1, 0.3, 1.0, 2.0, 4.0],
+          "thresholds": [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0]},
+    quick={"epsilons": [1.0], "thresholds": [1.0, 7.0]},
+    points=grid(part=["lemma 4.2"], mechanism=["randomized response", "erased, η = 0.5 tanh(ε/2)", "Laplace",
+                                               "Gaussian"], epsilon="epsilons")
+    + grid(part=["post-processing"], epsilon=[2.0], threshold="thresholds"),
+    judge=_to_zcdp_verdict,
+    draw=picture(
+        panel("Lemma 4.2: ρ = τ²/2", "ε, or 1/σ", "ρ",
+              curves("epsilon", "claimed", "{mechanism}", by=("mechanism",), lw=1.3),
+              marks("epsilon", "exact", "exact ρ at ξ = μ - τ²/2"), where={"part": "lemma 4.2"}, scale="xy"),
+        panel("Appendix A: a thresholded Gaussian report", "threshold t", "τ, ρ",
+              curves("threshold", "after", "τ after"),
+              curves("threshold", "before", "τ of the Gaussian mechanism", at=1),
+              curves("threshold", "rho_after", "ρ after (before: 2)", at=2), where={"part": "post-processing"})),
+    caption="Left: the price of Lemma 4.2. Right: τ of a Gaussian report grows when it is thresholded.",
 )  # fmt: skip
-
-
 def to_zcdp(part: str, epsilon: float, mechanism: str = "", threshold: float = 0.0) -> Row:
-    """The converted claim and the exact rho at its xi; or tau before and after thresholding at sigma = 1."""
+    """(μ, τ)-mCDP implies (μ - τ²/2, τ²/2)-zCDP; unlike zCDP, mCDP is not closed under post-processing."""
+    # Thresholding is at sigma = 1.
     if part == "post-processing":  # N(±1, 1), reported as "above t", "below -t" or "neither" [BS, App A]
         p, q = float(norm.sf(threshold - 1)), float(norm.sf(threshold + 1))
         rows = [[p, 1 - p - q, q], [q, 1 - p - q, p]]
@@ -208,50 +199,23 @@ def to_zcdp(part: str, epsilon: float, mechanism: str = "", threshold: float = 0
     return {"mu": mu, "tau": tau, "xi": claim.xi, "claimed": claim.rho, "exact": exact.lower}
 
 
-def _to_zcdp_verdict(table: Table) -> Verdict:
-    """Lemma 4.2's rho against the exact one, and tau, which grows under post-processing while rho does not."""
-    lemma, post = table.where(part="lemma 4.2"), table.where(part="post-processing")
-    slack = {name: float(rows.ratio("claimed", "exact").max()) for name, rows in lemma.groups("mechanism")}
-    grown = float(post.ratio("after", "before").max())
-    shrunk = bool((post.column("rho_after") <= post.column("rho_before") * (1 + 1e-9)).all())
-    said = ", ".join(f"{name} {ratio:.4f}" for name, ratio in slack.items())
-    return Verdict(
-        outcome_of(lemma.ratio("claimed", "exact")) if grown > 1 and shrunk else Outcome.FAILS,
-        f"Lemma 4.2's ρ over the exact one at its ξ, at most: {said}. Reporting only whether a Gaussian report exceeds "
-        f"a threshold multiplies τ by up to {grown:.4f}, so mCDP is not closed under post-processing; ρ never grows.",
-        {**{f"Lemma 4.2, {name}": ratio for name, ratio in slack.items()}, "τ after / before": grown},
-    )
-
-
-TO_ZCDP = Experiment(
-    "bs-mcdp", "[BS, Lemma 4.2; BS, App A; DR, Def 3.3]",
-    "(μ, τ)-mCDP implies (μ - τ²/2, τ²/2)-zCDP; unlike zCDP, mCDP is not closed under post-processing.",
-    full={"epsilons": [0.1, 0.3, 1.0, 2.0, 4.0],
-          "thresholds": [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0]},
-    quick={"epsilons": [1.0], "thresholds": [1.0, 7.0]},
-    points=grid(part=["lemma 4.2"], mechanism=["randomized response", "erased, η = 0.5 tanh(ε/2)", "Laplace",
-                                               "Gaussian"], epsilon="epsilons")
-    + grid(part=["post-processing"], epsilon=[2.0], threshold="thresholds"),
-    measure=to_zcdp, judge=_to_zcdp_verdict,
-    draw=picture(
-        panel("Lemma 4.2: ρ = τ²/2", "ε, or 1/σ", "ρ",
-              curves("epsilon", "claimed", "{mechanism}", by=("mechanism",), lw=1.3),
-              marks("epsilon", "exact", "exact ρ at ξ = μ - τ²/2"), where={"part": "lemma 4.2"}, scale="xy"),
-        panel("Appendix A: a thresholded Gaussian report", "threshold t", "τ, ρ",
-              curves("threshold", "after", "τ after"),
-              curves("threshold", "before", "τ of the Gaussian mechanism", at=1),
-              curves("threshold", "rho_after", "ρ after (before: 2)", at=2), where={"part": "post-processing"})),
-    caption="Left: the price of Lemma 4.2. Right: τ of a Gaussian report grows when it is thresholded.",
-)  # fmt: skip
-
 MEAN = Part("mean at most ξ + ρ", cells=("seed", "xi"))
 STANDARD = Part("τ² ≤ 8 max(ξ+2ρ, e^(ξ+2ρ)-1)", cells=("seed", "xi"))
 LARGE = Part("E e^(λ(Z-EZ)) ≤ e^(4(ξ+2ρ)λ²) for |λ| ≥ 1/2, in logarithms", Subject.STEP, cells=("seed", "scale"))
 CENTRED = Part("Lemma B.4, in logarithms", cells=("seed", "scale"))
 
 
+@claim(
+    "bs-lemma-4-3", "[BS, Lemma 4.3; BS, Lemma B.4; BS, Lemma B.5]", MEAN, STANDARD, LARGE, CENTRED,
+    title="Lemma 4.3, with its proof's constants",
+    ending="The lemma says O(√(ξ+2ρ)); its proof gives 8(ξ+2ρ) for |λ| ≥ 1/2 and 8(e^(ξ+2ρ)-1) below.",
+    full={"pairs": 60}, quick={"pairs": 6}, points=grid(seed="pairs", xi=[0.0, 0.5]),
+    caption="The exact mean and standard of pairs, and log moments of their losses, against what the lemma proves.",
+)  # fmt: skip
 def from_zcdp(seed: float, xi: float) -> list[Row]:
-    """A random pair's (mu, tau) and what is proved from its (xi, rho), and the steps; seed 0 is randomized response."""
+    """(ξ, ρ)-zCDP implies (ξ+ρ, τ)-mCDP with τ² at most 8 max(ξ+2ρ, e^(ξ+2ρ)-1), through E e^(X-E X) ≤ (E e^2X + E
+    e^-2X)/2."""
+    # Seed 0 is randomized response.
     rng = np.random.default_rng([43, int(seed)])
     p, q = rr(2.0)
     if seed:
@@ -271,14 +235,3 @@ def from_zcdp(seed: float, xi: float) -> list[Row]:
         rows.append(LARGE(moment, 4 * both * scale**2, scale=scale))
         rows.append(CENTRED(moment, math.log(float(p @ np.cosh(2 * scale * loss))), scale=scale))
     return rows
-
-
-FROM_ZCDP = inequalities(
-    "bs-lemma-4-3", "[BS, Lemma 4.3; BS, Lemma B.4; BS, Lemma B.5]",
-    "(ξ, ρ)-zCDP implies (ξ+ρ, τ)-mCDP with τ² at most 8 max(ξ+2ρ, e^(ξ+2ρ)-1), through "
-    "E e^(X-E X) ≤ (E e^2X + E e^-2X)/2.",
-    MEAN, STANDARD, LARGE, CENTRED, title="Lemma 4.3, with its proof's constants",
-    ending="The lemma says O(√(ξ+2ρ)); its proof gives 8(ξ+2ρ) for |λ| ≥ 1/2 and 8(e^(ξ+2ρ)-1) below.",
-    full={"pairs": 60}, quick={"pairs": 6}, points=grid(seed="pairs", xi=[0.0, 0.5]), measure=from_zcdp,
-    caption="The exact mean and standard of pairs, and log moments of their losses, against what the lemma proves.",
-)  # fmt: skip

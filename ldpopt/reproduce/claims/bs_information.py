@@ -16,21 +16,11 @@ from ldpopt.privacy.claims import ZCDP, ApproximateDP, ApproximateZCDP
 from ldpopt.privacy.conversions import approximate_to_approximate_zcdp, approximate_zcdp_to_approximate
 from ldpopt.privacy.implications import information_any, information_blocks
 from ldpopt.reproduce.drawing import curves, level, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Row, Table, Verdict, ends, grid, outcome_of, span
+from ldpopt.reproduce.experiment import Row, Table, Verdict, grid
 from ldpopt.reproduce.laws import random_law, tilted
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, all_ends, claim, outcome_of, spans
 
 LETTERS = {"randomized response": "ε", "noisy sum": "1/σ"}
-
-
-def information(mechanism: str, parameter: float, blocks: float, size: float) -> Row:
-    """The bound and the exact mutual information in nats, of m independent blocks of n people who share a bit."""
-    m, n = int(blocks), int(size)
-    if mechanism == "randomized response":
-        rho, exact = dominating_pair(parameter).zcdp().value, m * _responses(parameter, n)
-    else:
-        rho, exact = gaussian(1 / parameter).pair.zcdp().value, _noisy_sum(m, n, parameter)
-    return {"rho": rho, "bound": information_blocks(ZCDP(0.0, rho), m, n), "exact": exact}
 
 
 def _responses(epsilon: float, n: int) -> float:
@@ -54,7 +44,6 @@ def _noisy_sum(m: int, n: int, precision: float) -> float:
 
 
 def _information_verdict(table: Table) -> Verdict:
-    """The bound over the exact information, for each of the three statements."""
     parts = {
         "Lemma 6.2 (independent people)": table.where(size=1),
         "Proposition 6.1 (one block)": table.where(blocks=1),
@@ -64,22 +53,19 @@ def _information_verdict(table: Table) -> Verdict:
     worst = table.top(table.ratio("bound", "exact"))
     return Verdict(
         outcome_of(table.ratio("bound", "exact")),
-        f"Never below the exact information. Times too large: "
-        f"{'; '.join(f'{name}: {span(ratio)}' for name, ratio in ratios.items())} (most for {worst['mechanism']}, "
+        f"Never below the exact information. Times too large: {spans(ratios, '.3g', '', ':', '; ')} (most for "
+        f"{worst['mechanism']}, "
         f"{LETTERS[worst['mechanism']]} = {worst['parameter']:g}, "
         f"{worst['blocks']:g} x {worst['size']:g} people: a bit cannot tell more than log 2).",
-        {name: figure for part, ratio in ratios.items() for name, figure in ends(part, ratio).items()},
+        all_ends(ratios),
     )
 
 
-INFORMATION = Experiment(
+@claim(
     "bs-section-6", "[BS, Prop 6.1; BS, Lemma 6.2; BS, Thm 6.3]",
-    "A ρ-zCDP mechanism has I(X; M(X)) at most ρn² for any n people, ρm for m independent ones, and ρml² for m "
-    "independent blocks of l.",
     full={"parameters": [0.1, 0.5, 2.0], "blocks": [1, 2, 5], "sizes": [1, 2, 4, 8, 16]},
     quick={"parameters": [0.5], "blocks": [1, 2], "sizes": [1, 4]},
-    points=grid(mechanism=LETTERS, parameter="parameters", blocks="blocks", size="sizes"),
-    measure=information, judge=_information_verdict,
+    points=grid(mechanism=LETTERS, parameter="parameters", blocks="blocks", size="sizes"), judge=_information_verdict,
     draw=picture(*(
         panel(f"{name.capitalize()}: n people with one bit", "n", "I(X; M(X)) (nats)",
               curves("size", {"exact": ("exact", "-"), "bound": ("ρ n²", ":")}, letter + " = {parameter:g}, {}",
@@ -88,6 +74,16 @@ INFORMATION = Experiment(
         for name, letter in LETTERS.items())),
     caption="Exact information (solid) about one bit that n people share, and Proposition 6.1 (dotted); grey: log 2.",
 )  # fmt: skip
+def information(mechanism: str, parameter: float, blocks: float, size: float) -> Row:
+    """A ρ-zCDP mechanism has I(X; M(X)) at most ρn² for any n people, ρm for m independent ones, and ρml² for m
+    independent blocks of l."""
+    m, n = int(blocks), int(size)
+    if mechanism == "randomized response":
+        rho, exact = dominating_pair(parameter).zcdp().value, m * _responses(parameter, n)
+    else:
+        rho, exact = gaussian(1 / parameter).pair.zcdp().value, _noisy_sum(m, n, parameter)
+    return {"rho": rho, "bound": information_blocks(ZCDP(0.0, rho), m, n), "exact": exact}
+
 
 PRIVACY = Part("7.3: it is ε-DP", cells=("epsilon", "size", "n"))
 TAIL = Part("7.3: Pr(loss > min + 2Δ/ε log(|T|/β)) ≤ β", cells=("epsilon", "size", "beta"))
@@ -101,8 +97,18 @@ def exponential(losses: Array, epsilon: float) -> Array:
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
+@claim(
+    "bs-lemma-7-3", "[BS, Lemma 7.3; BS, Lemma 7.4]", PRIVACY, TAIL, MEAN, PACKING, title="Lemmas 7.3 and 7.4",
+    ending="Votes of n people on |T| answers, all changes of a vote; ρ is the mechanism's own.",
+    full={"epsilons": [0.1, 0.5, 1.0, 2.0], "sizes": [2, 4, 16, 64], "people": [1, 4, 10, 30]},
+    quick={"epsilons": [0.5, 2.0], "sizes": [4, 16], "people": [4, 10]},
+    points=grid(epsilon="epsilons", size="sizes", n="people"),
+    caption="What the exponential mechanism does exactly, against the bounds.",
+)  # fmt: skip
 def votes(epsilon: float, size: float, n: float) -> list[Row]:
-    """Data sets are votes: the loss of an answer is the number of people against it, which a person changes by 1."""
+    """The exponential mechanism is ε-DP with loss at most min + 2Δ/ε log(|T|/β) but for probability β, and 2Δ/ε log |T|
+    on average (7.3); a (0, ρ)-zCDP mechanism that tells |T| apart has (1-β) log |T| - log 2 ≤ ρn² (7.4)."""
+    # Data sets are votes: the loss of an answer is the number of people against it, which a person changes by 1.
     answers, people = int(size), int(n)
     unanimous = people * (1.0 - np.eye(answers))
     one_less = unanimous + np.roll(np.eye(answers), 1, axis=1) * -1 + np.eye(answers)  # one person changes sides
@@ -120,29 +126,47 @@ def votes(epsilon: float, size: float, n: float) -> list[Row]:
     return [*rows, *([PACKING(information, information_any(ZCDP(0.0, rho), people))] if information > 0 else [])]
 
 
-VOTES = inequalities(
-    "bs-lemma-7-3", "[BS, Lemma 7.3; BS, Lemma 7.4]",
-    "The exponential mechanism is ε-DP with loss at most min + 2Δ/ε log(|T|/β) but for probability β, and "
-    "2Δ/ε log |T| on average (7.3); a (0, ρ)-zCDP mechanism that tells |T| apart has (1-β) log |T| - log 2 ≤ ρn² "
-    "(7.4).",
-    PRIVACY, TAIL, MEAN, PACKING, title="Lemmas 7.3 and 7.4",
-    ending="Votes of n people on |T| answers, all changes of a vote; ρ is the mechanism's own.",
-    full={"epsilons": [0.1, 0.5, 1.0, 2.0], "sizes": [2, 4, 16, 64], "people": [1, 4, 10, 30]},
-    quick={"epsilons": [0.5, 2.0], "sizes": [4, 16], "people": [4, 10]},
-    points=grid(epsilon="epsilons", size="sizes", n="people"), measure=votes,
-    caption="What the exponential mechanism does exactly, against the bounds.",
-)  # fmt: skip
-
-
-PARTS = {"Cor 8.7": "ρ", "Lemma 8.8": "δ", "Cor 8.9": "ε", "Cor 8.11": "ε"}
+PARTS = {"Cor 8.7": "ρ", "Lemma 8.8": "δ", "Cor 8.9": "ε"}
 CORNER = 1 + 1e-9
 """Delta is multiplied by this number, since at a slightly smaller delta the exact rho is infinite."""
 
 
+def _section_8_verdict(table: Table) -> Verdict:
+    ratios = {f"{part} ({PARTS[part]})": rows.ratio("claimed", "exact") for part, rows in table.groups("part")}
+    ratios["Cor 8.11 (ε)"] = table.where(part="Cor 8.9").ratio("simple", "exact")
+    return Verdict(
+        outcome_of(*ratios.values(), tolerance=1e-5),
+        f"Times too large: {spans(ratios, high='.4g')}. The exact ρ of (ε, δ)-DP mechanisms after removing δ is "
+        "ε tanh(ε/2).",
+        all_ends(ratios),
+    )
+
+
+@claim(
+    "bs-section-8", "[BS, Cor 8.7; BS, Lemma 8.8; BS, Cor 8.9; BS, Cor 8.11; GI, eq. 6]",
+    full={"epsilons": [0.01, 0.1, 0.5], "deltas": [1e-6, 1e-3], "rhos": [0.01, 0.1, 1.0],
+          "counts": [1, 10, 100, 1000]},
+    quick={"epsilons": [0.1], "deltas": [1e-3], "rhos": [0.1], "counts": [10, 100]},
+    points=grid(part=["Cor 8.7"], epsilon="epsilons", delta="deltas")
+    + grid(part=["Lemma 8.8"], rho="rhos", delta="deltas", deviations=[0.5, 1.0, 2.0, 4.0])
+    + grid(part=["Cor 8.9"], epsilon="epsilons", delta=[1e-8], count="counts"),
+    judge=_section_8_verdict,
+    draw=picture(
+        panel("δ at ε of a {delta:g}-approximate ρ-zCDP mechanism", "ε (nats)", "δ",
+              curves("at", {"claimed": ("Lemma 8.8", ":"), "exact": ("exact", "-")}, "ρ = {rho:g}, {}", by=("rho",)),
+              where={"part": "Lemma 8.8", "delta": min}, scale="xy"),
+        panel("ε of k mechanisms, δ about 1e-6", "mechanisms k", "ε of all (nats)",
+              curves("count", {"simple": ("8.11", "-."), "claimed": ("8.9", ":"), "exact": ("exact", "-")},
+                     "ε = {epsilon:g}, {}", by=("epsilon",), lw=1.4),
+              where={"part": "Cor 8.9"}, legend="upper left", scale="xy",
+              ylim=lambda ax: (None, 100 * max(ax.get_ylim())))),
+    caption="Left: δ of a mechanism that leaks with probability δ and else adds Gaussian noise. Right: composition.",
+)  # fmt: skip
 def section_8(
     part: str, delta: float, epsilon: float = 0.0, rho: float = 0.0, deviations: float = 0.0, count: float = 1
 ) -> Row:
-    """The claimed and the exact value of rho, delta or epsilon, depending on the statement."""
+    """(ε, δ)-DP is δ-approximate ε²/2-zCDP (8.7); approximate zCDP is approximate DP (8.8); together they compose
+    approximate DP (8.9, 8.11)."""
     if part == "Cor 8.7":
         rho_exact = approximate_zcdp(dominating_pair(epsilon, delta), delta * CORNER).lower
         return {"claimed": approximate_to_approximate_zcdp(ApproximateDP(epsilon, delta)).rho, "exact": rho_exact}
@@ -158,41 +182,6 @@ def section_8(
     exact = kov15(epsilon, delta, int(count)).epsilon_at(claim.delta)
     return {"claimed": claim.epsilon, "simple": printed, "exact": exact}
 
-
-def _section_8_verdict(table: Table) -> Verdict:
-    """The ratio of each statement's value to the exact one."""
-    ratios = {part: rows.ratio("claimed", "exact") for part, rows in table.groups("part")}
-    ratios["Cor 8.11"] = table.where(part="Cor 8.9").ratio("simple", "exact")
-    said = ", ".join(f"{name} ({PARTS[name]}) {span(ratio, '.4g')}" for name, ratio in ratios.items())
-    return Verdict(
-        outcome_of(*ratios.values(), tolerance=1e-5),
-        f"Times too large: {said}. The exact ρ of (ε, δ)-DP mechanisms after removing δ is ε tanh(ε/2).",
-        {word: end for name, ratio in ratios.items() for word, end in ends(f"{name} ({PARTS[name]})", ratio).items()},
-    )
-
-
-SECTION_8 = Experiment(
-    "bs-section-8", "[BS, Cor 8.7; BS, Lemma 8.8; BS, Cor 8.9; BS, Cor 8.11; GI, eq. 6]",
-    "(ε, δ)-DP is δ-approximate ε²/2-zCDP (8.7); approximate zCDP is approximate DP (8.8); together they compose "
-    "approximate DP (8.9, 8.11).",
-    full={"epsilons": [0.01, 0.1, 0.5], "deltas": [1e-6, 1e-3], "rhos": [0.01, 0.1, 1.0],
-          "counts": [1, 10, 100, 1000]},
-    quick={"epsilons": [0.1], "deltas": [1e-3], "rhos": [0.1], "counts": [10, 100]},
-    points=grid(part=["Cor 8.7"], epsilon="epsilons", delta="deltas")
-    + grid(part=["Lemma 8.8"], rho="rhos", delta="deltas", deviations=[0.5, 1.0, 2.0, 4.0])
-    + grid(part=["Cor 8.9"], epsilon="epsilons", delta=[1e-8], count="counts"),
-    measure=section_8, judge=_section_8_verdict,
-    draw=picture(
-        panel("δ at ε of a {delta:g}-approximate ρ-zCDP mechanism", "ε (nats)", "δ",
-              curves("at", {"claimed": ("Lemma 8.8", ":"), "exact": ("exact", "-")}, "ρ = {rho:g}, {}", by=("rho",)),
-              where={"part": "Lemma 8.8", "delta": min}, scale="xy"),
-        panel("ε of k mechanisms, δ about 1e-6", "mechanisms k", "ε of all (nats)",
-              curves("count", {"simple": ("8.11", "-."), "claimed": ("8.9", ":"), "exact": ("exact", "-")},
-                     "ε = {epsilon:g}, {}", by=("epsilon",), lw=1.4),
-              where={"part": "Cor 8.9"}, legend="upper left", scale="xy",
-              ylim=lambda ax: (None, 100 * max(ax.get_ylim())))),
-    caption="Left: δ of a mechanism that leaks with probability δ and else adds Gaussian noise. Right: composition.",
-)  # fmt: skip
 
 SUM = Part("8.2: ρ of two mechanisms at δ+δ'-δδ'", cells=("seed", "delta"))
 LEAST = Part("8.6: the least ε at which a T exists", equal=True, cells=("seed", "delta"), tolerance=1e-5, floor=0.1)
@@ -215,8 +204,16 @@ def missing(from_rows: Array, to_rows: Array) -> float:
     return float(linprog(cost, A_eq=left, b_eq=right, method="highs").fun)
 
 
+@claim(
+    "bs-lemma-8-6", "[BS, Lemma 8.6; BS, Lemma 8.2]", SUM, LEAST, title="Lemmas 8.2 and 8.6",
+    full={"pairs": 30, "deltas": [0.001, 0.01, 0.1]}, quick={"pairs": 3, "deltas": [0.01]},
+    points=grid(seed="pairs", delta="deltas"),
+    caption="The exact ρ of two mechanisms against the sum; the least ε at which a post-processing T exists, by "
+    "bisection over linear programs, against the least ε for which the pair is (ε, δ)-DP.",
+)  # fmt: skip
 def simulated(seed: float, delta: float) -> list[Row]:
-    """Both lemmas on random pairs."""
+    """Every (ε, δ)-DP pair is a post-processing of randomized response with a leak of δ (8.6), and δ- and
+    δ'-approximate (0, ρ), (0, ρ')-zCDP compose to δ+δ'-δδ' with ρ+ρ' (8.2)."""
     rng = np.random.default_rng([82, int(seed), int(1e6 * delta)])
     pairs = [np.stack([law, tilted(rng, law, 1.0)]) for law in [random_law(rng, 3, least=0.003) for _ in range(2)]]
     together = compose_approximate_zcdp(
@@ -229,15 +226,3 @@ def simulated(seed: float, delta: float) -> list[Row]:
         middle = (low + high) / 2
         low, high = (low, middle) if missing(response(middle, delta), pairs[0]) <= 1e-9 else (middle, high)
     return [SUM(approximate_zcdp(joint, together.delta).lower, together.rho), LEAST(high, epsilon)]
-
-
-SIMULATED = inequalities(
-    "bs-lemma-8-6", "[BS, Lemma 8.6; BS, Lemma 8.2]",
-    "Every (ε, δ)-DP pair is a post-processing of randomized response with a leak of δ (8.6), and δ- and "
-    "δ'-approximate (0, ρ), (0, ρ')-zCDP compose to δ+δ'-δδ' with ρ+ρ' (8.2).",
-    SUM, LEAST, title="Lemmas 8.2 and 8.6",
-    full={"pairs": 30, "deltas": [0.001, 0.01, 0.1]}, quick={"pairs": 3, "deltas": [0.01]},
-    points=grid(seed="pairs", delta="deltas"), measure=simulated,
-    caption="The exact ρ of two mechanisms against the sum; the least ε at which a post-processing T exists, by "
-    "bisection over linear programs, against the least ε for which the pair is (ε, δ)-DP.",
-)  # fmt: skip

@@ -13,7 +13,8 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import NAMED, FDivergence, alpha, hockey_stick
 from ldpopt.reproduce.drawing import COLOURS, panel, picture
 from ldpopt.reproduce.envelope import Problem, distances, envelope_at, lay, partition_points, pattern_optimum, prove
-from ldpopt.reproduce.experiment import Experiment, Outcome, Points, Row, Single, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Outcome, Points, Row, Single, Table, Verdict, grid
+from ldpopt.reproduce.statements import claim
 
 DIVERGENCES = [*NAMED.values(), hockey_stick(1.5), alpha(3), alpha(0.5)]
 FORMS = ("spread out", "concentrated", "nearly equal", "mirrored", "clustered", "steep", "zeros")
@@ -31,16 +32,6 @@ SHARE = 0.05
 
 LEAST_MASS = 0.03
 """In searches every input has at least this probability, so that no pattern becomes a block as an input vanishes."""
-
-
-def measure(part: str, number: float, size: float, **more: float) -> list[Row]:
-    """The rows of one batch of instances, one batch of channels for the proof, or one search."""
-    number, k = int(number), int(more["largest k"])
-    rng = np.random.default_rng([number, ("instances", "channels", "search").index(part)])
-    if part == "search":
-        return [_searched(rng, number, k, int(size))]
-    one = _instance if part == "instances" else _channel
-    return [one(rng, *_drawn(rng, k)) for _ in range(int(size))]
 
 
 def _instance(rng: np.random.Generator, f: FDivergence, form: str, pair: Pair, epsilon: float) -> Row:
@@ -132,7 +123,6 @@ def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
 
 
 def _verdict(table: Table) -> Verdict:
-    """A program gives more or less than the envelope, or a step of the proof loses utility, or none of this."""
     instances, channels = table.having(lambda row: "patterns" in row), table.where(part="channels")
     envelope, patterns, design, bound = (instances.column(x) for x in ("envelope", "patterns", "design", "bound"))
     size = np.maximum(envelope, SMALL)
@@ -198,20 +188,17 @@ def _costs(ax: Any, table: Table) -> None:
     ax.plot(np.arange(1, len(costs) + 1), np.maximum(costs, 1e-17), ".", color=COLOURS[2])
 
 
-ENVELOPE = Experiment(
+@claim(
     "envelope-theorem", "[SPR], [GI, section VII]; the envelope theorem of this package",
-    "Under ε-LDP and a cap η on total variation, for every f, P0 and P1, the optimum is the least non-decreasing "
-    "concave majorant, at η, of the origin and the points of the optimal m-block sort-partition-randomize channels. "
-    "(Proved in [SPR] without the cap; with it, the envelope theorem, the question of [GI, section VII].)",
     full={"batches": 120, "size": 25, "largest_k": 9, "channel_batches": 40, "channels": 50, "channel_k": 7,
           "starts": 3, "steps": 200, "search_k": 5},
     quick={"batches": 1, "size": 20, "largest_k": 6, "channel_batches": 1, "channels": 40, "channel_k": 5, "starts": 1,
            "steps": 8, "search_k": 4},
     points=grid(part=["instances"], number="batches", size=Single("size"), **{"largest k": Single("largest_k")})
     + grid(part=["channels"], number="channel_batches", size=Single("channels"), **{"largest k": Single("channel_k")})
-    + Points((lambda given: grid(part=["search"], number=range(len(DIVERGENCES) * given["starts"]),
-                                 size=Single("steps"), **{"largest k": Single("search_k")})(given),)),
-    measure=measure, judge=_verdict,
+    + Points(lambda given: grid(part=["search"], number=range(len(DIVERGENCES) * given["starts"]),
+                                 size=Single("steps"), **{"largest k": Single("search_k")})(given)),
+    judge=_verdict,
     draw=picture(
         panel("Instances: difference from the envelope", "ε (nats)", "relative (1e-17: none)", _differences,
               legend="upper left", scale="xy", ylim=(3e-18, 1e-8)),
@@ -222,3 +209,13 @@ ENVELOPE = Experiment(
     caption="Differences between the envelope and what other programs find and prove; what random channels keep after "
     "each step of the proof; what it costs to use patterns that are no blocks.",
 )  # fmt: skip
+def measure(part: str, number: float, size: float, **more: float) -> list[Row]:
+    """Under ε-LDP and a cap η on total variation, for every f, P0 and P1, the optimum is the least non-decreasing
+    concave majorant, at η, of the origin and the points of the optimal m-block sort-partition-randomize channels.
+    (Proved in [SPR] without the cap; with it, the envelope theorem, the question of [GI, section VII].)"""
+    number, k = int(number), int(more["largest k"])
+    rng = np.random.default_rng([number, ("instances", "channels", "search").index(part)])
+    if part == "search":
+        return [_searched(rng, number, k, int(size))]
+    one = _instance if part == "instances" else _channel
+    return [one(rng, *_drawn(rng, k)) for _ in range(int(size))]

@@ -23,37 +23,13 @@ from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, JEFFREYS, JENSEN_SHANNON, KL, SQUARED_HELLINGER, TOTAL_VARIATION
 from ldpopt.mechanisms import binary, binary_with_erasure
-from ldpopt.reproduce.drawing import COLOURS, diagonal, line, marks, panel, picture
-from ldpopt.reproduce.experiment import (
-    Experiment,
-    Outcome,
-    Row,
-    Single,
-    Table,
-    Verdict,
-    grid,
-    holds_if,
-    off_by,
-    outcome_of,
-    span,
-)
+from ldpopt.reproduce.drawing import COLOURS, diagonal, formula, marks, panel, picture
+from ldpopt.reproduce.experiment import Outcome, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import binary_value, deepest_pair, few_digits, optimum, random_law, read_pair, tilted
-
-
-def variation_kept(epsilon: float, share: float, k: float, seed: float) -> Row:
-    """The bound, the certified optimum, and the binary mechanism with erasure; share 1 is Theorem 4."""
-    p0, p1 = np.random.default_rng([int(k), int(seed)]).dirichlet(np.ones(int(k)), 2)
-    eta, utility = share * math.tanh(epsilon / 2), Divergence(TOTAL_VARIATION, p0, p1)
-    design = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)])
-    return {
-        "eta": eta, "distance": utility.unprivate, "bound": ghazi_issa_total_variation(p0, p1, eta),
-        "optimum": design.value, "upper_bound": design.upper_bound,
-        "binary_with_erasure": utility.value(binary_with_erasure(p0, p1, epsilon, eta)),
-    }  # fmt: skip
+from ldpopt.reproduce.statements import claim, holds_if, off_by, outcome_of, span
 
 
 def _variation_verdict(table: Table) -> Verdict:
-    """The bound, the optimum and the mechanism have the same value."""
     ratios, reached = table.ratio("bound", "optimum"), table.ratio("binary_with_erasure", "optimum")
     off = max(off_by(ratios), off_by(reached))
     return Verdict(
@@ -64,30 +40,67 @@ def _variation_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-VARIATION = Experiment(
+@claim(
     "gi-theorem-5", "[GI, Thm 5; GI, Thm 4; KOV14, Thm 6]",
-    "No ε-LDP and η-TV channel keeps more of the total variation than η TV(P0, P1), tanh(ε/2) TV(P0, P1) without "
-    "η, and the binary mechanism with erasure keeps exactly that.",
     full={"epsilons": [0.2, 1.0, 3.0], "shares": [0.3, 1.0], "sizes": [2, 5, 12], "pairs": 8},
     quick={"epsilons": [1.0], "shares": [0.3, 1.0], "sizes": [2, 5], "pairs": 2},
-    points=grid(epsilon="epsilons", share="shares", k="sizes", seed="pairs"),
-    measure=variation_kept, judge=_variation_verdict,
+    points=grid(epsilon="epsilons", share="shares", k="sizes", seed="pairs"), judge=_variation_verdict,
     draw=picture(panel("Theorems 4 and 5: total variation kept", "bound η·TV(P0, P1)", "certified optimum",
                        diagonal("optimum = η·TV(P0, P1)", "bound", "bound", 0, 1.05),
                        marks("bound", "optimum", "ε = {epsilon:g}", "osD^", by=("epsilon",), ms=5)), height=4.4),
     caption="Every certified optimum for total variation lies on the bound.",
 )  # fmt: skip
+def variation_kept(epsilon: float, share: float, k: float, seed: float) -> Row:
+    """No ε-LDP and η-TV channel keeps more of the total variation than η TV(P0, P1), tanh(ε/2) TV(P0, P1) without η,
+    and the binary mechanism with erasure keeps exactly that."""
+    # Share 1 is Theorem 4.
+    p0, p1 = np.random.default_rng([int(k), int(seed)]).dirichlet(np.ones(int(k)), 2)
+    eta, utility = share * math.tanh(epsilon / 2), Divergence(TOTAL_VARIATION, p0, p1)
+    design = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)])
+    return {
+        "eta": eta, "distance": utility.unprivate, "bound": ghazi_issa_total_variation(p0, p1, eta),
+        "optimum": design.value, "upper_bound": design.upper_bound,
+        "binary_with_erasure": utility.value(binary_with_erasure(p0, p1, epsilon, eta)),
+    }  # fmt: skip
+
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON, JEFFREYS)}
 SAME = 1e-10
 """Relative difference below which the binary mechanism counts as optimal."""
 
 
-def threshold(divergence: str, k: float, seed: float) -> Row:
-    """The largest epsilon below which the binary mechanism is optimal, on a fine grid, and what it reaches there.
+def _threshold_verdict(table: Table) -> Verdict:
+    thresholds, certified = table.column("threshold"), table.column("certified")
+    least = table.row("threshold", np.argmin)
+    return Verdict(
+        holds_if((thresholds > 2e-3).all() and certified.min() > 1 - 1e-6),
+        f"For each of {len(thresholds)} pairs the binary mechanism is optimal up to a threshold, from "
+        f"{thresholds.min():.4g} ({least['divergence']}, k = {least['k']:g}) to beyond 8 (in "
+        f"{(thresholds >= 8).mean():.0%}), median {np.median(thresholds):.3g}; there it reaches the certified bound to "
+        f"{1 - certified.min():.1e}. The threshold depends on the pair: none serves all.",
+        {"least threshold": thresholds.min(), "median": float(np.median(thresholds)),
+         "certified share, least": certified.min()},
+    )  # fmt: skip
 
-    Every third of the random pairs is close together, and every third far apart.
-    """
+
+def _sorted_thresholds(ax: Any, table: Table) -> None:
+    for at, (name, rows) in enumerate(table.groups("divergence")):
+        values = np.sort(rows.column("threshold"))
+        ax.plot(np.arange(1, len(values) + 1) / len(values), values, drawstyle="steps-pre", color=COLOURS[at],
+                ls=("-", "--", "-.", ":")[at], label=name)  # fmt: skip
+
+
+@claim(
+    "gi-section-7-b", "[GI, section VII-B1; KOV14, Thm 5]", full={"sizes": [3, 5, 8], "pairs": 24},
+    quick={"sizes": [4], "pairs": 3}, points=grid(divergence=list(F)[:4], k="sizes", seed="pairs"),
+    judge=_threshold_verdict,
+    draw=picture(panel("Below this ε the binary mechanism is optimal", "share of random pairs",
+                       "threshold ε (8: beyond)", _sorted_thresholds, scale="y"), width=6.2, height=4.2),
+    caption="The largest ε at which the binary mechanism is still optimal, over random pairs.",
+)  # fmt: skip
+def threshold(divergence: str, k: float, seed: float) -> Row:
+    """For small enough ε (below a threshold of the pair) the binary mechanism is optimal, whatever the f-divergence."""
+    # Every third of the random pairs is close together, and every third far apart.
     rng = np.random.default_rng([5, int(k), int(seed)])
     p0 = random_law(rng, int(k), least=1e-3)
     tilt = np.exp((0.1, 1.0, 3.0)[int(seed) % 3] * rng.normal(size=int(k)))
@@ -109,39 +122,6 @@ def threshold(divergence: str, k: float, seed: float) -> Row:
     return {"threshold": low, "at 0.001": float(shorts[0]), "certified": float(binary_value(f, p0, p1, low)) / bound}
 
 
-def _threshold_verdict(table: Table) -> Verdict:
-    """Every pair has a positive threshold, which a certified bound confirms."""
-    thresholds, certified = table.column("threshold"), table.column("certified")
-    least = table.row("threshold", np.argmin)
-    return Verdict(
-        holds_if((thresholds > 2e-3).all() and certified.min() > 1 - 1e-6),
-        f"For each of {len(thresholds)} pairs the binary mechanism is optimal up to a threshold, from "
-        f"{thresholds.min():.4g} ({least['divergence']}, k = {least['k']:g}) to beyond 8 (in "
-        f"{(thresholds >= 8).mean():.0%}), median {np.median(thresholds):.3g}; there it reaches the certified bound to "
-        f"{1 - certified.min():.1e}. The threshold depends on the pair: none serves all.",
-        {"least threshold": thresholds.min(), "median": float(np.median(thresholds)),
-         "certified share, least": certified.min()},
-    )  # fmt: skip
-
-
-def _sorted_thresholds(ax: Any, table: Table) -> None:
-    for at, (name, rows) in enumerate(table.groups("divergence")):
-        values = np.sort(rows.column("threshold"))
-        ax.plot(np.arange(1, len(values) + 1) / len(values), values, drawstyle="steps-pre", color=COLOURS[at],
-                ls=("-", "--", "-.", ":")[at], label=name)  # fmt: skip
-
-
-THRESHOLDS = Experiment(
-    "gi-section-7-b", "[GI, section VII-B1; KOV14, Thm 5]",
-    "For small enough ε (below a threshold of the pair) the binary mechanism is optimal, whatever the f-divergence.",
-    full={"sizes": [3, 5, 8], "pairs": 24}, quick={"sizes": [4], "pairs": 3},
-    points=grid(divergence=list(F)[:4], k="sizes", seed="pairs"), measure=threshold, judge=_threshold_verdict,
-    draw=picture(panel("Below this ε the binary mechanism is optimal", "share of random pairs",
-                       "threshold ε (8: beyond)", _sorted_thresholds, scale="y"), width=6.2, height=4.2),
-    caption="The largest ε at which the binary mechanism is still optimal, over random pairs.",
-)  # fmt: skip
-
-
 def least_share(epsilon: float) -> float:
     """The infimum of BIN/OPT over all pairs, for every operator convex f."""
     e = math.exp(epsilon)
@@ -155,30 +135,7 @@ def extremal(t: float) -> tuple[Array, Array]:
     return p0 / p0.sum(), p0[::-1] / p0.sum()
 
 
-def share(part: str, epsilon: float, k: float = 4, starts: float = 1, steps: float = 1, t: float = 0.0,
-          divergence: str = "", seed: float = 0) -> Row:  # fmt: skip
-    """The ratio of the binary mechanism's value to the optimum; it is certified if the point names a pair."""
-    if part == "random":
-        rng = np.random.default_rng([7, int(seed)])
-        p0 = random_law(rng, int(rng.integers(2, 7)), 0.5, least=1e-7)
-        p1 = tilted(rng, p0, (0.03, 1.0, 4.0)[int(seed) % 3])
-        f = F[divergence]
-        return {"exact": float(binary_value(f, p0, p1, epsilon) / optimum(f, p0, p1, epsilon))}
-    named: Row = {}
-    if part == "search":
-        deepest = deepest_pair(
-            lambda p0, p1: optimum(KL, p0, p1, epsilon) / binary_value(KL, p0, p1, epsilon),
-            int(k), int(starts), int(steps),
-        )  # fmt: skip
-        named = {name: deepest[name] for name in ("p0", "p1")}
-    p0, p1 = read_pair(named) if named else extremal(t)
-    utility = Divergence(KL, p0, p1)
-    design, value = optimal_channel(utility, LocalDP(epsilon)), utility.value(binary(p0, p1, epsilon))
-    return {"exact": value / design.value, "at least": value / design.upper_bound, **named}
-
-
 def _share_verdict(table: Table) -> Verdict:
-    """No share is below the published ones or below the least, and the least is approached."""
     epsilons = [epsilon for epsilon, _ in table.groups("epsilon")]
     low = np.array([rows.column("exact").min() for _, rows in table.groups("epsilon")])
     newer, older, least = (
@@ -206,33 +163,45 @@ def _share_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-def _shares(ax: Any, table: Table) -> None:
-    """Figure 5's two curves, the best possible one, and the shares found."""
-    epsilons = np.linspace(0.02, max(table.column("epsilon")), 200)
-    for at, bound, label in ((2, least_share, "best possible"),
-                             (1, binary_share_ghazi_issa, "1/(min(2, e^ε)(e^ε+1)) [GI]"),
-                             (0, binary_share_kairouz, "1/(2(e^ε+1)²) [KOV14]")):  # fmt: skip
-        line(ax, epsilons, [bound(e) for e in epsilons], at, label, ls=("--", "-.", "-")[at])
-    for part, mark, label in (
-        ("search", "o", "deepest found by search"),
-        ("extremal", "x", "extremal pair, smallest t"),
-    ):
-        best = [(e, rows.column("exact").min()) for e, rows in table.where(part=part).groups("epsilon")]
-        ax.plot(*zip(*best, strict=True), mark, ms=6, mfc="none", color="0.2", label=label)
-
-
-SHARE = Experiment(
+@claim(
     "gi-figure-5", "[GI, Fig 5; GI, section VII-B1; KOV14, Thm 7]",
-    "For KL divergence the binary mechanism reaches at least 1/(min(2, e^ε)(e^ε+1)) of the optimum, for all P0 "
-    "and P1; 1/(2(e^ε+1)²) was known.",
     full={"epsilons": [0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0], "sizes": [3, 4], "starts": 3, "steps": 1000,
           "masses": [0.1, 0.01, 0.001, 0.0001], "pairs": 30},
     quick={"epsilons": [0.5, 3.0], "sizes": [4], "starts": 2, "steps": 300, "masses": [0.01, 0.001], "pairs": 6},
     points=grid(part=["search"], epsilon="epsilons", k="sizes", starts=Single("starts"), steps=Single("steps"))
     + grid(part=["extremal"], epsilon="epsilons", t="masses")
     + grid(part=["random"], epsilon="epsilons", divergence=F, seed="pairs"),
-    measure=share, judge=_share_verdict,
-    draw=picture(panel("Figure 5: share of the KL optimum kept by the binary mechanism", "ε (nats)", "share", _shares,
-                       legend="lower left", scale="y", ylim=(1e-4, 1.3), xlim=(0, None)), width=6.6, height=4.4),
+    judge=_share_verdict,
+    draw=picture(
+        panel("Figure 5: share of the KL optimum kept by the binary mechanism", "ε (nats)", "share",
+              *(formula(np.vectorize(bound), "epsilon", label, at, 200, np.linspace)
+                for at, bound, label in ((2, least_share, "best possible"),
+                                         (1, binary_share_ghazi_issa, "1/(min(2, e^ε)(e^ε+1)) [GI]"),
+                                         (0, binary_share_kairouz, "1/(2(e^ε+1)²) [KOV14]"))),
+              marks("epsilon", "exact", "deepest found by search", where={"part": "search"}, ms=6),
+              marks("epsilon", "exact", "extremal pair, smallest t", "x", where={"part": "extremal", "t": min}, ms=6),
+              legend="lower left", scale="y", ylim=(1e-4, 1.3), xlim=(0, None)), width=6.6, height=4.4),
     caption="The two guaranteed shares of Figure 5, the best possible one, and the smallest shares found.",
 )  # fmt: skip
+def share(part: str, epsilon: float, k: float = 4, starts: float = 1, steps: float = 1, t: float = 0.0,
+          divergence: str = "", seed: float = 0) -> Row:  # fmt: skip
+    """For KL divergence the binary mechanism reaches at least 1/(min(2, e^ε)(e^ε+1)) of the optimum, for all P0 and P1;
+    1/(2(e^ε+1)²) was known."""
+    # The ratio is certified if the point names a pair.
+    if part == "random":
+        rng = np.random.default_rng([7, int(seed)])
+        p0 = random_law(rng, int(rng.integers(2, 7)), 0.5, least=1e-7)
+        p1 = tilted(rng, p0, (0.03, 1.0, 4.0)[int(seed) % 3])
+        f = F[divergence]
+        return {"exact": float(binary_value(f, p0, p1, epsilon) / optimum(f, p0, p1, epsilon))}
+    named: Row = {}
+    if part == "search":
+        deepest = deepest_pair(
+            lambda p0, p1: optimum(KL, p0, p1, epsilon) / binary_value(KL, p0, p1, epsilon),
+            int(k), int(starts), int(steps),
+        )  # fmt: skip
+        named = {name: deepest[name] for name in ("p0", "p1")}
+    p0, p1 = read_pair(named) if named else extremal(t)
+    utility = Divergence(KL, p0, p1)
+    design, value = optimal_channel(utility, LocalDP(epsilon)), utility.value(binary(p0, p1, epsilon))
+    return {"exact": value / design.value, "at least": value / design.upper_bound, **named}

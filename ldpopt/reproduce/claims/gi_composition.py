@@ -15,8 +15,8 @@ from ldpopt.distribution import Array
 from ldpopt.mechanisms import dominating_pair
 from ldpopt.reproduce.claims.gi_regions import TESTS
 from ldpopt.reproduce.drawing import curves, line, marks, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Points, Row, Subject, Table, Verdict, agreement, grid, holds_if
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.experiment import Points, Row, Subject, Table, Verdict, grid
+from ldpopt.reproduce.statements import Part, agreement, claim, holds_if
 
 
 def printed_delta(j: int, k: int, epsilon: float, alpha: float) -> float:
@@ -37,22 +37,7 @@ def enumerated(j: int, k: int, epsilon: float, delta: float, eta: float) -> floa
     return float(np.maximum(p - math.exp(j * epsilon) * q, 0).sum())
 
 
-def folds(epsilon: float, delta: float, alpha: float, k: float) -> list[Row]:
-    """The guarantee at every j epsilon: the package, the printed sum, the enumeration, and the older theorem."""
-    count = int(k)
-    eta = delta + (1 - alpha) * (1 - delta) * math.tanh(epsilon / 2)
-    theorem, older = k_fold(epsilon, delta, eta, count), kov15(epsilon, delta, count)
-    return [{
-        "j": j,
-        "theorem": float(theorem.deltas[list(theorem.indices).index(j)]),
-        "printed": 1 - (1 - delta) ** count * (1 - printed_delta(j, count, epsilon, alpha)),
-        "enumerated": enumerated(j, count, epsilon, delta, eta),
-        "without_eta": older.delta_at(j * epsilon),
-    } for j in range(count + 1)]  # fmt: skip
-
-
 def _folds_agree(table: Table) -> Verdict:
-    """The three computations are equal, and agree with the digits of Figure 4b."""
     theorem = table.column("theorem")
     errors = np.concatenate([np.abs(theorem - table.column(name)) for name in ("printed", "enumerated")])
     shown = table.where(epsilon=1.0, delta=0.0, alpha=0.3, k=5)
@@ -88,18 +73,29 @@ def _figure_4(part: str, k: int) -> Any:
                  where={"epsilon": 1.0, "delta": 0.0, "alpha": 0.3, "k": k}, **TESTS)  # fmt: skip
 
 
-FOLDS = Experiment(
+@claim(
     "gi-theorem-2", "[GI, Thm 2; GI, Fig 4; GI, eq. 5-6]",
-    "The k-fold adaptive composition of (ε, δ)-DP and η-TV mechanisms is (jε, 1 - (1-δ)^k (1-δ_j))-DP for all j, "
-    "exactly, with δ_j of equation 5.",
     full={"settings": [[1.0, 0.0, 0.3, 1], [1.0, 0.0, 0.3, 5], [0.3, 0.05, 0.8, 5], [2.0, 0.01, 0.5, 6],
                        [0.1, 0.0, 0.9, 6]]},
     quick={"settings": [[1.0, 0.0, 0.3, 1], [1.0, 0.0, 0.3, 5], [0.3, 0.05, 0.8, 4]]},
-    points=Points((lambda given: [dict(zip(("epsilon", "delta", "alpha", "k"), setting, strict=True))
-                                  for setting in given["settings"]],)),
-    measure=folds, judge=_folds_agree, draw=picture(_figure_4("a", 1), _figure_4("b", 5)),
+    points=Points(lambda given: [dict(zip(("epsilon", "delta", "alpha", "k"), setting, strict=True))
+                                  for setting in given["settings"]]),
+    judge=_folds_agree, draw=picture(_figure_4("a", 1), _figure_4("b", 5)),
     caption="The trade-off functions of one and of five mechanisms: knowing the total variation shrinks the region.",
 )  # fmt: skip
+def folds(epsilon: float, delta: float, alpha: float, k: float) -> list[Row]:
+    """The k-fold adaptive composition of (ε, δ)-DP and η-TV mechanisms is (jε, 1 - (1-δ)^k (1-δ_j))-DP for all j,
+    exactly, with δ_j of equation 5."""
+    count = int(k)
+    eta = delta + (1 - alpha) * (1 - delta) * math.tanh(epsilon / 2)
+    theorem, older = k_fold(epsilon, delta, eta, count), kov15(epsilon, delta, count)
+    return [{
+        "j": j,
+        "theorem": float(theorem.deltas[list(theorem.indices).index(j)]),
+        "printed": 1 - (1 - delta) ** count * (1 - printed_delta(j, count, epsilon, alpha)),
+        "enumerated": enumerated(j, count, epsilon, delta, eta),
+        "without_eta": older.delta_at(j * epsilon),
+    } for j in range(count + 1)]  # fmt: skip
 
 
 def _decay(table: Table, x: str, *names: str) -> tuple[bool, dict[Any, float]]:
@@ -112,14 +108,6 @@ def _decay(table: Table, x: str, *names: str) -> tuple[bool, dict[Any, float]]:
     return falling, rates
 
 
-def equal_mechanisms(mu: float, alpha: float, k: float) -> Row:
-    """The distance between the exact trade-off curve of k equal mechanisms and G_mu."""
-    epsilon = mu / math.sqrt((1 - alpha) * k)
-    eta = mu * mu / (2 * k * epsilon)  # so that k epsilon eta = mu^2/2 exactly
-    limit = gaussian_limit([epsilon] * int(k), [min(eta, math.tanh(epsilon / 2))] * int(k))
-    return {"epsilon": epsilon, "mu_found": limit.mu, "distance": limit.distance}
-
-
 def _limit_verdict(table: Table) -> Verdict:
     falling, rates = _decay(table, "k", "mu", "alpha")
     slow, largest = max(rates.values()), float(table.where(k=max).column("distance").max())
@@ -130,17 +118,22 @@ def _limit_verdict(table: Table) -> Verdict:
     )
 
 
-LIMIT = Experiment(
+@claim(
     "gi-theorem-3", "[GI, Thm 3]",
-    "If Σ ε_i η_i tends to μ²/2 and max ε_i to 0, the trade-off curve of the composition tends to G_μ.",
     full={"mus": [0.5, 1.0, 2.0], "erasures": [0.0, 0.5], "counts": [4, 16, 64, 256, 1024, 4096]},
     quick={"mus": [1.0], "erasures": [0.0, 0.5], "counts": [4, 16, 64, 256]},
-    points=grid(mu="mus", alpha="erasures", k="counts"), measure=equal_mechanisms, judge=_limit_verdict,
+    points=grid(mu="mus", alpha="erasures", k="counts"), judge=_limit_verdict,
     draw=picture(panel("Theorem 3: distance of the composition from G_μ", "mechanisms k", "sup |f - G_μ|",
                        curves("k", "distance", "μ = {mu:g}, erased {alpha:.0%}", by=("mu", "alpha"), marker="o",
                               ms=3.5), scale="xy"), width=6.4, height=4.2),
     caption="How far the exact composition of k equal mechanisms is from its Gaussian limit.",
 )  # fmt: skip
+def equal_mechanisms(mu: float, alpha: float, k: float) -> Row:
+    """If Σ ε_i η_i tends to μ²/2 and max ε_i to 0, the trade-off curve of the composition tends to G_μ."""
+    epsilon = mu / math.sqrt((1 - alpha) * k)
+    eta = mu * mu / (2 * k * epsilon)  # so that k epsilon eta = mu^2/2 exactly
+    limit = gaussian_limit([epsilon] * int(k), [min(eta, math.tanh(epsilon / 2))] * int(k))
+    return {"epsilon": epsilon, "mu_found": limit.mu, "distance": limit.distance}
 
 
 def arrays(array: str, n: int) -> tuple[list[float], list[float]]:
@@ -156,14 +149,6 @@ def arrays(array: str, n: int) -> tuple[list[float], list[float]]:
     return epsilons.tolist(), (etas * 0.5 / float(epsilons @ etas) * (1 - 1e-12)).tolist()
 
 
-def unequal_mechanisms(array: str, n: float) -> Row:
-    """The largest epsilon, the sum of the products, and the distance of the composition from its limit."""
-    epsilons, etas = arrays(array, int(n))
-    etas = [min(eta, math.tanh(epsilon / 2)) for epsilon, eta in zip(epsilons, etas, strict=True)]
-    total = math.fsum(a * b for a, b in zip(epsilons, etas, strict=True))
-    return {"largest epsilon": max(epsilons), "sum": total, "distance": gaussian_limit(epsilons, etas).distance}
-
-
 def _examples_verdict(table: Table) -> Verdict:
     falling, rates = _decay(table, "n", "array")
     off, last = float(np.abs(table.column("sum") - 0.5).max()), float(table.where(n=max).column("distance").max())
@@ -176,21 +161,26 @@ def _examples_verdict(table: Table) -> Verdict:
     )
 
 
-EXAMPLES = Experiment(
+@claim(
     "gi-theorem-3-examples", "[GI, Thm 3; GI, section V]",
-    "With ε = μ n^-c and η = μ/(2 n^(1-c)), any c in (0, 1/2), the composition of n mechanisms tends to G_μ; "
-    "and so for unequal arrays.",
     full={"exponents": [0.1, 0.2, 0.3, 0.4, 0.5], "counts": [16, 64, 256, 1024, 4096]},
     quick={"exponents": [0.3, 0.5], "counts": [16, 64, 256]},
-    points=Points((lambda given: grid(array=[f"n^-{c:g}" for c in given["exponents"]], n="counts")(given),))
+    points=Points(lambda given: grid(array=[f"n^-{c:g}" for c in given["exponents"]], n="counts")(given))
     + grid(array=["unequal"], n="counts"),
-    measure=unequal_mechanisms, judge=_examples_verdict,
+    judge=_examples_verdict,
     draw=picture(panel("After Theorem 3: distance from G_1", "mechanisms n", "sup |f - G_1|",
                        curves("n", "distance", lambda rows: "unequal ε and η" if rows.rows[0]["array"] == "unequal"
                               else f"ε = {rows.rows[0]['array']}", by=("array",), marker="o", ms=3.5),
                        scale="xy"), width=6.4, height=4.2),
     caption="How far compositions of n mechanisms are from G_1 when ε falls as a power of n, for several powers.",
 )  # fmt: skip
+def unequal_mechanisms(array: str, n: float) -> Row:
+    """With ε = μ n^-c and η = μ/(2 n^(1-c)), any c in (0, 1/2), the composition of n mechanisms tends to G_μ; and so
+    for unequal arrays."""
+    epsilons, etas = arrays(array, int(n))
+    etas = [min(eta, math.tanh(epsilon / 2)) for epsilon, eta in zip(epsilons, etas, strict=True)]
+    total = math.fsum(a * b for a, b in zip(epsilons, etas, strict=True))
+    return {"largest epsilon": max(epsilons), "sum": total, "distance": gaussian_limit(epsilons, etas).distance}
 
 
 CELLS = ("epsilon", "share")
@@ -202,8 +192,19 @@ REPAIRED = Part("the same with e^ε-1", Subject.STEP, equal=True, cells=CELLS)
 EXPANSION = Part("|ε(e^ε+1)/(2(e^ε-1)) - 1| ≤ ε²", Subject.STEP, cells=("epsilon",))
 
 
+@claim(
+    "gi-appendix-e", "[GI, eq. 72-74; GI, App E]", MEAN, SECOND, THIRD, PRINTED, REPAIRED, EXPANSION,
+    title="Appendix E: moments of the slope",
+    ending="The lower limit of the second integral is 1 - ηe^ε/(e^ε-1); the results (72) to (74) are those of the "
+    "right one.",
+    full={"epsilons": [0.01, 0.1, 0.5, 1.0, 2.0, 4.0], "shares": [0.1, 0.5, 0.9, 1.0]},
+    quick={"epsilons": [0.1, 1.0], "shares": [0.5, 1.0]}, points=grid(epsilon="epsilons", share="shares"),
+    subject=Subject.STEP,
+    caption="Each formula against the moment computed from the curve's dominating pair. Filled: the printed limit.",
+)  # fmt: skip
 def slope_moments(epsilon: float, share: float) -> list[Row]:
-    """The moments of the slope of the curve, from its dominating pair and by the printed formulas."""
+    """The (ε, η) trade-off curve has kl = εη, κ₂ = ηε²(e^ε+1)/(e^ε-1) and κ₃ = ηε³(e^ε+1)/(e^ε-1), by integrals from 0
+    to η/(e^ε-1) and from 1 - ηe^ε/(e^ε+1) (as printed) to 1."""
     eta, gain = share * math.tanh(epsilon / 2), math.expm1(epsilon)
     pair = dominating_pair(epsilon, 0.0, eta)
     used = (pair.p > 0) & (pair.q > 0)
@@ -223,27 +224,31 @@ def slope_moments(epsilon: float, share: float) -> list[Row]:
     ]
 
 
-SLOPES = inequalities(
-    "gi-appendix-e", "[GI, eq. 72-74; GI, App E]",
-    "The (ε, η) trade-off curve has kl = εη, κ₂ = ηε²(e^ε+1)/(e^ε-1) and κ₃ = ηε³(e^ε+1)/(e^ε-1), by "
-    "integrals from 0 to η/(e^ε-1) and from 1 - ηe^ε/(e^ε+1) (as printed) to 1.",
-    MEAN, SECOND, THIRD, PRINTED, REPAIRED, EXPANSION, title="Appendix E: moments of the slope",
-    ending="The lower limit of the second integral is 1 - ηe^ε/(e^ε-1); the results (72) to (74) are those of the "
-    "right one.",
-    full={"epsilons": [0.01, 0.1, 0.5, 1.0, 2.0, 4.0], "shares": [0.1, 0.5, 0.9, 1.0]},
-    quick={"epsilons": [0.1, 1.0], "shares": [0.5, 1.0]},
-    points=grid(epsilon="epsilons", share="shares"), measure=slope_moments, subject=Subject.STEP,
-    caption="Each formula against the moment computed from the curve's dominating pair. Filled: the printed limit.",
-)  # fmt: skip
-
-
 FOLD = Part("Dominating pair: 1-(1-δ)^k(1-δ₀)", equal=True, cells=("first", "second", "k"))
 NORMAL = Part("Gaussian: 2Φ(√k μ/2) - 1", equal=True, cells=("first", "k"), tolerance=1e-7)
 ATTACK = Part("advantage of the test 'loss > 0', Gaussian", equal=True, cells=("first", "k"), tolerance=1e-7)
 
 
+@claim(
+    "gi-section-6-d", "[GI, section VI-D]", FOLD, NORMAL, ATTACK,
+    ending="What an attacker gains over guessing is this total variation, and the likelihood-ratio test attains it.",
+    full={"epsilons": [0.1, 0.5, 1.0, 2.0], "mus": [0.1, 0.3, 1.0], "counts": [1, 2, 5, 10, 20, 50]},
+    quick={"epsilons": [0.5], "mus": [0.3], "counts": [1, 5]},
+    points=grid(kind=["pair"], first="epsilons", second=[0.0, 0.02], k="counts")
+    + grid(kind=["normal"], first="mus", k="counts"),
+    draw=picture(
+        panel("Dominating pair (circles: by summation)", "folds k", "total variation",
+              curves("k", "claimed", "ε = {first:g}, η = 0.6 tanh(ε/2)", by=("first",)), marks("k", "exact"),
+              where={"part": FOLD.name, "second": 0.0}, legend="upper left", scale="x", ylim=(0, 1.45)),
+        panel("Gaussian noise (circles: by integration)", "folds k", "total variation",
+              curves("k", "claimed", "μ = {first:g}", by=("first",)), marks("k", "exact"),
+              where={"part": NORMAL.name}, scale="x")),
+    caption="Total variation of k folds by the formulas (lines) and computed from all outcomes (circles).",
+)  # fmt: skip
 def membership(kind: str, first: float, k: float, second: float = 0.0) -> list[Row]:
-    """The formula, and a sum or an integral over the outcomes of all folds; `first` is epsilon or mu."""
+    """Vulnerability to membership inference, the total variation under k folds, is 1-(1-δ)^k(1-δ₀) for dominating
+    mechanisms, and 2Φ(√k μ/2)-1 for Gaussian noise."""
+    # `first` is epsilon or mu.
     count = int(k)
     if kind == "normal":
         claimed, shift = gaussian_total_variation(first, count), math.sqrt(k) * first
@@ -256,25 +261,3 @@ def membership(kind: str, first: float, k: float, second: float = 0.0) -> list[R
     law = np.exp(trinomial_log_pmf(count, first, max(0.0, erasure)))  # of the number of hits minus misses
     exact = float(1 - (1 - second) ** count * (1 - np.maximum(law - law[::-1], 0.0).sum()))
     return [FOLD(exact, k_fold(first, second, eta, count).total_variation)]
-
-
-MEMBERSHIP = inequalities(
-    "gi-section-6-d", "[GI, section VI-D]",
-    "Vulnerability to membership inference, the total variation under k folds, is 1-(1-δ)^k(1-δ₀) for dominating "
-    "mechanisms, and 2Φ(√k μ/2)-1 for Gaussian noise.",
-    FOLD, NORMAL, ATTACK,
-    ending="What an attacker gains over guessing is this total variation, and the likelihood-ratio test attains it.",
-    full={"epsilons": [0.1, 0.5, 1.0, 2.0], "mus": [0.1, 0.3, 1.0], "counts": [1, 2, 5, 10, 20, 50]},
-    quick={"epsilons": [0.5], "mus": [0.3], "counts": [1, 5]},
-    points=grid(kind=["pair"], first="epsilons", second=[0.0, 0.02], k="counts")
-    + grid(kind=["normal"], first="mus", k="counts"),
-    measure=membership,
-    draw=picture(
-        panel("Dominating pair (circles: by summation)", "folds k", "total variation",
-              curves("k", "claimed", "ε = {first:g}, η = 0.6 tanh(ε/2)", by=("first",)), marks("k", "exact"),
-              where={"part": FOLD.name, "second": 0.0}, legend="upper left", scale="x", ylim=(0, 1.45)),
-        panel("Gaussian noise (circles: by integration)", "folds k", "total variation",
-              curves("k", "claimed", "μ = {first:g}", by=("first",)), marks("k", "exact"),
-              where={"part": NORMAL.name}, scale="x")),
-    caption="Total variation of k folds by the formulas (lines) and computed from all outcomes (circles).",
-)  # fmt: skip

@@ -19,8 +19,9 @@ from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, SQUARED_HELLINGER, FDivergence
 from ldpopt.reproduce.drawing import curves, line, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Outcome, Row, Single, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Outcome, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import block_values, deepest_pair, few_digits, read_pair
+from ldpopt.reproduce.statements import claim
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON)}
 P0, P1 = (0.4, 0.25, 0.2, 0.1, 0.05), (0.05, 0.1, 0.2, 0.25, 0.4)
@@ -42,10 +43,7 @@ def gain(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
 
 
 def three_inputs(epsilon: float) -> float:
-    """The loss for two small inputs of opposite kinds and a large one, as TV tends to 0.
-
-    From log 2 on it is the bound.
-    """
+    """The loss for two small inputs of opposite kinds and a large one, as TV tends to 0; the bound from log 2 on."""
     e = math.exp(epsilon)
     return min((1 - 1 / e) / 2, 1 / (e + 2))
 
@@ -71,25 +69,7 @@ def middle_share(epsilon: float) -> float:
     return float(h[np.argmin(best / np.maximum(four, two))])
 
 
-def erasure(part: str, divergence: str, epsilon: float, share: float = 1.0, k: float = 3, starts: float = 1,
-            steps: float = 0) -> Row:  # fmt: skip
-    """One point of the frontier, or a pair at which erasure loses most, with the optimum there certified."""
-    if part == "frontier":
-        return advantage(np.array(P0), np.array(P1), divergence, epsilon, share * math.tanh(epsilon / 2))
-    f, e = F[divergence], math.exp(epsilon)
-    if part == "worst":
-        named = deepest_pair(lambda a, b: gain(f, a, b, epsilon), int(k), int(starts), int(steps))
-        p0, p1 = read_pair(named)
-    else:
-        named = {"k": 3.0 if part == "three inputs" else 4.0}
-        p0, p1 = family(epsilon, 0.0 if part == "three inputs" else middle_share(epsilon))
-    blocks = int(np.argmax(block_values(f, p0, p1, epsilon))) + 1
-    row = named | advantage(p0, p1, divergence, epsilon, (e - 1) / (e + blocks - 1)) | {"blocks": blocks}
-    return row | {"loss": 1 - row["erased"] / row["optimum"], "formula": 1 - 1 / float(gain(f, p0, p1, epsilon))}
-
-
 def _erasure_verdict(table: Table) -> Verdict:
-    """The erased optimum is never above the optimum, and no loss exceeds its bounds."""
     searched, three = table.having(lambda row: row["part"] != "frontier"), table.where(part="three inputs")
     e, inputs, loss = np.exp(searched.column("epsilon")), searched.column("k"), searched.column("loss")
     bound = np.minimum(np.tanh(searched.column("epsilon") / 2), (inputs - 2) / (e + inputs - 1))
@@ -117,6 +97,7 @@ def _erasure_verdict(table: Table) -> Verdict:
 
 
 def _largest_losses(ax: Any, table: Table) -> None:
+    table = table.having(lambda row: row["part"] != "frontier")
     x = np.linspace(0.01, max(table.column("epsilon")) * 1.1, 300)
     for at, k in enumerate((3, 4, 5)):
         line(ax, x, np.minimum((k - 2) / (np.exp(x) + k - 1), np.tanh(x / 2)), at, f"bound, k = {k}", lw=1.1)
@@ -126,25 +107,8 @@ def _largest_losses(ax: Any, table: Table) -> None:
     line(ax, x, [three_inputs(epsilon) for epsilon in x], 6, "two small inputs", ls="-", lw=1.1)
 
 
-def _losses(table: Table) -> Any:
-    """What erasure keeps on one frontier, and the largest losses against epsilon."""
-    kept = curves("eta", "erased / optimum", "{divergence}", by=("divergence",))
-    axis = picture(
-        panel("five inputs, ε = {epsilon:g}", "cap η on total variation", "kept by erasure / optimum", kept,
-              where={"part": "frontier"}, each="epsilon", last=3, legend=None, xlim=(0, None),
-              ylim=lambda ax: (min(0.8, ax.get_ylim()[0]), 1.005)),
-        panel("Largest loss of erasure", "ε (nats)", "loss",
-              lambda ax, rows: _largest_losses(ax, rows.having(lambda row: row["part"] != "frontier")),
-              legend="upper right", ylim=(0, 0.62)), width=4.1,
-    )(table)  # fmt: skip
-    axis.legend(fontsize=8, loc="lower right", framealpha=0.85, edgecolor="none")
-    return axis
-
-
-ERASURE = Experiment(
+@claim(
     "gi-theorem-8", "[GI, Thm 8]",
-    "OPT(ε, η) is at least η/tanh(ε/2) OPT(ε), for every f-divergence: erase the optimal channel. Is erasure "
-    "optimal?",
     full={"epsilons": [0.5, 1.0, 2.0, 4.0], "shares": [round(i / 20, 2) for i in range(1, 21)],
           "searched": [0.25, 0.6931471805599453, 1.0, 2.0, 3.0], "sizes": [3, 5], "starts": 2, "steps": 900},
     quick={"epsilons": [2.0], "shares": [0.5, 1.0], "searched": [0.6931471805599453], "sizes": [3],
@@ -152,7 +116,30 @@ ERASURE = Experiment(
     points=grid(part=["frontier"], divergence=F, epsilon="epsilons", share="shares")
     + grid(part=["worst"], divergence=F, epsilon="searched", k="sizes", starts=Single("starts"), steps=Single("steps"))
     + grid(part=["three inputs", "four inputs"], divergence=F, epsilon="searched"),
-    measure=erasure, judge=_erasure_verdict, draw=_losses,
+    judge=_erasure_verdict,
+    draw=picture(
+        panel("five inputs, ε = {epsilon:g}", "cap η on total variation", "kept by erasure / optimum",
+              curves("eta", "erased / optimum", "{divergence}", by=("divergence",)), where={"part": "frontier"},
+              each="epsilon", last=3, legend="lower right", xlim=(0, None),
+              ylim=lambda ax: (min(0.8, ax.get_ylim()[0]), 1.005)),
+        panel("Largest loss of erasure", "ε (nats)", "loss", _largest_losses, legend="upper right", ylim=(0, 0.62)),
+        width=4.1),
     caption="Left: what erasing the optimum for ε keeps of the true optimum, on the pair (0.4, 0.25, 0.2, 0.1, 0.05) "
     "against its reverse. Right: the largest losses found over all pairs, and their bounds.",
 )  # fmt: skip
+def erasure(part: str, divergence: str, epsilon: float, share: float = 1.0, k: float = 3, starts: float = 1,
+            steps: float = 0) -> Row:  # fmt: skip
+    """OPT(ε, η) is at least η/tanh(ε/2) OPT(ε), for every f-divergence: erase the optimal channel. Is erasure
+    optimal?"""
+    if part == "frontier":
+        return advantage(np.array(P0), np.array(P1), divergence, epsilon, share * math.tanh(epsilon / 2))
+    f, e = F[divergence], math.exp(epsilon)
+    if part == "worst":
+        named = deepest_pair(lambda a, b: gain(f, a, b, epsilon), int(k), int(starts), int(steps))
+        p0, p1 = read_pair(named)
+    else:
+        named = {"k": 3.0 if part == "three inputs" else 4.0}
+        p0, p1 = family(epsilon, 0.0 if part == "three inputs" else middle_share(epsilon))
+    blocks = int(np.argmax(block_values(f, p0, p1, epsilon))) + 1
+    row = named | advantage(p0, p1, divergence, epsilon, (e - 1) / (e + blocks - 1)) | {"blocks": blocks}
+    return row | {"loss": 1 - row["erased"] / row["optimum"], "formula": 1 - 1 / float(gain(f, p0, p1, epsilon))}

@@ -25,8 +25,9 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import JEFFREYS
 from ldpopt.reproduce.drawing import curves, formula, level, marks, panel, picture
 from ldpopt.reproduce.envelope import envelope_at
-from ldpopt.reproduce.experiment import Experiment, Row, Single, Table, Verdict, grid, holds_if, outcome_of, span
+from ldpopt.reproduce.experiment import Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import block_values, random_law, tilted, worst_pair
+from ldpopt.reproduce.statements import claim, holds_if, outcome_of, span
 
 P0, P1 = (0.9, 0.1), (0.4, 0.6)
 """Any populations: the ratio of Theorem 6 to Corollary 2 is the same for all."""
@@ -52,15 +53,7 @@ def _extreme(epsilon: float, share: float, k: float, sought: str, starts: float,
     return worst | {"ratio": worst["ratio"] ** power}
 
 
-def theorem_6(epsilon: float, k: float, sought: str, starts: float, steps: float) -> Row:
-    """The extreme of bound / optimum, and the ratio of Theorem 6 to Corollary 2, the same for all populations."""
-    older = duchi_jordan_wainwright(P0, P1, epsilon) / ghazi_issa_corollary(P0, P1, epsilon)
-    worst = _extreme(epsilon, 1.0, k, sought, starts, steps)
-    return worst | {"ratio": older * worst["ratio"], "over_corollary_2": older}
-
-
 def _theorem_6_verdict(table: Table) -> Verdict:
-    """The bound is never below the optimum and never below Corollary 2."""
     worst, best = table.row("ratio", np.argmax), table.row("ratio", np.argmin)
     older = table.column("over_corollary_2")
     return Verdict(
@@ -90,29 +83,27 @@ def _named(share: float) -> str:
     return "Corollary 2" if share == 1 else f"Theorem 7, η = {share:g} tanh(ε/2)"
 
 
-THEOREM_6 = Experiment(
+@claim(
     "gi-theorem-6", "[GI, Thm 6; DJW, Thm 1; GI, eq. 45]",
-    "Every ε-LDP channel has symmetrised KL divergence at most min(4, e^(2ε))(e^ε - 1)² TV(P0, P1)², and "
-    "Corollary 2 is never larger.",
     full={"epsilons": [0.1, 0.3, math.log(2), 1.0, 2.0, 4.0], "sizes": [2, 3], "starts": 3, "steps": 300},
     quick={"epsilons": [0.3, 2.0], "sizes": [2], "starts": 1, "steps": 50},
     points=grid(epsilon="epsilons", k="sizes", sought=PICKS, starts=Single("starts"), steps=Single("steps")),
-    measure=theorem_6, judge=_theorem_6_verdict,
+    judge=_theorem_6_verdict,
     draw=picture(panel("How many times too large the bound is", "ε (nats)", "ratio",
                        _extremes("Theorem 6 / optimum, {}"),
                        formula(_limit, "epsilon", "Theorem 6 / Corollary 2", 2, lw=1.3), scale="xy"),
                  width=6.2, height=4.2),
     caption="Theorem 6 over the exact optimum, at the worst and the best populations found, and over Corollary 2.",
 )  # fmt: skip
-
-
-def theorem_7(epsilon: float, share: float, k: float, sought: str, starts: float, steps: float) -> Row:
-    """The extreme of the looseness over P0 and P1, with its pair; share 1 is Corollary 2."""
-    return _extreme(epsilon, share, k, sought, starts, steps) | {"limit": float(_limit(epsilon))}
+def theorem_6(epsilon: float, k: float, sought: str, starts: float, steps: float) -> Row:
+    """Every ε-LDP channel has symmetrised KL divergence at most min(4, e^(2ε))(e^ε - 1)² TV(P0, P1)², and Corollary 2
+    is never larger."""
+    older = duchi_jordan_wainwright(P0, P1, epsilon) / ghazi_issa_corollary(P0, P1, epsilon)
+    worst = _extreme(epsilon, 1.0, k, sought, starts, steps)
+    return worst | {"ratio": older * worst["ratio"], "over_corollary_2": older}
 
 
 def _theorem_7_verdict(table: Table) -> Verdict:
-    """The bound is never below the optimum; and its worst looseness, for which there is a closed form."""
     loose, tight = table.where(sought="loosest"), table.where(sought="tightest")
     worst, best = loose.row("ratio", np.argmax), tight.row("ratio", np.argmin)
     short = np.array([by.column("ratio").max() / by.column("limit")[0] for _, by in loose.groups("epsilon")])
@@ -131,21 +122,25 @@ def _theorem_7_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-THEOREM_7 = Experiment(
+@claim(
     "gi-theorem-7", "[GI, Thm 7; GI, Cor 2]",
-    "Every ε-LDP and η-TV channel has symmetrised KL divergence at most 2 η min(2, e^ε)(e^ε-1) TV(P0, P1)² "
-    "(Theorem 7); without η, with tanh(ε/2) in its place (Corollary 2).",
     full={"epsilons": [0.1, 0.3, 0.7, 1.0, 2.0, 4.0], "shares": [0.5, 1.0], "sizes": [2, 3], "starts": 3, "steps": 300},
     quick={"epsilons": [0.3, 2.0], "shares": [1.0], "sizes": [2], "starts": 1, "steps": 50},
     points=grid(epsilon="epsilons", share="shares", k="sizes", sought=PICKS, starts=Single("starts"),
                 steps=Single("steps")),
-    measure=theorem_7, judge=_theorem_7_verdict,
+    judge=_theorem_7_verdict,
     draw=picture(panel("How many times too large the bound is, over all P0, P1", "ε (nats)", "bound / optimum",
                        _extremes("{1}: {0}"),
                        formula(_limit, "epsilon", "min(2, e^ε)(e^ε + 1)/2", color="0.5", lw=0.9), scale="xy"),
                  width=6.4, height=4.3),
     caption="The largest and the smallest ratio of bound to exact optimum over the populations, by search.",
 )  # fmt: skip
+def theorem_7(epsilon: float, share: float, k: float, sought: str, starts: float, steps: float) -> Row:
+    """Every ε-LDP and η-TV channel has symmetrised KL divergence at most 2 η min(2, e^ε)(e^ε-1) TV(P0, P1)² (Theorem
+    7); without η, with tanh(ε/2) in its place (Corollary 2)."""
+    # Share 1 is Corollary 2.
+    return _extreme(epsilon, share, k, sought, starts, steps) | {"limit": float(_limit(epsilon))}
+
 
 TINY = 1e-6
 """The total variation of the two small inputs of the extremal family."""
@@ -167,24 +162,7 @@ def _pair_of(pair: str, seed: float) -> tuple[Array, Array]:
     return p0, tilted(rng, p0, (0.05, 1.0, 4.0)[int(seed) % 3])
 
 
-def remark_5(epsilon: float, share: float, pair: str, seed: float) -> Row:
-    """J of the optimal channel divided by 2 (e - 1) eta TV^2, and its certified gap."""
-    p0, p1 = _pair_of(pair, seed)
-    eta, variation = share * math.tanh(epsilon / 2), float(np.abs(p0 - p1).sum() / 2)
-    if pair == "random" and seed >= 3:  # the value by listing partitions: the envelope's points through (0, 0)
-        blocks = block_values(JEFFREYS, p0, p1, epsilon)
-        gain, more = math.expm1(epsilon), math.exp(epsilon) + np.arange(len(blocks))
-        value = bound = envelope_at(list(zip(gain / more, np.maximum(blocks, 0) / more, strict=True))[1:], eta)
-    else:
-        caps = [LocalDP(epsilon)] if share == 1 else [LocalDP(epsilon), TotalVariation(eta)]
-        design = optimal_channel(Divergence(JEFFREYS, p0, p1), caps)
-        value, bound = design.value, design.upper_bound
-    unit = 2 * math.expm1(epsilon) * eta * variation**2
-    return {"factor": value / unit, "bound": bound / unit}
-
-
 def _remark_5_verdict(table: Table) -> Verdict:
-    """The factor is never above 1, at the largest eta never above the sharp one, and approaches both."""
     factor, bound = table.column("factor"), table.column("bound")
     whole = table.where(share=1.0)
     excess = float(np.max(whole.column("factor") / sharp(whole.column("epsilon"))))
@@ -201,20 +179,13 @@ def _remark_5_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-def _every_other(ax: Any, table: Table) -> None:
-    for at, (_, rows) in enumerate(list(table.groups("epsilon"))[::2]):
-        curves("share", "factor", "ε = {epsilon:g}", at=at, marker="o", ms=3)(ax, rows)
-
-
-REMARK_5 = Experiment(
+@claim(
     "gi-remark-5", "[GI, Rem 5; KOV14, Cor 9; GI, Thm 7]",
-    "The factor min(2, e^ε) of Theorem 7 and Corollary 2 can be replaced by 1 + δ, for every δ > 0, when ε is "
-    "below a threshold.",
     full={"epsilons": [0.05, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0], "shares": [0.1, 0.5, 0.8, 1.0], "pairs": 30},
     quick={"epsilons": [0.2, 1.0, 3.0], "shares": [0.5, 1.0], "pairs": 3},
     points=grid(epsilon="epsilons", share="shares", pair=["extremal"], seed=[0])
     + grid(epsilon="epsilons", share="shares", pair=["random"], seed="pairs"),
-    measure=remark_5, judge=_remark_5_verdict,
+    judge=_remark_5_verdict,
     draw=picture(
         panel("c in J ≤ 2c (e^ε-1)²/(e^ε+1) TV²", "ε (nats)", "factor c",
               formula(lambda x: np.minimum(2, np.exp(x)), "epsilon", "min(2, e^ε), Corollary 2", 1, 200),
@@ -223,8 +194,24 @@ REMARK_5 = Experiment(
               marks("epsilon", "factor", "{pair} pairs", ".", where={"pair": "random"}, color="0.3"),
               marks("epsilon", "factor", "{pair} pairs", where={"pair": "extremal"}, color="0.3"),
               where={"share": 1.0}, scale="x"),
-        panel("J / (2 (e^ε-1) η TV²), extremal pair", "η / tanh(ε/2)", "share of the bound", _every_other, level(),
+        panel("J / (2 (e^ε-1) η TV²), extremal pair", "η / tanh(ε/2)", "share of the bound",
+              curves("share", "factor", "ε = {epsilon:g}", by=("epsilon",), most=5, marker="o", ms=3), level(),
               where={"pair": "extremal"}, legend="lower left", ylim=(0, 1.08)), width=5.4, height=4.2),
     caption="Left: the factor that pairs need, below the best possible one. Right: what the pair of two small inputs "
     "reaches of the bound under η.",
 )  # fmt: skip
+def remark_5(epsilon: float, share: float, pair: str, seed: float) -> Row:
+    """The factor min(2, e^ε) of Theorem 7 and Corollary 2 can be replaced by 1 + δ, for every δ > 0, when ε is below a
+    threshold."""
+    p0, p1 = _pair_of(pair, seed)
+    eta, variation = share * math.tanh(epsilon / 2), float(np.abs(p0 - p1).sum() / 2)
+    if pair == "random" and seed >= 3:  # the value by listing partitions: the envelope's points through (0, 0)
+        blocks = block_values(JEFFREYS, p0, p1, epsilon)
+        gain, more = math.expm1(epsilon), math.exp(epsilon) + np.arange(len(blocks))
+        value = bound = envelope_at(list(zip(gain / more, np.maximum(blocks, 0) / more, strict=True))[1:], eta)
+    else:
+        caps = [LocalDP(epsilon)] if share == 1 else [LocalDP(epsilon), TotalVariation(eta)]
+        design = optimal_channel(Divergence(JEFFREYS, p0, p1), caps)
+        value, bound = design.value, design.upper_bound
+    unit = 2 * math.expm1(epsilon) * eta * variation**2
+    return {"factor": value / unit, "bound": bound / unit}

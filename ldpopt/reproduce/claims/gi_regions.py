@@ -1,19 +1,38 @@
-"""Figures 1 to 3, 6 and 7 and section VI: privacy regions, and the total variation of noise."""
+"""Figures 1 to 3, 6 and 7 and section VI: privacy regions, and the total variation of noise.
+
+Propositions 1 and 2 and Appendix J: total variation beside epsilon, and both after sampling.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy.integrate import quad
 
+from ldpopt.channel import Channel
+from ldpopt.composition import subsample
 from ldpopt.distribution import Array
-from ldpopt.mechanisms import Staircase, dominating_pair, laplace
+from ldpopt.mechanisms import (
+    Staircase,
+    binary,
+    dominating_pair,
+    hadamard_response,
+    laplace,
+    optimized_unary_encoding,
+    randomized_response,
+    subset_selection,
+    truncated_geometric,
+)
+from ldpopt.privacy import hockey_stick, local_dp, maximal_leakage, total_variation
+from ldpopt.privacy.claims import TV, ApproximateDP
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.reproduce.drawing import curves, finish, formula, frames, line, marks, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Outcome, Row, Table, Verdict, agreement, grid, nearest
+from ldpopt.reproduce.experiment import Outcome, Row, Subject, Table, Verdict, grid, nearest
+from ldpopt.reproduce.laws import random_law, rr
+from ldpopt.reproduce.statements import Part, agreement, claim, off_by, outcome_of, span
 
 TESTS: dict[str, Any] = {"xlim": (0, 1), "ylim": (0, 1), "aspect": "equal"}
 """The axes of a picture of type II errors against type I errors."""
@@ -24,16 +43,6 @@ def region(t: Array, epsilon: float, delta: float, eta: float) -> Array:
     growth = math.exp(epsilon)
     lines = [1 - delta - growth * t, (1 - delta - t) / growth, 1 - eta - t, np.zeros_like(t)]
     return np.asarray(np.max(lines, axis=0))
-
-
-def edges(epsilon: float, delta: float, share: float) -> list[Row]:
-    """The dominating pair's Neyman-Pearson curve and the printed lines; share 1 of the largest eta is Figure 1."""
-    eta = delta + share * (1 - delta) * math.tanh(epsilon / 2)
-    pair = dominating_pair(epsilon, delta, eta)
-    curve = TradeOffCurve.of_pair(pair.p, pair.q)
-    t = np.unique(np.round(np.concatenate([np.linspace(0, 1, 21), curve.knots[:, 0]]), 12))  # corners too
-    cells = zip(t, curve(t), region(t, epsilon, delta, eta), strict=True)
-    return [{"eta": eta, "type_one": a, "curve": b, "printed": c} for a, b, c in cells]
 
 
 def _edges_agree(table: Table) -> Verdict:
@@ -61,29 +70,26 @@ def _regions(table: Table) -> Any:
     return axes[0]
 
 
-REGIONS = Experiment(
+@claim(
     "gi-figures-1-2", "[GI, Fig 1-2; GI, Cor 1; GI, eq. 7-8]",
-    "A mechanism is (ε, δ)-DP and η-TV exactly when its trade-off curves lie above three pairs of lines, and a "
-    "five-point pair attains all of them.",
     full={"epsilons": [0.3, 1.0, 3.0], "deltas": [0.0, 0.05], "shares": [0.3, 0.7, 1.0]},
     quick={"epsilons": [1.0], "deltas": [0.05], "shares": [0.7, 1.0]},
-    points=grid(epsilon="epsilons", delta="deltas", share="shares"),
-    measure=edges, judge=_edges_agree, draw=_regions,
+    points=grid(epsilon="epsilons", delta="deltas", share="shares"), judge=_edges_agree, draw=_regions,
     caption="The privacy regions: type II against type I error. Shaded: what some test of a mechanism may reach.",
 )  # fmt: skip
-
-
-def laplace_curve(epsilon: float) -> list[Row]:
-    """The exact curve of the Laplace mechanism, and the regions of epsilon alone and of epsilon and eta."""
-    t = np.linspace(0, 1, 201)
-    pure = region(t, epsilon, 0.0, math.tanh(epsilon / 2))
-    both = region(t, epsilon, 0.0, 1 - math.exp(-epsilon / 2))
-    cells = zip(t, laplace(epsilon).pair.trade_off_at(t), pure, both, strict=True)
-    return [{"type_one": a, "exact": b, "pure": c, "with_eta": d} for a, b, c, d in cells]
+def edges(epsilon: float, delta: float, share: float) -> list[Row]:
+    """A mechanism is (ε, δ)-DP and η-TV exactly when its trade-off curves lie above three pairs of lines, and a
+    five-point pair attains all of them."""
+    # Share 1 of the largest eta is Figure 1.
+    eta = delta + share * (1 - delta) * math.tanh(epsilon / 2)
+    pair = dominating_pair(epsilon, delta, eta)
+    curve = TradeOffCurve.of_pair(pair.p, pair.q)
+    t = np.unique(np.round(np.concatenate([np.linspace(0, 1, 21), curve.knots[:, 0]]), 12))  # corners too
+    cells = zip(t, curve(t), region(t, epsilon, delta, eta), strict=True)
+    return [{"eta": eta, "type_one": a, "curve": b, "printed": c} for a, b, c in cells]
 
 
 def _laplace_verdict(table: Table) -> Verdict:
-    """The curve is above both regions and touches the line of eta; and the area between."""
     below, off, distances = 0.0, 0.0, {}
     for epsilon, rows in table.groups("epsilon"):
         exact, eta = rows.column("exact"), rows.column("with_eta")
@@ -104,11 +110,9 @@ def _laplace_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-LAPLACE = Experiment(
-    "gi-figure-3", "[GI, Fig 3; GI, section VI-A]",
-    "The total variation 1 - exp(-ε/2) of the Laplace mechanism bounds its privacy region better than ε alone.",
-    full={"epsilons": [0.3, 3.0, 1.0]}, quick={"epsilons": [1.0]},
-    points=grid(epsilon="epsilons"), measure=laplace_curve, judge=_laplace_verdict,
+@claim(
+    "gi-figure-3", "[GI, Fig 3; GI, section VI-A]", full={"epsilons": [0.3, 3.0, 1.0]}, quick={"epsilons": [1.0]},
+    points=grid(epsilon="epsilons"), judge=_laplace_verdict,
     draw=picture(panel("Figure 3: Laplace mechanism, ε = {epsilon:g}", "type I error", "type II error",
                        curves("type_one", "exact", "Laplace mechanism, exact", at=2, ls="-"),
                        curves("type_one", "pure", "region of ε", ls="--"),
@@ -116,22 +120,13 @@ LAPLACE = Experiment(
                        each="epsilon", last=1, **TESTS), width=5.6, height=4.6),
     caption="The Laplace mechanism's exact trade-off curve, and what ε alone and ε with η say of it.",
 )  # fmt: skip
-
-
-def noise_variation(noise: str, parameter: float, gamma: float = 0.0) -> Row:
-    """The printed total variation, and half the integral of |f(x) - f(x - 1)|."""
-    if noise == "staircase":
-        p, q = stairs(parameter, gamma)
-        eta, curve = staircase_variation(parameter, gamma), TradeOffCurve.of_pair(p, q)
-        t = np.unique(np.concatenate([np.linspace(0, 1, 101), curve.knots[:, 0]]))
-        off = float(np.max(np.abs(curve(t) - region(t, parameter, 0.0, eta))))
-        return {"printed": eta, "exact": float(np.abs(p - q).sum() / 2), "curve_off_region": off}
-    if noise == "Laplace":
-        exact = _variation(lambda x: parameter / 2 * math.exp(-parameter * abs(x)), 40 / parameter)
-        return {"printed": -math.expm1(-parameter / 2), "exact": exact}
-    scale = parameter / math.sqrt(2 * math.pi)
-    exact = _variation(lambda x: scale * math.exp(-((parameter * x) ** 2) / 2), 10 / parameter)
-    return {"printed": math.erf(parameter / 2 / math.sqrt(2)), "exact": exact}  # 2 Phi(mu/2) - 1
+def laplace_curve(epsilon: float) -> list[Row]:
+    """The total variation 1 - exp(-ε/2) of the Laplace mechanism bounds its privacy region better than ε alone."""
+    t = np.linspace(0, 1, 201)
+    pure = region(t, epsilon, 0.0, math.tanh(epsilon / 2))
+    both = region(t, epsilon, 0.0, 1 - math.exp(-epsilon / 2))
+    cells = zip(t, laplace(epsilon).pair.trade_off_at(t), pure, both, strict=True)
+    return [{"type_one": a, "exact": b, "pure": c, "with_eta": d} for a, b, c, d in cells]
 
 
 def _variation(density: Callable[[float], float], end: float) -> float:
@@ -159,7 +154,6 @@ def stairs(epsilon: float, gamma: float, falls: float = 40.0) -> tuple[Array, Ar
 
 
 def _noise_verdict(table: Table) -> Verdict:
-    """The formulas are equal to the integrals, and the staircase's curve is that of the region."""
     errors, off = np.abs(table.column("printed") - table.column("exact")), table.column("curve_off_region")
     alpha = 1 - staircase_variation(1.0, 0.0139) / math.tanh(0.5)
     return Verdict(
@@ -187,15 +181,13 @@ def _staircase_variations(ax: Any, table: Table) -> None:
     ax.plot([], [], "o", ms=4, mfc="none", color="0.3", label="from the densities")
 
 
-NOISE = Experiment(
+@claim(
     "gi-section-6", "[GI, section VI-A; GI, eq. 17; GI, section VI-C; GI, Fig 6-7]",
-    "Laplace noise has total variation 1 - exp(-ε/2), Gaussian noise 2Φ(μ/2) - 1, staircase noise the closed "
-    "form of section VI-C, and the staircase attains the whole region of (ε, η).",
     full={"parameters": [0.1, 0.5, 1.0, 3.0], "gammas": [0.0, 0.0139, 0.25, 0.4, 0.5, 0.6, 0.75, 1.0]},
     quick={"parameters": [1.0, 3.0], "gammas": [0.0139, 0.5, 0.75]},
     points=grid(noise=["Laplace", "Gaussian"], parameter="parameters")
     + grid(noise=["staircase"], parameter="parameters", gamma="gammas"),
-    measure=noise_variation, judge=_noise_verdict,
+    judge=_noise_verdict,
     draw=picture(_staircase(0.25, 6), _staircase(0.75, 7),
                  panel("Total variation of the staircase", "γ", "η", _staircase_variations,
                        marks("gamma", "exact", by=("parameter",)), where={"noise": "staircase"},
@@ -203,3 +195,176 @@ NOISE = Experiment(
     caption="Left and middle: the densities of Figures 6 and 7. Right: the total variation, by formula (lines) and "
     "from the densities (circles).",
 )  # fmt: skip
+def noise_variation(noise: str, parameter: float, gamma: float = 0.0) -> Row:
+    """Laplace noise has total variation 1 - exp(-ε/2), Gaussian noise 2Φ(μ/2) - 1, staircase noise the closed form of
+    section VI-C, and the staircase attains the whole region of (ε, η)."""
+    if noise == "staircase":
+        p, q = stairs(parameter, gamma)
+        eta, curve = staircase_variation(parameter, gamma), TradeOffCurve.of_pair(p, q)
+        t = np.unique(np.concatenate([np.linspace(0, 1, 101), curve.knots[:, 0]]))
+        off = float(np.max(np.abs(curve(t) - region(t, parameter, 0.0, eta))))
+        return {"printed": eta, "exact": float(np.abs(p - q).sum() / 2), "curve_off_region": off}
+    if noise == "Laplace":
+        exact = _variation(lambda x: parameter / 2 * math.exp(-parameter * abs(x)), 40 / parameter)
+        return {"printed": -math.expm1(-parameter / 2), "exact": exact}
+    scale = parameter / math.sqrt(2 * math.pi)
+    exact = _variation(lambda x: scale * math.exp(-((parameter * x) ** 2) / 2), 10 / parameter)
+    return {"printed": math.erf(parameter / 2 / math.sqrt(2)), "exact": exact}  # 2 Phi(mu/2) - 1
+
+
+POPULATION = 100
+
+
+def _sampling_verdict(table: Table) -> Verdict:
+    tight, loose = (
+        np.concatenate([rows.ratio("claimed", "exact"), rows.ratio("eta_claimed", "eta_exact")])
+        for rows in (table.where(part="worst"), table.where(part="random"))
+    )
+    return Verdict(
+        outcome_of(tight, np.minimum(loose, 1.0)),
+        f"Attained, in ε, δ and η, by the dominating pair when the others answer like the second input (to "
+        f"{off_by(tight):.1e}); over {len(loose) // 2} samples from random mechanisms the claim is "
+        f"{span(loose)} times the exact value.",
+        {"off at the worst mechanism": off_by(tight), "random, smallest": loose.min(),
+         "random, largest": loose.max()},
+    )  # fmt: skip
+
+
+def _sampled(column: str, what: str) -> Any:
+    def share(rows: Table) -> Array:
+        return rows.column("sampled") / POPULATION
+
+    return panel("Proposition 1", "sampled share m/n", f"{what} of the sampled mechanism" + " (nats)" * (what == "ε"),
+                 curves(share, f"{column}claimed", "ε = {epsilon:g}", by=("epsilon",), lw=1.4),
+                 marks(share, f"{column}exact", "exact, worst mechanism"),
+                 where={"part": "worst", "delta": 0.0, "share": max})  # fmt: skip
+
+
+@claim(
+    "gi-proposition-1", "[GI, Prop 1]",
+    full={"epsilons": [0.3, 1.0, 3.0], "deltas": [0.0, 0.05], "shares": [0.3, 1.0],
+          "sampled": [1, 10, 25, 50, 75, 100], "mechanisms": 20},
+    quick={"epsilons": [1.0], "deltas": [0.0, 0.05], "shares": [0.3, 1.0], "sampled": [10, 50], "mechanisms": 3},
+    points=grid(part=["worst"], epsilon="epsilons", delta="deltas", share="shares", sampled="sampled")
+    + grid(part=["random"], seed="mechanisms", sampled="sampled"),
+    judge=_sampling_verdict, draw=picture(_sampled("", "ε"), _sampled("eta_", "η")),
+    caption="ε and η after sampling: the claim (lines) and the exact value of the worst mechanism (circles), δ = 0.",
+)  # fmt: skip
+def sampled_mechanism(
+    part: str, sampled: float, epsilon: float = 0.0, delta: float = 0.0, share: float = 0.0, seed: float = 0
+) -> Row:
+    """Sampling m of n without replacement first makes an (ε, δ)-DP and η-TV mechanism (log(1 + p(e^ε - 1)), pδ)-DP and
+    pη-TV, p = m/n."""
+    # Without the differing person in the sample the mechanism sees the answers of others: the same report both times.
+    p = sampled / POPULATION
+    if part == "worst":
+        eta = delta + share * (1 - delta) * math.tanh(epsilon / 2)
+        pair = dominating_pair(epsilon, delta, eta)
+        yes, no, other = pair.p, pair.q, pair.q  # the others give the same answer as the second input
+    else:
+        yes, no, other = rows = np.random.default_rng(int(seed)).dirichlet(np.ones(4), size=3) * 0.9 + 0.025
+        epsilon, eta = local_dp(rows).value, total_variation(rows).value
+    mixed = np.stack([p * yes + (1 - p) * other, p * no + (1 - p) * other])
+    claimed = subsample(ApproximateDP(epsilon, delta), int(sampled), POPULATION)
+    variation = subsample(TV(eta), int(sampled), POPULATION)
+    assert isinstance(claimed, ApproximateDP)
+    assert isinstance(variation, TV)
+    row: Row = {"eta_claimed": variation.eta, "eta_exact": total_variation(mixed).lower}
+    if delta > 0:
+        return row | {"claimed": claimed.delta, "exact": hockey_stick(mixed, claimed.epsilon).lower}
+    return row | {"claimed": claimed.epsilon, "exact": local_dp(mixed).lower}
+
+
+def channels(epsilon: float, k: int) -> Iterator[tuple[str, Channel]]:
+    """Mechanisms of the literature for k answers."""
+    p = np.arange(1.0, k + 1) / (k * (k + 1) / 2)
+    yield "binary", binary(p, p[::-1], epsilon)
+    yield "randomized response", randomized_response(k, epsilon)
+    yield "subset selection of half", subset_selection(k, epsilon, k // 2)
+    yield "truncated geometric", truncated_geometric(k, epsilon)
+    yield "unary encoding", optimized_unary_encoding(k, epsilon).channel()
+    yield "Hadamard response", hadamard_response(k, epsilon).channel()
+
+
+def _variations_verdict(table: Table) -> Verdict:
+    ratios, reached = table.ratio("bound", "eta"), table.where(mechanism="binary").ratio("bound", "eta")
+    return Verdict(
+        outcome_of(np.minimum(ratios, 1.0), reached),
+        f"No channel of {len(ratios)} exceeds tanh(ε/2), the binary mechanism attains it at every ε (to "
+        f"{off_by(reached):.1e}), and others stay as far as {ratios.max():.3g} times below.",
+        {"attained to": off_by(reached), "largest ratio": ratios.max()},
+    )
+
+
+@claim(
+    "gi-proposition-2", "[GI, Prop 2]",
+    full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "sizes": [2, 4, 8], "channels": 50},
+    quick={"epsilons": [0.5, 2.0], "sizes": [4], "channels": 5},
+    points=grid(part=["mechanisms"], epsilon="epsilons", k="sizes")
+    + grid(part=["random"], epsilon=[0.0], k=[4], seed="channels"),
+    judge=_variations_verdict,
+    draw=picture(panel("Proposition 2: mechanisms for {k:g} answers", "ε (nats)", "total variation η",
+                       formula(lambda x: np.tanh(x / 2), "measured_epsilon", "tanh(ε/2)", None, 200, color="0.2"),
+                       marks("measured_epsilon", "eta", "{mechanism}", "osD^vP", by=("mechanism",), where={"k": max},
+                             ms=6), where={"part": "mechanisms", "k": max}, legend="lower right", xlim=(0, None),
+                       ylim=(0, 1.02)), width=6.2, height=4.3),
+    caption="ε and η of six mechanisms: the binary one lies on the bound, the others trade total variation for detail.",
+)  # fmt: skip
+def variations(part: str, epsilon: float, k: float, seed: float = 0) -> list[Row]:
+    """Every ε-LDP channel has total variation at most (e^ε - 1)/(e^ε + 1) = tanh(ε/2)."""
+    if part == "mechanisms":
+        chosen = list(channels(epsilon, int(k)))
+    else:
+        rng = np.random.default_rng(int(seed))
+        chosen = [("random", Channel(rng.dirichlet(np.ones(5) * rng.choice([0.5, 2.0, 20.0]), size=int(k))))]
+    return [
+        {"mechanism": name, "measured_epsilon": own, "eta": total_variation(channel).lower, "bound": math.tanh(own / 2)}
+        for name, channel in chosen
+        for own in [local_dp(channel).value]
+    ]
+
+
+CELLS = ("epsilon", "seed")
+SUM = Part("(79) as printed: Σ max ≤ log 2ε/(e^ε+1)", Subject.STEP, cells=CELLS)
+LOG = Part("(79) with the logarithm on the left alone", Subject.STEP, cells=CELLS)
+SUM_REPAIRED = Part("(79) repaired: log Σ max ≤ log 2e^ε/(e^ε+1)", Subject.STEP, cells=CELLS)
+LEAKAGE = Part("(80) as printed: TV = 1 - e^-I", Subject.STEP, equal=True, cells=CELLS)
+LEAKAGE_REPAIRED = Part("(80) repaired: TV = e^I - 1", Subject.STEP, equal=True, cells=CELLS)
+END = Part("(81) as printed: 1 - 2ε/(e^ε+1) = (e^ε-1)/(e^ε+1)", Subject.STEP, equal=True, cells=CELLS)
+PROPOSITION = Part("Proposition 2: TV ≤ (e^ε-1)/(e^ε+1)", cells=CELLS)
+
+
+@claim(
+    "gi-appendix-j", "[GI, eq. 79-81; GI, Prop 2]", SUM, LOG, SUM_REPAIRED, LEAKAGE, LEAKAGE_REPAIRED, END, PROPOSITION,
+    title="Appendix J, line by line",
+    ending="With the logarithm, 2e^ε and e^I - 1 in their places the chain proves the proposition, which is right.",
+    full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "pairs": 8}, quick={"epsilons": [0.5, 2.0], "pairs": 3},
+    points=grid(epsilon="epsilons", seed="pairs"), subject=Subject.STEP,
+    caption="How far each line of the chain is from its right side, as printed and repaired.",
+)  # fmt: skip
+def chain(epsilon: float, seed: float) -> list[Row]:
+    """The chain (79) to (81) as printed: ML = Σ max Q(y|x) ≤ log 2ε/(e^ε+1), TV = 1 - e^-ML ≤ (e^ε-1)/(e^ε+1)."""
+    # Random pairs whose largest loss is epsilon; seed 0 is randomized response.
+    rows = rr(epsilon)
+    if seed:
+        rng = np.random.default_rng([80, int(seed)])
+        q = random_law(rng, 4)
+        x = rng.uniform(-1, 1, 4)
+        low, high = 0.0, 60.0
+        for _ in range(200):  # the tilt at which the largest loss is epsilon
+            middle = (low + high) / 2
+            p = q * np.exp(middle * x)
+            p /= p.sum()
+            low, high = (middle, high) if np.abs(np.log(p / q)).max() < epsilon else (low, middle)
+        rows = np.stack([p, q])
+    total, leakage = float(rows.max(axis=0).sum()), float(maximal_leakage(rows).value)
+    variation, printed = total - 1, 2 * epsilon / (math.exp(epsilon) + 1)
+    return [
+        SUM(total, math.log(printed)),
+        LOG(math.log(total), math.log(printed)),
+        SUM_REPAIRED(math.log(total), math.log(2 * math.exp(epsilon) / (math.exp(epsilon) + 1))),
+        LEAKAGE(variation, -math.expm1(-leakage)),
+        LEAKAGE_REPAIRED(variation, math.expm1(leakage)),
+        END(math.tanh(epsilon / 2), 1 - printed),
+        PROPOSITION(variation, math.tanh(epsilon / 2)),
+    ]

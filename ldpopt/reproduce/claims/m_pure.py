@@ -16,26 +16,45 @@ from ldpopt.privacy.claims import ApproximateDP, PureDP, RenyiDP
 from ldpopt.privacy.conversions import pure_to_renyi
 from ldpopt.privacy.implications import group_renyi
 from ldpopt.reproduce.drawing import curves, level, marks, panel, picture
-from ldpopt.reproduce.experiment import (
-    Experiment,
-    Outcome,
-    Row,
-    Subject,
-    Table,
-    Verdict,
-    ends,
-    grid,
-    nearest,
-    off_by,
-    outcome_of,
-    span,
-)
+from ldpopt.reproduce.experiment import Row, Subject, Table, Verdict, grid, nearest
 from ldpopt.reproduce.laws import random_chain, renyi
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, all_ends, claim, ends, off_by, outcome_of, refuted, span, spans
 
 
+def _events_verdict(table: Table) -> Verdict:
+    first, second = (table.where(part=part).ratio("claimed", "exact") for part in ("lemma 1", "proposition 4"))
+    rare = table.having(lambda row: row.get("log_q", 0) <= -math.log(2)).ratio("claimed", "exact")
+    return Verdict(
+        outcome_of(first, second),
+        f"Lemma 1's 2αε² is {span(first)} times the largest divergence of ε-DP mechanisms. "
+        f"Proposition 4's exponent is at least {second.min():.3g} times the exact one over all {len(second)} "
+        f"likelihood-ratio events, and up to {rare.max():.3g} times for those of probability at most a half.",
+        {**ends("Lemma 1 over exact", first), "Proposition 4 over exact, smallest": second.min(),
+         "Proposition 4 over exact, largest for Q at most 1/2": rare.max()},
+    )  # fmt: skip
+
+
+@claim(
+    "m-proposition-4", "[M, Prop 4; M, Lemma 1]",
+    full={"epsilons": [0.01, 0.1, 1.0], "orders": [1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0], "counts": [10, 100]},
+    quick={"epsilons": [0.1, 1.0], "orders": [1.0, 4.0], "counts": [10]},
+    points=grid(part=["lemma 1"], epsilon="epsilons", order="orders")
+    + grid(part=["proposition 4"], epsilon="epsilons", n="counts"),
+    judge=_events_verdict,
+    draw=picture(
+        panel("Lemma 1: 2αε² over the largest divergence", "order α", "times too large",
+              curves("order", "claimed / exact", "ε = {epsilon:g}", by=("epsilon",)), where={"part": "lemma 1"},
+              scale="x"),
+        panel("Proposition 4, ε = {epsilon:g}", "log₁₀ of the event's probability Q", "log(P/Q) (nats)",
+              curves(lambda rows: rows.column("log_q") / math.log(10),
+                     {"exact": ("exact", "-"), "claimed": ("Proposition 4", ":")}, "n = {n:g}, {}", by=("n",)),
+              where={"part": "proposition 4", "epsilon": nearest(0.1)}, xlim=(-17.4, 0.5))),
+    caption="Left: Lemma 1. Right: the exact gain of likelihood-ratio events of n-fold randomized response (solid) and "
+    "Proposition 4 (dotted).",
+)  # fmt: skip
 def lemma_and_events(part: str, epsilon: float, order: float = 2.0, n: float = 1) -> Row | list[Row]:
-    """2 alpha epsilon^2 and the largest Rényi divergence; or the largest factor of an event under n mechanisms."""
+    """ε-DP has D_α ≤ 2αε², and an event of probability Q under one input has at most exp(2ε√(n log 1/Q)) Q under its
+    neighbour, after n mechanisms."""
     if part == "lemma 1":
         return {"claimed": 2 * order * epsilon**2, "exact": pure_to_renyi(PureDP(epsilon), order).epsilon}
     # Events of large likelihood ratio are best for their probability: "at least d more hits than misses".
@@ -49,82 +68,36 @@ def lemma_and_events(part: str, epsilon: float, order: float = 2.0, n: float = 1
     ]
 
 
-def _events_verdict(table: Table) -> Verdict:
-    """The ratios of claimed to exact values for both statements."""
-    first, second = (table.where(part=part).ratio("claimed", "exact") for part in ("lemma 1", "proposition 4"))
-    rare = table.having(lambda row: row.get("log_q", 0) <= -math.log(2)).ratio("claimed", "exact")
-    return Verdict(
-        outcome_of(first, second),
-        f"Lemma 1's 2αε² is {span(first)} times the largest divergence of ε-DP mechanisms. "
-        f"Proposition 4's exponent is at least {second.min():.3g} times the exact one over all {len(second)} "
-        f"likelihood-ratio events, and up to {rare.max():.3g} times for those of probability at most a half.",
-        {**ends("Lemma 1 over exact", first), "Proposition 4 over exact, smallest": second.min(),
-         "Proposition 4 over exact, largest for Q at most 1/2": rare.max()},
-    )  # fmt: skip
-
-
-def _likely_events(ax: Any, table: Table) -> None:
-    curves(lambda rows: rows.column("log_q") / math.log(10),
-           {"exact": ("exact", "-"), "claimed": ("Proposition 4", ":")}, "n = {n:g}, {}", by=("n",)
-           )(ax, table.having(lambda row: row["log_q"] > -40))  # fmt: skip
-
-
-EVENTS = Experiment(
-    "m-proposition-4", "[M, Prop 4; M, Lemma 1]",
-    "ε-DP has D_α ≤ 2αε², and an event of probability Q under one input has at most "
-    "exp(2ε√(n log 1/Q)) Q under its neighbour, after n mechanisms.",
-    full={"epsilons": [0.01, 0.1, 1.0], "orders": [1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0], "counts": [10, 100]},
-    quick={"epsilons": [0.1, 1.0], "orders": [1.0, 4.0], "counts": [10]},
-    points=grid(part=["lemma 1"], epsilon="epsilons", order="orders")
-    + grid(part=["proposition 4"], epsilon="epsilons", n="counts"),
-    measure=lemma_and_events, judge=_events_verdict,
-    draw=picture(
-        panel("Lemma 1: 2αε² over the largest divergence", "order α", "times too large",
-              curves("order", "claimed / exact", "ε = {epsilon:g}", by=("epsilon",)), where={"part": "lemma 1"},
-              scale="x"),
-        panel("Proposition 4, ε = {epsilon:g}", "log₁₀ of the event's probability Q", "log(P/Q) (nats)",
-              _likely_events, where={"part": "proposition 4", "epsilon": nearest(0.1)})),
-    caption="Left: Lemma 1. Right: the exact gain of likelihood-ratio events of n-fold randomized response (solid) and "
-    "Proposition 4 (dotted).",
-)  # fmt: skip
-
-
-def norm(epsilon: float) -> Row:
-    """The largest 1-norm of an epsilon-DP pair, and both ends of the printed chain."""
-    pair = dominating_pair(epsilon)
-    return {"exact": float(np.abs(pair.p - pair.q).sum()), "middle": min(2.0, math.expm1(epsilon)),
-            "printed": 2 * epsilon**2, "repaired": 2 * epsilon}  # fmt: skip
-
-
 def _norm_verdict(table: Table) -> Verdict:
-    """The printed end of the chain is above the exact norm, or not."""
     top = table.top(table.ratio("exact", "printed"))
     repaired = all(row["exact"] <= row["middle"] <= row["repaired"] for row in table.rows)
-    figures = {"exact over printed, largest": top["top"], "at ε": top["epsilon"], "‖P-Q‖₁ there": top["exact"],
-               "2ε² there": top["printed"]}  # fmt: skip
-    if top["top"] <= 1:
-        return Verdict(Outcome.LOOSELY, "No counterexample at these ε.", figures)
-    return Verdict(
-        Outcome.FAILS,
+    return refuted(
+        top["top"] > 1,
         f"At ε = {top['epsilon']:g} randomized response has ‖P-Q‖₁ = {top['exact']:.6g} > 2ε² = "
         f"{top['printed']:.6g}. With 2ε in place of 2ε² the chain "
         f"{'holds at every ε tried' if repaired else 'fails too'}, and it is enough for the lemma: ε‖P-Q‖₁ ≤ 2ε².",
-        figures,
-    )
+        {"exact over printed, largest": top["top"], "at ε": top["epsilon"], "‖P-Q‖₁ there": top["exact"],
+         "2ε² there": top["printed"]},
+    )  # fmt: skip
 
 
 NAMES = {"exact": "‖P-Q‖₁, exact", "printed": "2ε² (printed)", "middle": "min(2, e^ε - 1)", "repaired": "2ε"}
 
-NORM = Experiment(
-    "m-lemma-1-step", "[M, Lemma 1]",
-    "‖P-Q‖₁ ≤ min(2, e^ε - 1) ≤ 2ε² for every ε-DP pair (a step in the proof of Lemma 1, as printed).",
-    full={"epsilons": [round(float(e), 4) for e in np.geomspace(0.01, 3, 25)]}, quick={"epsilons": [0.1, 1.0]},
-    points=grid(epsilon="epsilons"), measure=norm, judge=_norm_verdict, subject=Subject.STEP,
+
+@claim(
+    "m-lemma-1-step", "[M, Lemma 1]", full={"epsilons": [round(float(e), 4) for e in np.geomspace(0.01, 3, 25)]},
+    quick={"epsilons": [0.1, 1.0]}, points=grid(epsilon="epsilons"), judge=_norm_verdict, subject=Subject.STEP,
     draw=picture(panel("A step in the proof of Lemma 1", "ε (nats)", "1-norm",
                        *(curves("epsilon", name, label, at=at) for at, (name, label) in enumerate(NAMES.items())),
                        scale="xy"), width=6.0, height=4.2),
     caption="Below ε of about a half the printed 2ε² is less than the exact norm; 2ε is not.",
 )  # fmt: skip
+def norm(epsilon: float) -> Row:
+    """‖P-Q‖₁ ≤ min(2, e^ε - 1) ≤ 2ε² for every ε-DP pair (a step in the proof of Lemma 1, as printed)."""
+    pair = dominating_pair(epsilon)
+    return {"exact": float(np.abs(pair.p - pair.q).sum()), "middle": min(2.0, math.expm1(epsilon)),
+            "printed": 2 * epsilon**2, "repaired": 2 * epsilon}  # fmt: skip
+
 
 CELLS = ("epsilon", "n", "log10_q")
 STEP = Part("2(α-1)nε² < ε√(n log 1/Q), as printed", Subject.STEP, cells=CELLS)
@@ -132,8 +105,31 @@ REPAIRED = Part("the same with nε²/2 for 2nε²", Subject.STEP, cells=CELLS)
 END = Part("so 2ε√(n log 1/Q), by the repaired step", Subject.STEP, cells=CELLS)
 
 
+def _step_in_numbers(table: Table) -> str:
+    rows = table.where(part=STEP.name, epsilon=0.1, n=10.0, log10_q=-6.0).rows
+    said = f"At ε = 0.1, n = 10, Q = 10⁻⁶: {rows[0]['exact']:.4f} < {rows[0]['claimed']:.4f}? " if rows else ""
+    return said + (
+        "No. The proposition holds all the same (m-proposition-4): with the sharper D_α ≤ αε²/2 [BS, Prop 1.4] in "
+        "place of Lemma 1's 2αε² the step is right."
+    )
+
+
+@claim(
+    "m-proposition-4-step", "[M, Prop 4]", STEP, REPAIRED, END, ending=_step_in_numbers,
+    full={"epsilons": [0.01, 0.1, 0.5], "counts": [1, 10, 100],
+          "logs": [-0.5, -1.0, -2.0, -3.0, -4.0, -6.0, -9.0, -12.0, -20.0, -40.0]},
+    quick={"epsilons": [0.1], "counts": [10], "logs": [-1.0, -6.0]},
+    points=grid(epsilon="epsilons", n="counts", log10_q="logs"), subject=Subject.STEP,
+    draw=picture(panel("A step in the proof of Proposition 4, ε = {epsilon:g}", "log₁₀ Q", "left side / right side",
+                       *(curves("log10_q", "exact / claimed", "n = {n:g}, " + word, by=("n",),
+                                where={"part": part.name}, ls=style)
+                         for part, word, style in ((STEP, "printed", "-"), (REPAIRED, "repaired", ":"))),
+                       level(color="0.3"), where={"epsilon": nearest(0.1)}), width=6.2, height=4.2),
+    caption="Left side over right side of the step: above 1 it fails. Dotted: with the sharper constant.",
+)  # fmt: skip
 def step(epsilon: float, n: float, log10_q: float) -> list[Row]:
-    """The two sides if the proof's first case applies, log 1/Q >= n epsilon^2. Otherwise nothing is claimed."""
+    """With α = √(log 1/Q)/(ε√n) ≥ 1, exp(2(α-1)nε²) < exp(ε√(n log 1/Q)) (a step in the proof of Proposition 4)."""
+    # The proof's first case, log 1/Q >= n epsilon^2; otherwise nothing is claimed.
     log = -log10_q * math.log(10)
     order, claimed = math.sqrt(log) / (epsilon * math.sqrt(n)), epsilon * math.sqrt(n * log)
     if order < 1:
@@ -146,48 +142,7 @@ def step(epsilon: float, n: float, log10_q: float) -> list[Row]:
     ]
 
 
-def _step_in_numbers(table: Table) -> str:
-    rows = table.where(part=STEP.name, epsilon=0.1, n=10.0, log10_q=-6.0).rows
-    said = f"At ε = 0.1, n = 10, Q = 10⁻⁶: {rows[0]['exact']:.4f} < {rows[0]['claimed']:.4f}? " if rows else ""
-    return said + (
-        "No. The proposition holds all the same (m-proposition-4): with the sharper D_α ≤ αε²/2 [BS, Prop 1.4] in "
-        "place of Lemma 1's 2αε² the step is right."
-    )
-
-
-def _steps(ax: Any, table: Table) -> None:
-    for at, (n, rows) in enumerate(table.groups("n")):
-        for part, word, style in ((STEP, "printed", "-"), (REPAIRED, "repaired", ":")):
-            curves("log10_q", "exact / claimed", f"n = {n:g}, {word}", at=at, ls=style,
-                   where={"part": part.name})(ax, rows)  # fmt: skip
-
-
-STEP_4 = inequalities(
-    "m-proposition-4-step", "[M, Prop 4]",
-    "With α = √(log 1/Q)/(ε√n) ≥ 1, exp(2(α-1)nε²) < exp(ε√(n log 1/Q)) (a step in the proof of Proposition 4).",
-    STEP, REPAIRED, END, ending=_step_in_numbers,
-    full={"epsilons": [0.01, 0.1, 0.5], "counts": [1, 10, 100],
-          "logs": [-0.5, -1.0, -2.0, -3.0, -4.0, -6.0, -9.0, -12.0, -20.0, -40.0]},
-    quick={"epsilons": [0.1], "counts": [10], "logs": [-1.0, -6.0]},
-    points=grid(epsilon="epsilons", n="counts", log10_q="logs"), measure=step, subject=Subject.STEP,
-    draw=picture(panel("A step in the proof of Proposition 4, ε = {epsilon:g}", "log₁₀ Q", "left side / right side",
-                       _steps, level(color="0.3"), where={"epsilon": nearest(0.1)}), width=6.2, height=4.2),
-    caption="Left side over right side of the step: above 1 it fails. Dotted: with the sharper constant.",
-)  # fmt: skip
-
-
-def corollary(epsilon: float, delta: float, n: float) -> Row:
-    """The corollary's epsilon, the plain sum, advanced composition, and the exact value at the same delta."""
-    return {
-        "claimed": renyi_advanced_composition(PureDP(epsilon), int(n), delta).epsilon,
-        "basic": n * epsilon,
-        "advanced": advanced_composition(ApproximateDP(epsilon, 0.0), int(n), delta).epsilon,
-        "exact": k_fold(epsilon, 0.0, None, int(n)).epsilon_at(delta),
-    }
-
-
 def _corollary_verdict(table: Table) -> Verdict:
-    """The ratio of claimed to exact epsilon, and comparisons with the other two."""
     ratios, beside = table.ratio("claimed", "exact"), table.ratio("claimed", "advanced")
     vain = int((table.column("claimed") > table.column("basic")).sum())
     return Verdict(
@@ -201,34 +156,32 @@ def _corollary_verdict(table: Table) -> Verdict:
 
 CURVES = {"exact": "exact", "claimed": "Corollary 1", "basic": "plain sum", "advanced": "[DR, Thm 1.1]"}
 
-COROLLARY = Experiment(
-    "m-corollary-1", "[M, Cor 1]", "n adaptive ε-DP mechanisms are (4ε√(2n log 1/δ), δ)-DP when log 1/δ ≥ ε²n.",
+
+@claim(
+    "m-corollary-1", "[M, Cor 1]",
     full={"epsilons": [0.01, 0.1, 0.5], "deltas": [1e-3, 1e-6, 1e-9], "counts": [1, 3, 10, 30, 100, 300, 1000]},
     quick={"epsilons": [0.1], "deltas": [1e-6], "counts": [1, 10, 100]},
     points=grid(lambda row: -math.log(row["delta"]) >= row["epsilon"] ** 2 * row["n"], epsilon="epsilons",
                 delta="deltas", n="counts"),
-    measure=corollary, judge=_corollary_verdict,
+    judge=_corollary_verdict,
     draw=picture(panel("ε = {epsilon:g} each, δ = {delta:g}", "mechanisms n", "ε of all (nats)",
                        *(curves("n", name, label, at=at, marker="o", ms=2.5)
                          for at, (name, label) in enumerate(CURVES.items())),
                        where={"delta": min}, each="epsilon", scale="xy"), width=4.4, height=3.9),
     caption="The ε of n mechanisms by Corollary 1, by two other rules, and exactly.",
 )  # fmt: skip
+def corollary(epsilon: float, delta: float, n: float) -> Row:
+    """n adaptive ε-DP mechanisms are (4ε√(2n log 1/δ), δ)-DP when log 1/δ ≥ ε²n."""
+    return {
+        "claimed": renyi_advanced_composition(PureDP(epsilon), int(n), delta).epsilon,
+        "basic": n * epsilon,
+        "advanced": advanced_composition(ApproximateDP(epsilon, 0.0), int(n), delta).epsilon,
+        "exact": k_fold(epsilon, 0.0, None, int(n)).epsilon_at(delta),
+    }
 
 
 INSIDE = Part("δ is enough, ε < 1", cells=("epsilon", "delta"))
 BEYOND = Part("δ is enough, ε ≥ 1 (not claimed)", cells=("epsilon", "delta"))
-
-
-def classical(epsilon: float, delta: float) -> Row:
-    """The exact delta of noise of the classical size, and the smallest noise that is enough."""
-    sigma = math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-    low, high = sigma / 50, 50 * sigma
-    for _ in range(60):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if gaussian(middle).pair.hockey_stick(epsilon).value > delta else (low, middle)
-    exact = float(gaussian(sigma).pair.hockey_stick(epsilon).value)
-    return (INSIDE if epsilon < 1 else BEYOND)(exact, delta) | {"needed": high / sigma}
 
 
 def _noise_needed(table: Table) -> str:
@@ -242,13 +195,11 @@ def _until_1(ax: Any, _: Table) -> None:
     ax.axvline(1, color="0.6", lw=1, ls=":")
 
 
-CLASSICAL = inequalities(
-    "m-section-2", "[M, section II]", "Gaussian noise of σ > √(2 log 1.25/δ) Δ/ε is (ε, δ)-DP for every ε < 1.",
-    INSIDE, ending=_noise_needed,
+@claim(
+    "m-section-2", "[M, section II]", INSIDE, ending=_noise_needed,
     full={"epsilons": [0.01, 0.1, 0.3, 0.5, 0.9, 0.999, 1.5, 3.0, 5.0, 8.0, 10.0, 15.0, 20.0],
           "deltas": [1e-10, 1e-6, 1e-3, 0.05]},
-    quick={"epsilons": [0.1, 0.999, 10.0], "deltas": [1e-6]},
-    points=grid(epsilon="epsilons", delta="deltas"), measure=classical,
+    quick={"epsilons": [0.1, 0.999, 10.0], "deltas": [1e-6]}, points=grid(epsilon="epsilons", delta="deltas"),
     draw=picture(
         panel("Noise σ = √(2 log 1.25/δ)/ε", "ε", "exact δ / claimed δ",
               curves("epsilon", "exact / claimed", "δ = {delta:g}", by=("delta",)), level(), _until_1, scale="xy"),
@@ -257,13 +208,53 @@ CLASSICAL = inequalities(
     caption="Left: the exact δ of the classical noise over the claimed one. Right: the share of that noise that is "
     "needed. Dotted: ε = 1, up to which it is claimed.",
 )  # fmt: skip
+def classical(epsilon: float, delta: float) -> Row:
+    """Gaussian noise of σ > √(2 log 1.25/δ) Δ/ε is (ε, δ)-DP for every ε < 1."""
+    sigma = math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+    low, high = sigma / 50, 50 * sigma
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if gaussian(middle).pair.hockey_stick(epsilon).value > delta else (low, middle)
+    exact = float(gaussian(sigma).pair.hockey_stick(epsilon).value)
+    return (INSIDE if epsilon < 1 else BEYOND)(exact, delta) | {"needed": high / sigma}
 
 
+def _group_verdict(table: Table) -> Verdict:
+    ratios = {name: rows.ratio("claimed", "exact") for name, rows in table.groups("noise")}
+    off = off_by(ratios["Gaussian"] / (3.0 / 2.0) ** table.where(noise="Gaussian").column("doublings"))
+    return Verdict(
+        outcome_of(*ratios.values()),
+        f"Times too large: {spans(ratios)}. For Gaussian noise the factor is (3/2)^c at every order (to {off:.1e}), so "
+        "the loss grows with the group as s^0.585.",
+        all_ends(ratios) | {"(3/2)^c off by": off},
+    )
+
+
+def _noise(noise: str, letter: str) -> Any:
+    return panel(f"{noise} noise, at the least order allowed", "group size 2^c", "claimed / exact divergence",
+                 curves(lambda rows: 2 ** rows.column("doublings"), "claimed / exact", letter + " = {parameter:g}",
+                        by=("parameter",), marker="o", ms=3),
+                 where={"multiple": min, "noise": noise}, scale="2", ylim=(0.9, None))  # fmt: skip
+
+
+@claim(
+    "m-proposition-2", "[M, Prop 2]",
+    full={"parameters": [0.1, 0.5, 2.0], "doublings": [0, 1, 2, 3, 4], "multiples": [1.0, 2.0, 8.0],
+          "chain_sizes": [2, 3, 5], "chains": 30},
+    quick={"parameters": [0.5], "doublings": [1, 3], "multiples": [1.0, 4.0], "chain_sizes": [3], "chains": 3},
+    points=grid(noise=["Laplace", "Gaussian"], parameter="parameters", doublings="doublings", multiple="multiples")
+    + grid(noise=["chain"], parameter="chain_sizes", doublings=[1, 2], multiple="multiples", seed="chains"),
+    judge=_group_verdict,
+    draw=picture(_noise("Laplace", "ε"), _noise("Gaussian", "1/σ"),
+                 panel("Chains of random laws", "group size 2^c", "claimed / exact divergence",
+                       marks(lambda rows: 2 ** rows.column("doublings"), "claimed / exact", "{parameter:g} outcomes",
+                             "os^", by=("parameter",), spread=0.1), level(),
+                       where={"noise": "chain"}, scale="y", xticks=[2, 4]), width=4.6),
+    caption="How many times 3^c ε exceeds the exact divergence of a group of 2^c.",
+)  # fmt: skip
 def group(noise: str, parameter: float, doublings: float, multiple: float, seed: float = 0) -> Row:
-    """The claim for 2^c people at order/2^c, and the exact value, for noise or a chain of random laws.
-
-    `parameter` is epsilon, 1/sigma or a number of outcomes. The order is `multiple` times the least, 2^(c+1).
-    """
+    """(α, ε)-RDP is (α/2^c, 3^c ε)-RDP for groups of 2^c, when α ≥ 2^(c+1)."""
+    # `parameter` is epsilon, 1/sigma or a number of outcomes; the order is `multiple` times the least, 2^(c+1).
     c = int(doublings)
     order = multiple * 2 ** (c + 1)
     if noise == "chain":
@@ -277,45 +268,3 @@ def group(noise: str, parameter: float, doublings: float, multiple: float, seed:
     )
     claim = group_renyi(RenyiDP(order, one.renyi(order).value), c)
     return {"order": claim.order, "claimed": claim.epsilon, "exact": many.renyi(claim.order).lower}
-
-
-def _group_verdict(table: Table) -> Verdict:
-    """The ratio of claimed to exact values, for each kind of noise."""
-    ratios = {name: rows.ratio("claimed", "exact") for name, rows in table.groups("noise")}
-    said = ", ".join(f"{name} {span(ratio, '.4g', '.3g')}" for name, ratio in ratios.items())
-    off = off_by(ratios["Gaussian"] / (3.0 / 2.0) ** table.where(noise="Gaussian").column("doublings"))
-    return Verdict(
-        outcome_of(*ratios.values()),
-        f"Times too large: {said}. For Gaussian noise the factor is (3/2)^c at every order (to {off:.1e}), so the loss "
-        "grows with the group as s^0.585.",
-        {word: end for name, ratio in ratios.items() for word, end in ends(name, ratio).items()}
-        | {"(3/2)^c off by": off},
-    )
-
-
-def _noise(noise: str, letter: str) -> Any:
-    return panel(f"{noise} noise, at the least order allowed", "group size 2^c", "claimed / exact divergence",
-                 curves(lambda rows: 2 ** rows.column("doublings"), "claimed / exact", letter + " = {parameter:g}",
-                        by=("parameter",), marker="o", ms=3),
-                 where={"multiple": min, "noise": noise}, scale="2", ylim=(0.9, None))  # fmt: skip
-
-
-def _chain_marks(ax: Any, table: Table) -> None:
-    for at, (_, rows) in enumerate(table.groups("parameter")):
-        marks(2 ** rows.column("doublings") * 1.06 ** (at - 1), "claimed / exact",
-              "{parameter:g} outcomes", "os^", by=("parameter",), at=at)(ax, rows)  # fmt: skip
-
-
-GROUP = Experiment(
-    "m-proposition-2", "[M, Prop 2]", "(α, ε)-RDP is (α/2^c, 3^c ε)-RDP for groups of 2^c, when α ≥ 2^(c+1).",
-    full={"parameters": [0.1, 0.5, 2.0], "doublings": [0, 1, 2, 3, 4], "multiples": [1.0, 2.0, 8.0],
-          "chain_sizes": [2, 3, 5], "chains": 30},
-    quick={"parameters": [0.5], "doublings": [1, 3], "multiples": [1.0, 4.0], "chain_sizes": [3], "chains": 3},
-    points=grid(noise=["Laplace", "Gaussian"], parameter="parameters", doublings="doublings", multiple="multiples")
-    + grid(noise=["chain"], parameter="chain_sizes", doublings=[1, 2], multiple="multiples", seed="chains"),
-    measure=group, judge=_group_verdict,
-    draw=picture(_noise("Laplace", "ε"), _noise("Gaussian", "1/σ"),
-                 panel("Chains of random laws", "group size 2^c", "claimed / exact divergence", _chain_marks, level(),
-                       where={"noise": "chain"}, scale="y", xticks=[2, 4]), width=4.6),
-    caption="How many times 3^c ε exceeds the exact divergence of a group of 2^c.",
-)  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -18,17 +17,39 @@ from ldpopt.privacy.claims import RenyiDP
 from ldpopt.privacy.conversions import renyi_to_approximate, renyi_to_approximate_closed
 from ldpopt.privacy.implications import bad_outcome, bayes_factor_log, bayes_factor_moment, bayes_factor_tail
 from ldpopt.reproduce.drawing import curves, diagonal, level, marks, panel, picture
-from ldpopt.reproduce.experiment import Experiment, Row, Table, Verdict, ends, grid, holds_if, off_by, outcome_of, span
+from ldpopt.reproduce.experiment import Row, Table, Verdict, grid, middle
 from ldpopt.reproduce.laws import rr
-from ldpopt.reproduce.statements import Part, inequalities
+from ldpopt.reproduce.statements import Part, all_ends, claim, ends, holds_if, off_by, outcome_of, span, spans
 
 
+def _adding_verdict(table: Table) -> Verdict:
+    above = float(max(table.ratio("adaptive", "sum").max(), table.ratio("product", "sum").max()))
+    equal, grown = off_by(table.ratio("same", "twice")), float(table.ratio("merged", "product").max())
+    return Verdict(
+        holds_if(above <= 1 + 1e-9 and equal <= 1e-8 and grown <= 1 + 1e-9),
+        f"Two uses of one mechanism have exactly twice its divergence (to {equal:.1e}); an adaptive choice has at most "
+        f"{above:.4f} of the sum, and a randomly merged report at most {grown:.4f} of the divergence it had.",
+        {"two uses over twice one, off by": equal, "adaptive over sum, largest": above, "merged over before": grown},
+    )
+
+
+@claim(
+    "m-proposition-1", "[M, Prop 1; BS, Lemma 2.3; BS, Lemma 1.7; BS, Lemma 1.8]",
+    full={"orders": [0.0, 1.0, 1.5, 2.0, 8.0], "pairs": 40}, quick={"orders": [0.0, 2.0], "pairs": 5},
+    points=grid(order="orders", seed="pairs"), judge=_adding_verdict,
+    draw=picture(panel("Proposition 1: two mechanisms, the second chosen adaptively", "sum of the parameters (nats)",
+                       "exact (nats)",
+                       marks("sum", "adaptive", lambda rows: f"order {rows.rows[0]['order']:g}"
+                             if rows.rows[0]["order"] else "zCDP ρ", "osD^v", by=("order",)),
+                       diagonal("equal", "adaptive", "sum"), scale="xy"), width=5.4, height=4.5),
+    caption="The exact divergence of two mechanisms together against the sum of their parameters; order 0 in the rows "
+    "stands for ρ of zCDP.",
+)  # fmt: skip
 def adding(order: float, seed: float) -> Row:
-    """The sum of divergences, and the divergence of the product, of an adaptive choice and of a randomly merged report.
-
-    The adaptive second mechanism is one of two, chosen by the first report. Their parameter is the larger of their
-    divergences, over both directions of pairs of rows. Order 0 stands for rho of zCDP.
-    """
+    """(α, ε₁)-RDP and (α, ε₂)-RDP compose adaptively to (α, ε₁+ε₂)-RDP, ρ of zCDP likewise, and neither grows under
+    post-processing."""
+    # The adaptive second mechanism is one of two, chosen by the first report, and its parameter is the larger of
+    # theirs. Order 0 stands for rho of zCDP.
     rng = np.random.default_rng(int(seed))
     first, second, other = (rng.dirichlet(np.ones(3), size=2) * 0.94 + 0.02 for _ in range(3))
 
@@ -44,33 +65,6 @@ def adding(order: float, seed: float) -> Row:
         "merged": loss(merged), "twice": 2 * loss(first), "same": loss(same),
     }  # fmt: skip
 
-
-def _adding_verdict(table: Table) -> Verdict:
-    """Sums are never exceeded, and attained by two uses of one mechanism; post-processing never helps."""
-    above = float(max(table.ratio("adaptive", "sum").max(), table.ratio("product", "sum").max()))
-    equal, grown = off_by(table.ratio("same", "twice")), float(table.ratio("merged", "product").max())
-    return Verdict(
-        holds_if(above <= 1 + 1e-9 and equal <= 1e-8 and grown <= 1 + 1e-9),
-        f"Two uses of one mechanism have exactly twice its divergence (to {equal:.1e}); an adaptive choice has at most "
-        f"{above:.4f} of the sum, and a randomly merged report at most {grown:.4f} of the divergence it had.",
-        {"two uses over twice one, off by": equal, "adaptive over sum, largest": above, "merged over before": grown},
-    )
-
-
-ADDING = Experiment(
-    "m-proposition-1", "[M, Prop 1; BS, Lemma 2.3; BS, Lemma 1.7; BS, Lemma 1.8]",
-    "(α, ε₁)-RDP and (α, ε₂)-RDP compose adaptively to (α, ε₁+ε₂)-RDP, ρ of zCDP likewise, and neither grows "
-    "under post-processing.",
-    full={"orders": [0.0, 1.0, 1.5, 2.0, 8.0], "pairs": 40}, quick={"orders": [0.0, 2.0], "pairs": 5},
-    points=grid(order="orders", seed="pairs"), measure=adding, judge=_adding_verdict,
-    draw=picture(panel("Proposition 1: two mechanisms, the second chosen adaptively", "sum of the parameters (nats)",
-                       "exact (nats)",
-                       marks("sum", "adaptive", lambda rows: f"order {rows.rows[0]['order']:g}"
-                             if rows.rows[0]["order"] else "zCDP ρ", "osD^v", by=("order",)),
-                       diagonal("equal", "adaptive", "sum"), scale="xy"), width=5.4, height=4.5),
-    caption="The exact divergence of two mechanisms together against the sum of their parameters; order 0 in the rows "
-    "stands for ρ of zCDP.",
-)  # fmt: skip
 
 MECHANISMS = ("randomized response", "Laplace", "Gaussian")
 ORDERS = tuple(float(a) for a in np.geomspace(1.05, 400, 120))
@@ -88,20 +82,6 @@ def printed(mechanism: str, order: float) -> float:
     return float(np.logaddexp(one, two)) / (order - 1)
 
 
-def budget(part: str, mechanism: str, order: float = 0, delta: float = 0, uses: float = 1) -> Row:
-    """Table II and the measured divergence; or epsilon by both conversions over all orders, and the exact epsilon."""
-    if part == "curve":
-        pair = {"Laplace": laplace(1.0).pair, "Gaussian": gaussian(1.0).pair}.get(mechanism)
-        exact = renyi(rr(1.0), order).value if pair is None else pair.renyi(order).value
-        return {"printed": printed(mechanism, order), "exact": exact}
-    claims = [RenyiDP(a, uses * printed(mechanism, a)) for a in ORDERS]
-    return {
-        "plain": min(renyi_to_approximate(claim, delta).epsilon for claim in claims),
-        "sharp": min(renyi_to_approximate_closed(claim, delta).epsilon for claim in claims),
-        "exact": exact_epsilon(mechanism, delta, int(uses)),
-    }
-
-
 def exact_epsilon(mechanism: str, delta: float, uses: int) -> float:
     """A lower bound on the epsilon of `uses` uses at `delta`, good to the digits shown."""
     if mechanism == "Gaussian":
@@ -115,7 +95,6 @@ def exact_epsilon(mechanism: str, delta: float, uses: int) -> float:
 
 
 def _budget_verdict(table: Table) -> Verdict:
-    """Table II equals the divergences; and the ratio of the implied epsilon to the exact one."""
     off, implied = off_by(table.where(part="curve").ratio("printed", "exact")), table.where(part="implied")
     plain, sharp = (implied.ratio(name, "exact") for name in ("plain", "sharp"))
     worst = implied.top(plain)
@@ -129,16 +108,14 @@ def _budget_verdict(table: Table) -> Verdict:
     )  # fmt: skip
 
 
-BUDGET = Experiment(
+@claim(
     "m-budget-curves", "[M, Table II; M, Prop 3; CKS, Prop 12]",
-    "Randomized response, Laplace and Gaussian noise have the Rényi budget curves of Table II, and (α, ε)-RDP "
-    "implies (ε + log(1/δ)/(α-1), δ)-DP.",
     full={"orders": [1.1, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0], "deltas": [1e-3, 1e-6],
           "uses": [1, 2, 4, 8, 16, 32, 64]},
     quick={"orders": [1.5, 8.0], "deltas": [1e-6], "uses": [1, 16]},
     points=grid(part=["curve"], mechanism=MECHANISMS, order="orders")
     + grid(part=["implied"], mechanism=MECHANISMS, delta="deltas", uses="uses"),
-    measure=budget, judge=_budget_verdict,
+    judge=_budget_verdict,
     draw=picture(
         panel("Budget curves at ε = 1, σ = 1", "order α", "Rényi divergence (nats)",
               curves("order", "exact", "{mechanism}", by=("mechanism",)), marks("order", "printed", "Table II", ms=3),
@@ -149,6 +126,20 @@ BUDGET = Experiment(
     caption="Left: the budget curves, measured (lines) and by Table II (circles). Right: the ε that they imply for "
     "several uses, and the exact one.",
 )  # fmt: skip
+def budget(part: str, mechanism: str, order: float = 0, delta: float = 0, uses: float = 1) -> Row:
+    """Randomized response, Laplace and Gaussian noise have the Rényi budget curves of Table II, and (α, ε)-RDP implies
+    (ε + log(1/δ)/(α-1), δ)-DP."""
+    if part == "curve":
+        pair = {"Laplace": laplace(1.0).pair, "Gaussian": gaussian(1.0).pair}.get(mechanism)
+        exact = renyi(rr(1.0), order).value if pair is None else pair.renyi(order).value
+        return {"printed": printed(mechanism, order), "exact": exact}
+    claims = [RenyiDP(a, uses * printed(mechanism, a)) for a in ORDERS]
+    return {
+        "plain": min(renyi_to_approximate(claim, delta).epsilon for claim in claims),
+        "sharp": min(renyi_to_approximate_closed(claim, delta).epsilon for claim in claims),
+        "exact": exact_epsilon(mechanism, delta, int(uses)),
+    }
+
 
 CELLS = ("noise", "parameter", "order", "delta")
 SUM = Part("Pr ≤ e^ε' Q + δ", cells=CELLS)
@@ -167,8 +158,22 @@ def events(noise: str, parameter: float, order: float) -> tuple[Array, Array, fl
     return tail, other, 40 * one
 
 
+@claim(
+    "m-proposition-3", "[M, Prop 3]", LARGER, SUM,
+    full={"parameters": [0.1, 0.3, 1.0], "orders": [1.5, 2.0, 4.0, 8.0, 16.0, 32.0], "deltas": [1e-6, 1e-3, 0.1]},
+    quick={"parameters": [0.3], "orders": [2.0, 8.0], "deltas": [1e-3]},
+    points=grid(noise=["Gaussian", "40 responses"], parameter="parameters", order="orders", delta="deltas"),
+    draw=picture(panel("{noise}, δ = {delta:g}", "order α", "largest Pr / bound",
+                       *(curves("order", "exact / claimed", "parameter {parameter:g}, " + word, by=("parameter",),
+                                where={"part": part.name}, ls=style)
+                         for part, style, word in ((SUM, "--", "sum"), (LARGER, "-", "larger"))),
+                       level(), each="noise", where={"delta": min}, scale="2y")),
+    caption="The largest share of the bound that any likelihood-ratio event reaches: below 1 the proposition holds.",
+)  # fmt: skip
 def larger_or_sum(noise: str, parameter: float, order: float, delta: float) -> list[Row]:
-    """The event that comes nearest to its bound."""
+    """(α, ε)-RDP gives Pr ≤ max(e^ε' Q, δ), ε' = ε + log(1/δ)/(α-1), for the probabilities Pr and Q of every event:
+    stronger than (ε', δ)-DP."""
+    # The event that comes nearest to its bound.
     p, q, divergence = events(noise, parameter, order)
     raised = math.exp(min(divergence + math.log(1 / delta) / (order - 1), 700)) * q
     rows = []
@@ -178,31 +183,34 @@ def larger_or_sum(noise: str, parameter: float, order: float, delta: float) -> l
     return rows
 
 
-def _shares(ax: Any, table: Table) -> None:
-    letter = "μ" if table.rows[0]["noise"] == "Gaussian" else "ε"
-    for at, (parameter, rows) in enumerate(table.where(delta=min).groups("parameter")):
-        for part, style, word in ((SUM, "--", "sum"), (LARGER, "-", "larger")):
-            curves("order", "exact / claimed", f"{letter} = {parameter:g}, {word}", at=at, ls=style,
-                   where={"part": part.name})(ax, rows)  # fmt: skip
+def _table_1_verdict(table: Table) -> Verdict:
+    ratios = {
+        "probability, from above": table.ratio("claimed", "exact"),
+        "probability, from below": table.column("probability") / np.maximum(table.column("low_claimed"), 1e-300),
+        "change of log odds": table.ratio("log_claimed", "log_exact"),
+        "odds move by more than": table.having(lambda row: row["tail_exact"] > 0).ratio("tail_claimed", "tail_exact"),
+    }
+    moment = table.ratio("moment_claimed", "moment_exact")
+    return Verdict(
+        outcome_of(moment, *ratios.values()),
+        f"The moment of the Bayes factor is an equality (to {off_by(moment):.1e}). Times too far off: {spans(ratios)}.",
+        all_ends(ratios) | {"moment off by": off_by(moment)},
+    )
 
 
-STRONG = inequalities(
-    "m-proposition-3", "[M, Prop 3]",
-    "(α, ε)-RDP gives Pr ≤ max(e^ε' Q, δ), ε' = ε + log(1/δ)/(α-1), for the probabilities Pr and Q of every "
-    "event: stronger than (ε', δ)-DP.",
-    LARGER, SUM,
-    full={"parameters": [0.1, 0.3, 1.0], "orders": [1.5, 2.0, 4.0, 8.0, 16.0, 32.0], "deltas": [1e-6, 1e-3, 0.1]},
-    quick={"parameters": [0.3], "orders": [2.0, 8.0], "deltas": [1e-3]},
-    points=grid(noise=["Gaussian", "40 responses"], parameter="parameters", order="orders", delta="deltas"),
-    measure=larger_or_sum,
-    draw=picture(panel("{noise}, δ = {delta:g}", "order α", "largest Pr / bound", _shares, level(), each="noise",
-                       where={"delta": min}, scale="2y")),
-    caption="The largest share of the bound that any likelihood-ratio event reaches: below 1 the proposition holds.",
+@claim(
+    "m-table-1", "[M, Table I]", full={"epsilons": [0.1, 1.0], "counts": [1, 10, 50], "orders": [1.5, 2.0, 4.0, 8.0]},
+    quick={"epsilons": [0.5], "counts": [10], "orders": [2.0, 8.0]},
+    points=grid(epsilon="epsilons", n="counts", order="orders"), judge=_table_1_verdict,
+    draw=picture(panel("{n:g} randomized responses, ε = {epsilon:g}", "probability under one input",
+                       "probability under its neighbour",
+                       curves("probability", "exact", "exact", where={"order": min}, at=6, marker="o", ms=3),
+                       curves("probability", "claimed", "bound at order {order:g}", by=("order",), lw=1.4),
+                       where={"n": middle}, each="epsilon", legend="lower right", scale="xy")),
+    caption="How likely the likeliest reports of one input are under its neighbour: exactly, and by Table I.",
 )  # fmt: skip
-
-
 def table_1(epsilon: float, n: float, order: float) -> list[Row]:
-    """The statements of the table for n randomized responses, with one row for each event of the likeliest reports."""
+    """(α, ε)-RDP bounds the probability of any outcome, moments and logarithm of the Bayes factor as in Table I."""
     q = np.exp(trinomial_log_pmf(int(n), epsilon, 0.0))[::2]  # hits minus misses, the rarest number first
     q = q[q > 0] / q.sum()
     p = q[::-1]
@@ -221,45 +229,3 @@ def table_1(epsilon: float, n: float, order: float) -> list[Row]:
             "tail_claimed": bayes_factor_tail(claim, max(1.0, factor)), "tail_exact": event_p if factor > 1 else 0.0,
         })  # fmt: skip
     return rows
-
-
-def _table_1_verdict(table: Table) -> Verdict:
-    """The ratio of claimed to exact values for every statement; the one on the moment is an equality."""
-    ratios = {
-        "probability, from above": table.ratio("claimed", "exact"),
-        "probability, from below": table.column("probability") / np.maximum(table.column("low_claimed"), 1e-300),
-        "change of log odds": table.ratio("log_claimed", "log_exact"),
-        "odds move by more than": table.having(lambda row: row["tail_exact"] > 0).ratio("tail_claimed", "tail_exact"),
-    }
-    moment = table.ratio("moment_claimed", "moment_exact")
-    said = ", ".join(f"{name} {span(ratio, '.4g', '.3g')}" for name, ratio in ratios.items())
-    return Verdict(
-        outcome_of(moment, *ratios.values()),
-        f"The moment of the Bayes factor is an equality (to {off_by(moment):.1e}). Times too far off: {said}.",
-        {word: end for name, ratio in ratios.items() for word, end in ends(name, ratio).items()}
-        | {"moment off by": off_by(moment)},
-    )
-
-
-def _at_orders(ax: Any, table: Table) -> None:
-    """The probability of an event under the other input: exact, and by the table at each order."""
-    curves("probability", "exact", "exact", where={"order": table.rows[0]["order"]}, at=6, marker="o", ms=3)(ax, table)
-    curves("probability", "claimed", "bound at order {order:g}", by=("order",), lw=1.4)(ax, table)
-
-
-def _middle(cells: Any) -> Any:
-    distinct = sorted(set(cells))
-    return distinct[len(distinct) // 2]
-
-
-TABLE_1 = Experiment(
-    "m-table-1", "[M, Table I]",
-    "(α, ε)-RDP bounds the probability of any outcome, moments and logarithm of the Bayes factor as in Table I.",
-    full={"epsilons": [0.1, 1.0], "counts": [1, 10, 50], "orders": [1.5, 2.0, 4.0, 8.0]},
-    quick={"epsilons": [0.5], "counts": [10], "orders": [2.0, 8.0]},
-    points=grid(epsilon="epsilons", n="counts", order="orders"), measure=table_1, judge=_table_1_verdict,
-    draw=picture(panel("{n:g} randomized responses, ε = {epsilon:g}", "probability under one input",
-                       "probability under its neighbour", _at_orders, where={"n": _middle}, each="epsilon",
-                       legend="lower right", scale="xy")),
-    caption="How likely the likeliest reports of one input are under its neighbour: exactly, and by Table I.",
-)  # fmt: skip

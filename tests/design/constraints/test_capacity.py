@@ -29,7 +29,6 @@ from ldpopt.privacy import (
 DIVERGENCES = [
     (RestrictedTotalVariation(), 0.3),
     (RestrictedKL(), 0.2),
-    (RestrictedRenyi(2.0), 0.2),
     (RestrictedRenyi(3.0), 0.2),
     (RestrictedAlpha(2.0), 0.1),
 ]

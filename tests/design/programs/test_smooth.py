@@ -75,7 +75,7 @@ def test_psi_keeps_its_digits_next_to_ratio_one(cap):
     assert np.allclose(level * term.cap, (a - b) ** 2 / b, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize(("order", "epsilon"), [(2.0, 1e-4), (2.0, 10.0), (8.0, 20.0)])
+@pytest.mark.parametrize(("order", "epsilon"), [(2.0, 1e-4), (8.0, 20.0)])
 def test_every_scale_of_epsilon_is_certified(order, epsilon):
     """From nearly useless channels to nearly free ones, four inputs are certified to 1e-6."""
     utility = Divergence(KL, *np.random.default_rng(6).dirichlet(np.ones(4), 2))

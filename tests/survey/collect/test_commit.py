@@ -247,14 +247,14 @@ def test_an_output_that_appears_in_mid_run(run: Run, name: str, foreign: str) ->
 @pytest.mark.parametrize("name", FORMS)
 def test_a_name_that_is_taken_at_the_last_moment(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the last look and the naming another process may take the name: it keeps it."""
-    real = commit.replace_private
+    real = commit.create_private
 
-    def late(path: Path, data: bytes) -> None:
-        real(path, data)
+    def late(path: Path, data: bytes, force: bool) -> None:
+        real(path, data, force)
         (run.folder / name).write_text("of somebody else")
 
     with monkeypatch.context() as patch:
-        patch.setattr(commit, "replace_private", late)
+        patch.setattr(commit, "create_private", late)
         with pytest.raises(InvalidInput, match="not taken"):
             run(name)
     assert (run.folder / name).read_text() == "of somebody else"
