@@ -30,7 +30,7 @@ from ldpopt import (
     sweep,
 )
 from ldpopt.composition import GaussianLimit, PrivacyFilter, PrivacyOdometer
-from ldpopt.datafiles.profile import profile
+from ldpopt.datafiles.columns import profile
 from ldpopt.design import (
     AgainstSet,
     ExpectedLoss,

@@ -42,13 +42,7 @@ def values_hidden(where: str, function: Callable[..., T], *arguments: Any) -> T:
     raise invalid("answers", "well-formed values in UTF-8", Phrase(failure), where)
 
 
-READERS = {
-    ".sav": "read_sav",
-    ".zsav": "read_sav",
-    ".por": "read_por",
-    ".dta": "read_dta",
-    ".sas7bdat": "read_sas7bdat",
-}
+READERS = {".sav": "sav", ".zsav": "sav", ".por": "por", ".dta": "dta", ".sas7bdat": "sas7bdat"}
 
 
 def statistical_head(path: Path) -> Any:
@@ -100,7 +94,7 @@ def _read(path: Path, **options: Any) -> tuple[Any, Any]:
     need("pyreadstat")
     import pyreadstat
 
-    read = getattr(pyreadstat, READERS[path.suffix.lower()])
+    read = getattr(pyreadstat, f"read_{READERS[path.suffix.lower()]}")
     found = values_hidden(str(path), lambda: read(str(path), output_format="dict", **options))
     return found[0], found[1]
 

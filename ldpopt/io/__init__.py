@@ -5,17 +5,6 @@ from ldpopt.io.channels import read_channel, read_exact, read_released, to_opend
 from ldpopt.io.populations import Populations, read_microdata, read_pair, seen_once
 
 __all__ = [
-    "Populations",
-    "read_channel",
-    "read_exact",
-    "read_microdata",
-    "read_pair",
-    "read_released",
-    "read_text",
-    "seen_once",
-    "to_opendp",
-    "write_bytes_atomically",
-    "write_channel",
-    "write_exact",
-    "write_text",
-]
+    "Populations", "read_channel", "read_exact", "read_microdata", "read_pair", "read_released", "read_text",
+    "seen_once", "to_opendp", "write_bytes_atomically", "write_channel", "write_exact", "write_text",
+]  # fmt: skip

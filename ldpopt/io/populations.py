@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.channel import Label
+from ldpopt.datafiles.columns import MOST_CATEGORIES, bin_labels, round_edges
 from ldpopt.datafiles.delimited import PLAIN, sniff
-from ldpopt.datafiles.numbers import MOST_CATEGORIES, bin_labels, round_edges
 from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, names_of, ranges_of
 from ldpopt.distribution import Array, distribution, finite_array, from_counts, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike, read_text
-from ldpopt.io.table import ColumnKey, Table, is_number, naming, parse_table, position_of, read_table
+from ldpopt.io.table import ColumnKey, Table, is_number, naming, parse_table, position_of
 from ldpopt.results import Result
 
 
@@ -264,7 +264,7 @@ def _counted(path: PathLike, answer: ColumnKey, group: ColumnKey) -> tuple[Count
 
 
 def _of_table(path: PathLike, answer: ColumnKey, group: ColumnKey) -> tuple[Counter[tuple[str, str]], tuple[str, str]]:
-    table = read_table(path)
+    table = parse_table(str(path), read_text(path))
     names = table.names()
     a, g = table.position(answer, names), table.position(group, names)
     if a == g:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.files import PathLike, read_text
+from ldpopt.files import PathLike
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -81,13 +81,8 @@ class Table:
         return cell
 
 
-def read_table(path: PathLike) -> Table:
-    """The table of a comma-separated UTF-8 file [RFC 4180]; blank lines are skipped. Errors name the file and line."""
-    return parse_table(str(path), read_text(path))
-
-
 def parse_table(path: str, text: str) -> Table:
-    """The table in the `text` of the file at `path`."""
+    """The table in the comma-separated `text` [RFC 4180] of the file at `path`, without blank lines."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, number, positive_integer
@@ -113,7 +114,7 @@ def noncentral_power(level: Any, degrees: int, noncentrality: float) -> Power:
     return Power(float(ncx2.sf(critical, degrees, noncentrality)) if degrees else 0.0, False)
 
 
-def goodness_of_fit(data: Any, channel: ChannelLike, p0: Any) -> TestResult:
+def goodness_of_fit(data: Any, channel: ChannelLike, p0: ArrayLike) -> TestResult:
     """Test that the true answers follow `p0`: the score test, n s^T (J - 1 1^T)^+ s with s = Q D^-1 (f - m0) [Rao].
 
     p0 : distribution, shape (k,).
@@ -148,7 +149,7 @@ class _ScoreForm:
     used: Any
 
     @classmethod
-    def at(cls, channel: Channel, p0: Any) -> _ScoreForm:
+    def at(cls, channel: Channel, p0: ArrayLike) -> _ScoreForm:
         q, m0 = channel.matrix, channel.push(distribution(p0, "p0", size=channel.shape[0], labels=channel.inputs))
         used = m0 > 0
         loadings = np.where(used, q / np.where(used, m0, 1.0), 0.0)
@@ -167,7 +168,7 @@ class _ScoreForm:
         return np.asarray((scores**2 / self.variances).sum(axis=1))
 
 
-def goodness_of_fit_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: float = 0.05) -> Power:
+def goodness_of_fit_power(channel: ChannelLike, p0: ArrayLike, p1: ArrayLike, n: int, level: float = 0.05) -> Power:
     """The probability that `goodness_of_fit` of `p0` at significance `level` rejects when the truth is `p1`.
 
     p0, p1 : distributions, shape (k,).
@@ -193,7 +194,9 @@ def goodness_of_fit_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level:
     return noncentral_power(level, null.degrees, n * float(null.form(m1[None])[0]))
 
 
-def respondents_for_power(channel: ChannelLike, p0: Any, p1: Any, power: float = 0.8, level: float = 0.05) -> int:
+def respondents_for_power(
+    channel: ChannelLike, p0: ArrayLike, p1: ArrayLike, power: float = 0.8, level: float = 0.05
+) -> int:
     """The fewest respondents for which `goodness_of_fit` has `power` against `p1`, by noncentral chi-squared [Rao].
 
     p0, p1 : distributions, shape (k,). Raises `InvalidInput` when both give the same reports.
@@ -259,7 +262,13 @@ def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike
 
 
 def two_sample_power(
-    channel: ChannelLike, p1: Any, p2: Any, n1: int, n2: int, level: float = 0.05, other: ChannelLike | None = None
+    channel: ChannelLike,
+    p1: ArrayLike,
+    p2: ArrayLike,
+    n1: int,
+    n2: int,
+    level: float = 0.05,
+    other: ChannelLike | None = None,
 ) -> Power:
     """The probability that `two_sample` at significance `level` rejects, by noncentral chi-squared [Rao].
 

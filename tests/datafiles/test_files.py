@@ -16,10 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldpopt.datafiles import pieces
+from ldpopt.datafiles.columns import profile, to_numbers
 from ldpopt.datafiles.delimited import Dialect, sniff
-from ldpopt.datafiles.numbers import to_numbers
 from ldpopt.datafiles.pieces import batches_of, names_of, ranges_of
-from ldpopt.datafiles.profile import profile
 from ldpopt.errors import InvalidInput
 
 ROWS = [("männlich", "1,80", 3), ("weiblich", "1,65", 4), ("divers", "", 5)]

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
-from ldpopt.io.table import is_number, naming, parse_table, read_table
+from ldpopt.files import read_text
+from ldpopt.io.table import is_number, naming, parse_table
 
 
 def says(text):
@@ -127,7 +128,7 @@ def test_a_table_is_read_from_a_file_with_any_line_ends(tmp_path):
     """A byte order mark and the line ends of other systems make no difference."""
     for name, raw in {"unix": b"a,b\n1,2\n", "dos": b"\xef\xbb\xbfa,b\r\n1,2\r\n", "mac": b"a,b\r1,2"}.items():
         (tmp_path / name).write_bytes(raw)
-        assert read_table(tmp_path / name).rows == (["a", "b"], ["1", "2"])
+        assert parse_table(name, read_text(tmp_path / name)).rows == (["a", "b"], ["1", "2"])
 
 
 def test_naming_names_a_file_once():

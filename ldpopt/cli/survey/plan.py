@@ -17,7 +17,7 @@ from ldpopt.files import read_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ldpopt.datafiles.profile import FileProfile
+    from ldpopt.datafiles.columns import FileProfile
     from ldpopt.survey.plan.propose import Proposal, Wishes
 
 
@@ -75,7 +75,7 @@ def new(
 
     ldpopt survey new people.csv
     """
-    from ldpopt.datafiles.profile import profile
+    from ldpopt.datafiles.columns import profile
     from ldpopt.reports.for_respondents import consent_paragraph
     from ldpopt.survey.plan.budget import EPSILONS, respondents_needed
     from ldpopt.survey.plan.draft import EPSILON, asked_first, draft, draft_spec, table_lines

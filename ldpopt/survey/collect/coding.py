@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.datafiles.numbers import is_one_of, to_numbers
+from ldpopt.datafiles.columns import is_one_of, to_numbers
 from ldpopt.datafiles.pieces import values_hidden
 from ldpopt.errors import invalid
 from ldpopt.exact import ExactChannel

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
@@ -113,7 +114,7 @@ class Estimate(Estimated):
         lower, upper = method.limits(self.moments)
         return Intervals(self.labels, lower, upper, method.level, method.name)
 
-    def contrast(self, contrasts: Any, labels: tuple[Label, ...] | None = None) -> Estimate:
+    def contrast(self, contrasts: ArrayLike, labels: tuple[Label, ...] | None = None) -> Estimate:
         """The estimate of linear combinations of the values: (s, r) or (r,) weights.
 
         >>> e = estimate({0: 60, 1: 40}, [[0.8, 0.2], [0.2, 0.8]])
@@ -146,16 +147,10 @@ class Estimate(Estimated):
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """JSON-ready values, with score intervals."""
-        shown = self.intervals(Score(level))
-        return {
-            "n": self.n,
-            "estimator": self.estimator,
-            "labels": jsonable(self.labels),
-            "values": self.values.tolist(),
-            "standard_errors": None if self.boundary else self.standard_errors.tolist(),
-            "boundary": jsonable(self.boundary),
-            "intervals": shown.to_dict(),
-        }
+        errors = None if self.boundary else self.standard_errors
+        made = {"n": self.n, "estimator": self.estimator, "labels": self.labels, "values": self.values,
+                "standard_errors": errors, "boundary": self.boundary}  # fmt: skip
+        return {name: jsonable(value) for name, value in {**made, "intervals": self.intervals(Score(level))}.items()}
 
     def to_pandas(self, level: float = 0.95) -> Any:
         """A pandas DataFrame with one row for each label, and score intervals. It needs pandas."""
@@ -251,7 +246,7 @@ def _in_order(data: Any, channel: Any) -> tuple[Any, Any]:
 
 
 def estimate_contrasts(
-    data: Any, channel: ChannelLike, contrasts: Any, labels: tuple[Label, ...] | None = None
+    data: Any, channel: ChannelLike, contrasts: ArrayLike, labels: tuple[Label, ...] | None = None
 ) -> Estimate:
     """Unbiased estimates of contrasts a . p, also of a channel that does not identify all proportions [Rao, chapter 4].
 
@@ -271,7 +266,7 @@ def estimate_contrasts(
     return Estimate(loadings @ table.frequencies, names, loadings, table, channel, "least squares")
 
 
-def _weights(contrasts: Any, size: int) -> Array:
+def _weights(contrasts: ArrayLike, size: int) -> Array:
     """Contrasts as a matrix (s, size)."""
     a = np.atleast_2d(finite_array(contrasts, "contrasts", np.ndim(contrasts)))
     if a.ndim != 2 or a.shape[1] != size:

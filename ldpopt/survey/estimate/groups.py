@@ -186,14 +186,11 @@ def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimato
     channel = pooled_channel([channel for _, channel in waves], [table.n for table in tables])
     counts = np.concatenate([table.totals for table in tables])
     found = estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
+    # The loadings are shifted to have the same mean in every wave, so that their variance is for waves of fixed sizes.
+    # The shifts average to zero over the waves, so the loadings remain a left inverse, and the estimate is the same.
     law = found.table.frequencies if found.fitted is None else found.fitted
-    ends = np.cumsum([len(table.totals) for table in tables])[:-1]
-    return replace(found, loadings=_centred(found.loadings, np.split(law, ends)))
-
-
-def _centred(loadings: Array, laws: Sequence[Array]) -> Array:
-    """The loadings shifted to have the same mean in every wave, so that their variance is for waves of fixed sizes."""
-    parts = np.split(loadings, np.cumsum([len(law) for law in laws])[:-1], axis=1)
-    mean = sum((part @ law for part, law in zip(parts, laws, strict=True)), np.zeros(len(loadings)))
-    shifts = [(part @ law / law.sum() - mean if law.sum() else 0 * mean) for part, law in zip(parts, laws, strict=True)]
-    return np.hstack([part - shift[:, None] for part, shift in zip(parts, shifts, strict=True)])
+    wave = np.repeat(np.arange(len(tables)), [len(table.totals) for table in tables])
+    share = np.asarray(np.bincount(wave, law), dtype=np.float64)
+    part = np.asarray([np.bincount(wave, law * row, len(share)) for row in found.loadings], dtype=np.float64)
+    shifts = np.where(share > 0, quotient(part, share) - part.sum(axis=1, keepdims=True), 0.0)
+    return replace(found, loadings=found.loadings - shifts[:, wave])

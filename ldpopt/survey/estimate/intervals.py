@@ -10,6 +10,8 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, number
@@ -184,10 +186,6 @@ class _OneByOne(ABC):
     def _limits(self, m: Moments, critical: float) -> tuple[Array, Array]:
         """The ends at a critical value."""
 
-    @abstractmethod
-    def pivot(self, m: Moments, truth: Array) -> Array:
-        """The critical value at which the interval just reaches `truth`, shape (..., r)."""
-
 
 class Wald(_OneByOne):
     """t +- z sqrt(variance / n). These intervals are too short if an estimate rests on few reports; `Score` is better.
@@ -285,9 +283,10 @@ class Intervals(Pictured):
         """Every interval as text, such as "[0.100000, 0.200000]"."""
         return [f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in zip(self.lower, self.upper, strict=True)]
 
-    def contains(self, values: Any) -> Any:
+    def contains(self, values: ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether each of `values` lies inside its interval."""
-        return (self.lower <= values) & (values <= self.upper)
+        given = np.asarray(values, dtype=np.float64)
+        return np.asarray((self.lower <= given) & (given <= self.upper))
 
     def clip(self, low: float = 0.0, high: float = 1.0) -> Intervals:
         """The parts inside [low, high]; for quantities known to lie there this loses no coverage.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, distribution, finite_array, positive_integer
@@ -19,7 +20,7 @@ from ldpopt.results import ByValue, Result
 from ldpopt.tolerances import REGULAR
 
 
-def simplex_projection(p: Any) -> Array:
+def simplex_projection(p: ArrayLike) -> Array:
     """The distribution nearest to `p` in Euclidean distance; (k,), or (..., k) row by row [DSSC].
 
     It is max(p - tau, 0), with the tau that makes the sum 1.
@@ -35,7 +36,7 @@ def simplex_projection(p: Any) -> Array:
     return _normalised(np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0))
 
 
-def norm_sub(p: Any) -> Array:
+def norm_sub(p: ArrayLike) -> Array:
     """Norm-sub: set negative entries to 0 and shift the positive ones equally, until the entries are a distribution.
 
     p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry. If it sums to 1 or
@@ -72,7 +73,7 @@ class Projection(Result):
     estimator: str
 
 
-def _rows(p: Any) -> Array:
+def _rows(p: ArrayLike) -> Array:
     array = finite_array(p, "estimate", np.ndim(p) or 1)
     if array.shape[-1] == 0:
         raise invalid("estimate", "at least one entry", "none")
@@ -112,7 +113,7 @@ class Estimator(Protocol):
         ...
 
 
-def fisher_information(channel: ChannelLike, p: Any) -> Array:
+def fisher_information(channel: ChannelLike, p: ArrayLike) -> Array:
     """J = sum_y q_y q_y^T / (q_y . p), of one report about p, shape (k, k) [Rao, chapter 5].
 
     p : distribution, shape (k,). Outputs that never occur under p are left out.
@@ -127,7 +128,7 @@ def fisher_information(channel: ChannelLike, p: Any) -> Array:
     return np.asarray((q[:, used] / m[used]) @ q[:, used].T)
 
 
-def asymptotic_covariance(channel: ChannelLike, p: Any, n: int = 1) -> Array:
+def asymptotic_covariance(channel: ChannelLike, p: ArrayLike, n: int = 1) -> Array:
     """(J^-1 - p p^T) / n, the covariance of the efficient estimate of p from n reports, shape (k, k) [Rao, chapter 5].
 
     For a square channel it is the exact covariance of the unbiased estimate, for every p.

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
@@ -69,7 +70,7 @@ def repeated(channel: ChannelLike, times: int = 2) -> Channel:
     return Channel(matrix, one.inputs, outputs)
 
 
-def with_cheaters(channel: ChannelLike, report: Label = None, law: Any = None) -> Channel:
+def with_cheaters(channel: ChannelLike, report: Label = None, law: ArrayLike | None = None) -> Channel:
     """The channel with one more answer, `CHEATS`, whose report is always `report`, or has the distribution `law`, (m,).
 
     `InvalidInput` for a report that the channel does not give.
@@ -233,7 +234,10 @@ class Ratio(Result):
 
 
 def estimate_compliance(
-    groups: Sequence[tuple[Any, ChannelLike]], report: Label = None, law: Any = None, estimator: Estimator | None = None
+    groups: Sequence[tuple[Any, ChannelLike]],
+    report: Label = None,
+    law: ArrayLike | None = None,
+    estimator: Estimator | None = None,
 ) -> Compliance:
     """Estimate the shares of the answers and of those who do not comply [CDM; SLD].
 
@@ -260,7 +264,7 @@ def estimate_compliance(
 
 
 def compliance_groups(
-    epsilon: float, pilot: Any = (0.7, 0.2, 0.1), labels: tuple[Label, Label] = ("no", "yes")
+    epsilon: float, pilot: ArrayLike = (0.7, 0.2, 0.1), labels: tuple[Label, Label] = ("no", "yes")
 ) -> list[tuple[float, Channel]]:
     """Two random groups within epsilon (nats) that identify cheaters who say `no`: shares of the sample and channels.
 

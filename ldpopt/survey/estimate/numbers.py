@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array, number
@@ -54,7 +54,7 @@ def scores_of(labels: Sequence[Label]) -> Array:
     return np.asarray(bin_edges(labels).mean(axis=1))
 
 
-def mean(found: Estimate, scores: Any = None, label: str = "mean") -> Estimate:
+def mean(found: Estimate, scores: ArrayLike | None = None, label: str = "mean") -> Estimate:
     """The mean of the answers, from their estimated shares [Rao, chapter 4].
 
     scores : (k,) the number that each category counts as; by default its own number, or the middle of its bin.
@@ -111,7 +111,9 @@ class Quantile(Result):
         return f"{self.share:g} quantile  {self.value:g}, {100 * self.level:g} % {limits}"
 
 
-def quantile(found: Estimate, share: float, edges: Any = None, method: IntervalMethod | None = None) -> Quantile:
+def quantile(
+    found: Estimate, share: float, edges: ArrayLike | None = None, method: IntervalMethod | None = None
+) -> Quantile:
     """A quantile of the answers, with its interval by Woodruff's method [Woodruff].
 
     share : the share of answers below the quantile, in (0, 1).

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array
@@ -53,14 +54,13 @@ class SampledReports(ByValue):
     @classmethod
     def of(cls, reports: Any, channel: ChannelLike, design: SampleDesign) -> SampledReports:
         """The reports (n,) of a channel, from a column or a frame; `InvalidInput` for another number of them."""
-        found = report_column(reports, channel)
         known = as_channel(channel)
-        at = positions(found, known.outputs)
+        at = positions(report_column(reports, channel), known.outputs)
         if len(at) != design.n:
             raise invalid("reports", f"{design.n}, one a respondent of the design", len(at))
         return cls(at, known, design)
 
-    def where(self, inside: Any) -> SampledReports:
+    def where(self, inside: ArrayLike) -> SampledReports:
         """The reports of the respondents in a mask (n,), within the group that was chosen before, if any."""
         mask = np.asarray(inside)
         if mask.shape != (self.design.n,) or mask.dtype != bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array, positive_integer
@@ -99,16 +100,15 @@ class TwoWayTable(Result):
         table = self.joint.table
         f = table.frequencies.reshape(self.row_channel.shape[1], self.column_channel.shape[1])
         channels, margins = (self.row_channel, self.column_channel), (f.sum(axis=1), f.sum(axis=0))
-        sides = [_Side.of(channel, m, table.n) for channel, m in zip(channels, margins, strict=True)]
-        residual = f - np.outer(*margins)
-        inner = sides[0].loadings @ residual @ sides[1].loadings.T
+        sides = (_side(channel, m, table.n) for channel, m in zip(channels, margins, strict=True))
+        loadings, covariances = zip(*sides, strict=True)
+        inner = loadings[0] @ (f - np.outer(*margins)) @ loadings[1].T
         if table.simple:
-            statistic, degrees = _form(inner, sides)
+            statistic, degrees = _form(inner, *covariances)
             if inner.size and not degrees:
                 raise invalid("independence", "reports that vary for both questions", Phrase("others"))
             return chi_squared_result("independence", table.n * statistic, degrees)
-        centres = [centred(side.loadings, m) for side, m in zip(sides, margins, strict=True)]
-        influence = np.asarray(np.kron(*centres), dtype=np.float64)
+        influence = np.asarray(np.kron(*map(centred, loadings, margins)), dtype=np.float64)
         sampled = sampling_variance([(table, influence)])
         return wald_result("independence", inner.ravel(), sampled.covariance, sampled.degrees)
 
@@ -131,27 +131,19 @@ class TwoWayTable(Result):
         return f"{self.joint.n} pairs of reports"
 
 
-@dataclass(frozen=True)
-class _Side:
+def _side(channel: Channel, frequencies: Array, n: int) -> tuple[Array, Array]:
     """The efficient loadings of one question, last category dropped, and their covariance per report."""
-
-    loadings: Array
-    covariance: Array
-
-    @classmethod
-    def of(cls, channel: Channel, frequencies: Array, n: int) -> _Side:
-        values, fit = GeneralizedLeastSquares().fit(frequencies, channel, n)
-        loadings = efficient_loadings(channel, pilot_of(values, n))[:-1]
-        law = fitted_law(values, fit, channel, frequencies, n)
-        law = frequencies if law is None else law
-        return cls(loadings, report_covariance(loadings, law))
+    values, fit = GeneralizedLeastSquares().fit(frequencies, channel, n)
+    loadings = efficient_loadings(channel, pilot_of(values, n))[:-1]
+    law = fitted_law(values, fit, channel, frequencies, n)
+    return loadings, report_covariance(loadings, frequencies if law is None else law)
 
 
-def _form(inner: Array, sides: list[_Side]) -> tuple[float, int]:
+def _form(inner: Array, first: Array, second: Array) -> tuple[float, int]:
     """tr(V_A^+ D V_B^+ D^T) and its degrees of freedom: one for each pair of directions in which both sides vary."""
     if inner.size == 0:
         return 0.0, 0
-    whitened = whitener(sides[0].covariance).T @ inner @ whitener(sides[1].covariance)
+    whitened = whitener(first).T @ inner @ whitener(second)
     return float(np.sum(whitened**2)), whitened.size
 
 
@@ -220,7 +212,7 @@ def two_way_from_counts(
 
 
 def independence_power(
-    joint: Any, row_channel: ChannelLike, column_channel: ChannelLike, n: int, level: float = 0.05
+    joint: ArrayLike, row_channel: ChannelLike, column_channel: ChannelLike, n: int, level: float = 0.05
 ) -> Power:
     """The probability that `TwoWayTable.independence` rejects at `level` when the truth is `joint`, shape (k1, k2).
 
@@ -238,9 +230,6 @@ def independence_power(
         raise invalid("joint distribution", expected, f"shape {p.shape}, sum {p.sum()}")
     margins = p.sum(axis=1), p.sum(axis=0)
     inner = (p - np.outer(*margins))[:-1, :-1]
-    sides = [
-        _Side(np.empty(0), asymptotic_covariance(q, m)[:-1, :-1])
-        for q, m in zip((row_channel, column_channel), margins, strict=True)
-    ]
-    statistic, degrees = _form(inner, sides)
+    covariances = map(asymptotic_covariance, (row_channel, column_channel), margins)
+    statistic, degrees = _form(inner, *(covariance[:-1, :-1] for covariance in covariances))
     return noncentral_power(level, degrees, positive_integer(n, "n") * statistic)

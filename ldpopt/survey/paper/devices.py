@@ -39,36 +39,27 @@ class PaperDevice:
         return len(self.rows) * len(self.columns)
 
 
-_FACES = tuple("123456")
 _DIGITS = tuple("0123456789")
 
-DICE = PaperDevice(
-    "dice", "one die", ("",), _FACES, "", "die",
-    ("Roll the die where only you can see it.",),
-    "Find the number of your die at the top of your card. The letter below it is your report.",
-    "the die shows each of its 6 faces equally often",
-)  # fmt: skip
 
-TWO_DICE = PaperDevice(
-    "two-dice", "two dice, one dark and one light", _FACES, _FACES, "dark die", "light die",
-    ("Roll both dice where only you can see them.",),
-    "On your card, go to the row of the dark die and the column of the light die. The letter there is your report.",
-    "both dice show each of their 6 faces equally often, whatever the other one shows",
-)  # fmt: skip
+def _dice(name: str, kind: str, faces: tuple[str, ...], sign: str, signs: str) -> tuple[PaperDevice, PaperDevice]:
+    """One die of a kind, and two of them."""
+    one = PaperDevice(
+        name, f"one {kind}die", ("",), faces, "", "die", (f"Roll the {kind}die where only you can see it.",),
+        f"Find the {sign} of your die at the top of your card. The letter below it is your report.",
+        f"the die shows each of its {len(faces)} {signs} equally often",
+    )  # fmt: skip
+    two = PaperDevice(
+        f"two-{name}", f"two {kind}dice, one dark and one light", faces, faces, "dark die", "light die",
+        (f"Roll both {kind}dice where only you can see them.",),
+        "On your card, go to the row of the dark die and the column of the light die. The letter there is your report.",
+        f"both dice show each of their {len(faces)} {signs} equally often, whatever the other one shows",
+    )  # fmt: skip
+    return one, two
 
-D10 = PaperDevice(
-    "d10", "one ten-sided die", ("",), _DIGITS, "", "die",
-    ("Roll the ten-sided die where only you can see it.",),
-    "Find the digit of your die at the top of your card. The letter below it is your report.",
-    "the die shows each of its 10 digits equally often",
-)  # fmt: skip
 
-TWO_D10 = PaperDevice(
-    "two-d10", "two ten-sided dice, one dark and one light", _DIGITS, _DIGITS, "dark die", "light die",
-    ("Roll both ten-sided dice where only you can see them.",),
-    "On your card, go to the row of the dark die and the column of the light die. The letter there is your report.",
-    "both dice show each of their 10 digits equally often, whatever the other one shows",
-)  # fmt: skip
+DICE, TWO_DICE = _dice("dice", "", tuple("123456"), "number", "faces")
+D10, TWO_D10 = _dice("d10", "ten-sided ", _DIGITS, "digit", "digits")
 
 CARDS = PaperDevice(
     "cards", "a deck of 52 playing cards without jokers", ("♠", "♥", "♦", "♣"),
@@ -118,7 +109,8 @@ def coins(tosses: int = 5) -> PaperDevice:
     )  # fmt: skip
 
 
-DEVICES = ("dice", "two-dice", "d10", "two-d10", "cards", "spinner", "coins")
+_NAMED = {one.name: one for one in (DICE, TWO_DICE, D10, TWO_D10, CARDS, SPINNER)}
+DEVICES = (*_NAMED, "coins")
 """The names that `device_named` knows."""
 
 
@@ -128,9 +120,6 @@ def device_named(name: str, tosses: int = 5) -> PaperDevice:
     >>> device_named("two-d10").denominator
     100
     """
-    known = {one.name: one for one in (DICE, TWO_DICE, D10, TWO_D10, CARDS, SPINNER)}
-    if name == "coins":
-        return coins(tosses)
-    if name not in known:
+    if name not in DEVICES:
         raise invalid("device", f"one of {', '.join(DEVICES)}", name)
-    return known[name]
+    return coins(tosses) if name == "coins" else _NAMED[name]

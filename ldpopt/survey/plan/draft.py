@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ldpopt.datafiles.columns import FileProfile
 from ldpopt.datafiles.delimited import PLAIN, delimiter_in_words
-from ldpopt.datafiles.profile import FileProfile
 from ldpopt.schema import dump
 from ldpopt.survey.plan.budget import EPSILONS, Needed, respondents_needed
 from ldpopt.survey.plan.propose import Proposal, ProposedQuestion
@@ -70,7 +70,7 @@ def draft(found: FileProfile, proposal: Proposal, spec: SurveySpec, table: Seque
 
     >>> from collections import Counter
     >>> from pathlib import Path
-    >>> from ldpopt.datafiles.profile import ColumnProfile
+    >>> from ldpopt.datafiles.columns import ColumnProfile
     >>> from ldpopt.survey.plan.propose import propose
     >>> column = ColumnProfile("vote", 60, 0, Counter({"no": 40, "yes": 20}))
     >>> found = FileProfile(Path("people.csv"), "delimited", PLAIN, 60, (column,))

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.datafiles.numbers import BINS, MOST_CATEGORIES, bin_labels, round_edges, shown
-from ldpopt.datafiles.profile import ColumnProfile, FileProfile
+from ldpopt.datafiles.columns import BINS, MOST_CATEGORIES, ColumnProfile, FileProfile, bin_labels, round_edges, shown
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label
@@ -123,7 +122,7 @@ def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
 
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from ldpopt.datafiles.profile import profile
+    >>> from ldpopt.datafiles.columns import profile
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = Path(folder.name, "people.csv")
     >>> _ = path.write_text("smokes,region\\n" + "1,a\\n" * 40 + "2,b\\n" * 15 + "9,a\\n" * 5)

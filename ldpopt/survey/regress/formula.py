@@ -182,13 +182,6 @@ def regressors(formula: Formula, data: Any, channels: Mapping[str, ChannelLike],
     return Regressors(tuple(title for title, _ in terms), values, public, group, matrix, reports, levels)
 
 
-def public_regressors(names: tuple[str, ...], x: Array) -> Regressors:
-    """The design of public regressors that are given as a matrix (n, d)."""
-    rows, group = np.unique(x, axis=0, return_inverse=True)
-    one, none = np.ones((1, 1)), np.zeros(len(x), dtype=np.intp)
-    return Regressors(names, rows[:, None], np.ones((len(rows), 1)), group.reshape(-1), one, none, {})
-
-
 def _together(private: Mapping[str, Channel], data: Any, n: int) -> tuple[Array, Codes]:
     """The product of the predictors' channels, and the position of every respondent's reports in it."""
     matrix: Array = np.ones((1, 1))

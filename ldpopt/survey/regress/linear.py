@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, finite_array
@@ -24,7 +25,7 @@ def linear_regression(
     formula: str,
     data: Any,
     channels: Mapping[str, ChannelLike],
-    scores: Any = None,
+    scores: ArrayLike | None = None,
     weights: Any = None,
     strata: Any = None,
     clusters: Any = None,
@@ -86,7 +87,7 @@ def linear_regression(
     return Regression(*named, b[None], covariance, n, degrees, design.levels)
 
 
-def _numbers(data: Any, name: str, channels: Mapping[str, Any], scores: Any) -> Array:
+def _numbers(data: Any, name: str, channels: Mapping[str, Any], scores: ArrayLike | None) -> Array:
     """The outcome of each respondent: a public number itself, or the unbiased value of a report."""
     if name not in channels:
         code, kinds = public_column(data, name)

@@ -16,14 +16,7 @@ from ldpopt.errors import SolverError, invalid
 from ldpopt.survey.estimate.counts import positions, report_column
 from ldpopt.survey.estimate.likelihood import MaximumLikelihood
 from ldpopt.survey.estimate.linear import require_identifiable
-from ldpopt.survey.regress.formula import (
-    Regressors,
-    in_order,
-    parse_formula,
-    public_column,
-    public_regressors,
-    regressors,
-)
+from ldpopt.survey.regress.formula import Regressors, in_order, parse_formula, public_column, regressors
 from ldpopt.survey.regress.result import Regression, Sample, inverse_of, sampled, softmax
 
 CHUNK = 1 << 21
@@ -287,8 +280,10 @@ def logistic_regression(
     if len(names) != d:
         raise invalid("names", f"{d} names", len(names))
     answers, labels = _from_reference(channel, channel.inputs[1 - channel.inputs.index(success)])
-    made = CellLikelihood(public_regressors(names, x), answers, y, None)
-    return _fitted(f"{success} ~ {' + '.join(names)}", made, labels)
+    rows, group = np.unique(x, axis=0, return_inverse=True)
+    none = np.zeros(len(x), dtype=np.intp)
+    public = Regressors(names, rows[:, None], np.ones((len(rows), 1)), group.reshape(-1), np.ones((1, 1)), none, {})
+    return _fitted(f"{success} ~ {' + '.join(names)}", CellLikelihood(public, answers, y, None), labels)
 
 
 def with_constant(design: Any) -> Any:

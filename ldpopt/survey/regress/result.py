@@ -110,22 +110,13 @@ class Regression(Estimated):
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """JSON-ready values."""
-        shown = self.intervals(level)
-        return {
-            "formula": self.formula,
-            "kind": self.kind,
-            "n": self.n,
-            "reference": self.reference,
-            "labels": list(self.labels),
-            "coefficients": self.values.tolist(),
-            "standard_errors": self.standard_errors.ravel().tolist(),
-            "p_values": self.p_values.ravel().tolist(),
-            "lower": shown.lower.tolist(),
-            "upper": shown.upper.tolist(),
-            "level": level,
-            "degrees": None if math.isinf(self.degrees) else self.degrees,
-            "log_likelihood": self.log_likelihood,
-        }
+        limits = self.intervals(level)
+        head = {name: getattr(self, name) for name in ("formula", "kind", "n", "reference")}
+        arrays = {"coefficients": self.values, "standard_errors": self.standard_errors, "p_values": self.p_values,
+                  "lower": limits.lower, "upper": limits.upper}  # fmt: skip
+        degrees = None if math.isinf(self.degrees) else self.degrees
+        return {**head, "labels": list(self.labels), **{name: array.ravel().tolist() for name, array in arrays.items()},
+                "level": level, "degrees": degrees, "log_likelihood": self.log_likelihood}  # fmt: skip
 
     _picture = "coefficients"
 

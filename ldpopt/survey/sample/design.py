@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array, positive_integer
@@ -244,11 +245,11 @@ class SampleDesign(ByValue):
         w = self.weights
         return float(self.n * (w @ w) / w.sum() ** 2)
 
-    def total(self, scores: Any) -> Array:
+    def total(self, scores: ArrayLike) -> Array:
         """(r,) the weighted sums of scores (n,) or (n, r)."""
         return np.asarray(self.weights @ _columns(scores, self.n))
 
-    def total_variance(self, scores: Any, noise: Any = None) -> SamplingVariance:
+    def total_variance(self, scores: ArrayLike, noise: ArrayLike | None = None) -> SamplingVariance:
         """The covariance (r, r) of `total(scores)`, with its degrees of freedom.
 
         scores : (n,) or (n, r). For a ratio, a regression or another smooth estimate these are its influence values,
@@ -316,7 +317,7 @@ class SampleDesign(ByValue):
         return f"SampleDesign({', '.join(parts)}; {self.method.name})"
 
 
-def _columns(scores: Any, n: int) -> Array:
+def _columns(scores: ArrayLike, n: int) -> Array:
     s = finite_array(scores, "scores", np.ndim(scores))
     s = s[:, None] if s.ndim == 1 else s
     if s.ndim != 2 or len(s) != n:

@@ -6,6 +6,7 @@ jackknife, the rescaled bootstrap, or with weights that come with a file.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -104,16 +105,16 @@ def _totals(names: list[Any], totals: Mapping[Any, float], weight: float) -> Arr
 
 
 @dataclass(frozen=True)
-class Reweighted(Replication):
+class Reweighted(Replication, ABC):
     """Variances by computing the statistic again under many sets of changed weights."""
 
+    @abstractmethod
     def _scales(self, design: SampleDesign) -> Array:
         """(R,) the factor of every replicate's squared deviation in the variance."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _factors(self, design: SampleDesign) -> Iterator[Array]:
         """Factors of the weights, (c, U) for the primary units or (c, n) for the respondents, R rows in all."""
-        raise NotImplementedError
 
     def variance(
         self, design: SampleDesign, statistic: Callable[[Array], Array], noise: Array | None

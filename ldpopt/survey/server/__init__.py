@@ -8,16 +8,6 @@ from ldpopt.survey.server.submission import Submission
 from ldpopt.survey.server.web import StaticFile, static_files
 
 __all__ = [
-    "Outcome",
-    "RoundState",
-    "StaticFile",
-    "Store",
-    "Submission",
-    "Summary",
-    "Unavailable",
-    "collector",
-    "database",
-    "draw_invitations",
-    "export_reports",
-    "static_files",
-]
+    "Outcome", "RoundState", "StaticFile", "Store", "Submission", "Summary", "Unavailable", "collector", "database",
+    "draw_invitations", "export_reports", "static_files",
+]  # fmt: skip

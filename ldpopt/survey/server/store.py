@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.results import Result
@@ -73,8 +73,7 @@ class Summary(Result):
         return sum(self.days.values())
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What to do with a batch: each submission's outcome, what to store, and which invitations are used by it."""
 
     outcomes: list[Outcome]
@@ -94,25 +93,24 @@ def decide(
     to which the answer was lost learns that nothing is left to do. A given invitation must be valid even if none is
     needed, since otherwise a wrong link would go unnoticed.
     """
-    known, free = dict(stored), set(unused)
-    outcomes: list[Outcome] = []
-    new: list[Submission] = []
-    used: list[bytes] = []
+    known, free = dict(stored), {*unused, *(() if state.invited else (None,))}
+    made = Decision([], [], [])
     for one in batch:
         if one.id in known:
-            outcomes.append(Outcome.REPEATED if known[one.id] == one.codes else Outcome.CONFLICT)
+            outcome = Outcome.REPEATED if known[one.id] == one.codes else Outcome.CONFLICT
         elif state.closed:
-            outcomes.append(Outcome.CLOSED)
-        elif (one.invitation is None and state.invited) or (one.invitation is not None and one.invitation not in free):
-            outcomes.append(Outcome.UNINVITED)
+            outcome = Outcome.CLOSED
+        elif one.invitation not in free:
+            outcome = Outcome.UNINVITED
         else:
+            outcome = Outcome.STORED
             if one.invitation is not None:
                 free.remove(one.invitation)
-                used.append(one.invitation)
+                made.used.append(one.invitation)
             known[one.id] = one.codes
-            new.append(one)
-            outcomes.append(Outcome.STORED)
-    return Decision(outcomes, new, used)
+            made.new.append(one)
+        made.outcomes.append(outcome)
+    return made
 
 
 class Store(ABC):

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldpopt.datafiles.numbers import round_edges
-from ldpopt.datafiles.profile import profile
+from ldpopt.datafiles.columns import profile, round_edges
 from ldpopt.errors import InvalidInput
 from ldpopt.reports.for_respondents import consent_paragraph
 from ldpopt.survey import Reading, SurveySpec, Wishes, plan_survey, propose
