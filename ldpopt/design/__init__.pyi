@@ -50,14 +50,14 @@ from ldpopt.design.methods.estimation import EstimationColumns as EstimationColu
 from ldpopt.design.methods.exchange import Exchange as Exchange
 from ldpopt.design.methods.integer_program import IntegerProgram as IntegerProgram
 from ldpopt.design.methods.integer_program import Rounded as Rounded
-from ldpopt.design.methods.levels import LevelLP as LevelLP
+from ldpopt.design.methods.listed import LevelLP as LevelLP
+from ldpopt.design.methods.listed import PatternLP as PatternLP
+from ldpopt.design.methods.listed import PolicyLP as PolicyLP
 from ldpopt.design.methods.local_search import LocalSearch as LocalSearch
 from ldpopt.design.methods.marginals import MarginalPatterns as MarginalPatterns
 from ldpopt.design.methods.partition import Erasure as Erasure
 from ldpopt.design.methods.partition import MergedPartition as MergedPartition
 from ldpopt.design.methods.partition import Partition as Partition
-from ldpopt.design.methods.patterns import PatternLP as PatternLP
-from ldpopt.design.methods.policies import PolicyLP as PolicyLP
 from ldpopt.design.methods.saddle import Saddle as Saddle
 from ldpopt.design.methods.shapes import LevelShapes as LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange as TangentExchange

@@ -21,6 +21,11 @@ Prove = Callable[[Problem, Channel], Iterable[Certificate]]
 """From a problem, and the channel made of a method's matrix, to the certificates that the method brings along."""
 
 
+def proved_by(kind: Callable[..., Certificate], *numbers: Any) -> Prove:
+    """The proof that is one certificate of a kind, with these numbers, of the whole problem."""
+    return lambda posed, channel: (kind(posed.whole, posed.constraints, channel, *numbers),)
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A channel as a method found it, nearly feasible: `finish` repairs, measures and proves it.

@@ -18,11 +18,9 @@ from ldpopt.design.certificates.relaxed import Contraction, PartsBound, Relaxed
 from ldpopt.design.constraints.base import plain_of
 from ldpopt.design.design import Design, is_certified, relative_gap
 from ldpopt.design.methods.balanced import BalancedSets
-from ldpopt.design.methods.levels import LevelLP
+from ldpopt.design.methods.listed import LevelLP, PatternLP, PolicyLP
 from ldpopt.design.methods.marginals import MarginalPatterns
 from ldpopt.design.methods.partition import envelope_duals
-from ldpopt.design.methods.patterns import PatternLP
-from ldpopt.design.methods.policies import PolicyLP
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.pairwise import pairwise_weights
 from ldpopt.design.utilities.base import ColumnUtility

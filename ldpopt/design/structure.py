@@ -14,7 +14,7 @@ from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design.columns.sets import members
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.blocks import Blocks, Cut
-from ldpopt.design.methods.patterns import MAX_INPUTS, pattern_program
+from ldpopt.design.methods.listed import MAX_INPUTS, pattern_program
 from ldpopt.design.problems.problem import pose
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.divergence import Divergence
