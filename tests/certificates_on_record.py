@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from forging.tamper import put, sites
 
-from ldpopt.design.files import design_of
+from ldpopt.design.load import design_of
 from ldpopt.enclosures import arithmetic
 from ldpopt.errors import LdpoptError
 

@@ -19,7 +19,8 @@ from truth.optimum import optimum, rows_of
 from truth.utilities import Kept, divergence_utility
 
 from ldpopt.design import Design, Divergence, LocalDP, TotalVariation
-from ldpopt.design.files import design_of, design_text
+from ldpopt.design.files import design_text
+from ldpopt.design.load import design_of
 
 SLACK = 1e-9
 """For the truth's own accuracy."""

@@ -38,7 +38,7 @@ from ldpopt.design.constraints.outputs import Denominator as Denominator
 from ldpopt.design.constraints.outputs import Outputs as Outputs
 from ldpopt.design.constraints.outputs import Support as Support
 from ldpopt.design.design import Design as Design
-from ldpopt.design.files import load_design as load_design
+from ldpopt.design.load import load_design as load_design
 from ldpopt.design.methods.balanced import BalancedSets as BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound as BranchAndBound
 from ldpopt.design.methods.choose import METHODS as METHODS

@@ -4,8 +4,9 @@ A kind is a utility, a constraint, a certificate, a method, or a class that a ut
 codec of design files, the lists of `ldpopt.design` and `ldpopt`, and the tables of the documentation are made of these.
 
 What commands and pages ask people for is declared by the kinds too, in `Kind.asks`. `choices(room)` lists the kinds
-that ask, in the order in which they are shown; `chosen(room, names)` says which of them the given names stand for, and
-`kind.made(values)` makes one; `answers(constraint)` goes back, from an object to the values.
+that ask, in the order in which they are shown, and `flags(room)` the options of commands; `chosen(room, names)` says
+which kinds the given names stand for, and `kind.made(values)` makes one; `answers(constraint)` goes back, from an
+object to the values.
 
 >>> from ldpopt.design import constraints
 >>> [kind.__name__ for kind in chosen(constraints, ["epsilon", "delta", "eta"])]
@@ -21,6 +22,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -103,6 +105,17 @@ def chosen(room: ModuleType, names: Collection[str]) -> tuple[type[Kind], ...]:
             missing: set[str] = next((own - set(names) for own in asked.values() if name in own), {"a known name"})
             raise InvalidInput(f"{name}: expected {' and '.join(sorted(missing))} beside it, got none")
     return kept
+
+
+def flags(room: ModuleType) -> dict[str, tuple[Asked, ...]]:
+    """What commands ask for, by name: one value, or several that one kind alone asks for, joined by colons."""
+    counts = Counter(asked.name for kind in choices(room) for asked in kind.asks)
+    given: dict[str, tuple[Asked, ...]] = {}
+    for kind in choices(room):
+        given |= {asked.name: (asked,) for asked in kind.asks if counts[asked.name] > 1}
+        if own := tuple(asked for asked in kind.asks if counts[asked.name] == 1):
+            given[own[-1].name] = own
+    return given
 
 
 def answers(one: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import FisherInformation
-from ldpopt.design.files import checked
+from ldpopt.design.load import checked
 from ldpopt.divergences import KL
 
 DESIGN = optimal_channel(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [LocalDP(1.0), TotalVariation(0.3)])

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from ldpopt import InvalidInput, LocalDP, TotalVariation, load_design, optimal_channel
-from ldpopt.design.files import design_of, design_text
+from ldpopt.design.files import design_text
+from ldpopt.design.load import design_of
 
 PLAIN = optimal_channel(design_files.U, [LocalDP(1.0), TotalVariation(0.2)])
 DATA = json.loads(design_text(PLAIN))

@@ -16,7 +16,8 @@ from forging.bases import Base
 from forging.judge import Judge, described
 from forging.tamper import is_numbers, moved, number, part, put, scalar, sites
 from ldpopt import LocalDP, TotalVariation
-from ldpopt.design.files import design_of, design_text
+from ldpopt.design.files import design_text
+from ldpopt.design.load import design_of
 from ldpopt.errors import LdpoptError
 
 RANDOM, CLIMB, DESIGNS, FILES = 60, 36, 2, 2

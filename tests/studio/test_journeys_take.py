@@ -9,7 +9,8 @@ import pytest
 from studio_site import link_of
 
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design.files import design_of, design_text
+from ldpopt.design.files import design_text
+from ldpopt.design.load import design_of
 from ldpopt.divergences import KL
 from ldpopt.io.channels import channel_of
 from ldpopt.privacy import local_dp

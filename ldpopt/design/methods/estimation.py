@@ -18,7 +18,7 @@ from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.methods.estimation_columns import (
     MAX_ROUNDS,
     Mixture,
-    Task,
+    MixtureTask,
     by_newton,
     inward,
     no_estimate,
@@ -89,7 +89,7 @@ class EstimationColumns(Method):
         columns, eta = columns_for(utility, problem.constraints)
         fine = utility.size <= FINE or columns.line or by_newton(utility.criterion, columns, eta)
         gap = CERTIFIED_GAP if fine else BRACKET_GAP if columns.exact else COARSE_GAP
-        task, tolerance = Task(utility.criterion, utility.prior, columns, eta, gap, problem.deadline), gap
+        task, tolerance = MixtureTask(utility.criterion, utility.prior, columns, eta, gap, problem.deadline), gap
         if utility.neighbourhood is None:
             found, prior = task.generate(columns.start()), utility.prior
         else:
@@ -130,7 +130,7 @@ def _coarse(columns: Columns) -> str:
     return f"with so many {columns.kind} the bound is a semidefinite relaxation, rigorous but coarse"
 
 
-def _minimax(utility: FisherInformation, task: Task) -> tuple[Mixture, Array]:
+def _minimax(utility: FisherInformation, task: MixtureTask) -> tuple[Mixture, Array]:
     """The saddle point: a channel for the worst case, and the least favourable distribution.
 
     The criterion is convex in the weights and concave in the distribution. For the columns found so far, distributions

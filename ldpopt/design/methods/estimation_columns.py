@@ -127,7 +127,7 @@ class Mixture:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class MixtureTask:
     """What a mixture is wanted for: a criterion at a prior (k,), of columns, under a cap eta or None, to a gap."""
 
     criterion: Any

@@ -9,7 +9,7 @@ import pytest
 from ldpopt.design import AOptimal, FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.columns.branches import Sizes
 from ldpopt.design.columns.prices import Charges, subsets
-from ldpopt.design.files import load_design
+from ldpopt.design.load import load_design
 from ldpopt.design.methods.estimation import EstimationColumns
 from ldpopt.design.methods.variances import EvenPilot
 from ldpopt.enclosures import EXACT, FLOAT

@@ -10,7 +10,7 @@ import pytest
 from ldpopt.design import AOptimal, FisherInformation, LocalDP, optimal_channel
 from ldpopt.design.columns.branches import Branches
 from ldpopt.design.columns.prices import Prices
-from ldpopt.design.files import load_design
+from ldpopt.design.load import load_design
 from ldpopt.design.methods.variances import SampledColumns, SmallSets
 from ldpopt.errors import InvalidInput
 

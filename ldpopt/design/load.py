@@ -1,0 +1,98 @@
+"""A design read from a file of schema ``ldpopt-design``, version 1 (docs/design-file.md), and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ldpopt import strictjson
+from ldpopt.design.certificates.base import Certificate, Verification
+from ldpopt.design.codec.kinds import FILE, expect_keys
+from ldpopt.design.codec.records import Reader, real
+from ldpopt.design.design import Design
+from ldpopt.design.files import SCHEMA, VERSION
+from ldpopt.errors import Phrase, invalid
+from ldpopt.files import PathLike, read_text
+from ldpopt.privacy import Guarantee
+
+LARGEST = 2**28
+"""Files with more bytes than this are refused."""
+
+KEYS = {
+    "schema", "version", "utility", "constraints", "channel", "value", "lower_bound", "upper_bound", "certified",
+    "tolerance", "guarantees", "method", "reference", "note", "edges", "certificate",
+}  # fmt: skip
+
+
+def load_design(path: PathLike) -> Design:
+    """The design in a file that `Design.save` wrote. It claims what the file claims: `verify` tells what holds.
+
+    Nothing in the file is run. `InvalidInput` names the part of the file that is missing, unknown or of the wrong kind.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt import Divergence, LocalDP, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "design.json"
+    ...     optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0)).save(path)
+    ...     bool(load_design(path).verify())
+    True
+    """
+    try:
+        size = Path(path).stat().st_size
+    except (OSError, TypeError, ValueError):
+        size = 0  # reading it says why
+    if size > LARGEST:
+        raise invalid(str(path), f"a file of at most {LARGEST} bytes", size)
+    return design_of(read_text(path))
+
+
+def design_of(text: str | bytes) -> Design:
+    """The design that the contents of a file state."""
+    data = strictjson.loads(text, FILE)
+    said = data.get("schema") if isinstance(data, dict) else data
+    if not isinstance(data, dict) or said != SCHEMA:
+        raise invalid(FILE, f'an object with "schema": "{SCHEMA}"', said)
+    if data.get("version") != VERSION or isinstance(data["version"], (bool, float)):
+        raise invalid(FILE, f"version {VERSION}", data.get("version"))
+    expect_keys(data, KEYS, "the file")
+    try:
+        return _design(data)
+    except RecursionError:
+        raise invalid(FILE, "lists of moderate depth", Phrase("deeply nested ones")) from None
+
+
+def _design(data: dict[str, Any]) -> Design:
+    reader = Reader()
+    problem = reader.problem({name: data[name] for name in ("utility", "constraints", "channel", "edges")}, "")
+    utility, channel, edges = problem["utility"], problem["channel"], problem["edges"]
+    rows = utility.size if not utility.continuous else channel.shape[0] if edges is None else len(edges) + 1
+    if channel.shape[0] != rows:
+        raise invalid(FILE, f"{rows} inputs", channel.shape[0], "channel")
+    certificate = reader.read(data["certificate"], Certificate | None, "certificate", problem)
+    return Design(
+        utility=utility,
+        constraints=problem["constraints"],
+        channel=channel,
+        **{name: real(data[name], name) for name in ("value", "lower_bound", "upper_bound", "tolerance")},
+        guarantees=reader.read(data["guarantees"], tuple[Guarantee, ...], "guarantees"),
+        method=reader.read(data["method"], str, "method"),
+        reference=reader.read(data["reference"], str, "reference"),
+        note=reader.read(data["note"], str, "note"),
+        certificate=certificate,
+        certified=reader.read(data["certified"], bool, "certified"),
+        edges=edges,
+    )
+
+
+def checked(design: Design, exact: bool = False) -> tuple[Verification, bool]:
+    """The result of a check, and whether it was exact.
+
+    Another processor may sum in another order, and then recompute a bound that is one digit looser than the stated one.
+    Where float64 does not confirm a claim, ball arithmetic of 256 bits decides.
+    """
+    found = design.verify(exact)
+    if found or exact:
+        return found, exact
+    closer = design.verify(exact=True)
+    return (closer, True) if closer else (found, False)
