@@ -39,14 +39,14 @@ from ldpopt.design.utilities.criteria import AOptimal as AOptimal
 from ldpopt.design.utilities.criteria import COptimal as COptimal
 from ldpopt.design.utilities.criteria import DOptimal as DOptimal
 from ldpopt.design.utilities.criteria import MVOptimal as MVOptimal
+from ldpopt.design.utilities.decisions import ExpectedLoss as ExpectedLoss
+from ldpopt.design.utilities.decisions import PrivateSampling as PrivateSampling
 from ldpopt.design.utilities.divergence import Divergence as Divergence
-from ldpopt.design.utilities.expected_loss import ExpectedLoss as ExpectedLoss
 from ldpopt.design.utilities.fisher_information import FisherInformation as FisherInformation
 from ldpopt.design.utilities.marginals import Marginals as Marginals
 from ldpopt.design.utilities.neighbourhood import Box as Box
 from ldpopt.design.utilities.neighbourhood import Contamination as Contamination
 from ldpopt.design.utilities.neighbourhood import TotalVariationBall as TotalVariationBall
-from ldpopt.design.utilities.private_sampling import PrivateSampling as PrivateSampling
 from ldpopt.design.utilities.sets import Around as Around
 from ldpopt.design.utilities.sets import Hull as Hull
 from ldpopt.divergences import CHI_SQUARED as CHI_SQUARED

@@ -140,6 +140,14 @@ def open_unit(value: Any, what: str) -> float:
     return result
 
 
+def number_up_to(value: Any, what: str, most: float = 1) -> float:
+    """`value` as a float above 0 and at most `most`."""
+    result = number(value, what, expected := f"a number in (0, {most:g}]")
+    if not 0 < result <= most:
+        raise invalid(what, expected, result)
+    return result
+
+
 def positive_integer(value: Any, what: str, minimum: int = 1, maximum: int | None = None) -> int:
     """`value` as an int of at least `minimum`, and at most `maximum` if given; floats are refused."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:

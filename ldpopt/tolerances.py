@@ -103,6 +103,18 @@ SPLIT_RESPONDENTS = 1e-3
 BOOKLETS = 5e-4
 """Relative differences of respondents that do not count where booklets, or fractions for their shares, are chosen."""
 
+INVARIANT = 1e-13
+"""How far the law of the reports may be from an invariant one in any entry: float64 meets an equation only nearly."""
+
+NOTHING = 1e-12
+"""A value of up to this size is rounding: no other is stated as a share of it."""
+
+SAME_PATH = 1e-12
+"""An edge of a policy graph adds nothing beside a path that is longer by no more than this share of it."""
+
+SAME_ORDER = 1e-4
+"""An order of a Rényi divergence adds nothing beside one within this share of its distance from 1."""
+
 CONVEXITY = 1e-9
 """How far, relatively, a user's generator f may lie above a chord of its graph before it is refused as not convex."""
 

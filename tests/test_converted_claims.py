@@ -11,5 +11,5 @@ import pytest
 @pytest.mark.parametrize("seed", range(2))
 def test_no_claim_is_understated(seed):
     """Every conversion covers its formula for parameters from 1e-12 to 300 and deltas down to 1e-300."""
-    found = [converted_claims.check(np.random.default_rng([seed, number])) for number in range(15)]
+    found = [converted_claims.check(np.random.default_rng([seed, number])) for number in range(9)]
     assert [text for wrong in found for text in wrong] == []

@@ -1,52 +1,43 @@
-"""``ldpopt design``: two populations and limits to the optimal channel; ``ldpopt frontier``: to a table over limits."""
+"""Two populations and limits to the optimal channel (``ldpopt design``) or to a table over limits (``frontier``).
+
+A channel to its guarantees (``ldpopt check``), and a design file to whether its proof holds (``verify``).
+"""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from ldpopt import strictjson
-from ldpopt.cli.options import ForceOption, PairFlags, TimeLimitOption, number, numbers, option, seconds, with_flags
+from ldpopt.cli.options import PairFlags, number, numbers, options, seconds
 from ldpopt.cli.outputs import claim, kind_of, progress, promise, say, write_all
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import InvalidInput, Phrase, invalid
 
 if TYPE_CHECKING:
-    from ldpopt.design import Constraint, Design
-
-_LIMITS = "Other limits"
+    from ldpopt.design import Constraint, Design, Verification
 
 
-@with_flags
+@options("""
+    epsilon: --epsilon -e NATS | Limit of local differential privacy, in nats. [default: none]
+    eta: --eta -t ETA | Cap on the total variation, in [0, 1]. [default: none]
+    out: --out -o | File for the channel. [default: channel.json, or none with --json]
+    save_design: --save-design FILE | File for the whole design with its proof, for `ldpopt verify`.
+    picture: --picture | File for the picture (png, svg, pdf). [default: beside the channel file]
+    json: --json | Everything, channel included, as JSON on standard output.
+    # Other limits
+    delta: --delta DELTA | Delta of (epsilon, delta)-LDP, in (0, 1].
+    rho: --rho RHO | Limit of zero-concentrated privacy (zCDP).
+    renyi: --renyi ORDER:NATS | Limit of the Rényi divergence of one order, such as 2:0.5.
+    outputs: --outputs M | Largest number of different reports.
+    """)
 def design(
-    pair: PairFlags,
-    epsilon: Annotated[
-        str, option("--epsilon", "-e", "Limit of local differential privacy, in nats.", metavar="NATS", default="none")
-    ] = "",
-    delta: Annotated[str, option("Delta of (epsilon, delta)-LDP, in (0, 1].", metavar="DELTA", panel=_LIMITS)] = "",
-    rho: Annotated[str, option("Limit of zero-concentrated privacy (zCDP).", metavar="RHO", panel=_LIMITS)] = "",
-    renyi: Annotated[
-        str,
-        option("Limit of the Rényi divergence of one order, such as 2:0.5.", metavar="ORDER:NATS", panel=_LIMITS),
-    ] = "",
-    outputs: Annotated[int | None, option("Largest number of different reports.", metavar="M", panel=_LIMITS)] = None,
-    eta: Annotated[
-        str, option("--eta", "-t", "Cap on the total variation, in [0, 1].", metavar="ETA", default="none")
-    ] = "",
-    out: Annotated[
-        Path | None, option("--out", "-o", "File for the channel.", default="channel.json, or none with --json")
-    ] = None,
-    save_design: Annotated[
-        Path | None,
-        option("--save-design", "File for the whole design with its proof, for `ldpopt verify`.", metavar="FILE"),
-    ] = None,
-    picture: Annotated[
-        Path | None, option("File for the picture (png, svg, pdf).", default="beside the channel file")
-    ] = None,
-    json: Annotated[bool, option("--json", "Everything, channel included, as JSON on standard output.")] = False,
-    time_limit: TimeLimitOption = "",
-    force: ForceOption = False,
-) -> None:
+    pair: PairFlags, epsilon: str = "", delta: str = "", rho: str = "", renyi: str = "", outputs: int | None = None,
+    eta: str = "", out: Path | None = None, save_design: Path | None = None, picture: Path | None = None,
+    json: bool = False, time_limit: str = "", force: bool = False,
+) -> None:  # fmt: skip
     """Design the channel that best tells two populations apart within a privacy limit, and prove that it is optimal.
 
     ldpopt design --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1 --eta 0.3
@@ -56,7 +47,7 @@ def design(
     from ldpopt.io import seen_once
     from ldpopt.plots.channel import design_picture
 
-    constraints = _limits(epsilon, eta, delta, rho, renyi, outputs)
+    constraints = _limits(epsilon=epsilon, eta=eta, delta=delta, rho=rho, renyi=renyi, outputs=outputs)
     limit = seconds(time_limit)
     if out is None and not json:
         out = Path("channel.json")
@@ -85,34 +76,29 @@ def design(
             say(f"\nSeen once in the file: {shown}. Is it a slip, or does it give somebody away?")
 
 
-def _limits(epsilon: str, eta: str, delta: str, rho: str, renyi: str, outputs: int | None) -> list[Constraint]:
-    """The constraints from the options; at least one of them must be a limit of privacy."""
-    from ldpopt.design import ApproximateLDP, ConcentratedLDP, LocalDP, Outputs, RenyiLDP, TotalVariation
+def _limits(**given: str | int | None) -> list[Constraint]:
+    """The constraints that the options stand for; at least one of them must be a limit of privacy."""
+    from ldpopt.design import constraints
+    from ldpopt.design.registry import chosen, flags
 
-    found: list[Constraint] = []
-    if delta and not epsilon:
-        raise InvalidInput("--delta: expected --epsilon beside it, got none")
-    if epsilon:
-        level = number(epsilon, "epsilon")
-        found.append(ApproximateLDP(level, number(delta, "delta")) if delta else LocalDP(level))
-    if rho:
-        found.append(ConcentratedLDP(number(rho, "rho")))
-    if renyi:
-        order, _, limit = renyi.partition(":")
-        found.append(RenyiLDP(number(order, "order"), number(limit, "Rényi limit")))
-    if not found:
+    values: dict[str, float] = {}
+    for name, asked in flags(constraints).items():
+        if given[name] in ("", None):
+            continue
+        parts = str(given[name]).split(":")
+        if len(parts) != len(asked):
+            raise InvalidInput(f"--{name}: expected {':'.join(one.unit for one in asked)}, got {given[name]!r}")
+        values |= {one.name: one.type(number(part, one.name)) for one, part in zip(asked, parts, strict=True)}
+    kinds: Any = chosen(constraints, values)
+    if not any(kind.private for kind in kinds):
         raise InvalidInput("limits: expected --epsilon, --rho or --renyi, got none of them")
-    if eta:
-        found.append(TotalVariation(number(eta, "eta")))
-    if outputs is not None:
-        found.append(Outputs(outputs))
-    return found
+    return [kind.made(values) for kind in kinds]
 
 
 def _as_json(made: Design, paths: list[Path]) -> None:
     unprivate = made.utility.unprivate
     bounds = {type(constraint).__name__: constraint.bound for constraint in made.constraints}
-    found: dict[str, Any] = {
+    found = {
         "epsilon": bounds.get("LocalDP"),
         "eta": bounds.get("TotalVariation"),
         "limits": bounds,
@@ -134,17 +120,10 @@ def _as_text(made: Design, names: tuple[str, str], paths: list[Path], proof: Pat
     whole = made.utility.unprivate
     share = f", {made.value / whole:.2%} of {whole:.6g} without privacy" if 0 < whole < math.inf else ""
     say(f"{with_unit(made.utility.f)} kept: {made.value:.6g}{share}")
-    say(
-        f"At most {made.upper_bound:.6g} is possible: {verdict(made)} ({made.certificate.argument})"
-        if made.certificate
-        else ""
-    )
-    if made.note:
-        say(f"Note: {made.note}.")
-    say("")
-    for guarantee in made.guarantees:
-        say(f"{guarantee}{promise(guarantee)}")
-    say("")
+    proved = "" if made.certificate is None else f"{verdict(made)} ({made.certificate.argument})"
+    say(f"At most {made.upper_bound:.6g} is possible: {proved}" if proved else "")
+    say(*([f"Note: {made.note}."] if made.note else []), "")
+    say(*(f"{guarantee}{promise(guarantee)}" for guarantee in made.guarantees), "")
     for label, likely, evidence in reports_in_words(made.channel, made.utility.p0, made.utility.p1, names):
         shown = ", ".join(likely[:6]) + (f" and {len(likely) - 6} more" if len(likely) > 6 else "")
         say(f"report {label}: {evidence}" + (f"; likeliest after {shown}" if likely else ""))
@@ -153,34 +132,19 @@ def _as_text(made: Design, names: tuple[str, str], paths: list[Path], proof: Pat
         say(f"wrote {path}" + (f"; ldpopt verify {path} checks the proof" if path == proof else ""))
 
 
-@with_flags
+@options("""
+    epsilon: --epsilon -e NATS,... | Values of epsilon, in nats.
+    eta: --eta -t ETA,... | Caps on the total variation, each in [0, 1]. [default: 0 to 1 in steps of 0.05]
+    out: --out -o | File for the table (CSV).
+    picture: --picture | File for the picture (png, svg, pdf). [default: beside the table]
+    jobs: --jobs -j N | Number of processes; -1 for one on each core.
+    resume: --resume FOLDER | Keep finished parts in FOLDER, and continue from them when the same command is run again.
+    """)
 def frontier(
-    pair: PairFlags,
-    epsilon: Annotated[str, option("--epsilon", "-e", "Values of epsilon, in nats.", metavar="NATS,...")] = "0.5,1,2",
-    eta: Annotated[
-        str,
-        option(
-            "--eta",
-            "-t",
-            "Caps on the total variation, each in [0, 1].",
-            metavar="ETA,...",
-            default="0 to 1 in steps of 0.05",
-        ),
-    ] = ",".join(f"{i / 20:g}" for i in range(21)),
-    out: Annotated[Path, option("--out", "-o", "File for the table (CSV).")] = Path("frontier.csv"),
-    picture: Annotated[Path | None, option("File for the picture (png, svg, pdf).", default="beside the table")] = None,
-    jobs: Annotated[int, option("--jobs", "-j", "Number of processes; -1 for one on each core.", metavar="N")] = 1,
-    resume: Annotated[
-        Path | None,
-        option(
-            "Keep finished parts in FOLDER, and continue from them when the same command is run again.",
-            metavar="FOLDER",
-            default=False,
-        ),
-    ] = None,
-    time_limit: TimeLimitOption = "",
-    force: ForceOption = False,
-) -> None:
+    pair: PairFlags, epsilon: str = "0.5,1,2", eta: str = ",".join(f"{i / 20:g}" for i in range(21)),
+    out: Path = Path("frontier.csv"), picture: Path | None = None, jobs: int = 1, resume: Path | None = None,
+    time_limit: str = "", force: bool = False,
+) -> None:  # fmt: skip
     """Tabulate and draw the utility of the optimal channel and of textbook mechanisms, over epsilon and eta.
 
     ldpopt frontier --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1,2
@@ -202,3 +166,88 @@ def frontier(
         files = {out: made.to_csv().encode(), picture: plots.picture(plots.frontier(made), kind)}
     write_all(files, force)
     say(repr(made), *(f"wrote {path}" for path in files))
+
+
+@options("""
+    channel: CHANNEL | Channel file, or any matrix whose rows sum to 1: CSV, or JSON.
+    every: --all | Measure every notion of privacy. It is slow from about 100 inputs on.
+    """)
+def check(channel: Path, every: bool = False, json: bool = False) -> None:
+    """Measure the guarantees of a channel, whatever its file claims.
+
+    For an exact channel the proof is computed again from its integers. If the integers do not prove the claims of the
+    file, the exit code is 1.
+    """
+    from ldpopt.exact import ExactChannel
+    from ldpopt.io import read_released
+    from ldpopt.privacy import audit, local_dp, proved, total_variation
+
+    with progress("measuring"):
+        made = read_released(channel)
+        if isinstance(made, ExactChannel):
+            if every:
+                raise invalid("--all", "a channel of floats (an exact one proves epsilon and eta)", Phrase(made))
+            found, report = proved(made), None
+        else:
+            found, report = (local_dp(made), total_variation(made)), audit(made) if every else None
+    if json:
+        k, m = made.shape
+        exact = {}
+        if isinstance(made, ExactChannel):
+            whole = made.denominator
+            exact = {"proved_bits": made.bits} if whole & (whole - 1) == 0 else {"proved_denominator": whole}
+        shown = {"inputs": k, "outputs": m, **exact, "guarantees": [guarantee.to_dict() for guarantee in found]}
+        print(strictjson.dumps(shown if report is None else shown | report.to_dict()), end="")
+        return
+    say(f"{channel}: {made!r}")
+    if isinstance(made, ExactChannel):
+        say("Proved in integer arithmetic from the weights in the file.")
+    say(*(f"\n{guarantee} {guarantee.reference}{promise(guarantee)}" for guarantee in found))
+    if report is not None:
+        say("", report)
+
+
+@options("""
+    file: FILE | Design file, written by `Design.save` or --save-design.
+    exact: --exact | Compute in balls of 256 bits instead of float64 rounded outward.
+    """)
+def verify(file: Path, exact: bool = False, json: bool = False) -> None:
+    """Check the proof in a design file: recompute every claim, without any solver.
+
+    Exit code 0: every claim holds. 1: one does not hold, and the output says which. 2: not a design file.
+    """
+    from ldpopt.design import load_design
+    from ldpopt.design.load import checked
+    from ldpopt.reports.words import ARITHMETIC, proof_in_words
+
+    with progress("verifying"):
+        design = load_design(file)
+        found, exact = checked(design, exact)
+    if json:
+        print(strictjson.dumps(_verification(design, found, ARITHMETIC[exact])), end="")
+    else:
+        said = "Every claim was recomputed in {}, and the proof holds." if found else "Computed in {}."
+        lines = proof_in_words(design, found)
+        say(*(f"- {line}" if line in found.failures else line for line in lines), said.format(ARITHMETIC[exact]))
+    if not found:
+        raise typer.Exit(1)
+
+
+def _verification(design: Design, found: Verification, arithmetic: str) -> dict[str, object]:
+    names = ("value", "lower_bound", "upper_bound", "relative_gap", "tolerance")
+    return {
+        "verified": bool(found),
+        "failures": list(found.failures),
+        "arithmetic": arithmetic,
+        "utility": design.utility.name,
+        **{name: _plain(getattr(design, name)) for name in names},
+        "certified": design.certified,
+        "recomputed": {"value": _plain(found.value), "bound": _plain(found.bound)},
+        "guarantees": [guarantee.to_dict() for guarantee in found.guarantees],
+        "argument": None if design.certificate is None else design.certificate.argument,
+    }
+
+
+def _plain(value: float) -> float | str | None:
+    """A number for JSON; null if nothing was computed."""
+    return None if math.isnan(value) else value if math.isfinite(value) else "inf" if value > 0 else "-inf"

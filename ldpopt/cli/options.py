@@ -1,6 +1,6 @@
 """Options of commands, each declared once, and the two populations and the divergence that they describe.
 
-A group of options is a frozen dataclass whose fields are options; `with_flags` gives a command those of its groups.
+Commands and groups of options, which are frozen dataclasses, declare them by `options`, a line each.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -22,104 +22,134 @@ if TYPE_CHECKING:
     from ldpopt.io import Populations
 
 
-def option(
-    *words: str, metavar: str | None = None, panel: str | None = None, default: str | bool = True, **limits: float
-) -> Any:
-    """An option: its flags (by default the parameter's name), then its help.
+Declarable = TypeVar("Declarable")
+_LINE = re.compile(r"(?P<name>\w+): (?P<head>.+?) \|(?: (?P<help>.*?))?(?: \[default: (?P<default>.*)\])?")
+_FLAG, _RANGE = re.compile(r"(?<!\S)--?[a-z][\w-]*"), re.compile(r"(\d+)\.\.(\d*)$")
 
-    panel : the heading in the help. default : shown instead of the default value. limits : ``min`` and ``max``.
+
+def _declared(text: str) -> dict[str, Any]:
+    """Declarations by parameter. Each is a line ``parameter: --flag -f METAVAR 0..9 | Help. [default: shown]``.
+
+    Without a flag it declares an argument. An indented line continues the one above; ``# Words`` heads a part of the
+    help. The range of a number and the default that is shown instead of the parameter's own may be left out.
     """
-    *flags, said = words
-    return typer.Option(
-        *flags, help=said, metavar=metavar, rich_help_panel=panel, show_default=default, **limits  # type: ignore[arg-type]
-    )  # fmt: skip
-
-
-def argument(metavar: str, said: str | None = None, **limits: float) -> Any:
-    """An argument: its name in the help, and its help."""
-    return typer.Argument(metavar=metavar, help=said, show_default=False, **limits)  # type: ignore[arg-type]
-
-
-def with_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` with the fields of its groups of options as its own parameters, for the program to call.
-
-    Arguments of a group stand where the group stands, its options after the command's own.
-    """
-    groups: dict[str, tuple[type, list[str]]] = {}
-    own: list[inspect.Parameter] = []
-    late: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        group = parameter.annotation
-        if not (isinstance(group, type) and is_dataclass(group)):
-            own.append(parameter)
+    declared, panel = {}, None
+    for line in re.sub(r"\n +", " ", inspect.cleandoc(text)).splitlines():
+        if line.startswith("# "):
+            panel = line[2:]
             continue
-        hints = get_type_hints(group, include_extras=True)
-        flags = [one.replace(annotation=hints[one.name]) for one in inspect.signature(group).parameters.values()]
-        groups[parameter.name] = group, [one.name for one in flags]
-        for flag in flags:
-            is_argument = any(isinstance(one, typer.models.ArgumentInfo) for one in flag.annotation.__metadata__)
-            (own if is_argument else late).append(flag)
-
-    @functools.wraps(command)
-    def called(**given: Any) -> None:
-        made = {name: group(**{one: given.pop(one) for one in names}) for name, (group, names) in groups.items()}
-        command(**given, **made)
-
-    shown = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *late)]
-    vars(called)["__signature__"] = inspect.Signature(shown)
-    called.__annotations__ = {one.name: one.annotation for one in shown}
-    return called
+        parts = _LINE.fullmatch(line)
+        assert parts is not None, line
+        flags, limits = _FLAG.findall(parts["head"]), _RANGE.search(parts["head"])
+        low, high = (int(end) if end else None for end in (limits.groups() if limits else ("", "")))
+        metavar = _RANGE.sub("", _FLAG.sub("", parts["head"])).strip() or None
+        shared: Any = {"metavar": metavar, "help": parts["help"] or None, "min": low, "max": high}
+        if flags:
+            shared |= {"rich_help_panel": panel, "show_default": parts["default"] or True}
+        made = typer.Option(*flags, **shared) if flags else typer.Argument(show_default=False, **shared)
+        declared[parts["name"]] = made
+    return declared
 
 
-ForceOption = Annotated[bool, option("--force", "Overwrite files that exist.")]
-JsonOption = Annotated[bool, option("--json", "Machine-readable output on standard output.")]
-ThreadsOption = Annotated[int, option("Number of threads.")]
-TimeLimitOption = Annotated[
-    str, option("Take what is known, with its proof, when they are over.", metavar="SECONDS", default="none")
-]
+_SHARED = _declared("""
+    force: --force | Overwrite files that exist.
+    json: --json | Machine-readable output on standard output.
+    time_limit: --time-limit SECONDS | Take what is known, with its proof, when they are over. [default: none]
+    workers: --workers | Number of threads.
+    plan: PLAN | Plan file (plan.json).
+    data: REPORTS | Reports (a CSV or Parquet file, a folder, or a collector's database), or counts (*.json).
+    unlabelled: --unlabelled | Also accept reports without a manifest, written by hand or by another program. Nothing
+      then shows whether they are reports of this plan.
+    db: --db DATABASE | A file (reports.db, sqlite:///path), or postgresql://user@host/name (the password in
+      PGPASSWORD).
+    # Respondents, groups and confidence
+    by: --by COLUMN | Estimates for every group of a public column.
+    """)
+"""What several commands take."""
 
-_SOURCE = "The two populations"
+
+def options(text: str = "") -> Callable[[Declarable], Declarable]:
+    """Declare the parameters of a command, or the fields of a group of options, by lines as in `_declared`.
+
+    A command whose parameter is a group takes the fields of the group: its arguments where the group stands, its
+    options after the command's own.
+    """
+    declared = _SHARED | _declared(text)
+
+    def declare(target: Any) -> Any:
+        if isinstance(target, type):
+            hints = inspect.get_annotations(target, eval_str=True)
+            target.__annotations__ = {name: Annotated[hint, declared[name]] for name, hint in hints.items()}
+            return target
+        groups: dict[str, tuple[type, list[str]]] = {}
+        own: list[inspect.Parameter] = []
+        late: list[inspect.Parameter] = []
+        for parameter in inspect.signature(target, eval_str=True).parameters.values():
+            group = parameter.annotation
+            if not (isinstance(group, type) and is_dataclass(group)):
+                own.append(parameter.replace(annotation=Annotated[group, declared[parameter.name]]))
+                continue
+            hints = get_type_hints(group, include_extras=True)
+            flags = [flag.replace(annotation=hints[flag.name]) for flag in inspect.signature(group).parameters.values()]
+            groups[parameter.name] = group, [flag.name for flag in flags]
+            for flag in flags:
+                is_argument = isinstance(flag.annotation.__metadata__[0], typer.models.ArgumentInfo)
+                (own if is_argument else late).append(flag)
+
+        @functools.wraps(target)
+        def command(**given: Any) -> None:
+            made = {name: group(**{flag: given.pop(flag) for flag in flags}) for name, (group, flags) in groups.items()}
+            target(**given, **made)
+
+        shown = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own, *late)]
+        vars(command)["__signature__"] = inspect.Signature(shown)
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+        return command
+
+    return declare
 
 
+@options("""
+    file: FILE | CSV with a column of probabilities for each population (p0 and p1, or --columns), JSON
+      {"p0": [...], "p1": [...], "labels": [...]}, or, with --answer and --group, a file with a line for each
+      respondent (in any writing, or Excel, Parquet, SPSS, Stata, SAS). Without a file: --p0 and --p1.
+    # The two populations
+    columns: --columns P0,P1 | The two columns of FILE, by name.
+    counts: --counts | FILE has counts, which are divided by their sum.
+    answer: --answer | Column of FILE with the answers.
+    group: --group | Column of FILE with the two groups; the first in sorted order is P0.
+    bins: --bins 6|1000,2000 | Bins of answers that are numbers: their number, or their edges.
+    """)
 @dataclass(frozen=True)
 class FileFlags:
     """A file of two populations, and how it is read."""
 
-    file: Annotated[
-        Path | None,
-        argument(
-            "FILE",
-            "CSV with a column of probabilities for each population (p0 and p1, or --columns), JSON "
-            '{"p0": [...], "p1": [...], "labels": [...]}, or, with --answer and --group, a file with a line for each '
-            "respondent (in any writing, or Excel, Parquet, SPSS, Stata, SAS). Without a file: --p0 and --p1.",
-        ),
-    ] = None
-    columns: Annotated[str, option("The two columns of FILE, by name.", metavar="P0,P1", panel=_SOURCE)] = ""
-    counts: Annotated[bool, option("--counts", "FILE has counts, which are divided by their sum.", panel=_SOURCE)] = (
-        False
-    )
-    answer: Annotated[str, option("Column of FILE with the answers.", panel=_SOURCE)] = ""
-    group: Annotated[
-        str, option("Column of FILE with the two groups; the first in sorted order is P0.", panel=_SOURCE)
-    ] = ""
-    bins: Annotated[
-        str,
-        option("Bins of answers that are numbers: their number, or their edges.", metavar="6|1000,2000", panel=_SOURCE),
-    ] = ""
+    file: Path | None = None
+    columns: str = ""
+    counts: bool = False
+    answer: str = ""
+    group: str = ""
+    bins: str = ""
 
     def read(self) -> Populations:
         """The populations: a table of probabilities or counts, or a line for each respondent."""
+        from ldpopt.io import read_microdata, read_pair
+
         assert self.file is not None
         if self.answer or self.group:
             if not (self.answer and self.group):
                 raise InvalidInput("--answer and --group: expected both or neither, got one")
             if self.columns or self.counts:
                 raise InvalidInput("--columns and --counts: expected a table without --answer and --group, got both")
-            return _microdata(self.file, self.answer, self.group, self.bins)
+            try:
+                return read_microdata(
+                    self.file, self.answer, self.group, bins(self.bins, "--bins") if self.bins else None
+                )
+            except InvalidInput as error:
+                argument, option = "bins=6, or bins=[1000, 2000] for edges", "--bins 6, or --bins 1000,2000 for edges"
+                raise InvalidInput(str(error).replace(argument, option)) from None
         if self.bins:
             raise InvalidInput("--bins: expected --answer and --group beside it, got none")
-        from ldpopt.io import read_pair
-
         pair = tuple(name.strip() for name in self.columns.split(",")) if self.columns else None
         if pair is not None and len(pair) != 2:
             raise InvalidInput(f"--columns: expected two names, NAME,NAME, got {self.columns!r}")
@@ -129,24 +159,22 @@ class FileFlags:
             raise InvalidInput(_in_options(str(error), named=pair is not None)) from None
 
 
+@options("""
+    f: --divergence -f | Divergence to maximise: kl, reverse-kl, jeffreys, total-variation, chi-squared,
+      neyman-chi-squared, squared-hellinger, jensen-shannon, le-cam, hockey-stick:GAMMA or alpha:ORDER.
+    # The two populations
+    p0: --p0 | Probabilities of P0, such as 0.5,0.3,0.2.
+    p1: --p1 | Probabilities of P1, such as 0.2,0.3,0.5.
+    labels: --labels | Names of the answers of --p0 and --p1, such as low,middle,high.
+    """)
 @dataclass(frozen=True)
 class PairFlags(FileFlags):
     """Two populations from a file or from options, and the divergence by which they are told apart."""
 
-    p0: Annotated[str, option("--p0", "Probabilities of P0, such as 0.5,0.3,0.2.", panel=_SOURCE)] = ""
-    p1: Annotated[str, option("--p1", "Probabilities of P1, such as 0.2,0.3,0.5.", panel=_SOURCE)] = ""
-    labels: Annotated[str, option("Names of the answers of --p0 and --p1, such as low,middle,high.", panel=_SOURCE)] = (
-        ""
-    )
-    f: Annotated[
-        str,
-        option(
-            "--divergence",
-            "-f",
-            "Divergence to maximise: kl, reverse-kl, jeffreys, total-variation, chi-squared, neyman-chi-squared, "
-            "squared-hellinger, jensen-shannon, le-cam, hockey-stick:GAMMA or alpha:ORDER.",
-        ),
-    ] = "kl"
+    p0: str = ""
+    p1: str = ""
+    labels: str = ""
+    f: str = "kl"
 
     def read(self) -> Populations:
         """The populations from exactly one source."""
@@ -176,21 +204,9 @@ def seconds(text: str) -> float | None:
     return checked(number(text, "--time-limit")) if text else None
 
 
-def _microdata(file: Path, answer: str, group: str, bins: str) -> Populations:
-    from ldpopt.io import read_microdata
-
-    cut = None if not bins else int(bins) if bins.isdecimal() and len(bins) < 4 else numbers(bins, "--bins")
-    try:
-        return read_microdata(file, answer, group, cut)
-    except InvalidInput as error:
-        said = str(error).replace("bins=6, or bins=[1000, 2000] for edges", "--bins 6, or --bins 1000,2000 for edges")
-        raise InvalidInput(said) from None
-
-
 def _in_options(message: str, named: bool) -> str:
     """The error message of a table of two populations, with the option that may help."""
-    word = re.search(r": expected a number, got '(?!nan|inf)[^\W\d]", message, re.IGNORECASE)
-    if word and not named:
+    if ": expected a number, got text" in message and not named:
         return f"{message} (for a line per respondent give --answer and --group)"
     if message.endswith(", got 'p0'") and not named:
         return f"{message} (--columns NAME,NAME says which two)"
@@ -212,23 +228,19 @@ def _inline(p0: str, p1: str, labels: str) -> Populations:
 
 
 def numbers(text: str, what: str) -> list[float]:
-    """Numbers separated by commas.
-
-    >>> numbers("0.5, 1e-3", "p0")
-    [0.5, 0.001]
-    """
-    values = []
-    for at, part in enumerate(text.split(",")):
-        try:
-            values.append(float(part))
-        except ValueError:
-            raise invalid(what, "numbers separated by commas", part.strip(), f"entry {at}") from None
-    return values
+    """Numbers separated by commas."""
+    parts = enumerate(text.split(","))
+    return [number(part.strip(), what, "numbers separated by commas", f"entry {at}") for at, part in parts]
 
 
-def number(text: str, what: str) -> float:
+def number(text: str, what: str, expected: str = "a number", where: str = "") -> float:
     """One number."""
     try:
         return float(text)
     except ValueError:
-        raise invalid(what, "a number", text) from None
+        raise invalid(what, expected, text, where) from None
+
+
+def bins(text: str, what: str) -> int | list[float]:
+    """The number of bins, or their edges."""
+    return int(text) if text.isdecimal() and len(text) < 4 else numbers(text, what)

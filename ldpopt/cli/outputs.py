@@ -1,6 +1,7 @@
 """What commands give: text and tables on standard output, progress on standard error, and files, whole or not at all.
 
-Bad paths are refused before the work begins; writing comes after all work succeeded.
+Bad paths are refused before the work begins; writing comes after all work succeeded. The groups of commands are the one
+place that turns an error into a line on standard error and an exit code.
 """
 
 from __future__ import annotations
@@ -8,34 +9,31 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from ldpopt.cli.options import ForceOption, option
-from ldpopt.errors import Phrase, invalid
-from ldpopt.files import write_bytes_atomically
+import typer
+from typer.core import TyperGroup
+
+from ldpopt.cli.options import options
+from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
+from ldpopt.extras import EXTRAS, missing
+from ldpopt.files import UNFINISHED, write_bytes_atomically
 
 if TYPE_CHECKING:
     from ldpopt.privacy import Guarantee
-    from ldpopt.reports.tables import ResultTable
+    from ldpopt.reports.page import ResultTable
 
-__all__ = [
-    "ResultFlags", "claim", "claim_folder", "free_folder", "kind_of", "progress", "promise", "say", "visible",
-    "write_all", "write_folder",
-]  # fmt: skip
 
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
-    r"""Text for a terminal: what would steer it, turn its letters around, or has no letter is written as an escape.
-
-    >>> print(visible("a\x1b[31mred"))
-    a\x1b[31mred
-    """
+    """Text for a terminal: what would steer it, turn its letters around, or has no letter is written as an escape."""
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -55,13 +53,12 @@ def say(*what: Any) -> None:
 
     console = Console(highlight=False)
     wide = console if console.is_terminal else Console(highlight=False, width=max(console.width, 160))
-    for one in what:
-        if isinstance(one, str):
-            wide.print(visible(one), markup=False)
+    for text in what:
+        if isinstance(text, str):
+            wide.print(visible(text), markup=False)
         else:
-            wide.print(
-                Segments(Segment(visible(part.text), part.style, part.control) for part in wide.render(one)), end=""
-            )
+            parts = (Segment(visible(part.text), part.style, part.control) for part in wide.render(text))
+            wide.print(Segments(parts), end="")
 
 
 def promise(guarantee: Guarantee) -> str:
@@ -127,41 +124,37 @@ def claim_folder(folder: Path, force: bool) -> None:
 
 def write_folder(folder: Path, files: Mapping[str, bytes], force: bool) -> None:
     """Write a new folder with `files`, whole or not at all. With `force`, write into a folder that exists already."""
-    if force and folder.is_dir():
-        write_all({folder / name: data for name, data in files.items()}, force)
-        return
+    new = not (force and folder.is_dir())
     try:
-        folder.mkdir()
+        if new:
+            folder.mkdir()
     except OSError as error:
         reason = Phrase((error.strerror or type(error).__name__).lower())
         raise invalid(str(folder), "a folder that can be made", reason) from None
     try:
         write_all({folder / name: data for name, data in files.items()}, force)
     except BaseException:
-        folder.rmdir()
+        if new:
+            folder.rmdir()
         raise
 
 
+@options("""
+    # Results
+    format: --format -f FORMAT | text, csv, xlsx, html, md or json; by default from the name of --out, or text.
+    out: --out -o | Write to this file instead of standard output.
+    """)
 @dataclass(frozen=True)
 class ResultFlags:
     """Where a table of results goes, and in which format."""
 
-    format: Annotated[
-        str | None,
-        option(
-            "--format", "-f", "text, csv, xlsx, html, md or json; by default from the name of --out, or text.",
-            metavar="FORMAT", panel="Results",
-        ),
-    ] = None  # fmt: skip
-    out: Annotated[
-        Path | None,
-        option("--out", "-o", "Write to this file instead of standard output.", panel="Results", default=False),
-    ] = None
-    force: ForceOption = False
+    format: str | None = None
+    out: Path | None = None
+    force: bool = False
 
     def chosen(self) -> str:
         """The format. An unknown one, or one that cannot be printed, is refused before the work begins."""
-        from ldpopt.reports.tables import FORMATS
+        from ldpopt.reports.page import FORMATS
 
         if self.out is not None:
             claim([self.out], self.force)
@@ -181,3 +174,87 @@ class ResultFlags:
             sys.stdout.write(visible(text) if self.chosen() == "text" or sys.stdout.isatty() else text)
         else:
             write_all({self.out: content}, self.force)
+
+
+USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+"""The error that typer raises for bad arguments. It has no public name."""
+
+
+def from_arrow(error: Exception) -> bool:
+    """Whether an error comes from pyarrow. Pyarrow is not imported for this question."""
+    arrow = sys.modules.get("pyarrow")
+    return arrow is not None and isinstance(error, arrow.ArrowException)
+
+
+class Discreet(TyperGroup):
+    """The survey commands. For an unexpected error they print its kind and place, without its message.
+
+    A library may quote a value in its message, and a traceback with local variables shows a whole batch.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except (LdpoptError, OSError, MemoryError, ModuleNotFoundError, USAGE_ERROR, typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            if from_arrow(error):
+                raise
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
+            said = f"unexpected {type(error).__name__} in {place} (not shown, since it may quote answers)"
+        # Raised outside the except block, so that the first error is not the context of this one.
+        raise LdpoptError(said)
+
+
+class Program(TyperGroup):
+    """The group of commands; bad input ends it with one line and exit code 2."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run, and exit with the code, or return the code if not `standalone_mode`."""
+        try:
+            code = super().main(args, *rest, **extra | {"standalone_mode": False})
+        except typer.Abort:
+            code = 130
+        except BrokenPipeError:
+            raise  # the reader of the output went away, which `main` handles
+        except Exception as error:
+            told = _told(error)
+            if told is None:
+                raise
+            print(f"ldpopt: error: {visible(' '.join(told[0].split()))}", file=sys.stderr, flush=True)
+            code = told[1]
+        code = code if isinstance(code, int) else 0
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+
+def _told(error: Exception) -> tuple[str, int] | None:
+    """The line and the exit code for an error; None for one that nobody expects."""
+    if isinstance(error, USAGE_ERROR):
+        usage: Any = error
+        where = usage.ctx.command_path if getattr(usage, "ctx", None) else "ldpopt"
+        return f"{usage.format_message()} (see {where} --help)", 2
+    if isinstance(error, LdpoptError):
+        return str(error), 2 if isinstance(error, InvalidInput) else 1
+    if isinstance(error, OSError):
+        return _system(error), 1
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this", 1
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in EXTRAS:
+        return str(missing(error.name or "")), 1
+    if from_arrow(error):
+        return f"a file holds what Arrow cannot read or write ({type(error).__name__})", 1
+    return None
+
+
+def _system(error: OSError) -> str:
+    """The system's message with the name of the file, and nothing else, since libraries put contents into messages."""
+    reason = error.strerror if error.errno is not None and error.strerror else type(error).__name__
+    where = ""
+    if isinstance(error.filename, (str, bytes)):
+        path = Path(os.fsdecode(error.filename))
+        where = f"{path.parent if path.match(UNFINISHED) else path}: "  # nobody knows the name of an unfinished file
+    return f"{where}{reason[:1].lower() + reason[1:]}"

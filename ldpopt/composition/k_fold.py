@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.composition.compose import ComposedPair
-from ldpopt.composition.parametric import MAX_USES, ParametricPair, union
+from ldpopt.composition.parametric import MAX_USES, ParametricPair, listed, union
 from ldpopt.distribution import Array, nonnegative, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.least_pair import checked, kept_mass, largest_eta
@@ -264,14 +264,12 @@ def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimi
     >>> round(limit.mu, 6), limit.distance < 0.001
     (0.83666, True)
     """
-    parts, epsilons, etas = [], _list(epsilons), _list(etas)
+    parts, epsilons, etas = [], listed(epsilons, "epsilons"), listed(etas, "etas")
     if len(epsilons) != len(etas):
         raise invalid("etas", f"as many as the {len(epsilons)} epsilons", len(etas))
     for epsilon, eta in zip(epsilons, etas, strict=True):
         e, _, t = checked(epsilon, 0.0, eta)
         parts.append((e, min(t if t is not None else 1.0, largest_eta(e, 0.0))))
-    if not parts:
-        raise invalid("epsilons", "at least one", "none")
     mu = math.sqrt(2 * math.fsum(e * t for e, t in parts))
     if len(set(parts)) == 1:
         e, t = parts[0]
@@ -306,9 +304,3 @@ def _distance(losses: Array, masses: Array, mu: float) -> float:
         line = error[:-1] - np.where(touching > size[:-1], np.exp(losses) * (touching - size[:-1]), 0.0)
     inside = np.abs(line - gaussian_trade_off(mu, touching)).max()
     return float(max(corner, inside))
-
-
-def _list(values: Iterable[Any]) -> list[Any]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise invalid("parameters", "a list of numbers", values)
-    return list(values)

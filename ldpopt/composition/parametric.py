@@ -17,7 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.distribution import Array
+from ldpopt.errors import invalid
+from ldpopt.privacy.claims import Claim
 from ldpopt.privacy.finite_pair import FinitePair
+from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.least_pair import checked, kept_mass
 from ldpopt.rounding import float_up, up
 from ldpopt.tolerances import ROW_SUM
@@ -143,3 +146,12 @@ def largest_integer(holds: Callable[[int], bool], limit: int) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
+
+
+def listed(items: Iterable[Any], what: str) -> list[Any]:
+    """At least one thing of a list; a claim or a text is no list."""
+    if isinstance(items, (Claim, Guarantee, str)) or not isinstance(items, Iterable):
+        raise invalid(what, "a list", type(items).__name__)
+    if not (given := list(items)):
+        raise invalid(what, "at least one", "none")
+    return given

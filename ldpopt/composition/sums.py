@@ -21,21 +21,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ldpopt.composition.parametric import MAX_USES, tally, total, union
+from ldpopt.composition.parametric import MAX_USES, listed, tally, total, union
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.privacy.claims import (
-    MCDP,
-    TV,
-    ZCDP,
-    ApproximateDP,
-    ApproximateZCDP,
-    Claim,
-    PureDP,
-    RenyiDP,
-    amount,
-    need,
-)
+from ldpopt.privacy.claims import MCDP, TV, ZCDP, ApproximateDP, ApproximateZCDP, Claim, PureDP, RenyiDP, amount, need
 from ldpopt.privacy.conversions import zcdp_delta, zcdp_to_approximate_sharp
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import ULP, sum_up, up
@@ -231,7 +220,7 @@ def restricted_sequential(epsilons: Iterable[Any]) -> float:
     >>> round(restricted_sequential([0.25, 0.5]), 6)
     0.75
     """
-    return total([(amount(epsilon, "epsilon"), 1) for epsilon in _listed(epsilons)])
+    return total([(amount(epsilon, "epsilon"), 1) for epsilon in listed(epsilons, "items")])
 
 
 def restricted_parallel(epsilons: Iterable[Any]) -> float:
@@ -243,7 +232,7 @@ def restricted_parallel(epsilons: Iterable[Any]) -> float:
     >>> round(restricted_parallel([0.25, 0.5]), 6)
     0.5
     """
-    return max(amount(epsilon, "epsilon") for epsilon in _listed(epsilons))
+    return max(amount(epsilon, "epsilon") for epsilon in listed(epsilons, "items"))
 
 
 def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> ApproximateDP | TV:
@@ -342,7 +331,7 @@ def _pure_or_approximate(claim: Claim | Guarantee) -> ApproximateDP:
 
 def _counted(kind: type[C], items: Iterable[Item]) -> list[tuple[C, int]]:
     made = []
-    for item in _listed(items):
+    for item in listed(items, "items"):
         claim, count = item if isinstance(item, tuple) else (item, 1)
         made.append((need(kind, claim, "item"), positive_integer(count, "count", maximum=MAX_USES)))
     return made
@@ -351,12 +340,3 @@ def _counted(kind: type[C], items: Iterable[Item]) -> list[tuple[C, int]]:
 def _totals(parts: Sequence[tuple[Claim, int]], *fields: str) -> list[float]:
     """The sums of fields of claims with counts, exact and then rounded up."""
     return [total([(getattr(claim, field), n) for claim, n in parts]) for field in fields]
-
-
-def _listed(items: Iterable[Any]) -> list[Any]:
-    if isinstance(items, (Claim, Guarantee, str)) or not isinstance(items, Iterable):
-        raise invalid("items", "a list", type(items).__name__)
-    made = list(items)
-    if not made:
-        raise invalid("items", "at least one", "none")
-    return made

@@ -37,7 +37,6 @@ _HOMES = {
     "ldpopt.design.utilities.sets": ("HypothesisSet",),
 }
 """The modules of the names that are no kinds; `registry` finds the kinds."""
-
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 _ROOMS = ("utilities", "constraints", "certificates", "methods")
 

@@ -48,9 +48,8 @@ def arrange(problem: Problem, candidate: Candidate) -> Arranged:
 
 
 def rearranged(problem: Problem, made: Arranged) -> Arranged:
-    """The channel repaired once more: merging outputs and copying rows may have raised a measure by an ulp.
-
-    Raises `Unrepairable` where that does not help.
+    """The channel repaired once more: merging outputs and copying rows may have raised a measure by an ulp. Raises
+    `Unrepairable` where that does not help.
     """
     channel = made.channel
     if problem.denominator is not None:  # what is repaired has no denominator
@@ -76,6 +75,8 @@ def _given(problem: Problem, matrix: Array) -> Arranged:
 
 def _of_integers(problem: Problem, matrix: Array) -> Arranged:
     """The channel of multiples of 1/D, which stay as they are: a row for every input, the outputs in order."""
+    if problem.utility.decisions is not None:
+        return Arranged(Channel(matrix, problem.labels, problem.utility.decisions))
     rows = matrix[problem.reduction.classes] if problem.utility.pair is not None else matrix
     rows = rows[:, _by_favour(rows)]
     return Arranged(Channel(rows, problem.labels, _output_labels(rows, SILENT)))
@@ -104,9 +105,8 @@ def _of_pair(problem: Problem, matrix: Array) -> Arranged:
 
 
 def _without_twins(matrix: Array) -> Array:
-    """The matrix with proportional columns merged.
-
-    Where all rows are nearly equal, columns are merged whose relative deviations from their means agree.
+    """The matrix with proportional columns merged. Where all rows are nearly equal, columns are merged whose relative
+    deviations from their means agree.
     """
     mean = matrix.mean(axis=0)
     matrix, mean = matrix[:, mean > 0], mean[mean > 0]

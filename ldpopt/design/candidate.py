@@ -16,21 +16,24 @@ from ldpopt.distribution import Array
 
 Ask = Callable[..., Any]
 """`optimal_channel` itself, handed to methods and proofs that need the optimum of another problem."""
-
 Prove = Callable[[Problem, Channel], Iterable[Certificate]]
 """From a problem, and the channel made of a method's matrix, to the certificates that the method brings along."""
 
 
+def proved_by(kind: Callable[..., Certificate], *numbers: Any) -> Prove:
+    """The proof that is one certificate of a kind, with these numbers, of the whole problem."""
+    return lambda posed, channel: (kind(posed.whole, posed.constraints, channel, *numbers),)
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A channel as a method found it, nearly feasible: `finish` repairs, measures and proves it.
-
-    matrix : (n, m), one row for each of the n reduced inputs of a pair of hypotheses (`Problem.reduction`), and for
-    each of the k inputs otherwise. method : how it was found, in words for a reader. prove : the certificates that came
-    with it, best first. tolerance : the relative gap that counts as certified; None for the usual one.
-    problem : the problem with the orders that were added for a constraint of infinitely many; None where none were.
-    note : what else a reader should know. shortfall : why the bound may miss the tolerance, told where it does.
-    reference : the papers of the way it was found, where they are not those of the method.
+    """A channel as a method found it, nearly feasible: `finish` repairs, measures and proves it. matrix : (n, m), one
+    row for each of the n reduced inputs of a pair of hypotheses (`Problem.reduction`), and for each of the k inputs
+    otherwise. method : how it was found, in words for a reader. prove : the certificates that came with it, best first.
+    tolerance : the relative gap that counts as certified; None for the usual one. problem : the problem with the orders
+    that were added for a constraint of infinitely many; None where none were. note : what else a reader should know.
+    shortfall : why the bound may miss the tolerance, told where it does. reference : the papers of the way it was
+    found, where they are not those of the method.
     """
 
     matrix: Array

@@ -6,7 +6,7 @@ Whether a gap between value and bound counts as certified is decided here and no
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +31,8 @@ def gap_between(value: float, bound: float) -> float:
 
 
 def relative_gap(value: float, bound: float, logarithmic: bool = False) -> float:
-    """The gap over |value|; 0 where value and bound agree, and inf where only the value is 0.
-
-    logarithmic : the utility is a logarithm, of which the gap itself is the relative gap.
+    """The gap over |value|; 0 where value and bound agree, and inf where only the value is 0. logarithmic : the utility
+    is a logarithm, of which the gap itself is the relative gap.
     """
     gap = gap_between(value, bound)
     if logarithmic or gap in (0.0, math.inf):
@@ -43,9 +42,8 @@ def relative_gap(value: float, bound: float, logarithmic: bool = False) -> float
 
 
 def is_certified(value: float, bound: float, tolerance: float, error: bool, logarithmic: bool) -> bool:
-    """Whether a proved bound is finite, on its side of the value, and within the relative tolerance of it.
-
-    error : less is better, so that the bound belongs below the value, not above it.
+    """Whether a proved bound is finite, on its side of the value, and within the relative tolerance of it. error : less
+    is better, so that the bound belongs below the value, not above it.
     """
     if not (math.isfinite(value) and math.isfinite(bound)):
         return False
@@ -88,7 +86,6 @@ class Design(Pictured):
     note: str
     edges: Array | None = None
     reference: str = ""
-
     _picture = "channel"
 
     @property
@@ -133,7 +130,7 @@ class Design(Pictured):
         except Unproved as error:
             return Verification(math.nan, math.nan, math.nan, math.nan, (str(error),))
         found = proof.verify(exact)
-        return found.and_fails(self._broken(found))
+        return replace(found, failures=(*found.failures, *self._broken(found)))
 
     def _stated(self) -> None:
         """Raise `Unproved` unless every claim has the type it should have, so that it can be compared."""

@@ -18,11 +18,9 @@ from ldpopt.design.certificates.relaxed import Contraction, PartsBound, Relaxed
 from ldpopt.design.constraints.base import plain_of
 from ldpopt.design.design import Design, is_certified, relative_gap
 from ldpopt.design.methods.balanced import BalancedSets
-from ldpopt.design.methods.levels import LevelLP
+from ldpopt.design.methods.listed import LevelLP, PatternLP, PolicyLP
 from ldpopt.design.methods.marginals import MarginalPatterns
 from ldpopt.design.methods.partition import envelope_duals
-from ldpopt.design.methods.patterns import PatternLP
-from ldpopt.design.methods.policies import PolicyLP
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.pairwise import pairwise_weights
 from ldpopt.design.utilities.base import ColumnUtility
@@ -46,10 +44,9 @@ Proofs = Iterator[Certificate | Unavailable]
 
 
 def proofs(problem: Problem, candidate: Candidate, made: Arranged, near: Certificate | None, ask: Ask) -> Proofs:
-    """Certificates for `made`, computed one by one as they are asked for.
-
-    near : the certificate of a neighbouring problem, whose numbers are tried first. Between two break points in eta,
-    one set of multipliers proves every optimum.
+    """Certificates for `made`, computed one by one as they are asked for. near : the certificate of a neighbouring
+    problem, whose numbers are tried first. Between two break points in eta, one set of multipliers proves every
+    optimum.
     """
     fields = (problem.whole, problem.constraints, made.channel)
     if near is not None:
@@ -98,9 +95,8 @@ def _certificate(ask: Ask, *problem: Any, **how: Any) -> Certificate | Unavailab
 
 
 def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
-    """Certificates of the problem with fewer constraints, where `LISTED` has a method for it.
-
-    Leaving constraints out makes the optimum no worse, so that the bounds hold for all constraints.
+    """Certificates of the problem with fewer constraints, where `LISTED` has a method for it. Leaving constraints out
+    makes the optimum no worse, so that the bounds hold for all constraints.
     """
     plain = tuple(c for c in problem.constraints if plain_of(c) is not None)
     for kept in ((plain,) if plain else ()) + tuple((c,) for c in problem.constraints if c not in plain):
@@ -130,9 +126,7 @@ def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
     yield PartsBound(problem.whole, problem.constraints, made.channel, tuple(certificates))
 
 
-ENOUGH_GAP = 0.2
-"""No further proof is looked for once the relative gap is within this share of the tolerance."""
-
+ENOUGH_GAP = 0.2  # No further proof is looked for once the relative gap is within this share of the tolerance.
 NO_FORM = "no constraint has a column form"
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.design.certificates.base import Certificate, Verification
-from ldpopt.design.codec.kinds import FILE
-from ldpopt.design.codec.records import Reader, expect_keys, real
+from ldpopt.design.codec.kinds import FILE, expect_keys
+from ldpopt.design.codec.records import Reader, real
 from ldpopt.design.design import Design
 from ldpopt.design.files import SCHEMA, VERSION
 from ldpopt.errors import Phrase, invalid

@@ -20,9 +20,8 @@ from ldpopt.errors import Phrase, SolverError, invalid
 
 
 def numbers_near(problem: Problem, near: Any) -> Certificate | None:
-    """The certificate of the design `near`; `InvalidInput` for anything but a design with the same kind of utility.
-
-    Its numbers are checked as a proof about this problem, so that any neighbouring design may be tried.
+    """The certificate of the design `near`; `InvalidInput` for anything but a design with the same kind of utility. Its
+    numbers are checked as a proof about this problem, so that any neighbouring design may be tried.
     """
     if near is None:
         return None
@@ -33,8 +32,7 @@ def numbers_near(problem: Problem, near: Any) -> Certificate | None:
     return near.certificate
 
 
-SEARCH = 0.9
-"""The share of the progress bar that the search takes; repair and proof take the rest."""
+SEARCH = 0.9  # The share of the progress bar that the search takes; repair and proof take the rest.
 
 
 def optimal_channel(

@@ -4,8 +4,9 @@ A kind is a utility, a constraint, a certificate, a method, or a class that a ut
 codec of design files, the lists of `ldpopt.design` and `ldpopt`, and the tables of the documentation are made of these.
 
 What commands and pages ask people for is declared by the kinds too, in `Kind.asks`. `choices(room)` lists the kinds
-that ask, in the order in which they are shown; `chosen(room, names)` says which of them the given names stand for, and
-`kind.made(values)` makes one; `answers(constraint)` goes back, from an object to the values.
+that ask, in the order in which they are shown, and `flags(room)` the options of commands; `chosen(room, names)` says
+which kinds the given names stand for, and `kind.made(values)` makes one; `answers(constraint)` goes back, from an
+object to the values.
 
 >>> from ldpopt.design import constraints
 >>> [kind.__name__ for kind in chosen(constraints, ["epsilon", "delta", "eta"])]
@@ -21,7 +22,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar, Self
@@ -34,11 +36,10 @@ _KINDS: dict[str, type[Kind]] = {}
 
 @dataclass(frozen=True)
 class Asked:
-    """A parameter of a kind as people are asked for it.
-
-    name : what a command or a page calls it; kinds may share one, as ``epsilon`` is shared. help : a sentence.
-    unit : what stands for the value in the help of a command. field : the kind's own name for it, where it is another.
-    type : float, int, list (a distribution) or str (a divergence as `divergences.base.spelled` reads it).
+    """A parameter of a kind as people are asked for it. name : what a command or a page calls it; kinds may share one,
+    as ``epsilon`` is shared. help : a sentence. unit : what stands for the value in the help of a command. field : the
+    kind's own name for it, where it is another. type : float, int, list (a distribution) or str (a divergence as
+    `divergences.base.spelled` reads it).
     """
 
     name: str
@@ -56,6 +57,8 @@ class Kind:
     asks: ClassVar[tuple[Asked, ...]] = ()
     """What commands and pages ask for to make one; empty for a kind that they do not offer. A command may join several
     numbers that no other kind asks for by colons, under the last name: ``--renyi ORDER:NATS``."""
+    checks: ClassVar[tuple[tuple[str, Callable[[Any, str], Any]], ...]] = ()
+    """Fields, each with its reader (value, name), which gives it in its final form or raises `InvalidInput`."""
     preference: ClassVar[int] = 1000
     """Its place among its like where they are listed or tried, in ascending order."""
 
@@ -63,6 +66,10 @@ class Kind:
         super().__init_subclass__()
         if cls.__module__.startswith(f"{_PACKAGE}.") and not cls.__name__.startswith("_"):
             _KINDS[cls.__name__] = cls
+
+    def __post_init__(self) -> None:
+        """Read the fields that `checks` names."""
+        vars(self).update({name: read(getattr(self, name), name) for name, read in self.checks})
 
     @classmethod
     def made(cls, values: Mapping[str, Any]) -> Self:
@@ -86,10 +93,9 @@ def choices(room: ModuleType) -> tuple[type[Kind], ...]:
 
 
 def chosen(room: ModuleType, names: Collection[str]) -> tuple[type[Kind], ...]:
-    """The kinds that the names of given values stand for, in order.
-
-    Of two kinds of which one asks for all that the other asks for, and more, it is the one with more. `InvalidInput`
-    for a name without the others that its kind asks for.
+    """The kinds that the names of given values stand for, in order. Of two kinds of which one asks for all that the
+    other asks for, and more, it is the one with more. `InvalidInput` for a name without the others that its kind asks
+    for.
     """
     asked = {kind: {one.name for one in kind.asks} for kind in choices(room)}
     whole = [kind for kind, own in asked.items() if own <= set(names)]
@@ -99,6 +105,17 @@ def chosen(room: ModuleType, names: Collection[str]) -> tuple[type[Kind], ...]:
             missing: set[str] = next((own - set(names) for own in asked.values() if name in own), {"a known name"})
             raise InvalidInput(f"{name}: expected {' and '.join(sorted(missing))} beside it, got none")
     return kept
+
+
+def flags(room: ModuleType) -> dict[str, tuple[Asked, ...]]:
+    """What commands ask for, by name: one value, or several that one kind alone asks for, joined by colons."""
+    counts = Counter(asked.name for kind in choices(room) for asked in kind.asks)
+    given: dict[str, tuple[Asked, ...]] = {}
+    for kind in choices(room):
+        given |= {asked.name: (asked,) for asked in kind.asks if counts[asked.name] > 1}
+        if own := tuple(asked for asked in kind.asks if counts[asked.name] == 1):
+            given[own[-1].name] = own
+    return given
 
 
 def answers(one: Any) -> dict[str, Any]:

@@ -14,20 +14,12 @@ from ldpopt.errors import SolverError
 
 SIMPLEX = ("HIGHS", "CLARABEL")
 """The solvers in turn, first the one that ends in a vertex: exact zeros and sharp dual values."""
-
-
 ALMOST = "CLARABEL or 1e-7"
 """CLARABEL at a tolerance of 1e-9; where it cannot reach that, its answer must be within 1e-7."""
-
-
 INTERIOR = (ALMOST, "HIGHS")
 """The solvers in turn, first the interior-point one: its dual values lie inside the optimal face."""
-
-
 CONIC = ("CLARABEL at 1e-8", "CLARABEL at 1e-6")
 """For cones, where degenerate problems cannot be solved to the last digit. The answer is measured afterwards."""
-
-
 _OPTIONS: Mapping[str, dict[str, Any]] = {
     "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     "CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9},
@@ -41,8 +33,6 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
     },
     "CLARABEL at 1e-6": {"tol_gap_abs": 1e-6, "tol_gap_rel": 1e-6, "tol_feas": 1e-7},
 }
-
-
 _REMEDY = {
     "infeasible": "no channel meets all constraints; relax one",
     "infeasible_inaccurate": "the constraints may contradict each other; relax one",
@@ -55,11 +45,10 @@ _REMEDY = {
 
 
 def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
-    """Solve a `cvxpy.Problem` in place and return the name of the solver that did.
-
-    Tries `solvers` in turn and accepts only the status "optimal" with finite primal and dual values; from `ALMOST` also
-    "optimal_inaccurate", which there means that the looser of its two tolerances is met. Otherwise raises
-    `SolverError` with the status of each solver and a remedy.
+    """Solve a `cvxpy.Problem` in place and return the name of the solver that did. Tries `solvers` in turn and accepts
+    only the status "optimal" with finite primal and dual values; from `ALMOST` also "optimal_inaccurate", which there
+    means that the looser of its two tolerances is met. Otherwise raises `SolverError` with the status of each solver
+    and a remedy.
     """
     import cvxpy as cp
 
@@ -86,7 +75,6 @@ def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
 @dataclass(frozen=True, eq=False)
 class Whole:
     """The answer of a mixed-integer program: `values`, integers rounded, and a `bound` that no solution exceeds.
-
     finished : whether the search was complete. The bound is what the solver says, and proves nothing.
     """
 
@@ -98,10 +86,9 @@ class Whole:
 def solve_whole(
     gains: Array, equal: Array, right: Array, above: Array, most: Array, whole: Any, what: str, nodes: int
 ) -> Whole:
-    """Maximise gains.x subject to equal x = right, above x <= most and x >= 0; the last entry of x has any sign.
-
-    whole : booleans, True for the entries of x that are integers. nodes : the most nodes of the search tree; unlike a
-    limit of time it gives the same answer on every machine. Raises `SolverError` where nothing was found.
+    """Maximise gains.x subject to equal x = right, above x <= most and x >= 0; the last entry of x has any sign. whole
+    : booleans, True for the entries of x that are integers. nodes : the most nodes of the search tree; unlike a limit
+    of time it gives the same answer on every machine. Raises `SolverError` where nothing was found.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -120,10 +107,9 @@ def solve_whole(
 
 
 def solve_real(gains: Array, equal: Array, right: Array, above: Array, most: Array, what: str) -> tuple[Array, Array]:
-    """The same program without integers: the solution x and its reduced costs, none below zero.
-
-    The reduced cost of an entry is what raising it from zero would cost per unit; it is 0 for entries above zero.
-    Raises `SolverError` where nothing was found.
+    """The same program without integers: the solution x and its reduced costs, none below zero. The reduced cost of an
+    entry is what raising it from zero would cost per unit; it is 0 for entries above zero. Raises `SolverError` where
+    nothing was found.
     """
     from scipy.optimize import linprog
 

@@ -14,7 +14,7 @@ from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design.columns.sets import members
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.blocks import Blocks, Cut
-from ldpopt.design.methods.patterns import MAX_INPUTS, pattern_program
+from ldpopt.design.methods.listed import MAX_INPUTS, pattern_program
 from ldpopt.design.problems.problem import pose
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.divergence import Divergence
@@ -22,10 +22,7 @@ from ldpopt.distribution import Array, number, positive_epsilon, positive_intege
 from ldpopt.errors import SolverError, invalid
 from ldpopt.results import Pictured, Result
 
-MOST = 500
-"""More pieces than this are no structures, but ties that rounding decides."""
-
-
+MAX_PIECES = 500  # More pieces than this are no structures, but ties that rounding decides.
 Pattern = tuple[Label, ...]
 
 
@@ -74,7 +71,6 @@ class Structures(Pictured):
     utility: Divergence | ColumnUtility
     eta: float
     tolerance: float
-
     _picture = "structures"
 
     @property
@@ -184,7 +180,7 @@ def _brackets(made: _Seen, points: Array, tolerance: float, deadline: Deadline) 
         middle = (a + b) / 2
         if b - a <= tolerance or not a < middle < b or deadline.over():
             ends.append((a, b))
-            if len(ends) > MOST:
+            if len(ends) > MAX_PIECES:
                 raise SolverError("structures: the optimum is tied along a range of epsilon; take a larger tolerance")
         else:
             waiting += [(middle, b), (a, middle)]

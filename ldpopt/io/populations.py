@@ -130,7 +130,7 @@ def _pair_from_csv(
     for column, at in zip(columns, (first, second), strict=True):
         if named and not isinstance(column, str) and is_number(table.rows[0][at]):
             # If this line were taken for names, an answer would be dropped silently.
-            raise invalid(table.path, "column names in the first line, or numbers alone", table.rows[0][at])
+            raise invalid(table.path, "column names in the first line, or numbers alone", Phrase("a number"))
     start = 1 if named else 0
     rows = range(start, len(table.rows))
     if not rows:
@@ -181,11 +181,10 @@ def read_microdata(
     for name, side in ((grouped, 0), (answered, 1)):
         if name in {pair[side] for pair in pairs}:
             # If this line were taken for names, a respondent would be dropped silently.
-            raise invalid(where, "column names in the first line", Phrase(f"{name!r}, which is also a value"))
+            raise invalid(where, "column names in the first line", Phrase("one that is also a value"))
     groups = sorted(names := {pair[0] for pair in pairs}, key=_kind_of(names))
     if len(groups) != 2:
-        shown = ", ".join(map(repr, groups[:5])) + (", ..." if len(groups) > 5 else "")
-        raise invalid(where, "exactly two groups", Phrase(f"{len(groups)} ({shown})"), f"column {grouped!r}")
+        raise invalid(where, "exactly two groups", len(groups), f"column {grouped!r}")
     texts = {pair[1] for pair in pairs}
     if bins is not None:
         pairs, answers = _binned(pairs, bins, where, answered)

@@ -6,7 +6,6 @@ import csv
 import io
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,6 +35,12 @@ def position_of(path: PathLike, column: ColumnKey, names: Sequence[str], width: 
     return column
 
 
+def _kind(cell: str) -> str:
+    """What stands in a cell that is no number, without its text."""
+    word = cell.strip().lstrip("+-").lower()
+    return word if word in ("nan", "inf", "infinity") else "text" if word else "an empty cell"
+
+
 @dataclass(frozen=True)
 class Table:
     """The rows of a file, all of the same length. `lines[i]` is the number of the line on which `rows[i]` ends."""
@@ -53,8 +58,7 @@ class Table:
         """The first row as distinct column names."""
         names = tuple(cell.strip() for cell in self.rows[0])
         if len(set(names)) != len(names):
-            twice = next(name for name, count in Counter(names).items() if count > 1)
-            raise invalid(self.path, "distinct column names", Phrase(f"{twice!r} twice"), f"line {self.lines[0]}")
+            raise invalid(self.path, "distinct column names", Phrase("one of them twice"), f"line {self.lines[0]}")
         return names
 
     def position(self, column: ColumnKey, names: tuple[str, ...]) -> int:
@@ -66,10 +70,10 @@ class Table:
         cell = self.rows[row][column]
         where = f"line {self.lines[row]}, column {column + 1}"
         if not is_number(cell):
-            raise invalid(self.path, "a number", cell, where)
+            raise invalid(self.path, "a number", Phrase(_kind(cell)), where)  # an answer is never quoted
         value = float(cell.strip())
         if not math.isfinite(value):
-            raise invalid(self.path, "a finite double", cell, where)
+            raise invalid(self.path, "a finite double", Phrase("a larger number"), where)
         return value
 
     def text(self, row: int, column: int) -> str:

@@ -215,10 +215,7 @@ class GaussianPair(ContinuousPair):
             error = _NORMAL * density * (first + second + (a * a + epsilon + a * b) * abs(first - second))
         else:
             first, second = math.exp(float(log_ndtr(-a))), math.exp(epsilon + float(log_ndtr(-b)))
-            value, error = (
-                first - second,
-                _NORMAL * (first + (second * (1 + epsilon + b * b) if second > 0 else 0.0)),
-            )
+            value, error = (first - second, _NORMAL * (first + (second * (1 + epsilon + b * b) if second > 0 else 0.0)))
         return max(value - error, 0.0), max(value + error, SUBNORMAL)  # never zero, though too small for a float
 
     def _mean(self, reverse: bool) -> Interval:

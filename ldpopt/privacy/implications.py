@@ -50,8 +50,7 @@ def group_approximate(claim: Claim | Guarantee, size: int) -> ApproximateDP:
 def group_zcdp(claim: Claim | Guarantee, size: int) -> ZCDP:
     """(xi, rho)-zCDP for one person is (xi size H, rho size^2)-zCDP for a group of `size` [BS, Prop 5.3].
 
-    H is the harmonic number 1 + 1/2 + ... + 1/size. The bound on rho is tight, that on xi is not. The proof needs
-    xi >= 0, so a negative xi counts as 0.
+    H is the harmonic number 1 + 1/2 + ... + 1/size. The bound on rho is tight; a negative xi counts as 0.
 
     >>> group_zcdp(ZCDP(0.0, 0.1), 3)
     ZCDP(xi=0, rho=0.9000000001) (tight, [BS, Prop 5.3])
@@ -83,8 +82,7 @@ def _harmonic(size: int) -> float:
 def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP:
     """The mCDP of the Gaussian mechanism for a group: ((s D/sigma)^2/2, s D/sigma) [DR, Cor 3.3, corrected].
 
-    s is `size`, D is `sensitivity`, and sigma the standard deviation of the noise. The paper gives the second
-    parameter as s D, without dividing by sigma.
+    s is `size`, D is `sensitivity`, sigma the standard deviation of the noise, by which the paper forgets to divide.
 
     >>> group_gaussian_mcdp(1.0, 2.0, size=3)
     MCDP(mu=1.125000001, tau=1.500000001) (tight, [DR, Cor 3.3, corrected])
@@ -100,10 +98,9 @@ Given = Claim | Guarantee
 
 
 def information_any(claim: Given, size: int) -> float:
-    """I(X; M(X)) <= xi n (1 + log n) + rho n^2 nats for n people with any joint distribution [BS, Prop 6.1].
+    """I(X; M(X)) <= xi n H(n) + rho n^2 nats for n people with any joint law, H(n) = 1 + ... + 1/n [BS, Prop 6.1].
 
-    The claim is (xi, rho)-zCDP and n is `size`. The harmonic number of n replaces 1 + log n, as in the proof. A
-    negative xi counts as 0 if n is above 1.
+    The claim is (xi, rho)-zCDP and n is `size`. A negative xi counts as 0 if n is above 1.
 
     >>> round(information_any(ZCDP(0.0, 0.01), 10), 6)
     1.0
@@ -160,9 +157,9 @@ def bad_outcome(claim: Given, probability: float) -> tuple[float, float]:
 def bayes_factor_moment(claim: Given) -> tuple[float, float]:
     """(order, bound): the mean of the Bayes factor to the power `order` is at most `bound` [M, Table I].
 
-    The Bayes factor is posterior odds / prior odds, of an input D against D', for a report drawn under D'. For a
-    `RenyiDP` claim the bound is e^((order - 1) epsilon). For a `PureDP` claim the result is (inf, e^epsilon): the
-    factor itself is never above e^epsilon.
+    The factor is posterior odds / prior odds, of an input D against D', for a report drawn under D'. The bound is
+    e^((order - 1) epsilon) for a `RenyiDP` claim; a `PureDP` claim gives (inf, e^epsilon), a bound on the factor
+    itself.
 
     >>> order, bound = bayes_factor_moment(RenyiDP(2.0, 0.5))
     >>> order, round(bound, 6)
@@ -176,9 +173,7 @@ def bayes_factor_moment(claim: Given) -> tuple[float, float]:
 
 
 def bayes_factor_log(claim: Given) -> float:
-    """The bound epsilon, in nats, on the expected change of log odds, for a claim of any order [M, Table I].
-
-    For a `PureDP` claim, the change itself is at most epsilon.
+    """The bound epsilon, in nats, on the expected (for `PureDP`, any) change of log odds [M, Table I].
 
     >>> round(bayes_factor_log(RenyiDP(2.0, 0.5)), 6)
     0.5
@@ -187,9 +182,7 @@ def bayes_factor_log(claim: Given) -> float:
 
 
 def bayes_factor_tail(claim: Given, factor: float) -> float:
-    """A bound on the probability that the odds change by more than `factor` >= 1 [M, Table I].
-
-    It is Markov's inequality for `bayes_factor_moment`.
+    """A bound on the probability that the odds change by more than `factor` >= 1, by Markov's inequality [M, Table I].
 
     >>> round(bayes_factor_tail(RenyiDP(4.0, 0.5), 10.0), 6)
     0.004482
@@ -205,8 +198,8 @@ def bayes_factor_tail(claim: Given, factor: float) -> float:
 def composed_event(epsilon: float, count: int, probability: float) -> float:
     """The bound exp(2 epsilon sqrt(n log 1/P)) P on an event's probability under n epsilon-DP mechanisms [M, Prop 4].
 
-    n is `count`, epsilon is in nats, and P is the event's `probability` under an adjacent input. The paper's own Lemma
-    1 gives exp(3 epsilon ...) in the proof; the statement holds by the constant 1/2 of [BS, Prop 1.4].
+    n is `count`, epsilon in nats, P the event's `probability` under an adjacent input. The constant is that of [BS,
+    Prop 1.4]; the paper's own Lemma 1 gives 3 in the place of 2.
 
     >>> round(composed_event(0.1, 10, 1e-6), 9)
     1.0494e-05

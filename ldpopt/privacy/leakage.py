@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, number
-from ldpopt.errors import invalid
 from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs, positive_event
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.laws import centred, shift
@@ -142,10 +141,7 @@ def hockey_stick_contraction(channel: ChannelLike, gamma: float, graph: Policy =
     >>> round(float(hockey_stick_contraction([[0.75, 0.25], [0.25, 0.75]], 1.0)), 6)
     0.5
     """
-    ratio = number(gamma, "gamma")
-    if ratio < 1:
-        raise invalid("gamma", "a number of at least 1", ratio)
-    channel = as_channel(channel)
+    ratio, channel = number(gamma, "gamma", "a number of at least 1", 1.0), as_channel(channel)
     return worst_pair(
         "hockey_stick_contraction", channel, graph, lambda p, q: _e_gamma(p, q, ratio), "[ADC, Thm 2]",
         parameters={"gamma": ratio}, event=lambda p, q: positive_event(p, q, math.log(ratio)),

@@ -7,16 +7,6 @@ from ldpopt.reports.survey import survey_report
 from ldpopt.reports.words import guarantee_in_words, reports_in_words, verdict
 
 __all__ = [
-    "Finding",
-    "Findings",
-    "design_picture",
-    "embed",
-    "guarantee_in_words",
-    "page",
-    "reports_in_words",
-    "results",
-    "survey_report",
-    "table",
-    "verdict",
-    "verify_delivery",
-]
+    "Finding", "Findings", "design_picture", "embed", "guarantee_in_words", "page", "reports_in_words", "results",
+    "survey_report", "table", "verdict", "verify_delivery",
+]  # fmt: skip

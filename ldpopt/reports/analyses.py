@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Label
+from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.labels import as_text
-from ldpopt.reports.tables import Cell, ResultTable
+from ldpopt.reports.page import Cell, ResultTable
 from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.groups import Difference
-from ldpopt.survey.estimate.intervals import Intervals, Score
+from ldpopt.survey.estimate.intervals import Score
 from ldpopt.survey.estimate.numbers import Quantile
 from ldpopt.survey.estimate.tables import TwoWayTable
 from ldpopt.survey.hypothesis_tests import TestResult
@@ -23,32 +24,24 @@ from ldpopt.survey.regress.result import Regression
 PERCENT = ("all", "row", "column")
 """The total of which a cell's share is shown: everybody, its row or its column."""
 
+LIMITS = ("se", "lower", "upper")
+
 UNCLIPPED = "Estimates are unbiased, so that a share near zero may come out below it; intervals are not cut at 0 and 1."
 
 
 def share_table(
     title: str, estimates: Mapping[str, Mapping[str, Estimate]], level: float = 0.95, notes: Sequence[str] = ()
 ) -> ResultTable:
-    """The shares of every answer: by question, and by group if there is more than one.
-
-    estimates : for each question the estimates by group; the group "" is everybody.
-
-    >>> from ldpopt.survey import estimate
-    >>> found = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
-    >>> print(share_table("demo", {"vote": {"": found}}).in_format("csv").decode().splitlines()[0])
-    question,answer,share,se,lower,upper,respondents
-    """
+    """The shares of every answer: by question, and by group if there is more than one; the group "" is everybody."""
     grouped = any(group for inside in estimates.values() for group in inside)
-    rows: list[tuple[Cell, ...]] = []
-    for question, inside in estimates.items():
-        for group, found in inside.items():
-            for row in _shares(found, level):
-                head = (question, group or "everybody") if grouped else (question,)
-                rows.append((*head, *row, found.n))
-    columns = ("question", *(("group",) if grouped else ()), "answer", "share", "se", "lower", "upper", "respondents")
-    return ResultTable(
-        title, columns, tuple(rows), ("share", "se", "lower", "upper"), (_level(level), UNCLIPPED, *notes)
-    )  # fmt: skip
+    rows: list[tuple[Cell, ...]] = [
+        (question, *((group or "everybody",) if grouped else ()), *row, found.n)
+        for question, inside in estimates.items()
+        for group, found in inside.items()
+        for row in _shares(found, level)
+    ]
+    columns = ("question", *(("group",) if grouped else ()), "answer", "share", *LIMITS, "respondents")
+    return ResultTable(title, columns, tuple(rows), ("share", *LIMITS), (_level(level), UNCLIPPED, *notes))
 
 
 def two_way_rows(
@@ -59,32 +52,19 @@ def two_way_rows(
     level: float = 0.95,
     notes: Sequence[str] = (),
 ) -> ResultTable:
-    """The cells of a two-way table with intervals: shares of all, of their row, or of their column.
-
-    names : the names of the row question and the column question. percent : "all", or the shares within "row" or
-        "column". The last note is the test of independence.
-
-    >>> from ldpopt.survey import two_way_from_counts
-    >>> q = [[0.8, 0.2], [0.2, 0.8]]
-    >>> made = two_way_rows("demo", two_way_from_counts([[40, 10], [10, 40]], q, q), ("a", "b"))
-    >>> made.columns, len(made.rows)
-    (('a', 'b', 'share', 'se', 'lower', 'upper'), 4)
-    """
+    """The cells of a two-way table with intervals: shares of all, or within "row" or "column", and the test."""
     if percent not in PERCENT:
         raise invalid("percent", f"one of {', '.join(PERCENT)}", percent)
-    row_labels, column_labels = table.row_channel.inputs, table.column_channel.inputs
-    rows: list[tuple[Cell, ...]] = []
+    pairs = [(a, b) for a in table.row_channel.inputs for b in table.column_channel.inputs]
     if percent == "all":
-        cells = [(as_text(a), as_text(b)) for a in row_labels for b in column_labels]
-        rows = [(*cell, *row[1:]) for cell, row in zip(cells, _shares(table.joint, level), strict=True)]
+        found = dict(zip(pairs, (row[1:] for row in _shares(table.joint, level)), strict=True))
     else:
         found = _within(table, percent, level)
-        rows = [(as_text(a), as_text(b), *found[a, b]) for a in row_labels for b in column_labels]
+    rows = [(as_text(a), as_text(b), *found[a, b]) for a, b in pairs]
     whose = {"all": "all respondents", "row": names[0], "column": names[1]}[percent]
     of = whose if percent == "all" else f"those with the same {whose}"
     said = [f"Shares of {of}. {_level(level)}", UNCLIPPED, *notes, _independence(table)]
-    columns = (*names, "share", "se", "lower", "upper")
-    return ResultTable(title, columns, tuple(rows), columns[2:], tuple(said))
+    return ResultTable(title, (*names, "share", *LIMITS), tuple(rows), ("share", *LIMITS), tuple(said))
 
 
 def difference_table(
@@ -94,55 +74,35 @@ def difference_table(
     level: float = 0.95,
     notes: Sequence[str] = (),
 ) -> ResultTable:
-    """Differences of shares between groups or waves, category by category, with tests.
-
-    differences : by (question, first, second), the `Difference` first - second.
-    tests : by question, the test that all groups agree.
-
-    >>> from ldpopt.survey import difference, estimate
-    >>> q = [[0.8, 0.2], [0.2, 0.8]]
-    >>> made = difference(estimate({0: 40, 1: 60}, q), estimate({0: 60, 1: 40}, q))
-    >>> difference_table("demo", {("vote", "b", "a"): made}, {}).columns
-    ('question', 'group', 'against', 'answer', 'difference', 'se', 'lower', 'upper', 'p')
-    """
-    rows: list[tuple[Cell, ...]] = []
-    for (question, first, second), made in differences.items():
-        shown = made.intervals(Score(level))
-        parts = zip(
-            made.labels, made.values, made.standard_errors, shown.lower, shown.upper, made.p_values, strict=True
+    """Differences (first - second) by question and groups, category by category, with each question's test."""
+    rows: list[tuple[Cell, ...]] = [
+        (*compared, as_text(label), *numbers)
+        for compared, made in differences.items()
+        for label, *numbers in _numbers(
+            made.labels, made.values, made.standard_errors, made.intervals(Score(level)), made.p_values
         )
-        rows += [(question, first, second, as_text(label), *map(float, rest)) for label, *rest in parts]
-    columns = ("question", "group", "against", "answer", "difference", "se", "lower", "upper", "p")
+    ]
+    columns = ("question", "group", "against", "answer", "difference", *LIMITS, "p")
     said = [f"Differences of shares, group minus the one it is held against. {_level(level)}"]
-    said += [f"{question}: test that all groups agree: {_result(test)}." for question, test in tests.items()]
-    return ResultTable(title, columns, tuple(rows), ("difference", "se", "lower", "upper"), (*said, *notes))
+    said += [f"{question}: test that all groups agree: {test}." for question, test in tests.items()]
+    return ResultTable(title, columns, tuple(rows), ("difference", *LIMITS), (*said, *notes))
 
 
 def regression_table(
     found: Regression, level: float = 0.95, odds: bool = False, notes: Sequence[str] = ()
 ) -> ResultTable:
-    """The coefficients of a regression, or its odds ratios if `odds` is set.
-
-    >>> from ldpopt.survey import logit_regression
-    >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
-    >>> made = logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]})
-    >>> regression_table(made).columns
-    ('category', 'term', 'coefficient', 'se', 'lower', 'upper', 'p')
-    """
+    """The coefficients of a regression, or its odds ratios if `odds` is set."""
     if odds and found.kind == "linear":
         raise invalid("odds ratios", "a logistic or multinomial regression", found.kind)
     shown = found.odds_ratios(level) if odds else found.intervals(level)
     values = np.exp(found.values) if odds else found.values
     names = [(as_text(e), name) for e in found.equations for name in found.names]
-    parts = zip(
-        names, values, found.standard_errors.ravel(), shown.lower, shown.upper, found.p_values.ravel(), strict=True
-    )
-    rows: list[tuple[Cell, ...]] = [(*name, *map(float, rest)) for name, *rest in parts]
-    what = "odds ratio" if odds else "coefficient"
-    columns: tuple[str, ...] = ("category", "term", what, "se", "lower", "upper", "p")
-    if odds:  # beside a ratio, the coefficient's error would be taken for the ratio's
-        columns = tuple(name for name in columns if name != "se")
-        rows = [(*row[:3], *row[4:]) for row in rows]
+    parts = _numbers(names, values.ravel(), found.standard_errors.ravel(), shown, found.p_values.ravel())
+    kept = (
+        slice(1, None) if odds else slice(0, None)
+    )  # beside a ratio, the coefficient's error would be taken for its own
+    columns = ("category", "term", "odds ratio" if odds else "coefficient", *LIMITS[kept], "p")
+    rows: list[tuple[Cell, ...]] = [(*name, value, *rest[kept]) for name, value, *rest in parts]
     said = [f"{found.kind.capitalize()} regression of the true answers of {found.n:,} respondents: {found.formula}."]
     if found.kind != "linear":
         said.append(f"Log-odds of {', '.join(map(as_text, found.equations))} against {as_text(found.reference)}.")
@@ -150,7 +110,7 @@ def regression_table(
     if found.log_likelihood is not None:
         said.append(f"Log-likelihood of the reports {found.log_likelihood:.4f}.")
     if any(name != "Intercept" for name in found.names):
-        said.append(f"Test: {_result(found.slopes())}.")
+        said.append(f"Test: {found.slopes()}.")
     said.append(f"{100 * level:g} % Wald intervals.")
     return ResultTable(found.formula, columns, tuple(rows), (), (*said, *notes))
 
@@ -162,46 +122,34 @@ def number_table(
     level: float = 0.95,
     notes: Sequence[str] = (),
 ) -> ResultTable:
-    """Means, totals and quantiles with their intervals.
-
-    estimates : pairs (name, estimate); all values of an estimate are listed.
-
-    >>> from ldpopt.survey import estimate, mean, quantile
-    >>> found = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
-    >>> number_table("demo", [("", mean(found))], [quantile(found, 0.5)]).shown()[0]
-    ['mean', '0.66667', '0.08165', '0.50334', '0.81766']
-    """
-    rows: list[tuple[Cell, ...]] = []
-    for name, found in estimates:
-        for label, *rest in _shares(found, level):
-            rows.append((f"{name}: {label}" if name else label, *rest))
+    """Means, totals and quantiles with their intervals; all values of each named estimate are listed."""
+    rows: list[tuple[Cell, ...]] = [
+        (f"{name}: {label}" if name else label, *rest)
+        for name, found in estimates
+        for label, *rest in _shares(found, level)
+    ]
     rows += [
         (f"quantile {one.share:g}", one.value, None, *(v if math.isfinite(v) else None for v in (one.lower, one.upper)))
         for one in quantiles
     ]
-    return ResultTable(title, ("what", "estimate", "se", "lower", "upper"), tuple(rows), (), (_level(level), *notes))
+    return ResultTable(title, ("what", "estimate", *LIMITS), tuple(rows), (), (_level(level), *notes))
 
 
 def _within(table: TwoWayTable, percent: str, level: float) -> dict[Any, tuple[float | None, ...]]:
     """Shares within a row or a column, with errors and limits; empty if the row's own share is not positive."""
     made: dict[Any, tuple[float | None, ...]] = {}
-    givens, others = table.row_channel.inputs, table.column_channel.inputs
-    if percent == "column":
-        givens, others = others, givens
+    row = percent == "row"
+    givens, others = (table.row_channel.inputs, table.column_channel.inputs)[:: 1 if row else -1]
     for given in givens:
+        pairs = [(given, other) if row else (other, given) for other in others]
         try:
-            found = table.given_row(given) if percent == "row" else table.given_column(given)
+            found = table.given_row(given) if row else table.given_column(given)
         except InvalidInput:
-            made |= {_pair(percent, given, other): (None,) * 4 for other in others}
+            made |= dict.fromkeys(pairs, (None,) * 4)
             continue
         shown = found.intervals(Score(level))
-        cells = zip(others, found.values, found.standard_errors, shown.lower, shown.upper, strict=True)
-        made |= {_pair(percent, given, other): tuple(map(float, rest)) for other, *rest in cells}
+        made |= {pair: tuple(rest) for pair, *rest in _numbers(pairs, found.values, found.standard_errors, shown)}
     return made
-
-
-def _pair(percent: str, given: Label, other: Label) -> tuple[Label, Label]:
-    return (given, other) if percent == "row" else (other, given)
 
 
 def _independence(table: TwoWayTable) -> str:
@@ -211,11 +159,19 @@ def _independence(table: TwoWayTable) -> str:
         return f"No test of independence: {error}."
 
 
-def _shares(found: Estimate, level: float) -> list[tuple[str, float, float | None, float, float]]:
-    shown: Intervals = found.intervals(Score(level))
-    errors: Any = [None] * len(found.values) if found.boundary else map(float, found.standard_errors)
-    parts = zip(found.labels, found.values, errors, shown.lower, shown.upper, strict=True)
-    return [(_label(a), float(b), c, float(d), float(e)) for a, b, c, d, e in parts]
+def _shares(found: Estimate, level: float) -> list[tuple[Any, ...]]:
+    """For each answer its name, share, error and limits; at the boundary there is no error."""
+    errors = None if found.boundary else found.standard_errors
+    return _numbers(map(_label, found.labels), found.values, errors, found.intervals(Score(level)))
+
+
+def _numbers(
+    labels: Iterable[Any], values: Array, errors: Array | None, limits: Any, *more: Array
+) -> list[tuple[Any, ...]]:
+    """For each label its value, error and limits, and what else there is."""
+    none: Any = [None] * len(values)
+    rows = zip(labels, values, none if errors is None else errors, limits.lower, limits.upper, *more, strict=True)
+    return [(label, *(None if number is None else float(number) for number in rest)) for label, *rest in rows]
 
 
 def _label(label: Label) -> str:
@@ -224,7 +180,3 @@ def _label(label: Label) -> str:
 
 def _level(level: float) -> str:
     return f"{100 * level:g} % score intervals."
-
-
-def _result(test: TestResult) -> str:
-    return str(test)

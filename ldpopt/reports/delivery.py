@@ -38,43 +38,25 @@ def results(
     analysis: Analysis | None = None,
     answered: Mapping[str, Estimates] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """JSON-ready estimates by question, each with the plan and the reports from which it was made.
+    """JSON-ready estimates by question, and those among the people who answered, each with what it was made from.
 
-    analysis : the settings of the analysis. If it is not the default one, it is part of the result, and groups have
-        estimates of their own.
-    answered : estimates among the people who answered; the result has them as ``among_those_who_answered``.
-
-    Each result also has the plan's checksum, ``plan``; the fingerprint of all counted rows, ``reports``; and
-    ``simulation`` and ``unlabelled``, as in `Counts`.
-
-    >>> import numpy as np
-    >>> from ldpopt.survey import Counts, QuestionSpec, Survey, SurveySpec, make_plan
-    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
-    >>> survey = Survey(make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]}))
-    >>> counts = Counts(survey.plan.checksum, 8, {("vote",): np.array([4, 4])})
-    >>> results(survey.estimates(counts), counts)["vote"]["values"]
-    [0.5, 0.5]
+    That is the plan's checksum, the fingerprint of all counted rows, and the analysis if it is not the default one.
     """
-    said = {
-        "plan": counts.plan,
-        "reports": total(counts.sources),
-        "simulation": counts.simulation,
-        "unlabelled": counts.unlabelled,
-    }
-    level = 0.95 if analysis is None else analysis.level
-    if analysis is not None and not analysis.plain:
-        said["analysis"] = analysis.to_dict()
-    made = {name: {**_shown(one, level), **said} for name, one in estimates.items()}
+    asked = Analysis() if analysis is None else analysis
+    source: dict[str, Any] = {"plan": counts.plan, "reports": total(counts.sources)}
+    source |= {name: getattr(counts, name) for name in ("simulation", "unlabelled")}
+    source |= {} if asked.plain else {"analysis": asked.to_dict()}
+    found = {name: {**_shown(one, asked.level), **source} for name, one in estimates.items()}
     for name, among in (answered or {}).items():
-        made[name]["among_those_who_answered"] = _shown(among, level)
-    return made
+        found[name]["among_those_who_answered"] = _shown(among, asked.level)
+    return found
 
 
 def _shown(found: Estimate | Estimates, level: float) -> dict[str, Any]:
     if not isinstance(found, Estimates):
         return found.to_dict(level)
     groups = {name: one.to_dict(level) for name, one in found.groups.items()}
-    return {**found.whole.to_dict(level), **({"groups": groups} if groups else {})}
+    return found.whole.to_dict(level) | ({"groups": groups} if groups else {})
 
 
 TOLERANCE = 1e-9
@@ -100,17 +82,13 @@ class Finding(Result):
 
 @dataclass(frozen=True, eq=False)
 class Findings(Result):
-    """The result of `verify_delivery`. As a truth value it is true if no check failed.
-
-    simulation : whether the reports say that they are simulated.
-    """
+    """The result of `verify_delivery`; true if no check failed. `simulation`: whether the reports are simulated."""
 
     findings: tuple[Finding, ...]
     simulation: bool = False
 
     def _columns(self) -> dict[str, list[Any]]:
-        names = ("name", "holds", "said")
-        return {name: [getattr(one, name) for one in self.findings] for name in names}
+        return {name: [getattr(one, name) for one in self.findings] for name in ("name", "holds", "said")}
 
     @property
     def failures(self) -> tuple[Finding, ...]:
@@ -122,32 +100,18 @@ class Findings(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values."""
-        found = [{"name": one.name, "holds": one.holds, "said": one.said} for one in self.findings]
-        return {"verified": bool(self), "simulation": self.simulation, "findings": found}
+        return {"verified": bool(self), "simulation": self.simulation, "findings": list(map(vars, self.findings))}
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.findings))
 
 
 def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Findings:
-    """Check a folder with a plan and, as far as they are there, its reports, counts, estimates and page.
+    """Check a folder with one plan and, as far as they are there, its reports, counts, estimates and page.
 
-    The plan's guarantees are proved again from its integers. Every file of reports must belong to the plan and have the
-    bytes and the rows that its manifest (the record written with it) states, and is counted again. Counts, estimates
-    (``estimates.json``, as printed by ``ldpopt survey estimate --json``) and the text of pages are recomputed from the
-    reports. Keys, work folders and files that may be raw answers must not be in a delivery. All other files are listed
-    as not checked.
-
-    Raises `InvalidInput` unless `folder` is a folder with exactly one plan.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
-    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
-    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "plan.json").write_text(plan.to_json())
-    ...     verify_delivery(folder)
-    ok: plan.json: every report within epsilon 1.099 and eta 0.5, proved from integers
+    The plan is proved again from its integers. Reports must belong to it and have the bytes and rows that their
+    manifests state; they are counted again, and counts, estimates (``ldpopt survey estimate --json``) and the text of
+    pages are recomputed from them. Keys, work folders and raw answers must not be there. Others are not checked.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -164,13 +128,10 @@ def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Finding
     checked = _Checked(plan, runner)
     claims = f"epsilon {ceil_digits(plan.epsilon, 4)} and eta {ceil_digits(plan.eta, 4)}"
     found = [Finding(plans[0].name, True, f"every report within {claims}, proved from integers")]
-    order: list[tuple[str, Callable[[Path], str]]] = [
-        ("reports", checked.reports),
-        (counting.FORMAT, checked.counts),
-        ("results", checked.estimates),
-        ("page", checked.page),
-    ]
-    for kind, check in order:
+    checks: dict[str, Callable[[Path], str]] = {
+        "reports": checked.reports, counting.FORMAT: checked.counts, "results": checked.estimates, "page": checked.page
+    }  # fmt: skip
+    for kind, check in checks.items():
         found += [_finding(path, check) for path in paths if kinds[path] == kind]
     found += list(_others(kinds))
     return Findings(tuple(found), checked.simulation)
@@ -190,8 +151,7 @@ class _Checked:
         """Count one file or folder of reports."""
         counts = counting.aggregate(self.plan, path, runner=self.runner)
         self.simulation |= counts.simulation
-        self.by_rows[total(counts.sources)] = counts
-        self.paths[total(counts.sources)] = [path]
+        self._add(counts, [path])
         self.found.append((counts.sources, path))
         what = "simulated reports" if counts.simulation else "reports"
         return f"{counts.rows:,} {what} of the plan, as they were written"
@@ -204,8 +164,7 @@ class _Checked:
         again = counting.aggregate(self.plan, chosen, pairs, self.runner)
         if said != again:
             raise invalid("counts", "those of their reports", Phrase("others"), str(path))
-        self.by_rows[total(again.sources)] = again
-        self.paths[total(again.sources)] = chosen
+        self._add(again, chosen)
         return f"counts of {said.rows:,} reports, counted again"
 
     def estimates(self, path: Path) -> str:
@@ -235,9 +194,13 @@ class _Checked:
         how = _HOW.search(text)
         analysis = _analysis(None if how is None else strictjson.loads(unescape(how[1]), str(path)))
         found = self._estimates(counts, analysis)
-        if _without_images(text) != survey_report(self.plan, found, counts, pictures=False, analysis=analysis):
+        bare = _IMAGE.sub(r"<img\1>", text)  # the bytes of pictures differ between versions of the drawing library
+        if bare != survey_report(self.plan, found, counts, pictures=False, analysis=analysis):
             raise invalid("page", "the text that its reports give", Phrase("another"), str(path))
         return f"text and tables from {counts.rows:,} reports, made again"
+
+    def _add(self, counts: counting.Counts, paths: list[Path]) -> None:
+        self.by_rows[total(counts.sources)], self.paths[total(counts.sources)] = counts, paths
 
     def _estimates(self, counts: counting.Counts, analysis: Analysis) -> dict[str, Estimates]:
         reports = counts if analysis.of_counts else self.paths[total(counts.sources)]
@@ -278,17 +241,21 @@ def _finding(path: Path, check: Callable[[Path], str]) -> Finding:
         return Finding(path.name, False, str(error))
 
 
+MUST_NOT = {
+    "key": "a survey key: whoever has it can undo the privatization",
+    "work": "the work folder of an unfinished run, perhaps with its key",
+    "sidecar": "the manifest of reports that are not here",
+}
+"""What must not be in a delivery, by its kind; a manifest may stand beside its reports."""
+
+
 def _others(kinds: Mapping[Path, str]) -> Iterator[Finding]:
     """Findings for files that are not checked, and for files that must not be in a delivery."""
     for path, kind in kinds.items():
-        if kind == "key":
-            yield Finding(path.name, False, "a survey key: whoever has it can undo the privatization")
-        elif kind == "work":
-            yield Finding(path.name, False, "the work folder of an unfinished run, perhaps with its key")
-        elif kind == "sidecar" and not path.with_name(path.name.removesuffix(SIDECAR)).exists():
-            yield Finding(path.name, False, "the manifest of reports that are not here")
-        elif kind == "":
+        if kind == "":
             yield Finding(path.name, None, "no file of a survey that can be recomputed")
+        elif kind in MUST_NOT and not (kind == "sidecar" and path.with_name(path.name.removesuffix(SIDECAR)).exists()):
+            yield Finding(path.name, False, MUST_NOT[kind])
 
 
 def _kind(path: Path) -> str:
@@ -336,8 +303,3 @@ def _close(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
     return type(one) is type(other) and bool(one == other)
-
-
-def _without_images(text: str) -> str:
-    """The page without its pictures, whose bytes differ between versions of the drawing library."""
-    return _IMAGE.sub(r"<img\1>", text)

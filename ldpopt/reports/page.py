@@ -1,19 +1,29 @@
-"""Text, tables, estimates and pictures to HTML pages: one file, light or dark, which loads nothing else.
+"""Text, estimates and pictures to HTML pages, and results to tables in text, CSV, Excel, HTML, Markdown and JSON.
 
-Pages are Jinja templates in `templates/`, where everything that is not markup by type is escaped.
+A page is one file, light or dark, which loads nothing else. Pages are Jinja templates in `templates/`, where everything
+that is not markup by type is escaped.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+import re
+import zipfile
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from rich.cells import cell_len
+
+from ldpopt import strictjson
+from ldpopt.errors import Phrase, invalid
 
 
 @cache
@@ -54,35 +64,19 @@ def page(title: str, body: Iterable[str]) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", numbers: Sequence[int] = ()) -> Markup:
-    """A table of text cells, which are escaped here. The columns at the positions `numbers` are aligned to the right.
-
-    The first cell of a row is its header, unless it is a number.
-
-    >>> table(["a"], [["1 < 2"]])[-67:]
-    Markup('<tbody><tr><th scope="row">1 &lt; 2</th></tr></tbody></table></div>')
-    """
+    """A table of text cells, escaped here; the columns at the positions `numbers` are aligned to the right."""
     return part("parts.html", "table", head, rows, caption, numbers)
 
 
 def embed(png: bytes, description: str, caption: str = "") -> Markup:
-    """A PNG picture of 200 dots an inch inside the page, no larger than it was drawn.
-
-    `description` is for readers who cannot see the picture. Without bytes the page has only the description.
-    """
+    """A PNG picture of 200 dots an inch, no larger than it was drawn; without bytes only its description."""
     width = round(int.from_bytes(png[16:20]) / 200 * 96)  # the width field of the PNG header
     source = f"data:image/png;base64,{b64encode(png).decode('ascii')}" if png else ""
     return part("parts.html", "figure", source, width, description, caption)
 
 
 def interval_table(labels: Sequence[str], values: Any, lower: Any, upper: Any, caption: str, percent: str) -> Markup:
-    """A table with a row for every answer: name, estimate, interval, and the interval drawn on a common scale.
-
-    labels, values, lower, upper : (k,) shares. percent : the level of the intervals, as in "95 %". Returns HTML.
-
-    >>> made = interval_table(["no"], [0.4], [0.3], [0.5], "demo", "95 %")
-    >>> 'aria-label="no: 40.00 %, from 30.00 % to 50.00 %"' in made, "<img" in made
-    (True, False)
-    """
+    """A table with a row for every answer: name, share, interval, and the interval drawn on a common scale."""
     values, lower, upper = (np.asarray(one, dtype=np.float64) for one in (values, lower, upper))
     low, step, count = _scale(min(0.0, float(lower.min())), float(max(upper.max(), values.max())))
 
@@ -113,3 +107,162 @@ def _scale(low: float, high: float) -> tuple[float, float, int]:
     first = math.floor(low / step + 1e-9)
     last = math.ceil(high / step - 1e-9)
     return first * step, step, max(1, last - first)
+
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+
+
+def workbook(sheets: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:
+    """The bytes of an .xlsx file with a sheet for each name, the same for the same cells.
+
+    Numbers keep all their digits, text stays text (never a formula), and None is an empty cell.
+    """
+    targets = [f"worksheets/sheet{at}.xml" for at in range(1, len(sheets) + 1)]
+    files = {
+        "[Content_Types].xml": part("workbook.xml", "types", len(sheets)),
+        "_rels/.rels": part("workbook.xml", "relations", "officeDocument", ["xl/workbook.xml"]),
+        "xl/workbook.xml": part("workbook.xml", "book", list(sheets)),
+        "xl/_rels/workbook.xml.rels": part("workbook.xml", "relations", "worksheet", targets),
+    }
+    for target, rows in zip(targets, sheets.values(), strict=True):
+        cells = [list(_cells(row, at)) for at, row in enumerate(rows, 1)]
+        files[f"xl/{target}"] = part("workbook.xml", "sheet", cells)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in files.items():
+            packed.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def _cells(row: Sequence[Any], at: int) -> Iterator[tuple[str, str, str]]:
+    """Where each cell of a row stands, its number with all digits, or else its text; empty cells are left out."""
+    for place, value in enumerate(row):
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+            yield f"{_letters(place)}{at}", repr(value), ""
+        elif value is not None:
+            yield f"{_letters(place)}{at}", "", _FORBIDDEN.sub("�", str(value))
+
+
+def _letters(place: int) -> str:
+    """The letters of a column: A to Z, then AA, AB, ..."""
+    made = ""
+    place += 1
+    while place:
+        place, rest = divmod(place - 1, 26)
+        made = chr(65 + rest) + made
+    return made
+
+
+Cell = str | int | float | None
+
+FORMATS = ("text", "csv", "xlsx", "html", "md", "json")
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """Rows of results under named columns, with a title and notes, one a line.
+
+    CSV, Excel and JSON hold all digits. Text, HTML and Markdown show the columns `shares` in percent with two decimals,
+    p-values with three significant digits, and other numbers with five.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    shares: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise invalid("table", f"{len(self.columns)} cells in each row", len(row))
+
+    def in_format(self, name: str) -> bytes:
+        """The bytes of the table in one of `FORMATS`; `InvalidInput` for another."""
+        if name not in FORMATS:
+            raise invalid("format", f"one of {', '.join(FORMATS)}", Phrase(name or "none"))
+        makers: dict[str, Callable[[], str | bytes]] = {
+            "text": self._text, "csv": self._csv, "xlsx": self._xlsx, "html": self._html, "md": self._markdown,
+            "json": self._json,
+        }  # fmt: skip
+        made = makers[name]()
+        return made if isinstance(made, bytes) else made.encode()
+
+    def shown(self) -> list[list[str]]:
+        """The cells as text for readers."""
+        return [
+            [_shown(row[at], name, name in self.shares) for at, name in enumerate(self.columns)] for row in self.rows
+        ]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Positions of the columns that hold only numbers."""
+        kinds = [{type(cell) for cell in column} - {type(None)} for column in zip(*self.rows, strict=True)]
+        return tuple(at for at, kind in enumerate(kinds) if kind and str not in kind)
+
+    def _text(self) -> str:
+        cells = [list(self.columns), *self.shown()]
+        wide = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+        lines = [self.title, ""]
+        for row in cells:
+            blanks = [" " * (width - cell_len(cell)) for width, cell in zip(wide, row, strict=True)]
+            parts = [(blanks[at] + cell if at in self.numbers else cell + blanks[at]) for at, cell in enumerate(row)]
+            lines.append("  ".join(parts).rstrip())
+        return "\n".join([*lines, *(("", *self.notes) if self.notes else ())]) + "\n"
+
+    def _csv(self) -> str:
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerows([list(map(_no_formula, row)) for row in (self.columns, *self.rows)])
+        return out.getvalue()
+
+    def _xlsx(self) -> bytes:
+        notes = [[self.title], *[[note] for note in self.notes]]
+        return workbook({"results": [list(self.columns), *[list(row) for row in self.rows]], "notes": notes})
+
+    def _html(self) -> str:
+        body = [Markup("<h1>{}</h1>").format(self.title), table(self.columns, self.shown(), numbers=self.numbers)]
+        return page(self.title, [*body, *(Markup("<p>{}</p>").format(note) for note in self.notes)])
+
+    def _markdown(self) -> str:
+        def line(row: Sequence[str]) -> str:
+            return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |"
+
+        rule = "|" + "|".join("---:" if at in self.numbers else "---" for at in range(len(self.columns))) + "|"
+        parts = [f"# {self.title}", "", line(self.columns), rule, *map(line, self.shown())]
+        return "\n".join([*parts, *(part for note in self.notes for part in ("", note))]) + "\n"
+
+    def _json(self) -> str:
+        rows = [{name: _plain(value) for name, value in zip(self.columns, row, strict=True)} for row in self.rows]
+        return strictjson.dumps({"title": self.title, "rows": rows, "notes": list(self.notes)})
+
+
+def _no_formula(value: Cell) -> Cell:
+    """A cell of CSV: an apostrophe stands before text that a spreadsheet would take for a formula, and hides it."""
+    if not isinstance(value, str):
+        return "" if value is None else value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    return value
+
+
+def _plain(value: Cell) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _shown(value: Cell, name: str, share: bool) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not math.isfinite(value):
+        return str(value)
+    if share:
+        return f"{100 * value:.2f} %"
+    if name == "p":
+        return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
+    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.5g}"

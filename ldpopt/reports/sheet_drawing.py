@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,9 @@ def _warnings(pdf: Any, lacking: set[str], wanted: set[str]) -> list[str]:
     return said
 
 
+SUFFIXES, OTHER_FACES = (".ttf", ".otf", ".ttc"), ("Bold", "Italic", "Oblique", "LastResort")
+
+
 @cache
 def characters(path: str, face: int = 0) -> frozenset[str]:
     """The characters that a font file can draw; none if the file is not a usable font."""
@@ -76,15 +80,12 @@ def _installed() -> list[tuple[str, int]]:
     """Upright fonts of this computer, with Noto and sans-serif fonts first; without fonts that draw only boxes."""
     from matplotlib import font_manager
 
-    fonts = [Path(one) for one in font_manager.findSystemFonts()]
-    upright = [
-        one for one in fonts if not any(word in one.stem for word in ("Bold", "Italic", "Oblique", "LastResort"))
-    ]
-
     def order(path: Path) -> tuple[bool, bool, bool, str]:
         return ("Noto" not in path.name, "Sans" not in path.name, "UI" in path.name, path.name)
 
-    return [(str(path), 0) for path in sorted(upright, key=order) if path.suffix.lower() in (".ttf", ".otf", ".ttc")]
+    fonts = [path for path in map(Path, font_manager.findSystemFonts()) if path.suffix.lower() in SUFFIXES]
+    upright = [path for path in fonts if not any(word in path.stem for word in OTHER_FACES)]
+    return [(str(path), 0) for path in sorted(upright, key=order)]
 
 
 TINTS = (
@@ -94,6 +95,16 @@ TINTS = (
 """A tint for each letter of a question. On a printer without colours the letters themselves differ."""
 
 GREY = (110, 110, 110)
+
+
+def put(
+    pdf: Any, text: str, box: tuple[float, float, float, float], font: tuple[str, float] | None = None, **more: Any
+) -> None:
+    """Write text into the middle of a box (x, y, width, height), in a font of another style and size if it is given."""
+    if font is not None:
+        pdf.set_font(FAMILY, *font)
+    pdf.set_xy(*box[:2])
+    pdf.cell(*box[2:], text, align="C", **more)
 
 
 def draw_table(
@@ -110,9 +121,7 @@ def draw_table(
     x += (width - left - across * m) / 2
     y += (height - above - side * n) / 2
     pdf.set_text_color(*GREY)
-    pdf.set_font(FAMILY, "", 8)
-    pdf.set_xy(x + left, y)
-    pdf.cell(across * m, 5, device.column_means, align="C")
+    put(pdf, device.column_means, (x + left, y, across * m, 5), ("", 8))
     if device.row_means:
         middle = (x + 2.5, y + above + side * n / 2)
         with pdf.rotation(90, *middle):
@@ -122,21 +131,17 @@ def draw_table(
     size = min(side * 1.5, 14.0)
     pdf.set_font(FAMILY, "B", min(size, 11.0))
     for column, name in enumerate(device.columns):
-        pdf.set_xy(x + left + column * across, y + 5)
-        pdf.cell(across, above - 5.5, name, align="C")
-    for row, name in enumerate(device.rows):
-        if not bare:
-            pdf.set_xy(x + 4, y + above + row * side)
-            pdf.cell(left - 4.5, side, name, align="C")
+        put(pdf, name, (x + left + column * across, y + 5, across, above - 5.5))
+    for row, name in enumerate(() if bare else device.rows):
+        put(pdf, name, (x + 4, y + above + row * side, left - 4.5, side))
     pdf.set_draw_color(120)
     pdf.set_line_width(0.2)
     pdf.set_font(FAMILY, "", size)
-    for row in range(n):
-        for column in range(m):
-            letter = letters[row * m + column]
-            pdf.set_fill_color(*TINTS[known.index(letter) % len(TINTS)])
-            pdf.set_xy(x + left + column * across, y + above + row * side)
-            pdf.cell(across, side, letter, border=1, align="C", fill=True)
+    for at, letter in enumerate(letters):
+        row, column = divmod(at, m)
+        pdf.set_fill_color(*TINTS[known.index(letter) % len(TINTS)])
+        box = (x + left + column * across, y + above + row * side, across, side)
+        put(pdf, letter, box, border=1, fill=True)
 
 
 def draw_wheel(pdf: Any, letters: Sequence[str], known: Sequence[str], box: tuple[float, float, float, float]) -> None:
@@ -151,20 +156,15 @@ def draw_wheel(pdf: Any, letters: Sequence[str], known: Sequence[str], box: tupl
         return middle[0] + far * radius * math.cos(angle), middle[1] + far * radius * math.sin(angle)
 
     pdf.set_draw_color(60)
-    start = 0
-    while start < total:
-        stop = start
-        while stop < total and letters[stop] == letters[start]:
-            stop += 1
+    stop = 0
+    for _, run in groupby(letters):
+        start, stop = stop, stop + len(list(run))
         pdf.set_fill_color(*TINTS[known.index(letters[start]) % len(TINTS)])
         pdf.set_line_width(0.4)
         fine = [at(start + (stop - start) * i / 40, 1.0) for i in range(41)]
         pdf.polygon([middle, *fine], style="DF")
-        pdf.set_font(FAMILY, "B", 16 if stop - start > 3 else 10)
         centre = at((start + stop) / 2, 0.78)
-        pdf.set_xy(centre[0] - 6, centre[1] - 4)
-        pdf.cell(12, 8, letters[start], align="C")
-        start = stop
+        put(pdf, letters[start], (centre[0] - 6, centre[1] - 4, 12, 8), ("B", 16 if stop - start > 3 else 10))
     pdf.set_line_width(0.15)
     for step in range(total):
         pdf.line(*at(step, 0.97 if step % 5 else 0.94), *at(step, 1.0))

@@ -13,8 +13,8 @@ from typing import Any
 
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, as_text
-from ldpopt.reports.for_respondents import RULES, TITLE, promises, steps, why
-from ldpopt.reports.sheet_drawing import FAMILY, GREY, TINTS, draw_table, draw_wheel, set_fonts
+from ldpopt.reports.sheet_drawing import FAMILY, GREY, TINTS, draw_table, draw_wheel, put, set_fonts
+from ldpopt.reports.words import RULES, TITLE, promises, steps, why
 from ldpopt.survey.paper.design import SHEET, PaperSurvey
 from ldpopt.survey.plan.plan import BOOKLET, PlannedQuestion
 
@@ -37,31 +37,17 @@ def answer_in_words(answer: Label) -> str:
 
 @dataclass(frozen=True)
 class Sheets:
-    """The printed sheets.
-
-    pdf : the bytes of the file. warnings : a line for each text that will not look right.
-    """
+    """The bytes of the printed sheets, and a warning for each text that will not look right."""
 
     pdf: bytes
     warnings: tuple[str, ...]
 
 
 def paper_sheets(survey: PaperSurvey, paper: str = "a4") -> Sheets:
-    """All printed sheets of a survey on paper.
-
-    paper : ``"a4"`` or ``"letter"``. Names and answers may be in any script for which this computer has a font; missing
-        fonts are named in `Sheets.warnings`. Raises `InvalidInput` for another paper.
-
-    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
-    >>> from ldpopt.survey.paper.design import paper_survey
-    >>> from ldpopt.survey.paper.devices import TWO_DICE
-    >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))).plan
-    >>> paper_sheets(paper_survey(plan, TWO_DICE)).pdf[:5]
-    b'%PDF-'
-    """
+    """All printed sheets of a survey on ``"a4"`` or ``"letter"`` paper; `warnings` name missing fonts."""
     if paper not in PAPERS:
         raise invalid("paper", f"one of {', '.join(PAPERS)}", paper)
-    page = _Page.new(survey, paper)
+    page = _Page(survey, paper)
     page.instructions()
     page.slips()
     for question in survey.plan.questions:
@@ -72,34 +58,24 @@ def paper_sheets(survey: PaperSurvey, paper: str = "a4") -> Sheets:
     return Sheets(bytes(page.pdf.output()), tuple(page.warnings))
 
 
-@dataclass
 class _Page:
     """The PDF file while it is drawn, page by page."""
 
-    survey: PaperSurvey
-    pdf: Any
-    warnings: list[str]
-
-    @classmethod
-    def new(cls, survey: PaperSurvey, paper: str) -> _Page:
+    def __init__(self, survey: PaperSurvey, paper: str) -> None:
         from fpdf import FPDF
 
-        pdf = FPDF(format=paper, unit="mm")
-        plan = survey.plan
+        self.survey, plan, pdf = survey, survey.plan, FPDF(format=paper, unit="mm")
         texts = [plan.name, *plan.carry, "εηΩ’“”–♠♥♦♣"]
         for question in plan.questions:
             texts += [question.name, *question.reports, *map(answer_in_words, question.categories)]
-        warnings = set_fonts(pdf, texts)
+        self.pdf: Any = pdf
+        self.warnings = set_fonts(pdf, texts)
         pdf.set_margins(MARGIN, MARGIN, MARGIN)
         pdf.set_auto_page_break(False)
         pdf.set_title(f"{plan.name}: sheets for {survey.device.title}")
         pdf.set_lang("en")
         pdf.set_creator("ldpopt")
-        return cls(survey, pdf, warnings)
-
-    @property
-    def width(self) -> float:
-        return float(self.pdf.epw)
+        self.width = float(pdf.epw)
 
     def _text(
         self, text: str, size: float, style: str = "", line: float = 1.45, align: str = "L", grey: bool = False
@@ -155,16 +131,11 @@ class _Page:
             came = f"{device.row_means}: {row}, {device.column_means}: {column}" if row else f"{column}"
             text = f"what came up is {came}. On the card there is the letter {letters[at]}. You say: “{letters[at]}”."
         answer = answer_in_words(question.categories[0])
-        card = f"Example. Somebody has the card “{answer}” of the question “{question.name}”, and "
-        pdf, top = self.pdf, self.pdf.get_y() + 1
-        pdf.set_font(FAMILY, "", 11.5)
-        inner = self.width - 10
-        height = pdf.multi_cell(inner, 6, card + text, align="L", dry_run=True, output="HEIGHT") + 8
-        pdf.set_fill_color(*TINTS[1])
-        pdf.rect(MARGIN, top, self.width, height, style="F")
-        pdf.set_xy(MARGIN + 5, top + 4)
-        pdf.multi_cell(inner, 6, card + text, align="L", new_x="LMARGIN", new_y="NEXT")
-        pdf.set_y(top + height + 4)
+        card = f"Example. Somebody has the card “{answer}” of the question “{question.name}”, and {text}"
+        self.pdf.set_font(FAMILY, "", 11.5)
+        self.pdf.set_fill_color(*TINTS[1])
+        self.pdf.multi_cell(self.width, 6, card, align="L", fill=True, padding=(4, 5), new_x="LMARGIN", new_y="NEXT")
+        self.pdf.ln(4)
 
     def cards(self, question: PlannedQuestion) -> None:
         """A card for each answer, two on a page, to be cut along the middle."""
@@ -252,10 +223,9 @@ class _Page:
             lines = pdf.multi_cell(w - 1, 4, name, align="C", dry_run=True, output="LINES")
             pdf.multi_cell(w - 1, 4, "\n".join(lines[:2]), align="C")
             if 0 < column - bool(drawn) <= len(questions):
-                pdf.set_font(FAMILY, "", 8)
-                pdf.set_xy(x + 0.5, top + 9.5)
-                found = questions[column - 1 - bool(drawn)].reports
-                pdf.cell(w - 1, 4, " ".join(found) if len(found) <= 8 else f"{found[0]} to {found[-1]}", align="C")
+                letters = questions[column - 1 - bool(drawn)].reports
+                shown = " ".join(letters) if len(letters) <= 8 else f"{letters[0]} to {letters[-1]}"
+                put(pdf, shown, (x + 0.5, top + 9.5, w - 1, 4), ("", 8))
             for line in range(count):
                 pdf.rect(x, top + head + line * 7.2, w, 7.2)
 
@@ -278,14 +248,13 @@ class _Page:
         """The table of how many outcomes lead to each letter, for each answer."""
         pdf, D = self.pdf, self.survey.device.denominator
         first = min(70.0, self.width / 3)
-        count = len(question.reports)
-        for begin in range(0, count, 12):
-            shown = list(question.reports[begin : begin + 12])
-            wide = min(16.0, (self.width - first) / len(shown))
-            pdf.set_draw_color(120)
-            self._row([f"outcomes of {D}", *shown], first, wide, "B")
+        pdf.set_draw_color(120)
+        for begin in range(0, len(question.reports), 12):
+            part = slice(begin, begin + 12)
+            wide = min(16.0, (self.width - first) / len(question.reports[part]))
+            self._row([f"outcomes of {D}", *question.reports[part]], first, wide, "B")
             for category, row in zip(question.categories, question.channel.weights.tolist(), strict=True):
-                self._row([answer_in_words(category), *map(str, row[begin : begin + 12])], first, wide, "")
+                self._row([answer_in_words(category), *map(str, row[part])], first, wide, "")
             pdf.ln(3)
 
     def _row(self, cells: Sequence[str], first: float, wide: float, style: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,12 @@ import numpy as np
 from markupsafe import Markup
 
 from ldpopt import plots
-from ldpopt.channel import Channel, Label
+from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.labels import as_text
-from ldpopt.privacy import Guarantee, local_dp
+from ldpopt.privacy import local_dp
 from ldpopt.reports.page import interval_table, render
-from ldpopt.reports.words import guarantee_in_words
+from ldpopt.reports.words import claims_in_words
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect.manifest import total
 from ldpopt.survey.estimate.intervals import Score
@@ -37,45 +38,25 @@ if TYPE_CHECKING:
 
 
 def among_those_who_answered(plan: Plan, found: Mapping[str, Estimate | Findings]) -> dict[str, Findings]:
-    """Estimates among the people who answered, for the questions whose missing answers have a category of their own.
-
-    found : the estimates of all shares, perhaps with groups. A question that nearly nobody answered has no entry.
-
-    >>> import numpy as np
-    >>> from ldpopt.survey import Counts, QuestionSpec, Reading, Survey, SurveySpec, make_plan
-    >>> reading = Reading(missing_answers="category")
-    >>> asked = QuestionSpec("vote", ("no", "yes", "none"), missing="none", reading=reading)
-    >>> channel = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
-    >>> survey = Survey(make_plan(SurveySpec("demo", (asked,)), {"vote": channel}))
-    >>> counts = Counts(survey.plan.checksum, 100, {("vote",): np.array([31, 38, 31])})
-    >>> among_those_who_answered(survey.plan, survey.estimates(counts))["vote"].whole.values.round(4)
-    array([0.4286, 0.5714])
-    """
+    """Estimates among those who answered, for questions whose missing answers are a category, if they can be made."""
     made = {}
     for question in map(plan.part, plan.answers):
         if not question.reading.own_category or question.missing is None or question.name not in found:
             continue
         one = found[question.name]
-        whole, groups = (one.whole, one.groups) if isinstance(one, Findings) else (one, {})
-        among = {"": _among(whole, question.missing)}
-        among |= {name: _among(inside, question.missing) for name, inside in groups.items()}
-        answered = {name: inside for name, inside in among.items() if inside is not None}
+        answered = {}
+        for name, inside in ({"": one.whole, **one.groups} if isinstance(one, Findings) else {"": one}).items():
+            with suppress(InvalidInput):
+                answered[name] = among_answered(inside, question.missing)
         if "" in answered:
             made[question.name] = Findings(answered.pop(""), answered)
     return made
 
 
-def _among(found: Estimate, missing: Label) -> Estimate | None:
-    try:
-        return among_answered(found, missing)
-    except InvalidInput:
-        return None
-
-
 def missing_in_words(question: Part | PlannedQuestion, answered: int, rows: int | None) -> str:
     """How missing answers were treated, and what this means for the guarantee; empty if they were refused.
 
-    answered : the number of reports that are not empty. rows : the number of all reports, if everybody was asked.
+    rows : the number of all reports, if everybody was asked.
     """
     reading = question.reading
     if reading.left_out and rows is None:
@@ -110,8 +91,6 @@ def missing_of(plan: Plan, counts: Counts) -> dict[str, str]:
 DRAWN = 40
 """Channels with more reports than this are not drawn, since nothing could be read."""
 
-OURS = "channel of this survey"
-
 
 def survey_report(
     plan: Plan,
@@ -122,37 +101,37 @@ def survey_report(
 ) -> str:
     """One HTML page with every question's estimates, channel, guarantees in plain words and rival protocols.
 
-    estimates : an `Estimate` or `Findings` for each question's name. analysis : the settings of the analysis.
-    counts : the counts behind the estimates. With them the page names its reports, and the title of a page of simulated
-        reports says that they are simulated.
-    pictures : whether to draw pictures; otherwise the page has only their descriptions.
+    With `counts` the page names its reports, and says if they are simulated; without `pictures` it describes them.
     """
-    simulation, unlabelled = (False, False) if counts is None else (counts.simulation, counts.unlabelled)
+    simulation, unlabelled = (counts.simulation, counts.unlabelled) if counts is not None else (False, False)
     found = {name: one if isinstance(one, Findings) else Findings(one, {}) for name, one in estimates.items()}
     asked = Analysis() if analysis is None else analysis
-    page = _Page(
-        asked, f"{100 * asked.level:g} %", counts, (lambda make: plots.picture(make())) if pictures else (lambda _: b"")
-    )
-    budget = [
-        [q.name, str(len(q.categories)), ceil_digits(q.epsilon, 4), ceil_digits(q.eta, 4), str(q.probability)]
-        for q in plan.questions
-    ]
-    budget.append(["all reports of a person", "", ceil_digits(plan.epsilon, 4), ceil_digits(plan.eta, 4), ""])
-    if not plan.booklets:
-        budget = [row[:-1] for row in budget]
-        budget[-1][0] = "all questions together"
+    marks = []  # what `ldpopt.reports.verify_delivery` makes the page again from
+    if counts is not None:
+        marks = [("ldpopt-reports", f"{total(counts.sources)} {__version__}")]
+        marks += [] if asked.plain else [("ldpopt-analysis", json.dumps(asked.to_dict(), sort_keys=True))]
+    page = _Page(asked, f"{100 * asked.level:g} %", counts, pictures)
+    together = "all reports of a person" if plan.booklets else "all questions together"
+    parts = [(q.name, str(len(q.categories)), q) for q in plan.questions] + [(together, "", plan)]
+    budget = [[name, answers, ceil_digits(one.epsilon, 4), ceil_digits(one.eta, 4)] for name, answers, one in parts]
+    if plan.booklets:
+        budget = [
+            [*row, share]
+            for row, share in zip(budget, [*(str(q.probability) for q in plan.questions), ""], strict=True)
+        ]
     several = len(plan.questions) > 1
+    whole = plan if several else plan.questions[0]
     return render(
         "survey.html",
         title=f"Simulation: {plan.name}" if simulation else plan.name,
-        marks=[] if counts is None else _marks(counts, asked),
+        marks=marks,
         plan=plan,
         n=f"{max(one.whole.n for one in found.values()):,}",
         how=str(asked),
         simulation=simulation,
         unlabelled=unlabelled,
         budget=budget if several else None,
-        promise=_in_words(plan.epsilon, plan.eta) if several else _said(plan.questions[0]),
+        promise=claims_in_words(whole.epsilon, whole.eta),
         questions=[page.question(plan, name, found[name]) for name in plan.answers],
         by=", ".join(asked.by),
         percent=page.percent,
@@ -160,33 +139,18 @@ def survey_report(
     )
 
 
-def _marks(counts: Counts, asked: Analysis) -> list[tuple[str, str]]:
-    """The reports, analysis and version of the page, from which `ldpopt.reports.verify_delivery` makes it again."""
-    how = [] if asked.plain else [("ldpopt-analysis", json.dumps(asked.to_dict(), sort_keys=True))]
-    return [("ldpopt-reports", f"{total(counts.sources)} {__version__}"), *how]
-
-
-def _said(question: PlannedQuestion) -> list[str]:
-    return _in_words(question.epsilon, question.eta)
-
-
-def _in_words(epsilon: float, eta: float) -> list[str]:
-    """The claims of a plan, which its integers prove, in words."""
-    claims = [
-        Guarantee("local_dp", epsilon, epsilon, None, True, "[GI, Def 6]"),
-        Guarantee("total_variation", eta, eta, None, True, "[GI, Def 7]"),
-    ]
-    return [guarantee_in_words(claim) for claim in claims]
-
-
 @dataclass(frozen=True, eq=False)
 class _Page:
-    """What the parts of one page share: the analysis, its level in percent, the counts, and how pictures are drawn."""
+    """What the parts of one page share: the analysis, its level in percent, the counts, and whether it has pictures."""
 
     asked: Analysis
     percent: str
     counts: Counts | None
-    draw: Callable[[Callable[[], Any]], bytes]
+    pictures: bool
+
+    def draw(self, draw: Callable[..., Any], drawn: Any) -> bytes:
+        """The bytes of a picture; empty if the page has none."""
+        return plots.picture(draw(drawn)) if self.pictures else b""
 
     def question(self, plan: Plan, name: str, both: Findings) -> dict[str, Any]:
         """The values that the template shows of a question."""
@@ -204,11 +168,12 @@ class _Page:
             "intervals": self.intervals(found, f"{found.n:,} reports"),
             "effect": _effect(found),
             "groups": self.groups(both),
-            "promise": _in_words(max(one.epsilon for one in asked), max(one.eta for one in asked)),
+            "promise": claims_in_words(max(one.epsilon for one in asked), max(one.eta for one in asked)),
             "booklets": [] if alone(plan, name) else [one.name for one in asked],
+            "pilot": asked[0].pilot is not None,
             "shape": (k, m),
             "channel": None if channel is None else _channel_in_words(channel),
-            "drawn": b"" if channel is None else self.draw(lambda: plots.channel(channel)),
+            "drawn": b"" if channel is None else self.draw(plots.channel, channel),
             "rivals": self.rivals(asked[0], found) if alone(plan, name) else None,
             "missing": missing,
             "answered": answered,
@@ -222,12 +187,12 @@ class _Page:
 
     def groups(self, both: Findings) -> list[list[str]]:
         """A row for each group and answer."""
-        rows = []
-        for name, one in both.groups.items():
-            shown = one.intervals(Score(self.asked.level))
-            for label, *shares in zip(one.labels, one.values, shown.lower, shown.upper, strict=True):
-                rows.append([name, str(label), f"{one.n:,}", *(f"{100 * share:.2f} %" for share in shares)])
-        return rows
+        shown = [(name, one, one.intervals(Score(self.asked.level))) for name, one in both.groups.items()]
+        return [
+            [name, str(label), f"{one.n:,}", *(f"{100 * share:.2f} %" for share in shares)]
+            for name, one, limits in shown
+            for label, *shares in zip(one.labels, one.values, limits.lower, limits.upper, strict=True)
+        ]
 
     def rivals(self, question: PlannedQuestion, found: Estimate) -> dict[str, Any] | None:
         """The respondents that other protocols with the same epsilon would need for the planned half-width."""
@@ -239,21 +204,14 @@ class _Page:
         # Measured in floats and rounded outward, the channel may exceed the proved epsilon by a rounding error.
         epsilon = max(question.epsilon, float(local_dp(own)))
         compared = compare_protocols(shares / shares.sum(), HalfWidth(width), epsilon, optimal=own)
-        rows = [replace(row, protocol=OURS) if row.protocol == "optimal channel" else row for row in compared]
+        rows = [
+            replace(row, protocol="channel of this survey") if row.protocol == "optimal channel" else row
+            for row in compared
+        ]
         shown = replace(compared, rows=tuple(rows))
         cells = [[r.protocol, ceil_digits(r.epsilon, 4), ceil_digits(r.eta, 4), f"{r.respondents:,}"] for r in shown]
-        where = "the estimated shares" if question.pilot is None else "the shares that the plan expected"
-        said = (
-            f"Respondents for intervals of ± {100 * width:g} percentage points at 95 %, at {where}; "
-            f"{shown.unprivate:,} without privacy."
-        )
-        drawn = "; ".join(f"{r.protocol} {r.respondents:,}" for r in shown)
-        return {
-            "cells": cells,
-            "caption": said,
-            "drawn": self.draw(lambda: plots.protocols(shown)),
-            "words": f"Respondents that {len(rows)} protocols need: {drawn}.",
-        }
+        drawn = self.draw(plots.protocols, shown)
+        return {"cells": cells, "width": width, "unprivate": f"{shown.unprivate:,}", "drawn": drawn}
 
 
 def _channel_in_words(channel: Channel) -> str:

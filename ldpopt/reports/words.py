@@ -1,27 +1,33 @@
-"""Guarantees, reports and proofs in plain words. Numbers in a guarantee are rounded up."""
+"""Guarantees, reports, proofs and plans in plain words: numbers in a guarantee are rounded up.
+
+For respondents: the steps and promises of printed sheets, and a draft of a consent form.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ldpopt.channel import ERASED, Channel
 from ldpopt.design import Design, Verification
+from ldpopt.labels import as_text
 from ldpopt.privacy import Guarantee
+from ldpopt.reports.page import render
 from ldpopt.rounding import ceil_digits, up
 from ldpopt.tolerances import CERTIFIED_GAP
 
+if TYPE_CHECKING:
+    from ldpopt.survey.paper.design import PaperSurvey
+    from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+
 
 def guarantee_in_words(guarantee: Guarantee) -> str:
-    """A sentence about what a guarantee means for the person who answers; without such a sentence, its symbols.
-
-    >>> from ldpopt.privacy import local_dp
-    >>> guarantee_in_words(local_dp([[0.75, 0.25], [0.25, 0.75]]))
-    'Whatever you answer, any report is at most 3.001 (e^1.0987) times likelier than under any other answer.'
-    """
+    """A sentence about what a guarantee means for the person who answers; without such a sentence, its symbols."""
     say = _SENTENCES.get(guarantee.notion)
     return f"{guarantee}." if say is None else say(guarantee.value)
 
@@ -53,64 +59,54 @@ _SENTENCES: dict[str, Callable[[float], str]] = {"local_dp": _local_dp, "total_v
 def reports_in_words(
     channel: Channel, p0: object, p1: object, names: tuple[str, str]
 ) -> list[tuple[str, tuple[str, ...], str]]:
-    """For every report: its label, the answers that make it likeliest, and what it says about the groups.
-
-    An answer is listed if its probability of the report is within a billionth of the largest one.
-    """
+    """For every report: its label, the answers that make it likeliest, and what it says about the groups."""
     m0, m1 = channel.push(p0), channel.push(p1)
     said = []
     for y, label in enumerate(channel.outputs):
         column = channel.matrix[:, y]
-        silent = label == ERASED or np.ptp(column) <= 1e-9 * column.max()
-        likely = (
-            () if silent else tuple(str(channel.inputs[x]) for x in np.flatnonzero(column > column.max() * (1 - 1e-9)))
-        )
-        said.append((str(label), likely, _evidence(float(m0[y]), float(m1[y]), names)))
+        uninformative = label == ERASED or np.ptp(column) <= 1e-9 * column.max()
+        likely = () if uninformative else np.flatnonzero(column > column.max() * (1 - 1e-9))
+        (low, _), (high, group) = sorted([(float(m0[y]), names[0]), (float(m1[y]), names[1])], key=lambda pair: pair[0])
+        evidence = f"{high / low:.3g} times as likely from {group}" if low > 0 else f"only from {group}"
+        if high <= low * (1 + 1e-9):
+            evidence = "says nothing about the group"
+        said.append((str(label), tuple(str(channel.inputs[x]) for x in likely), evidence))
     return said
 
 
-def _evidence(m0: float, m1: float, names: tuple[str, str]) -> str:
-    low, high = min(m0, m1), max(m0, m1)
-    if high <= low * (1 + 1e-9):
-        return "says nothing about the group"
-    times = f"{high / low:.3g} times" if low > 0 else "only"
-    return f"{times} as likely from {names[0] if m0 > m1 else names[1]}" if low > 0 else f"only from {names[m1 > m0]}"
-
-
 def proof_in_words(design: Design, found: Verification) -> list[str]:
-    """The result of checking a design's proof, in sentences: the limits that hold, the value, the bound and the gap.
-
-    >>> from ldpopt import Divergence, LocalDP, optimal_channel
-    >>> from ldpopt.divergences import TOTAL_VARIATION
-    >>> made = optimal_channel(Divergence(TOTAL_VARIATION, [0.5, 0.5], [0.25, 0.75]), LocalDP(1.0))
-    >>> proof_in_words(made, made.verify())[0]
-    'The channel keeps its limit on local dp: measured ..., at most 1.0 is allowed.'
-    """
+    """The result of checking a design's proof: the limits that hold, the value, the bound, the gap; or what fails."""
+    if not found:
+        stated = f"The file states a value of {design.value!r} and a bound of {design.bound!r}, which is not proved."
+        return [stated, *found.failures]
     told = [
-        f"The channel keeps its limit on {guarantee.title}: measured {guarantee.value!r}, at most {cap!r} is allowed."
-        for guarantee, cap in zip(found.guarantees, [one.bound for one in design.constraints], strict=True)
+        f"The channel keeps its limit on {guarantee.title}: measured {guarantee.value!r}, at most {limit.bound!r} is "
+        "allowed."
+        for guarantee, limit in zip(found.guarantees, design.constraints, strict=True)
     ]
-    name, argument = design.utility.name, design.certificate.argument if design.certificate else ""
-    if design.utility.error:
-        told += [f"Its {name} is at most {design.value!r} for one respondent."]
-        told += [f"No channel within these limits has less than {design.bound!r}: {argument}."]
+    utility, argument = design.utility, design.certificate.argument if design.certificate else ""
+    if utility.error:
+        told.append(f"Its {utility.name} is at most {design.value!r} for one respondent.")
     else:
-        told += [f"It keeps at least {design.value!r} ({name})."]
-        told += [f"No channel within these limits keeps more than {design.bound!r}: {argument}."]
-    scale = "" if design.utility.logarithmic else " of the value"
-    gap = f"So it is within {design.relative_gap:.3g}{scale} of the best"
-    limit = f"{design.tolerance:g}"
-    return [*told, f"{gap}: certified, to {limit}." if design.certified else f"{gap}: not certified to {limit}."]
+        told.append(f"It keeps at least {design.value!r} ({utility.name}).")
+    beyond = "has less" if utility.error else "keeps more"
+    scale, certified = (
+        "" if utility.logarithmic else " of the value",
+        "certified," if design.certified else "not certified",
+    )
+    return [
+        *told,
+        f"No channel within these limits {beyond} than {design.bound!r}: {argument}.",
+        f"So it is within {design.relative_gap:.3g}{scale} of the best: {certified} to {design.tolerance:g}.",
+    ]
+
+
+ARITHMETIC = {False: "float64, rounded outward", True: "balls of 256 bits"}
+"""How a proof was recomputed, by whether it was exact."""
 
 
 def verdict(design: Design) -> str:
-    """A sentence about whether the design's proof holds, after it was recomputed.
-
-    >>> from ldpopt import Divergence, LocalDP, optimal_channel
-    >>> from ldpopt.divergences import KL
-    >>> verdict(optimal_channel(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0)))
-    'optimal, proof checked'
-    """
+    """A sentence about whether the design's proof holds, after it was recomputed."""
     if design.certificate is None:
         return "no proof asked for"
     checked = design.verify()
@@ -121,3 +117,116 @@ def verdict(design: Design) -> str:
     if math.isinf(design.relative_gap):
         return "no bound found"
     return f"within {float(ceil_digits(100 * design.relative_gap, 2)):g} % of the optimum, proof checked"
+
+
+TITLE = "How to answer so that nobody can know"
+
+
+def steps(survey: PaperSurvey) -> list[str]:
+    """The steps that a person follows for each question, in one or two sentences each."""
+    device = survey.device
+    card = "Look at the question and take the card with your true answer. Hold it so that nobody else sees it."
+    told = "Say only that letter. Do not say which card you have"
+    told += "." if device.spins else ", and do not say or show what came up."
+    return [card, *device.draw, device.find, told, "Put the card back among the others and mix them."]
+
+
+def why(survey: PaperSurvey) -> list[str]:
+    """Sentences that explain why this is safe."""
+    ratio = max(_ratio(question) for question in survey.plan.questions)
+    return [
+        "Every letter can come up on every card of its question. Whoever hears your letter cannot know which card you "
+        "held: chance chose the letter, too.",
+        f"Whatever your answer is, no letter is more than {_times(ratio)} times as likely as with another answer.",
+        "Please take the letter that comes up, even if you would like another one better, and do not draw again. Only "
+        "then can we find out how many people gave each answer, without ever knowing who did.",
+    ]
+
+
+RULES = (
+    "Hand out all cards of the question, face down and mixed, and the device. Then look away.",
+    "Never look at a card that somebody holds, nor at what the device shows. If you have seen it, stop: write nothing "
+    "for this question, and strike out the line.",
+    "Write down the letter only. Do not write names, and do not write what came up.",
+    "Each question has letters of its own: a letter of another question is a mistake; ask again which letter it was, "
+    "but never to draw again.",
+    "Whoever does not want to answer need not. Leave the box empty.",
+    "Number the lines of all your sheets from 1 on, and use each number once. Type them in as the column \"sheet\".",
+)  # fmt: skip
+
+
+def promises(survey: PaperSurvey, question: PlannedQuestion) -> list[str]:
+    """The guarantees of a question's sheet, and their cost in respondents."""
+    D, proof = survey.device.denominator, question.channel.proof()
+    ratio, loss = _ratio(question), survey.losses[question.name]
+    right = (50 * (1 + Decimal(question.eta))).quantize(Decimal("0.01"), ROUND_CEILING)
+    unfair = float(ratio * Fraction(105, 95))
+    x, other, y = proof.ratio_at
+    named = f"{as_text(question.categories[x])!r} against {as_text(question.categories[other])!r}"
+    return [
+        f"Each answer has {D} outcomes, all equally likely. The table says how many of them lead to each letter.",
+        f"Whatever the answer is, no letter is more than {_times(ratio)} times as likely as with another answer "
+        f"(exactly {ratio}: letter {question.reports[y]}, {named}). That is ε = {ceil_digits(proof.epsilon, 5)} of "
+        f"local differential privacy; the plan asks for at most {survey.intended[question.name]:.5g}. It follows from "
+        "the integers in the table, without rounding.",
+        f"Who hesitates between two answers that seem equally likely guesses right at most {float(right):g} % of the "
+        "time after hearing the letter, and 50 % of the time without it.",
+        f"This holds if {survey.device.assumption}, and if nobody else sees the card or what came up. If outcomes are "
+        f"up to 5 % more or less likely than they should be, a letter is at most {ceil_digits(unfair, 3)} times as "
+        "likely as with another answer.",
+        f"Estimates need {100 * loss:.1f} % more people than with the best chance that a computer could draw for the "
+        "same ε; that is the price of a device that people can hold.",
+    ]
+
+
+def _ratio(question: PlannedQuestion) -> Fraction:
+    ratio = question.channel.proof().ratio
+    assert ratio is not None  # epsilon is finite
+    return ratio
+
+
+def _times(ratio: Fraction) -> str:
+    """A ratio, rounded up and written with as few digits as it needs."""
+    hundredths = -(-ratio.numerator * 100 // ratio.denominator)
+    return f"{hundredths / 100:g}"
+
+
+def claims_in_words(epsilon: float, eta: float) -> list[str]:
+    """The claims of a plan, which its integers prove, in words."""
+    claims = (("local_dp", epsilon, "[GI, Def 6]"), ("total_variation", eta, "[GI, Def 7]"))
+    return [guarantee_in_words(Guarantee(name, cap, cap, None, True, source)) for name, cap, source in claims]
+
+
+def consent_paragraph(plan: Plan) -> str:
+    """A draft in Markdown for a consent form: what happens to the answers, and what is protected or not."""
+    several = len(plan.questions) > 1
+    promised = claims_in_words(plan.epsilon, plan.eta)
+    if len(plan.everyone) + bool(plan.booklets) > 1:
+        promised = [one.replace("any report is", "all your reports together are") for one in promised]
+        promised = [one.replace("with your report,", "with all your reports,") for one in promised]
+    epsilon, _ = plan.over_rounds(2)
+    return render(
+        "consent.md.code",
+        plan=plan,
+        several=several and not plan.booklets,
+        everybody=[one.name for question in plan.everyone for one in question.answers],
+        promised=promised,
+        twice=epsilon,
+        not_protected=not_protected(plan),
+    )
+
+
+def not_protected(plan: Plan) -> list[str]:
+    """Sentences about what the guarantee does not cover."""
+    said = []
+    if plan.carry:
+        said.append(f"These are kept and published as they are, not replaced: {', '.join(plan.carry)}.")
+    left_out = [name for name in plan.answers if plan.part(name).reading.left_out]
+    own = [name for name in plan.answers if plan.part(name).reading.own_category]
+    if left_out:
+        said.append(f"Whether you answered is not hidden for: {', '.join(left_out)}. What you answered is.")
+    if own:
+        said.append(f"Whether you answered is hidden like the answer itself for: {', '.join(own)}.")
+    which = ", and which of the short questionnaires you got," if plan.booklets else ""
+    said.append(f"That you took part{which} is not hidden.")
+    return said

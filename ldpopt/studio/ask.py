@@ -1,21 +1,188 @@
-"""The view "Ask a question": one of half-width, people and epsilon from the other two, and other protocols."""
+"""The view "Ask a question": one of half-width, people and epsilon from the other two, and other protocols.
+
+A question goes to its optimal channel, verified by the kernel, and to simulated surveys of it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from ldpopt.distribution import positive_epsilon
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design import AOptimal, Constraint, Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design.utilities.criterion import Criterion
+from ldpopt.distribution import Array, number, positive_epsilon, unit_interval
 from ldpopt.errors import InvalidInput, Phrase, SolverError
+from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import local_dp, total_variation
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
-from ldpopt.studio.fields import State, choice, field, items, mapping, numbers, position, take, whole, wrong
-from ldpopt.studio.question import Asked, Made, asked, designed, shown, surveys, wishes
+from ldpopt.studio import fields
+from ldpopt.studio.fields import Report, State, choice, field, picked, take, whole, within, wrong
+from ldpopt.studio.tell import proof
+from ldpopt.survey.estimate.counts import CountTable
+from ldpopt.survey.estimate.estimate import estimate
+from ldpopt.survey.estimate.intervals import Score, check_level
 from ldpopt.survey.plan.budget import Budget, split_budget
+from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.protocols import compare_protocols
 from ldpopt.survey.plan.question import MAX_EPSILON, MIN_EPSILON, MIN_ETA_SHARE, QuestionPlanner
+
+MAX_ANSWERS = 24
+"""The most answers of a question on the page; the library takes 40."""
+
+
+@dataclass(frozen=True)
+class Together(HalfWidth):
+    """A target half-width of the widest interval, reached with the channel of the least sum of variances."""
+
+    def criterion(self, k: int) -> Criterion:
+        """The sum of all variances."""
+        return AOptimal()
+
+
+AIMS = {"together": Together, "widest": HalfWidth}
+"""What the channel minimises: the sum of the answers' variances, as in `ldpopt survey plan`, or the largest of them."""
+
+AT_ONCE = {"together": 12, "widest": 8}
+"""Up to this many answers a channel takes less than about 0.1 s. Beyond, it is a job."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A question: its answers, a pilot for their shares (k,), and the wanted half-width of the widest interval."""
+
+    name: str
+    labels: tuple[str, ...]
+    pilot: Array
+    target: HalfWidth
+
+    @property
+    def aim(self) -> str:
+        """What the channel minimises, one of `AIMS`."""
+        return "together" if isinstance(self.target, Together) else "widest"
+
+    @property
+    def quick(self) -> bool:
+        """Whether its channel can be computed at once."""
+        return len(self.labels) <= AT_ONCE[self.aim]
+
+    @property
+    def open_variance(self) -> float:
+        """The largest variance of an answer's share, for one respondent without privacy."""
+        return float((self.pilot * (1 - self.pilot)).max())
+
+
+def asked(state: State, place: str = "", aim: str = "together", level: float = 0.95) -> Asked:
+    """The question of a state: its pilot, shares or counts, and perhaps name, labels and half_width.
+
+    A `FieldError` is about a field whose name begins with `place`.
+    """
+    pilot = take(state, "pilot", fields.shares, place=place)
+    k = len(pilot)
+    if not 2 <= k <= MAX_ANSWERS:
+        raise wrong(f"{place}pilot", f"2 to {MAX_ANSWERS} answers", k)
+    labels = fields.names_of(take(state, "labels", fields.texts, None, place), k, place)
+    if not all(labels):
+        raise wrong(f"{place}labels", "names of answers", Phrase("an empty one"))
+    kind = AIMS[aim]
+    target = take(
+        state, "half_width", lambda width, _: kind(number(width, "half-width"), level), kind(0.05, level), place
+    )
+    return Asked(take(state, "name", fields.text, "question", place), labels, pilot, target)
+
+
+def wishes(state: State) -> tuple[str, float, float]:
+    """What the channel minimises, the confidence of intervals, and a cap on total variation, of a state."""
+    aim = take(state, "aim", choice(list(AIMS)), "together")
+    level = take(state, "level", number, 0.95)
+    with field("level"):
+        check_level(level)
+    eta = take(state, "eta", unit_interval, 1.0)
+    if eta == 0:
+        raise wrong("eta", "a number above 0, since a report that nobody can tell anything by says nothing", 0)
+    return aim, level, eta
+
+
+class Made(NamedTuple):
+    """A question's design, its channel, and the page's badge for it."""
+
+    design: Design
+    channel: Channel
+    proof: dict[str, Any]
+
+
+def designed(question: Asked, epsilon: float, eta: float = 1.0) -> Made:
+    """The certified channel of a question at epsilon (nats) and eta, verified by the kernel; it is cached."""
+    return _designed(question.labels, question.pilot.tobytes(), question.aim, epsilon, eta)
+
+
+@lru_cache(maxsize=128)
+def _designed(labels: tuple[str, ...], pilot: bytes, aim: str, epsilon: float, eta: float) -> Made:
+    constraints: list[Constraint] = [LocalDP(epsilon)]
+    if eta < math.tanh(epsilon / 2):  # [GI, Prop 2]: a larger cap has no effect
+        constraints.append(TotalVariation(eta))
+    utility = FisherInformation(np.frombuffer(pilot), AIMS[aim](0.05).criterion(len(labels)), inputs=labels)
+    design = optimal_channel(utility, constraints)
+    return Made(design, design.channel, proof(design, design.verify()))
+
+
+def shown(channel: Channel, pilot: Array) -> dict[str, Any]:
+    """A channel as the page draws it: its matrix, the labels, and how often each report occurs."""
+    return {
+        "matrix": channel.matrix,
+        "inputs": [str(label) for label in channel.inputs],
+        "outputs": [str(label) for label in channel.outputs],
+        "chances": channel.push(pilot),
+    }
+
+
+REPEATS = 40
+"""Surveys that are simulated at a time. The first is shown with all answers, all of them with one answer."""
+
+
+def surveys(state: State, question: Asked, channel: Channel, n: int, epsilon: float) -> dict[str, Any]:
+    """`REPEATS` surveys of n people with the pilot's shares, and one by randomized response at this epsilon.
+
+    The same seed gives the same surveys. category : the answer whose interval is shown for all of them.
+    """
+    seed = take(state, "seed", whole, 1)
+    k, level = len(question.labels), question.target.level
+    category = min(take(state, "category", whole, 1), k) - 1
+    drawn = [_survey(question, channel, n, level, (seed, at)) for at in range(REPEATS)]
+    classical = Channel(randomized_response(k, epsilon).matrix, question.labels)
+    beside = _survey(question, classical, n, level, (seed, REPEATS))
+    repeats = [answers[category] for answers in drawn]
+    return {
+        "seed": seed,
+        "n": n,
+        "level": level,
+        "category": category,
+        "answers": drawn[0],
+        "beside": {"name": "randomized response", "answers": beside},
+        "repeats": repeats,
+        "covered": sum(answer["covers"] for answer in repeats),
+    }
+
+
+def _survey(question: Asked, channel: Channel, n: int, level: float, seed: tuple[int, int]) -> list[dict[str, Any]]:
+    """The estimate of each answer in a simulated survey, its interval, and whether this holds the true share."""
+    chances = channel.push(question.pilot)
+    counts = np.random.default_rng(seed).multinomial(n, chances / chances.sum())
+    estimated = estimate(CountTable.from_counts(counts, channel.outputs), channel)
+    shown = estimated.intervals(Score(level)).clip()
+    parts = zip(
+        estimated.values.tolist(), shown.lower.tolist(), shown.upper.tolist(), question.pilot.tolist(), strict=True
+    )
+    return [
+        {"estimate": value, "low": low, "high": high, "truth": truth, "covers": low <= truth <= high}
+        for value, low, high, truth in parts
+    ]
+
 
 MAX_QUESTIONS = 8
 """The most questions under one budget on the page."""
@@ -24,41 +191,18 @@ SOLVE = ("respondents", "half_width", "epsilon")
 
 
 def view(state: State) -> dict[str, Any]:
-    """The content of the page for a survey, or only ``{"slow": True}`` if it takes long; then `job` computes it.
-
-    questions : 1 to 8 questions, each with pilot, labels, name, half_width.
-    solve : which of respondents, half_width and epsilon is found from the other two.
-    split : shares of epsilon, one for each question.
-    at : the position of the question to show. aim, level, eta : as in `question.wishes`.
-    seed : of the simulated surveys. category : the answer whose interval is shown for all simulated surveys.
-
-    >>> told = view({"questions": [{"pilot": [0.3, 0.7]}], "solve": "respondents", "epsilon": 1.0})
-    >>> told["respondents"], told["questions"][0]["proof"]["verified"]
-    (1738, True)
-    """
-    questions, solve = _questions(state), take(state, "solve", choice(SOLVE), "respondents")
+    """The content of the page for a survey, or only ``{"slow": True}`` if a job should compute it, by `told`."""
+    questions, solve = questions_of(state), take(state, "solve", choice(SOLVE), "respondents")
     designs = sum(len(question.labels) for question in questions) * (5 if solve == "epsilon" else 1)
     if not all(question.quick for question in questions) or designs > 60:
         return {"slow": True}
     return told(state)
 
 
-def job(state: State, report: Callable[[float], None]) -> dict[str, Any]:
-    """The content of `view`, for surveys that take long."""
+def split(state: State, report: Report) -> dict[str, Any]:
+    """The shares of epsilon with which the fewest people reach every half-width, and the number of these people."""
     report(0.0)
-    return told(state, report)
-
-
-def split(state: State, report: Callable[[float], None]) -> dict[str, Any]:
-    """The shares of epsilon with which the fewest people reach every half-width, and the number of these people.
-
-    >>> two = [{"pilot": [0.3, 0.7]}, {"pilot": [0.3, 0.7]}]
-    >>> found = split({"questions": two, "epsilon": 2.0}, lambda share: None)
-    >>> [round(share, 6) for share in found["split"]]
-    [0.5, 0.5]
-    """
-    report(0.0)
-    questions, epsilon = _questions(state), take(state, "epsilon", positive_epsilon)
+    questions, epsilon = questions_of(state), take(state, "epsilon", positive_epsilon)
     asked_for = {str(at): (question.pilot, question.target) for at, question in enumerate(questions)}
     with field("epsilon"):
         found = split_budget(asked_for, Budget(epsilon), designed=0, progress=report)
@@ -66,21 +210,25 @@ def split(state: State, report: Callable[[float], None]) -> dict[str, Any]:
     return {"split": [part / math.fsum(parts) for part in parts], "respondents": found.respondents}
 
 
-def told(state: State, report: Callable[[float], None] = lambda share: None) -> dict[str, Any]:
-    """The content of `view`, however long it takes."""
-    aim, level, eta = wishes(state)
-    questions = _questions(state)
+def told(state: State, report: Report = lambda share: None) -> dict[str, Any]:
+    """The content of the page for a survey.
+
+    questions : 1 to 8, each with pilot, labels, name, half_width. split : their shares of epsilon. at : the one shown.
+    solve : which of respondents, half_width and epsilon is found from the other two. aim, level, eta : as in `wishes`.
+    """
+    report(0.0)
+    (aim, level, eta), questions = wishes(state), questions_of(state)
     epsilons, n = _solved(state, questions, eta, report)
     if eta < (least := MIN_ETA_SHARE * math.tanh(max(epsilons) / 2)):
         raise wrong("eta", f"at least {ceil_digits(least, 3)}, or everybody has to be asked", eta)
     answered = []
     for at, (question, epsilon) in enumerate(zip(questions, epsilons, strict=True)):
         with field(f"questions.{at}.pilot"):
-            answered.append(_answered(question, epsilon, eta, n))
+            answered.append(_answered(question, epsilon, eta))
         report(0.5 + 0.4 * (at + 1) / len(questions))
     needed = max(one["needed"] for one in answered)
     n = needed if n is None else n
-    at = take(state, "at", position(len(questions)), 0)
+    at = take(state, "at", fields.position(len(questions)), 0)
     question, made = questions[at], designed(questions[at], epsilons[at], eta)
     for one, each in zip(answered, questions, strict=True):
         one["half_width"] = each.target.width_for(one.pop("variance"), n)
@@ -96,33 +244,29 @@ def told(state: State, report: Callable[[float], None] = lambda share: None) -> 
         "questions": answered,
         "at": at,
         "channel": shown(made.channel, question.pilot),
-        "guarantees": [guarantee_in_words(local_dp(made.channel)), guarantee_in_words(total_variation(made.channel))],
+        "guarantees": [guarantee_in_words(measure(made.channel)) for measure in (local_dp, total_variation)],
         "protocols": _protocols(question, made, epsilons[at], eta, n),
         "survey": surveys(state, question, made.channel, n, epsilons[at]),
         "note": made.design.note,
     }
 
 
-def _questions(state: State) -> list[Asked]:
+def questions_of(state: State) -> list[Asked]:
+    """The questions of a state."""
     aim, level, _ = wishes(state)
-    given = take(state, "questions", items)
+    given = take(state, "questions", fields.items)
     if not 1 <= len(given) <= MAX_QUESTIONS:
         raise wrong("questions", f"1 to {MAX_QUESTIONS} questions", len(given))
     with field("questions"):
-        parts = [mapping(one, "question") for one in given]
-    return [asked(one, f"questions.{at}.", aim, level) for at, one in enumerate(parts)]
+        parts = [fields.mapping(question, "question") for question in given]
+    return [asked(question, f"questions.{at}.", aim, level) for at, question in enumerate(parts)]
 
 
-def _solved(
-    state: State, questions: list[Asked], eta: float, report: Callable[[float], None]
-) -> tuple[list[float], int | None]:
+def _solved(state: State, questions: list[Asked], eta: float, report: Report) -> tuple[list[float], int | None]:
     """The epsilon of every question, and the number of people, or None if that is to be found."""
     solve = take(state, "solve", choice(SOLVE), "respondents")
-    n = None
-    if solve != "respondents":
-        n = take(state, "respondents", whole)
-        if n > MAX_PEOPLE:
-            raise wrong("respondents", f"at most {MAX_PEOPLE}", n)
+    people = within(1, MAX_PEOPLE, f"a whole number of at most {MAX_PEOPLE}", integer=True)
+    n = None if solve == "respondents" else take(state, "respondents", people)
     if solve == "epsilon":
         assert n is not None
         epsilons = []
@@ -141,7 +285,7 @@ def _solved(
 
 def _split(state: State, count: int) -> list[float]:
     """The shares of epsilon; equal shares if none are given."""
-    shares = take(state, "split", numbers, None)
+    shares = take(state, "split", fields.numbers, None)
     if shares is None or count == 1:
         return [1 / count] * count
     if len(shares) != count or min(shares) <= 0 or max(shares) > 1e9:
@@ -150,7 +294,7 @@ def _split(state: State, count: int) -> list[float]:
     return [share / total for share in shares]
 
 
-def _answered(question: Asked, epsilon: float, eta: float, n: int | None) -> dict[str, Any]:
+def _answered(question: Asked, epsilon: float, eta: float) -> dict[str, Any]:
     """The results for one question at its epsilon."""
     try:
         made = designed(question, epsilon, eta)
@@ -159,28 +303,22 @@ def _answered(question: Asked, epsilon: float, eta: float, n: int | None) -> dic
     variance = question.target.variance_of(made.channel, question.pilot)
     if not variance < math.inf:
         raise InvalidInput("epsilon: expected a channel that tells all answers apart, got one that does not")
-    plain = float((question.pilot * (1 - question.pilot)).max())
     return {
-        "name": question.name,
-        "labels": question.labels,
-        "pilot": question.pilot,
+        **picked(question, "name labels pilot"),
         "wanted": question.target.width,
         "epsilon": epsilon,
         "eta": float(total_variation(made.channel)),
         "needed": question.target.respondents_for(variance),
-        "open": question.target.respondents_for(plain),
+        "open": question.target.respondents_for(question.open_variance),
         "variance": variance,
-        "value": made.design.value,
-        "bound": made.design.bound,
-        "relative_gap": made.design.relative_gap,
+        **picked(made.design, "value bound relative_gap"),
         "proof": made.proof,
     }
 
 
 def _protocols(question: Asked, made: Made, epsilon: float, eta: float, n: int) -> list[dict[str, Any]]:
     """Every protocol for the question, with the number of people that it needs and the half-width that it reaches."""
-    plain = float((question.pilot * (1 - question.pilot)).max())
-    target = question.target
+    plain, target = question.open_variance, question.target
     if not plain > 0:  # one answer has share 1: without privacy nobody is needed, so ratios mean nothing
         return []
     table = compare_protocols(question.pilot, target, epsilon, eta, made.channel)
@@ -188,8 +326,7 @@ def _protocols(question: Asked, made: Made, epsilon: float, eta: float, n: int) 
         {
             "name": row.protocol,
             "optimal": row.protocol == "optimal channel",
-            "epsilon": row.epsilon,
-            "eta": row.eta,
+            **picked(row, "epsilon eta"),
             "needed": row.respondents,
             "half_width": target.width_for(row.design_effect * plain, n),
             "times": row.design_effect,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,33 +20,22 @@ from ldpopt.exact import ExactChannel
 from ldpopt.labels import as_text
 from ldpopt.privacy import Guarantee, audit, local_dp, proved, total_variation
 from ldpopt.privacy.guarantee import MORE_IS_MORE_PRIVATE
-from ldpopt.reports.words import guarantee_in_words, proof_in_words
+from ldpopt.reports.words import ARITHMETIC, guarantee_in_words, proof_in_words
 from ldpopt.rounding import ceil_digits, floor_digits
-from ldpopt.studio.fields import State, field, flag, numbers, plain, take, wrong
+from ldpopt.studio.fields import Report, State, field, flag, numbers, plain, take, wrong
 from ldpopt.studio.pasted import NAMELESS, Mended, Pasted, claims, contents, file_name, mended, parts, pasted
-from ldpopt.studio.tell import divergence
+from ldpopt.studio.tell import divergence, proof
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 
 AUDITED = 10_000_000
 """The largest k^2 m, for k inputs and m outputs, at which every notion is measured. It takes half a minute."""
 
 
-PAIR = ("p0", "p1")
-Report = Callable[[float], None]
-
-
 def view(state: State, report: Report = lambda share: None) -> dict[str, Any]:
     """The content of the page for a pasted channel or design; `FieldError` if it cannot be read.
 
-    text : the contents. name : the name of the file, if any. mend : whether to repair it first, to the caps epsilon and
-        eta if they are given.
-    p0, p1 : the populations of the comparison. By default they are those of the file, or else two example
-        distributions, a decreasing and an increasing one.
-    divergence : as on the command line. report : called with the share of the work that is done.
-
-    >>> shown = view({"text": "[[0.75, 0.25], [0.25, 0.75]]"})
-    >>> shown["kind"], shown["badge"]["colour"], round(shown["epsilon"], 6)
-    ('channel', 'grey', 1.098612)
+    text : the contents. name : of the file. mend : whether to repair it first, to the caps epsilon and eta if given.
+    p0, p1, divergence : the comparison, as in `hypotheses`.
     """
     try:
         seen = looked(state)
@@ -62,10 +51,7 @@ def view(state: State, report: Report = lambda share: None) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """The inspected design, channel or exact channel, and how it was mended, if it was.
-
-    stated : the epsilon and eta that its file claims, by notion.
-    """
+    """The inspected design or channel, how it was mended, and the epsilon and eta that its file claims, by notion."""
 
     name: str
     text: str
@@ -88,30 +74,22 @@ class Looked:
 
 
 def looked(state: State) -> Looked:
-    """The channel or design in a state, mended if it says so; `CertificateError` if an exact channel's proof fails.
-
-    >>> looked({"text": "[[3, 1]]", "mend": True}).channel.matrix.tolist()
-    [[0.75, 0.25]]
-    """
+    """The channel or design in a state, mended if it says so; `CertificateError` if an exact channel's proof fails."""
     text, name = take(state, "text", contents), take(state, "name", file_name, NAMELESS)
-    if take(state, "mend", flag, False):
-        caps = own_limits(take(state, "epsilon", positive_epsilon, None), take(state, "eta", unit_interval, None))
+    if not take(state, "mend", flag, False):
         with field("text"):
-            given = parts(text, name)
-        with field("mend"):
-            made = mended(given, caps)
-        return Looked(name, text, made.channel, made, {})
+            read = pasted(text, name)
+        return Looked(name, text, read, None, {} if isinstance(read, Design) else claims(text, name))
+    caps = own_limits(take(state, "epsilon", positive_epsilon, None), take(state, "eta", unit_interval, None))
     with field("text"):
-        found = pasted(text, name)
-    return Looked(name, text, found, None, {} if isinstance(found, Design) else claims(text, name))
+        given = parts(text, name)
+    with field("mend"):
+        made = mended(given, caps)
+    return Looked(name, text, made.channel, made, {})
 
 
 def own_limits(epsilon: float | None, eta: float | None) -> list[Constraint]:
-    """The given caps as constraints; an infinite epsilon gives no constraint.
-
-    >>> own_limits(1.0, None)
-    [LocalDP(epsilon=1.0, graph=None)]
-    """
+    """The given caps as constraints; an infinite epsilon gives no constraint."""
     found: list[Constraint] = [LocalDP(epsilon)] if epsilon is not None and epsilon <= MAXIMUM_EPSILON else []
     return found if eta is None else [*found, TotalVariation(eta)]
 
@@ -147,62 +125,55 @@ def _badge(colour: str, text: str, reasons: list[str]) -> dict[str, Any]:
     return {"colour": colour, "text": text, "reasons": reasons}
 
 
-def _proof(made: Pasted, found: tuple[Guarantee, ...], stated: Mapping[str, float]) -> dict[str, Any]:
+def _proof(made: Pasted, measured: tuple[Guarantee, ...], stated: Mapping[str, float]) -> dict[str, Any]:
     """The badge and the sentences of the proof. The badge is green only if a proof was recomputed and holds."""
-    if isinstance(made, ExactChannel):
-        said = "Proved in integer arithmetic, from the weights in the file."
-        return {"badge": _badge("green", "The proof holds", [said]), "proof": []}
     if isinstance(made, Design):
         return _checked(made)
-    lies = [
+    if isinstance(made, ExactChannel):
+        badge = _badge("green", "The proof holds", ["Proved in integer arithmetic, from the weights in the file."])
+    elif lies := [
         f"The file claims a {one.title} of {stated[one.notion]!r}; it is {ceil_digits(one.lower)}."
-        for one in found
+        for one in measured
         if one.notion in stated and not one.lower <= stated[one.notion]
-    ]
-    if lies:
-        return {"badge": _badge("red", "What the file claims is false", lies), "proof": []}
-    said = "A matrix proves nothing about the optimum; what it guarantees is measured here, whatever its file claims."
-    return {"badge": _badge("grey", "No proof to check", [said]), "proof": []}
+    ]:
+        badge = _badge("red", "What the file claims is false", lies)
+    else:
+        said = (
+            "A matrix proves nothing about the optimum; what it guarantees is measured here, whatever its file claims."
+        )
+        badge = _badge("grey", "No proof to check", [said])
+    return {"badge": badge, "proof": []}
 
 
 def _checked(design: Design) -> dict[str, Any]:
     check, exact = checked(design)
-    arithmetic = "balls of 256 bits" if exact else "float64, rounded outward"
+    said = proof_in_words(design, check)
     if check:
-        said = f"Every claim in the file was recomputed in {arithmetic}."
-        badge = _badge("green", "The proof holds", [said])
-        if not design.certified:
-            badge = _badge("green", "The proof holds, of a bound that is not tight", [said])
-        return {"badge": badge, "proof": proof_in_words(design, check)}
-    failures = list(check.failures)
-    if design.certificate is None and len(failures) == 1:
-        return {"badge": _badge("grey", "The design carries no proof", failures), "proof": []}
-    said = f"The file states a value of {design.value!r} and a bound of {design.bound!r}, which is not proved."
-    return {"badge": _badge("red", "The proof fails", [said, *failures]), "proof": []}
+        tight = "" if design.certified else ", of a bound that is not tight"
+        recomputed = f"Every claim in the file was recomputed in {ARITHMETIC[exact]}."
+        return {"badge": _badge("green", f"The proof holds{tight}", [recomputed]), "proof": said}
+    if design.certificate is None and len(check.failures) == 1:
+        return {"badge": _badge("grey", "The design carries no proof", list(check.failures)), "proof": []}
+    return {"badge": _badge("red", "The proof fails", said), "proof": []}
 
 
 def _comparison(seen: Looked, state: State) -> tuple[dict[str, Any] | None, str]:
     """The channel compared with the optimum for its own epsilon and eta, or the reason why there is no comparison."""
-    channel, found = seen.channel, seen.measured
+    channel, (epsilon, eta) = seen.channel, (measured.value for measured in seen.measured)
     if channel.shape[0] < 2:
         return None, "With one answer there is nothing to tell apart."
     utility, whose = hypotheses(seen, state)
     if utility is None:
-        return (
-            None,
-            "The design keeps something else than what tells two populations apart; its own bound is the comparison.",
-        )
-    epsilon, eta = found[0].value, min(found[1].value, 1.0)
+        said = "The design keeps something else than what tells two populations apart; its own bound is the comparison."
+        return None, said
     if not epsilon >= MINIMUM_EPSILON:
         return None, "The channel tells nothing about any answer, and nothing within its limits can."
-    limits = own_limits(epsilon, eta)
     value = float(utility.value(channel))
     try:
-        best = optimal_channel(utility, limits)
+        best = optimal_channel(utility, own_limits(epsilon, min(eta, 1.0)))
     except LdpoptError as error:
         return None, f"The optimum was not found ({error})."
     verified, _ = checked(best)
-    share = value / best.value if 0 < best.value < math.inf and math.isfinite(value) else None
     return {
         "whose": whose,
         "divergence": utility.name,
@@ -213,11 +184,9 @@ def _comparison(seen: Looked, state: State) -> tuple[dict[str, Any] | None, str]
         "value": value,
         "optimum": best.value,
         "bound": best.bound,
-        "share": share,
-        "limits": [str(one) for one in best.guarantees],
-        "verified": bool(verified),
-        "certified": bool(verified) and best.certified,
-        "failures": verified.failures,
+        "share": value / best.value if 0 < best.value < math.inf and math.isfinite(value) else None,
+        "limits": [str(limit) for limit in best.guarantees],
+        **proof(best, verified),
         "matrix": best.channel.matrix,
         "outputs": [as_text(label) for label in best.channel.outputs],
         "design_file": design_text(best),
@@ -225,14 +194,14 @@ def _comparison(seen: Looked, state: State) -> tuple[dict[str, Any] | None, str]
 
 
 def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
-    """The populations of the comparison: those given, those of the design, or a decreasing and an increasing example.
-
-    None for a design with another utility.
-    """
+    """The comparison: populations given, those of the design, or examples; None for a design with another utility."""
     made, channel = seen.made, seen.channel
     k = channel.shape[0]
     f = take(state, "divergence", divergence, None)
-    p0, p1 = (take(state, one, lambda value, what: distribution(numbers(value, what), what, k), None) for one in PAIR)
+    p0, p1 = (
+        take(state, name, lambda value, what: distribution(numbers(value, what), what, k), None)
+        for name in ("p0", "p1")
+    )
     if (p0 is None) != (p1 is None):
         raise wrong("p0" if p0 is None else "p1", "both populations or neither", Phrase("one"))
     own = made.utility if isinstance(made, Design) else None
@@ -242,8 +211,8 @@ def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
         return None, ""
     whose = "the populations given"
     if p0 is None or p1 is None:
-        falling = np.arange(k, 0, -1.0) / (k * (k + 1) / 2)
-        p0, p1 = falling, falling[::-1]
+        p0 = np.arange(k, 0, -1.0) / (k * (k + 1) / 2)
+        p1 = p0[::-1]
         whose = "two invented populations, one that falls from the first answer to the last and one that rises"
     with field("p1"):
         return Divergence(KL if f is None else f, p0, p1, channel.inputs), whose

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
+import csv
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,18 +15,15 @@ from ldpopt.datasets import load_anes96
 from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.io import Populations, read_microdata, read_pair, seen_once
 from ldpopt.io.table import is_number
-from ldpopt.studio.fields import FieldError, State, field, flag, items, number, take, text, wrong
+from ldpopt.studio.fields import FieldError, State, field, flag, items, numbers, raw_text, take, text, within, wrong
+from ldpopt.studio.pasted import with_commas
 
+ARGUMENTS = "bins=6, or bins=[1000, 2000] for edges"
 _KNOWN = {*SUFFIXES, *DELIMITED, ".json"}
 
 
 def state_of(pair: Populations) -> dict[str, Any]:
-    """The part of a state that holds the populations.
-
-    >>> import numpy as np
-    >>> state_of(Populations(("no", "yes"), np.array([0.3, 0.7]), np.array([0.6, 0.4])))["labels"]
-    ['no', 'yes']
-    """
+    """The part of a state that holds the populations."""
     return {
         "p0": pair.p0.tolist(),
         "p1": pair.p1.tolist(),
@@ -38,23 +35,14 @@ def state_of(pair: Populations) -> dict[str, Any]:
 
 
 def view(state: State) -> dict[str, Any]:
-    """Populations from a file's content, or the problem that the user must solve first.
+    """Populations from a file's content, or a ``problem``, a sentence, with the ``columns`` to choose among.
 
     name, content : the file's name, and its bytes in base64. pasted : text, instead of a file.
-    answer, group, bins : columns and bins of a file with a line for each respondent.
-    columns : the two columns of a table of probabilities. counts : whether they are counts.
-
-    Returns the part of a state, or ``problem``, a sentence, with the ``columns`` to choose among.
-
-    >>> view({"pasted": "no,3,6\\nyes,7,4", "counts": True})["p0"]
-    [0.3, 0.7]
+    answer, group, bins : of a file with a line for each respondent. columns, counts : of a table of probabilities.
     """
-    pasted = take(state, "pasted", lambda value, what: value if isinstance(value, str) else text(value, what), None)
-    if pasted is not None:
-        name, content, where = *_pasted(pasted), "pasted"
-    else:
-        name = take(state, "name", text)
-        content, where = take(state, "content", _bytes), "content"
+    pasted = take(state, "pasted", raw_text, None)
+    where = "content" if pasted is None else "pasted"
+    name, content = (take(state, "name", text), take(state, "content", _bytes)) if pasted is None else _pasted(pasted)
     suffix = Path(name).suffix.lower()
     with TemporaryDirectory() as folder:
         path = Path(folder, "file" + (suffix if suffix in _KNOWN else ".csv"))
@@ -65,35 +53,24 @@ def view(state: State) -> dict[str, Any]:
             raise
         except LdpoptError as error:
             said = str(error).replace(str(path), name or "the text")
-            if where == "pasted":
-                raise FieldError("pasted", said) from None
-            names = _names(path)
-            if names and (said or "").strip():
-                return {"problem": _without_options(said), "columns": names}
-            raise FieldError("content", said) from None
+            names = _names(path) if where == "content" else []
+            if not names:
+                raise FieldError(where, said) from None
+            return {
+                "problem": said.replace(ARGUMENTS, "6, or 1000,2000 for edges, in the field of bins"),
+                "columns": names,
+            }
 
 
 def examples(state: State) -> dict[str, Any]:
-    """The questions of the survey that comes with the package, with the answers of two parties' voters.
-
-    >>> [one["title"] for one in examples({})["examples"]]
-    ['ANES 1996: party (7)', 'ANES 1996: income (24)', 'ANES 1996: education (7)']
-    """
+    """The questions of the survey that comes with the package, with the answers of two parties' voters."""
     table = load_anes96()
     made = []
     for column in ("party", "income", "education"):
-        p0, p1 = table.conditional(column, "vote")
-        labels, names = table.labels(column), table.labels("vote")
-        made.append(
-            {
-                "title": f"ANES 1996: {column} ({len(labels)})",
-                "p0": p0,
-                "p1": p1,
-                "labels": labels,
-                "names": [f"{name} voters" for name in names],
-                "counts": table.counts(column, "vote").sum(axis=1),
-            }
-        )
+        (p0, p1), labels = table.conditional(column, "vote"), table.labels(column)
+        title, names = f"ANES 1996: {column} ({len(labels)})", [f"{name} voters" for name in table.labels("vote")]
+        counts = table.counts(column, "vote").sum(axis=1)
+        made.append({"title": title, "p0": p0, "p1": p1, "labels": labels, "names": names, "counts": counts})
     return {"examples": made}
 
 
@@ -130,44 +107,30 @@ def _pasted(given: str) -> tuple[str, bytes]:
         raise wrong("pasted", "at most 1000000 characters", len(given))
     if given.lstrip()[:1] == "{":
         return "text.json", given.encode("utf-8", "replace")
-    lines = [line.strip() for line in given.strip().splitlines() if line.strip()]
-    if not lines:
+    if not given.strip():
         raise wrong("pasted", "a line for each answer", Phrase("nothing"))
-    mark = next((mark for mark in ("\t", ";", ",") if mark in lines[0]), None)
-    rows = [[cell.strip() for cell in (re.split(re.escape(mark), line) if mark else line.split())] for line in lines]
-    if mark in ("\t", ";"):
-        rows = [[cell.replace(",", ".") if is_number(cell.replace(",", ".")) else cell for cell in row] for row in rows]
-    if len(rows[0]) == 3 and is_number(rows[0][1]) and is_number(rows[0][2]):
-        rows = [["answer", "p0", "p1"], *rows]
-    quoted = [",".join('"' + cell.strip('"').replace('"', '""') + '"' for cell in row) for row in rows]
-    return "text.csv", "\n".join(quoted).encode("utf-8", "replace")
+    table = with_commas(given.strip())
+    first = next(csv.reader(table.splitlines()))
+    if len(first) == 3 and is_number(first[1]) and is_number(first[2]):
+        table = f"answer,p0,p1\n{table}"
+    return "text.csv", table.encode("utf-8", "replace")
 
 
 def _bytes(value: Any, what: str) -> bytes:
-    if not isinstance(value, str):
-        raise invalid(what, "the file's bytes in base64", Phrase(type(value).__name__))
     try:
-        return base64.b64decode(value, validate=True)
+        return base64.b64decode(raw_text(value, what), validate=True)
     except (binascii.Error, ValueError):
         raise invalid(what, "the file's bytes in base64", Phrase("other text")) from None
 
 
 def _bins(value: Any, what: str) -> Any:
+    """How many bins, or their edges; in a text these are separated by commas."""
     if isinstance(value, str):
-        parts = value.split(",")
         try:
-            read = [float(part) for part in parts]
+            edges = [float(part) for part in value.split(",")]
         except ValueError:
             raise invalid(what, "how many bins, or edges separated by commas", value) from None
-        value = int(read[0]) if len(read) == 1 and read[0] == int(read[0]) else read
+        value = edges[0] if len(edges) == 1 and edges[0].is_integer() else edges
     if isinstance(value, list):
-        return [number(one, what) for one in items(value, what)]
-    found = number(value, what)
-    if not (found == int(found) and 2 <= found <= 1000):
-        raise invalid(what, "2 to 1000 bins", value)
-    return int(found)
-
-
-def _without_options(said: str) -> str:
-    """The sentence without names of arguments, since a page has fields instead."""
-    return said.replace("bins=6, or bins=[1000, 2000] for edges", "6, or 1000,2000 for edges, in the field of bins")
+        return numbers(value, what)
+    return within(2, 1000, "2 to 1000 bins", integer=True)(value, what)

@@ -1,41 +1,137 @@
-"""The view "What it means": for one person, the chance of the answer after a report, the best test, and many rounds."""
+"""The view "What it means": for one person, the chance of the answer after a report, the best test, and many rounds.
+
+Chances follow by Bayes' rule in exact fractions, and are said in words that are rounded safely.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.composition.k_fold import KFold, k_fold
-from ldpopt.distribution import Array, positive_epsilon
-from ldpopt.errors import Phrase, invalid
+from ldpopt.distribution import Array
+from ldpopt.errors import Phrase
 from ldpopt.privacy import FinitePair, TradeOffCurve, local_dp, total_variation, trade_off
-from ldpopt.rounding import ULP, float_down, float_up
-from ldpopt.studio import chances
-from ldpopt.studio.chances import Ratio, as_chance, as_typed, at_least, at_most
-from ldpopt.studio.fields import (
-    State,
-    choice,
-    field,
-    items,
-    mapping,
-    number,
-    numbers,
-    position,
-    shares,
-    take,
-    texts,
-    whole,
-    wrong,
-)
-from ldpopt.studio.question import asked, designed, wishes
+from ldpopt.rounding import ULP, exact_sum, float_down, float_up
+from ldpopt.studio import fields
+from ldpopt.studio.ask import asked, designed, wishes
+from ldpopt.studio.fields import State, field, picked, take, within, wrong
 from ldpopt.survey.plan.question import MAX_EPSILON, MIN_EPSILON
+
+Ratio = Fraction | None
+"""A ratio of probabilities; None stands for infinity."""
+
+FINEST = 10**6
+"""Words for chances near 0 or 1 stop at one in this many."""
+
+
+def as_chance(value: float) -> Fraction:
+    """A float that somebody typed, as the decimal fraction that was typed."""
+    return Fraction(repr(float(value)))
+
+
+def rows_of(channel: Channel) -> list[list[Fraction]]:
+    """The rows of a channel as exact fractions, each divided by its exact sum."""
+    return [[Fraction(one) / exact_sum(row) for one in row.tolist()] for row in channel.matrix]
+
+
+def likelier(rows: list[list[Fraction]], x: int, y: int) -> tuple[Ratio, Ratio]:
+    """Pr(y) under x divided by its least value under other answers, and its largest such value divided by that of x."""
+    mine, others = rows[x][y], [row[y] for at, row in enumerate(rows) if at != x]
+    return _ratio(mine, min(others)), _ratio(max(others), mine)
+
+
+def largest(ratios: Iterable[Ratio]) -> Ratio:
+    """The largest ratio."""
+    known = list(ratios)
+    return None if None in known else max(ratio for ratio in known if ratio is not None)
+
+
+def after(prior: Fraction, up: Ratio, reports: int = 1) -> Fraction:
+    """The chance after reports that are each `up` times likelier from the answer, or a bound, as `up` is.
+
+    It is prior up^n / (prior up^n + 1 - prior) by Bayes' rule, whatever the chances of the other answers.
+    """
+    if up is None:
+        return Fraction(1)
+    times = up**reports
+    return prior * times / (prior * times + 1 - prior)
+
+
+def before(prior: Fraction, down: Ratio, reports: int = 1) -> Fraction:
+    """The chance after reports that are each `down` times likelier from others, or a lower bound."""
+    return Fraction(0) if down is None else prior / (prior + (1 - prior) * down**reports)
+
+
+def given(prior: Fraction, rows: list[list[Fraction]], x: int, y: int, shares: list[Fraction]) -> Fraction | None:
+    """The chance of answer x after report y, if the other answers have `shares` of the rest; None if y never occurs."""
+    rest = sum((share for at, share in enumerate(shares) if at != x), Fraction(0))
+    if rest == 0:
+        return None
+    others = sum((share * rows[at][y] for at, share in enumerate(shares) if at != x), Fraction(0)) / rest
+    whole = prior * rows[x][y] + (1 - prior) * others
+    return None if whole == 0 else prior * rows[x][y] / whole
+
+
+def at_most(chance: Fraction) -> str:
+    """Words for an upper bound on a chance. The number in them is never smaller than the bound."""
+    if chance <= 0:
+        return "0"
+    if 10 * chance <= 1:
+        return f"1 in {_three(math.floor(1 / chance), up=False):,}"
+    if (count := math.ceil(1000 * chance)) < 1000:
+        return _in_hundred(count)
+    parts = 10_000
+    while (count := math.ceil(chance * parts)) >= parts and parts < FINEST:
+        parts *= 10
+    return f"{count:,} in {parts:,}" if count < parts else "1 in 1"
+
+
+def at_least(chance: Fraction) -> str:
+    """Words for a lower bound on a chance. The number in them is never larger than the bound."""
+    if chance <= 0:
+        return "0"
+    if 10 * chance <= 1:
+        return f"1 in {_three(math.ceil(1 / chance), up=True):,}"
+    return _in_hundred(math.floor(1000 * chance)) if chance < 1 else "1 in 1"
+
+
+def as_typed(chance: Fraction) -> str:
+    """Words for a chance that somebody typed, with six digits."""
+    return f"1 in {chance.denominator:,}" if chance.numerator == 1 else f"{float(100 * chance):.6g} in 100"
+
+
+def most_exposed(channel: Channel) -> int:
+    """The position of the answer about which a report can tell the most: it has the largest ratio to another answer."""
+    matrix = channel.matrix
+    least = np.array([np.delete(matrix, x, axis=0).min(axis=0) for x in range(len(matrix))])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return int(np.where(matrix > 0, matrix / least, 0.0).max(axis=1).argmax())
+
+
+def _ratio(top: Fraction, bottom: Fraction) -> Ratio:
+    if bottom == 0:
+        return None if top > 0 else Fraction(0)
+    return top / bottom
+
+
+def _in_hundred(thousandths: int) -> str:
+    return f"{thousandths // 10}{f'.{thousandths % 10}' if thousandths % 10 else ''} in 100"
+
+
+def _three(count: int, up: bool) -> int:
+    """A whole number rounded up or down to three digits."""
+    digits = max(0, len(str(count)) - 3)
+    step = int(10**digits)
+    return (-(-count // step) if up else count // step) * step
+
 
 MAX_ANSWERS, MAX_REPORTS = 100, 1000
 MAX_ROUNDS = 365
@@ -55,20 +151,27 @@ POINTS = 257
 class Person:
     """A channel as it concerns a person with answer x: how well reports distinguish this answer from the others.
 
-    rows : the channel's rows as exact fractions. ratios : for every report, as in `chances.likelier`.
-    up, down : the largest of these ratios. epsilon, eta : between x and any other answer, rounded up.
-    one : the trade-off curve of one report.
+    ratios : for every report, as in `likelier`. epsilon, eta : between x and any other answer, rounded up.
     """
 
     channel: Channel
     x: int
     rows: list[list[Fraction]]
     ratios: list[tuple[Ratio, Ratio]]
-    up: Ratio
-    down: Ratio
     epsilon: float
     eta: float
     one: TradeOffCurve
+
+    def chances(self, prior: Fraction, count: int = 1) -> tuple[Fraction, Fraction]:
+        """The least and the largest chance of the answer after `count` reports, whatever these are."""
+        up, down = self.worst
+        return before(prior, down, count), after(prior, up, count)
+
+    @cached_property
+    def worst(self) -> tuple[Ratio, Ratio]:
+        """The largest of the ratios, either way."""
+        up, down = zip(*self.ratios, strict=True)
+        return largest(up), largest(down)
 
     def rounds(self, count: int) -> KFold:
         """`count` fresh reports together, bounded as for every mechanism with this epsilon and eta [GI, Thm 2]."""
@@ -95,37 +198,27 @@ class Person:
 
 
 def view(state: State) -> dict[str, Any]:
-    """The content of the page for one person, for a question's channel or a given one.
+    """The content of the page for one person, for a question's channel or a given one, as in `channel_of`.
 
-    source : "question" (with question: pilot, labels; epsilon, eta, aim) or "matrix" (with matrix, inputs, outputs, and
-        pilot for the shares of the answers, if known).
-    answer : the position of the person's answer. prior : the chance of this answer before the report.
-    rounds : the number of fresh reports of the same answer. alpha : the share of other people who are wrongly
-        suspected.
-    delta : for the epsilon of all rounds together.
-
-    >>> told = view({"question": {"pilot": [0.5, 0.5]}, "epsilon": 1.0, "prior": 0.01})
-    >>> told["posterior"]["words"]
-    'at most 1 in 37'
+    answer : its position. prior : its chance before the report. rounds : the number of fresh reports; delta : for their
+    epsilon. alpha : the share of other people who are wrongly suspected.
     """
     channel, pilot = channel_of(state)
-    count = channel.shape[0]
-    x = take(state, "answer", position(count), 0)
-    prior = take(state, "prior", _inside, 0.01)
-    alpha, delta = take(state, "alpha", _inside, 0.05), take(state, "delta", _inside, 1e-6)
-    n = take(state, "rounds", whole, 1)
-    if n > MAX_ROUNDS:
-        raise wrong("rounds", f"1 to {MAX_ROUNDS}", n)
+    x = take(state, "answer", fields.position(channel.shape[0]), 0)
+    prior, alpha, delta = (
+        take(state, name, within(1e-12, 1 - 1e-12, "a number between 0 and 1"), usual)
+        for name, usual in (("prior", 0.01), ("alpha", 0.05), ("delta", 1e-6))
+    )
+    n = take(state, "rounds", within(1, MAX_ROUNDS, f"a whole number, 1 to {MAX_ROUNDS}", integer=True), 1)
     person = _person(channel.matrix.tobytes(), channel.shape, channel.inputs, channel.outputs, x)
     chance = as_chance(prior)
-    most, least = chances.after(chance, person.up, n), chances.before(chance, person.down, n)
+    least, most = person.chances(chance, n)
     return {
         "answers": [str(label) for label in channel.inputs],
         "answer": x,
-        "exposed": chances.most_exposed(channel),
+        "exposed": most_exposed(channel),
         "pilot": pilot,
-        "epsilon": person.epsilon,
-        "eta": person.eta,
+        **picked(person, "epsilon eta"),
         "prior": {"chance": prior, "words": as_typed(chance)},
         "posterior": {
             "most": float_up(most),
@@ -134,9 +227,15 @@ def view(state: State) -> dict[str, Any]:
             "words_least": f"at least {at_least(least)}",
         },
         "sentences": _sentences(person, chance, as_chance(alpha), n),
-        "priors": [_bounds(person, one, n) for one in sorted({*PRIORS, prior})],
+        "priors": [[one, *_bounds(person, one, 1), *_bounds(person, one, n)] for one in sorted({*PRIORS, prior})],
         "reports": _reports(person, chance, pilot),
-        "test": _test(person, alpha, n),
+        "test": {
+            "alpha": alpha,
+            "missed": person.missed(n, alpha),
+            "missed_once": person.missed(1, alpha),
+            "once": _thinned(person.curve(1).knots),
+            "all": _thinned(person.curve(n).knots),
+        },
         "rounds": [_after_rounds(person, chance, alpha, delta, one) for one in sorted({*ROUNDS, n})],
         "now": _after_rounds(person, chance, alpha, delta, n),
         "delta": delta,
@@ -145,10 +244,8 @@ def view(state: State) -> dict[str, Any]:
 
 def _sentences(person: Person, prior: Fraction, alpha: Fraction, n: int) -> list[str]:
     """Sentences about the channel's guarantees for the person. Each gives a bound that no attacker can beat."""
-    label = person.channel.inputs[person.x]
+    label, (least, most) = person.channel.inputs[person.x], person.chances(prior, n)
     reports = "your report" if n == 1 else f"{n} fresh reports of yours"
-    most, least = chances.after(prior, person.up, n), chances.before(prior, person.down, n)
-    missed = Fraction(person.missed(n, float(alpha)))
     told = [
         f"Whoever thinks it {as_typed(prior)} that you answer “{label}” thinks it at most {at_most(most)} after "
         f"{reports}, whatever is reported and whatever they think of the other answers; and at least "
@@ -156,21 +253,14 @@ def _sentences(person: Person, prior: Fraction, alpha: Fraction, n: int) -> list
         f"Whoever hesitates between “{label}” and one other answer, each as likely, is right at most "
         f"{at_most(person.guess(n))} times after {reports}, and 1 in 2 times without.",
         f"Whoever wrongly suspects at most {as_typed(alpha)} of those with another answer overlooks at least "
-        f"{at_least(missed)} of those who answer “{label}”.",
+        f"{at_least(Fraction(person.missed(n, float(alpha))))} of those who answer “{label}”.",
     ]
-    if n > 1:
-        told.append("A report that is kept and sent again each time adds nothing to the first one.")
-    return told
+    return [*told, "A report that is kept and sent again each time adds nothing to the first one."] if n > 1 else told
 
 
-def _bounds(person: Person, prior: float, n: int) -> list[float]:
-    """[prior, least, most] for one report, and [least, most] for n of them."""
-    chance = as_chance(prior)
-    found = [prior]
-    for count in (1, n):
-        found += [float_down(chances.before(chance, person.down, count))]
-        found += [float_up(chances.after(chance, person.up, count))]
-    return found
+def _bounds(person: Person, prior: float, n: int) -> tuple[float, float]:
+    least, most = person.chances(as_chance(prior), n)
+    return float_down(least), float_up(most)
 
 
 def _reports(person: Person, prior: Fraction, pilot: Array) -> list[dict[str, Any]]:
@@ -179,30 +269,19 @@ def _reports(person: Person, prior: Fraction, pilot: Array) -> list[dict[str, An
     made: list[dict[str, Any]] = []
     for y, label in enumerate(person.channel.outputs):
         up, down = person.ratios[y]
-        likely = chances.given(prior, person.rows, person.x, y, shares)
+        likely = given(prior, person.rows, person.x, y, shares)
         others = [row[y] for at, row in enumerate(person.rows) if at != person.x]
         made.append({
             "report": str(label),
             "yours": float(person.rows[person.x][y]),
             "others": [float(min(others)), float(max(others))],
-            "most": float_up(chances.after(prior, up)),
-            "least": float_down(chances.before(prior, down)),
+            "most": float_up(after(prior, up)),
+            "least": float_down(before(prior, down)),
             "likely": None if likely is None else float(likely),
-            "words": f"at most {at_most(chances.after(prior, up))}",
+            "words": f"at most {at_most(after(prior, up))}",
         })  # fmt: skip
     order = sorted(range(len(made)), key=lambda y: (-made[y]["most"], made[y]["least"]))
     return [made[y] for y in order[:LISTED]]
-
-
-def _test(person: Person, alpha: float, n: int) -> dict[str, Any]:
-    """The trade-off curves of one report and of n, and the point at alpha."""
-    return {
-        "alpha": alpha,
-        "missed": person.missed(n, alpha),
-        "missed_once": person.missed(1, alpha),
-        "once": _thinned(person.curve(1).knots),
-        "all": _thinned(person.curve(n).knots),
-    }
 
 
 def _thinned(knots: Array) -> list[list[float]]:
@@ -214,10 +293,9 @@ def _thinned(knots: Array) -> list[list[float]]:
 
 def _after_rounds(person: Person, prior: Fraction, alpha: float, delta: float, n: int) -> dict[str, Any]:
     guess, missed, epsilon = _composed(person, alpha, delta, n)
-    most = chances.after(prior, person.up, n)
     return {
         "rounds": n,
-        "most": float_up(most),
+        "most": float_up(person.chances(prior, n)[1]),
         "guess": guess,
         "missed": missed,
         "epsilon": float_up(n * Fraction(person.epsilon)) if math.isfinite(person.epsilon) else math.inf,
@@ -235,8 +313,8 @@ def _person(matrix: bytes, shape: tuple[int, int], inputs: Sequence[Any], output
     import networkx
 
     channel = Channel(np.frombuffer(matrix).reshape(shape), inputs, outputs)
-    rows = chances.rows_of(channel)
-    ratios = [chances.likelier(rows, x, y) for y in range(shape[1])]
+    rows = rows_of(channel)
+    ratios = [likelier(rows, x, y) for y in range(shape[1])]
     mine, theirs = networkx.DiGraph(), networkx.DiGraph()
     others = [label for at, label in enumerate(channel.inputs) if at != x]
     mine.add_edges_from((channel.inputs[x], other) for other in others)
@@ -246,8 +324,6 @@ def _person(matrix: bytes, shape: tuple[int, int], inputs: Sequence[Any], output
         x,
         rows,
         ratios,
-        chances.largest(up for up, _ in ratios),
-        chances.largest(down for _, down in ratios),
         max(local_dp(channel, mine).value, local_dp(channel, theirs).value),
         total_variation(channel, mine.to_undirected()).value,
         trade_off(channel, theirs),
@@ -257,37 +333,24 @@ def _person(matrix: bytes, shape: tuple[int, int], inputs: Sequence[Any], output
 def channel_of(state: State) -> tuple[Channel, Array]:
     """The channel of a state, and the shares of the answers, which are equal if nothing is known.
 
-    >>> channel_of({"source": "matrix", "matrix": [[0.75, 0.25], [0.25, 0.75]]})[1].tolist()
-    [0.5, 0.5]
+    source : "question" (with question, epsilon, eta, aim) or "matrix" (with matrix, inputs, outputs, pilot).
     """
-    source = take(state, "source", choice(("question", "matrix")), "question")
-    if source == "question":
+    if take(state, "source", fields.choice(("question", "matrix")), "question") == "question":
         aim, level, eta = wishes(state)
-        question = asked(take(state, "question", mapping), "question.", aim, level)
+        question = asked(take(state, "question", fields.mapping), "question.", aim, level)
         if not question.quick:
-            raise wrong(
-                "question.pilot", "a question whose channel is found at once", Phrase(f"{len(question.labels)} answers")
-            )
-        epsilon = take(state, "epsilon", positive_epsilon)
-        if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
-            raise wrong("epsilon", f"{MIN_EPSILON:g} to {MAX_EPSILON:g} nats", epsilon)
+            answers = Phrase(f"{len(question.labels)} answers")
+            raise wrong("question.pilot", "a question whose channel is found at once", answers)
+        epsilon = take(state, "epsilon", within(MIN_EPSILON, MAX_EPSILON, f"{MIN_EPSILON:g} to {MAX_EPSILON:g} nats"))
         return designed(question, epsilon, eta).channel, question.pilot
-    inputs, outputs = take(state, "inputs", texts, None), take(state, "outputs", texts, None)
-    rows = take(state, "matrix", items)
+    inputs, outputs = take(state, "inputs", fields.texts, None), take(state, "outputs", fields.texts, None)
+    rows = take(state, "matrix", fields.items)
     with field("matrix"):
-        channel = Channel([numbers(row, "matrix") for row in rows], inputs, outputs)
+        channel = Channel([fields.numbers(row, "matrix") for row in rows], inputs, outputs)
     k, m = channel.shape
     if not (2 <= k <= MAX_ANSWERS and m <= MAX_REPORTS):
         raise wrong("matrix", f"2 to {MAX_ANSWERS} answers and at most {MAX_REPORTS} reports", Phrase(f"{k} and {m}"))
-    pilot = take(state, "pilot", shares, np.full(k, 1 / k))
+    pilot = take(state, "pilot", fields.shares, np.full(k, 1 / k))
     if len(pilot) != k:
         raise wrong("pilot", f"{k} shares, one for each answer", len(pilot))
     return channel, pilot
-
-
-def _inside(value: Any, what: str) -> float:
-    """A number strictly between 0 and 1."""
-    found = number(value, what)
-    if not 1e-12 <= found <= 1 - 1e-12:
-        raise invalid(what, "a number between 0 and 1", value)
-    return found

@@ -26,6 +26,7 @@ from ldpopt.exact import ExactChannel
 from ldpopt.io.channels import csv_parts, is_json, released_of
 from ldpopt.io.table import naming
 from ldpopt.labels import distinct_labels, from_jsonable
+from ldpopt.studio.fields import of_type, raw_text
 from ldpopt.tolerances import ROW_SUM
 
 LARGEST = 4_000_000
@@ -42,45 +43,26 @@ Parts = tuple[Array, tuple[Label, ...] | None, tuple[Label, ...] | None]
 
 
 def contents(value: Any, what: str) -> str:
-    """The text of a file, refused if it is longer than the page accepts.
-
-    >>> contents("\\ufeff1,0", "text")
-    '1,0'
-    """
-    if not isinstance(value, str):
-        raise invalid(what, "text", Phrase(type(value).__name__))
-    if len(value) > LARGEST:
-        raise invalid(what, f"at most {LARGEST} characters", len(value))
-    if "\0" in value:
+    """The text of a file, refused if it is longer than the page accepts."""
+    if "\0" in of_type(str, "text", LARGEST)(value, what):
         raise invalid(what, "text", Phrase("a zero byte"))
-    return value.removeprefix("\ufeff")
+    return str(value).removeprefix("\ufeff")
 
 
 def file_name(value: Any, what: str) -> str:
-    """The last part of a file's name, without characters that cannot be shown.
-
-    >>> file_name("C:\\\\me\\\\q.csv", "name")
-    'q.csv'
-    """
-    if not isinstance(value, str):
-        raise invalid(what, "text", Phrase(type(value).__name__))
-    last = re.split(r"[/\\]", value)[-1]
+    """The last part of a file's name, without characters that cannot be shown."""
+    last = re.split(r"[/\\]", raw_text(value, what))[-1]
     shown = "".join(letter for letter in last if letter.isprintable())[-80:].strip()
     return shown if shown.strip(".") else NAMELESS
 
 
 def pasted(text: str, name: str = NAMELESS) -> Pasted:
-    """The design, the channel or the exact channel in `text`. Errors begin with `name`.
+    """The design, the channel or the exact channel in `text`; errors begin with `name`.
 
-    A table may have commas, tabs, semicolons or blanks between its cells, and decimal commas if cells are not separated
-    by commas. `InvalidInput` for anything else; `CertificateError` for an exact channel whose integers do not prove the
-    claims of its file.
-
-    >>> pasted("0.75 0.25\\n0.25 0.75")
-    Channel(2 inputs -> 2 outputs)
+    A table may have commas, tabs, semicolons or blanks between its cells, and decimal commas where no comma separates.
     """
     if not is_json(name, text):
-        return _bounded(released_of(_commas(text), name), name)
+        return _bounded(released_of(with_commas(text), name), name)
     with naming(name):
         data = strictjson.loads(text, "JSON")
         if isinstance(data, dict) and data.get("schema") == SCHEMA:
@@ -91,18 +73,12 @@ def pasted(text: str, name: str = NAMELESS) -> Pasted:
 
 
 def _bounded(made: Pasted, name: str) -> Pasted:
-    k, m = (made.channel if isinstance(made, Design) else made).shape
-    if k * m > MOST_ENTRIES:
-        raise invalid(name, f"a matrix of at most {MOST_ENTRIES} entries here", Phrase(f"{k} x {m}"))
+    _sized((made.channel if isinstance(made, Design) else made).matrix, name)
     return made
 
 
 def claims(text: str, name: str = NAMELESS) -> dict[str, float]:
-    """The epsilon and the eta that a channel file records about itself, by notion. They are never trusted.
-
-    >>> claims(Channel([[1.0, 0.0], [0.0, 1.0]]).to_json())
-    {}
-    """
+    """The epsilon and the eta that a channel file records about itself, by notion. They are never trusted."""
     data = strictjson.loads(text) if is_json(name, text) else None
     recorded = data.get("guarantees") if isinstance(data, dict) and "schema" not in data else None
     found: dict[str, float] = {}
@@ -115,17 +91,11 @@ def claims(text: str, name: str = NAMELESS) -> dict[str, float]:
 
 
 def parts(text: str, name: str = NAMELESS) -> Parts:
-    """The matrix in `text`, which need not be a channel, and the labels of its rows and columns.
-
-    >>> parts("[[3, 1], [1, 1]]")[0].tolist()
-    [[3.0, 1.0], [1.0, 1.0]]
-    """
+    """The matrix in `text`, which need not be a channel, and the labels of its rows and columns."""
     with naming(name):
         if not is_json(name, text):
-            matrix, rows, columns = csv_parts(name, _commas(text))
-            if matrix.size > MOST_ENTRIES:
-                raise invalid("the file", f"a matrix of at most {MOST_ENTRIES} entries here", Phrase(str(matrix.shape)))
-            return matrix, rows, columns
+            matrix, rows, columns = csv_parts(name, with_commas(text))
+            return _sized(matrix), rows, columns
         data = strictjson.loads(text, "JSON")
         if isinstance(data, dict) and data.get("schema") == SCHEMA:
             data = data.get("channel")
@@ -142,9 +112,9 @@ def parts(text: str, name: str = NAMELESS) -> Parts:
         return matrix, labels[0], labels[1]
 
 
-def _sized(matrix: Array) -> Array:
+def _sized(matrix: Array, name: str = "the file") -> Array:
     if not 0 < matrix.size <= MOST_ENTRIES:
-        raise invalid("the file", f"a matrix of 1 to {MOST_ENTRIES} entries here", Phrase(str(matrix.shape)))
+        raise invalid(name, f"a matrix of at most {MOST_ENTRIES} entries here", Phrase(str(matrix.shape)))
     return matrix
 
 
@@ -155,7 +125,7 @@ def _kind(data: Any) -> str:
     return "JSON of another kind"
 
 
-def _commas(text: str) -> str:
+def with_commas(text: str) -> str:
     """A table with commas between its cells, made from one with tabs, semicolons or blanks."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     mark = "\t" if "\t" in first else ";" if ";" in first else None
@@ -176,11 +146,7 @@ SLIP = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Mended:
-    """A channel that was made from a matrix that is not a channel, or not private enough.
-
-    steps : the changes, one sentence each. moved : the largest total variation between a row before, divided by its
-        sum, and the row afterwards.
-    """
+    """A channel made from a matrix: the changes, a sentence each, and the largest total variation that a row moved."""
 
     channel: Channel
     steps: tuple[str, ...]
@@ -190,13 +156,7 @@ class Mended:
 def mended(parts: Parts, limits: Sequence[Constraint] = ()) -> Mended:
     """A channel near the matrix: rows are divided by their sums, and the package's repair brings them within `limits`.
 
-    If the repair alone is not enough, the channel is first mixed with its mean row, with the least weight that lets the
-    repair succeed. `InvalidInput` for a matrix whose rows cannot be divided by their sums, such as a negative one.
-
-    >>> from ldpopt.design import LocalDP
-    >>> made = mended((np.array([[3.0, 1.0], [1.0, 3.0]]), None, None), [LocalDP(1.0)])
-    >>> made.channel.matrix.round(4).tolist(), len(made.steps)
-    ([[0.7311, 0.2689], [0.2689, 0.7311]], 2)
+    If that fails, the channel is first mixed with its mean row, with the least weight that lets the repair succeed.
     """
     matrix, inputs, outputs = parts
     whole, steps = _rows_that_sum(matrix)

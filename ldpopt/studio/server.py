@@ -1,20 +1,31 @@
-"""The studio as a process: its files, views and jobs, and the checks of who may ask for them."""
+"""The studio as a process: its files, views and jobs, and the checks of who may ask for them.
+
+Views answer at once; jobs run in processes that can be killed.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import json
+import multiprocessing
+import pkgutil
 import secrets
+import signal
+import threading
+import traceback
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from importlib import import_module
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpopt import strictjson
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import InvalidInput, LdpoptError
 from ldpopt.extras import need
-from ldpopt.studio.jobs import JOBS, VIEWS, Jobs, outcome
+from ldpopt.studio.fields import FieldError, plain
 from ldpopt.survey.server.submission import Refused
 from ldpopt.survey.server.web import HEADERS, Sender, body, encoded, file_of, no_route, refusal, said, static_files
 
@@ -22,6 +33,151 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+
+
+VIEWS = {
+    "takeaway": "takeaway:view", "inspect": "inspect:view", "tell": "tell:view", "compare": "tell:compare",
+    "ask": "ask:view", "meaning": "meaning:view", "load": "load:view", "examples": "load:examples",
+}  # fmt: skip
+"""For each NAME in ``/api/NAME`` the ``module:function`` of this package, called with a state."""
+JOBS = {
+    "report": "takeaway:page", "takeaway": "takeaway:taken", "inspect": "inspect:view", "design": "tell:job",
+    "envelope": "tell:envelope", "phases": "tell:phases", "survey": "ask:told", "split": "ask:split",
+}  # fmt: skip
+"""For each NAME in ``/api/jobs/NAME`` the ``module:function``, called with a state and a function for the progress."""
+RUNNING = 3
+"""Jobs that run at once. Another one replaces the oldest."""
+KEPT = 24
+"""The most jobs whose results are kept."""
+
+
+class Jobs:
+    """The jobs of one studio, started by name, watched and killed. A spare process, with everything imported, waits."""
+
+    def __init__(self, functions: Mapping[str, str]) -> None:
+        self._functions = functions
+        self._jobs: dict[str, _Job] = {}
+        self._lock = threading.Lock()
+        self._spare: _Job | None = None
+
+    def warm(self) -> None:
+        """Start the process that waits for a job."""
+        with self._lock:
+            self._spare = self._spare or _Job()
+
+    def start(self, name: str, state: Any) -> str:
+        """Begin a job and return its id; `KeyError` for an unknown name."""
+        place = self._functions[name]
+        with self._lock:
+            live = [job for job in self._jobs.values() if not job.end]
+            if len(live) >= RUNNING:
+                live[0].kill()
+            job, self._spare = self._spare or _Job(), None
+            job.begin(place, state)
+            which = secrets.token_urlsafe(12)
+            self._jobs[which] = job
+            for old in list(self._jobs)[:-KEPT]:
+                self._jobs.pop(old).kill()
+        return which
+
+    def look(self, which: str) -> dict[str, Any] | None:
+        """The progress of a job, and its result when it is done; None for an unknown id."""
+        with self._lock:
+            job = self._jobs.get(which)
+            if job is None:
+                return None
+            told = job.look()
+            self._spare = self._spare or (_Job() if job.end else None)
+            return told
+
+    def cancel(self, which: str) -> bool:
+        """Kill a job and forget it. Returns whether there was one."""
+        with self._lock:
+            job = self._jobs.pop(which, None)
+            if job is not None:
+                job.kill()
+                self._spare = self._spare or _Job()
+            return job is not None
+
+    def close(self) -> None:
+        """Kill everything."""
+        with self._lock:
+            for job in (*self._jobs.values(), *([self._spare] if self._spare else [])):
+                job.kill()
+            self._jobs, self._spare = {}, None
+
+
+class _Job:
+    """A process for one job, and its last message. Both ends send JSON, so neither makes the other run code."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, there = context.Pipe()
+        self.process = context.Process(target=_work, args=(there,), daemon=True)
+        self.process.start()
+        there.close()
+        self.progress, self.end = 0.0, dict[str, Any]()
+
+    def begin(self, place: str, state: Any) -> None:
+        try:
+            self.pipe.send_bytes(json.dumps([place, state]).encode())
+        except OSError:  # the waiting process was killed from outside
+            self.finish({"error": "The work could not be begun; try again."})
+
+    def look(self) -> dict[str, Any]:
+        try:
+            while not self.end and self.pipe.poll():
+                said = json.loads(self.pipe.recv_bytes())
+                if "progress" in said:
+                    self.progress = said["progress"]
+                else:
+                    self.finish(said)
+        except (EOFError, OSError):
+            self.finish({"error": "The work ended before it was done; there may not have been enough memory."})
+        return {"progress": 1.0 if self.end else self.progress, "done": bool(self.end), **self.end}
+
+    def finish(self, end: dict[str, Any]) -> None:
+        self.end = end
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join(5)
+        self.pipe.close()
+
+    def kill(self) -> None:
+        if not self.end:
+            self.finish({"error": "This was cancelled."})
+
+
+def _work(pipe: Connection) -> None:
+    """The function of the process: it imports what most jobs need, waits for one job, and does it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the studio, which then ends this process
+    import_module("ldpopt.studio.tell")
+
+    def send(said: dict[str, Any]) -> None:
+        pipe.send_bytes(json.dumps(said).encode())
+
+    try:
+        place, state = json.loads(pipe.recv_bytes())
+    except EOFError:
+        return
+    send(outcome(place, state, lambda share: send({"progress": min(1.0, float(share))})))
+    pipe.close()
+
+
+def outcome(place: str, *arguments: Any) -> dict[str, Any]:
+    """The outcome of a function of a state: its ``result``, or ``errors`` by field, or an ``error``."""
+    try:
+        return {"result": plain(pkgutil.resolve_name(f"{__package__}.{place}")(*arguments))}
+    except FieldError as error:
+        return {"errors": {error.field: str(error)}}
+    except LdpoptError as error:
+        return {"error": str(error)}
+    except MemoryError:
+        return {"error": "There is not enough memory for this."}
+    except Exception as error:
+        traceback.print_exc()
+        return {"error": f"Something went wrong here ({type(error).__name__}); the terminal says more."}
+
 
 LARGEST = 8 << 20
 """The most bytes of a request."""
@@ -35,15 +191,7 @@ _ALWAYS = encoded({**HEADERS, "cross-origin-resource-policy": "same-origin"})
 
 
 def studio(token: str, port: int, start: Mapping[str, Any] | None = None) -> Starlette:
-    """The ASGI application of the studio, for a browser on this machine that has the token.
-
-    port : the port at which it is served. The Host header of every request must name this machine and this port, and an
-        Origin header, if there is one, must be that of the page.
-    start : the first states of views, by the name of the view.
-
-    >>> [route.path for route in studio("t" * 32, 8000).routes]
-    ['/api/start', '/api/jobs/{name}', '/api/jobs/{which}', '/api/{name}', '/{path:path}']
-    """
+    """The ASGI application of the studio at this port, for a browser on this machine that has the token."""
     need("starlette")
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
@@ -61,7 +209,7 @@ def studio(token: str, port: int, start: Mapping[str, Any] | None = None) -> Sta
     return Starlette(
         routes=routes,
         middleware=[Middleware(_Guard, token=token, port=port)],
-        exception_handlers={HTTPException: no_route},
+        exception_handlers={HTTPException: no_route, Refused: _refused},
         lifespan=made.lifespan,
     )
 
@@ -77,7 +225,7 @@ class _Studio:
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
         """Keep a process for jobs ready while the studio runs, and end all processes afterwards."""
-        self._turn.submit(outcome, "ldpopt.studio.tell:warm")
+        self._turn.submit(outcome, "tell:warm")
         await asyncio.to_thread(self._jobs.warm)
         try:
             yield
@@ -95,16 +243,9 @@ class _Studio:
         """The document of a view for a state."""
         place = VIEWS.get(request.path_params["name"])
         if place is None:
-            return refusal(404, "There is no view of this name.")
-        return await self._answer(place, request)
-
-    async def _answer(self, place: str, request: Request) -> Response:
-        try:
-            state = await _state(request)
-        except Refused as refused:
-            return refusal(refused.status, refused.error)
-        loop = asyncio.get_running_loop()
-        made = await loop.run_in_executor(self._turn, outcome, place, state)
+            raise Refused(404, "There is no view of this name.")
+        state = await _state(request)
+        made = await asyncio.get_running_loop().run_in_executor(self._turn, outcome, place, state)
         if "result" in made:
             return said(200, made["result"])
         return said(422, {"errors": made.get("errors") or {"": made["error"]}})
@@ -113,21 +254,19 @@ class _Studio:
         """Start a job for a state."""
         name = request.path_params["name"]
         if name not in JOBS:
-            return refusal(404, "There is no job of this name.")
-        try:
-            state = await _state(request)
-        except Refused as refused:
-            return refusal(refused.status, refused.error)
+            raise Refused(404, "There is no job of this name.")
+        state = await _state(request)
         return said(202, {"job": await asyncio.to_thread(self._jobs.start, name, state)})
 
     async def look(self, request: Request) -> Response:
         """Return the progress of a job, or kill it."""
-        which = request.path_params["which"]
-        if request.method == "DELETE":
-            found = await asyncio.to_thread(self._jobs.cancel, which)
-            return said(200, {"cancelled": True}) if found else refusal(404, "There is no job of this id.")
-        told = await asyncio.to_thread(self._jobs.look, which)
-        return refusal(404, "There is no job of this id.") if told is None else said(200, told)
+        cancelled = request.method == "DELETE"
+        known: Any = await asyncio.to_thread(
+            self._jobs.cancel if cancelled else self._jobs.look, request.path_params["which"]
+        )
+        if not known:
+            raise Refused(404, "There is no job of this id.")
+        return said(200, {"cancelled": True} if cancelled else known)
 
     async def page(self, request: Request) -> Response:
         """A file of the page, from memory."""
@@ -150,8 +289,7 @@ class _Guard:
         if scope["type"] != "http":
             return
         sent = Sender(send, _ALWAYS)
-        refused = self._refuses(scope)
-        if refused is not None:
+        if (refused := self._refuses(scope)) is not None:
             await refused(scope, receive, sent)
             return
         try:
@@ -180,6 +318,10 @@ class _Guard:
         return None
 
 
+async def _refused(_: Request, refused: Any) -> Response:
+    return refusal(refused.status, refused.error)
+
+
 async def _state(request: Request) -> dict[str, Any]:
     """The state in a request, of which at most `LARGEST` bytes are read."""
     read = await body(request, LARGEST, "A state", f"A state has at most {LARGEST >> 20} MB.")
@@ -193,9 +335,5 @@ async def _state(request: Request) -> dict[str, Any]:
 
 
 def new_token() -> str:
-    """A new token, which is valid until the studio ends.
-
-    >>> len(new_token())
-    32
-    """
+    """A new token, which is valid until the studio ends."""
     return secrets.token_urlsafe(24)

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
 from ldpopt.channel import Channel
-from ldpopt.design import AOptimal, Constraint, Design, Divergence
+from ldpopt.design import AOptimal, Constraint, Design, Divergence, constraints
+from ldpopt.design.registry import answers, flags
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.base import spelling
 from ldpopt.reports.page import render
 from ldpopt.studio.tell import Posed
 from ldpopt.version import __version__
 
-SHORT = frozenset(
-    {
-        "ApproximateLDP", "Channel", "Divergence", "FisherInformation", "LocalDP", "RenyiLDP", "TotalVariation",
-        "audit", "compose", "optimal_channel",
-    }
-)  # fmt: skip
+SHORT = {
+    "ApproximateLDP", "Channel", "ConcentratedLDP", "Divergence", "FisherInformation", "LocalDP", "RenyiLDP",
+    "TotalVariation", "audit", "compose", "optimal_channel",
+}  # fmt: skip
 """Names that the package itself exports, among those that programs of the page import."""
 INLINE = 30
 """Up to this many answers are on a command's line. More are in a file, which is written first."""
@@ -43,11 +42,7 @@ def _program(template: str, **values: Any) -> str:
 
 
 def tell_code(posed: Posed, power: float | None = None, level: float = 0.05) -> str:
-    """A program that designs and checks the channel for two populations.
-
-    power : if given, the program also counts the respondents for a test with this power at `level`. It is None if the
-        reports have the same distribution for both populations.
-    """
+    """A program that designs and checks the channel, and counts respondents for a test with a given power."""
     utility = posed.utility
     divergence, imported = divergence_source(utility.f)
     labels = list(utility.inputs or range(utility.size))
@@ -98,12 +93,7 @@ def here(name: str, content: str) -> str:
 
 
 def constraint_source(one: Constraint) -> str:
-    """A constraint as Python code.
-
-    >>> from ldpopt.design import ApproximateLDP, LocalDP
-    >>> constraint_source(LocalDP(1.0)), constraint_source(ApproximateLDP(1.0, 1e-6))
-    ('LocalDP(1.0)', 'ApproximateLDP(epsilon=1.0, delta=1e-06)')
-    """
+    """A constraint as Python code."""
     made: Any = one
     given = [
         (part.name, getattr(made, part.name))
@@ -115,23 +105,14 @@ def constraint_source(one: Constraint) -> str:
 
 
 def divergence_source(f: FDivergence) -> tuple[str, str]:
-    """A named divergence as Python code, and the name that the code imports.
-
-    >>> from ldpopt.divergences import KL, hockey_stick
-    >>> divergence_source(KL), divergence_source(hockey_stick(1.5))
-    (('KL', 'KL'), ('hockey_stick(1.5)', 'hockey_stick'))
-    """
+    """A named divergence as Python code, and the name that the code imports."""
     family, _, parameter = spelling(f).partition(":")
     name = family.replace("-", "_")
     return (f"{name}({parameter})", name) if parameter else (name.upper(), name.upper())
 
 
 def listed(name: str, values: Sequence[Any]) -> str:
-    """A list as Python code, in lines of at most 100 letters if its entries allow it.
-
-    >>> listed("p", [0.1, 0.9])
-    'p = [0.1, 0.9]'
-    """
+    """A list as Python code, in lines of at most 100 letters if its entries allow it."""
     line = f"{name} = [{', '.join(map(repr, values))}]"
     if len(line) <= 100:
         return line
@@ -145,26 +126,16 @@ def listed(name: str, values: Sequence[Any]) -> str:
 
 
 def head(what: str, names: Iterable[str]) -> str:
-    """The first line of a program: a comment that says what it does.
-
-    >>> head("Asks", ["vote"]).startswith('# Asks: "vote".')
-    True
-    """
+    """The first line of a program: a comment that says what it does."""
     called = " and ".join(json.dumps(name) for name in names)
     return f"# {what}{': ' if called else ''}{called}. Taken from ldpopt studio, version {__version__}."
 
 
 def imports(names: Iterable[str]) -> str:
-    """Lines that import names from the modules where users find them.
-
-    >>> imports(["LocalDP", "Outputs"])
-    'from ldpopt import LocalDP\\nfrom ldpopt.design import Outputs'
-    """
+    """Lines that import names from the modules where users find them."""
     wanted = sorted(set(names))
-    homes = {
-        "ldpopt": [name for name in wanted if name in SHORT],
-        "ldpopt.design": [n for n in wanted if n not in SHORT],
-    }
+    short = [name for name in wanted if name in SHORT]
+    homes = {"ldpopt": short, "ldpopt.design": [name for name in wanted if name not in short]}
     return "\n".join(f"from {home} import {', '.join(inside)}" for home, inside in homes.items() if inside)
 
 
@@ -174,16 +145,9 @@ def _numbers(values: Iterable[float]) -> str:
 
 def _options(one: Constraint) -> list[str]:
     """The options of the command line for a constraint."""
-    part: Any = one
-    options: Mapping[str, Any] = {
-        "LocalDP": lambda: [f"--epsilon={part.epsilon!r}"],
-        "ApproximateLDP": lambda: [f"--epsilon={part.epsilon!r}", f"--delta={part.delta!r}"],
-        "TotalVariation": lambda: [f"--eta={part.eta!r}"],
-        "RenyiLDP": lambda: [f"--renyi={part.order!r}:{part.epsilon!r}"],
-        "Outputs": lambda: [f"--outputs={part.m}"],
-    }
-    made: list[str] = options[type(one).__name__]()
-    return made
+    values = answers(one)
+    wanted = {name: asked for name, asked in flags(constraints).items() if asked[-1].name in values}
+    return [f"--{name}={':'.join(repr(values[part.name]) for part in asked)}" for name, asked in wanted.items()]
 
 
 Planned = tuple[str, Design, float]
@@ -215,15 +179,9 @@ def survey_command(title: str, questions: Sequence[Planned], respondents: int) -
     return f"{here('survey.py', survey_code(title, questions))}{shlex.join(['python', 'survey.py'])}\n"
 
 
-def limits_of(design: Design) -> dict[str, float]:
-    """The epsilon and the eta of a question's design, under the names that plans use.
-
-    >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
-    >>> limits_of(optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(1.0)))
-    {'epsilon': 1.0}
-    """
-    words = {"LocalDP": "epsilon", "TotalVariation": "eta"}
-    return {words[type(one).__name__]: one.bound for one in design.constraints}
+def limits_of(design: Design) -> dict[str, Any]:
+    """The epsilon and the eta of a question's design, under the names that plans use."""
+    return {name: value for one in design.constraints for name, value in answers(one).items()}
 
 
 def _toml(text: str) -> str:

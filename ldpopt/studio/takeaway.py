@@ -1,41 +1,50 @@
-"""From a view and its state to "take away": code, a command, files and a link that give the result again."""
+"""From a view and its state to "take away": code, a command, files and a link that give the result again, and a page.
+
+The page is self-contained: for a file, a colleague, or an ethics committee.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
 from ldpopt.channel import Channel
+from ldpopt.citation import cite
 from ldpopt.design import Design
 from ldpopt.design.files import design_text
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt.io.channels import to_csv
 from ldpopt.labels import as_text
-from ldpopt.privacy import local_dp, total_variation
-from ldpopt.studio import ask, source
+from ldpopt.plots.channel import design_picture
+from ldpopt.privacy import Guarantee, local_dp, total_variation
+from ldpopt.reports.page import render, table
+from ldpopt.reports.words import guarantee_in_words, proof_in_words, reports_in_words, verdict
+from ldpopt.rounding import ceil_digits
+from ldpopt.studio import ask, meaning, source
+from ldpopt.studio.ask import designed, wishes
 from ldpopt.studio.fields import State, choice, mapping, take
 from ldpopt.studio.inspect import hypotheses, looked, own_limits
-from ldpopt.studio.pasted import contents
-from ldpopt.studio.question import Asked, Together, designed, wishes
+from ldpopt.studio.inspect import view as inspected
+from ldpopt.studio.pasted import NAMELESS, contents
 from ldpopt.studio.source import Planned, limits_of, survey_code, survey_command, survey_file
 from ldpopt.studio.tell import posed, respondents, solved
 from ldpopt.survey.plan.plan import make_plan
-from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.tolerances import MINIMUM_EPSILON
+from ldpopt.version import __version__
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Code and a command that make a state's result again, and its files by name.
-
-    `code_name` is the name for the code.
-    """
+    """Code and a command that make a state's result again, and its files by name."""
 
     code: str
     command: str
@@ -45,11 +54,7 @@ class Taken:
 
 
 def channel_files(channel: Channel, guarantees: Any = (), stem: str = "channel") -> dict[str, str]:
-    """The JSON and the CSV file of a channel, by name. The CSV file has labels as text.
-
-    >>> sorted(channel_files(Channel([[0.75, 0.25], [0.25, 0.75]])))
-    ['channel.csv', 'channel.json']
-    """
+    """The JSON and the CSV file of a channel, by name. The CSV file has labels as text."""
     files = {f"{stem}.json": channel.to_json(guarantees)}
     try:
         files[f"{stem}.csv"] = to_csv(channel)
@@ -60,10 +65,6 @@ def channel_files(channel: Channel, guarantees: Any = (), stem: str = "channel")
     return files
 
 
-SURVEY = "survey"
-"""The name of a survey from the page."""
-
-
 def _ask(state: State) -> Taken:
     """The plan of the survey, with the design of every question."""
     told, planned = asked_designs(state)
@@ -72,59 +73,40 @@ def _ask(state: State) -> Taken:
         stem = "" if len(planned) == 1 else f"-{at + 1}"
         files[f"design{stem}.json"] = design_text(design)
         files |= channel_files(design.channel, design.guarantees, f"channel{stem}")
-    questions = []
-    for name, design, width in planned:
-        caps, pilot = limits_of(design), design.utility.prior
-        made = QuestionSpec(name, design.channel.inputs, pilot=pilot, half_width=width, epsilon=caps["epsilon"])
-        questions.append(replace(made, eta=caps.get("eta")))
-    plan = make_plan(SurveySpec(SURVEY, tuple(questions)), {name: design.channel for name, design, _ in planned})
-    files = {"plan.json": plan.to_json(), "survey.toml": survey_file(SURVEY, planned), **files}
-    return Taken(survey_code(SURVEY, planned), survey_command(SURVEY, planned, told["respondents"]), files, "survey.py")
+    questions = tuple(
+        QuestionSpec(name, design.channel.inputs, pilot=design.utility.prior, half_width=width, **limits_of(design))
+        for name, design, width in planned
+    )
+    plan = make_plan(SurveySpec("survey", questions), {name: design.channel for name, design, _ in planned})
+    files = {"plan.json": plan.to_json(), "survey.toml": survey_file("survey", planned), **files}
+    command = survey_command("survey", planned, told["respondents"])
+    return Taken(survey_code("survey", planned), command, files, "survey.py")
 
 
 def asked_designs(state: State) -> tuple[dict[str, Any], list[Planned]]:
-    """The content of the survey's view, and the name, the design and the target half-width of each question.
-
-    >>> told, planned = asked_designs({"questions": [{"pilot": [0.3, 0.7]}], "epsilon": 1.0})
-    >>> planned[0][0], planned[0][1].certified
-    ('question', True)
-    """
-    shown = ask.told(state)
-    _, _, eta = wishes(state)
+    """The content of the survey's view, and the name, the design and the target half-width of each question."""
+    shown, (_, _, eta) = ask.told(state), wishes(state)
     planned: list[Planned] = []
-    for one in shown["questions"]:
-        target = (Together if shown["aim"] == "together" else HalfWidth)(one["wanted"], shown["level"])
-        question = Asked(one["name"], tuple(one["labels"]), one["pilot"], target)
-        name, used = one["name"], {name for name, _, _ in planned}
-        name = next(n for n in (name, *(f"{name} {at}" for at in range(2, 99))) if n not in used)
-        planned.append((name, designed(question, one["epsilon"], eta).design, one["wanted"]))
+    for question, answer in zip(ask.questions_of(state), shown["questions"], strict=True):
+        used = {name for name, _, _ in planned}
+        names = (question.name, *(f"{question.name} {at}" for at in range(2, 99)))
+        design = designed(question, answer["epsilon"], eta).design
+        planned.append((next(name for name in names if name not in used), design, question.target.width))
     return shown, planned
 
 
 DOWNLOAD = "Download the files first; the commands read them."
-TYPES = {".json": "application/json", ".csv": "text/csv", ".py": "text/x-python", ".toml": "text/plain"}
+TYPES = {"json": "application/json", "csv": "text/csv", "py": "text/x-python", "toml": "text/plain"}
 
 
 def view(state: State) -> dict[str, Any]:
-    """The result of `taken`, or only ``{"slow": True}`` if it takes long; then a job computes it.
-
-    >>> view({"view": "inspect", "state": {"text": " " * 5000 + "[[1.0]]"}})
-    {'slow': True}
-    """
+    """The result of `taken`, or only ``{"slow": True}`` if it takes long; then a job computes it."""
     name, inner = which(state)
     return {"slow": True} if SLOW[name](inner) else taken(state)
 
 
 def taken(state: State, report: Callable[[float], None] = lambda share: None) -> dict[str, Any]:
-    """Code, a command, files and a link for a view in a state.
-
-    view : its name. state : its state.
-
-    >>> asked = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
-    >>> made = taken({"view": "tell", "state": asked})
-    >>> made["command"].split()[:2], [file["name"] for file in made["files"]]
-    (['ldpopt', 'design'], ['design.json', 'channel.json', 'channel.csv', 'populations.json', 'design.py'])
-    """
+    """Code, a command, files and a link for a view in a state."""
     name, inner = which(state)
     report(0.0)
     made = MAKERS[name](inner)
@@ -134,29 +116,21 @@ def taken(state: State, report: Callable[[float], None] = lambda share: None) ->
         "command": made.command,
         "about": made.about,
         "files": [
-            {"name": one, "type": TYPES["." + one.rpartition(".")[2]], "content": content}
-            for one, content in files.items()
+            {"name": file, "type": TYPES[file.rpartition(".")[2]], "content": content}
+            for file, content in files.items()
         ],
         "link": fragment(name, inner),
     }
 
 
 def which(state: State) -> tuple[str, State]:
-    """The view that a state names, and the state of this view.
-
-    >>> which({"view": "tell", "state": {}})
-    ('tell', {})
-    """
+    """The view that a state names, and the state of this view."""
     name = take(state, "view", choice(list(MAKERS)))
     return name, take(state, "state", mapping)
 
 
 def fragment(name: str, state: State) -> str:
-    """The part of the page's address that restores a state. Browsers never send this part to a server.
-
-    >>> fragment("tell", {"epsilon": 1})
-    '#view=tell&state=eyJlcHNpbG9uIjoxfQ'
-    """
+    """The part of the page's address that restores a state. Browsers never send this part to a server."""
     text = json.dumps(state, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return f"#view={name}&state={base64.urlsafe_b64encode(text.encode('utf-8', 'replace')).decode().rstrip('=')}"
 
@@ -179,19 +153,16 @@ def _inspect(state: State) -> Taken:
     told = epsilon >= MINIMUM_EPSILON
     compared = (utility, own_limits(epsilon, min(eta, 1.0))) if utility is not None and told else None
     code = source.inspect_code(seen.channel, compared)
-    if isinstance(seen.made, Design):
-        command, files = "ldpopt verify design.json\nldpopt check channel.json --all\n", {"design.json": seen.text}
-    elif isinstance(seen.made, ExactChannel):
+    if isinstance(seen.made, ExactChannel):
         return Taken(code, "ldpopt check exact.json\n", {"exact.json": seen.text}, "check.py")
-    else:
-        command, files = "ldpopt check channel.json --all\n", {}
-    return Taken(code, command, {**files, **channel_files(seen.channel, seen.measured)}, "check.py", DOWNLOAD)
+    command, files = "ldpopt check channel.json --all\n", channel_files(seen.channel, seen.measured)
+    if isinstance(seen.made, Design):
+        command, files = f"ldpopt verify design.json\n{command}", {"design.json": seen.text, **files}
+    return Taken(code, command, files, "check.py", DOWNLOAD)
 
 
 def _meaning(state: State) -> Taken:
     """The channel, and code that computes again what it means."""
-    from ldpopt.studio import meaning
-
     told = meaning.view(state)
     channel, _ = meaning.channel_of(state)
     code = source.meaning_code(channel, told["answer"], told["prior"]["chance"], told["now"]["rounds"], told["delta"])
@@ -199,17 +170,127 @@ def _meaning(state: State) -> Taken:
     return Taken(code, "ldpopt check channel.json --all\n", files, "meaning.py", DOWNLOAD)
 
 
-def _slow_survey(state: State) -> bool:
-    return ask.view(state) == {"slow": True}
-
-
 AT_ONCE = 4000
 """Up to this many letters, a file is inspected in a fraction of a second."""
 SLOW: dict[str, Callable[[State], bool]] = {
     "tell": lambda state: not posed(state).quick,
-    "ask": _slow_survey,
+    "ask": lambda state: ask.view(state) == {"slow": True},
     "meaning": lambda state: False,
     "inspect": lambda state: len(take(state, "text", contents)) > AT_ONCE,
 }
 """For each view, whether a state takes so long that the work should be a job, which can be cancelled."""
 MAKERS: dict[str, Callable[[State], Taken]] = {"tell": _tell, "ask": _ask, "meaning": _meaning, "inspect": _inspect}
+
+MAX_DRAWN = 60
+"""The most answers of a channel that is drawn."""
+
+
+def page(state: State, report: Callable[[float], None] = lambda share: None) -> dict[str, Any]:
+    """The report of a view in a state, as a file with a self-contained page. `state` is as in `takeaway.view`."""
+    name, inner = which(state)
+    report(0.1)
+    values = VALUES[name](inner)
+    filters: dict[str, Callable[..., Any]] = {"in_words": guarantee_in_words, "row": _row, "number": _number}
+    if values.get("channel", True) is not None:
+        values["made"] = taken({"view": name, "state": dict(inner)})
+    content = render(
+        f"{name}.html", "ldpopt.studio", filters, probabilities=_probabilities, version=__version__, **values
+    )
+    return {"name": f"{name}.html", "type": "text/html", "content": content}
+
+
+def _tell_values(state: State) -> dict[str, Any]:
+    """A design for two populations: value, guarantees, proof, channel."""
+    made = solved(state)
+    design, names, utility = made.design, made.posed.names, made.design.utility
+    populations = zip(design.channel.inputs, utility.p0, utility.p1, strict=True)
+    reports = reports_in_words(design.channel, utility.p0, utility.p1, names)
+    return {
+        "title": f"{names[0]} against {names[1]}",
+        "names": names,
+        "design": design,
+        "caps": zip(design.guarantees, design.constraints, strict=True),
+        "whole": utility.unprivate if 0 < utility.unprivate < math.inf else None,
+        "judged": verdict(design),
+        "people": respondents(state, design),
+        "drawn": design_picture(design, names) if len(utility.p0) <= MAX_DRAWN else b"",
+        "proof": proof_in_words(design, design.verify()),
+        "populations": [[as_text(label), f"{a:.6g}", f"{b:.6g}"] for label, a, b in populations],
+        "reports": [
+            [label, ", ".join(likely[:8]) + (", …" if len(likely) > 8 else ""), evidence]
+            for label, likely, evidence in reports
+        ],
+        "papers": list(map(str, cite(design))),
+    }
+
+
+def _inspect_values(state: State) -> dict[str, Any]:
+    """Any channel: its guarantees, whether its proof holds, and its distance from the optimum."""
+    shown = inspected(state)
+    values = {"title": "A pasted channel" if shown["name"] == NAMELESS else shown["name"], "shown": shown}
+    if "matrix" not in shown:
+        return values | {"channel": None}
+    rows = [
+        [row["title"], f"{row['sign']} {row['value']}", row["witness"], row["reference"]] for row in shown["guarantees"]
+    ]
+    return values | {"channel": Channel(shown["matrix"], shown["inputs"], shown["outputs"]), "guarantees": rows}
+
+
+def _meaning_values(state: State) -> dict[str, Any]:
+    """What a channel means for one person: each guarantee in words, every report, many rounds."""
+    told = meaning.view(state)
+    channel, _ = meaning.channel_of(state)
+    rounds = [  # guarantees are rounded up
+        (one, [f"{ceil_digits(100 * one[name], 4)} %" for name in ("most", "guess")]) for one in told["rounds"]
+    ]
+    return {
+        "title": f"What it means for a person who answers “{told['answers'][told['answer']]}”",
+        "told": told,
+        "reports": [[one["report"], f"{one['yours']:.4g}", one["words"]] for one in told["reports"]],
+        "rounds": [[f"{one['rounds']:,}", *chances, ceil_digits(one["epsilon"])] for one, chances in rounds],
+        "guarantees": [local_dp(channel), total_variation(channel)],
+        "channel": channel,
+    }
+
+
+def _ask_values(state: State) -> dict[str, Any]:
+    """A survey: the questions and people, the guarantees, and each question's channel."""
+    told, planned = asked_designs(state)
+    return {
+        "title": f"A survey of {told['respondents']:,} people",
+        "told": told,
+        "questions": [
+            [name, str(len(one["labels"])), f"{one['epsilon']:.6g}", f"{one['eta']:.6g}", f"{one['half_width']:.4g}"]
+            + [f"{one[key]:,}" for key in ("needed", "open")]
+            for (name, _, _), one in zip(planned, told["questions"], strict=True)
+        ],
+        "planned": [(name, design, proof_in_words(design, design.verify())) for name, design, _ in planned],
+        "papers": list(map(str, cite([design for _, design, _ in planned]))),
+    }
+
+
+VALUES: dict[str, Callable[[State], dict[str, Any]]] = {
+    "tell": _tell_values, "ask": _ask_values, "meaning": _meaning_values, "inspect": _inspect_values
+}  # fmt: skip
+"""The values that the template of each view shows."""
+
+
+def _row(one: Guarantee) -> list[str]:
+    """A guarantee as a row of a table, rounded up, with the answers that attain it."""
+    return [one.title, f"≤ {ceil_digits(one.value)}", str(one.witness or ""), one.reference]
+
+
+def _probabilities(channel: Channel, pilot: Iterable[float] | None) -> Markup:
+    """The probabilities of a channel as a table, beside the shares of the answers if they are given."""
+    shares = [[]] * channel.shape[0] if pilot is None else [[share] for share in pilot]
+    rows = [
+        [as_text(label), *(f"{value:.6g}" for value in (*share, *row))]
+        for label, share, row in zip(channel.inputs, shares, channel.matrix.tolist(), strict=True)
+    ]
+    head = ["answer", *([] if pilot is None else ["pilot"]), *(f"report {as_text(label)}" for label in channel.outputs)]
+    said = "The probability of each report after each answer, to six digits."
+    return table(head, rows, said, range(1, len(head)))
+
+
+def _number(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"

@@ -105,3 +105,7 @@ def test_a_collector_for_other_machines_says_what_that_means(run, plan, tmp_path
     assert "unencrypted" in loud.stderr
     assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
     assert (tmp_path / "token").read_text() not in quiet.output + loud.output
+    (tmp_path / "token").chmod(0o644)
+    seen = run("survey", "collect", "plan.json", "--token", "token", "--port", 0)
+    assert seen.exit_code == 2
+    assert "expected mode 0600" in seen.stderr

@@ -5,9 +5,13 @@ import json
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
+from ldpopt.cli import app
 from ldpopt.datasets import load_anes96
+from ldpopt.design import constraints
+from ldpopt.design.registry import flags
 from ldpopt.divergences import CHI_SQUARED, KL, alpha, hockey_stick
 from ldpopt.privacy import local_dp, total_variation
 
@@ -164,7 +168,7 @@ def test_bad_options(refused, options, message):
     ("contents", "options", "message"),
     [
         ("", [], "pair.csv: expected a file with contents, got an empty one"),
-        ("p0,p1\n0.5,nan\n0.5,0.5\n", [], "pair.csv: expected a number, got 'nan' at line 2, column 2"),
+        ("p0,p1\n0.5,nan\n0.5,0.5\n", [], "pair.csv: expected a number, got nan at line 2, column 2"),
         ("p0,p1\n0.5\n", [], "pair.csv: expected 2 cells in each line, got 1 at line 2"),
         ("p0,p1\n5,1\n5,9\n", [], "pair.csv: p0: expected entries that sum to 1 within 1e-09"),
         ("a,b,c\n1,2,3\n", [], "pair.csv: expected a column among a, b, c, got 'p0'"),
@@ -213,7 +217,8 @@ def test_a_refused_table_names_the_option_that_mends_it(refused, tmp_path):
     assert "got 'p0' (--columns NAME,NAME says which two)" in refused("design", "towns.csv", "-e", "1")
     (tmp_path / "people.csv").write_text("income,vote\nlow,red\nhigh,blue\n")
     said = refused("design", "people.csv", "-e", "1")
-    assert "got 'low' at line 2, column 1 (for a line per respondent give --answer and --group)" in said
+    assert "got text at line 2, column 1 (for a line per respondent give --answer and --group)" in said
+    assert "low" not in said
 
 
 @pytest.mark.parametrize(
@@ -237,8 +242,8 @@ def test_other_limits(run, options, limit):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--delta", "0.1"], "--epsilon beside it"),
-        (["--renyi", "2"], "limit"),
+        (["--delta", "0.1"], "epsilon beside it"),
+        (["--renyi", "2"], "ORDER:NATS"),
         (["-e", "1", "--outputs", "0"], "m"),
     ],
 )
@@ -285,3 +290,12 @@ def test_an_interrupted_design_leaves_nothing(run, monkeypatch, tmp_path, when):
     result = run("design", *PAIR, "--epsilon", "1", "--save-design", "design.json")
     assert result.exit_code in (1, 130)  # 130 of the program itself, where typer's runner says 1
     assert not list(tmp_path.iterdir())
+
+
+def test_the_options_of_limits_are_those_that_constraints_declare():
+    """Every number that a constraint asks for has its option, with the declared unit and sentence."""
+    design = get_command(app).commands["design"]
+    shown = {option.name: option for option in design.params}
+    for name, asked in flags(constraints).items():
+        assert shown[name].metavar == ":".join(one.unit for one in asked)
+        assert shown[name].help == asked[-1].help

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from ldpopt.cli import outputs
-from ldpopt.cli.groups import _system
+from ldpopt.cli.outputs import _system
 from ldpopt.errors import InvalidInput
 
 

@@ -151,11 +151,12 @@ REASONS = [
 
 CELLS = [
     (utility, constraints, situation)
-    for utility in UTILITIES
-    for constraints in CONSTRAINTS
+    for one, utility in enumerate(UTILITIES)
+    for other, constraints in enumerate(CONSTRAINTS)
     if constraints not in SMOOTH or (utility, constraints) in SLOW
-    for situation in SLOW.get((utility, constraints), list(SITUATIONS)[1:])
-    if situation != "permuted labels" or utility == "KL" or "path" in constraints
+    for number, situation in enumerate(SLOW.get((utility, constraints), list(SITUATIONS)[1:]))
+    # Under each constraint every utility has ties, and every other situation in turn; the first has all of them.
+    if one == 0 or number == 0 or (number + one + other) % 3 == 0
 ]
 
 

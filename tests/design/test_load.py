@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.load`: designs come back exactly, need no solver, and nothing else comes in."""
+"""Tests of `ldpopt.design.files`: designs come back exactly, need no solver, and nothing else comes in."""
 
 import copy
 import json
@@ -86,20 +86,8 @@ def without_solvers(names, tmp_path):
 
 def test_designs_are_checked_where_no_solver_is(tmp_path):
     """Reading and checking every kind of certificate imports neither cvxpy nor a solver, in Python as on the shell."""
-    said = without_solvers(design_files.PROBLEMS, tmp_path)
-    assert said == [f"{number:02}.json True 0" for number in range(len(design_files.PROBLEMS))]
-
-
-def test_constrained_outputs_are_checked_where_no_solver_is(tmp_path):
-    """The same for trees of boxes."""
-    said = without_solvers(design_files.OUTPUTS, tmp_path)
-    assert said == [f"{number:02}.json True 0" for number in range(len(design_files.OUTPUTS))]
-
-
-def test_sets_of_hypotheses_are_checked_where_no_solver_is(tmp_path):
-    """The same for the least favourable pair of two sets."""
-    said = without_solvers(design_files.SETS, tmp_path)
-    assert said == [f"{number:02}.json True 0" for number in range(len(design_files.SETS))]
+    names = [*design_files.PROBLEMS, *design_files.OUTPUTS, *design_files.SETS]
+    assert without_solvers(names, tmp_path) == [f"{number:02}.json True 0" for number in range(len(names))]
 
 
 def changed(**parts):

@@ -43,6 +43,7 @@ from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
 
 P = np.arange(1, 9.0) / 36
+Q = np.arange(1, 7.0) / 21
 PAIR = Divergence(KL, P, P[::-1])
 """Two hypotheses of eight answers."""
 
@@ -64,7 +65,7 @@ CASES = {
     "patterns": (MutualInformation(np.arange(1, 13.0) / 78), [LocalDP(1.0), TotalVariation(0.2)], PatternLP()),
     "balanced sets": (MutualInformation(np.arange(1, 22.0) / 231), LocalDP(1.0), BalancedSets()),
     "balanced sets and capped": (MutualInformation(P), [LocalDP(1.0), TotalVariation(0.2)], BalancedSets()),
-    "marginals": (WorstOf(KL, P, [P[::-1], np.roll(P, 3)]), LocalDP(1.0), MarginalPatterns()),
+    "marginals": (WorstOf(KL, Q, [Q[::-1], np.roll(Q, 3)]), LocalDP(1.0), MarginalPatterns()),
     "level shapes": (PAIR, ApproximateLDP(1.0, 0.01), LevelShapes()),
     "two sets": (AgainstSet(KL, [0.5, 0.3, 0.2], Around([0.2, 0.3, 0.5], Contamination(0.1))), LocalDP(1.0), None),
     "a loss": (ExpectedLoss([0.5, 0.3, 0.2], 1.0 - np.eye(3)), LocalDP(1.0), None),

@@ -96,9 +96,9 @@ def test_labels_in_csv_are_text(tmp_path):
 
 
 BAD = [
-    ("c.csv", "0.5,nan\n", "expected a number, got 'nan' at line 1, column 2"),
-    ("c.csv", "0.5,Infinity\n", "expected a number, got 'Infinity' at line 1, column 2"),
-    ("c.csv", "0.5,0.5\n0.5,1e400\n", "expected a finite double, got '1e400' at line 2, column 2"),
+    ("c.csv", "0.5,nan\n", "expected a number, got nan at line 1, column 2"),
+    ("c.csv", "0.5,Infinity\n", "expected a number, got infinity at line 1, column 2"),
+    ("c.csv", "0.5,0.5\n0.5,1e400\n", "expected a finite double, got a larger number at line 2, column 2"),
     ("c.csv", "0.5,0.5\n0.6,0.5\n", "channel: expected rows that sum to 1 within 1e-09, got 1.1 at row 1"),
     ("c.csv", "1.5,-0.5\n", "channel: expected non-negative entries, got -0.5 at row 0, column 1"),
     ("c.csv", "0.5,0.5\n1\n", "expected 2 cells in each line, got 1 at line 2"),

@@ -71,9 +71,9 @@ BAD_PAIRS = [
     ("p.csv", "a,b,c\n1,2,3\n", {}, "expected a column among a, b, c, got 'p0'"),
     ("p.csv", "1,2,3\n1,2,3\n", {}, "expected a column among names in its first line, got 'p0'"),
     ("p.csv", "p0,p1\n", {}, "expected a line for each answer, got column names alone"),
-    ("p.csv", "p0,p0\n.5,.5\n", {}, "expected distinct column names, got 'p0' twice at line 1"),
-    ("p.csv", "p0,p1\n0.5,NaN\n0.5,1\n", {}, "expected a number, got 'NaN' at line 2, column 2"),
-    ("p.csv", "p0,p1\n0.5,\n0.5,1\n", {}, "expected a number, got '' at line 2, column 2"),
+    ("p.csv", "p0,p0\n.5,.5\n", {}, "expected distinct column names, got one of them twice at line 1"),
+    ("p.csv", "p0,p1\n0.5,NaN\n0.5,1\n", {}, "expected a number, got nan at line 2, column 2"),
+    ("p.csv", "p0,p1\n0.5,\n0.5,1\n", {}, "expected a number, got an empty cell at line 2, column 2"),
     ("p.csv", "p0,p1\n-0.5,1\n1.5,0\n", {}, "p0: expected non-negative entries, got -0.5 at entry 0"),
     ("p.csv", "x,p0,p1\na,.5,.5\na,.5,.5\n", {}, "labels: expected 2 distinct labels, got ('a', 'a')"),
     ("p.csv", "x,p0,p1\n,.5,.5\na,.5,.5\n", {}, "expected a value, got an empty cell at line 2, column 1"),
@@ -82,7 +82,7 @@ BAD_PAIRS = [
     ("p.csv", "p0,p1\n1,1\n", {"columns": "p0"}, "columns: expected two column names or positions, got 'p0'"),
     ("p.csv", "p0,p1\n1,1\n", {"columns": (0, 2)}, "expected a column name, or a position from 0 to 1, got 2"),
     ("p.csv", "no,3,4\nyes,5,6\n", {"columns": (1, 2), "counts": True},
-     "expected column names in the first line, or numbers alone, got '3'"),
+     "expected column names in the first line, or numbers alone, got a number"),
     ("p.csv", "p0,p1\n0,1\n0,1\n", {"counts": True}, "p0: expected non-negative counts with a positive sum"),
     ("p.csv", "p0,p1\n-1,1\n2,1\n", {"counts": True}, "p0: expected non-negative counts with a positive sum"),
     ("p.json", '{"p0": [1]}', {}, "populations: expected an object with the lists p0 and p1, and maybe labels, got p0"),
@@ -144,11 +144,11 @@ def test_answers_and_groups_are_sorted(put):
 
 
 BAD_MICRODATA = [
-    ("a,g\nx,1\ny,1\n", "expected exactly two groups, got 1 ('1') at column 'g'"),
-    ("a,g\nx,1\ny,2\nx,3\n", "expected exactly two groups, got 3 ('1', '2', '3') at column 'g'"),
+    ("a,g\nx,1\ny,1\n", "expected exactly two groups, got 1 at column 'g'"),
+    ("a,g\nx,1\ny,2\nx,3\n", "expected exactly two groups, got 3 at column 'g'"),
     (
         "a,g\n" + "".join(f"x,{i}\n" for i in range(9)),
-        "two groups, got 9 ('0', '1', '2', '3', '4', ...)",
+        "two groups, got 9",
     ),
     ("a,g\nx,1\nx,2\n", "expected at least two different answers, got one at column 'a'"),
     ("a,g\nx,1\n,2\n", "expected a value, got an empty cell at line 3, column 1"),
@@ -156,8 +156,8 @@ BAD_MICRODATA = [
     ("a,g\n", "expected a line for each respondent, got column names alone"),
     ("b,g\nx,1\n", "expected a column among b, g, got 'a'"),
     ("a,g\nx,1\ny,2,3\n", "expected 2 cells in each line, got 3 at line 3"),
-    ("a,g\na,1\ny,2\n", "expected column names in the first line, got 'a', which is also a value"),
-    ("a,g\nx,g\ny,2\n", "expected column names in the first line, got 'g', which is also a value"),
+    ("a,g\na,1\ny,2\n", "expected column names in the first line, got one that is also a value"),
+    ("a,g\nx,g\ny,2\n", "expected column names in the first line, got one that is also a value"),
 ]
 
 

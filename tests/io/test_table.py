@@ -98,7 +98,7 @@ def test_lines_are_those_of_the_file():
     """Line numbers count blank lines and the lines inside quoted cells."""
     table = parse_table("t", 'a,b\n\n"x\ny",2\n3,4\n')
     assert table.lines == (1, 4, 5)
-    with says("t: expected a number, got 'x\\ny' at line 4, column 1"):
+    with says("t: expected a number, got text at line 4, column 1"):
         table.number(1, 0)
 
 
@@ -118,9 +118,9 @@ def test_names_positions_and_cells():
     assert table.text(1, 0) == "1"
     with says("t: expected a value, got an empty cell at line 2, column 2"):
         table.text(1, 1)
-    with says("t: expected a finite double, got '1e999' at line 1, column 1"):
+    with says("t: expected a finite double, got a larger number at line 1, column 1"):
         parse_table("t", "1e999").number(0, 0)
-    with says("t: expected distinct column names, got 'a' twice at line 1"):
+    with says("t: expected distinct column names, got one of them twice at line 1"):
         parse_table("t", "a,a \n1,2").names()
 
 

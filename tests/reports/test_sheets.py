@@ -9,8 +9,8 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.reports import sheet_drawing
-from ldpopt.reports.for_respondents import promises, steps
 from ldpopt.reports.sheets import paper_sheets
+from ldpopt.reports.words import promises, steps
 from ldpopt.survey import QuestionSpec, SurveySpec, paper_survey, plan_survey
 from ldpopt.survey.paper.devices import DEVICES, device_named
 

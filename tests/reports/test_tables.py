@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.reports.tables import FORMATS, ResultTable
+from ldpopt.reports.page import FORMATS, ResultTable
 
 MADE = ResultTable(
     "Démo <表>",

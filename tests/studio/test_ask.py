@@ -1,11 +1,12 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ldpopt.design import Design
-from ldpopt.studio import ask, question
+from ldpopt.studio import ask
 from ldpopt.studio.fields import FieldError, plain
 from ldpopt.survey.estimate.intervals import two_sided
 
@@ -81,13 +82,13 @@ def test_the_channel_keeps_its_epsilon_and_its_cap():
 
 def test_the_badge_is_the_kernels_word(monkeypatch):
     """Where verification of the design fails, the badge says so, and why."""
-    question._designed.cache_clear()
+    ask._designed.cache_clear()
     assert ask.view(state())["questions"][0]["proof"]["certified"]
     honest = Design.verify
-    monkeypatch.setattr(Design, "verify", lambda self: honest(self).and_fails(["a planted failure"]))
-    question._designed.cache_clear()
+    monkeypatch.setattr(Design, "verify", lambda self: replace(honest(self), failures=("a planted failure",)))
+    ask._designed.cache_clear()
     shown = ask.view(state())["questions"][0]["proof"]
-    question._designed.cache_clear()
+    ask._designed.cache_clear()
     assert not shown["verified"]
     assert not shown["certified"]
     assert shown["failures"] == ["a planted failure"]
@@ -141,7 +142,7 @@ def test_long_pieces_are_jobs_and_say_the_same():
     many = {"questions": [{"pilot": [1] * 16, "half_width": 0.05}], "epsilon": 1.0}
     assert ask.view(many) == {"slow": True}
     heard = []
-    told = ask.job(state(), heard.append)
+    told = ask.told(state(), heard.append)
     assert plain(told) == plain(ask.view(state()))
     assert heard[0] == 0.0
     assert heard[-1] <= 1

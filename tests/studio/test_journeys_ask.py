@@ -7,7 +7,7 @@ import pytest
 from studio_asgi import packed
 from studio_site import repainted, state_of
 
-from ldpopt.studio.question import Together
+from ldpopt.studio.ask import Together
 from ldpopt.survey.plan.budget import Budget, split_budget
 from ldpopt.survey.plan.question import QuestionPlanner
 

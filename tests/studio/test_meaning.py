@@ -1,6 +1,7 @@
 import itertools
 import json
 import math
+import random
 import re
 from fractions import Fraction
 
@@ -10,9 +11,10 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.mechanisms import randomized_response
 from ldpopt.studio import meaning
+from ldpopt.studio.ask import asked as read
+from ldpopt.studio.ask import designed
 from ldpopt.studio.fields import FieldError, plain
-from ldpopt.studio.question import asked as read
-from ldpopt.studio.question import designed
+from ldpopt.studio.meaning import after, as_typed, at_least, at_most, before
 
 ZERO = [[1.0, 0.0, 0.0], [0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]
 SKEW = [[0.6, 0.3, 0.1], [0.1, 0.2, 0.7], [0.35, 0.25, 0.4]]
@@ -234,3 +236,55 @@ def test_bad_input_is_told_beside_its_field(given, name, words):
     with pytest.raises(FieldError, match=words) as caught:
         meaning.view(given)
     assert caught.value.field == name
+
+
+def chance_in(words):
+    """The chance that words say."""
+    if words == "0":
+        return Fraction(0)
+    count, parts = words.replace(",", "").split(" in ")
+    return Fraction(count) / Fraction(parts)
+
+
+def chances():
+    rng = random.Random(7)
+    yield from (Fraction(1), Fraction(0), Fraction(1, 2), Fraction(1, 10), Fraction(9999999, 10000000))
+    yield from (Fraction(1, 10**30), 1 - Fraction(1, 10**30), Fraction(1, 100), Fraction(999, 1000))
+    for size in (10, 100, 10**4, 10**9):
+        for _ in range(100):
+            yield Fraction(rng.randint(0, size), size)
+            yield Fraction(1, rng.randint(1, size))
+
+
+def test_bounds_in_words():
+    """Upper bounds are rounded up, lower bounds down."""
+    upper = [Fraction(1, 37), Fraction(27, 1000), Fraction(2, 3), Fraction(1)]
+    assert list(map(at_most, upper)) == ["1 in 37", "1 in 37", "66.7 in 100", "1 in 1"]
+    lower = [Fraction(1, 37), Fraction(27, 1000), Fraction(2, 3), Fraction(0)]
+    assert list(map(at_least, lower)) == ["1 in 37", "1 in 38", "66.6 in 100", "0"]
+
+
+def test_words_err_on_the_safe_side():
+    """What is called at most is not below the chance, what is called at least not above, and both are near it."""
+    for chance in chances():
+        most, least = chance_in(at_most(chance)), chance_in(at_least(chance))
+        assert least <= chance <= most
+        assert most <= chance * Fraction(12, 10)
+        assert least >= chance * Fraction(8, 10)
+
+
+def test_typed_chances_are_said_as_typed():
+    """One in a hundred is one in a hundred, and no rounding of floats shows."""
+    assert as_typed(Fraction("0.01")) == "1 in 100"
+    assert as_typed(Fraction("0.3")) == "30 in 100"
+    assert as_typed(Fraction("0.07")) == "7 in 100"
+
+
+def test_bayes_rule_by_hand():
+    """1 in 100, a report three times likelier: 3 in 102. A report that only one answer gives: certain."""
+    assert after(Fraction(1, 100), Fraction(3)) == Fraction(3, 102)
+    assert after(Fraction(1, 100), Fraction(3), 2) == Fraction(9, 108)
+    assert before(Fraction(1, 100), Fraction(3)) == Fraction(1, 298)
+    assert after(Fraction(1, 100), None) == 1
+    assert before(Fraction(1, 100), None) == 0
+    assert after(Fraction(1, 100), Fraction(1)) == before(Fraction(1, 100), Fraction(1)) == Fraction(1, 100)

@@ -5,14 +5,14 @@ import json
 import random
 import sys
 import time
+from pkgutil import resolve_name
 
 import pytest
 
 pytest.importorskip("starlette", reason="starlette is not installed: the studio is not served here")
 from studio_asgi import HOST, OURS, PORT, TOKEN, ask, call, post
 
-from ldpopt.studio.jobs import JOBS, VIEWS, Jobs, function_of
-from ldpopt.studio.server import LARGEST, studio
+from ldpopt.studio.server import JOBS, LARGEST, VIEWS, Jobs, studio
 
 STATE = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
 KIND, GIVEN = (b"content-type", b"application/json"), (b"x-studio-token", TOKEN.encode())
@@ -160,7 +160,7 @@ def test_an_error_names_its_field(app, patch, field):
 def test_every_registered_function_is_there():
     """Each name that the page may call stands for a function."""
     for place in (*VIEWS.values(), *JOBS.values()):
-        assert callable(function_of(place))
+        assert callable(resolve_name(f"ldpopt.studio.{place}"))
 
 
 SCRAPS = [
@@ -265,7 +265,7 @@ def test_a_job_runs_tells_its_progress_and_can_be_killed():
         assert seen == sorted(seen)
         assert told["result"]["pieces"][0]["low"] == 0.05
         long = jobs.start("envelope", STATE)
-        process = jobs._jobs[long].worker.process
+        process = jobs._jobs[long].process
         assert process.is_alive()
         assert jobs.cancel(long)
         assert not process.is_alive()

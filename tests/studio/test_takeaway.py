@@ -14,15 +14,15 @@ import pytest
 from typer.testing import CliRunner
 
 import ldpopt
-from ldpopt import Channel
+from ldpopt import ApproximateLDP, Channel, FisherInformation, LocalDP, optimal_channel
 from ldpopt.cli import app
 from ldpopt.design.load import design_of
-from ldpopt.divergences import KL, alpha
+from ldpopt.divergences import KL, alpha, hockey_stick
 from ldpopt.divergences.base import NAMED, spelled, spelling
 from ldpopt.errors import InvalidInput
 from ldpopt.io.channels import channel_of
 from ldpopt.mechanisms import randomized_response
-from ldpopt.studio import inspect, meaning, report, takeaway, tell
+from ldpopt.studio import inspect, meaning, source, takeaway, tell
 from ldpopt.studio.source import SHORT, here
 from ldpopt.survey.plan.plan import Plan
 
@@ -258,11 +258,11 @@ def test_exported_code_of_what_it_means(capsys):
 
 def test_reports_of_surveys_and_meaning():
     """Their pages tell people, proofs and promises, and how to make them again."""
-    page = report.view({"view": "ask", "state": survey_state(0)})["content"]
+    page = takeaway.page({"view": "ask", "state": survey_state(0)})["content"]
     assert "No channel within these limits has less than" in page
     assert "Whatever you answer" in page
     state = {"question": {"pilot": [0.5, 0.5]}, "epsilon": 1.0, "prior": 0.01}
-    page = report.view({"view": "meaning", "state": state})["content"]
+    page = takeaway.page({"view": "meaning", "state": state})["content"]
     assert "at most 1 in 37" in page
     assert "compose([channel], rounds)" in page
     rounds = page.partition("Many rounds")[2].partition("</table>")[0]
@@ -314,7 +314,7 @@ def test_a_dropped_design_is_taken_away_as_it_is():
 def test_the_report_of_a_design():
     """The page stands alone, names the populations as text, tells value, promise, proof, and how to make it again."""
     state = STATES[0] | {"names": ["<b>bold</b>", "b & c"]}
-    made = report.view({"view": "tell", "state": state})
+    made = takeaway.page({"view": "tell", "state": state})
     page = made["content"]
     assert made["name"] == "tell.html"
     assert "<b>bold" not in page
@@ -331,10 +331,10 @@ def test_the_report_of_any_channel():
     """A forged design is called forged in its report, too; a mended matrix says how it was mended."""
     text = json.loads(takeaway.taken({"view": "tell", "state": STATES[0]})["files"][0]["content"])
     forged = json.dumps(text | {"upper_bound": text["value"]})
-    page = report.view({"view": "inspect", "state": {"text": forged, "name": "<x>.json"}})["content"]
+    page = takeaway.page({"view": "inspect", "state": {"text": forged, "name": "<x>.json"}})["content"]
     assert "The proof fails" in page
     assert "<x>" not in page
-    page = report.view({"view": "inspect", "state": {"text": "3 1\n1 3", "mend": True}})["content"]
+    page = takeaway.page({"view": "inspect", "state": {"text": "3 1\n1 3", "mend": True}})["content"]
     assert "whose sums were 4" in page
 
 
@@ -359,6 +359,27 @@ def test_what_takes_long_is_left_to_a_job():
 def test_programs_import_names_from_where_users_find_them():
     """What is imported from the package itself is exported there."""
     assert set(ldpopt.__all__) >= SHORT
+
+
+def test_pieces_of_code():
+    """Constraints, divergences, lists and imports as Python code."""
+    limits = [source.constraint_source(limit) for limit in (LocalDP(1.0), ApproximateLDP(1.0, 1e-6))]
+    assert limits == ["LocalDP(1.0)", "ApproximateLDP(epsilon=1.0, delta=1e-06)"]
+    assert source.divergence_source(KL) == ("KL", "KL")
+    assert source.divergence_source(hockey_stick(1.5)) == ("hockey_stick(1.5)", "hockey_stick")
+    assert source.listed("p", [0.1, 0.9]) == "p = [0.1, 0.9]"
+    assert source.head("Asks", ["vote"]).startswith('# Asks: "vote".')
+    assert source.imports(["LocalDP", "Outputs"]) == "from ldpopt import LocalDP\nfrom ldpopt.design import Outputs"
+    assert source.limits_of(optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(1.0))) == {"epsilon": 1.0}
+
+
+def test_the_files_of_a_design():
+    """The design, its channel twice, its populations and the program."""
+    asked = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
+    taken = takeaway.taken({"view": "tell", "state": asked})
+    names = ["design.json", "channel.json", "channel.csv", "populations.json", "design.py"]
+    assert [file["name"] for file in taken["files"]] == names
+    assert takeaway.fragment("tell", {"epsilon": 1}) == "#view=tell&state=eyJlcHNpbG9uIjoxfQ"
 
 
 def test_own_divergences_have_no_name():

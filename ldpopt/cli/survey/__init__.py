@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from ldpopt.cli.groups import Discreet
-from ldpopt.cli.survey.analyses import compare, describe, regress, table
-from ldpopt.cli.survey.collect import collect, export, invitations, kit
-from ldpopt.cli.survey.estimate import estimate, report, verify
+from ldpopt.cli.outputs import Discreet
+from ldpopt.cli.survey.collect import aggregate, collect, enter, export, invitations, kit, paper, privatize
+from ldpopt.cli.survey.estimate import compare, describe, estimate, regress, report, table, verify
 from ldpopt.cli.survey.plan import new, plan
-from ldpopt.cli.survey.privatize import aggregate, enter, paper, privatize
 
 app = typer.Typer(
     cls=Discreet,

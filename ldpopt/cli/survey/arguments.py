@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from ldpopt.cli.options import argument, option
+from ldpopt.cli.options import options
 from ldpopt.cli.outputs import ResultFlags
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import read_text
@@ -20,20 +20,6 @@ if TYPE_CHECKING:
 
 SIMULATION = "SIMULATION: these reports are simulated, nobody was asked."
 """The line above all numbers from simulated reports."""
-
-PlanArgument = Annotated[Path, argument("PLAN", "Plan file (plan.json).")]
-DataArgument = Annotated[
-    str,
-    argument("REPORTS", "Reports (a CSV or Parquet file, a folder, or a collector's database), or counts (*.json)."),
-]
-UnlabelledOption = Annotated[
-    bool,
-    option(
-        "--unlabelled",
-        "Also accept reports without a manifest, written by hand or by another program. Nothing then shows whether "
-        "they are reports of this plan.",
-    ),
-]
 
 
 def read_plan(path: Path) -> Plan:
@@ -70,55 +56,37 @@ def spoken(counts: Counts) -> str:
     )
 
 
-_SAMPLE = "Design of the sample: columns of the reports (may also be in survey.toml)"
-_WHOM = "Respondents, groups and confidence"
-
-
-def _sample(*words: str, metavar: str | None = "COLUMN", default: str | bool = True) -> Any:
-    return option(*words, metavar=metavar, panel=_SAMPLE, default=default)
-
-
-ByOption = Annotated[
-    list[str] | None, option("Estimates for every group of a public column.", metavar="COLUMN", panel=_WHOM)
-]
-
-
+@options("""
+    # Respondents, groups and confidence
+    where: --where CONDITION | Only respondents with, say, 'age >= 30'; may be repeated.
+    level: --level | Confidence of the intervals, in (0, 1).
+    # Design of the sample: columns of the reports (may also be in survey.toml)
+    weights: --weights COLUMN | How many people a respondent stands for.
+    strata: --strata COLUMN | Parts of the population, from each of which a sample was drawn.
+    clusters: --clusters COLUMN | Primary units (villages, schools) that were drawn.
+    fpc: --fpc COLUMN | Number of primary units in the stratum's population, or the share of them that was drawn.
+    lonely: --lonely WORD | How to treat a stratum with one primary unit: refuse, certainty, centre or average.
+    margin: --margin COLUMN=GROUP:TOTAL,... | Known totals or shares of a column's groups. Weights are changed to meet
+      them.
+    variance: --variance METHOD | Method of variance: linearization, jackknife or bootstrap.
+    replications: --replications | Number of bootstrap replicates (500).
+    simple: --simple | Ignore the design in the plan: take a simple sample.
+    """)
 @dataclass(frozen=True)
 class SampleFlags:
     """Whose answers are analysed, and how they were drawn."""
 
-    where: Annotated[
-        list[str] | None,
-        option("Only respondents with, say, 'age >= 30'; may be repeated.", metavar="CONDITION", panel=_WHOM),
-    ] = None
-    level: Annotated[float, option("Confidence of the intervals, in (0, 1).", panel=_WHOM)] = 0.95
-    weights: Annotated[str | None, _sample("How many people a respondent stands for.")] = None
-    strata: Annotated[str | None, _sample("Parts of the population, from each of which a sample was drawn.")] = None
-    clusters: Annotated[str | None, _sample("Primary units (villages, schools) that were drawn.")] = None
-    fpc: Annotated[
-        str | None,
-        _sample("Number of primary units in the stratum's population, or the share of them that was drawn."),
-    ] = None
-    lonely: Annotated[
-        str | None,
-        _sample("How to treat a stratum with one primary unit: refuse, certainty, centre or average.", metavar="WORD"),
-    ] = None
-    margin: Annotated[
-        list[str] | None,
-        _sample(
-            "Known totals or shares of a column's groups. Weights are changed to meet them.",
-            metavar="COLUMN=GROUP:TOTAL,...",
-        ),
-    ] = None
-    variance: Annotated[
-        str | None, _sample("Method of variance: linearization, jackknife or bootstrap.", metavar="METHOD")
-    ] = None
-    replications: Annotated[
-        int | None, _sample("Number of bootstrap replicates (500).", metavar=None, default=False)
-    ] = None
-    simple: Annotated[
-        bool, _sample("--simple", "Ignore the design in the plan: take a simple sample.", metavar=None)
-    ] = False
+    where: list[str] | None = None
+    level: float = 0.95
+    weights: str | None = None
+    strata: str | None = None
+    clusters: str | None = None
+    fpc: str | None = None
+    lonely: str | None = None
+    margin: list[str] | None = None
+    variance: str | None = None
+    replications: int | None = None
+    simple: bool = False
 
     def analysis(self, plan: Plan, by: list[str] | None = None) -> Analysis:
         """The analysis that the flags ask for. They replace parts of the design that the plan declares."""
@@ -134,13 +102,14 @@ class SampleFlags:
         return Analysis(changed, tuple(by or ()), tuple(map(Condition.parse, self.where or ())), self.level)
 
 
+@options("data: REPORTS | Reports: a CSV or Parquet file, or a folder. Counts are not enough.")
 @dataclass(frozen=True, kw_only=True)
 class Analysing(SampleFlags, ResultFlags):
     """The plan and the reports that a command analyses, whose answers, and where its table goes."""
 
-    plan: PlanArgument
-    data: Annotated[Path, argument("REPORTS", "Reports: a CSV or Parquet file, or a folder. Counts are not enough.")]
-    unlabelled: UnlabelledOption = False
+    plan: Path
+    data: Path
+    unlabelled: bool = False
 
     def begun(self) -> tuple[Plan, Analysis]:
         """The plan and the analysis, after the format was found to be one that can be given."""

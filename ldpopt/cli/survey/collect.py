@@ -1,29 +1,35 @@
-"""Reports from devices: ``ldpopt survey kit``, ``collect``, ``invitations`` and ``export``."""
+"""Answers to reports (``ldpopt survey privatize``, ``paper``, ``enter``), and reports to counts (``aggregate``).
+
+Reports from devices: ``ldpopt survey kit``, ``collect``, ``invitations`` and ``export``.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-from ldpopt.cli.options import ForceOption, argument, option
-from ldpopt.cli.outputs import claim, claim_folder, progress, say, write_folder
-from ldpopt.cli.survey.arguments import PlanArgument, read_plan
+from ldpopt.cli.options import options, seconds
+from ldpopt.cli.outputs import claim, claim_folder, progress, say, write_all, write_folder
+from ldpopt.cli.survey.arguments import read_plan
+from ldpopt.errors import InvalidInput, invalid
 from ldpopt.files import create_private, read_text
 
+if TYPE_CHECKING:
+    from ldpopt.survey.collect.randomness import Randomness
+    from ldpopt.survey.collect.runner import Runner
 
+
+@options("""
+    out: --out -o | Folder for the questionnaire.
+    collector: --collector URL | Where reports are posted, if not beside the page: https://..., without 'submissions'.
+    texts: --texts FILE | Texts of the survey in one language (JSON); may be repeated.
+    """)
 def kit(
-    plan: PlanArgument,
-    out: Annotated[Path, option("--out", "-o", "Folder for the questionnaire.")] = Path("kit"),
-    collector: Annotated[
-        str,
-        option("Where reports are posted, if not beside the page: https://..., without 'submissions'.", metavar="URL"),
-    ] = "./",
-    texts: Annotated[
-        list[Path] | None,
-        option("Texts of the survey in one language (JSON); may be repeated.", metavar="FILE", default=False),
-    ] = None,
-    force: ForceOption = False,
+    plan: Path, out: Path = Path("kit"), collector: str = "./", texts: list[Path] | None = None, force: bool = False
 ) -> None:
     """Make a questionnaire that any web server can host. It sends only reports, never answers.
 
@@ -46,38 +52,25 @@ def kit(
     say(f"  words: {mode}; reports go to {collector}submissions")
 
 
-DatabaseOption = Annotated[
-    str,
-    option(
-        "--db",
-        "A file (reports.db, sqlite:///path), or postgresql://user@host/name (the password in PGPASSWORD).",
-        metavar="DATABASE",
-    ),
-]
-
 EXPOSED = (
     "Every machine that reaches this address can now send reports, unencrypted: put a reverse proxy with TLS in front "
     "of it (docs/collector.md), and keep what that proxy logs in mind: it sees addresses."
 )
 
 
+@options("""
+    kit: --kit | Serve the files of this folder (ldpopt survey kit).
+    host: --host | Address to listen at. Any address except loopback lets other machines send reports, unencrypted.
+    port: --port 0..65535 | Port to listen at; 0 chooses a free one.
+    token: --token | File with the token that /counts asks for; it is made if it is missing.
+    origin: --origin URL | Another site whose pages may submit: https://...
+    rate: --rate 1.. | Most submissions a second, from all senders together.
+    close: --close | Close the plan's round in the database forever, and exit.
+    """)
 def collect(
-    plan: PlanArgument,
-    db: DatabaseOption = "reports.db",
-    kit: Annotated[Path | None, option("Serve the files of this folder (ldpopt survey kit).")] = None,
-    host: Annotated[
-        str, option("Address to listen at. Any address except loopback lets other machines send reports, unencrypted.")
-    ] = "127.0.0.1",
-    port: Annotated[int, option("Port to listen at; 0 chooses a free one.", min=0, max=65535)] = 8000,
-    token: Annotated[
-        Path | None, option("File with the token that /counts asks for; it is made if it is missing.", default=False)
-    ] = None,
-    origin: Annotated[
-        list[str] | None, option("Another site whose pages may submit: https://...", metavar="URL")
-    ] = None,
-    rate: Annotated[float, option("Most submissions a second, from all senders together.", min=1)] = 2000,
-    close: Annotated[bool, option("--close", "Close the plan's round in the database forever, and exit.")] = False,
-) -> None:
+    plan: Path, db: str = "reports.db", kit: Path | None = None, host: str = "127.0.0.1", port: int = 8000,
+    token: Path | None = None, origin: list[str] | None = None, rate: float = 2000, close: bool = False,
+) -> None:  # fmt: skip
     """Serve a questionnaire and collect the reports in a database. A report is acknowledged when it is on disk.
 
     No address, user agent, cookie or time of day is kept. Stop it with Ctrl-C. `aggregate`, `estimate`, `report` and
@@ -111,19 +104,13 @@ def collect(
             serve(app, listener)
 
 
+@options("""
+    count: COUNT 1.. | Number of invitations.
+    out: --out -o | File for the invitations, one on each line.
+    link: --link PREFIX | Text before each invitation, such as the link to the questionnaire up to 'invitation='.
+    """)
 def invitations(
-    plan: PlanArgument,
-    count: Annotated[int, argument("COUNT", "Number of invitations.", min=1)],
-    db: DatabaseOption = "reports.db",
-    out: Annotated[Path, option("--out", "-o", "File for the invitations, one on each line.")] = Path(
-        "invitations.txt"
-    ),
-    link: Annotated[
-        str,
-        option(
-            "Text before each invitation, such as the link to the questionnaire up to 'invitation='.", metavar="PREFIX"
-        ),
-    ] = "",
+    plan: Path, count: int, db: str = "reports.db", out: Path = Path("invitations.txt"), link: str = ""
 ) -> None:
     """Draw invitations, each for one submission. From then on every submission to the round needs one.
 
@@ -139,13 +126,11 @@ def invitations(
     say(f"{count:,} invitations in {out}; the database has only their hashes")
 
 
-def export(
-    plan: PlanArgument,
-    db: Annotated[str, argument("DATABASE", "reports.db, sqlite:///path or postgresql://...")],
-    out: Annotated[Path, option("--out", "-o", "A file *.parquet, or a folder of such files.")] = Path(
-        "reports.parquet"
-    ),
-) -> None:
+@options("""
+    db: DATABASE | reports.db, sqlite:///path or postgresql://...
+    out: --out -o | A file *.parquet, or a folder of such files.
+    """)
+def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
     """Write collected reports as Parquet, without ids and days, with a manifest (their plan and number)."""
     from ldpopt.survey.server import export_reports
 
@@ -153,3 +138,166 @@ def export(
     with progress("exporting"):
         rows = export_reports(made, db, out)
     say(f"{rows:,} reports in {out}")
+
+
+@options("""
+    answers: ANSWERS... | Answers: CSV or Parquet files, or a folder.
+    out: --out -o | Reports: *.csv, *.parquet, or a folder.
+    key: --key | Survey key file (mode 0600), needed if the plan names respondents. A retry with the same key repeats
+      every report. If an answer changes inside a round, the new report can show that it changed.
+    new_key: --new-key | Make the key file (once for each survey).
+    simulate: --simulate SEED | Simulate from this seed; such reports protect nobody.
+    workers: --workers | Number of threads, or of Dask workers with --dask.
+    dask: --dask | Run on a local Dask cluster.
+    scheduler: --scheduler | Run on the Dask cluster at tcp://...
+    """)
+def privatize(
+    plan: Path, answers: list[Path], out: Path, key: Path | None = None, new_key: bool = False,
+    simulate: int | None = None, workers: int = 1, dask: bool = False, scheduler: str | None = None,
+) -> None:  # fmt: skip
+    """Privatize answers in files. An interrupted run continues when it is repeated, and ends with the same bytes."""
+    from ldpopt.extras import need
+    from ldpopt.survey.collect.privatize import privatize as run
+    from ldpopt.survey.collect.runner import Threads
+
+    made = read_plan(plan)
+    if made.respondent is not None and key is None and simulate is None:
+        raise InvalidInput(
+            "--key: expected a key file (--new-key makes one), since the plan names respondents, got none"
+        )
+    if made.respondent is None and key is not None:
+        raise InvalidInput("--key: expected a plan that names respondents, got one that does not")
+    if dask or scheduler:
+        need("distributed")  # checked before a key is made
+    with ExitStack() as stack:
+        randomness = _randomness(key, new_key, simulate)
+        if key is not None and new_key:
+            stack.enter_context(_forgotten_after_a_refusal(key, out))
+        runner: Runner = Threads(workers)
+        if dask or scheduler:
+            from ldpopt.survey.collect.runner import dask_runner
+
+            runner = stack.enter_context(dask_runner(scheduler, workers))
+        step = stack.enter_context(progress("privatizing"))
+        tally = run(made, list(answers), out, randomness, runner, step)
+    say(f"{tally.rows:,} reports in {out}; {tally.duplicates:,} duplicate rows left out")
+    for question in made.questions:
+        unknown, missing = tally.unknown.get(question.name, 0), tally.missing.get(question.name, 0)
+        if unknown or missing:
+            say(f"  {question.name}: {unknown:,} unlisted and {missing:,} missing answers mapped")
+    say("  These counts are of raw answers: they are for you, not for publication.")
+
+
+@contextmanager
+def _forgotten_after_a_refusal(key: Path, out: Path) -> Iterator[None]:
+    """Remove the new key of a run that is refused, since no report was made with it."""
+    from ldpopt.survey.collect.workfolder import work_of
+
+    try:
+        yield
+    except InvalidInput:
+        if not any(os.path.lexists(path) for path in (out, work_of(out))):
+            key.unlink(missing_ok=True)
+        raise
+
+
+def _randomness(key: Path | None, new_key: bool, simulate: int | None) -> Randomness | None:
+    import numpy as np
+
+    from ldpopt.survey.collect.randomness import Memoised, Simulated
+    from ldpopt.survey.collect.words import create_key
+
+    if simulate is not None:
+        if key is not None:
+            raise InvalidInput("--key and --simulate: expected at most one, got both")
+        return Simulated(np.random.default_rng(simulate))
+    if key is None:
+        return None
+    if new_key:
+        create_key(key)
+    return Memoised(key)
+
+
+@options("""
+    device: --device | Randomizing device: dice, two-dice, d10, two-d10, cards, spinner or coins.
+    tosses: --tosses | Number of tosses, for --device coins.
+    size: --paper | Paper size: a4 or letter.
+    simpler: --simpler | Merge letters as long as the error grows by at most this share.
+    out: --out -o | Folder for the sheets and their plan.
+    """)
+def paper(
+    plan: Path, device: str, tosses: int = 5, size: str = "a4", simpler: float = 0.01, out: Path = Path("paper"),
+    time_limit: str = "", force: bool = False,
+) -> None:  # fmt: skip
+    """Print sheets with which people randomize by hand: cards, instructions, the interviewer's form, the guarantees.
+
+    ldpopt survey paper plan.json --device two-dice
+    """
+    from ldpopt.reports.sheets import PAPERS, paper_sheets
+    from ldpopt.survey.paper.design import paper_files, paper_survey
+    from ldpopt.survey.paper.devices import device_named
+
+    if size not in PAPERS:
+        raise invalid("--paper", f"one of {', '.join(PAPERS)}", size)
+    thing = device_named(device, tosses)
+    claim_folder(out, force)
+    limit = seconds(time_limit)
+    made = read_plan(plan)
+    with progress("designing", shares=True) as step:
+        survey = paper_survey(made, thing, simpler, time_limit=limit, progress=step)
+    sheets = paper_sheets(survey, size)
+    write_folder(out, {"sheets.pdf": sheets.pdf, **paper_files(survey)}, force)
+    for number, question in enumerate(survey.plan.questions, 1):
+        k, m = question.channel.shape
+        sizes = f"{k} answers -> {m} letters, epsilon {question.epsilon:.4g} of {survey.intended[question.name]:.4g}"
+        loss = f"{100 * survey.losses[question.name]:.1f} % more respondents than without the device"
+        say(f"  {question.name}: {sizes}, {loss} (channel-{number}.json)")
+    say(*(f"  warning: {warning}" for warning in sheets.warnings))
+    say(f"wrote {out}: sheets.pdf, and the plan of its reports in plan.json")
+
+
+@options("""
+    codes: CODES | CSV file of the letters, with a row for each person.
+    out: --out -o | File for the reports: *.csv or *.parquet.
+    leave_out_incomplete: --leave-out-incomplete | Leave out and count rows without a letter, instead of refusing the
+      file.
+    """)
+def enter(plan: Path, codes: Path, out: Path = Path("reports.csv"), leave_out_incomplete: bool = False) -> None:
+    """Check the letters that were typed from paper, and write them as reports for aggregate, estimate and report.
+
+    ldpopt survey enter paper/plan.json codes.csv
+    """
+    from ldpopt.survey.paper.entry import enter_reports
+
+    made = read_plan(plan)
+    found = enter_reports(made, codes, out, leave_out_incomplete)
+    left = f"; {found.left_out:,} incomplete rows left out" if found.left_out else ""
+    say(f"{found.rows:,} reports in {out}{left}")
+
+
+@options("""
+    reports: REPORTS... | Privatized or collected reports of one survey round.
+    out: --out -o | File for the counts.
+    pair: --pair A,B | Count two questions together, for a two-way table.
+    """)
+def aggregate(
+    plan: Path, reports: list[str], out: Path = Path("counts.json"), pair: list[str] | None = None,
+    unlabelled: bool = False, workers: int = 1, force: bool = False,
+) -> None:  # fmt: skip
+    """Count the reports. Estimation needs only these counts."""
+    from ldpopt.survey.collect.aggregate import aggregate as run
+    from ldpopt.survey.collect.runner import Threads
+
+    claim([out], force)
+    made = read_plan(plan)
+    pairs = []
+    for one in pair or []:
+        names = tuple(name.strip() for name in one.split(","))
+        if len(names) != 2:
+            raise invalid("--pair", "two questions, A,B", one)
+        pairs.append((names[0], names[1]))
+    with progress("counting"):
+        counts = run(made, list(reports), pairs, Threads(workers), unlabelled)
+    write_all({out: counts.to_json().encode()}, force)
+    what = "simulated reports" if counts.simulation else "reports"
+    say(f"{counts.rows:,} {what} counted in {out}")

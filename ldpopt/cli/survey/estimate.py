@@ -1,28 +1,28 @@
-"""Reports or counts to shares (``ldpopt survey estimate``), to a page (``report``) or to findings (``verify``)."""
+"""Reports or counts to shares (``ldpopt survey estimate``), to a page (``report``) or to findings (``verify``).
+
+Reports to tables of results: ``ldpopt survey table``, ``compare``, ``describe`` and ``regress``.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from ldpopt import strictjson
-from ldpopt.cli.options import ForceOption, JsonOption, ThreadsOption, argument, option, with_flags
+from ldpopt.cli.options import options
 from ldpopt.cli.outputs import ResultFlags, claim, progress, say, write_all
 from ldpopt.cli.survey.arguments import (
     SIMULATION,
-    ByOption,
-    DataArgument,
-    PlanArgument,
+    Analysing,
     SampleFlags,
-    UnlabelledOption,
     notes_of,
     read_counts,
     read_plan,
     read_reports,
 )
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
@@ -30,24 +30,11 @@ if TYPE_CHECKING:
     from ldpopt.survey.sample.analysis import Analysis, Findings
 
 
-@with_flags
+@options("wave: --wave PLAN REPORTS | An earlier wave of other respondents, which is included in the estimate.")
 def estimate(
-    plan: PlanArgument,
-    data: DataArgument,
-    sample: SampleFlags,
-    results: ResultFlags,
-    by: ByOption = None,
-    wave: Annotated[
-        tuple[Path, str] | None,
-        option(
-            "An earlier wave of other respondents, which is included in the estimate.",
-            metavar="PLAN REPORTS",
-            default=False,
-        ),
-    ] = None,
-    unlabelled: UnlabelledOption = False,
-    json: JsonOption = False,
-) -> None:
+    plan: Path, data: str, sample: SampleFlags, results: ResultFlags, by: list[str] | None = None,
+    wave: tuple[Path, str] | None = None, unlabelled: bool = False, json: bool = False,
+) -> None:  # fmt: skip
     """Estimate the share of every answer, with score intervals that follow the design of the sample."""
     from ldpopt.reports.analyses import share_table
     from ldpopt.reports.delivery import results as as_data
@@ -77,16 +64,13 @@ def estimate(
         return
     say(*(f"{note}\n" for note in notes))
     words = missing_of(made, counts)
+    among = {name: {"": one.whole, **one.groups} for name, one in answered.items()}
     for name, one in found.items():
-        say(f"{name}\n{one.whole.summary(level)}\n", *([f"{words[name]}\n"] if name in words else []))
-        among = answered.get(name)
-        if among is not None:
-            say(f"{name}, among those who answered\n{among.whole.summary(level)}\n")
-        for group, inside in one.groups.items():
-            head = f"{name}, {', '.join(asked.by)}: {group}"
-            say(f"{head}\n{inside.summary(level)}\n")
-            if among is not None and group in among.groups:
-                say(f"{head}, among those who answered\n{among.groups[group].summary(level)}\n")
+        for group, inside in {"": one.whole, **one.groups}.items():
+            head = f"{name}, {', '.join(asked.by)}: {group}" if group else name
+            say(f"{head}\n{inside.summary(level)}\n", *([f"{words[name]}\n"] if not group and name in words else []))
+            if group in among.get(name, {}):
+                say(f"{head}, among those who answered\n{among[name][group].summary(level)}\n")
 
 
 def _with_wave(
@@ -105,16 +89,11 @@ def _with_wave(
     return {name: Findings(one, {}) for name, one in survey.with_wave(counts, Survey(earlier), before).items()}
 
 
-@with_flags
+@options("out: --out -o | File for the page (HTML).")
 def report(
-    plan: PlanArgument,
-    data: DataArgument,
-    sample: SampleFlags,
-    out: Annotated[Path, option("--out", "-o", "File for the page (HTML).")] = Path("report.html"),
-    by: ByOption = None,
-    unlabelled: UnlabelledOption = False,
-    force: ForceOption = False,
-) -> None:
+    plan: Path, data: str, sample: SampleFlags, out: Path = Path("report.html"), by: list[str] | None = None,
+    unlabelled: bool = False, force: bool = False,
+) -> None:  # fmt: skip
     """Write one HTML page: estimates with intervals, channels, guarantees in plain words, design effects."""
     from ldpopt.reports.survey import survey_report
     from ldpopt.survey.plan.survey import Survey
@@ -129,13 +108,8 @@ def report(
     say(f"wrote {out}")
 
 
-def verify(
-    folder: Annotated[
-        Path, argument("FOLDER", "Folder with the plan, the reports, and files that were made from them.")
-    ],
-    workers: ThreadsOption = 1,
-    json: JsonOption = False,
-) -> None:
+@options("folder: FOLDER | Folder with the plan, the reports, and files that were made from them.")
+def verify(folder: Path, workers: int = 1, json: bool = False) -> None:
     """Check a survey's delivery: prove the plan, compare reports with their manifests, recompute counts and estimates.
 
     FOLDER holds plan.json, reports, and perhaps counts.json, estimates.json (from ldpopt survey estimate --json) and
@@ -153,3 +127,151 @@ def verify(
         say("Everything that was checked holds." if found else "This delivery is not what it says.")
     if not found:
         raise typer.Exit(1)
+
+
+@options("""
+    row: ROW | A question or a public column, for the rows.
+    column: COLUMN | Another one, for the columns.
+    percent: --percent | Shares within all, row or column.
+    """)
+def table(given: Analysing, row: str, column: str, percent: str = "all") -> None:
+    """Cross two questions, or a question and a public column: shares with intervals, and a test of independence.
+
+    ldpopt survey table plan.json reports.csv drug evade --percent row
+    """
+    from ldpopt.reports.analyses import two_way_rows
+
+    plan, asked = given.begun()
+    with progress("estimating"):
+        people = given.people(plan, asked, (row, column))
+        title = f"{row} by {column}, {people.n:,} respondents"
+        notes = notes_of(people.rows.counts, asked)
+        shown = two_way_rows(title, people.two_way(row, column), (row, column), percent, given.level, notes)
+    given.show(shown)
+
+
+@options("""
+    questions: [QUESTION]... | Questions to compare; by default all.
+    by: --by COLUMN | Compare the groups of a public column.
+    against: --against GROUP | The group with which the others are compared; by default the first.
+    wave: --wave PLAN REPORTS | Compare with another wave: its plan and its reports.
+    """)
+def compare(
+    given: Analysing, questions: list[str] | None = None, by: str | None = None, against: str | None = None,
+    wave: tuple[Path, Path] | None = None,
+) -> None:  # fmt: skip
+    """Compare groups or waves: differences of shares with intervals, and tests of no difference.
+
+    ldpopt survey compare plan.json reports.csv --by region
+
+    ldpopt survey compare plan-1.json reports-1.csv --wave plan-2.json reports-2.csv
+    """
+    from ldpopt.reports.analyses import difference_table
+    from ldpopt.survey.sample.respondents import Respondents, against_wave
+
+    given.chosen()
+    if (by is None) == (wave is None):
+        raise invalid("compare", "--by COLUMN, or --wave PLAN REPORTS", Phrase("neither" if by is None else "both"))
+    if against is not None and by is None:
+        raise invalid("--against", "a group of --by", Phrase(against))
+    plan, asked = given.begun()
+    names = tuple(questions or ())
+    with progress("estimating"):
+        people = given.people(plan, asked, () if by is None else (by,))
+        if wave is None:
+            assert by is not None
+            found, tests = people.compare(by, names, against)
+            title = f"Groups of {by}, {people.n:,} respondents"
+            notes = notes_of(people.rows.counts, asked)
+        else:
+            other = read_plan(wave[0])
+            second = Respondents.read(other, wave[1], given.analysis(other), (), given.unlabelled)
+            found, tests = against_wave(people, second, names)
+            title = f"Two waves, {people.n:,} and {second.n:,} respondents"
+            taken = (
+                "The waves are taken to be of different people; of the same people, whose answers agree from wave to "
+                "wave, the intervals are too long."
+            )
+            notes = notes_of(people.rows.counts, second.rows.counts, taken, asked)
+    given.show(difference_table(title, found, tests, given.level, notes))
+
+
+@options("""
+    question: QUESTION |
+    quantiles: --quantile -q | Share of answers below the quantile, such as 0.5; by default the quartiles.
+    scores: --scores NUMBERS | Numbers of the answers, in the plan's order: 0,1,2; by default their own, or the middles
+      of bins.
+    population: --population SIZE | Size of the population; with it totals are estimated, too.
+    """)
+def describe(
+    given: Analysing, question: str, quantiles: list[float] | None = None, scores: str | None = None,
+    population: float | None = None,
+) -> None:  # fmt: skip
+    """The mean, quantiles and totals of a question whose answers are numbers, or bins such as 10-19 or [10, 20).
+
+    ldpopt survey describe plan.json reports.csv income --quantile 0.5 --population 80000
+    """
+    from ldpopt.reports.analyses import number_table
+    from ldpopt.survey.estimate.intervals import Score
+    from ldpopt.survey.estimate.numbers import among_answered, mean, population_total, quantile
+
+    plan, asked = given.begun()
+    try:
+        points_of = None if scores is None else [float(part) for part in scores.split(",")]
+    except ValueError:
+        raise invalid("--scores", "numbers with commas between them", scores) from None
+    with progress("estimating"):
+        people = given.people(plan, asked, (question,))
+        found = people.estimate(question)
+        shown, notes = [], []
+        planned = plan.question(question)
+        if planned.reading.own_category and planned.missing is not None:
+            found = among_answered(found, planned.missing)
+            notes.append("Among those who answered.")
+        try:
+            middle = mean(found, points_of)
+            shown.append(("", middle))
+            if population is not None:
+                shown.append(("total", population_total(middle, population)))
+        except InvalidInput:  # answers without numbers still have totals
+            if population is None or points_of is not None:
+                raise
+            notes.append("The answers are no numbers: --scores says what each counts as in a mean.")
+        if population is not None:
+            shown.append(("people", population_total(found, population)))
+        points = []
+        if shown and shown[0][0] == "" and (points_of is None or quantiles):
+            edges = None if points_of is None else [[one, one] for one in points_of]
+            points = [quantile(found, share, edges, Score(given.level)) for share in quantiles or (0.25, 0.5, 0.75)]
+        said = notes_of(people.rows.counts, asked, *notes)
+    given.show(number_table(f"{question}, {people.n:,} respondents", shown, points, given.level, said))
+
+
+@options("""
+    formula: FORMULA | Such as 'evade ~ age + C(region) + age:sex'; questions and public columns.
+    linear: --linear | The outcome is a number; use least squares.
+    reference: --reference CATEGORY | The answer with which the others are compared; by default the first.
+    odds: --odds | Print odds ratios instead of coefficients.
+    """)
+def regress(
+    given: Analysing, formula: str, linear: bool = False, reference: str | None = None, odds: bool = False
+) -> None:
+    """Regression where the outcome, predictors, or both are private answers.
+
+    It is logistic for two categories, multinomial for more, and least squares for a number with --linear. Names in the
+    formula are questions of the plan or public columns of the reports.
+
+    ldpopt survey regress plan.json reports.csv "evade ~ age + sex" --weights w
+    """
+    from ldpopt.reports.analyses import regression_table
+    from ldpopt.survey.regress.formula import parse_formula
+
+    given.chosen()
+    named = parse_formula(formula)
+    if linear and (reference is not None or odds):
+        raise invalid("--linear", "neither --reference nor --odds beside it", Phrase("one of them"))
+    plan, asked = given.begun()
+    with progress("fitting"):
+        people = given.people(plan, asked, (named.outcome, *named.columns))
+        found = people.linear(formula) if linear else people.logit(formula, reference)
+    given.show(regression_table(found, given.level, odds, notes_of(people.rows.counts, asked)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from ldpopt import strictjson
-from ldpopt.cli.options import ForceOption, JsonOption, TimeLimitOption, argument, numbers, option, seconds
+from ldpopt.cli.options import bins as binned
+from ldpopt.cli.options import options, seconds
 from ldpopt.cli.outputs import claim, kind_of, progress, say, write_all
 from ldpopt.cli.survey.arguments import read_counts, read_plan
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -22,62 +23,40 @@ if TYPE_CHECKING:
     from ldpopt.survey.plan.propose import Proposal, Wishes
 
 
-_WRITTEN = "How a text file is written (guessed where not given)"
-_COLUMNS = "What the columns are"
-
-
+@options("""
+    file: FILE | Answers, a row for each respondent: CSV in any encoding, Excel, Parquet, SPSS, Stata or SAS.
+    out: --out -o | File for the survey's description.
+    consent: --consent | File for a draft of the consent paragraph.
+    name: --name | Name of the survey. [default: the file's]
+    epsilon: --epsilon -e | Budget of each respondent, in nats. [default: 2]
+    half_width: --half-width | Target half-width of every question's 95 % interval.
+    yes: --yes -y | Ask no questions on a terminal.
+    # What the columns are
+    question: --question COLUMN | A column to ask; may be repeated.
+    respondent: --respondent COLUMN | The column of respondents' ids.
+    carry: --carry COLUMN | A public column that goes into the reports unchanged.
+    bins: --bins COLUMN=5|10,20,30 | Bins of a column of numbers: their number, or their edges.
+    missing_code: --missing-code [COLUMN=]CODE | A code for 'no answer', in one column or in all.
+    missing: --missing WORD | Missing answers: a protected `category`, `left-out` (seen by everybody), or `refuse` the
+      file.
+    # How a text file is written (guessed where not given)
+    delimiter: --delimiter | Delimiter of the file: "," ";" "tab" or "|".
+    encoding: --encoding | Encoding of the file: utf-8, cp1252, cp1250, ...
+    decimal: --decimal | Decimal sign of the file: "." or ",".
+    """)
 def new(
-    file: Annotated[
-        Path,
-        argument(
-            "FILE", "Answers, a row for each respondent: CSV in any encoding, Excel, Parquet, SPSS, Stata or SAS."
-        ),
-    ],
-    out: Annotated[Path, option("--out", "-o", "File for the survey's description.")] = Path("survey.toml"),
-    consent: Annotated[Path, option("File for a draft of the consent paragraph.")] = Path("consent.md"),
-    name: Annotated[str, option("Name of the survey.", default="the file's")] = "",
-    epsilon: Annotated[
-        float | None, option("--epsilon", "-e", "Budget of each respondent, in nats.", default="2")
-    ] = None,
-    question: Annotated[
-        list[str] | None, option("A column to ask; may be repeated.", metavar="COLUMN", panel=_COLUMNS)
-    ] = None,
-    respondent: Annotated[str, option("The column of respondents' ids.", metavar="COLUMN", panel=_COLUMNS)] = "",
-    carry: Annotated[
-        list[str] | None,
-        option("A public column that goes into the reports unchanged.", metavar="COLUMN", panel=_COLUMNS),
-    ] = None,
-    bins: Annotated[
-        list[str] | None,
-        option(
-            "Bins of a column of numbers: their number, or their edges.", metavar="COLUMN=5|10,20,30", panel=_COLUMNS
-        ),
-    ] = None,
-    missing_code: Annotated[
-        list[str] | None,
-        option("A code for 'no answer', in one column or in all.", metavar="[COLUMN=]CODE", panel=_COLUMNS),
-    ] = None,
-    missing: Annotated[
-        str,
-        option(
-            "Missing answers: a protected `category`, `left-out` (seen by everybody), or `refuse` the file.",
-            metavar="WORD",
-            panel=_COLUMNS,
-        ),
-    ] = "category",
-    half_width: Annotated[float, option("Target half-width of every question's 95 % interval.")] = 0.05,
-    delimiter: Annotated[str, option('Delimiter of the file: "," ";" "tab" or "|".', panel=_WRITTEN)] = "",
-    encoding: Annotated[str, option("Encoding of the file: utf-8, cp1252, cp1250, ...", panel=_WRITTEN)] = "",
-    decimal: Annotated[str, option('Decimal sign of the file: "." or ",".', panel=_WRITTEN)] = "",
-    yes: Annotated[bool, option("--yes", "-y", "Ask no questions on a terminal.")] = False,
-    force: ForceOption = False,
-) -> None:
+    file: Path, out: Path = Path("survey.toml"), consent: Path = Path("consent.md"), name: str = "",
+    epsilon: float | None = None, question: list[str] | None = None, respondent: str = "",
+    carry: list[str] | None = None, bins: list[str] | None = None, missing_code: list[str] | None = None,
+    missing: str = "category", half_width: float = 0.05, delimiter: str = "", encoding: str = "", decimal: str = "",
+    yes: bool = False, force: bool = False,
+) -> None:  # fmt: skip
     """Read a file of answers, and write a survey.toml that can be planned at once and a draft of the consent form.
 
     ldpopt survey new people.csv
     """
     from ldpopt.datafiles.columns import profile
-    from ldpopt.reports.for_respondents import consent_paragraph
+    from ldpopt.reports.words import consent_paragraph
     from ldpopt.survey.plan.budget import EPSILONS
     from ldpopt.survey.plan.draft import EPSILON, asked_first, draft, draft_spec, table_lines
     from ldpopt.survey.plan.propose import Wishes, propose
@@ -85,9 +64,11 @@ def new(
     from ldpopt.survey.plan.survey import plan_survey, respondents_needed
 
     claim([out, consent], force)
+    if missing not in ("category", "left-out", "left out", "refuse"):
+        raise invalid("--missing", "category, left-out or refuse", missing)
     wishes = Wishes(
         tuple(question or ()), respondent, tuple(carry or ()), _bins(bins or []), _codes(missing_code or []),
-        _policy(missing), half_width,
+        missing.replace("-", " "), half_width,
     )  # fmt: skip
     with progress("reading"):
         found = profile(file, {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter), encoding, decimal)
@@ -97,7 +78,9 @@ def new(
     if asking:
         say(*lines)
         made = _chosen(found, made, wishes)
-    _require_questions(made, file)
+    if not made.questions:
+        why = "; ".join(f"{name}: {why}" for name, why in made.aside[:3]) or "only ids and carried columns"
+        raise invalid("file", "a column of few different answers, or of numbers", Phrase(f"none ({why})"), str(file))
     title = name or " ".join(file.stem.split()) or "Survey"
     with progress("counting respondents", shares=True) as step:
         table = respondents_needed(draft_spec(found, made, title, epsilon or EPSILON), EPSILONS, progress=step)
@@ -123,12 +106,10 @@ def _seen(found: FileProfile, made: Proposal) -> list[str]:
     """Lines about the content of the file, for the holder of the answers."""
     from ldpopt.datafiles.delimited import delimiter_in_words
 
-    written = (
-        found.kind if found.kind != "delimited" else f"cells between {delimiter_in_words(found.dialect.delimiter)}"
-    )
-    if found.kind == "delimited":
-        comma = ", decimal comma" if found.dialect.decimal == "," else ""
-        written += f", {found.dialect.encoding}{comma}"
+    written, dialect = found.kind, found.dialect
+    if written == "delimited":
+        comma = ", decimal comma" if dialect.decimal == "," else ""
+        written = f"cells between {delimiter_in_words(dialect.delimiter)}, {dialect.encoding}{comma}"
     lines = [f"{found.path.name}: {found.rows:,} rows, {_counted(len(found.columns), 'column')} ({written})"]
     if made.respondent is not None:
         lines.append(f"  {made.respondent}: ids of respondents")
@@ -138,8 +119,7 @@ def _seen(found: FileProfile, made: Proposal) -> list[str]:
     for question in made.questions[:30]:
         asked = question.spec
         shown = ", ".join(str(label) for label in asked.categories[:8]) + (", ..." if len(asked.categories) > 8 else "")
-        codes = asked.reading.missing_codes
-        missing = f"; no answer: {', '.join(codes)}" if codes else ""
+        missing = f"; no answer: {', '.join(codes)}" if (codes := asked.reading.missing_codes) else ""
         lines.append(f"  {asked.name}: {len(asked.categories)} answers ({shown}){missing}")
         lines += [f"    {remark}" for remark in question.remarks if remark.startswith("Seen once")]
     if len(made.questions) > 30:
@@ -163,25 +143,11 @@ def _chosen(found: FileProfile, made: Proposal, wishes: Wishes) -> Proposal:
     picked = [one.spec.name for one in made.questions if typer.confirm(f"Ask {one.spec.name}?", default=True)]
     if not picked:
         raise typer.Abort
-    missing = any(one.spec.reading.missing_answers != "refuse" for one in made.questions if one.spec.name in picked)
     policy = wishes.missing_answers
-    if missing:
+    if any(one.spec.reading.missing_answers != "refuse" for one in made.questions if one.spec.name in picked):
         hidden = typer.confirm("Hide who did not answer (costs some precision)?", default=True)
         policy = "category" if hidden else "left out"
     return propose(found, replace(wishes, questions=tuple(picked), carry=made.carry, missing_answers=policy))
-
-
-def _require_questions(made: Proposal, file: Path) -> None:
-    if not made.questions:
-        why = "; ".join(f"{name}: {why}" for name, why in made.aside[:3]) or "only ids and carried columns"
-        raise invalid("file", "a column of few different answers, or of numbers", Phrase(f"none ({why})"), str(file))
-
-
-def _policy(word: str) -> str:
-    policies = {"category": "category", "left-out": "left out", "left out": "left out", "refuse": "refuse"}
-    if word not in policies:
-        raise invalid("--missing", "category, left-out or refuse", word)
-    return policies[word]
 
 
 def _bins(given: Sequence[str]) -> dict[str, int | list[float]]:
@@ -190,7 +156,7 @@ def _bins(given: Sequence[str]) -> dict[str, int | list[float]]:
         name, sign, said = one.rpartition("=")
         if not sign or not name:
             raise invalid("--bins", "COLUMN=HOW MANY or COLUMN=EDGE,EDGE", one)
-        made[name] = int(said) if said.isdecimal() and len(said) < 4 else numbers(said, f"--bins {name}")
+        made[name] = binned(said, f"--bins {name}")
     return made
 
 
@@ -203,39 +169,22 @@ def _codes(given: Sequence[str]) -> dict[str, list[str]]:
     return made
 
 
+@options("""
+    survey: SURVEY | The survey's description (survey.toml).
+    out: --out -o | File for the plan.
+    respondents: --respondents -n | Number of available people; the plan then says the precision that they reach.
+    after: --after PLAN REPORTS | An earlier wave of other respondents; the channels are designed for its estimates.
+    stages: --stages | Say whether a pilot wave saves respondents, and how large it should be (needs -n).
+    nonresponse: --nonresponse | Share of invited people who will not answer. [default: survey.toml's]
+    design_effect: --design-effect | Factor by which clusters and weights raise the number of respondents needed.
+      [default: survey.toml's]
+    picture: --picture | Picture (png, svg, pdf) of the budget's split, and of widths and power against respondents.
+    """)
 def plan(
-    survey: Annotated[Path, argument("SURVEY", "The survey's description (survey.toml).")],
-    out: Annotated[Path, option("--out", "-o", "File for the plan.")] = Path("plan.json"),
-    respondents: Annotated[
-        int | None,
-        option("--respondents", "-n", "Number of available people; the plan then says the precision that they reach."),
-    ] = None,
-    after: Annotated[
-        tuple[Path, str] | None,
-        option(
-            "An earlier wave of other respondents; the channels are designed for its estimates.",
-            metavar="PLAN REPORTS",
-            default=False,
-        ),
-    ] = None,
-    stages: Annotated[
-        bool, option("--stages", "Say whether a pilot wave saves respondents, and how large it should be (needs -n).")
-    ] = False,
-    nonresponse: Annotated[
-        float | None, option("Share of invited people who will not answer.", default="survey.toml's")
-    ] = None,
-    design_effect: Annotated[
-        float | None,
-        option("Factor by which clusters and weights raise the number of respondents needed.", default="survey.toml's"),
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        option("Picture (png, svg, pdf) of the budget's split, and of widths and power against respondents."),
-    ] = None,
-    time_limit: TimeLimitOption = "",
-    json: JsonOption = False,
-    force: ForceOption = False,
-) -> None:
+    survey: Path, out: Path = Path("plan.json"), respondents: int | None = None,
+    after: tuple[Path, str] | None = None, stages: bool = False, nonresponse: float | None = None,
+    design_effect: float | None = None, picture: Path | None = None, time_limit: str = "", json: bool = False, force: bool = False,
+) -> None:  # fmt: skip
     """For every question design the channel that needs the fewest respondents, and write the plan.
 
     ldpopt survey plan survey.toml -o plan.json --picture plan.png

@@ -12,10 +12,10 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.numbers import Unproved, expect, expect_each, increasing
+from ldpopt.design.certificates.numbers import Unproved, expect, expect_each, increasing, require
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.design.registry import Kind
@@ -29,8 +29,27 @@ from ldpopt.results import Result
 __all__ = ["Certificate", "Unproved", "Verification"]
 
 
+class Bounded:
+    """What has a bound, which is an upper one, or for an error a lower one."""
+
+    if TYPE_CHECKING:  # a field or a property
+
+        @property
+        def bound(self) -> float: ...
+
+    @property
+    def upper_bound(self) -> float:
+        """The bound, for a utility of which more is better."""
+        return self.bound
+
+    @property
+    def lower_bound(self) -> float:
+        """The bound, for an error, of which less is better."""
+        return self.bound
+
+
 @dataclass(frozen=True, eq=False)
-class Verification(Result):
+class Verification(Bounded, Result):
     """The result of a check, all of it recomputed. It counts as true exactly when nothing failed.
 
     value : the channel's utility, rounded down; an error, rounded up. bound : no channel within the constraints is
@@ -49,20 +68,6 @@ class Verification(Result):
     failures: tuple[str, ...]
     guarantees: tuple[Guarantee, ...] = ()
 
-    @property
-    def upper_bound(self) -> float:
-        """The bound, for a utility of which more is better."""
-        return self.bound
-
-    @property
-    def lower_bound(self) -> float:
-        """The bound, for an error, of which less is better."""
-        return self.bound
-
-    def and_fails(self, more: list[str]) -> Verification:
-        """The same result with further failures."""
-        return replace(self, failures=(*self.failures, *more))
-
     def __bool__(self) -> bool:
         return not self.failures
 
@@ -76,9 +81,8 @@ class Verification(Result):
 
 @dataclass(frozen=True)
 class Bound:
-    """What numbers prove about a problem, whatever the channel.
-
-    value : no channel within the constraints is better; infinitely bad where nothing is proved. why : then, the reason.
+    """What numbers prove about a problem, whatever the channel. value : no channel within the constraints is better;
+    infinitely bad where nothing is proved. why : then, the reason.
     """
 
     value: float
@@ -86,7 +90,7 @@ class Bound:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate(Kind, Result, ABC):
+class Certificate(Bounded, Kind, Result, ABC):
     """A proof that no channel within `constraints` has a better utility than `bound`, and a claim about `channel`.
 
     utility, constraints : the problem. channel : one that meets the constraints; None where only the bound is asked
@@ -99,7 +103,6 @@ class Certificate(Kind, Result, ABC):
     constraints: tuple[Constraint, ...]
     channel: Channel | None
     edges: Array | None = field(default=None, kw_only=True)
-
     proves: ClassVar[Any] = Utility
     """The kind of utility that certificates of this class are about."""
 
@@ -156,8 +159,7 @@ class Certificate(Kind, Result, ABC):
         """The bound, rounded outward. `Unproved` for a problem of another kind, or numbers that prove nothing."""
         enclosed = self.checked_bound(arithmetic)
         found = float(enclosed.lower if self.utility.error else enclosed.upper)
-        if not math.isfinite(found):
-            raise Unproved("the numbers prove no finite bound")
+        require(math.isfinite(found), "the numbers prove no finite bound")
         return found
 
     def bound_in(self, arithmetic: Arithmetic) -> Bound:
@@ -178,16 +180,6 @@ class Certificate(Kind, Result, ABC):
         It is infinitely bad where the numbers prove nothing; `bound_in` says why.
         """
         return self.bound_in(arithmetic(False)).value
-
-    @property
-    def upper_bound(self) -> float:
-        """The bound, for a utility of which more is better."""
-        return self.bound
-
-    @property
-    def lower_bound(self) -> float:
-        """The bound, for an error."""
-        return self.bound
 
     @property
     def finite(self) -> Any:

@@ -36,6 +36,8 @@ from ldpopt.design.certificates.numbers import (
     position,
     positions,
     real_array,
+    require,
+    weights_array,
 )
 from ldpopt.design.constraints.base import (
     AlphabetConstraint,
@@ -45,7 +47,7 @@ from ldpopt.design.constraints.base import (
     parts,
     symmetric,
 )
-from ldpopt.design.constraints.terms import Malformed, Term
+from ldpopt.design.constraints.terms import Term
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
@@ -57,11 +59,9 @@ from ldpopt.results import ByValue
 
 @dataclass(frozen=True, eq=False)
 class Leaf(ByValue):
-    """The multipliers of one box.
-
-    rows : (k,) of the row sums. terms : of the column terms. fixed : one for each constraint on the outputs. sides :
-    (2, m) non-negative prices of the lower and the upper sides of the box. weights : (criteria,) of several utilities,
-    the least of which counts.
+    """The multipliers of one box. rows : (k,) of the row sums. terms : of the column terms. fixed : one for each
+    constraint on the outputs. sides : (2, m) non-negative prices of the lower and the upper sides of the box. weights :
+    (criteria,) of several utilities, the least of which counts.
     """
 
     rows: Array
@@ -74,7 +74,6 @@ class Leaf(ByValue):
 @dataclass(frozen=True, eq=False)
 class Limits:
     """Constraints in the form that multipliers are for. Users' own expressions are left out: the bound still holds.
-
     spread : a cap D on the log-ratio of two entries of a column, None where there is none. outputs : the number m.
     """
 
@@ -87,8 +86,7 @@ class Limits:
     def of(cls, constraints: Sequence[Constraint], inputs: Sequence[Label], arithmetic: Arithmetic) -> Limits:
         """The limits on channels with these inputs. Raises `Unproved` where no constraint fixes the outputs."""
         terms, fixed, _ = parts(constraints, inputs)
-        if not fixed:
-            raise Unproved("no constraint says what the outputs are")
+        require(fixed, "no constraint says what the outputs are")
         spread = least_spread([c for c in constraints if isinstance(c, ColumnConstraint)], inputs, arithmetic)
         return cls(terms, fixed, spread, outputs_of(fixed, len(inputs)))
 
@@ -98,18 +96,16 @@ class Limits:
         allowed = np.ones(shape[::-1], dtype=bool)
         for constraint in self.fixed:
             allowed &= constraint.allowed(shape).T
-        if not allowed.any(axis=0).all():
-            raise Unproved("the constraints leave an input without any output")
+        require(allowed.any(axis=0).all(), "the constraints leave an input without any output")
         return np.asarray(allowed)
 
 
 def leaf_bound(
     leaf: Leaf, gains: Enclosure, limits: Limits, sides: Enclosure | None, arithmetic: Arithmetic
 ) -> Enclosure:
-    """An upper bound on the utility `gains` (criteria, m, k) of every matrix that meets the constraints.
-
-    sides : (2, m, k) linear functions that are non-negative on the columns of the box; None without a box. Raises
-    `Unproved` for malformed multipliers.
+    """An upper bound on the utility `gains` (criteria, m, k) of every matrix that meets the constraints. sides : (2, m,
+    k) linear functions that are non-negative on the columns of the box; None without a box. Raises `Unproved` for
+    malformed multipliers.
     """
     _, m, k = gains.shape
     leaf = expect(leaf, Leaf, "the multipliers of a box")
@@ -119,13 +115,10 @@ def leaf_bound(
     rows = arithmetic.of(real_array(leaf.rows, (k,), "rows"))
     reduced = _mixed(gains, leaf.weights, arithmetic) - rows
     bound = rows.sum()
-    try:
-        for multiplier in expect_each(leaf.terms, TermMultiplier, "the multipliers of the constraints"):
-            kept = _term(multiplier, limits.terms)
-            reduced = reduced - kept.enclosed_support(multiplier.values, m, k, arithmetic)[0]
-            bound = bound + kept.enclosed_charge(multiplier.values, m, arithmetic)
-    except Malformed as error:
-        raise Unproved(str(error)) from None
+    for multiplier in expect_each(leaf.terms, TermMultiplier, "the multipliers of the constraints"):
+        term = _term(multiplier, limits.terms)
+        reduced = reduced - term.enclosed_support(multiplier.values, m, k, arithmetic)[0]
+        bound = bound + term.enclosed_charge(multiplier.values, m, arithmetic)
     for constraint, one in zip(limits.fixed, fixed, strict=True):
         reduced = reduced - constraint.enclosed_support(one, (k, m), arithmetic)
         bound = bound + constraint.enclosed_charge(one, (k, m), arithmetic)
@@ -140,9 +133,7 @@ def leaf_bound(
 def _mixed(gains: Enclosure, given: Array, arithmetic: Arithmetic) -> Enclosure:
     """The mixture of the criteria by the given weights, which is at least the least of them."""
     criteria = len(gains)
-    weights = nonnegative_array(given, (criteria,), "the weights of the criteria")
-    if not weights.any():
-        raise Unproved("the weights of the criteria are all zero")
+    weights = weights_array(given, (criteria,), "the weights of the criteria", "the criteria")
     if criteria == 1:
         return gains[0]
     shares = arithmetic.of(weights) / arithmetic.of(weights).sum()
@@ -152,11 +143,9 @@ def _mixed(gains: Enclosure, given: Array, arithmetic: Arithmetic) -> Enclosure:
 def _term(multiplier: TermMultiplier, terms: Sequence[Term]) -> Any:
     """The pairs of a term that a multiplier is for."""
     term = terms[position(multiplier.term, len(terms), "the term of a multiplier")]
-    if term.pure:
-        raise Unproved("pure LDP between all inputs has no multipliers")
+    require(not term.pure, "pure LDP between all inputs has no multipliers")
     pairs = positions(multiplier.pairs, -1, len(term), "the pairs of a multiplier")
-    if len(np.unique(pairs)) != len(pairs):
-        raise Unproved("a multiplier names a pair twice")
+    require(len(np.unique(pairs)) == len(pairs), "a multiplier names a pair twice")
     return term.take(pairs)
 
 
@@ -168,8 +157,7 @@ def _residual(reduced: Enclosure, limits: Limits, arithmetic: Arithmetic) -> Enc
         return best
     # Where ratios are capped, an output that is impossible for one input never occurs.
     common = allowed.all(axis=1)
-    if not common.any():
-        raise Unproved("the constraints leave no output that every input allows, and ratios are capped")
+    require(common.any(), "the constraints leave no output that every input allows, and ratios are capped")
     left = reduced[common]
     # A column in [a, e^D a] is worth at most a (sum of all + (e^D - 1) sum of the gains), and all a of a channel sum to
     # at most one.
@@ -197,7 +185,6 @@ class BranchDual(Certificate):
     """
 
     proves = Divergence
-
     classes: Index
     nodes: tuple[Split | Leaf, ...]
 
@@ -220,8 +207,7 @@ class BranchDual(Certificate):
         inputs = labels if classes.trivial else tuple(range(classes.count))
         boxes = Boxes.of(utility.f, classes, utility.pair, self.constraints, inputs, arithmetic)
         leaves = self._leaves(boxes)
-        if not leaves:
-            raise Unproved("no box holds a channel")
+        require(leaves, "no box holds a channel")
         return arithmetic.stack(boxes.bounds(leaves)).max()
 
     def _leaves(self, boxes: Boxes) -> list[tuple[Leaf, Array]]:
@@ -233,8 +219,7 @@ class BranchDual(Certificate):
         while open_nodes:
             named, box = open_nodes.pop()
             at = position(named, len(nodes), "the number of a node")
-            if at in visited:
-                raise Unproved("the nodes are not a tree")
+            require(at not in visited, "the nodes are not a tree")
             visited.add(at)
             node = nodes[at]
             if isinstance(node, Split):
@@ -250,10 +235,9 @@ class BranchDual(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Boxes (2, m) of log-ratios of m outputs, and the bounds of the divergence on them.
-
-    root : the box of all log-ratios that an output can have. groups : outputs that may be exchanged, which are taken in
-    order of their ratios. An output that never occurs has no ratio, and is in any box.
+    """Boxes (2, m) of log-ratios of m outputs, and the bounds of the divergence on them. root : the box of all
+    log-ratios that an output can have. groups : outputs that may be exchanged, which are taken in order of their
+    ratios. An output that never occurs has no ratio, and is in any box.
     """
 
     f: FDivergence
@@ -314,12 +298,11 @@ class Boxes:
         return (planes.level[at][:, None] * self._total + planes.slope[at, :, None] * sloped)[None]
 
     def planes(self, boxes: Array) -> Planes:
-        """The planes above mu in each interval of `boxes` (n, 2, m).
-
-        mu is convex, so that a plane which is at least mu on the two rays of an interval is at least mu in between. Its
-        slope may be any float; the chord's is taken, up to rounding. Its level is then as low as the two rays allow, so
-        that narrow intervals lose no digits. The plane is level (a + b) + slope c, with a coordinate c that is small
-        where digits matter: a - b where the marginals are nearly equal, b where a is much larger, a where b is.
+        """The planes above mu in each interval of `boxes` (n, 2, m). mu is convex, so that a plane which is at least mu
+        on the two rays of an interval is at least mu in between. Its slope may be any float; the chord's is taken, up
+        to rounding. Its level is then as low as the two rays allow, so that narrow intervals lose no digits. The plane
+        is level (a + b) + slope c, with a coordinate c that is small where digits matter: a - b where the marginals are
+        nearly equal, b where a is much larger, a where b is.
         """
         of = self.arithmetic
         near, above = np.asarray((np.abs(boxes) <= 1).all(axis=1)), np.asarray(boxes[:, 1] >= -boxes[:, 0])
@@ -341,7 +324,6 @@ class Boxes:
 
     def sides(self, box: Array) -> Enclosure:
         """(2, m, k) linear functions that are not negative in the box, for the lower and the upper ends of intervals.
-
         Up to a factor they are a - r b, for the ratio r at a lower end, and r b - a, for the ratio r at an upper end.
         """
         return self.arithmetic.stack([self._side(box[0]), -self._side(box[1])])

@@ -30,6 +30,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +38,9 @@ import numpy.typing as npt
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.chords import least_spread
 from ldpopt.design.certificates.listed import Caps
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array, require
 from ldpopt.design.certificates.tails import least
-from ldpopt.design.constraints.base import AlphabetConstraint, ColumnConstraint, plain_caps, tanh_of_half, variation_of
+from ldpopt.design.constraints.base import AlphabetConstraint, ColumnConstraint, plain_caps, tanh_of_half, variation_cap
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.design.utilities.laws import law
@@ -85,8 +86,7 @@ class InformationCapacity(Certificate):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """x - 1 - log x = y - log(1 + y), y = x - 1."""
-        if not self.utility.information:
-            raise Unproved(f"{self.utility.name} is no mutual information")
+        require(self.utility.information, f"{self.utility.name} is no mutual information")
         epsilon = self._epsilon(arithmetic)
         bound = information_capacity(epsilon)
         if not self._two():
@@ -114,9 +114,8 @@ class InformationCapacity(Certificate):
 
 
 def nearest_half(prior: Array) -> tuple[npt.NDArray[np.bool_], float, float]:
-    """The set A (k,) whose probability is nearest to one half, |2 P(A) - 1|, and how far rounding may move that.
-
-    With more than `LISTED` answers that occur, the empty set and 0, which is a lower bound for every set.
+    """The set A (k,) whose probability is nearest to one half, |2 P(A) - 1|, and how far rounding may move that. With
+    more than `LISTED` answers that occur, the empty set and 0, which is a lower bound for every set.
     """
     used = np.flatnonzero(prior > 0)
     chosen = np.zeros(len(prior), dtype=bool)
@@ -133,9 +132,8 @@ def nearest_half(prior: Array) -> tuple[npt.NDArray[np.bool_], float, float]:
 
 
 def binary_information(epsilon: Enclosure, off: float, rounding: float) -> Enclosure:
-    """The information of randomized response about a set A, in nats; off : |2 P(A) - 1|, right up to `rounding`.
-
-    It is d(t) - d(t off) for t = tanh(epsilon/2) and d(x) = ((1 + x) log(1 + x) + (1 - x) log(1 - x))/2.
+    """The information of randomized response about a set A, in nats; off : |2 P(A) - 1|, right up to `rounding`. It is
+    d(t) - d(t off) for t = tanh(epsilon/2) and d(x) = ((1 + x) log(1 + x) + (1 - x) log(1 - x))/2.
     """
     t = tanh_of_half(epsilon)
     least = t * max(off - rounding, 0.0)
@@ -145,7 +143,7 @@ def binary_information(epsilon: Enclosure, off: float, rounding: float) -> Enclo
 def _about_half(x: Enclosure) -> Enclosure:
     """d(x) = x^2/2 + x^4/12 + x^6/30 + ..., of which x^2/2 + x^4/12 is less by at most x^6/(30 (1 - x^2))."""
     of = x.arithmetic
-    if float(x.upper) < CLOSE:
+    if float(x.upper) < SERIES_TANH:
         square = x.square()
         low = square / 2 + square.square() / 12
         return of.between(low.lower, (low + square.square() * square / 29).upper)
@@ -171,27 +169,15 @@ def information_capacity(epsilon: Enclosure) -> Enclosure:
     return y - y.log1p()
 
 
-LISTED = 20
-"""All sets of up to this many answers are listed."""
-
-CLOSE = 1e-2
-"""Below this the terms of d cancel, and its expansion is used instead."""
-
-SMALL = 3e-3
-"""Below this epsilon the terms of the closed form cancel, and its expansion is used instead."""
-
-
+LISTED = 20  # All sets of up to this many answers are listed.
+SERIES_TANH = 1e-2  # Below this the terms of d cancel, and its expansion is used instead.
+SMALL = 3e-3  # Below this epsilon the terms of the closed form cancel, and its expansion is used instead.
 PIECES = 2048
 """How many knots each of the two outer stretches of [0, 1/P] has. The two beside 1 have twice as many each."""
-
-LEAST, NEAREST, NEAR = 2.0**-40, 2.0**-20, 8.0
+LEAST, NEAREST, DENSE_TO = 2.0**-40, 2.0**-20, 8.0
 """The first knot above 0, how near to 1 the knots beside it lie, and up to where the knots above 1 are dense."""
-
-BEND = 2.0**-49
-"""How near, relatively, knots lie to the points where excesses begin."""
-
-HIGHEST = 600.0
-"""Powers with a larger logarithm are refused, so that none overflows."""
+BEND = 2.0**-49  # How near, relatively, knots lie to the points where excesses begin.
+HIGHEST = 600.0  # Powers with a larger logarithm are refused, so that none overflows.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,14 +193,12 @@ class PairwiseInformation(Certificate):
     """
 
     proves = MutualInformation
-
     orders: Array
     weights: Array
     reaches: Array
     above: Array
     below: Array
     slope: float
-
     argument = "what every two rows may differ by, averaged over the answers, pays for the information of each report"
     tight = False
 
@@ -224,8 +208,7 @@ class PairwiseInformation(Certificate):
         prior, near = (law(np.asarray(self.utility.prior), of)[used] for of in (arithmetic, FLOAT))
         # What is left unpaid is bounded in floats, which prove it as well.
         paid, top = self._paid(FLOAT), np.asarray((1 / near).upper)
-        if not (top < math.inf).all():
-            raise Unproved("an answer of next to no probability tells without end")
+        require((top < math.inf).all(), "an answer of next to no probability tells without end")
         knots = paid.knots(top)
         unpaid = paid.unpaid(knots)
         # On the intervals that begin below 1/P_x.
@@ -236,10 +219,8 @@ class PairwiseInformation(Certificate):
     def _paid(self, arithmetic: Arithmetic) -> Paid:
         orders = real_array(self.orders, (-1,), "orders")
         reaches = nonnegative_array(self.reaches, (-1,), "reaches")
-        if not (reaches < HIGHEST).all():
-            raise Unproved("an excess is beyond every ratio")
-        if not (orders >= 1).all():
-            raise Unproved("an order is below 1")
+        require((reaches < HIGHEST).all(), "an excess is beyond every ratio")
+        require((orders >= 1).all(), "an order is below 1")
         return Paid(
             orders, nonnegative_array(self.weights, orders.shape, "weights"), reaches,
             nonnegative_array(self.above, reaches.shape, "weights above"),
@@ -261,13 +242,10 @@ class PairwiseInformation(Certificate):
         return total
 
 
-def excess_cap(constraints: tuple[object, ...], reach: float, of: Arithmetic) -> Enclosure:
+def excess_cap(constraints: tuple[object, ...], reach: float, arith: Arithmetic) -> Enclosure:
     """The least cap that constraints imply on sum_y (Q[x, y] - e^reach Q[x', y])_+ between any two rows, at most 1."""
-    caps = [variation_of(c, of) for c in constraints]
-    caps += [made for c in constraints if isinstance(c, ColumnConstraint) and (made := c.beyond(reach, of)) is not None]
-    found = least([of.of(1.0), *caps])
-    assert found is not None
-    return found
+    caps = [cap for c in constraints if isinstance(c, ColumnConstraint) and (cap := c.beyond(reach, arith)) is not None]
+    return reduce(Enclosure.minimum, caps, variation_cap(constraints, arith))
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,13 +266,10 @@ class Paid:
         if not high * math.log(top) < HIGHEST:
             raise Unproved(f"powers of order {high:g} are too large for answers of so little probability")
         low = max(LEAST, math.exp(-HIGHEST / (high + 1)))
-        far = max(NEAR, top)
+        far = max(DENSE_TO, top)
         parts = [np.zeros(1), np.geomspace(low, 0.25, PIECES) if low < 0.25 else np.full(1, 0.25)]
-        parts += [
-            1 - np.geomspace(NEAREST, 0.75, 2 * PIECES),
-            1 + np.geomspace(NEAREST, NEAR - 1, 2 * PIECES),
-        ]
-        parts += [np.geomspace(NEAR, far, PIECES)]
+        parts += [1 - np.geomspace(NEAREST, 0.75, 2 * PIECES), 1 + np.geomspace(NEAREST, DENSE_TO - 1, 2 * PIECES)]
+        parts += [np.geomspace(DENSE_TO, far, PIECES)]
         bends = np.exp(np.concatenate([self.reaches, -self.reaches])[:, None]) * (1 + np.array([-BEND, BEND]))
         end = max(2.0, float(np.nextafter(far, math.inf)))
         made = np.unique(np.concatenate([*parts, bends.ravel(), tops, np.array([1.0, end])]))

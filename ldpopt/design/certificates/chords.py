@@ -17,9 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.channel import Label
-from ldpopt.design.certificates.base import Unproved
 from ldpopt.design.certificates.hypotheses import by_ratio
-from ldpopt.design.certificates.numbers import real_array
+from ldpopt.design.certificates.numbers import real_array, require
 from ldpopt.design.certificates.tails import least, tail_cost, tail_power, tails
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.utilities.laws import Laws
@@ -32,9 +31,8 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 @dataclass(frozen=True, eq=False)
 class Gains:
     """Linear utilities, one for each label (interval of ratios), of which one is above the true utility at any column.
-
-    values : (labels, k). sums : (labels,) the sums of the values over the inputs, computed without cancellation.
-    charge : what must be added to the bound for their use.
+    values : (labels, k). sums : (labels,) the sums of the values over the inputs, computed without cancellation. charge
+    : what must be added to the bound for their use.
     """
 
     values: Enclosure
@@ -83,15 +81,13 @@ class Rays:
 
 
 def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | None, arithmetic: Arithmetic) -> Rays:
-    """The rays at the cuts `knots[1:-1]`, and at the ends of all posteriors that an output can have.
-
-    laws : the hypotheses. order : the inputs by ratio, the smallest first. spread : a cap on the log-ratio of any two
-    entries of a column, or None. No output's ratio is beyond that of the outermost input, nor beyond e^spread: the
-    nearer of the two is the end.
+    """The rays at the cuts `knots[1:-1]`, and at the ends of all posteriors that an output can have. laws : the
+    hypotheses. order : the inputs by ratio, the smallest first. spread : a cap on the log-ratio of any two entries of a
+    column, or None. No output's ratio is beyond that of the outermost input, nor beyond e^spread: the nearer of the two
+    is the end.
     """
     cuts = real_array(knots, (-1,), "the knots")[1:-1]
-    if len(knots) < 2:
-        raise Unproved("there are no intervals of ratios")
+    require(not len(knots) < 2, "there are no intervals of ratios")
     ends = []
     for x, sign in ((order[0], -1), (order[-1], 1)):
         own = Rays.of_masses(*(part[np.array([x])] for part in (laws.p0, laws.p1, laws.apart)))
@@ -111,10 +107,9 @@ def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | Non
 def enclosed_chords(
     f: FDivergence, laws: Laws, cut: Rays, knots: Array, constraints: Sequence[ColumnConstraint]
 ) -> list[Gains]:
-    """The chords of the divergence between neighbouring rays, all of them linear utilities above it.
-
-    Where the divergence is infinite at an end, there are several choices: each has the tangent at one of the cuts in
-    place of the chords beyond that cut.
+    """The chords of the divergence between neighbouring rays, all of them linear utilities above it. Where the
+    divergence is infinite at an end, there are several choices: each has the tangent at one of the cuts in place of the
+    chords beyond that cut.
     """
     of = cut.a.arithmetic
     on_a, together = _planes(f, cut)
@@ -145,15 +140,13 @@ def _gains(laws: Laws, on_a: Enclosure, together: Enclosure, charge: Enclosure) 
 
 
 def _planes(f: FDivergence, cut: Rays) -> tuple[Enclosure, Enclosure]:
-    """Coefficients of M0 - M1 and of M1 of planes that are at least mu on both rays of every interval.
-
-    The slope is a float near the chord's, and the plane passes near mu on the first ray. The most by which it is too
-    low on either ray is added as a multiple of M0 + M1, so that errors of mu are not divided by the interval's width.
+    """Coefficients of M0 - M1 and of M1 of planes that are at least mu on both rays of every interval. The slope is a
+    float near the chord's, and the plane passes near mu on the first ray. The most by which it is too low on either ray
+    is added as a multiple of M0 + M1, so that errors of mu are not divided by the interval's width.
     """
     of = cut.a.arithmetic
     width = cut[:-1].before(cut[1:])
-    if not (np.asarray(width.lower) > 0).all():
-        raise Unproved("the knots do not increase strictly between the ends of all ratios")
+    require((np.asarray(width.lower) > 0).all(), "the knots do not increase strictly between the ends of all ratios")
     height = enclosed_excess(f, 2 * cut.off, cut.b, cut.a)
     with np.errstate(all="ignore"):
         slope = (height[1:] * cut.b[:-1] - height[:-1] * cut.b[1:]) / width
@@ -187,7 +180,6 @@ def least_spread(constraints: Sequence[ColumnConstraint], inputs: Sequence[Label
 
 def chords(f: FDivergence, p0: Array, p1: Array, knots: Array) -> Array:
     """(n, k) linear utilities c_i with c_i.q >= mu(q.P0, q.P1) for columns whose posterior is in interval i, in floats.
-
     Next to an end where f is infinite, c_i is the tangent at the nearest cut, which is below mu there.
     """
     a, b = knots, 1 - knots

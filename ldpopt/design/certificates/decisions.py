@@ -9,10 +9,9 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.boxes import Leaf, Limits, leaf_bound
-from ldpopt.design.certificates.numbers import expect, nonnegative_array, nonnegative_list
-from ldpopt.design.utilities.expected_loss import ExpectedLoss
+from ldpopt.design.certificates.numbers import expect, nonnegative_array, nonnegative_list, weights_array
+from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling
 from ldpopt.design.utilities.laws import law
-from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.divergences.enclosed import enclosed_excess, enclosed_slopes
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
@@ -31,12 +30,10 @@ class SamplingDual(Certificate):
     """
 
     proves = PrivateSampling
-
     ratios: Array
     mixture: Array
     prior: Array
     loss: Certificate
-
     argument = "tangents below the risk, and linear-programming duality for the expected loss that they are"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
@@ -59,7 +56,6 @@ def tangent_planes(
     utility: PrivateSampling, ratios: Array, mixture: Array, arithmetic: Arithmetic = FLOAT
 ) -> tuple[Enclosure, Array]:
     """Planes below mu(held, drawn): slopes (n, k) in the held probability, and floats not above those in the drawn one.
-
     held : the probability of an answer in the distribution that is held. drawn : that in the row it is drawn from.
     """
     held = np.asarray(utility.distributions)
@@ -67,9 +63,7 @@ def tangent_planes(
     given = nonnegative_list(ratios, "ratios")
     if len(given) < 2 or not (given[:-1] > 0).all() or given[-1] != 0:
         raise Unproved("the ratios of tangents are not positive, followed by 0")
-    weights = nonnegative_array(mixture, (n, k, len(given)), "weights of tangents").reshape(n * k, -1)
-    if not (weights.sum(axis=1) > 0).all():
-        raise Unproved("the weights of some tangents are all zero")
+    weights = weights_array(mixture, (n, k, len(given)), "weights of tangents", "some tangents").reshape(n * k, -1)
     mixed = arithmetic.of(weights)
     shares = mixed / mixed.sum(axis=1)[:, None]
     slopes = enclosed_slopes(utility.f, given[:-1], arithmetic)
@@ -94,9 +88,7 @@ class AlphabetLossDual(Certificate):
     """
 
     proves = ExpectedLoss
-
     leaf: Leaf
-
     argument = "linear-programming duality, one column a decision"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:

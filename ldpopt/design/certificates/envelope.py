@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.hypotheses import by_ratio, dominates
+from ldpopt.design.certificates.hypotheses import by_ratio, dominating
 from ldpopt.design.certificates.listed import Caps, factor, shortfall
-from ldpopt.design.certificates.numbers import count, increasing, nonnegative, nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import count, increasing, nonnegative, real_array, require
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
@@ -34,8 +34,7 @@ from ldpopt.divergences.enclosed import enclosed_excess, excess_above
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.rounding import ULP
 
-MOST = 20_000
-"""The most points; more would take minutes, because all pairs of them are looked at."""
+MAX_POINTS = 20_000  # The most points; more would take minutes, because all pairs of them are looked at.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +51,6 @@ class EnvelopeDual(Certificate):
     """
 
     proves = Divergence
-
     level: float
     potentials: Array
     points: Array | None
@@ -69,15 +67,13 @@ class EnvelopeDual(Certificate):
         caps = Caps.of(self.constraints, arithmetic)
         p0, p1 = self._masses()
         order = by_ratio(p0, p1)
-        if len(order) > MOST:
-            raise Unproved(f"{len(order)} points are more than {MOST}")
+        require(not len(order) > MAX_POINTS, f"{len(order)} points are more than {MAX_POINTS}")
         level = arithmetic.of(nonnegative(self.level, "the level"))
         potentials = arithmetic.of(real_array(self.potentials, (len(order) + 1,), "potentials"))
         laws = Laws.of(p0, p1, arithmetic).take(order)
         short = _exactly_short if arithmetic.exact else _short
         kappa = short(self.utility.f, laws, caps.level, caps.level * level, potentials)
-        if not kappa < math.inf:
-            raise Unproved("a block is worth more than its potentials pay, whatever the factor")
+        require(kappa < math.inf, "a block is worth more than its potentials pay, whatever the factor")
         rise = potentials[-1] - potentials[0]
         return (level + caps.eta * (rise - level).positive()) * kappa
 
@@ -95,11 +91,7 @@ class EnvelopeDual(Certificate):
         p0, p1 = self._hypotheses()
         if self.points is None:
             return p0, p1
-        points = nonnegative_array(self.points, (-1, 2), "points")
-        a0, a1 = points.T
-        if not (a0.sum() > 0 and a1.sum() > 0) or not dominates(a0, a1, p0, p1):
-            raise Unproved("the points do not dominate the hypotheses")
-        return a0, a1
+        return dominating(self.points, p0, p1)
 
 
 def _exactly_short(f: FDivergence, laws: Laws, base: Enclosure, price: Enclosure, potentials: Enclosure) -> float:
@@ -113,9 +105,8 @@ def _exactly_short(f: FDivergence, laws: Laws, base: Enclosure, price: Enclosure
 
 
 def _short(f: FDivergence, laws: Laws, base: Enclosure, price: Enclosure, potentials: Enclosure) -> float:
-    """The same in float64, with plain arrays instead of enclosures: only the ends that matter, widened by hand.
-
-    A running sum of n floats is off by at most n u/(1 - n u) times the sum of their sizes, for the unit u of rounding.
+    """The same in float64, with plain arrays instead of enclosures: only the ends that matter, widened by hand. A
+    running sum of n floats is off by at most n u/(1 - n u) times the sum of their sizes, for the unit u of rounding.
     The margin 2 (n + 16) u covers that and the rounding of all that is computed from the sum.
     """
     (p0, p1), t = (np.asarray(law.lower) for law in (laws.p0, laws.p1)), float(base.lower)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.numbers import expect, nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import expect, nonnegative_array, real_array, require
 from ldpopt.design.columns.base import AnyRelaxation, Columns
 from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.prices import Charges
@@ -39,7 +39,6 @@ class EquivalenceDual(Certificate):
     """
 
     proves = FisherInformation
-
     prior: Array
     kernel: Array
     rows: Array
@@ -61,8 +60,7 @@ class EquivalenceDual(Certificate):
         priced = self._column_form(utility).most(charges, self.relaxed)
         _, eta = plain_caps(self.constraints)
         most = (charges.total + arithmetic.of(pairs).sum() * eta + priced).ends[1]
-        if not (np.isfinite(most.upper) and most.lower > 0):
-            raise Unproved("the multipliers do not bound what the kernel can earn")
+        require(np.isfinite(most.upper) and most.lower > 0, "the multipliers do not bound what the kernel can earn")
         bound: Enclosure | None = criterion.bound(earning, most, charges.prior)
         if bound is None:
             raise Unproved("the kernel is singular")

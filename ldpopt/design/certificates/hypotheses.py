@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.certificates.base import Unproved
-from ldpopt.design.certificates.numbers import positions
+from ldpopt.design.certificates.numbers import nonnegative_array, positions, require
 from ldpopt.design.constraints.terms import scatter
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
@@ -51,18 +50,16 @@ def _compare(p0: Array, p1: Array, x: int, y: int) -> int:
     return (left > right) - (left < right)
 
 
-EXACT_WORK = 4_000_000
-"""The most products of fractions that are compared where floats cannot decide."""
+EXACT_WORK = 4_000_000  # The most products of fractions that are compared where floats cannot decide.
 
 
 def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
-    """Whether the laws (a0, a1) are at least as informative as (b0, b1), without any slack [Blackwell].
-
-    That is so when h(s) = sum (s p1 - (1-s) p0)_+ is nowhere smaller for the first pair. h is convex: between two
-    points it lies below its chord, and above the contribution of any set of inputs, which is linear in s. So it is
-    enough that, for each interval, some set of the first pair's inputs contributes at least the second pair's h at both
-    ends. Sums of floats, rounded outward, decide most intervals, from one end of the inputs or the other. Fractions
-    decide the rest; where that would take too many, the answer is False.
+    """Whether the laws (a0, a1) are at least as informative as (b0, b1), without any slack [Blackwell]. That is so when
+    h(s) = sum (s p1 - (1-s) p0)_+ is nowhere smaller for the first pair. h is convex: between two points it lies below
+    its chord, and above the contribution of any set of inputs, which is linear in s. So it is enough that, for each
+    interval, some set of the first pair's inputs contributes at least the second pair's h at both ends. Sums of floats,
+    rounded outward, decide most intervals, from one end of the inputs or the other. Fractions decide the rest; where
+    that would take too many, the answer is False.
     """
     own, other = _Sorted.of(a0, a1), _Sorted.of(b0, b1)
     # Just outside of the second pair's inputs its h is known: 0 on one side, 2 s - 1 on the other.
@@ -75,11 +72,18 @@ def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
     return not len(left) or _exactly((a0, a1), (b0, b1), points[left], points[left + 1], 2 * (own.blur + other.blur))
 
 
+def dominating(points: Any, p0: Array, p1: Array) -> tuple[Array, Array]:
+    """The masses (n,) of `points` (n, 2), once they are shown to dominate the hypotheses; else `Unproved`."""
+    a0, a1 = nonnegative_array(points, (-1, 2), "points").T
+    surely = a0.sum() > 0 and a1.sum() > 0 and dominates(a0, a1, np.asarray(p0), np.asarray(p1))
+    require(surely, "the points do not dominate the hypotheses")
+    return a0, a1
+
+
 @dataclass(frozen=True, eq=False)
 class _Sorted:
-    """Two laws on the inputs in order of likelihood ratio, with running sums of both, from 0 at either end.
-
-    posterior : (n,) floats near p0 / (p0 + p1), none off by more than `blur`.
+    """Two laws on the inputs in order of likelihood ratio, with running sums of both, from 0 at either end. posterior :
+    (n,) floats near p0 / (p0 + p1), none off by more than `blur`.
     """
 
     posterior: Array
@@ -153,9 +157,8 @@ def _running(part: Enclosure) -> Enclosure:
 
 @dataclass(frozen=True, eq=False)
 class LogRatioRays:
-    """Rays (a, b) at log-ratios log(a/b): on_p0 = a/(a + b), on_p1 = b/(a + b) and their difference `lean`.
-
-    All three are kept, because each has digits that the others lose.
+    """Rays (a, b) at log-ratios log(a/b): on_p0 = a/(a + b), on_p1 = b/(a + b) and their difference `lean`. All three
+    are kept, because each has digits that the others lose.
     """
 
     on_p0: Enclosure
@@ -195,7 +198,6 @@ def log_ratios(laws: Laws) -> tuple[float, float]:
 @dataclass(frozen=True, eq=False)
 class Classes:
     """A partition of the inputs into classes of equal likelihood ratio; inputs that never occur may be in any class.
-
     Both hypotheses give the inputs of a class the same shares. The average of a channel over a class, by these shares,
     has the same marginals, and is as private under every constraint that treats all inputs alike. So merging the inputs
     of a class keeps the optimum under such constraints. number : (k,) the class of every input, 0..count-1.
@@ -209,16 +211,12 @@ class Classes:
         """The classes. Raises `Unproved` unless the ratios in each are equal, which exact products decide."""
         number = positions(given, len(p0), len(p0), "the classes of the inputs")
         count = int(number.max()) + 1
-        if not np.array_equal(np.unique(number), np.arange(count)):
-            raise Unproved("the classes are not numbered 0, 1, 2, ...")
+        require(np.array_equal(np.unique(number), np.arange(count)), "the classes are not numbered 0, 1, 2, ...")
         used = np.flatnonzero((p0 > 0) | (p1 > 0))
         first = np.full(count, -1, dtype=np.intp)
         first[number[used][::-1]] = used[::-1]
         for x, y in zip(used.tolist(), first[number[used]].tolist(), strict=True):
-            if x != y and Fraction(float(p0[x])) * Fraction(float(p1[y])) != (
-                Fraction(float(p0[y])) * Fraction(float(p1[x]))
-            ):
-                raise Unproved("inputs of one class differ in their likelihood ratio")
+            require(x == y or _compare(p0, p1, x, y) == 0, "inputs of one class differ in their likelihood ratio")
         return cls(number, count)
 
     @property

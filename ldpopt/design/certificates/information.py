@@ -25,7 +25,7 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.listed import Caps, factor
-from ldpopt.design.certificates.numbers import nonnegative_array, positions, real_array
+from ldpopt.design.certificates.numbers import nonnegative_array, positions, real_array, require
 from ldpopt.design.columns.sets import members
 from ldpopt.design.columns.shares import best_share
 from ldpopt.design.utilities.column import MutualInformation
@@ -36,14 +36,9 @@ from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
 
-MOST = 20
-"""The most inputs that are taken whole: all sets of them are looked at."""
-
-BLOCK = 4096
-"""Sets that are looked at together."""
-
-MANY = 2**21
-"""The most patterns that are looked at one by one, where all inputs of the rest have the same probability."""
+MAX_WHOLE = 20  # The most inputs that are taken whole: all sets of them are looked at.
+BLOCK = 4096  # Sets that are looked at together.
+MAX_PATTERNS = 2**21  # The most patterns that are looked at one by one, where all inputs of the rest are alike.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,11 +55,9 @@ class InformationDual(Certificate):
     """
 
     proves = MutualInformation
-
     whole: Index
     rows: Array
     pairs: Array
-
     argument = "multipliers that pay for every set of some inputs with every share of the others"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
@@ -72,10 +65,8 @@ class InformationDual(Certificate):
         prior = np.asarray(self.utility.prior)
         whole = positions(self.whole, -1, len(prior), "the inputs taken whole")
         n = len(whole)
-        if len(np.unique(whole)) != n:
-            raise Unproved("an input is taken whole twice")
-        if n > MOST:
-            raise Unproved(f"{n} inputs have too many sets to look at all of them")
+        require(len(np.unique(whole)) == n, "an input is taken whole twice")
+        require(not n > MAX_WHOLE, f"{n} inputs have too many sets to look at all of them")
         caps = Caps.of(self.constraints, arithmetic)
         rows = real_array(self.rows, (n + 1,), "rows")
         given = nonnegative_array(self.pairs, (n + 1, n + 1), "pairs")
@@ -98,15 +89,14 @@ class InformationDual(Certificate):
                 none = none + cut + sets @ arithmetic.of(given[:n, n])
                 all_of_it = all_of_it + cut + (1 - sets) @ arithmetic.of(given[n, :n])
             own, away = arithmetic.of(sets) @ masses.whole, arithmetic.of(1 - sets) @ masses.whole
-            if masses.equal > 0 and len(sets) * (masses.equal + 1) <= MANY:
+            if masses.equal > 0 and len(sets) * (masses.equal + 1) <= MAX_PATTERNS:
                 ends = _points(masses, own, away, caps.level, none, all_of_it, within)
             else:
                 line = _line(masses, own, away, caps.level, none, all_of_it, within)
                 ends = [(line[0], none), (line[1], all_of_it)]
             for worth, price in ends:
                 kappa = max(kappa, factor(worth, price))
-            if not kappa < math.inf:
-                raise Unproved("a pattern that may pay nothing may be worth something")
+            require(kappa < math.inf, "a pattern that may pay nothing may be worth something")
         charged = arithmetic.of(given).sum() + masses.spread * within
         return (total + caps.eta * charged) * kappa
 
@@ -114,7 +104,6 @@ class InformationDual(Certificate):
 @dataclass(frozen=True, eq=False)
 class _Masses:
     """The probabilities of the inputs taken whole, that of the rest (R), and `spread`, 1 - sum (P_x/R)^2 over the rest.
-
     equal : the number of inputs of the rest that occur, where these all have the same probability; else 0.
     """
 
@@ -156,12 +145,11 @@ def _line(
     masses: _Masses, own: Enclosure, away: Enclosure, level: Enclosure, none: Enclosure, all_of_it: Enclosure,
     within: float,
 ) -> tuple[Enclosure, Enclosure]:  # fmt: skip
-    """The values at 0 and at 1 of a line above the function h(own + R rho) - within rho (1 - rho) on [0, 1].
-
-    Where the function is concave from 0 to the touching point and convex from some later point on, the line is the
-    tangent, raised at 1 if necessary: from the later point on, the function lies below its chord. Where it is convex
-    from 0 on, the line is the chord. Elsewhere the line is the tangent of h, which is concave and above the function.
-    So the line is above the function whatever the touching point is.
+    """The values at 0 and at 1 of a line above the function h(own + R rho) - within rho (1 - rho) on [0, 1]. Where the
+    function is concave from 0 to the touching point and convex from some later point on, the line is the tangent,
+    raised at 1 if necessary: from the later point on, the function lies below its chord. Where it is convex from 0 on,
+    the line is the chord. Elsewhere the line is the tangent of h, which is concave and above the function. So the line
+    is above the function whatever the touching point is.
     """
     of = own.arithmetic
     slope = np.asarray((all_of_it - none).midpoint)

@@ -38,17 +38,18 @@ from ldpopt.design.certificates.numbers import (
     count,
     expect,
     expect_each,
-    nonnegative_array,
     position,
     positions,
     real_array,
+    require,
+    weights_array,
 )
-from ldpopt.design.certificates.tails import End, least
-from ldpopt.design.constraints.base import ColumnConstraint, Constraint, implied, variation_of
+from ldpopt.design.certificates.tails import End
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint, implied, variation_cap
 from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.terms import Malformed, Term
+from ldpopt.design.constraints.terms import Term
+from ldpopt.design.utilities.decisions import ExpectedLoss
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.laws import Laws, law
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -66,11 +67,10 @@ class TermMultiplier(ByValue):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnDual(Certificate):
-    """Multipliers of a program with linear utilities above the true one, for constraints in column form.
-
-    rows : (k,) multipliers of the row sums. multipliers : those of the terms of the constraints, which are numbered in
-    the constraints' order. posed : the constraints whose terms these are, each implied by a constraint of the design;
-    None for the constraints of the design themselves.
+    """Multipliers of a program with linear utilities above the true one, for constraints in column form. rows : (k,)
+    multipliers of the row sums. multipliers : those of the terms of the constraints, which are numbered in the
+    constraints' order. posed : the constraints whose terms these are, each implied by a constraint of the design; None
+    for the constraints of the design themselves.
     """
 
     rows: Array
@@ -86,7 +86,6 @@ class ColumnDual(Certificate):
     @abstractmethod
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[Gains]:
         """One or several choices of linear utilities; each choice has one above the true utility at every column.
-
         spread : a cap on the log-ratio of any two entries of a column, None where there is none.
         """
 
@@ -101,19 +100,16 @@ class ColumnDual(Certificate):
         gains = self.gains(spread, arithmetic)
         rows = arithmetic.of(real_array(self.rows, (len(inputs),), "the multipliers of the rows"))
         terms = self._terms(inputs)
-        try:
-            paid, sums, bound = self._paid(self.multipliers, terms, rows, len(gains[0].sums))
-            each = [bound + one.charge + self._unpaid(one, paid, sums, spread) for one in gains]
-            for one, multipliers in self.shared(spread, terms, arithmetic):
-                paid, sums, bound = self._paid(multipliers, terms, rows, len(one.sums))
-                each.append(bound + self._unpaid(one, paid, sums, spread))
-        except Malformed as error:
-            raise Unproved(str(error)) from None
+        paid, sums, bound = self._paid(self.multipliers, terms, rows, len(gains[0].sums))
+        each = [bound + one.charge + self._unpaid(one, paid, sums, spread) for one in gains]
+        for one, multipliers in self.shared(spread, terms, arithmetic):
+            paid, sums, bound = self._paid(multipliers, terms, rows, len(one.sums))
+            each.append(bound + self._unpaid(one, paid, sums, spread))
         return min(each, key=lambda one: float(one.upper))
 
     def _unpaid(self, gains: Gains, paid: Enclosure, sums: Enclosure, spread: Enclosure | None) -> float:
         """The most that channels gain beyond the prices of their columns."""
-        capped = least([variation_of(one, paid.arithmetic) for one in self.used()])
+        capped = variation_cap(self.used(), paid.arithmetic)
         return enclosed_residual(gains.values - paid, gains.sums - sums, spread, capped)
 
     def shared(
@@ -145,13 +141,12 @@ class ColumnDual(Certificate):
         given = expect(self.posed, tuple, "the constraints that the multipliers are for")
         posed = [c for c in given if isinstance(c, ColumnConstraint)]
         for one in posed:
-            if not implied(used, one):
-                raise Unproved(f"no constraint of the design says as much as {one!r}")
+            require(implied(used, one), f"no constraint of the design says as much as {one!r}")
         return [term for c in posed for term in c.columns(inputs)]
 
 
 def checked_cuts(term: Moment, values: Any, labels: int) -> Array:
-    """The multiplier (4, cuts) of a moment, as floats. Raises `Malformed` where it is malformed."""
+    """The multiplier (4, cuts) of a moment, as floats; `Unproved` where it is malformed."""
     return np.stack([np.asarray(part, dtype=np.float64) for part in term.checked(values, labels)])
 
 
@@ -172,7 +167,6 @@ class IntervalDual(ColumnDual):
     """
 
     proves = Divergence
-
     classes: Index | None
     knots: Array
 
@@ -184,9 +178,7 @@ class IntervalDual(ColumnDual):
     @property
     def inputs(self) -> Sequence[Label]:
         """The inputs, or the numbers of their classes."""
-        if self.classes is None:
-            return super().inputs
-        return range(self._merged.count)
+        return super().inputs if self.classes is None else range(self._merged.count)
 
     def used(self) -> tuple[ColumnConstraint, ...]:
         """The constraints that the proof may use; where inputs are merged, those that treat all inputs alike."""
@@ -257,18 +249,13 @@ class LossDual(ColumnDual):
     """
 
     proves = ExpectedLoss
-
     weights: Array
-
     argument = "linear-programming duality, one column a decision"
 
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Gains]:
         """Minus the loss of every decision under the mixture of the priors, whose loss is at most the worst."""
         priors = self.utility.priors
-        weights = arithmetic.of(nonnegative_array(self.weights, (len(priors),), "the weights of the priors"))
-        total = weights.sum()
-        if not total.lower > 0:
-            raise Unproved("the weights of the priors are all zero")
-        mixture = (weights / total) @ arithmetic.stack([law(prior, arithmetic) for prior in priors])
+        weights = arithmetic.of(weights_array(self.weights, (len(priors),), "the weights of the priors", "the priors"))
+        mixture = (weights / weights.sum()) @ arithmetic.stack([law(prior, arithmetic) for prior in priors])
         values = -(mixture * self.utility.loss.T)
         return (Gains(values, values.sum(axis=1), arithmetic.zeros(())),)

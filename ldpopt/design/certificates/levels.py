@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.listed import Listed, ListedDual
-from ldpopt.design.certificates.numbers import nonnegative_array
-from ldpopt.design.columns.integer import count, integer_columns, pairs
-from ldpopt.design.columns.levels import LIMIT, Levels, level_columns
+from ldpopt.design.certificates.listed import Listed, ListedDual, finite_size
+from ldpopt.design.certificates.numbers import nonnegative_array, require
+from ldpopt.design.columns.levels import LIMIT, Levels, count, integer_columns, level_columns, pairs
 from ldpopt.design.constraints.base import plain_caps
 from ldpopt.design.constraints.hockey_stick import ApproximateLDP
 from ldpopt.design.constraints.outputs import Denominator
@@ -36,27 +35,23 @@ from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
 
-BLOCK = 2048
-"""Columns that are looked at together."""
+BLOCK = 2048  # Columns that are looked at together.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LevelDual(ListedDual):
     """Multipliers of the exact program of any column utility under `ApproximateLDP`, for up to six inputs.
 
-    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps; entry (x, x') is for
-    the excess of row x over e^epsilon times row x', and the diagonal is ignored. weights : (criteria,) non-negative, of
-    the criteria, not all zero. Rows and pairs are for the utility less its tangent at the constant column. Where there
-    are several such constraints, the one that gives the best bound counts.
+    rows, pairs, weights : as in `ListedDual`; the entry (x, x') of `pairs` is for the excess of row x over e^epsilon
+    times row x'. Where there are several such constraints, the one that gives the best bound counts.
     """
 
     argument = "linear-programming duality over all extreme columns of (epsilon, delta)-LDP"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + delta sum pairs), with l and kappa as in `listed`."""
-        k = self._size()
-        if k > LIMIT:
-            raise Unproved(f"{k} inputs have too many extreme columns to look at all of them")
+        k = finite_size(self.utility)
+        require(not k > LIMIT, f"{k} inputs have too many extreme columns to look at all of them")
         refused, bounds = Unproved("no constraint asks for ApproximateLDP"), []
         for epsilon, delta in least_caps(self.constraints):
             try:
@@ -83,7 +78,6 @@ class LevelVariationDual(LevelDual):
     """
 
     spreads: Array
-
     argument = "linear-programming duality over all extreme columns of (epsilon, delta)-LDP and total variation"
 
     def _within(self, epsilon: Enclosure, delta: float) -> Enclosure:
@@ -110,9 +104,8 @@ def leveled(every: Levels, epsilon: Enclosure) -> Iterator[LeveledColumns]:
 
 @dataclass(frozen=True, eq=False)
 class LeveledColumns:
-    """Columns of given `levels` (n, k), scaled to a largest entry of one: `base` (n,) + `rise` (k, n).
-
-    power : (k + 1,) e^(-j epsilon); rest : (k + 1,) 1 - e^(-j epsilon), with all digits where epsilon is small.
+    """Columns of given `levels` (n, k), scaled to a largest entry of one: `base` (n,) + `rise` (k, n). power : (k + 1,)
+    e^(-j epsilon); rest : (k + 1,) 1 - e^(-j epsilon), with all digits where epsilon is small.
     """
 
     levels: Levels
@@ -145,9 +138,8 @@ class LeveledColumns:
         return Listed(self.base, self.rise, charged)
 
     def excess(self, x: int, y: int, step: int = 1) -> Enclosure:
-        """(n,) the excess (c_x - e^(step epsilon) c_y)_+ of the columns, for a step of 1 or 0.
-
-        It is c_x (1 - e^(-(d - step) epsilon)) at d levels above.
+        """(n,) the excess (c_x - e^(step epsilon) c_y)_+ of the columns, for a step of 1 or 0. It is c_x (1 - e^(-(d -
+        step) epsilon)) at d levels above.
         """
         of, upper, lower = self.power.arithmetic, self.levels[:, x], self.levels[:, y]
         entry = self.power[np.where(upper >= 0, self.height - upper, 0)]
@@ -156,9 +148,7 @@ class LeveledColumns:
         return of.where(upper >= 0, entry * part, of.zeros(len(upper)))
 
 
-MOST = 2.0e8
-"""The most sums that are formed."""
-
+MAX_SUMS = 2.0e8  # The most sums that are formed.
 OFF = 2.0**-50
 """The relative distance, at most, of a channel's floats from multiples of 1/D, and of their ratios from exact ones."""
 
@@ -171,31 +161,27 @@ class IntegerColumns(Certificate):
     """
 
     proves = ColumnUtility
-
     argument = "every sum of integer columns over the denominator, counted"
 
     @classmethod
     def applies(cls, utility: Any, constraints: Any) -> bool:
         """Whether such a certificate is about this problem, and the problem is small enough."""
-        if not isinstance(utility, ColumnUtility) or utility.continuous:
+        if not isinstance(utility, cls.proves) or utility.continuous:
             return False
         try:
             D, ratio = _asked(constraints, arithmetic(False))
         except Unproved:
             return False
-        return _effort(utility.size, D, ratio) <= MOST
+        return _effort(utility.size, D, ratio) <= MAX_SUMS
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """F(D, ..., D) / D for the criterion that bounds best."""
-        if self.utility.continuous:
-            raise Unproved(f"{self.utility.name} is no sum over outputs of convex functions of a finite column")
+        k = finite_size(self.utility)
         D, ratio = _asked(self.constraints, arithmetic)
-        k = self.utility.size
-        if not _effort(k, D, ratio) <= MOST:
+        if not _effort(k, D, ratio) <= MAX_SUMS:
             raise Unproved(f"{k} inputs over a denominator of {D} have too many sums of columns to form all of them")
-        columns, complete = integer_columns(k, ratio, D, int(MOST))
-        if not complete:
-            raise Unproved("not every column of integers was listed")
+        columns, complete = integer_columns(k, ratio, D, int(MAX_SUMS))
+        require(complete, "not every column of integers was listed")
         base = columns.min(axis=0).astype(np.float64)
         rise = columns - base
         # The floats of a channel are near multiples of 1/D: D times a column's entries are in these intervals.
@@ -222,7 +208,7 @@ def _asked(constraints: Any, arithmetic: Arithmetic) -> tuple[int, Fraction]:
 
 def _effort(k: int, D: int, ratio: Fraction) -> float:
     """The number of sums that `_most` forms; inf where these are surely too many."""
-    if not float(k) * math.log(D + 1) <= math.log(MOST):
+    if not float(k) * math.log(D + 1) <= math.log(MAX_SUMS):
         return math.inf
     return float((D + 1) ** k) * sum(count(k, rise) for _, rise in pairs(ratio, D))
 

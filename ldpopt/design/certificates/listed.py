@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array, require, weights_array
 from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
 from ldpopt.design.columns.sets import members
 from ldpopt.design.constraints.base import Constraint, plain_caps, tanh_of_half
@@ -41,9 +41,8 @@ from ldpopt.rounding import exact_sum
 @dataclass(frozen=True, eq=False)
 class Caps:
     """The pure LDP and the total variation that constraints allow; other constraints only make the optimum smaller.
-
-    level : t = 1/(e^epsilon - 1): columns divided by e^epsilon - 1 have entries in [t, t + 1], up to a factor.
-    eta : the cap on total variation, at most tanh(epsilon/2) [GI, Prop 2].
+    level : t = 1/(e^epsilon - 1): columns divided by e^epsilon - 1 have entries in [t, t + 1], up to a factor. eta :
+    the cap on total variation, at most tanh(epsilon/2) [GI, Prop 2].
     """
 
     level: Enclosure
@@ -53,8 +52,7 @@ class Caps:
     def of(cls, constraints: Sequence[Constraint], arithmetic: Arithmetic) -> Caps:
         """The caps. Raises `Unproved` without pure LDP between all inputs."""
         epsilon, eta = plain_caps(constraints)
-        if not epsilon < math.inf:
-            raise Unproved("no constraint asks for LocalDP between all inputs")
+        require(epsilon < math.inf, "no constraint asks for LocalDP between all inputs")
         exponent = arithmetic.of(epsilon)
         # e^-epsilon / (1 - e^-epsilon), which does not overflow.
         level = (-exponent).exp() / -(-exponent).expm1()
@@ -63,10 +61,9 @@ class Caps:
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """A mixture of the criteria of a column utility, and its tangent at the constant column.
-
-    shares : (criteria,) weights that sum to one. linear : (k,) the tangent. kept : the sum of the tangent, which is its
-    worth on every channel.
+    """A mixture of the criteria of a column utility, and its tangent at the constant column. shares : (criteria,)
+    weights that sum to one. linear : (k,) the tangent. kept : the sum of the tangent, which is its worth on every
+    channel.
     """
 
     shares: Enclosure
@@ -77,9 +74,7 @@ class Mixed:
     def of(cls, utility: ColumnUtility, given: Any, arithmetic: Arithmetic) -> Mixed:
         """The mixture by the `given` weights. Raises `Unproved` unless these are non-negative and not all zero."""
         tangents = gradients_of(utility, np.ones((utility.size, 1)))[:, 0]
-        weights = nonnegative_array(given, (len(tangents),), "weights")
-        if not (weights > 0).any():
-            raise Unproved("the weights of the criteria are all zero")
+        weights = weights_array(given, (len(tangents),), "weights", "the criteria")
         shares = arithmetic.of(weights) * arithmetic.of(1 / exact_sum(weights))
         scaled = weights / weights.max()
         linear = real_array(scaled @ tangents / scaled.sum(), (utility.size,), "tangents")
@@ -87,10 +82,9 @@ class Mixed:
 
 
 def factor(worth: Enclosure, paid: Enclosure) -> float:
-    """The least kappa >= 1 with worth <= kappa paid surely, rounded up; inf where there is none.
-
-    worth, paid : what columns are worth, and what they cost at the multipliers. A column that costs nothing must be
-    worth nothing. If a column may cost less than nothing, no kappa is proved.
+    """The least kappa >= 1 with worth <= kappa paid surely, rounded up; inf where there is none. worth, paid : what
+    columns are worth, and what they cost at the multipliers. A column that costs nothing must be worth nothing. If a
+    column may cost less than nothing, no kappa is proved.
     """
     return shortfall(np.asarray(worth.upper), np.asarray(paid.lower))
 
@@ -107,8 +101,7 @@ def shortfall(most: Array, least: Array) -> float:
     return float(np.nextafter(max(1.0, np.where(free, 0.0, ratio).max(initial=0.0)), math.inf))
 
 
-BLOCK = 4096
-"""Columns that are looked at together."""
+BLOCK = 4096  # Columns that are looked at together.
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,31 +113,28 @@ class Listed:
     charged: Enclosure | None = None
 
 
+def finite_size(utility: ColumnUtility) -> int:
+    """The number of inputs k; `Unproved` for a utility that is no sum over columns."""
+    require(not utility.continuous, f"{utility.name} is no sum over outputs of convex functions of a finite column")
+    return utility.size
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ListedDual(Certificate):
-    """Multipliers of a program over listed columns, for any column utility.
-
-    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps; entry (x, x') is for
-    columns larger at x than at x', and the diagonal is ignored. weights : (criteria,) non-negative, of the criteria,
-    not all zero. Rows and pairs are for the utility less its tangent at the constant column.
+    """Multipliers of a program over listed columns, for any column utility. rows : (k,) multipliers of the row sums.
+    pairs : (k, k) non-negative multipliers of the caps; entry (x, x') is for columns larger at x than at x', and the
+    diagonal is ignored. weights : (criteria,) non-negative, of the criteria, not all zero. Rows and pairs are for the
+    utility less its tangent at the constant column.
     """
 
     proves = ColumnUtility
-
     rows: Array
     pairs: Array
     weights: Array
 
-    def _size(self) -> int:
-        """The number of inputs k; `Unproved` for a utility that is no sum over columns."""
-        if self.utility.continuous:
-            raise Unproved(f"{self.utility.name} is no sum over outputs of convex functions of a finite column")
-        size: int = self.utility.size
-        return size
-
     def _multipliers(self) -> tuple[Array, Array]:
         """The rows (k,) and the pairs (k, k), whose diagonal is zero."""
-        k = self._size()
+        k = finite_size(self.utility)
         pairs = nonnegative_array(self.pairs, (k, k), "pairs")
         return real_array(self.rows, (k,), "rows"), pairs * ~np.eye(k, dtype=bool)
 
@@ -158,8 +148,7 @@ class ListedDual(Certificate):
         kappa = 1.0
         for some in columns:
             kappa = max(kappa, factor(*self._sides(some, rows, mixed)))
-            if not kappa < math.inf:
-                raise Unproved("a column that may pay nothing may be worth something")
+            require(kappa < math.inf, "a column that may pay nothing may be worth something")
         return mixed.kept + (arithmetic.of(exact_sum(rows)) + charge) * kappa
 
     def _unsettled(self, columns: Iterable[Listed]) -> Index:
@@ -183,27 +172,22 @@ class ListedDual(Certificate):
         return worth, paid if some.charged is None else paid + some.charged
 
 
-MOST = 20
-"""The most inputs whose patterns are all looked at."""
+MAX_INPUTS = 20  # The most inputs whose patterns are all looked at.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PatternDual(ListedDual):
     """Multipliers of the pattern program of any column utility [KOV14, Thm 4], with a cap on total variation or none.
 
-    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps on total variation;
-    entry (x, x') is for patterns with x and without x', and the diagonal is ignored. weights : (criteria,)
-    non-negative, of the criteria, not all zero. Rows and pairs are for the utility less its tangent at the constant
-    column.
+    rows, pairs, weights : as in `ListedDual`; the entry (x, x') of `pairs` is for patterns with x and without x'.
     """
 
     argument = "linear-programming duality over all staircase patterns"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
-        k = self._size()
-        if k > MOST:
-            raise Unproved(f"{k} inputs have too many patterns to look at all of them")
+        k = finite_size(self.utility)
+        require(k <= MAX_INPUTS, f"{k} inputs have too many patterns to look at all of them")
         caps = Caps.of(self.constraints, arithmetic)
         return self._proved(self._patterns(caps, arithmetic), caps.eta, arithmetic)
 
@@ -222,17 +206,14 @@ class PatternDual(ListedDual):
 class PolicyDual(ListedDual):
     """Multipliers of the program over all extreme columns of the policy graphs of `LocalDP`, for any column utility.
 
-    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps on total variation;
-    entry (x, x') is for columns larger at x than at x', and the diagonal is ignored. weights : (criteria,)
-    non-negative, of the criteria, not all zero. Rows and pairs are for the utility less its tangent at the constant
-    column.
+    rows, pairs, weights : as in `ListedDual`.
     """
 
     argument = "linear-programming duality over all extreme columns of the policy graph"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
-        k = self._size()
+        k = finite_size(self.utility)
         limits = policy_limits(self.constraints, tuple(self.utility.inputs or range(k)))
         if not np.isfinite(limits[~np.eye(k, dtype=bool)]).any():
             raise Unproved("no constraint asks for LocalDP between any two inputs")

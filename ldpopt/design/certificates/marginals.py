@@ -31,7 +31,7 @@ import numpy.typing as npt
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.listed import Caps
 from ldpopt.design.certificates.minimum_cut import Members, Network
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array, weights_array
 from ldpopt.design.certificates.simplices import LawShares, Simplices
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array, Index
@@ -39,15 +39,12 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
 
 Mask = npt.NDArray[np.bool_]
-
-PADDING = 2.0**-46
-"""The share by which a raise that was found in floats is increased before it is checked."""
+PADDING = 2.0**-46  # The share by which a raise that was found in floats is increased before it is checked.
 
 
 @dataclass(frozen=True, eq=False)
 class Raise:
     """A raise that is enough on each of m simplices: of the rows by delta (m,), or of the pairs by (m, n) numbers.
-
     profits, shares : (m, n), which raise the pair (x, x') by profits[x] shares[x'].
     """
 
@@ -86,9 +83,8 @@ class Raise:
 def raise_of_both(
     left: Enclosure, base: Enclosure, sinks: Mask, mean: Enclosure, level: Enclosure, scale: float
 ) -> Raise:
-    """The raise that is enough; of the pairs only where `left` sums to zero or less, in `sinks`.
-
-    For left, base, mean, level and scale see `raise_of_rows`.
+    """The raise that is enough; of the pairs only where `left` sums to zero or less, in `sinks`. For left, base, mean,
+    level and scale see `raise_of_rows`.
     """
     gains, losses = left.positive(), (-left).positive()
     gain = np.maximum(np.asarray((base + gains.sum(axis=1)).upper), 0.0)
@@ -104,10 +100,9 @@ def raise_of_both(
 
 
 def raise_of_rows(left: Enclosure, base: Enclosure, mean: Enclosure, level: Enclosure, scale: float) -> Array:
-    """(m,) numbers delta >= 0 with base - t delta + sum (left - delta w)_+ <= 0 surely, or inf.
-
-    left : (m, n), linear utilities less the row multipliers. base : (m,) t times the sums of `left`. mean : (n,) w, the
-    law by which rows are raised. level : t. scale : the size of the multipliers, by which shortfalls are measured.
+    """(m,) numbers delta >= 0 with base - t delta + sum (left - delta w)_+ <= 0 surely, or inf. left : (m, n), linear
+    utilities less the row multipliers. base : (m,) t times the sums of `left`. mean : (n,) w, the law by which rows are
+    raised. level : t. scale : the size of the multipliers, by which shortfalls are measured.
     """
     at = least_raise(left.midpoint, base.midpoint, mean.midpoint, float(level.midpoint))
     surely = np.full(len(at), np.inf)
@@ -139,18 +134,11 @@ def least_raise(left: Array, base: Array, mean: Array, level: float) -> Array:
     return np.where(np.isfinite(delta), delta, 0.0)
 
 
-HALVINGS = 200
-"""The most rounds in which simplices are halved."""
-
-CELLS = 2_000_000
-"""The most simplices times inputs times laws that are looked at together."""
-
-MOST = {2: 4000, 3: 8000, 4: 20_000, 5: 60_000}
-"""The most simplices, by the number of laws."""
-
+HALVINGS = 200  # The most rounds in which simplices are halved.
+CELLS = 2_000_000  # The most simplices times inputs times laws that are looked at together.
+MAX_SIMPLICES = {2: 4000, 3: 8000, 4: 20_000, 5: 60_000}  # The most simplices, by the number of laws.
 FLOWS = 20_000
 """The most flows for one bound. Simplices that remain without a good flow make the bound larger, never wrong."""
-
 ACCURACY = {2: 2.0**-28, 3: 2.0**-26, 4: 2.0**-23, 5: 2.0**-21}
 """Simplices that raise the bound by less than this share of it are not halved, by the number of laws."""
 
@@ -165,11 +153,9 @@ class MarginalDual(Certificate):
     """
 
     proves = ColumnUtility
-
     rows: Array
     pairs: Array
     weights: Array
-
     argument = "weak duality, a linear function above the utility on every simplex of the marginals"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
@@ -180,9 +166,7 @@ class MarginalDual(Certificate):
         k = self.utility.size
         rows = real_array(self.rows, (k,), "rows")
         pairs = nonnegative_array(self.pairs, (k, k), "pairs") * ~np.eye(k, dtype=bool)
-        weights = nonnegative_array(self.weights, (compared.criteria,), "weights")
-        if not (weights > 0).any():
-            raise Unproved("the weights of the criteria are all zero")
+        weights = weights_array(self.weights, (compared.criteria,), "weights", "the criteria")
         made = []
         for of in (FLOAT, arithmetic):
             caps = Caps.of(self.constraints, of)
@@ -196,11 +180,10 @@ class MarginalDual(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Simplices that hold all masses, with slopes of linear functions and net flows on each: any floats are valid.
-
-    sent : (m, k) what each input sends less what it receives, or None without flows. gained : the largest gain of a
-    column that was seen, per unit of its mean mass; 0 for none. columns : (n, k) the sets whose columns were seen to
-    gain more than the accuracy.
+    """Simplices that hold all masses, with slopes of linear functions and net flows on each: any floats are valid. sent
+    : (m, k) what each input sends less what it receives, or None without flows. gained : the largest gain of a column
+    that was seen, per unit of its mean mass; 0 for none. columns : (n, k) the sets whose columns were seen to gain more
+    than the accuracy.
     """
 
     simplices: Simplices
@@ -295,7 +278,7 @@ class Search:
             sets.append(sides[gains > accuracy])
             at = np.flatnonzero(needed > gained + accuracy)
             total += len(at)
-            if not (total <= MOST[n] and len(at) * k * n <= CELLS and flows < FLOWS and number < HALVINGS - 1):
+            if not (total <= MAX_SIMPLICES[n] and len(at) * k * n <= CELLS and flows < FLOWS and number < HALVINGS - 1):
                 at = at[:0]
             first, second = self._cut(simplices.take(at), corners[0][at])
             exact = simplices.take(at).exactly(first, second)

@@ -22,27 +22,16 @@ from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.rounding import ULP
 
-WHOLE = 2.0**30
-"""Flows are computed in whole numbers below this."""
-
-
-FINER = 2.0**-16
-"""A second pass routes what the first one left, in units this much finer: 2^-46 of the largest pair."""
-
-
-ARCS = 1 << 17
-"""About as many arcs are routed at a time."""
-
-
+WHOLE = 2.0**30  # Flows are computed in whole numbers below this.
+FINER = 2.0**-16  # A second pass routes what the first one left, in units this much finer: 2^-46 of the largest pair.
+ARCS = 1 << 17  # About as many arcs are routed at a time.
 Members = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class _Arcs:
-    """Arcs between k inputs, a source k and a sink k + 1, ordered by tail, each with its reverse.
-
-    starts : where each tail's arcs begin. inner : the arcs between inputs. supply, demand : the arcs from the source,
-    and to the sink.
+    """Arcs between k inputs, a source k and a sink k + 1, ordered by tail, each with its reverse. starts : where each
+    tail's arcs begin. inner : the arcs between inputs. supply, demand : the arcs from the source, and to the sink.
     """
 
     tail: Index
@@ -56,7 +45,6 @@ class _Arcs:
 @dataclass(frozen=True, eq=False)
 class Network:
     """The network whose arcs between inputs have the capacities `pairs` (k, k): multipliers, zero on the diagonal.
-
     passes : 2 for flows good to 1e-13 of the largest pair; 1 where 1e-9 will do.
     """
 
@@ -83,10 +71,9 @@ class Network:
         return _Arcs(tail, head.astype(np.int32), starts, inner, supply, demand)
 
     def route(self, profits: Array) -> tuple[Array, Members]:
-        """What each input sends less what it receives, and the side of the minimum cut with profit left.
-
-        profits : (n, k), a problem in each row; so are the answers. The flow z has 0 <= z <= pairs and moves as much of
-        the profits as it can to where there is loss. Rows are routed many at a time, as one network of separate parts.
+        """What each input sends less what it receives, and the side of the minimum cut with profit left. profits : (n,
+        k), a problem in each row; so are the answers. The flow z has 0 <= z <= pairs and moves as much of the profits
+        as it can to where there is loss. Rows are routed many at a time, as one network of separate parts.
         """
         loads = np.clip(profits, -self._outward, self._outward)
         sent, side = np.zeros(profits.shape), profits > 0

@@ -17,6 +17,12 @@ class Unproved(LdpoptError, RuntimeError):
     """The numbers of a certificate do not prove a bound; the message says why."""
 
 
+def require(holds: object, why: str) -> None:
+    """Raise `Unproved`, which says why, unless something holds."""
+    if not holds:
+        raise Unproved(why)
+
+
 def expect(value: Any, kind: Any, what: str) -> Any:
     """The value, if it is an instance of the class `kind`; raises `Unproved` for any other."""
     if not isinstance(value, kind):
@@ -41,31 +47,33 @@ def real_numbers(values: Any, what: str) -> Array:
         given = np.asarray(values)
     except (TypeError, ValueError, OverflowError):
         raise Unproved(f"{what} are not numbers") from None
-    if given.dtype.kind not in "fiu":
-        raise Unproved(f"{what} are not numbers")
+    require(given.dtype.kind in "fiu", f"{what} are not numbers")
     with np.errstate(over="ignore"):
-        made = np.array(given, dtype=np.float64)
-    if not np.isfinite(made).all():
-        raise Unproved(f"{what} are not all finite")
-    return made
+        floats = np.array(given, dtype=np.float64)
+    require(np.isfinite(floats).all(), f"{what} are not all finite")
+    return floats
 
 
 def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
     """Finite float64 of exactly this shape, in which -1 stands for any length, or `Unproved`."""
-    made = real_numbers(values, what)
-    if made.ndim != len(shape) or not all(
-        own == asked or asked < 0 for own, asked in zip(made.shape, shape, strict=True)
-    ):
-        raise Unproved(f"{what} have shape {made.shape}, not {shape}")
-    return made
+    given = real_numbers(values, what)
+    fits = given.ndim == len(shape) and all(asked in (own, -1) for own, asked in zip(given.shape, shape, strict=True))
+    require(fits, f"{what} have shape {given.shape}, not {shape}")
+    return given
 
 
 def nonnegative_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
     """The same, with no entry below zero."""
-    made = real_array(values, shape, what)
-    if not (made >= 0).all():
-        raise Unproved(f"{what} are not all non-negative")
-    return made
+    given = real_array(values, shape, what)
+    require((given >= 0).all(), f"{what} are not all non-negative")
+    return given
+
+
+def weights_array(values: Any, shape: tuple[int, ...], what: str, whose: str) -> Array:
+    """The same, with a positive entry for each place of all axes but the last."""
+    given = nonnegative_array(values, shape, what)
+    require((given > 0).any(axis=-1).all(), f"the weights of {whose} are all zero")
+    return given
 
 
 def nonnegative(value: Any, what: str) -> float:
@@ -75,18 +83,16 @@ def nonnegative(value: Any, what: str) -> float:
 
 def increasing(values: Any, what: str) -> Array:
     """Finite numbers in strictly increasing order, at least one."""
-    made = real_array(values, (-1,), what)
-    if not len(made) or not (np.diff(made) > 0).all():
-        raise Unproved(f"{what} do not increase")
-    return made
+    given = real_array(values, (-1,), what)
+    require(len(given) and (np.diff(given) > 0).all(), f"{what} do not increase")
+    return given
 
 
 def nonnegative_list(values: Any, what: str) -> Array:
     """A list of at least one finite float64, none below zero, or `Unproved`."""
-    made = nonnegative_array(values, (-1,), what)
-    if not len(made):
-        raise Unproved(f"{what} are none")
-    return made
+    given = nonnegative_array(values, (-1,), what)
+    require(len(given), f"{what} are none")
+    return given
 
 
 def position(value: Any, limit: int, what: str) -> int:
@@ -104,8 +110,7 @@ def positions(values: Any, length: int, limit: int, what: str) -> Index:
         raise Unproved(f"{what} are not whole numbers") from None
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
         raise Unproved(f"{what} are not whole numbers in a row")
-    if length not in (-1, len(given)):
-        raise Unproved(f"{what} are {len(given)}, not {length}")
+    require(length in (-1, len(given)), f"{what} are {len(given)}, not {length}")
     if given.size and not (given.min() >= 0 and given.max() < limit):
         raise Unproved(f"{what} are not all below {limit}, and none below 0")
     return given.astype(np.intp) if given.size else np.zeros(0, dtype=np.intp)

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.hypotheses import dominates
-from ldpopt.design.certificates.numbers import expect, expect_each, nonnegative_array
-from ldpopt.design.constraints.base import ColumnConstraint, variation_of
+from ldpopt.design.certificates.hypotheses import dominating
+from ldpopt.design.certificates.numbers import expect, expect_each, nonnegative_array, require
+from ldpopt.design.constraints.base import ColumnConstraint, variation_cap
 from ldpopt.design.utilities.against_set import AgainstSet, LowerLine
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import law
@@ -47,12 +46,16 @@ class Contraction(Certificate):
         """The coefficient that the constraints allow, times the utility of full disclosure."""
         if not self.utility.contracts or self.utility.continuous:
             raise Unproved(f"{self.utility.name} is not known to contract")
-        caps = [variation_of(constraint, arithmetic) for constraint in self.constraints]
-        least = reduce(lambda a, b: a.minimum(b), caps, arithmetic.of(1.0))
+        least = variation_cap(self.constraints, arithmetic)
         if float(least.upper) == 0:  # equal rows keep nothing, even of infinitely much
             return least
         whole: Enclosure = self.utility.enclosed_unprivate(arithmetic)
         return least * whole
+
+
+def argument_of(certificate: Any) -> str:
+    """Why the bound of a certificate within another one holds."""
+    return certificate.argument if isinstance(certificate, Certificate) else "nothing is proved"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,15 +66,12 @@ class Relaxed(Certificate):
     """
 
     relaxation: Certificate
-
     tight = False
 
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        relaxation = self.relaxation
-        how = relaxation.argument if isinstance(relaxation, Certificate) else "nothing is proved"
-        return f"the optimum under some of the constraints alone: {how}"
+        return f"the optimum under some of the constraints alone: {argument_of(self.relaxation)}"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The relaxation's bound for this very utility."""
@@ -90,7 +90,6 @@ class PartsBound(Certificate):
     """
 
     each: tuple[Certificate, ...]
-
     argument = "the optimum of each part alone"
     tight = False
 
@@ -120,32 +119,25 @@ class Dominated(Certificate):
 
     proves = Divergence
     tight = False
-
     points: Array
     of_points: Certificate
 
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        how = self.of_points.argument if isinstance(self.of_points, Certificate) else "nothing is proved"
-        return f"points that dominate the hypotheses: {how}"
+        return f"points that dominate the hypotheses: {argument_of(self.of_points)}"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound for the points."""
         if self.utility.continuous:
             raise Unproved("the answers are real numbers, and points are checked against finite hypotheses only")
         inner: Certificate = expect(self.of_points, Certificate, "the certificate of the points")
-        a0, a1 = nonnegative_array(self.points, (-1, 2), "points").T
-        p0, p1 = self.utility.pair
-        if not (a0.sum() > 0 and a1.sum() > 0) or not dominates(a0, a1, np.asarray(p0), np.asarray(p1)):
-            raise Unproved("the points do not dominate the hypotheses")
+        a0, a1 = dominating(self.points, *self.utility.pair)
         kept = tuple(one for one in self.constraints if isinstance(one, ColumnConstraint) and one.symmetric)
-        if not kept:
-            raise Unproved("no constraint holds between all pairs of inputs alike")
+        require(kept, "no constraint holds between all pairs of inputs alike")
         utility = Divergence(self.utility.f, a0, a1)
         # `Divergence` may normalise its floats, and would then stand for laws that were not checked.
-        if not (np.array_equal(utility.p0, a0) and np.array_equal(utility.p1, a1)):
-            raise Unproved("the points are not two laws")
+        require(np.array_equal(utility.p0, a0) and np.array_equal(utility.p1, a1), "the points are not two laws")
         return arithmetic.of(inner.of(utility, kept, inner.channel).proved(arithmetic))
 
 
@@ -169,13 +161,11 @@ class SaddlePoint(Certificate):
     """
 
     proves = AgainstSet
-
     p0: Array
     p1: Array
     mixtures: tuple[Array | None, Array | None]
     pair: Certificate
     support: LowerLine
-
     argument = "the optimum for one pair of the sets, which is least favourable"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
@@ -185,8 +175,7 @@ class SaddlePoint(Certificate):
         posed = as_given(utility.f, self.p0, self.p1, utility.inputs)
         bound = pair.of(posed, self.constraints, self.channel).checked_bound(arithmetic)
         mixtures: tuple[Any, ...] = expect(self.mixtures, tuple, "what shows that the pair is of the sets")
-        if len(mixtures) != 2:
-            raise Unproved("the certificate does not say which members of the two sets the pair is")
+        require(len(mixtures) == 2, "the certificate does not say which members of the two sets the pair is")
         laws = [law(p, arithmetic) for p in (posed.p0, posed.p1)]
         members = [
             one.member_near(p, mixture, arithmetic)
@@ -201,10 +190,8 @@ class SaddlePoint(Certificate):
         ]
         if not all((np.asarray(rest.lower) >= 0).all() for rest in rests):
             raise Unproved("the pair is not that of the members of the sets")
-        caps = [variation_of(constraint, arithmetic) for constraint in self.constraints]
-        least = reduce(lambda a, b: a.minimum(b), caps, arithmetic.of(1.0))
         hidden = enclosed_excess(utility.f, rests[0] - rests[1], rests[1], rests[0]).sum()
-        whole: Enclosure = bound * (1 - share) + least * hidden
+        whole: Enclosure = bound * (1 - share) + variation_cap(self.constraints, arithmetic) * hidden
         return whole
 
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:

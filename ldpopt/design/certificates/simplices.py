@@ -19,17 +19,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.certificates.numbers import Unproved
+from ldpopt.design.certificates.numbers import require
 from ldpopt.design.utilities.laws import Compared, Laws
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
 
 Mask = npt.NDArray[np.bool_]
-
-FEW = 5
-"""The most laws: there are n! simplices to begin with, each of which may be halved along n (n - 1)/2 edges."""
-
+MAX_LAWS = 5  # The most laws: there are n! simplices to begin with, each of which has n (n - 1)/2 edges.
 STEEPER = 2.0**-34
 """The share by which linear functions through the ray of constant columns are steeper than they must be."""
 
@@ -85,10 +82,9 @@ class Simplices:
 
 @dataclass(frozen=True, eq=False)
 class LawShares:
-    """A utility of the masses under n laws, in one arithmetic.
-
-    compared : the utility. shares : (terms,) the weights of its terms. mean : (k,) the mean of the laws. apart :
-    (n - 1, k) every law but the first, less the first. level : t. laws : (n, k).
+    """A utility of the masses under n laws, in one arithmetic. compared : the utility. shares : (terms,) the weights of
+    its terms. mean : (k,) the mean of the laws. apart : (n - 1, k) every law but the first, less the first. level : t.
+    laws : (n, k).
     """
 
     compared: Compared
@@ -103,8 +99,7 @@ class LawShares:
         """The marginals of a utility whose criteria are mixed by the weights `criteria`, which sum to one."""
         of = level.arithmetic
         n = len(compared.laws)
-        if not 2 <= n <= FEW:
-            raise Unproved(f"{n} laws are too many to cut their masses into simplices (at most {FEW})")
+        require(2 <= n <= MAX_LAWS, f"{n} laws are too many to cut their masses into simplices (at most {MAX_LAWS})")
         each = [Laws.of(other, compared.laws[0], of) for other in compared.laws[1:]]
         laws = of.stack([each[0].p1, *(one.p0 for one in each)])
         shares = of.stack([criteria[term.criterion] * term.weight for term in compared.terms])
@@ -134,8 +129,7 @@ class LawShares:
             others = np.delete(np.fmin(ratio, most), own)
             # a_own >= n/(1 + sum of the largest ratios of the others to it) times the mean.
             least = min(least, n / (1 + float(others.sum())) * (1 - 2.0**-48))
-        if not 0 < least < np.inf:
-            raise Unproved("the ratios of the masses are not bounded")
+        require(0 < least < np.inf, "the ratios of the masses are not bounded")
         room = np.nextafter(n * (1 - least), np.inf)
         first = np.nextafter(least + np.nextafter(room / np.arange(1.0, n + 1), np.inf), np.inf)
         return np.where(np.tri(n, dtype=bool), first[:, None], least)
@@ -182,7 +176,6 @@ class LawShares:
 
     def slopes_from_one(self, value: Array, mean: Array, apart: Array) -> Array:
         """(m, n - 1) slopes of linear functions that are zero at the ray of constant columns; NaN where none is above.
-
         Near that ray they are above the utility by no more than it is worth.
         """
         with np.errstate(all="ignore"):

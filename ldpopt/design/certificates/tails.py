@@ -40,6 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.certificates.base import Unproved
+from ldpopt.design.certificates.numbers import require
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import scatter
@@ -50,11 +51,9 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 ORDERS = (1.0625, 1.125, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0)
 """The orders of moments that are tried, besides those that constraints name."""
-
 REACHES = 10.0 ** np.arange(1, 16)
 """The cuts nearest to these ratios are tried: a near cut costs more moments, a far cut needs steeper tangents."""
-
-ENOUGH = 1e-8
+LITTLE_COST = 1e-8
 """The cost of the rest beyond a ratio counts as little below this share of its cost beyond the first of `REACHES`."""
 
 
@@ -62,7 +61,6 @@ def tails(
     f: FDivergence, knots: Array, mirrored: bool, constraints: Sequence[ColumnConstraint], of: Arithmetic
 ) -> Iterator[tuple[npt.NDArray[np.bool_], Enclosure, Enclosure, Enclosure]]:
     """For some cuts: the labels beyond, the tangent's coefficients of M0 - M1 and of M1, and the cost of the rest.
-
     mirrored : whether the infinite end is that of small ratios.
     """
     power, labels = tail_power(f, mirrored), len(knots) - 1
@@ -72,8 +70,7 @@ def tails(
         ratios = knots[1:-1] / (1 - knots[1:-1])
     far = 1 / ratios if mirrored else ratios
     usable = np.flatnonzero((far > 1) & (far < np.inf))
-    if not len(usable):
-        raise Unproved(f"no cut is between ratio 1 and the end where {f.name} is infinite")
+    require(len(usable), f"no cut is between ratio 1 and the end where {f.name} is infinite")
     tried = {int(usable[np.abs(np.log(far[usable] / reach)).argmin()]) for reach in REACHES}
     some = False
     for cut in sorted(tried):
@@ -86,8 +83,7 @@ def tails(
             beyond = np.arange(labels) <= cut if mirrored else np.arange(labels) > cut
             some = True
             yield beyond, on_a, on_a + on_b, cost
-    if not some:
-        raise Unproved(f"{f.name} is infinite at the end of the ratios, and no moment between rows is capped")
+    require(some, f"{f.name} is infinite at the end of the ratios, and no moment between rows is capped")
 
 
 def far_enough(f: FDivergence, mirrored: bool, constraints: Sequence[ColumnConstraint]) -> float | None:
@@ -99,7 +95,7 @@ def far_enough(f: FDivergence, mirrored: bool, constraints: Sequence[ColumnConst
     each = [float(one.upper) for one in costs if one is not None]
     if not each:
         return None
-    enough = [float(far) for far, cost in zip(REACHES, each, strict=False) if cost <= ENOUGH * each[0]]
+    enough = [float(far) for far, cost in zip(REACHES, each, strict=False) if cost <= LITTLE_COST * each[0]]
     # The tangent there is about as steep as R^(p-1), which solvers should still see beside the rest.
     steep = 1e9 if power[0] <= 1 else 10 ** (5 / (power[0] - 1))
     return min(enough[0] if enough else float(REACHES[8]), steep)
@@ -145,10 +141,7 @@ def least(each: Sequence[Enclosure]) -> Enclosure | None:
 
 KEPT = 10.0 ** -np.array([0.3, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 """The shares of M1 that are tried as the part compared with the same inputs of M0."""
-
-NEXT_TO_NONE = 1e-6
-"""Multipliers below this share of the largest one of their input are left out."""
-
+NEXT_TO_NONE = 1e-6  # Multipliers below this share of the largest one of their input are left out.
 STEPS = (None, 0.0, 0.25, 0.5, 0.75, 1.0)
 """The powers of R that are tried as the ratio of the cuts of what is left of a multiplier; None keeps its own cuts."""
 
@@ -180,9 +173,8 @@ class SharedEnd:
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """The last label: its number, the ratio R where it begins (`reach`), and whether that is a ratio M1/M0.
-
-    near, far : (k,) the law that is larger there, and the other one.
+    """The last label: its number, the ratio R where it begins (`reach`), and whether that is a ratio M1/M0. near, far :
+    (k,) the law that is larger there, and the other one.
     """
 
     f: FDivergence
@@ -244,11 +236,10 @@ def _support(term: Moment, cuts: Array, inputs: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """How the masses of inputs that have no mass under the `far` law are compared with the masses of others.
-
-    pairs : (n,) positions among the term's pairs, each of such an input and one with mass under both laws. share : (n,)
-    the compared share of the first input's mass. given : (n,) the compared share of the second one's; for each input
-    they sum to at most one. most : (all pairs,) the largest sum of the multipliers over the other labels.
+    """How the masses of inputs that have no mass under the `far` law are compared with the masses of others. pairs :
+    (n,) positions among the term's pairs, each of such an input and one with mass under both laws. share : (n,) the
+    compared share of the first input's mass. given : (n,) the compared share of the second one's; for each input they
+    sum to at most one. most : (all pairs,) the largest sum of the multipliers over the other labels.
     """
 
     end: End

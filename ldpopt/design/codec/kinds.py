@@ -27,7 +27,6 @@ from ldpopt.privacy.guarantee import Guarantee, Witness
 
 UNTAGGED = (Guarantee, Witness)
 """The classes of fields that can hold nothing else, so that a file does not name their kind."""
-
 PROBLEM = frozenset({"utility", "constraints", "channel", "edges"})
 """The fields of a certificate that a file states only where they differ from those of its holder."""
 
@@ -52,9 +51,8 @@ def subkinds(base: type) -> tuple[type, ...]:
 
 @cache
 def fields(kind: type) -> dict[str, tuple[Any, bool]]:
-    """The fields from which an instance is made: the type of each, and whether it may be missing.
-
-    For a certificate these are its own numbers, without the problem that it is about.
+    """The fields from which an instance is made: the type of each, and whether it may be missing. For a certificate
+    these are its own numbers, without the problem that it is about.
     """
     hints = get_type_hints(kind)
     left_out = PROBLEM if issubclass(kind, Certificate) else frozenset()
@@ -137,7 +135,7 @@ def graph_out(graph: Any, where: str) -> dict[str, Any]:
 
 def graph_in(data: dict[str, Any], where: str) -> Any:
     """The networkx graph with these nodes and weighted edges."""
-    _keys(data, {"kind", "directed", "multiple", "nodes", "edges"}, where)
+    expect_keys(data, {"kind", "directed", "multiple", "nodes", "edges"}, where)
     for name in ("directed", "multiple"):
         if not isinstance(data[name], bool):
             raise invalid(FILE, "true or false", data[name], f"{where}.{name}")
@@ -163,11 +161,6 @@ def graph_in(data: dict[str, Any], where: str) -> Any:
     return made
 
 
-def is_law(value: Any) -> bool:
-    """Whether a value is a frozen `scipy.stats` distribution."""
-    return hasattr(value, "cdf") and hasattr(value, "ppf") and hasattr(value, "dist")
-
-
 def law_out(law: Any, where: str) -> dict[str, Any]:
     """The name and the parameters of a frozen `scipy.stats` distribution."""
     name = str(law.dist.name)
@@ -184,7 +177,7 @@ def law_out(law: Any, where: str) -> dict[str, Any]:
 
 def law_in(data: dict[str, Any], where: str) -> Any:
     """The frozen `scipy.stats` distribution of this name with these parameters."""
-    _keys(data, {"kind", "name", "args", "kwds"}, where)
+    expect_keys(data, {"kind", "name", "args", "kwds"}, where)
     family = _family(data["name"]) if isinstance(data["name"], str) else None
     if family is None:
         raise invalid(FILE, "the name of a distribution of scipy.stats", data["name"], f"{where}.name")
@@ -210,6 +203,7 @@ def _family(name: str) -> Any:
     return found if isinstance(found, (stats.rv_continuous, stats.rv_discrete)) else None
 
 
-def _keys(data: dict[str, Any], expected: set[str], where: str) -> None:
+def expect_keys(data: dict[str, Any], expected: set[str], where: str) -> None:
+    """Raise `InvalidInput` unless the keys of an object are `expected`."""
     if set(data) != expected:
-        raise invalid(FILE, f"the keys {', '.join(sorted(expected))}", ", ".join(sorted(data)), where)
+        raise invalid(FILE, f"the keys {', '.join(sorted(expected))}", ", ".join(sorted(data)) or Phrase("none"), where)

@@ -14,36 +14,18 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.codec.kinds import (
-    CODE,
-    FILE,
-    PROBLEM,
-    UNTAGGED,
-    defaults,
-    divergence_in,
-    divergence_out,
-    fields,
-    graph_in,
-    graph_out,
-    is_graph,
-    is_law,
-    kinds,
-    label_in,
-    label_out,
-    law_in,
-    law_out,
-    subkinds,
-)
+from ldpopt.design.codec import kinds as known
+from ldpopt.design.codec.kinds import CODE, FILE, PROBLEM, UNTAGGED, expect_keys, kinds
 from ldpopt.design.constraints.base import Measured
 from ldpopt.design.utilities.base import Utility
+from ldpopt.design.utilities.divergence import is_frozen
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 
 def encode(value: Any, where: str) -> Any:
-    """`value` as a JSON value; `where` is its place in error messages.
-
-    Raises `InvalidInput` for code, such as a class or a function that a user wrote.
+    """`value` as a JSON value; `where` is its place in error messages. Raises `InvalidInput` for code, such as a class
+    or a function that a user wrote.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -60,11 +42,11 @@ def encode(value: Any, where: str) -> Any:
     if isinstance(value, (tuple, list)):
         return [encode(part, f"{where}[{at}]") for at, part in enumerate(value)]
     if isinstance(value, FDivergence):
-        return divergence_out(value, where)
-    if is_graph(value):
-        return graph_out(value, where)
-    if is_law(value):
-        return law_out(value, where)
+        return known.divergence_out(value, where)
+    if known.is_graph(value):
+        return known.graph_out(value, where)
+    if is_frozen(value):
+        return known.law_out(value, where)
     return record(value, where)
 
 
@@ -73,9 +55,9 @@ def record(value: Any, where: str) -> dict[str, Any]:
     kind: type = type(value)
     if kinds().get(kind.__name__) is not kind:
         raise invalid(where, CODE, Phrase(f"a {kind.__name__}"))
-    usual = defaults(kind)
+    usual = known.defaults(kind)
     made: dict[str, Any] = {} if kind in UNTAGGED else {"kind": kind.__name__}
-    for name in fields(kind):
+    for name in known.fields(kind):
         part = getattr(value, name)
         if isinstance(part, Certificate):
             made[name] = certificate(part, value, f"{where}.{name}")
@@ -89,9 +71,8 @@ def record(value: Any, where: str) -> dict[str, Any]:
 
 
 def certificate(value: Certificate, holder: Any, where: str) -> dict[str, Any]:
-    """A certificate's own numbers, and the parts of its problem that differ from those of its `holder`.
-
-    `holder` is a design or a certificate.
+    """A certificate's own numbers, and the parts of its problem that differ from those of its `holder`. `holder` is a
+    design or a certificate.
     """
     made = record(value, where)
     for name in sorted(PROBLEM):
@@ -104,7 +85,8 @@ def certificate(value: Certificate, holder: Any, where: str) -> dict[str, Any]:
 def problem_part(name: str, value: Any, where: str) -> Any:
     """The utility, the constraints, the channel or the cut points of a design or of a certificate."""
     if name == "channel":
-        labels = {side: [label_out(label, where) for label in getattr(value, side)] for side in ("inputs", "outputs")}
+        sides = ("inputs", "outputs")
+        labels = {side: [known.label_out(label, where) for label in getattr(value, side)] for side in sides}
         return {**labels, "matrix": array(value.matrix, where)}
     if name == "constraints":
         return [record(one, f"{where}constraints[{at}]") for at, one in enumerate(value)]
@@ -132,14 +114,9 @@ def _number(value: float, where: str) -> float | str:
     return value if math.isfinite(value) else "inf" if value > 0 else "-inf"
 
 
-DEEPEST = 50
-"""How deep objects may be nested; certificates of certificates need a handful."""
-
-LONGEST = 2**40
-"""Integers in a file are smaller than this in size."""
-
+DEEPEST = 50  # How deep objects may be nested; certificates of certificates need a handful.
+LONGEST = 2**40  # Integers in a file are smaller than this in size.
 INFINITE = {"inf": np.inf, "-inf": -np.inf}
-
 Problem = dict[str, Any]
 """The `utility`, `constraints`, `channel` and `edges` of the design or certificate that holds a certificate."""
 
@@ -168,9 +145,9 @@ class Reader:
             parts = _object(data, where).items()
             return {key: self.read(part, get_args(hint)[1], f"{where}.{key}") for key, part in parts}
         if hint is Hashable:
-            return label_in(data, where)
+            return known.label_in(data, where)
         if hint is FDivergence:
-            return divergence_in(data, where)
+            return known.divergence_in(data, where)
         if hint is float:
             return real(data, where)
         if hint in (int, bool, str):
@@ -197,13 +174,13 @@ class Reader:
                 raise invalid(FILE, "no certificate here", Phrase(f"a {kind.__name__}"), where)
             own = {name: given.pop(name) for name in sorted(PROBLEM & set(given))}
             problem = extra = problem | self.problem(own, where)
-        known = fields(kind)
-        if set(given) - set(known):
-            raise invalid(FILE, f"the fields {', '.join(known)}", min(set(given) - set(known)), where)
-        missing = [name for name, (_, optional) in known.items() if not optional and name not in given]
+        wanted = known.fields(kind)
+        if set(given) - set(wanted):
+            raise invalid(FILE, f"the fields {', '.join(wanted)}", min(set(given) - set(wanted)), where)
+        missing = [name for name, (_, optional) in wanted.items() if not optional and name not in given]
         if missing:
             raise invalid(FILE, f"the field {missing[0]} of a {kind.__name__}", Phrase("none"), where)
-        values = {name: self.read(part, known[name][0], f"{where}.{name}", problem) for name, part in given.items()}
+        values = {name: self.read(part, wanted[name][0], f"{where}.{name}", problem) for name, part in given.items()}
         self.depth -= 1
         try:
             return kind(**values, **extra)
@@ -217,11 +194,11 @@ class Reader:
         made: Problem = {}
         at = f"{where}." if where else ""
         if "utility" in data:
-            made["utility"] = self.record(data["utility"], f"{at}utility", subkinds(Utility))
+            made["utility"] = self.record(data["utility"], f"{at}utility", known.subkinds(Utility))
         if "constraints" in data:
             listed = _list(data["constraints"], f"{at}constraints")
             made["constraints"] = tuple(
-                self.record(one, f"{at}constraints[{i}]", subkinds(Measured)) for i, one in enumerate(listed)
+                self.record(one, f"{at}constraints[{i}]", known.subkinds(Measured)) for i, one in enumerate(listed)
             )
         if "channel" in data:
             made["channel"] = self._channel(data["channel"], f"{at}channel")
@@ -232,7 +209,7 @@ class Reader:
     def _channel(self, data: Any, where: str) -> Channel:
         expect_keys(_object(data, where), {"inputs", "outputs", "matrix"}, where)
         inputs, outputs = (
-            [label_in(one, f"{where}.{side}") for one in _list(data[side], f"{where}.{side}")]
+            [known.label_in(one, f"{where}.{side}") for one in _list(data[side], f"{where}.{side}")]
             for side in ("inputs", "outputs")
         )
         matrix = read_array(data["matrix"], np.float64, f"{where}.matrix")
@@ -254,7 +231,7 @@ class Reader:
     def _any(self, data: Any, where: str, problem: Problem | None) -> Any:
         """The value of a field of type `Any`: a number, an array, an object, or a sequence of these."""
         if isinstance(data, dict):
-            special = {"graph": graph_in, "scipy.stats": law_in}.get(str(data.get("kind")))
+            special = {"graph": known.graph_in, "scipy.stats": known.law_in}.get(str(data.get("kind")))
             if special is not None:
                 return special(data, where)
             return self.record(data, where, problem=problem) if "kind" in data else read_array(data, np.float64, where)
@@ -297,12 +274,6 @@ def real(data: Any, where: str) -> float:
     if isinstance(data, bool) or not isinstance(data, (int, float)) or abs(data) > 1.797e308:
         raise invalid(FILE, 'a number, "inf" or "-inf"', data, where)
     return float(data)
-
-
-def expect_keys(data: dict[str, Any], expected: set[str], where: str) -> None:
-    """Raise `InvalidInput` unless the keys of an object are `expected`."""
-    if set(data) != expected:
-        raise invalid(FILE, f"the keys {', '.join(sorted(expected))}", ", ".join(sorted(data)) or Phrase("none"), where)
 
 
 def _numbers(data: Any, where: str) -> Any:

@@ -19,10 +19,7 @@ from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
 from ldpopt.design.columns.thresholds import Scarf, Thresholds
 from ldpopt.distribution import Array
 
-BATCH = 200
-"""The most columns that join a design in one round."""
-
-
+BATCH = 200  # The most columns that join a design in one round.
 AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes | Thresholds | Scarf
 
 

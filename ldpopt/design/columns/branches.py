@@ -41,18 +41,10 @@ from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP
 
-NODES = 2**25
-"""Nodes that are bounded at the most, in about half a minute."""
-
-DESCENT = 6
-"""Steps towards the least value over a node, where a first guess leaves it open."""
-
-CHUNK = 4096
-"""Nodes that are bounded at a time."""
-
-SETTLED = 2.0**-34
-"""A price below this share of what all columns pay is not looked into."""
-
+NODES = 2**25  # Nodes that are bounded at the most, in about half a minute.
+DESCENT = 6  # Steps towards the least value over a node, where a first guess leaves it open.
+CHUNK = 4096  # Nodes that are bounded at a time.
+SETTLED = 2.0**-34  # A price below this share of what all columns pay is not looked into.
 Members = npt.NDArray[np.bool_]
 
 
@@ -61,7 +53,6 @@ class Branches(ByValue):
     """d (k,): what makes the form convex. Sound whatever the numbers are."""
 
     squares: Array
-
     words: ClassVar[str] = "branch and bound over"
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
@@ -74,7 +65,6 @@ class Branches(ByValue):
 @dataclass(frozen=True, eq=False)
 class Form:
     """a^T Q a + h.a + c, floats that are not above f on indicators, Q positive semidefinite, inputs in their order.
-
     shares : below p, in that order. level : below t. paid : |sum lambda|. wrong : what rounding may add to a value.
     order : the input that stands at each place.
     """
@@ -130,10 +120,9 @@ class Form:
         return np.asarray(self.constant + ((inside @ self.square + self.linear) * inside).sum(axis=1) - self.wrong)
 
     def least(self, inside: Array, last: Index) -> Array:
-        """(n, k + 1) below f on each node and, to the right, on each of the nodes that it is taken apart into.
-
-        A node is the sets with members `inside` (n, k), 0 or 1, at places up to `last` (n,), and any after it; its
-        parts have one member more. `last` does not fall. Parts at places up to `last` are none, and count as infinite.
+        """(n, k + 1) below f on each node and, to the right, on each of the nodes that it is taken apart into. A node
+        is the sets with members `inside` (n, k), 0 or 1, at places up to `last` (n,), and any after it; its parts have
+        one member more. `last` does not fall. Parts at places up to `last` are none, and count as infinite.
         """
         k = len(self.order)
         z, starts = inside.copy(), np.searchsorted(last, np.arange(-1, k))

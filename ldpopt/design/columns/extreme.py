@@ -25,27 +25,23 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.constraints.local_dp import shortest_paths
+from ldpopt.design.constraints.local_dp import direct_limits, shortest_paths
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
 
-PARTIAL = 2**21
-"""The most labelings of the inputs labeled so far."""
-
-FARTHEST, LARGEST = 60, 100
+PARTIAL = 2**21  # The most labelings of the inputs labeled so far.
+FARTHEST, MAX_INPUTS = 60, 100
 """The largest limit in units, and the most inputs: labels, their sums and numbers of parts are small integers."""
-
 Labels = npt.NDArray[np.int8]
 Direct = npt.NDArray[np.bool_]
 
 
 def extreme_labelings(limits: Array, direct: Direct, ordered: bool, most: int) -> Array | None:
-    """(n, k) the extreme columns in units of `limits` (k, k), largest label 0, in lexicographic order.
-
-    limits : whole numbers as float64, the lengths of shortest paths, inf for none. direct : (k, k) booleans, True for
-    limits that no path of others implies. ordered : whether equal labels connect inputs. None where the limits are not
-    multiples of one unit, or some are infinite. Raises `TooManyColumns` for more than `PARTIAL` labelings on the way,
-    or more than `most` in the end.
+    """(n, k) the extreme columns in units of `limits` (k, k), largest label 0, in lexicographic order. limits : whole
+    numbers as float64, the lengths of shortest paths, inf for none. direct : (k, k) booleans, True for limits that no
+    path of others implies. ordered : whether equal labels connect inputs. None where the limits are not multiples of
+    one unit, or some are infinite. Raises `TooManyColumns` for more than `PARTIAL` labelings on the way, or more than
+    `most` in the end.
     """
     k, unit = len(limits), common_unit(limits)
     if unit is None:
@@ -76,7 +72,7 @@ def extreme_labelings(limits: Array, direct: Direct, ordered: bool, most: int) -
 def common_unit(limits: Array) -> int | None:
     """The largest whole number that all limits are small multiples of; None where there is none."""
     k = len(limits)
-    if not 1 < k <= LARGEST or not np.isfinite(limits).all():
+    if not 1 < k <= MAX_INPUTS or not np.isfinite(limits).all():
         return None
     whole = limits.astype(np.int64)
     unit = int(np.gcd.reduce(whole[~np.eye(k, dtype=bool)]))
@@ -154,38 +150,13 @@ def _opened(joined: Direct, done: list[int]) -> int:
     return int(joined[done][:, rest].any(axis=1).sum())
 
 
-MOST, LABELED = 2**16, 2**18
-"""The most extreme columns that are listed: one by one, and as integer labelings."""
-
-
-STEPS = 2**20
-"""The most steps of the search for them."""
-
-
+MAX_COLUMNS, LABELED = 2**16, 2**18  # The most extreme columns that are listed: one by one, and as integer labelings.
+STEPS = 2**20  # The most steps of the search for them.
 TIGHT = 1e-9
 """The distance, relative to the largest limit, at which floats count as equal; used in searches, not in proofs."""
-
-
-BITS = 36
-"""The least limit is 2^36 units; fewer where the largest sum would not be an integer of float64."""
-
-
+BITS = 36  # The least limit is 2^36 units; fewer where the largest sum would not be an integer of float64.
 OUTWARD = 2.0**-41
 """The share by which proofs enlarge the unit, for the rounding of limits, of products and of sums along paths."""
-
-
-def direct_limits(shortest: Array, slack: float | None = None) -> npt.NDArray[np.bool_]:
-    """(k, k) whether the limit between two inputs is tighter than any path through other inputs.
-
-    shortest : (k, k) limits that are lengths of shortest paths.
-    """
-    k, room = len(shortest), slack_of(shortest) if slack is None else slack
-    through = np.full((k, k), np.inf)
-    for y in range(k):
-        others = np.arange(k) != y
-        between = shortest[:, y, None] + shortest[None, y]
-        through = np.where(others[:, None] & others, np.minimum(through, between), through)
-    return np.asarray(np.isfinite(shortest) & (through > shortest + room) & ~np.eye(k, dtype=bool))
 
 
 def slack_of(limits: Array) -> float:
@@ -221,9 +192,8 @@ class Grid:
 
 def extreme_steps(grid: Grid, ordered: bool = False) -> Array:
     """(n, k) logarithms of the extreme columns in the grid's unit, the largest entry 0, -inf where a column is 0.
-
     ordered : whether the cone is also cut by the orders of the entries, as a cap on total variation needs. Raises
-    `TooManyColumns` for more than `MOST`, or more than `LABELED` where limits are small multiples of one unit.
+    `TooManyColumns` for more than `MAX_COLUMNS`, or more than `LABELED` where limits are small multiples of one unit.
     """
     labeled = extreme_labelings(grid.limits, grid.direct, ordered, LABELED)
     if labeled is not None:
@@ -232,25 +202,9 @@ def extreme_steps(grid: Grid, ordered: bool = False) -> Array:
     for support in _supports(np.isfinite(grid.limits)):
         for heights in _Growth(grid, support, ordered).all():
             columns.append(heights)
-            if len(columns) > MOST:
-                raise too_many(MOST)
+            if len(columns) > MAX_COLUMNS:
+                raise too_many(MAX_COLUMNS)
     return np.array(sorted(columns, key=lambda heights: tuple(heights)))
-
-
-def extreme_columns(limits: Array, ordered: bool = False) -> Array:
-    """Logarithms (n, k) of the extreme columns, in nats, the largest entry 0, -inf where a column is 0.
-
-    limits : (k, k) the largest log s_x / s_x', in nats, inf where there is no limit.
-
-    >>> path = np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]])
-    >>> extreme_columns(path)
-    array([[-2., -1.,  0.],
-           [-1.,  0., -1.],
-           [ 0., -1., -2.],
-           [ 0., -1.,  0.]])
-    """
-    grid = Grid.of(limits)
-    return extreme_steps(grid, ordered) * grid.unit
 
 
 def _supports(reach: Array) -> list[tuple[int, ...]]:
@@ -261,16 +215,15 @@ def _supports(reach: Array) -> list[tuple[int, ...]]:
     while fresh:
         fresh = [s for s in {a | b for a in fresh for b in single} if s not in found]
         found.update(fresh)
-        if len(found) > MOST:
-            raise too_many(MOST)
+        if len(found) > MAX_COLUMNS:
+            raise too_many(MAX_COLUMNS)
     return sorted(tuple(sorted(s)) for s in found)
 
 
 class _Growth:
-    """Logarithms grown from the first input of a support along constraints that hold with equality (tight ones).
-
-    Inputs are visited in breadth-first order. For each it is decided which neighbours are tight with it, and later
-    steps keep to that decision, so that every ray comes once.
+    """Logarithms grown from the first input of a support along constraints that hold with equality (tight ones). Inputs
+    are visited in breadth-first order. For each it is decided which neighbours are tight with it, and later steps keep
+    to that decision, so that every ray comes once.
     """
 
     def __init__(self, grid: Grid, support: tuple[int, ...], ordered: bool) -> None:
@@ -310,7 +263,7 @@ class _Growth:
             return
         self.steps += 1
         if self.steps > STEPS:
-            raise too_many(MOST)
+            raise too_many(MAX_COLUMNS)
         v, rest = free[0], free[1:]
         if any(other not in done for other in self.rises[v]):
             yield from self._choose(heights, u, rest, waiting, done)

@@ -1,32 +1,37 @@
-"""The extreme columns of (epsilon, delta)-LDP: whole powers of e^epsilon on a support, zero elsewhere.
+"""The extreme columns of (epsilon, delta)-LDP, powers of e^epsilon on a support, and those of channels over integers.
 
-The cone of all columns q >= 0 is cut by the planes q_x = e^epsilon q_x'. Inside each piece every excess
-(q_x - e^epsilon q_x')_+ is linear, so that a convex and homogeneous utility loses nothing when a column is split into
-the extreme rays of its piece. On such a ray the equalities q_x = e^epsilon q_x' connect the whole support. So its
-levels, the logarithms in units of epsilon, are whole numbers that take all values 0..h. A support of one input gives a
-unit vector. A larger one has h >= 1, because inputs of the same level are connected only through another level. There
-are 4, 21, 138, 1055, 9308 such columns for 2 to 6 inputs.
+*(epsilon, delta)-LDP.* The cone of all columns q >= 0 is cut by the planes q_x = e^epsilon q_x'. Inside each piece
+every excess (q_x - e^epsilon q_x')_+ is linear, so that a convex and homogeneous utility loses nothing when a column is
+split into the extreme rays of its piece. On such a ray the equalities q_x = e^epsilon q_x' connect the whole support.
+So its levels, the logarithms in units of epsilon, are whole numbers that take all values 0..h. A support of one input
+gives a unit vector. A larger one has h >= 1, because inputs of the same level are connected only through another level.
+There are 4, 21, 138, 1055, 9308 such columns for 2 to 6 inputs.
 
 Where total variation is capped too, the cone is also cut by the planes q_x = q_x', which connect inputs of the same
 level. Then the columns of h = 0 are extreme as well: constants on two inputs or more, but not on all.
+
+*Integers* with bounded ratios. For a utility that is a sum over outputs of a convex, homogeneous function mu, mu(s + t)
+<= mu(s) + mu(t). So splitting a column into two never loses utility, and does not raise the total variation where both
+have their entries in the order of the whole. Let b be the least entry of a column, and b + S the largest. The column
+can be split whenever (b, S) is a sum of two such pairs that the ratio allows, because the steps between its entries can
+be divided at will. So only pairs that are no such sums are needed.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.distribution import Array
+
 Levels = npt.NDArray[np.int64]
-
-LIMIT = 6
-"""The most inputs whose columns are listed: 7 inputs have about 95 000."""
-
-ABSENT = -1
-"""The level of an input outside the support."""
-
+LIMIT = 6  # The most inputs whose columns are listed: 7 inputs have about 95 000.
+ABSENT = -1  # The level of an input outside the support.
 SHAPES = ("01", "10", "010", "120", "021", "0121", "1210")
 """Levels on blocks of neighbouring inputs, one digit for each block, that were enough in all cases seen."""
 
@@ -80,3 +85,80 @@ def level_shapes(k: int) -> Levels:
             blocks = (np.arange(k)[None, :, None] >= cuts[:, None, :]).sum(axis=2)
             found.append(digits[blocks])
     return np.concatenate(found)
+
+
+Integers = npt.NDArray[np.int64]
+MAX_LISTED = 20_000
+"""Where one pair (b, S) has more columns than this, only its columns with two different entries are listed."""
+
+
+def pairs(ratio: Fraction | None, total: int) -> list[tuple[int, int]]:
+    """The (b, S) with b + S <= total, S <= (ratio - 1) b, that are no sums of others; (0, 1) and (1, 0) without ratio.
+
+    For b = 1 every S is needed, because a smaller b allows none. For a larger b at most the largest S is needed,
+    because smaller ones are sums.
+
+    >>> pairs(Fraction(2718281828, 10**9), 36)
+    [(1, 0), (1, 1), (2, 3), (3, 5), (7, 12)]
+    """
+    if ratio is None:
+        return [(0, 1), (1, 0)]
+    most = [0] + [(ratio.numerator * b // ratio.denominator) - b for b in range(1, total + 1)]
+    found = [(1, S) for S in range(min(most[1], total - 1) + 1)]
+    larger = range(2, total + 1)
+    sums = {b: max(most[a] + most[b - a] for a in range(1, b // 2 + 1)) for b in larger}
+    return found + [(b, most[b]) for b in larger if b + most[b] <= total and most[b] > sums[b]]
+
+
+def count(k: int, rise: int) -> int:
+    """How many columns of k entries from 0 to `rise` have both 0 and `rise` among their entries.
+
+    >>> count(3, 2), count(3, 0)
+    (12, 1)
+    """
+    return (rise + 1) ** k - 2 * rise**k + (rise - 1) ** k if rise else 1
+
+
+def integer_columns(k: int, ratio: Fraction | None, total: int, many: int = MAX_LISTED) -> tuple[Integers, bool]:
+    """The columns, shape (k, n), and whether these are all that are needed.
+
+    ratio : the largest ratio of two entries, None without a limit. total : the sum of a row, an upper limit of entries.
+    many : a pair (b, S) with more columns than this gives only its columns of two values.
+
+    >>> columns, complete = integer_columns(2, Fraction(3), 4)
+    >>> columns.T.tolist(), complete
+    ([[1, 1], [1, 2], [2, 1], [1, 3], [3, 1]], True)
+    """
+    made, complete = [], True
+    for base, rise in pairs(ratio, total):
+        every = count(k, rise) <= many
+        complete = complete and every
+        made.append(base + np.array(list(_all(k, rise) if every else _two_valued(k, rise)), dtype=np.int64))
+    return np.ascontiguousarray(np.concatenate(made).T), complete
+
+
+def _all(k: int, rise: int) -> Iterator[tuple[int, ...]]:
+    for entries in itertools.product(range(rise + 1), repeat=k):
+        if min(entries) == 0 and max(entries) == rise:
+            yield entries
+
+
+def _two_valued(k: int, rise: int) -> Iterator[tuple[int, ...]]:
+    for size in range(1, k):
+        for chosen in itertools.combinations(range(k), size):
+            yield tuple(rise if x in chosen else 0 for x in range(k))
+
+
+def merged(weights: Integers) -> Integers:
+    """The columns with proportional ones merged: guarantees and utility stay the same, with fewer reports."""
+    parts: dict[tuple[int, ...], Integers] = {}
+    for column in weights.T:
+        if column.any():
+            key = tuple((column // np.gcd.reduce(column)).tolist())
+            parts[key] = parts[key] + column if key in parts else column
+    return np.stack(list(parts.values()), axis=1)
+
+
+def as_matrix(weights: Integers, total: int) -> Array:
+    """The floats nearest to weights / total."""
+    return np.asarray(weights / np.float64(total))

@@ -17,35 +17,20 @@ import numpy.typing as npt
 
 from ldpopt.channel import Label
 from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
-from ldpopt.design.columns.extreme import (
-    OUTWARD,
-    Grid,
-    TooManyColumns,
-    common_unit,
-    direct_limits,
-    extreme_steps,
-    slack_of,
-)
+from ldpopt.design.columns.extreme import OUTWARD, Grid, TooManyColumns, common_unit, extreme_steps, slack_of
 from ldpopt.design.columns.prices import ROWS, Charges, Prices
 from ldpopt.design.columns.relaxation import ROUNDING, PolicyRelaxation
 from ldpopt.design.columns.staircase import StaircaseColumns
-from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.constraints.local_dp import shortest_paths
+from ldpopt.design.constraints.base import ColumnConstraint, plain_caps
+from ldpopt.design.constraints.local_dp import direct_limits, shortest_paths
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput
 
-APART = 35.0
-"""The log-ratio that stands for no limit, in nats: entries of exp(-35) are as good as 0."""
-
-
-STARTS = 64
-"""The most columns from which a search starts."""
-
-
-BLOCK = 32
-"""The number of columns moved at a time."""
+APART = 35.0  # The log-ratio that stands for no limit, in nats: entries of exp(-35) are as good as 0.
+STARTS = 64  # The most columns from which a search starts.
+BLOCK = 32  # The number of columns moved at a time.
 
 
 def first_columns(limits: Array) -> Array:
@@ -129,9 +114,7 @@ def _topped(heights: Array) -> Array:
     return np.asarray(np.round(heights - heights.max(axis=-1, keepdims=True), 12) + 0.0)
 
 
-FEW = 400
-"""Up to this many extreme columns, all of them are there from the start."""
-
+MAX_START = 400  # Up to this many extreme columns, all of them are there from the start.
 ANY, SPARSE = 8, 14
 """The most inputs of any graph that is tried, and of a graph with no more edges than inputs: a tree, or one cycle.
 
@@ -144,7 +127,8 @@ def listable(limits: Array) -> bool:
     k = len(limits)
     if common_unit(Grid.of(limits).limits) is not None:
         return True
-    return k <= ANY or (k <= SPARSE and int(direct_limits(shortest_paths(limits)).sum()) <= 2 * k)
+    shortest = shortest_paths(limits)
+    return k <= ANY or (k <= SPARSE and int(direct_limits(shortest, slack_of(shortest)).sum()) <= 2 * k)
 
 
 class PolicyColumns(Columns):
@@ -164,10 +148,10 @@ class PolicyColumns(Columns):
         return f"{len(self.heights)} {self.kind}"
 
     def start(self) -> Array:
-        """All of a short list; else `FEW` at random, and the columns in which some input stands out the most."""
-        if len(self.heights) <= FEW:
+        """All of a short list; else `MAX_START` at random, and the columns in which some input stands out the most."""
+        if len(self.heights) <= MAX_START:
             return self.heights
-        spread = np.random.default_rng(len(self.heights)).choice(len(self.heights), FEW, replace=False)
+        spread = np.random.default_rng(len(self.heights)).choice(len(self.heights), MAX_START, replace=False)
         values = self.values(self.heights)
         share = values / values.sum(axis=1, keepdims=True)
         outstanding = np.concatenate([np.argsort(-share, axis=0)[:4].ravel(), np.argsort(share, axis=0)[:4].ravel()])
@@ -185,10 +169,7 @@ class PolicyColumns(Columns):
         best = np.argsort(-gains)[:BATCH]
         return np.asarray(self.heights[best[gains[best] > least]])
 
-    @property
-    def exact(self) -> bool:
-        """True: the list is complete."""
-        return True
+    exact = True  # the list is complete
 
     def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
         """The largest gain of the listed columns, whose logarithms are exact multiples of a unit."""
@@ -230,10 +211,7 @@ class SearchedColumns(Columns):
         self.limits = limits
         self.epsilon = float(limits.max())
 
-    @property
-    def name(self) -> str:
-        """The name of the columns in printed texts, without a number."""
-        return self.kind
+    name = kind
 
     def start(self) -> Array:
         """The constant column, and columns with peaks and valleys."""
@@ -248,10 +226,7 @@ class SearchedColumns(Columns):
         found = climb(self.limits, prices, used, BATCH, least)
         return found if len(found) else climb(self.limits, prices, self.start(), BATCH, least)
 
-    @property
-    def exact(self) -> bool:
-        """False: the columns cannot all be priced."""
-        return False
+    exact = False  # the columns cannot all be priced
 
     def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
         """An upper bound on the gain of every column, by a relaxation with products of two limits."""
@@ -277,32 +252,28 @@ def _too_many(raw: bytes, k: int, ordered: bool) -> bool:
 
 def policy_limits(constraints: Sequence[Any], inputs: Sequence[Label]) -> Array:
     """(k, k) the largest log-ratios, in nats, that all `LocalDP` in `constraints` together allow every two inputs."""
-    k = len(inputs)
-    limits = np.full((k, k), np.inf)
+    limits = np.full((len(inputs), len(inputs)), np.inf)
     for constraint in constraints:
-        if not isinstance(constraint, LocalDP):
-            continue
-        if constraint.listed is None:
-            limits = np.minimum(limits, constraint.epsilon)
-        else:
-            left, right, weight = constraint.listed.needed(inputs)
-            limits[left, right] = np.minimum(limits[left, right], weight * constraint.epsilon)
+        own = constraint.log_limits(inputs) if isinstance(constraint, ColumnConstraint) else None
+        limits = limits if own is None else np.minimum(limits, own)
     np.fill_diagonal(limits, 0.0)
-    if all(c.listed is None for c in constraints if isinstance(c, LocalDP)):
-        return limits  # no path is shorter
-    return shortest_paths(limits)
+    return shortest_paths(limits) if _along_graphs(constraints) else limits  # no path is shorter
+
+
+def _along_graphs(constraints: Sequence[Any]) -> bool:
+    """Whether some constraint is along the edges of a policy graph."""
+    return any(getattr(constraint, "listed", None) is not None for constraint in constraints)
 
 
 def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple[Columns, float | None]:
-    """The columns within `constraints`, and the cap on total variation, None if it cannot bind.
-
-    Raises `InvalidInput` where two inputs have no path, so that entries may be 0, and a category's share may be 0, too.
+    """The columns within `constraints`, and the cap on total variation, None if it cannot bind. Raises `InvalidInput`
+    where two inputs have no path, so that entries may be 0, and a category's share may be 0, too.
     """
     k = len(utility.prior)
     limits = policy_limits(constraints, tuple(utility.inputs or range(k)))
     apart = limits[~np.eye(k, dtype=bool)]
     widest = float(apart.max())
-    eta = min((c.eta for c in constraints if isinstance(c, TotalVariation)), default=1.0)
+    _, eta = plain_caps(constraints)
     capped = eta < math.tanh(widest / 2)  # [GI, Prop 2], of every two inputs
     if math.isinf(widest) and (utility.prior.min() <= 0 or utility.neighbourhood is not None):
         raise InvalidInput(
@@ -310,7 +281,7 @@ def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple
         )
     if math.isfinite(widest) and widest == apart.min():
         # Limits along a graph are rounded products and sums, so that a little is added to be safe.
-        if any(isinstance(c, LocalDP) and c.listed is not None for c in constraints):
+        if _along_graphs(constraints):
             widest *= 1 + ROUNDING
         # True for the variance of one contrast, whose kernel has one row.
         one = getattr(utility.criterion, "additive", False) and utility.criterion.kernel_rows(k) == 1

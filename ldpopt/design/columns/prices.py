@@ -34,8 +34,7 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
 
-ROWS = 4096
-"""The number of columns that are priced at a time."""
+ROWS = 4096  # The number of columns that are priced at a time.
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +84,7 @@ class Charges:
         return (earned / mass - paid) / mass
 
 
-SAME = 2.0**-44
-"""Roots that differ by less than this share of the largest one count as one root."""
+SAME = 2.0**-44  # Roots that differ by less than this share of the largest one count as one root.
 
 
 def line_sets(kernel: Array, prior: Array, rows: Array) -> tuple[npt.NDArray[np.bool_], Array]:
@@ -98,12 +96,10 @@ def line_sets(kernel: Array, prior: Array, rows: Array) -> tuple[npt.NDArray[np.
         far = kernel + np.where(kernel >= 0, root, -root)
         roots = np.concatenate([far / prior, rows / far])
     roots = np.unique(roots[np.isfinite(roots)])
-    if not len(roots):
-        roots = np.zeros(1)
+    roots = roots if len(roots) else np.zeros(1)
     # Roots that differ by rounding alone count as one: they belong to inputs with the same weight in the contrast.
     roots = roots[np.diff(roots, prepend=-np.inf) > SAME * np.abs(roots).max()]
-    if not len(roots):
-        roots = np.zeros(1)
+    roots = roots if len(roots) else np.zeros(1)
     inside = (roots[:-1] + roots[1:]) / 2
     s = np.concatenate([[roots[0] - 1 - abs(roots[0])], inside, [roots[-1] + 1 + abs(roots[-1])]])
     sets = s[:, None] * (2 * kernel - s[:, None] * prior) - rows > 0
@@ -112,7 +108,6 @@ def line_sets(kernel: Array, prior: Array, rows: Array) -> tuple[npt.NDArray[np.
 
 def most_of_line(charges: Charges, level: Enclosure) -> float:
     """An upper bound on the gains of all patterns t + a, t = `level`, for one row of K; inf where none is proved.
-
     Nothing may be charged for pairs. Rounding may have given a wrong set between two roots, so that what any other set
     could gain there is added, input by input.
     """
@@ -136,23 +131,16 @@ def most_of_line(charges: Charges, level: Enclosure) -> float:
     lacking = -np.minimum(np.vstack([-edge, least]), np.vstack([least, -edge]))
     reach = (np.asarray(top.lower) <= ends[1:, None]) & (np.asarray(top.upper) >= ends[:-1, None])
     gained = np.where(reach, peak, np.maximum(np.vstack([-edge, most]), np.vstack([most, -edge])))
-    wrong = np.where(sets, lacking, gained)
-    wrong = np.maximum(wrong, 0.0)
+    wrong = np.maximum(np.where(sets, lacking, gained), 0.0)
     if not np.isfinite(wrong).all():
         return math.inf
     over = np.asarray((own + FLOAT.of(wrong).sum(axis=1)).upper)
     if not (over < math.inf).all():
         return math.inf
-    worst = float((FLOAT.of(over) / t).max().upper)  # a mass is at least t
-    if worst <= 0:
-        return 0.0
-    return worst if worst < math.inf else math.inf
+    return max(float((FLOAT.of(over) / t).max().upper), 0.0)  # a mass is at least t
 
 
-EXACT_LIMIT = 24
-"""The most inputs whose 2^k patterns are all priced; 2^24 patterns take about a second."""
-
-
+EXACT_LIMIT = 24  # The most inputs whose 2^k patterns are all priced; 2^24 patterns take about a second.
 Members = npt.NDArray[np.bool_]
 
 

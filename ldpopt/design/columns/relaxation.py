@@ -31,23 +31,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.certificates.numbers import Unproved, real_array
-from ldpopt.design.columns.extreme import direct_limits
+from ldpopt.design.columns.extreme import slack_of
 from ldpopt.design.columns.prices import Charges
+from ldpopt.design.constraints.local_dp import direct_limits
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP
 
-TRIES = 12
-"""The number of shifts that are tried, each sixteen times the one before."""
+TRIES = 12  # The number of shifts that are tried, each sixteen times the one before.
 
 
 def least_eigenvalue(form: Enclosure) -> float:
-    """A lower bound on the eigenvalues of the symmetric matrix in `form` (n, n); -inf where none is found.
-
-    If the factorisation of a float matrix B runs to its end, B is positive semidefinite up to
-    (n + 1) u / (1 - (2 n + 2) u) times its trace [HIG, Thm 10.3], here with room for any order of the sums. The
-    uncertainty of the entries moves eigenvalues by at most its largest row sum.
+    """A lower bound on the eigenvalues of the symmetric matrix in `form` (n, n); -inf where none is found. If the
+    factorisation of a float matrix B runs to its end, B is positive semidefinite up to (n + 1) u / (1 - (2 n + 2) u)
+    times its trace [HIG, Thm 10.3], here with room for any order of the sums. The uncertainty of the entries moves
+    eigenvalues by at most its largest row sum.
     """
     lower, upper = (np.asarray(end) for end in (FLOAT.of(form).lower, FLOAT.of(form).upper))
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
@@ -82,8 +81,7 @@ def _factors(matrix: Array) -> bool:
         return False
 
 
-CLASSES = 6
-"""The number of classes of masses where total variation is capped."""
+CLASSES = 6  # The number of classes of masses where total variation is capped.
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +90,6 @@ class Relaxation(ByValue):
 
     squares: Array
     spans: Array
-
     words: ClassVar[str] = "Shor's relaxation of"
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
@@ -144,7 +141,6 @@ def _scaled(charges: Charges, level: Enclosure, d: Array, span: float, low: Encl
 
 PRODUCTS = 6000
 """The most products of two constraints that are used; where there are more, those that share inputs come first."""
-
 ROUNDING = 2.0**-44
 """Relative room for the rounding of the limits, which are sums along paths of weights times epsilon."""
 
@@ -154,7 +150,6 @@ class PolicyRelaxation(ByValue):
     """weights : n (products,), the weights of the products of constraints, none below zero. Any of them are valid."""
 
     weights: Array
-
     words: ClassVar[str] = "Shor's relaxation of"
 
     def most(self, charges: Charges, limits: Array) -> float:
@@ -180,7 +175,7 @@ class PolicyRelaxation(ByValue):
 
 def limits_used(limits: Array) -> tuple[Any, Any]:
     """The two inputs, (limits,) each, of every limit that no path through other inputs implies."""
-    x, other = np.nonzero(direct_limits(limits))
+    x, other = np.nonzero(direct_limits(limits, slack_of(limits)))
     return x, other
 
 

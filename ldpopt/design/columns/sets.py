@@ -30,18 +30,13 @@ def members(masks: Masks, k: int) -> npt.NDArray[np.bool_]:
     return np.asarray((masks[:, None] >> np.arange(k)) & 1 == 1)
 
 
-LISTED = 12
-"""Up to this many masses, all subsets are listed."""
-
-HALF = 4096
-"""The number of subsets of one half of the masses with which subsets of the other half are combined."""
-
+LISTED = 12  # Up to this many masses, all subsets are listed.
+HALF = 4096  # The number of subsets of one half of the masses with which subsets of the other half are combined.
 Subsets = npt.NDArray[np.bool_]
 
 
 def subsets_near(masses: Array, target: float, count: int, rng: np.random.Generator) -> Subsets:
     """(n, len(masses)) up to `count` different subsets with sums near `target`; all masses occur about equally often.
-
     For few masses, the subsets with the nearest sums. For many, random subsets of one random half, each combined with
     one of the few best from a sample of subsets of the other half.
     """
@@ -68,12 +63,8 @@ def subsets_near(masses: Array, target: float, count: int, rng: np.random.Genera
 
 
 Members = npt.NDArray[np.bool_]
-
-ADAPTED = 2
-"""The number of trials by which the thresholds are moved, so that the mean is right after rounding to sets."""
-
-TRIAL = 4000
-"""The number of sets in a trial."""
+ADAPTED = 2  # The number of trials by which the thresholds are moved, so that the mean is right after rounding to sets.
+TRIAL = 4000  # The number of sets in a trial.
 
 
 def balanced_sets(
@@ -86,7 +77,6 @@ def balanced_sets(
     eta: float | None = None,
 ) -> Members:
     """(n, k) at most `count` different sets, neither empty nor full, for d = `squares` (k,) and J = `target` (k, k).
-
     prior : p (k,). ratio : E. eta : a cap on total variation, for which sets may be made smaller (`_size`); the
     covariance is scaled to their size.
     """
@@ -125,9 +115,8 @@ def balanced_sets(
 
 def _size(k: int, gain: float, eta: float | None) -> float:
     """The share of the inputs in a set: that of the best sets, or the one at which sets of equal size reach the cap.
-
-    With a share s of k inputs in each set, and every input in as many, the rows of the channel are at a total
-    variation of gain s (1 - s) k / (k - 1) / (1 + gain s).
+    With a share s of k inputs in each set, and every input in as many, the rows of the channel are at a total variation
+    of gain s (1 - s) k / (k - 1) / (1 + gain s).
     """
     best = 1 / (gain + 2)
     if eta is None:
@@ -151,11 +140,8 @@ def _level(sets: Members, share: Array, aim: float, rng: np.random.Generator) ->
     return sets
 
 
-LARGEST = 400
-"""The most points."""
-
-SETS = 3000
-"""The most sets of an orbit."""
+MAX_POINTS = 400  # The most points.
+SETS = 3000  # The most sets of an orbit.
 
 
 @dataclass(frozen=True)
@@ -192,7 +178,7 @@ class Orbit:
 
 def orbits(most: int) -> Iterator[Orbit]:
     """Orbits of at most `SETS` sets on at least 5 and at most `most` points."""
-    for g in range(5, min(most, LARGEST) + 1):
+    for g in range(5, min(most, MAX_POINTS) + 1):
         if any(g % p == 0 for p in range(2, int(g**0.5) + 1)):
             continue
         for order in range(1, (g - 1) // 2 + 1):

@@ -13,8 +13,7 @@ import numpy as np
 from ldpopt.distribution import Array
 from ldpopt.divergences import KL
 
-STEPS = 60
-"""The number of halvings of an interval."""
+STEPS = 60  # The number of halvings of an interval.
 
 
 def level_of(epsilon: float) -> float:
@@ -35,9 +34,8 @@ def information_of(mass: Array, away: Array, level: float) -> Array:
 
 
 def best_share(own: Array, rest: float, level: float, within: float, slope: Array) -> Array:
-    """(n,) the rho in [0, 1] at which h(own + rest rho) - within rho (1 - rho) - slope rho is largest.
-
-    Only rho are looked at up to which this function is concave.
+    """(n,) the rho in [0, 1] at which h(own + rest rho) - within rho (1 - rho) - slope rho is largest. Only rho are
+    looked at up to which this function is concave.
     """
     if not rest > 0:
         return np.zeros(len(own))

@@ -29,14 +29,9 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.rounding import ULP
 
-BLOCK = 2**18
-"""The number of patterns that are priced at a time."""
-
-LEAST = 1e-100
-"""The least t: below it the products of small numbers may underflow."""
-
-NOISE = 2.0**44
-"""The factor by which the rounding of a column of K is counted more than once."""
+BLOCK = 2**18  # The number of patterns that are priced at a time.
+LEAST = 1e-100  # The least t: below it the products of small numbers may underflow.
+NOISE = 2.0**44  # The factor by which the rounding of a column of K is counted more than once.
 
 
 def most_of_patterns(charges: Charges, level: Enclosure) -> float:
@@ -86,12 +81,8 @@ def _form(sets: Array, square: Array) -> Array:
     return np.asarray(((sets @ square) * sets).sum(axis=1))
 
 
-FULL = 8
-"""Up to this many inputs, all patterns are there from the start."""
-
-
-LISTED = 12
-"""Up to this many inputs, proofs price all patterns one by one in the given arithmetic; beyond, in floats."""
+FULL = 8  # Up to this many inputs, all patterns are there from the start.
+LISTED = 12  # Up to this many inputs, proofs price all patterns one by one in the given arithmetic; beyond, in floats.
 
 
 class StaircaseColumns(Columns):

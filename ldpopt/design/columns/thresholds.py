@@ -30,18 +30,10 @@ from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP
 
-MAX_BOXES = 3_000_000
-"""Boxes that are bounded at the most: about half a minute for 64 inputs and six rows."""
-
-CHUNK = 2**20
-"""Boxes that are bounded at a time, times the inputs of each: what memory holds."""
-
-SETTLED = 2.0**-30
-"""Directions whose signs change G by no more than this share of all prices are searched on one side."""
-
-MAX_STEPS = 60
-"""The most steps of a climb from threshold to threshold: each raises the gain, and few are enough."""
-
+MAX_BOXES = 3_000_000  # Boxes that are bounded at the most: about half a minute for 64 inputs and six rows.
+CHUNK = 2**20  # Boxes that are bounded at a time, times the inputs of each: what memory holds.
+SETTLED = 2.0**-30  # Directions whose signs change G by no more than this share of all prices are searched on one side.
+MAX_STEPS = 60  # The most steps of a climb from threshold to threshold: each raises the gain, and few are enough.
 Members = npt.NDArray[np.bool_]
 
 
@@ -50,7 +42,6 @@ class Thresholds(ByValue):
     """level : no column gains more; a number of at least 0, which is checked by branch and bound over directions."""
 
     level: float
-
     words: ClassVar[str] = "branch and bound over the directions of"
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
@@ -99,9 +90,8 @@ def _is_odd(charges: Charges) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Form:
-    """G in floats: a (r, k) the kernel, p (k,), paid = level p + lambda (k,), ratio >= e^epsilon.
-
-    low, high : (r,) a box with K u_q for every column q. wrong : above what rounding changes of G anywhere in it.
+    """G in floats: a (r, k) the kernel, p (k,), paid = level p + lambda (k,), ratio >= e^epsilon. low, high : (r,) a
+    box with K u_q for every column q. wrong : above what rounding changes of G anywhere in it.
     """
 
     a: Array

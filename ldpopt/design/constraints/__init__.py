@@ -9,18 +9,6 @@ from ldpopt.design.constraints.moment import ConcentratedLDP, RenyiLDP
 from ldpopt.design.constraints.outputs import Denominator, Outputs, Support
 
 __all__ = [
-    "AlphabetConstraint",
-    "ApproximateLDP",
-    "CapacityBounded",
-    "ColumnConstraint",
-    "ConcentratedLDP",
-    "Constraint",
-    "Denominator",
-    "Invariant",
-    "LocalDP",
-    "Outputs",
-    "RenyiLDP",
-    "Support",
-    "TotalVariation",
-    "TradeOff",
-]
+    "AlphabetConstraint", "ApproximateLDP", "CapacityBounded", "ColumnConstraint", "ConcentratedLDP", "Constraint",
+    "Denominator", "Invariant", "LocalDP", "Outputs", "RenyiLDP", "Support", "TotalVariation", "TradeOff",
+]  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,6 +19,7 @@ from ldpopt.design.constraints.terms import Term
 from ldpopt.design.registry import Asked, Kind
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee
 from ldpopt.results import ByValue
 
@@ -67,7 +69,6 @@ class Measured(Kind, ByValue, ABC):
     @property
     def plain(self) -> tuple[float, float] | None:
         """(epsilon, eta) where the constraint amounts to `LocalDP` and `TotalVariation` between all inputs; else None.
-
         epsilon is inf, and eta 1, where it does not cap them.
         """
         return None
@@ -110,6 +111,10 @@ class ColumnConstraint(Measured):
         """A cap D >= 0, in nats, on the log-ratio of any two entries of any column; None where there is no such cap."""
         return None
 
+    def log_limits(self, inputs: Sequence[Label]) -> Array | None:
+        """(k, k) caps, in nats, on log Q[x, y] / Q[x', y], inf for none; None where it caps no ratio of two inputs."""
+        return None
+
     def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
         """A cap on the moment of `order` >= 1 between any two rows (`moment.Moment`); None where no cap is known."""
         return None
@@ -120,13 +125,13 @@ class ColumnConstraint(Measured):
 
     def expression(self, q: Any) -> Sequence[Any]:
         """The constraint as cvxpy constraints on a matrix variable `q` (k, m) with inputs 0..k-1."""
-        return [made for term in self.columns(range(q.shape[0])) for made in term.pose(q)]
+        return [posed for term in self.columns(range(q.shape[0])) for posed in term.pose(q)]
 
 
 def plain_caps(constraints: Iterable[Any]) -> tuple[float, float]:
     """The least epsilon, and the least eta, of the constraints that amount to `LocalDP` or `TotalVariation`."""
-    found = [plain for one in constraints if (plain := plain_of(one)) is not None]
-    return min((epsilon for epsilon, _ in found), default=math.inf), min((eta for _, eta in found), default=1.0)
+    caps = [(math.inf, 1.0), *(plain for one in constraints if (plain := plain_of(one)) is not None)]
+    return min(epsilon for epsilon, _ in caps), min(eta for _, eta in caps)
 
 
 def plain_of(constraint: Any) -> tuple[float, float] | None:
@@ -134,10 +139,10 @@ def plain_of(constraint: Any) -> tuple[float, float] | None:
     return constraint.plain if isinstance(constraint, Measured) else None
 
 
-def variation_of(constraint: Any, arithmetic: Arithmetic) -> Enclosure:
-    """The cap that a constraint implies on the total variation between any two rows; 1 for a user's own."""
-    capped = constraint.variation(arithmetic) if isinstance(constraint, Measured) else arithmetic.of(1.0)
-    return capped.minimum(1.0)
+def variation_cap(constraints: Iterable[Any], arithmetic: Arithmetic) -> Enclosure:
+    """The least cap, at most 1, that constraints imply on the total variation between any two rows."""
+    caps = (one.variation(arithmetic) for one in constraints if isinstance(one, Measured))
+    return reduce(Enclosure.minimum, caps, arithmetic.of(1.0))
 
 
 def tanh_of_half(epsilon: Enclosure) -> Enclosure:
@@ -224,22 +229,18 @@ class AlphabetConstraint(Measured):
         return None
 
 
-Expression = Callable[[Any], Sequence[Any]]
-"""From the cvxpy variable Q (k, n) to cvxpy constraints on it."""
+Expression = Callable[[Any], Sequence[Any]]  # From the cvxpy variable Q (k, n) to cvxpy constraints on it.
 
 
 def outputs_of(fixed: Sequence[Any], inputs: int) -> int:
     """The number of outputs that the alphabet constraints agree on; where all are budgets, the smallest."""
-    from ldpopt.errors import InvalidInput
-
     exact = {one.outputs(inputs) for one in fixed if one.labelled}
     budgets = [one.outputs(inputs) for one in fixed if not one.labelled]
     if len(exact) > 1:
-        raise InvalidInput(f"constraints: expected one number of outputs, got {sorted(exact)}")
+        raise invalid("constraints", "one number of outputs", sorted(exact))
     if exact and budgets and min(budgets) < min(exact):
-        raise InvalidInput(
-            f"constraints: expected a budget of at least the {min(exact)} outputs that others name, got {min(budgets)}"
-        )
+        expected = f"a budget of at least the {min(exact)} outputs that others name"
+        raise invalid("constraints", expected, min(budgets))
     return int(min(exact or budgets))
 
 
@@ -257,14 +258,7 @@ def parts(
     constraints: Sequence[Any], inputs: Sequence[Any]
 ) -> tuple[tuple[Term, ...], tuple[AlphabetConstraint, ...], tuple[Expression, ...]]:
     """The constraints by kind: column terms, constraints on given outputs, and expressions of users' own."""
-
-    terms: list[Term] = []
-    fixed, expressions = [], []
-    for constraint in constraints:
-        if isinstance(constraint, ColumnConstraint):
-            terms += constraint.columns(inputs)
-        elif isinstance(constraint, AlphabetConstraint):
-            fixed.append(constraint)
-        else:
-            expressions.append(constraint.expression)
-    return tuple(terms), tuple(fixed), tuple(expressions)
+    terms = tuple(term for one in constraints if isinstance(one, ColumnConstraint) for term in one.columns(inputs))
+    fixed = tuple(one for one in constraints if isinstance(one, AlphabetConstraint))
+    own = tuple(c.expression for c in constraints if not isinstance(c, ColumnConstraint | AlphabetConstraint))
+    return terms, fixed, own

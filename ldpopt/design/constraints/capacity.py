@@ -12,8 +12,8 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.numbers import Unproved, nonnegative_array, real_array
 from ldpopt.design.constraints.base import AlphabetConstraint
-from ldpopt.design.constraints.terms import all_pairs
-from ldpopt.distribution import Array, Index, number
+from ldpopt.design.constraints.terms import all_pairs, pick
+from ldpopt.distribution import Array, number
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, capacity_bounded
@@ -51,7 +51,6 @@ class CapacityBounded(AlphabetConstraint):
     """
 
     takes = (RestrictedKL, RestrictedRenyi, RestrictedAlpha, RestrictedTotalVariation, Affine, Polynomial)
-
     features: Any
     divergence: Any
     bound: float = math.nan
@@ -59,13 +58,12 @@ class CapacityBounded(AlphabetConstraint):
     def __post_init__(self) -> None:
         if not isinstance(self.divergence, self.takes[:4]):
             raise invalid("divergence", "a restricted divergence such as RestrictedKL()", self.divergence)
-        object.__setattr__(self, "features", feature_map(self.features))
         level = number(self.bound, "bound", "a positive number")
         if not level > 0:
             raise invalid("bound", "a positive number", level)
         if self._power > 1 and (self._power - 1) * level > 100:
             raise invalid("bound", "(order - 1) bound of at most 100", level)
-        object.__setattr__(self, "bound", level)
+        vars(self).update(features=feature_map(self.features), bound=level)
 
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own restricted divergence; inf unless it has one output for each row of features."""
@@ -87,32 +85,28 @@ class CapacityBounded(AlphabetConstraint):
 
         k, m = q.shape
         left, right = all_pairs(k)
-        near, far = _rows(right, k) @ q, _rows(left, k) @ q
-        basis, variation = self._basis, isinstance(self.divergence, RestrictedTotalVariation)
-        r = cp.Variable((len(left), m), nonneg=self._power == 1 and not variation)
+        near, far = (pick(at, np.ones(len(at)), k) @ q for at in (right, left))
+        basis = self._basis
+        r = cp.Variable((len(left), m), nonneg=self._power == 1 and not self._of_variation)
+        each = cp.Variable((len(left), m), nonneg=self._of_variation)
         moments = (r - far) @ basis == 0
-        if variation:
-            above = cp.Variable((len(left), m), nonneg=True)
-            caps = cp.sum(above, axis=1) <= np.full(len(left), self._cap)
-            posed = [moments, caps, above >= r - near]
+        caps = cp.sum(each, axis=1) <= np.full(len(left), self._cap)
+        if self._of_variation:
+            cone = each >= r - near
+        elif self._power == 1:
+            cone = cp.constraints.ExpCone(-each, r, near)
+        elif self._power == 2:
+            flat = [cp.vec(part, order="F") for part in (each + near, 2 * r, each - near)]
+            cone = cp.SOC(flat[0], cp.vstack(flat[1:]), axis=0)
         else:
-            each = cp.Variable((len(left), m))
-            caps = cp.sum(each, axis=1) <= np.full(len(left), self._cap)
-            if self._power == 1:
-                cone = cp.constraints.ExpCone(-each, r, near)
-            elif self._power == 2:
-                flat = [cp.vec(part, order="F") for part in (each + near, 2 * r, each - near)]
-                cone = cp.SOC(flat[0], cp.vstack(flat[1:]), axis=0)
-            else:
-                flat = [cp.vec(part, order="F") for part in (each, near, r)]
-                cone = cp.constraints.PowCone3D(*flat, np.full(len(left) * m, 1 / self._power))
-            posed = [moments, caps, cone]
+            flat = [cp.vec(part, order="F") for part in (each, near, r)]
+            cone = cp.constraints.PowCone3D(*flat, np.full(len(left) * m, 1 / self._power))
 
         def read() -> Any:
             weight = np.maximum(np.asarray(caps.dual_value), 0.0)
             return self._functions(weight, -np.asarray(moments.dual_value) @ basis.T)
 
-        return posed, read
+        return [moments, caps, cone], read
 
     def enclosed_support(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
         """The coefficients of weight (E_p h - E_q f*(h)), with one function h of the class for each pair of rows."""
@@ -120,7 +114,7 @@ class CapacityBounded(AlphabetConstraint):
         left, right = all_pairs(shape[0])
         h, star = self._conjugate(arithmetic.of(coefficients) @ self._basis.T, arithmetic)
         on_left, on_right = weight[:, None] * h, weight[:, None] * star
-        first, second = (arithmetic.of(_members(at, shape[0])) for at in (left, right))
+        first, second = (arithmetic.of(np.equal.outer(np.arange(shape[0]), at).astype(float)) for at in (left, right))
         return (first @ on_left - second @ on_right).T
 
     def enclosed_charge(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
@@ -150,7 +144,7 @@ class CapacityBounded(AlphabetConstraint):
 
         The definition bounds the adversary's functions only on outputs that occur.
         """
-        if not isinstance(self.divergence, RestrictedTotalVariation) or matrix.max(axis=0).all():
+        if not self._of_variation or matrix.max(axis=0).all():
             return matrix
         return np.asarray((1 - TRACE * matrix.shape[1]) * matrix + TRACE)
 
@@ -163,6 +157,10 @@ class CapacityBounded(AlphabetConstraint):
         return int(len(self.features.features))
 
     @property
+    def _of_variation(self) -> bool:
+        return isinstance(self.divergence, RestrictedTotalVariation)
+
+    @property
     def _power(self) -> float:
         """The order of the alpha-divergence that the program bounds, 1 for KL and total variation."""
         return float(getattr(self.divergence, "order", 1.0))
@@ -173,9 +171,8 @@ class CapacityBounded(AlphabetConstraint):
         a = self._power
         if a == 1:
             return self.bound
-        return math.exp((a - 1) * self.bound) if isinstance(self.divergence, RestrictedRenyi) else 1 + a * (
-            a - 1
-        ) * self.bound  # fmt: skip
+        renyi = isinstance(self.divergence, RestrictedRenyi)
+        return math.exp((a - 1) * self.bound) if renyi else 1 + a * (a - 1) * self.bound
 
     def _level_of_f(self, arithmetic: Arithmetic) -> Enclosure:
         """The cap of sup E_p h - E_q f*(h), for f(t) = t log t - t + 1, (|t|^a - 1)/(a^2 - a) or (t - 1)_+."""
@@ -186,7 +183,7 @@ class CapacityBounded(AlphabetConstraint):
 
     def _conjugate(self, h: Enclosure, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
         """h (pairs, m), moved into the domain of f* where necessary, and numbers that are at least f*(h)."""
-        if isinstance(self.divergence, RestrictedTotalVariation):
+        if self._of_variation:
             # f* is the identity on [0, 1]; a constant and a smaller slope keep h in the class.
             low = np.asarray(h.lower).min(axis=1)
             span = np.maximum(np.asarray((h - low[:, None]).upper).max(axis=1), 1.0)
@@ -209,17 +206,6 @@ class CapacityBounded(AlphabetConstraint):
         weight = weight * (self._power * (self._power - 1) if self._power > 1 else 1.0)
         kept = weight > 1e-9 * max(float(weight.max(initial=0.0)), 1e-300)
         h = np.where(kept[:, None], prices, 0.0) / np.where(kept, weight, 1.0)[:, None]
-        if self._power == 1 and not isinstance(self.divergence, RestrictedTotalVariation):
+        if self._power == 1 and not self._of_variation:
             h = h - 1
         return np.where(kept, weight, 0.0), h @ self._basis
-
-
-def _members(at: Index, k: int) -> Array:
-    """(k, pairs) indicators of the pairs that have each input at `at`."""
-    return np.asarray(at == np.arange(k)[:, None], dtype=np.float64)
-
-
-def _rows(at: Index, k: int) -> Any:
-    import scipy.sparse as sparse
-
-    return sparse.csr_array((np.ones(len(at)), (np.arange(len(at)), at)), shape=(len(at), k))

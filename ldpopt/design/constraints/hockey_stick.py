@@ -7,16 +7,18 @@ it with one slack for every output and pair, and a multiplier is one number for 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel, Label
+from ldpopt.design.certificates.numbers import real_numbers, require
 from ldpopt.design.constraints.base import EPSILON, ColumnConstraint, tanh_of_half
-from ldpopt.design.constraints.terms import Malformed, Ratio, Term, all_pairs, finite, pick, scatter
+from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatter
 from ldpopt.design.registry import Asked
 from ldpopt.distribution import Array, Index, nonnegative, unit_interval
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -27,11 +29,9 @@ from ldpopt.tolerances import MAXIMUM_EPSILON
 
 @dataclass(frozen=True, eq=False)
 class HockeyStick(Term):
-    """sum_y (Q[left] - e^(epsilon weight) Q[right])_+ <= cap; a cap of 0 binds every column by itself.
-
-    epsilon : one number, or (pairs,), in nats. weight, caps : (pairs,). The floats are taken as exact numbers.
-    A multiplier is a (labels, pairs) array z >= 0, as nu (a - E b)_+ >= z (a - E b) whenever nu >= z, for
-    E = e^(epsilon weight).
+    """sum_y (Q[left] - e^(epsilon weight) Q[right])_+ <= cap; a cap of 0 binds every column by itself. epsilon : one
+    number, or (pairs,), in nats. weight, caps : (pairs,). The floats are taken as exact numbers. A multiplier is a
+    (labels, pairs) array z >= 0, as nu (a - E b)_+ >= z (a - E b) whenever nu >= z, for E = e^(epsilon weight).
     """
 
     left: Index
@@ -123,52 +123,40 @@ class HockeyStick(Term):
         return (arithmetic.of(most) * self.caps).sum()
 
     def _checked(self, multiplier: Any, labels: int) -> Array:
-        z = finite(multiplier)
+        z = real_numbers(multiplier, "the values of a multiplier")
         if not z.size and not len(self):
             return np.zeros((labels, 0))
-        if z.shape != (labels, len(self)):
-            raise Malformed(f"a multiplier has shape {z.shape}, not {(labels, len(self))}")
-        if not (z >= 0).all():
-            raise Malformed("a multiplier is negative")
+        require(z.shape == (labels, len(self)), f"a multiplier has shape {z.shape}, not {(labels, len(self))}")
+        require((z >= 0).all(), "a multiplier is negative")
         return z
 
     def pose(self, q: Any) -> list[Any]:
         """Linear constraints, with a slack for every pair and output unless all caps are zero."""
-        import cvxpy as cp
-
-        if len(self) == 0:
-            return []
-        k, n = q.shape
-        above = pick(self.left, np.ones(len(self)), k) @ q - pick(self.right, self.factor, k) @ q
-        if not self.caps.any():
-            return [above <= 0]
-        slack = cp.Variable((len(self), n), nonneg=True)
-        return [slack >= above, cp.sum(slack, axis=1) <= self.caps]
+        return self._posed(self._differences(q.shape[0]) @ q, self.caps) if len(self) else []
 
     def pose_split(self, q: Any) -> list[Any]:
         """The same for a matrix in two parts, with both sides divided by the unit of the rises."""
-        import cvxpy as cp
-
         if len(self) == 0:
             return []
-        k, n = q.shape
-        apart = (pick(self.left, np.ones(len(self)), k) - pick(self.right, self.factor, k)) @ q.rise
         widths = np.expm1(self.epsilon * self.weight) * (q.level / q.unit)
-        above = apart - widths[:, None] @ q.base
-        if not self.caps.any():
+        return self._posed(self._differences(q.shape[0]) @ q.rise - widths[:, None] @ q.base, self.caps / q.unit)
+
+    def _differences(self, k: int) -> Any:
+        """The sparse (pairs, k) matrix of Q[left] - factor Q[right]."""
+        return pick(self.left, np.ones(len(self)), k) - pick(self.right, self.factor, k)
+
+    def _posed(self, above: Any, caps: Array) -> list[Any]:
+        """Constraints that the positive parts of `above` (pairs, labels) sum to at most `caps`."""
+        import cvxpy as cp
+
+        if not caps.any():
             return [above <= 0]
-        slack = cp.Variable((len(self), n), nonneg=True)
-        return [slack >= above, cp.sum(slack, axis=1) <= self.caps / q.unit]
+        slack = cp.Variable(above.shape, nonneg=True)
+        return [slack >= above, cp.sum(slack, axis=1) <= caps]
 
     def multiplier(self, posed: list[Any]) -> Array:
         """(labels, pairs) dual values of the first of the posed constraints."""
-        if not posed:
-            return np.zeros((0, 0))
-        return np.asarray(np.maximum(np.asarray(posed[0].dual_value), 0.0).T)
-
-    def scaled(self, values: Array, scale: float) -> Array:
-        """The multiplier times `scale`, in every entry."""
-        return values * scale
+        return np.maximum(np.asarray(posed[0].dual_value), 0.0).T if posed else np.zeros((0, 0))
 
 
 def every_pair(inputs: int, epsilon: float, delta: float) -> HockeyStick:
@@ -182,8 +170,52 @@ def approximate(inputs: int, epsilon: float, delta: float) -> Term:
     return Ratio(epsilon) if delta == 0 and epsilon > 0 else every_pair(inputs, epsilon, delta)
 
 
+class Excesses(ColumnConstraint):
+    """Caps delta on sum_y (Q[x, y] - e^epsilon Q[x', y])_+ between all ordered pairs, at several `levels` epsilon."""
+
+    @property
+    @abstractmethod
+    def levels(self) -> tuple[tuple[float, float], ...]:
+        """The (epsilon, delta), of which delta is the bound."""
+
+    @property
+    def plain(self) -> tuple[float, float] | None:
+        """(epsilon, eta) where every level amounts to `LocalDP` (delta = 0) or `TotalVariation` (epsilon = 0)."""
+        if any(epsilon > 0 and delta > 0 for epsilon, delta in self.levels):
+            return None
+        return self._pure, min((delta for epsilon, delta in self.levels if epsilon == 0), default=1.0)
+
+    @property
+    def _pure(self) -> float:
+        """The least epsilon with delta = 0; inf where there is none."""
+        return min((epsilon for epsilon, delta in self.levels if delta == 0 < epsilon), default=math.inf)
+
+    def variation(self, arithmetic: Arithmetic) -> Enclosure:
+        """The least of delta + (1 - delta) tanh(epsilon/2) over the levels [GI, eq. 7]."""
+        least = arithmetic.of(1.0)
+        for epsilon, exact in self.levels:
+            delta = arithmetic.of(exact)
+            # At epsilon = 0 rounding must not add to delta.
+            cap = delta + (1 - delta) * tanh_of_half(arithmetic.of(epsilon)) if epsilon > 0 else delta
+            least = least.minimum(cap)
+        return least
+
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
+        """One hockey-stick sum for each level and ordered pair; ratios within a box where delta = 0 < epsilon."""
+        return tuple(approximate(len(inputs), epsilon, delta) for epsilon, delta in self.levels)
+
+    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+        """The least epsilon with delta = 0; None where there is none."""
+        return arithmetic.of(self._pure) if math.isfinite(self._pure) else None
+
+    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """The least delta with an epsilon of at most `reach`, as a larger ratio only lowers the excess."""
+        caps = [delta for epsilon, delta in self.levels if epsilon <= reach]
+        return arithmetic.of(min(caps)) if caps else None
+
+
 @dataclass(frozen=True)
-class TotalVariation(ColumnConstraint):
+class TotalVariation(Excesses):
     """sum_y |Q[x, y] - Q[x', y]| / 2 <= eta for any two inputs, eta in [0, 1] [GI, Def 7].
 
     >>> TotalVariation(0.4).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= TotalVariation(0.41).bound
@@ -191,17 +223,14 @@ class TotalVariation(ColumnConstraint):
     """
 
     eta: float
-
+    checks = (("eta", unit_interval),)
     asks = (Asked("eta", "Cap on the total variation, in [0, 1].", "ETA"),)
     preference = 50
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "eta", unit_interval(self.eta, "eta"))
-
     @property
-    def plain(self) -> tuple[float, float] | None:
-        """(inf, eta)."""
-        return math.inf, self.eta
+    def levels(self) -> tuple[tuple[float, float], ...]:
+        """(0, eta)."""
+        return ((0.0, self.eta),)
 
     @property
     def bound(self) -> float:
@@ -216,21 +245,9 @@ class TotalVariation(ColumnConstraint):
         """The same with half of eta."""
         return replace(self, eta=self.eta / 2)
 
-    def variation(self, arithmetic: Arithmetic) -> Enclosure:
-        """eta."""
-        return arithmetic.of(self.eta)
-
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
-        """sum_y (Q[x, y] - Q[x', y])_+ <= eta for every two inputs."""
-        return (every_pair(len(inputs), 0.0, self.eta),)
-
-    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
-        """eta, which caps the excess at reach 0; a larger reach only lowers the excess."""
-        return arithmetic.of(self.eta)
-
 
 @dataclass(frozen=True)
-class ApproximateLDP(ColumnConstraint):
+class ApproximateLDP(Excesses):
     """sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+ <= delta for all ordered pairs of inputs [GI, Def 1].
 
     (a)_+ is max(a, 0), and the sum is called the hockey-stick divergence. epsilon is in nats, from 0 (then this is
@@ -242,24 +259,20 @@ class ApproximateLDP(ColumnConstraint):
 
     epsilon: float
     delta: float
-
+    checks = (("epsilon", nonnegative), ("delta", unit_interval))
     asks = (EPSILON, Asked("delta", "Delta of (epsilon, delta)-LDP, in (0, 1].", "DELTA"))
     preference = 20
     private = True
 
     def __post_init__(self) -> None:
-        epsilon = nonnegative(self.epsilon, "epsilon")
-        if epsilon > MAXIMUM_EPSILON:
-            raise invalid("epsilon", f"at most {MAXIMUM_EPSILON:g} nats", epsilon)
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", unit_interval(self.delta, "delta"))
+        super().__post_init__()
+        if self.epsilon > MAXIMUM_EPSILON:
+            raise invalid("epsilon", f"at most {MAXIMUM_EPSILON:g} nats", self.epsilon)
 
     @property
-    def plain(self) -> tuple[float, float] | None:
-        """`LocalDP` where delta is 0, `TotalVariation` where epsilon is 0."""
-        if self.epsilon == 0:
-            return math.inf, self.delta
-        return (self.epsilon, 1.0) if self.delta == 0 else None
+    def levels(self) -> tuple[tuple[float, float], ...]:
+        """(epsilon, delta)."""
+        return ((self.epsilon, self.delta),)
 
     @property
     def bound(self) -> float:
@@ -274,26 +287,9 @@ class ApproximateLDP(ColumnConstraint):
         """The same with half of delta."""
         return replace(self, delta=self.delta / 2)
 
-    def variation(self, arithmetic: Arithmetic) -> Enclosure:
-        """delta + (1 - delta) tanh(epsilon/2) [GI, eq. 7]."""
-        delta = arithmetic.of(self.delta)
-        return delta + (1 - delta) * tanh_of_half(arithmetic.of(self.epsilon))
-
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
-        """One hockey-stick sum for every ordered pair; with delta = 0, ratios within a box."""
-        return (approximate(len(inputs), self.epsilon, self.delta),)
-
-    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
-        """epsilon where delta is 0, else None."""
-        return arithmetic.of(self.epsilon) if self.delta == 0 else None
-
-    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
-        """delta where `reach` is at least epsilon; None below."""
-        return arithmetic.of(self.delta) if reach >= self.epsilon else None
-
 
 @dataclass(frozen=True)
-class TradeOff(ColumnConstraint):
+class TradeOff(Excesses):
     """T(Q[x], Q[x']) >= curve for all pairs of inputs, for a `privacy.TradeOffCurve` [DRS, Def 2.2].
 
     T is the trade-off curve of two rows: the least error of the second kind for each error of the first. Every segment
@@ -307,68 +303,35 @@ class TradeOff(ColumnConstraint):
     """
 
     curve: TradeOffCurve
-    levels: tuple[tuple[float, float], ...] = field(init=False, repr=False, compare=False, default=())
+    bound = 0.0  # no line may be exceeded
 
     def __post_init__(self) -> None:
         if not isinstance(self.curve, TradeOffCurve):
             raise invalid("curve", "a TradeOffCurve", type(self.curve).__name__)
+
+    @cached_property
+    def levels(self) -> tuple[tuple[float, float], ...]:
+        """The (epsilon, delta) of the lines that no other implies, delta falling with epsilon."""
         a, b = self.curve.knots.T
         # Beyond the last knot the curve is flat at 0, which every pair meets.
         slopes = -np.diff(b) / np.diff(a)
         heights = b[:-1] + slopes * a[:-1]
-        found = set()
+        lines = set()
         for slope, height in zip(slopes.tolist(), heights.tolist(), strict=True):
             if slope > 0:
                 # A line flatter than -1 says the same of the pair in the other order, where it is steeper.
-                reached = height if slope >= 1 else height / slope
-                epsilon, delta = abs(math.log(slope)), 1 - reached
-                found.add((epsilon if epsilon > 1e-12 else 0.0, delta if delta > 1e-12 else 0.0))
-        object.__setattr__(self, "levels", _distinct(sorted(found)))
-
-    @property
-    def plain(self) -> tuple[float, float] | None:
-        """(epsilon, eta) where each line of the curve amounts to `LocalDP` or `TotalVariation`; else None."""
-        if not all(epsilon == 0 or delta == 0 for epsilon, delta in self.levels):
-            return None
-        return (
-            min((epsilon for epsilon, delta in self.levels if epsilon > 0 and delta == 0), default=math.inf),
-            min((delta for epsilon, delta in self.levels if epsilon == 0), default=1.0),
-        )
-
-    @property
-    def bound(self) -> float:
-        """0: no line may be exceeded."""
-        return 0.0
+                epsilon, delta = abs(math.log(slope)), 1 - (height if slope >= 1 else height / slope)
+                lines.add((epsilon if epsilon > 1e-12 else 0.0, delta if delta > 1e-12 else 0.0))
+        kept: list[tuple[float, float]] = []
+        for epsilon, delta in sorted(lines):
+            if kept and epsilon - kept[-1][0] <= 1e-12 * (1 + epsilon):
+                # Rounding alone tells apart a line and its mirror image in a symmetric curve.
+                kept[-1] = (kept[-1][0], min(delta, kept[-1][1]))
+            elif not kept or delta < kept[-1][1]:
+                kept.append((epsilon, delta))
+        return tuple(kept)
 
     def measure(self, channel: Channel) -> Guarantee:
         """The largest excess of the channel's delta over the curve's lines."""
         worst = max((hockey_stick(channel, e).value - d for e, d in self.levels), default=0.0)
         return Guarantee("trade_off", max(worst, 0.0), 0.0, None, False, "[DRS, Prop 2.12]")
-
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
-        """One hockey-stick sum for each line and ordered pair; a `Ratio` for a line with delta = 0."""
-        return tuple(approximate(len(inputs), e, d) for e, d in self.levels)
-
-    def variation(self, arithmetic: Arithmetic) -> Enclosure:
-        """The least of delta + (1 - delta) tanh(epsilon/2) over the lines [GI, eq. 7]."""
-        least = arithmetic.of(1.0)
-        for epsilon, delta in self.levels:
-            least = least.minimum(delta + (1 - arithmetic.of(delta)) * tanh_of_half(arithmetic.of(epsilon)))
-        return least
-
-    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
-        """The least epsilon of the lines with delta = 0; None without such a line."""
-        pure = min((e for e, d in self.levels if d == 0), default=None)
-        return None if pure is None else arithmetic.of(pure)
-
-
-def _distinct(levels: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """The levels that no other implies. With increasing epsilon, each has a smaller delta than the one before."""
-    kept: list[tuple[float, float]] = []
-    for epsilon, delta in levels:
-        if kept and epsilon - kept[-1][0] <= 1e-12 * (1 + epsilon):
-            # Rounding alone tells apart a line and its mirror image in a symmetric curve.
-            kept[-1] = (kept[-1][0], min(delta, kept[-1][1]))
-        elif not kept or delta < kept[-1][1]:
-            kept.append((epsilon, delta))
-    return tuple(kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +18,7 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee
 from ldpopt.rounding import ULP
-
-ROUNDING = 1e-13
-"""How far from p the law of the reports may be in any entry, because float64 meets an equation only nearly."""
+from ldpopt.tolerances import INVARIANT
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,26 +33,17 @@ class Invariant(AlphabetConstraint):
     """
 
     p: Any
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p", distribution(self.p, "p"))
-
-    @property
-    def symmetric(self) -> bool:
-        """False: outputs are named like inputs, so that no two inputs are alike."""
-        return False
-
-    @property
-    def bound(self) -> float:
-        """1e-13, how far rounding may leave an equation from being met."""
-        return ROUNDING
+    checks = (("p", distribution),)
+    symmetric = False  # outputs are named like inputs, so that no two inputs are alike
+    balances = True  # `mend` scales rows and columns in turn, and keeps zeros
+    bound = INVARIANT
 
     def measure(self, channel: Channel) -> Guarantee:
         """The largest entry of |p Q - p|; inf for a channel of another shape."""
-        if channel.shape != (len(self.p), len(self.p)):
-            return Guarantee("invariant", np.inf, np.inf, None, True, "[PRAM, section 3]")
-        rows = channel.matrix / channel.matrix.sum(axis=1, keepdims=True)
-        off = float(np.abs(self.p @ rows - self.p).max())
+        off = math.inf
+        if channel.shape == (len(self.p), len(self.p)):
+            rows = channel.matrix / channel.matrix.sum(axis=1, keepdims=True)
+            off = float(np.abs(self.p @ rows - self.p).max())
         return Guarantee("invariant", off, off, None, True, "[PRAM, section 3]")
 
     def outputs(self, inputs: int) -> int:
@@ -70,23 +60,23 @@ class Invariant(AlphabetConstraint):
         """One equation for each output."""
         import cvxpy as cp
 
-        if isinstance(give, float):
-            kept = self.p @ q == self.p
-            return [kept], lambda: np.asarray(kept.dual_value)
-        off = cp.Variable(len(self.p))
-        kept = self.p @ q + off == self.p
-        return [kept, cp.norm1(off) <= give], lambda: np.asarray(kept.dual_value)
+        off = 0.0 if isinstance(give, float) else cp.Variable(len(self.p))
+        equation = self.p @ q + off == self.p
+        given = [] if isinstance(give, float) else [cp.norm1(off) <= give]
+        return [equation, *given], lambda: np.asarray(equation.dual_value)
+
+    def _prices(self, multiplier: Any, arithmetic: Arithmetic) -> Enclosure:
+        return arithmetic.of(real_array(multiplier, (len(self.p),), "prices of the invariant law"))
 
     def enclosed_support(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
         """(m, k) the price of each output times p."""
-        prices = arithmetic.of(real_array(multiplier, (shape[1],), "prices of the invariant law"))
-        return prices[:, None] * law(self.p, arithmetic)
+        return self._prices(multiplier, arithmetic)[:, None] * law(self.p, arithmetic)
 
     def enclosed_charge(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
         """The prices of the outputs, averaged by p, and what the allowed rounding may add."""
-        prices = arithmetic.of(real_array(multiplier, (shape[1],), "prices of the invariant law"))
+        prices = self._prices(multiplier, arithmetic)
         # 1.001: p sums to one within 1e-9. The measure itself is computed in float64.
-        rounding = 1.001 * ROUNDING + (2 * len(self.p) + 8) * ULP
+        rounding = 1.001 * INVARIANT + (2 * len(self.p) + 8) * ULP
         return prices @ law(self.p, arithmetic) + prices.abs().sum() * rounding
 
     def idle(self, shape: tuple[int, int]) -> Any:
@@ -97,21 +87,16 @@ class Invariant(AlphabetConstraint):
         """The prices times `scale`."""
         return multiplier * scale
 
-    @property
-    def balances(self) -> bool:
-        """True: `mend` scales rows and columns in turn, and keeps zeros."""
-        return True
-
     def mend(self, matrix: Array) -> Array:
         """The matrix scaled in turn until both margins of the joint law diag(p) Q are p [Sinkhorn]; zeros stay."""
         used = self.p > 0
         q = np.where(used[:, None] & ~used[None, :], 0.0, matrix)
         q = q / q.sum(axis=1, keepdims=True)
         for _ in range(500):
-            made = self.p @ q
-            if np.abs(made - self.p).max() <= ROUNDING / 8:
+            reports = self.p @ q
+            if np.abs(reports - self.p).max() <= INVARIANT / 8:
                 break
-            q = q * np.where(used[:, None] & (made > 0), self.p / np.where(made > 0, made, 1.0), 1.0)
+            q = q * np.where(used[:, None] & (reports > 0), self.p / np.where(reports > 0, reports, 1.0), 1.0)
             q = q / q.sum(axis=1, keepdims=True)
         return np.asarray(q)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import EPSILON, ColumnConstraint, tanh_of_half
@@ -21,6 +22,7 @@ from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.privacy.pairs import Policy
 from ldpopt.rounding import ULP
+from ldpopt.tolerances import SAME_PATH
 
 
 @dataclass(frozen=True)
@@ -32,15 +34,11 @@ class Edges:
 
     def needed(self, inputs: Sequence[Label]) -> tuple[Index, Index, Array]:
         """The positions (edges,) of both ends, and the weights, of the edges that no path through others implies.
-
         Raises `InvalidInput` for a node that is no input.
         """
-        distance = self.lengths(inputs)
-        shortest = shortest_paths(distance)
-        left, right = np.nonzero(np.isfinite(distance))
-        kept = [_direct(shortest, distance, x, y) for x, y in zip(left.tolist(), right.tolist(), strict=True)]
-        left, right = left[kept], right[kept]
-        return left, right, distance[left, right]
+        shortest = shortest_paths(self.lengths(inputs))
+        left, right = np.nonzero(direct_limits(shortest, SAME_PATH * shortest))
+        return left, right, shortest[left, right]
 
     def lengths(self, inputs: Sequence[Label]) -> Array:
         """(k, k) weights of the edges, inf where there is none. Raises `InvalidInput` for a node that is no input."""
@@ -61,9 +59,8 @@ class Edges:
 
 
 def edges(graph: Policy) -> Edges:
-    """The edges of `graph`, weights from the attribute ``weight`` (1 where missing); self-loops are dropped.
-
-    Raises `InvalidInput` for something that is no graph and for weights that are not positive numbers.
+    """The edges of `graph`, weights from the attribute ``weight`` (1 where missing); self-loops are dropped. Raises
+    `InvalidInput` for something that is no graph and for weights that are not positive numbers.
     """
     if not (hasattr(graph, "edges") and hasattr(graph, "nodes")):
         raise invalid("policy graph", "a networkx graph over the inputs", type(graph).__name__)
@@ -108,11 +105,17 @@ def shortest_paths(lengths: Array) -> Array:
     return np.asarray(floyd_warshall(graph), dtype=np.float64)
 
 
-def _direct(shortest: Array, distance: Array, x: int, y: int) -> bool:
-    """Whether no path from x to y through another input is as short as the edge."""
-    through = shortest[x] + shortest[:, y]
-    through[[x, y]] = np.inf
-    return bool(through.min(initial=np.inf) > distance[x, y] * (1 + 1e-12))
+def direct_limits(shortest: Array, room: Array | float) -> npt.NDArray[np.bool_]:
+    """(k, k) whether the limit between two inputs is tighter, by more than `room`, than any path through other inputs.
+    shortest : (k, k) limits that are lengths of shortest paths.
+    """
+    k = len(shortest)
+    through = np.full((k, k), np.inf)
+    for y in range(k):
+        others = np.arange(k) != y
+        between = shortest[:, y, None] + shortest[None, y]
+        through = np.where(others[:, None] & others, np.minimum(through, between), through)
+    return np.asarray(np.isfinite(shortest) & (through > shortest + room) & ~np.eye(k, dtype=bool))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,13 +133,13 @@ class LocalDP(ColumnConstraint):
     epsilon: float
     graph: Policy = None
     listed: Edges | None = field(init=False, repr=False, compare=False, default=None)
-
+    checks = (("epsilon", positive_epsilon),)
     asks = (EPSILON,)
     preference = 10
     private = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+        super().__post_init__()
         if self.graph is not None:
             object.__setattr__(self, "listed", edges(self.graph))
 
@@ -180,6 +183,15 @@ class LocalDP(ColumnConstraint):
             return arithmetic.of(self.epsilon)
         diameter = self.listed.diameter(inputs, arithmetic)
         return None if diameter is None else diameter * self.epsilon
+
+    def log_limits(self, inputs: Sequence[Label]) -> Array | None:
+        """epsilon for all pairs, or times the weights of the edges that no other path implies."""
+        if self.listed is None:
+            return np.full((len(inputs), len(inputs)), self.epsilon)
+        limits = np.full((len(inputs), len(inputs)), np.inf)
+        left, right, weight = self.listed.needed(inputs)
+        limits[left, right] = weight * self.epsilon
+        return limits
 
     def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
         """0 where `reach` is at least epsilon and every two inputs are compared; None elsewhere."""

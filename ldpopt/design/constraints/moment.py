@@ -11,27 +11,27 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, Label
+from ldpopt.design.certificates.numbers import Unproved, real_numbers
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
-from ldpopt.design.constraints.terms import Malformed, Ratio, Term, all_pairs, finite, pick, scatter
+from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatter
 from ldpopt.design.registry import Asked
-from ldpopt.distribution import Array, Index, number, positive_epsilon
+from ldpopt.distribution import Array, Index, number_up_to, positive_epsilon
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, renyi, zcdp
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
+from ldpopt.tolerances import SAME_ORDER
 
-LARGE = 3.0
-"""For caps above this, only the power a^o b^(1-o) of psi is posed, without its linear part."""
+LARGE = 3.0  # For caps above this, only the power a^o b^(1-o) of psi is posed, without its linear part.
 
 
 @dataclass(frozen=True, eq=False)
 class Moment(Term):
-    """sum_y psi(Q[left], Q[right]) <= cap, for psi(a, b) = a^o b^(1-o) - o a + (o-1) b >= 0, order o > 1.
-
-    For o = 1, psi(a, b) = a log(a/b) - a + b. epsilon : the cap on the Rényi divergence of this order, in nats, an
-    exact number. The cap on psi is then e^((o-1) epsilon) - 1, or epsilon itself for o = 1.
-    psi lies above its tangent planes, one for each ratio t = a/b > 0. A multiplier is an array (4, cuts) with one
-    tangent plane in each column: its pair, its label, t and a weight z >= 0.
+    """sum_y psi(Q[left], Q[right]) <= cap, for psi(a, b) = a^o b^(1-o) - o a + (o-1) b >= 0, order o > 1. For o = 1,
+    psi(a, b) = a log(a/b) - a + b. epsilon : the cap on the Rényi divergence of this order, in nats, an exact number.
+    The cap on psi is then e^((o-1) epsilon) - 1, or epsilon itself for o = 1. psi lies above its tangent planes, one
+    for each ratio t = a/b > 0. A multiplier is an array (4, cuts) with one tangent plane in each column: its pair, its
+    label, t and a weight z >= 0.
     """
 
     left: Index
@@ -51,11 +51,6 @@ class Moment(Term):
         """The root of the cap, at most 1."""
         return min(1.0, math.sqrt(self.cap))
 
-    def enclosed_cap(self, arithmetic: Arithmetic) -> Enclosure:
-        """The cap, enclosed."""
-        epsilon = arithmetic.of(self.epsilon)
-        return epsilon if self.order == 1 else (epsilon * arithmetic.of(Fraction(self.order) - 1)).expm1()
-
     def excess(self, matrix: Array) -> Array:
         """sum_y psi - cap; inf where an output of the left input is impossible for the right one."""
         a, b = matrix[self.left], matrix[self.right]
@@ -73,9 +68,9 @@ class Moment(Term):
 
     def slopes(self, t: Array) -> tuple[Array, Array]:
         """The partial derivatives of psi at a/b = t: psi(a, b) >= slope_a a + slope_b b."""
-        if self.order == 1:
-            return np.log(t), 1 - t
         log = np.log(t)
+        if self.order == 1:
+            return log, 1 - t
         return self.order * np.expm1((self.order - 1) * log), -(self.order - 1) * np.expm1(self.order * log)
 
     def enclosed_slopes(self, t: Array, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
@@ -90,10 +85,11 @@ class Moment(Term):
     def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
         """The weighted sum of the tangent planes of each label."""
         pair, label = multiplier[:2].astype(np.intp)
-        on_left, on_right = self.slopes(multiplier[2])
-        total = np.bincount(label * inputs + self.left[pair], multiplier[3] * on_left, labels * inputs)
-        total += np.bincount(label * inputs + self.right[pair], multiplier[3] * on_right, labels * inputs)
-        return np.asarray(total.reshape(labels, inputs))
+        on_left, on_right = (
+            np.bincount(label * inputs + side[pair], multiplier[3] * slope, labels * inputs)
+            for side, slope in zip((self.left, self.right), self.slopes(multiplier[2]), strict=True)
+        )
+        return np.asarray((on_left + on_right).reshape(labels, inputs))
 
     def charge(self, multiplier: Array) -> float:
         """sum over pairs of cap max over labels of the label's weight."""
@@ -111,8 +107,8 @@ class Moment(Term):
         pair, label, t, z = self.checked(multiplier, labels)
         on_left, on_right = (arithmetic.of(z) * slope for slope in self.enclosed_slopes(t, arithmetic))
         at = np.concatenate([label * inputs + self.left[pair], label * inputs + self.right[pair]])
-        made = scatter(arithmetic.concatenate([on_left, on_right]), at, labels * inputs)
-        return made.reshape(labels, inputs), scatter(on_left + on_right, label, labels)
+        supports = scatter(arithmetic.concatenate([on_left, on_right]), at, labels * inputs)
+        return supports.reshape(labels, inputs), scatter(on_left + on_right, label, labels)
 
     def enclosed_charge(self, multiplier: Any, labels: int, arithmetic: Arithmetic) -> Enclosure:
         """sum over pairs of cap max over labels of the label's weight."""
@@ -121,21 +117,21 @@ class Moment(Term):
         if not len(used):
             return arithmetic.zeros(())
         weight = scatter(arithmetic.of(z), place.reshape(-1) * labels + label, len(used) * labels)
-        return weight.reshape(len(used), labels).max(axis=1).sum() * self.enclosed_cap(arithmetic)
+        return weight.reshape(len(used), labels).max(axis=1).sum() * moment_cap(self.order, self.epsilon, arithmetic)
 
     def checked(self, multiplier: Any, labels: int) -> tuple[Index, Index, Array, Array]:
-        """The pairs, labels, ratios and weights of the cuts with positive weight. Raises `Malformed` for others."""
-        made = finite(multiplier)
-        if made.size == 0:
-            made = np.zeros((4, 0))
-        if made.ndim != 2 or len(made) != 4:
-            raise Malformed(f"the multiplier of a moment has shape {made.shape}, not (4, cuts)")
-        pair, label, t, z = made
+        """The pairs, labels, ratios and weights of the cuts with positive weight; `Unproved` for a malformed one."""
+        cuts = real_numbers(multiplier, "the values of a multiplier")
+        if cuts.size == 0:
+            cuts = np.zeros((4, 0))
+        if cuts.ndim != 2 or len(cuts) != 4:
+            raise Unproved(f"the multiplier of a moment has shape {cuts.shape}, not (4, cuts)")
+        pair, label, t, z = cuts
         for given, count, what in ((pair, len(self), "pair"), (label, labels, "label")):
             if not ((given >= 0) & (given < count) & (given == np.floor(given))).all():
-                raise Malformed(f"the multiplier of a moment names a {what} that is not one of {count}")
+                raise Unproved(f"the multiplier of a moment names a {what} that is not one of {count}")
         if not (t > 0).all() or not (z >= 0).all():
-            raise Malformed("the multiplier of a moment has a ratio that is not positive, or a negative weight")
+            raise Unproved("the multiplier of a moment has a ratio that is not positive, or a negative weight")
         kept = z > 0
         return pair[kept].astype(np.intp), label[kept].astype(np.intp), t[kept], z[kept]
 
@@ -161,11 +157,10 @@ class Moment(Term):
         return self._pose_power(a, b)
 
     def _pose_power(self, a: Any, b: Any) -> list[Any]:
-        """a^o b^(1-o) <= moment as a tower of second-order cones, far better solved than a power cone.
-
-        The tower stands for a fraction near 1/o, and uses copies of a and b: the dual values of the copies are slopes
-        of a tangent plane whatever the fraction is. For caps above `LARGE` the linear part of psi is left out; its sum
-        over outputs is a constant.
+        """a^o b^(1-o) <= moment as a tower of second-order cones, far better solved than a power cone. The tower stands
+        for a fraction near 1/o, and uses copies of a and b: the dual values of the copies are slopes of a tangent plane
+        whatever the fraction is. For caps above `LARGE` the linear part of psi is left out; its sum over outputs is a
+        constant.
         """
         import cvxpy as cp
         from cvxpy.utilities.power_tools import gm_constrs
@@ -182,9 +177,8 @@ class Moment(Term):
         return [*links, cp.sum(slack, axis=1) <= np.ones(len(self)), *tower]
 
     def multiplier(self, posed: list[Any]) -> Array:
-        """The tangent plane at each cone's dual point: its weight, and the ratio that gives its coefficient of a.
-
-        Its coefficient of b is then on the safe side, because the dual point lies in the dual cone.
+        """The tangent plane at each cone's dual point: its weight, and the ratio that gives its coefficient of a. Its
+        coefficient of b is then on the safe side, because the dual point lies in the dual cone.
         """
         if not posed:
             return np.zeros((4, 0))
@@ -226,6 +220,12 @@ def moment(inputs: int, order: float, epsilon: float | Fraction) -> Moment:
     return Moment(*all_pairs(inputs), order, epsilon)
 
 
+def moment_cap(order: float, epsilon: float | Fraction, arithmetic: Arithmetic) -> Enclosure:
+    """The cap e^((o-1) epsilon) - 1 on psi, enclosed, that a cap on a divergence implies; epsilon itself for o = 1."""
+    exact = arithmetic.of(epsilon)
+    return exact if order == 1 else (exact * arithmetic.of(Fraction(order) - 1)).expm1()
+
+
 @dataclass(frozen=True)
 class RenyiLDP(ColumnConstraint):
     """The Rényi divergence of `order` in [1, inf] between any two rows is at most epsilon > 0 nats [M, Def 4].
@@ -239,17 +239,16 @@ class RenyiLDP(ColumnConstraint):
 
     order: float
     epsilon: float
-
     asks = (
         Asked("renyi_order", "Order of the Rényi divergence, above 1.", "ORDER", "order"),
         Asked("renyi", "Limit of the Rényi divergence of one order, such as 2:0.5.", "NATS", "epsilon"),
     )
     preference = 40
     private = True
+    checks = (("order", lambda order, _: renyi_order(order)), ("epsilon", positive_epsilon))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "order", renyi_order(self.order))
-        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+        super().__post_init__()
         if math.isfinite(self.order) and (self.order - 1) * self.epsilon > 500:
             raise invalid("order", "(order - 1) epsilon of at most 500, or order inf", self.order)
 
@@ -288,18 +287,11 @@ class RenyiLDP(ColumnConstraint):
 
     def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
         """The cap on the moment of every order from 1 up to this one; None beyond."""
-        if not 1 <= order <= self.order:
-            return None
-        epsilon = arithmetic.of(self.epsilon)
-        return epsilon if order == 1 else (epsilon * arithmetic.of(Fraction(order) - 1)).expm1()
+        return moment_cap(order, self.epsilon, arithmetic) if 1 <= order <= self.order else None
 
 
 GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])
 """The orders at which a channel is first compared with its cap."""
-
-APART = 1e-4
-"""An order is not added when one is posed within this share of its distance from 1: both say the same."""
-
 SUMMIT = 0.9
 """Peaks of the grid below this share of rho are passed over: between its orders the rate is not that much higher."""
 
@@ -318,20 +310,16 @@ class ConcentratedLDP(ColumnConstraint):
 
     rho: float
     orders: tuple[float, ...] = (1.0,)
-
     asks = (Asked("rho", "Limit of zero-concentrated privacy (zCDP).", "RHO"),)
     preference = 30
     private = True
 
     def __post_init__(self) -> None:
-        rho = number(self.rho, "rho", "a positive number")
-        if not 0 < rho <= 100:
-            raise invalid("rho", "a number in (0, 100]", rho)
+        rho = number_up_to(self.rho, "rho", 100)
         orders = tuple(sorted({renyi_order(order) for order in self.orders}))
         if not orders or not np.isfinite(orders[-1]) or (orders[-1] - 1) * orders[-1] * rho > 500:
             raise invalid("orders", "at least one order a from 1 with a (a - 1) rho of at most 500", orders)
-        object.__setattr__(self, "rho", rho)
-        object.__setattr__(self, "orders", orders)
+        vars(self).update(rho=rho, orders=orders)
 
     @property
     def bound(self) -> float:
@@ -362,8 +350,7 @@ class ConcentratedLDP(ColumnConstraint):
         """The cap on the moment of any finite order, whether it is posed or not."""
         if not 1 <= order < math.inf:
             return None
-        exact, rho = Fraction(order), arithmetic.of(self.rho)
-        return rho if order == 1 else (rho * arithmetic.of(exact * (exact - 1))).expm1()
+        return moment_cap(order, Fraction(order) * Fraction(self.rho), arithmetic)
 
     def tightened(self, matrix: Array) -> ConcentratedLDP | None:
         """The same with one more order, the one that `matrix` (k, m) exceeds most.
@@ -382,16 +369,16 @@ class ConcentratedLDP(ColumnConstraint):
 
         rates = worst(usable)
         # Every peak of the grid is looked at, because the highest one may be at an order that is posed already.
-        beside = np.concatenate([[-np.inf], rates, [-np.inf]])
+        beside = np.pad(rates, 1, constant_values=-np.inf)
         summits = np.flatnonzero((rates >= beside[:-2]) & (rates >= beside[2:]) & (rates > SUMMIT * self.rho))
-        found: dict[float, float] = {}
+        exceeded: dict[float, float] = {}
         for at in summits.tolist():
             fine = np.linspace(usable[max(at - 1, 0)], usable[min(at + 1, len(usable) - 1)], 41)
             peak = int(worst(fine).argmax())
             fine = np.linspace(fine[max(peak - 1, 0)], fine[min(peak + 1, len(fine) - 1)], 41)
             finer = worst(fine)
             order, rate = float(fine[finer.argmax()]), float(finer.max())
-            near = min(abs(order - known) for known in self.orders) <= APART * (order - 1)
+            near = min(abs(order - known) for known in self.orders) <= SAME_ORDER * (order - 1)
             if rate > self.rho * (1 + 1e-7) and not near:
-                found[order] = rate
-        return replace(self, orders=(*self.orders, max(found, key=lambda order: found[order]))) if found else None
+                exceeded[order] = rate
+        return replace(self, orders=(*self.orders, max(exceeded, key=exceeded.__getitem__))) if exceeded else None

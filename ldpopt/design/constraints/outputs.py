@@ -30,17 +30,10 @@ class Outputs(AlphabetConstraint):
     """
 
     m: int
-
     asks = (Asked("outputs", "Largest number of different reports.", "M", "m", int),)
     preference = 60
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "m", positive_integer(self.m, "m"))
-
-    @property
-    def labelled(self) -> bool:
-        """False: exchanging two outputs changes nothing."""
-        return False
+    checks = (("m", positive_integer),)
+    labelled = False  # exchanging two outputs changes nothing
 
     @property
     def bound(self) -> float:
@@ -80,37 +73,23 @@ class Support(AlphabetConstraint):
     """
 
     mask: Any
+    symmetric = False  # the mask says for each input which outputs it allows
+    bound = 0.0  # forbidden reports must have probability zero
 
     def __post_init__(self) -> None:
         mask = np.array(self.mask)
         if mask.dtype != bool or mask.ndim != 2:
             raise invalid("mask", "a boolean array (k, m)", Phrase(f"{mask.dtype} of {mask.ndim} dimensions"))
-        empty = np.flatnonzero(~mask.any(axis=1)) if mask.size else np.zeros(1)
-        if len(empty):
+        if len(empty := np.flatnonzero(~mask.any(axis=1)) if mask.size else np.zeros(1)):
             raise InvalidInput(f"mask: expected an allowed output for every input, got none for input {empty[0]}")
         mask.setflags(write=False)
         object.__setattr__(self, "mask", mask)
-
-    @property
-    def symmetric(self) -> bool:
-        """False: the mask says for each input which outputs it allows."""
-        return False
-
-    @property
-    def bound(self) -> float:
-        """0: forbidden reports must have probability zero."""
-        return 0.0
 
     def measure(self, channel: Channel) -> Guarantee:
         """The largest probability of a forbidden report; inf for a channel of another shape."""
         if channel.shape != self.mask.shape:
             return Guarantee("support", np.inf, np.inf, None, True, "[GI, Def 6]")
-        outside = np.where(self.mask, 0.0, channel.matrix)
-        x, y = np.unravel_index(int(outside.argmax()), outside.shape)
-        worst, witness = float(outside.max()), None
-        if worst > 0:
-            witness = Witness((channel.inputs[x], channel.inputs[x]), (channel.outputs[y],))
-        return Guarantee("support", worst, worst, witness, True, "[GI, Def 6]")
+        return Guarantee("support", *_largest(np.where(self.mask, 0.0, channel.matrix), channel), True, "[GI, Def 6]")
 
     def outputs(self, inputs: int) -> int:
         """The number of columns of the mask."""
@@ -146,8 +125,14 @@ class Support(AlphabetConstraint):
         return common / common.sum() if common.any() else None
 
 
-LARGEST = 10**6
-REFERENCE = "[Warner]"
+def _largest(entries: Array, channel: Channel) -> tuple[float, float, Witness | None]:
+    """The largest of numbers >= 0, one for each entry of the channel, twice, and its place if it is above 0."""
+    x, y = np.unravel_index(int(entries.argmax()), entries.shape)
+    worst = float(entries[x, y])
+    return worst, worst, Witness((channel.inputs[x], channel.inputs[x]), (channel.outputs[y],)) if worst > 0 else None
+
+
+MAX_DENOMINATOR = 10**6
 
 
 @dataclass(frozen=True)
@@ -162,17 +147,13 @@ class Denominator(Measured):
     """
 
     D: int
+    bound = 0.0  # every entry must be the float nearest to a multiple of 1/D
 
     def __post_init__(self) -> None:
-        made = positive_integer(self.D, "denominator", 2)
-        if made > LARGEST:
-            raise invalid("denominator", f"at most {LARGEST:,}", made)
-        object.__setattr__(self, "D", made)
-
-    @property
-    def bound(self) -> float:
-        """0: every entry must be the float nearest to a multiple of 1/D."""
-        return 0.0
+        denominator = positive_integer(self.D, "denominator", 2)
+        if denominator > MAX_DENOMINATOR:
+            raise invalid("denominator", f"at most {MAX_DENOMINATOR:,}", denominator)
+        object.__setattr__(self, "D", denominator)
 
     def measure(self, channel: Channel) -> Guarantee:
         """How far the entries are from multiples of 1/D: 0 where each is the float nearest to one.
@@ -181,12 +162,9 @@ class Denominator(Measured):
         """
         weights = np.rint(channel.matrix * self.D)
         away = np.abs(channel.matrix - weights / self.D)
-        x, y = (int(at) for at in np.unravel_index(int(away.argmax()), away.shape))
-        worst = float(away[x, y])
-        if worst == 0 and not (weights.sum(axis=1) == self.D).all():
-            worst = float("inf")
-        witness = Witness((channel.inputs[x], channel.inputs[x]), (channel.outputs[y],)) if worst > 0 else None
-        return Guarantee("denominator", worst, worst, witness, True, REFERENCE, {"D": float(self.D)})
+        if not away.any() and not (weights.sum(axis=1) == self.D).all():
+            away += np.inf
+        return Guarantee("denominator", *_largest(away, channel), True, "[Warner]", {"D": float(self.D)})
 
     def expression(self, q: Any) -> Sequence[Any]:
         """Raises `InvalidInput`: a convex program cannot ask for integers."""

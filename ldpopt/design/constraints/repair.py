@@ -8,16 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints import Constraint, LocalDP
-from ldpopt.design.constraints.base import plain_caps, within
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint, plain_caps, within
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.rounding import SUBNORMAL, ULP
 
-_HOPELESS = "repair: the solver's matrix is too far from private to mend; pass another method"
-
-MOST = 1e-3
+MAX_WEIGHT = 1e-3
 """The largest weight that a repair may give to the constant channel: differences between rows shrink by this share."""
 
 
@@ -25,20 +22,18 @@ class Unrepairable(SolverError):
     """Raised where the matrix (k, m) of a solver is too far from its constraints."""
 
     def __init__(self, matrix: Array) -> None:
-        super().__init__(_HOPELESS)
+        super().__init__("repair: the solver's matrix is too far from private to mend; pass another method")
         self.matrix = matrix
 
 
 def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
-    """A stochastic matrix near `matrix` (k, m) whose measures are within the constraints.
-
-    First, entries too small for epsilon are raised: to the largest of their column over exp(epsilon), or as the edges
-    of a policy graph ask. Rows are given equal sums. Then the matrix is mixed with the constant channel of its mean
-    row, with the least weight, to a few percent, at which every guarantee holds when measured and rounded outward. All
-    differences between rows shrink by that weight. Under a cap of zero every row becomes the mean row.
-
-    Raises `Unrepairable` where a weight above `MOST` would be needed, or where raising moves an entry by more than
-    1e-3, or by more than half of the largest difference between rows.
+    """A stochastic matrix near `matrix` (k, m) whose measures are within the constraints. First, entries too small for
+    epsilon are raised: to the largest of their column over exp(epsilon), or as the edges of a policy graph ask. Rows
+    are given equal sums. Then the matrix is mixed with the constant channel of its mean row, with the least weight, to
+    a few percent, at which every guarantee holds when measured and rounded outward. All differences between rows shrink
+    by that weight. Under a cap of zero every row becomes the mean row. Raises `Unrepairable` where a weight above
+    `MAX_WEIGHT` would be needed, or where raising moves an entry by more than 1e-3, or by more than half of the largest
+    difference between rows.
     """
     matrix = np.maximum(matrix, 0.0)
     caps = plain_caps(constraints)
@@ -48,31 +43,27 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
     # A subnormal number is a multiple of the smallest one, which may round it down by more than epsilon allows.
     clipped = np.maximum(matrix, np.where(least > 0, least + 2 * SUBNORMAL, 0.0))
     for constraint in constraints:
-        if isinstance(constraint, LocalDP) and not constraint.symmetric:
+        if isinstance(constraint, ColumnConstraint) and not constraint.symmetric:
             clipped = _raised(clipped, constraint.columns(inputs or range(len(clipped))))
     moved = np.abs(clipped - matrix).max()
     if not moved <= 1e-3 or not moved <= max(0.5 * np.ptp(clipped, axis=0).max(), 1e-15):
         raise Unrepairable(matrix)
-    made = _mixed_until_private(stochastic(clipped), constraints, inputs, MOST)
-    if made is None:
+    mixed = _mixed_until_private(stochastic(clipped), constraints, inputs)
+    if mixed is None:
         raise Unrepairable(clipped)
-    return made
+    return mixed
 
 
 def _within_rounding(epsilon: float) -> float:
-    """epsilon less what rounding of entries and of their logarithm may add, at most 2^-49 of epsilon.
-
-    Columns then keep to epsilon without any mixing, which would raise entries of size e^-epsilon out of all proportion.
+    """epsilon less what rounding of entries and of their logarithm may add, at most 2^-49 of epsilon. Columns then keep
+    to epsilon without any mixing, which would raise entries of size e^-epsilon out of all proportion.
     """
-    if math.isinf(epsilon):
-        return epsilon
-    return epsilon - min(8 * ULP * epsilon, (4 + 6 * epsilon) * ULP)
+    return epsilon if math.isinf(epsilon) else epsilon - min(8 * ULP * epsilon, (4 + 6 * epsilon) * ULP)
 
 
 def private(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
-    """`matrix`, mixed with the constant channel of its mean row until `repair` accepts it.
-
-    Raises `Unrepairable` where even the constant channel breaks a constraint.
+    """`matrix`, mixed with the constant channel of its mean row until `repair` accepts it. Raises `Unrepairable` where
+    even the constant channel breaks a constraint.
     """
     mean = matrix.mean(axis=0)
     for weight in (0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 0.95, 1.0):
@@ -87,7 +78,6 @@ def private(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Labe
 
 def stochastic(matrix: Array) -> Array:
     """The matrix with rows that sum to 1: equal entries of a column stay equal, small differences keep their digits.
-
     What a row lacks of the largest row sum is shared among its entries in proportion to the columns' smallest entries.
     Dividing each row by its own sum instead would move every entry by an ulp, which may be more than the rows differ.
     """
@@ -104,7 +94,7 @@ def stochastic(matrix: Array) -> Array:
 
 
 def _mixed_until_private(
-    matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None, most: float
+    matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None
 ) -> Array | None:
     """`matrix` with the least share of its mean row, to a few percent, that meets the constraints; None beyond."""
     mean = matrix.mean(axis=0)
@@ -113,12 +103,12 @@ def _mixed_until_private(
         channel = Channel((1 - weight) * matrix + weight * mean if weight else matrix, inputs)
         return channel.matrix if within(channel, constraints) else None
 
-    weight, last, found = 0.0, 0.0, tried(0.0)
-    while found is None:
+    weight, last, private = 0.0, 0.0, tried(0.0)
+    while private is None:
         last, weight = weight, max(1e-16, (2 if weight < 1e-6 else 1.4) * weight)
-        if weight > most:
+        if weight > MAX_WEIGHT:
             return None
-        found = tried(weight)
+        private = tried(weight)
     # A weight below 1e-12 costs nothing worth a search.
     while weight > 1e-12 and weight > 1.04 * last:
         middle = math.sqrt(weight * max(last, weight / 2))
@@ -126,14 +116,14 @@ def _mixed_until_private(
         if better is None:
             last = middle
         else:
-            weight, found = middle, better
-    return found
+            weight, private = middle, better
+    return private
 
 
 def _raised(matrix: Array, terms: Sequence[Term]) -> Array:
     """The least matrix above `matrix` that keeps to the ratios along all edges, by longest paths in every column."""
     raised = matrix.copy()
-    for _, term in ByKind(terms).sticks:
+    for term in (stick for _, stick in ByKind(terms).sticks if not stick.caps.any()):
         for _ in range(len(matrix)):
             before = raised.copy()
             np.maximum.at(raised, term.right, raised[term.left] / term.factor[:, None])

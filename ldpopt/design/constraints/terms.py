@@ -4,7 +4,8 @@ A term says  sum over y of phi_c(Q[:, y]) <= cap_c  for each of its pairs c of i
 A label is an output of the program, known by its likelihood ratio. Weak duality needs only that phi_c lies above its
 linear supports: a multiplier gives every label a vector u with u.q <= nu phi(q) for all columns q >= 0 (`support`), and
 costs nu cap (`charge`). Both exist twice: in floats for programs that look for multipliers, and enclosed, from the
-exact parameters of the constraint, for certificates that prove with them.
+exact parameters of the constraint, for certificates that prove with them. A malformed multiplier is `Unproved`: one
+of the wrong shape, not finite, negative, or of a pair or label that does not exist.
 
 A term is pure (`Ratio`), conic (`moment.Moment`) or neither (`hockey_stick.HockeyStick`); `ByKind` sorts them.
 """
@@ -19,14 +20,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ldpopt.design.certificates.numbers import Unproved, real_numbers
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import Arithmetic, Enclosure
-from ldpopt.errors import LdpoptError
-
-
-class Malformed(LdpoptError, ValueError):
-    """Raised for a multiplier of the wrong shape, not finite, negative, or of a pair or label that does not exist."""
 
 
 class Term(ABC):
@@ -43,9 +38,9 @@ class Term(ABC):
         return len(self.left)
 
     @property
-    @abstractmethod
     def cap(self) -> Any:
-        """The cap in floats: one number, or (pairs,)."""
+        """The cap in floats: one number, or (pairs,); by default there are no pairs."""
+        return np.zeros(0)
 
     @property
     def ratio(self) -> float:
@@ -75,46 +70,45 @@ class Term(ABC):
         """Like `pose`, for a matrix in two parts (`programs.labels.MatrixVariable`), in units of its rises."""
         return self.pose(q.whole)
 
-    @abstractmethod
     def excess(self, matrix: Array) -> Array:
         """(pairs,) by how much `matrix` (k, n) exceeds the cap of each pair; at most 0 where it does not."""
+        return np.zeros(0)
 
-    @abstractmethod
     def take(self, pairs: Index) -> Self:
         """The term of these pairs alone."""
+        return self
 
-    @abstractmethod
     def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
         """(labels, inputs) supports u, in floats, for a multiplier as `multiplier` makes it."""
+        return np.zeros((labels, inputs))
 
-    @abstractmethod
     def charge(self, multiplier: Array) -> float:
         """What the multiplier adds to the bound, in floats."""
+        return 0.0
 
     @abstractmethod
     def enclosed_support(
         self, multiplier: Any, labels: int, inputs: int, arithmetic: Arithmetic
     ) -> tuple[Enclosure, Enclosure]:
-        """The supports (labels, inputs), and their sums over the inputs (labels,), computed without cancellation.
-
-        Raises `Malformed` for a malformed multiplier. As columns are not negative, the lower ends are supports too.
+        """The supports (labels, inputs), and their sums over the inputs (labels,), computed without cancellation. As
+        columns are not negative, the lower ends are supports too.
         """
 
     @abstractmethod
     def enclosed_charge(self, multiplier: Any, labels: int, arithmetic: Arithmetic) -> Enclosure:
-        """What the multiplier adds to the bound. Raises `Malformed` for a malformed multiplier."""
+        """What the multiplier adds to the bound."""
 
     @abstractmethod
     def pose(self, q: Any) -> list[Any]:
         """The term as cvxpy constraints on a matrix variable `q` (k, labels), in the order that `multiplier` reads."""
 
-    @abstractmethod
     def multiplier(self, posed: list[Any]) -> Array:
         """The multiplier of a solved term, from the dual values of the constraints that `pose` made."""
+        return np.zeros((0, 0))
 
-    @abstractmethod
     def scaled(self, values: Array, scale: float) -> Array:
-        """A multiplier times `scale`."""
+        """A multiplier times `scale`; by default every entry of it."""
+        return values * scale
 
     def on_rows(self, rows: Array, posed: list[Any]) -> None:
         """Add the linear part of the term to the multipliers of the rows, where it was posed without that part."""
@@ -123,20 +117,14 @@ class Term(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Ratio(Term):
-    """The entries of every column lie in [m, e^epsilon m] for some m >= 0: pure LDP between all inputs.
-
-    It has no multipliers: certificates take epsilon from the constraint itself (`ColumnConstraint.spread`).
+    """The entries of every column lie in [m, e^epsilon m] for some m >= 0: pure LDP between all inputs. It has no
+    multipliers: certificates take epsilon from the constraint itself (`ColumnConstraint.spread`).
     """
 
     epsilon: float
     left: Index = field(init=False, repr=False, default_factory=lambda: np.zeros(0, dtype=np.intp))
     right: Index = field(init=False, repr=False, default_factory=lambda: np.zeros(0, dtype=np.intp))
     pure = True
-
-    @property
-    def cap(self) -> Array:
-        """None."""
-        return np.zeros(0)
 
     @property
     def ratio(self) -> float:
@@ -157,22 +145,6 @@ class Ratio(Term):
     def farthest(self) -> float:
         """The ratio."""
         return self.ratio
-
-    def excess(self, matrix: Array) -> Array:
-        """None: there are no pairs."""
-        return np.zeros(0)
-
-    def take(self, pairs: Index) -> Ratio:
-        """The term itself."""
-        return self
-
-    def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
-        """Zero."""
-        return np.zeros((labels, inputs))
-
-    def charge(self, multiplier: Array) -> float:
-        """Zero."""
-        return 0.0
 
     def enclosed_support(
         self, multiplier: Any, labels: int, inputs: int, arithmetic: Arithmetic
@@ -200,14 +172,6 @@ class Ratio(Term):
         floor = np.ones((k, 1)) @ cp.Variable((1, n), nonneg=True)
         return [q >= floor, q <= self.ratio * floor]
 
-    def multiplier(self, posed: list[Any]) -> Array:
-        """An empty array: there are no multipliers."""
-        return np.zeros((0, 0))
-
-    def scaled(self, values: Array, scale: float) -> Array:
-        """The empty `values`."""
-        return values
-
 
 class ByKind:
     """Terms by kind: the least `ratio` of pure LDP, and the hockey sticks and moments with their positions."""
@@ -216,14 +180,6 @@ class ByKind:
         self.ratio = min((term.ratio for term in terms), default=math.inf)
         self.sticks: list[tuple[int, Any]] = [(i, t) for i, t in enumerate(terms) if not t.pure and not t.conic]
         self.moments: list[tuple[int, Any]] = [(i, t) for i, t in enumerate(terms) if t.conic]
-
-
-def finite(values: Any) -> Array:
-    """`values` as finite float64. Raises `Malformed` for anything else."""
-    try:
-        return real_numbers(values, "the values of a multiplier")
-    except Unproved as error:
-        raise Malformed(str(error)) from None
 
 
 def pick(at: Index, weight: Array, k: int) -> Any:

@@ -3,71 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from ldpopt.channel import Channel
 from ldpopt.deadline import Deadline
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method
-from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, proved_by
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.columns.sets import Orbit, Subsets, orbits, subsets_near
 from ldpopt.design.columns.shares import best_mass, information_of, level_of
-from ldpopt.design.methods.patterns import pattern_matrix, with_erased
+from ldpopt.design.methods.listed import pattern_matrix, with_erased
 from ldpopt.design.methods.refusals import needs_patterns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.shares import Shares, SharesProgram, cut_caps, weigh_sets
-from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.distribution import Array, Index
 
-ALL = 20
-"""Up to this many inputs, all of them are taken whole: the program is exact."""
-
-WHOLE = 16
-"""The most inputs that are taken whole among more."""
-
+ALL = 20  # Up to this many inputs, all of them are taken whole: the program is exact
+WHOLE = 16  # The most inputs that are taken whole among more
+# Inputs of less than this share of the best mass are not taken whole, because sets of them have nearly any mass.
 NOTABLE = 2.0**-6
-"""Inputs of less than this share of the best mass are not taken whole, because sets of them have nearly any mass."""
-
-GROUPS = (45, 200)
-"""The fewest and the most groups that the inputs are put into, if there are enough inputs."""
-
-MEMBERS = 6
-"""A set has about this many groups, or more."""
-
-POOL = 60_000
-"""The number of sets in the pool, from which sets join the program."""
-
-STARTED = 3000
-"""The number of sets in the first program."""
-
-JOIN = 500
-"""The most sets that join in one round."""
-
-ROUNDS = 8
-"""The most rounds."""
-
+GROUPS = (45, 200)  # The fewest and the most groups that the inputs are put into, if there are enough inputs
+MEMBERS = 6  # A set has about this many groups, or more
+POOL = 60_000  # The number of sets in the pool, from which sets join the program
+STARTED = 3000  # The number of sets in the first program
+JOIN = 500  # The most sets that join in one round
+ROUNDS = 8  # The most rounds
+# The same under a cap on total variation, where programs are larger by all pairs of inputs.
 CAPPED_ALL, CAPPED_WHOLE, CAPPED_ROUNDS = 14, 9, 2
-"""The same under a cap on total variation, where programs are larger by all pairs of inputs."""
-
-PAIRED = 36
-"""The most inputs for which the program has all pairs."""
-
-ROOM = 2.0**-38
-"""The share of the weights that is left to erasure under a cap."""
-
-TRIED = 24
-"""The most orbits (families of sets, `columns.sets`) that are looked at."""
-
-CLOSE = 2e-8
-"""The relative gap at which to stop."""
-
-
-MOST = 2000
-"""The most answers: a channel may need as many reports, which takes a gigabyte."""
+PAIRED = 36  # The most inputs for which the program has all pairs
+ROOM = 2.0**-38  # The share of the weights that is left to erasure under a cap
+TRIED = 24  # The most orbits (families of sets, `columns.sets`) that are looked at
+CLOSE = 2e-8  # The relative gap at which to stop
+MOST = 2000  # The most answers: a channel may need as many reports, which takes a gigabyte
 
 
 @dataclass(frozen=True)
@@ -91,7 +59,7 @@ class BalancedSets(Method):
 
     def refuses(self, problem: Problem) -> str:
         """It needs mutual information under LocalDP."""
-        if not isinstance(problem.utility, MutualInformation):
+        if not problem.utility.information:
             return f"it goes by the probability of sets of answers, and {problem.utility.name} depends on more"
         if why := needs_patterns(problem):
             return why
@@ -116,12 +84,9 @@ class BalancedSets(Method):
         inside[prior == 0] = inside[posed.used[0]]
         matrix = pattern_matrix(problem, inside, with_erased(posed.program.level, inside, phi))
 
-        def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:
-            whole = posed.used[: len(found.rows) - 1]
-            yield InformationDual(stated.whole, stated.constraints, channel, whole, found.rows, found.pairs)
-
         how = f"{np.count_nonzero(phi)} balanced sets of {len(masses)} groups of answers"
-        return Candidate(matrix, how, prove)
+        whole = posed.used[: len(found.rows) - 1]
+        return Candidate(matrix, how, proved_by(InformationDual, whole, found.rows, found.pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +131,7 @@ class _Posed:
         if self.program.cap is None:
             return self.realised(found)
         tried = [self.orbit()] + ([self.realised(found)] if len(self.used) <= PAIRED else [])
-        return max(tried, key=lambda made: float(made[3] @ _worth(made[2], made[1], self.program.level)))
+        return max(tried, key=lambda made: float(made[3] @ _information(made[2], made[1], self.program.level)))
 
     def orbit(self) -> tuple[Index, Array, Subsets, Array]:
         """Groups of nearly equal probability as the points of a 2-design, in which all pairs use the cap alike."""
@@ -181,22 +146,20 @@ class _Posed:
         listed = sorted(orbits(max(k + k // 4, 5)), key=lambda one: one.length)
         share = np.array([one.size / one.points for one in listed])
         hoped = information_of(share, 1 - share, level) * np.array([weight(one) for one in listed])
-        best: tuple[float, tuple[Index, Array, Subsets, Array]] | None = None
-        seen: set[tuple[int, int]] = set()
+        first: dict[tuple[int, int], Orbit] = {}
         for number in np.argsort(-hoped, kind="stable"):
-            one = listed[number]
-            if (one.points, one.size) in seen:
-                continue
-            seen.add((one.points, one.size))
-            which, masses, sets = _spread(p, one.points), np.zeros(one.points), one.sets()
-            np.add.at(masses, which, p)
-            keeps = weight(one) * float(_worth(sets, masses, level).mean())
-            if best is None or keeps > best[0]:
-                best = keeps, (which, masses, sets, np.full(len(sets), weight(one) / len(sets)))
-            if len(seen) >= TRIED or self.deadline.over():
+            first.setdefault((listed[number].points, listed[number].size), listed[number])
+        best, most = None, -math.inf
+        for one in list(first.values())[:TRIED]:
+            which, sets = _spread(p, one.points), one.sets()
+            masses = np.asarray(np.bincount(which, p, one.points), dtype=np.float64)
+            information = weight(one) * float(_information(sets, masses, level).mean())
+            if information > most:
+                best, most = (which, masses, sets, np.full(len(sets), weight(one) / len(sets))), information
+            if self.deadline.over():
                 break
         assert best is not None
-        return best[1]
+        return best
 
     def realised(self, found: Shares) -> tuple[Index, Array, Subsets, Array]:
         """The group of each used input, the groups' masses, sets of groups (m, groups), and their weights."""
@@ -212,7 +175,7 @@ class _Posed:
         sums = np.asarray(np.bincount(groups, self.rest), dtype=np.float64)
         masses = np.concatenate([program.own, sums])
         pool = self.pool(found, sums, rng)
-        worth = _worth(pool, masses, level)
+        worth = _information(pool, masses, level)
         mean = level + pool @ masses
         rows = np.concatenate([found.rows[:n], found.rows[n] * sums / program.rest])
         gains = (worth - level * math.fsum(rows) - pool @ rows) / mean
@@ -223,7 +186,7 @@ class _Posed:
         caps = cut_caps(len(masses), program.cap)
         for _ in self.deadline.part(0.5, 1.0).rounds(range(ROUNDS if program.cap is None else CAPPED_ROUNDS)):
             sets = np.vstack([basic, pool[chosen]])
-            of_sets = np.concatenate([_worth(basic, masses, level), worth[chosen]])
+            of_sets = np.concatenate([_information(basic, masses, level), worth[chosen]])
             made = weigh_sets(sets.T.astype(np.float64), of_sets, level, caps)
             if found.bound <= made.value * (1 + CLOSE):
                 break
@@ -279,7 +242,7 @@ class _Posed:
         return np.unique(np.hstack([repeated, np.vstack(parts)]), axis=0)
 
 
-def _worth(sets: Subsets, masses: Array, level: float) -> Array:
+def _information(sets: Subsets, masses: Array, level: float) -> Array:
     return information_of(sets @ masses, ~sets @ masses, level)
 
 

@@ -98,15 +98,9 @@ def best_coin(known: Iterable[Cut], eta: float, level: float) -> Coin:
 
 
 LARGEST = float(np.finfo(np.float64).max)
-
-CHUNK = 1 << 15
-"""The number of values of blocks that are computed at once."""
-
-KEPT = 1500
-"""Up to this many inputs, all values are kept between passes, in 9 MB."""
-
-COARSE = 400
-"""With more than twice this many inputs, a merged problem of this size gives the first partitions."""
+CHUNK = 1 << 15  # The number of values of blocks that are computed at once
+KEPT = 1500  # Up to this many inputs, all values are kept between passes, in 9 MB
+COARSE = 400  # With more than twice this many inputs, a merged problem of this size gives the first partitions
 
 
 @dataclass(frozen=True, eq=False)

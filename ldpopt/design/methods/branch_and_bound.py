@@ -12,22 +12,18 @@ import heapq
 import itertools
 import math
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
-from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate, Method
-from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.candidate import Ask, Candidate, Method, proved_by
 from ldpopt.design.certificates.boxes import Boxes, BranchDual, Leaf, Split, leaf_bound
 from ldpopt.design.certificates.hypotheses import Classes
 from ldpopt.design.constraints.base import outputs_of
-from ldpopt.design.methods.budgets import possible, without_budget
-from ldpopt.design.methods.local_search import STARTS, Climb, LocalSearch, too_large_to_climb
+from ldpopt.design.methods.local_search import STARTS, Climb, LocalSearch, too_large_to_climb, without_budget
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.enclosures import FLOAT
@@ -35,21 +31,11 @@ from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.simulation import Rng, generator
 from ldpopt.tolerances import CERTIFIED_GAP
 
-NARROW = 1e-9
-"""Intervals of log-ratios narrower than this share of all log-ratios are not split."""
-
-FAR = 40.0
-"""The log-ratio at which an infinite interval is taken to end when its middle is looked for."""
-
-WORK, MANY = 150_000, 1500
-"""The default budget of boxes times entries and slacks of a program, and the most boxes."""
-
-
-CLIMBING = 0.2
-"""The share of the progress bar that the local search takes, before the boxes."""
-
-CLIMBS = 20
-"""How many of the channels found in boxes start a local search."""
+NARROW = 1e-9  # Intervals of log-ratios narrower than this share of all log-ratios are not split
+FAR = 40.0  # The log-ratio at which an infinite interval is taken to end when its middle is looked for
+WORK, MANY = 150_000, 1500  # The default budget of boxes times entries and slacks of a program, and the most boxes
+CLIMBING = 0.2  # The share of the progress bar that the local search takes, before the boxes
+CLIMBS = 20  # How many of the channels found in boxes start a local search
 
 
 @dataclass(frozen=True)
@@ -91,7 +77,6 @@ class BranchAndBound(Method):
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel found, and the tree of boxes as its proof."""
-        possible(problem)
         if (found := without_budget(problem, ask)) is not None:
             return found
         terms, fixed, classes = problem.terms, problem.given, problem.reduction.classes
@@ -116,13 +101,8 @@ class BranchAndBound(Method):
         few = int(np.clip(WORK / size, 30, MANY))
         few = few if math.isinf(deadline.seconds) else sys.maxsize
         solved = tree.grow(self.nodes or few, deadline.part(CLIMBING, 1.0))
-        nodes = tuple(tree.nodes)
-
-        def prove(problem: Problem, channel: Channel) -> Iterator[Certificate]:
-            yield BranchDual(problem.whole, problem.constraints, channel, classes, nodes)
-
         how = f"local search from {self.starts} starts, branch and bound in {solved} boxes"
-        return Candidate(tree.matrix, how, prove)
+        return Candidate(tree.matrix, how, proved_by(BranchDual, classes, tuple(tree.nodes)))
 
 
 class Tree:

@@ -20,14 +20,10 @@ from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
 
+# Shares of the utility that one merger may cost; the coarsest level that costs nothing in the end is taken.
 LEVELS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-13)
-"""Shares of the utility that one merger may cost; the coarsest level that costs nothing in the end is taken."""
-
-
 FREE = 1e-9
-
-FINE = 1e-6
-"""Where rows differ by less than this, columns are merged only with columns whose rows differ about as much."""
+FINE = 1e-6  # Where rows differ by less than this, columns are merged only with columns whose rows differ about as much
 
 
 def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array]) -> Array:
@@ -95,14 +91,9 @@ def _cost(f: FDivergence, pair: Pair, q: Array, worth: Array, fine: bool) -> Arr
     return np.asarray(cost)
 
 
-NOISE = 1e-11
-"""Entries below this share of their column's largest are a solver's noise, and mean zero."""
-
-NOTHING = 1e-13
-"""Columns that are nowhere larger than this mean zero, too."""
-
-LITTLE = 1e-3
-"""Where the centre needs more weight than this, the least sufficient weight is searched for."""
+NOISE = 1e-11  # Entries below this share of their column's largest are a solver's noise, and mean zero
+NOTHING = 1e-13  # Columns that are nowhere larger than this mean zero, too
+LITTLE = 1e-3  # Where the centre needs more weight than this, the least sufficient weight is searched for
 
 
 def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None) -> Array:

@@ -10,31 +10,24 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, proved_by
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.capacity import nearest_half
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual, gains_of, linearised
 from ldpopt.design.certificates.intervals import LossDual, TermMultiplier
 from ldpopt.design.constraints.base import outputs_of, within
 from ldpopt.design.constraints.repair import Unrepairable, private, repair, stochastic
-from ldpopt.design.methods.budgets import possible, without_budget
-from ldpopt.design.methods.local_search import STARTS, Climb, too_large_to_climb
-from ldpopt.design.methods.refusals import too_large
+from ldpopt.design.methods.local_search import STARTS, Climb, too_large_to_climb, without_budget
+from ldpopt.design.methods.refusals import needs_columns, too_large
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.alphabet import AlphabetProgram, Tangents, sampling_program, stretched, tangents_at
+from ldpopt.design.programs.alphabet import AlphabetProgram, sampling_program, stretched, tangents_at
 from ldpopt.design.programs.labels import FARTHEST, SPLIT, MatrixVariable, Solved, label_program
-from ldpopt.design.utilities.base import ColumnUtility
-from ldpopt.design.utilities.expected_loss import ExpectedLoss
-from ldpopt.design.utilities.private_sampling import PrivateSampling
+from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
-ENTRIES = 250_000
-"""The most decisions times inputs and constrained pairs of inputs."""
-
-
-DRAWS = 1000
-"""The most entries of the distributions of a private sampling: every round adds a tangent to each."""
+ENTRIES = 250_000  # The most decisions times inputs and constrained pairs of inputs
+DRAWS = 1000  # The most entries of the distributions of a private sampling: every round adds a tangent to each
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,7 @@ class DecisionProgram(Method):
 
     def refuses(self, problem: Problem) -> str:
         """It needs an expected loss, and no constraint on the outputs."""
-        if not isinstance(problem.utility, ExpectedLoss):
+        if not isinstance(problem.utility, self.solves):
             return f"{problem.utility.name} is no expected loss"
         if problem.given:
             return "constraints fix the outputs"
@@ -111,16 +104,15 @@ def _solved(gains: Array, problem: Problem) -> list[Solved]:
     unit is that of the part that all rows share.
     """
     wide = max((term.width for term in problem.terms), default=0.0) > 2 * MatrixVariable.unit_of(problem.terms)
-    found, failure = [], None
+    solved, failure = [], SolverError("linear program on the decisions: no program was solved")
     for level in (1.0, None) if wide and not problem.others else (None,):
         try:
-            found.append(label_program(gains, problem.terms, problem.others, level=level))
+            solved.append(label_program(gains, problem.terms, problem.others, level=level))
         except SolverError as error:
             failure = error
-    if not found:
-        assert failure is not None
+    if not solved:
         raise failure
-    return found
+    return solved
 
 
 def _used(matrix: Array, widest: float, close: bool) -> Array:
@@ -147,7 +139,7 @@ class SamplingProgram(Method):
 
     def refuses(self, problem: Problem) -> str:
         """It needs a private sampling, and no constraint on the outputs."""
-        if not isinstance(problem.utility, PrivateSampling):
+        if not isinstance(problem.utility, self.solves):
             return f"{problem.utility.name} is no private sampling"
         if problem.given:
             return "constraints fix the outputs"
@@ -169,7 +161,8 @@ class SamplingProgram(Method):
             except Unrepairable:
                 raise
             except SolverError as failure:
-                how, found = "distributions mixed with their mean", _mixed(problem)
+                mixed = private(np.asarray(utility.distributions), problem.constraints, problem.labels)
+                how, found = "distributions mixed with their mean", tangents_at(utility, stochastic(mixed))
                 note = f"no solver gave an answer, so this is no optimum ({failure})"
         matrix, ratios, mixture, prior = found
         shares = prior / prior.sum()
@@ -188,10 +181,7 @@ class SamplingProgram(Method):
 
 
 def _mendable(matrix: Array, problem: Problem) -> Array:
-    """The matrix, mixed with its mean row as far as `repair` needs.
-
-    Raises `Unrepairable` where further orders of a constraint should be posed instead.
-    """
+    """The matrix, mixed with its mean row as far as `repair` needs; `Unrepairable` where further orders may do."""
     try:
         repair(matrix, problem.constraints, problem.labels)
     except Unrepairable as failure:
@@ -199,14 +189,6 @@ def _mendable(matrix: Array, problem: Problem) -> Array:
             raise
         return stochastic(private(matrix, problem.constraints, problem.labels))
     return matrix
-
-
-def _mixed(problem: Problem) -> Tangents:
-    """The distributions, mixed with their mean as far as the constraints need, and the tangents there."""
-    utility: PrivateSampling = problem.utility
-    held = np.asarray(utility.distributions)
-    matrix = stochastic(private(held, problem.constraints, problem.labels))
-    return tangents_at(utility, matrix)
 
 
 @dataclass(frozen=True)
@@ -226,13 +208,10 @@ class GivenSearch(Method):
         """It needs constraints on the outputs and a utility with gradients."""
         if not problem.given:
             return "it needs a constraint on the outputs, such as Outputs(m)"
-        if not isinstance(problem.utility, ColumnUtility):
-            return f"{problem.utility.name} is no sum over outputs of functions of the column"
-        return too_large_to_climb(problem, outputs_of(problem.given, len(problem.inputs)))
+        return needs_columns(problem) or too_large_to_climb(problem, outputs_of(problem.given, len(problem.inputs)))
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel of all starts, or the optimum without constraints on the outputs if it meets them."""
-        possible(problem)
         if (found := without_budget(problem, ask)) is not None:
             return found
         matrix, _ = Climb.of(problem).best(STARTS, np.random.default_rng(0), tuple(_halves(problem)))
@@ -266,7 +245,7 @@ class GivenDecisions(Method):
 
     def refuses(self, problem: Problem) -> str:
         """It needs an expected loss and constraints on its decisions."""
-        if not isinstance(problem.utility, ExpectedLoss):
+        if not isinstance(problem.utility, self.solves):
             return f"{problem.utility.name} is no expected loss"
         if not problem.given:
             return "no constraint fixes the outputs"
@@ -281,9 +260,5 @@ class GivenDecisions(Method):
         utility = problem.utility
         program = AlphabetProgram(utility.loss.shape, problem.terms, problem.given, problem.others, len(utility.priors))
         matrix, leaf = program.solve(gains_of(utility.priors, utility.loss))
-
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            if not posed.others:
-                yield AlphabetLossDual(posed.whole, posed.constraints, channel, leaf)
-
+        prove = None if problem.others else proved_by(AlphabetLossDual, leaf)
         return Candidate(matrix, "linear program on the decisions", prove)

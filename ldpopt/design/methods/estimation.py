@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.deadline import Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
@@ -19,8 +18,8 @@ from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.methods.estimation_columns import (
     MAX_ROUNDS,
     Mixture,
+    MixtureTask,
     by_newton,
-    generate,
     inward,
     no_estimate,
     prices_at,
@@ -38,23 +37,13 @@ from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
 
-IDLE = 2.0**-20
-"""Where row multipliers sum to less than this share of the bound, the constant report has weight."""
-
-MAX_SHARPER = 8
-"""The most rounds of sharper multipliers."""
-
-
+IDLE = 2.0**-20  # Where row multipliers sum to less than this share of the bound, the constant report has weight
+MAX_SHARPER = 8  # The most rounds of sharper multipliers
+# The most categories: the memory of the program grows with their fourth power, and 40 take minutes already.
 MAX_CATEGORIES = 40
-"""The most categories: the memory of the program grows with their fourth power, and 40 take minutes already."""
-
-
+# The most categories for one contrast, whose patterns can all be priced, and the most different weights.
 MAX_OF_CONTRAST, MAX_WEIGHTS = 2000, 100
-"""The most categories for one contrast, whose patterns can all be priced, and the most different weights."""
-
-
-FINE = 14
-"""Up to this many categories, the design is found to `CERTIFIED_GAP`."""
+FINE = 14  # Up to this many categories, the design is found to `CERTIFIED_GAP`
 
 
 @dataclass(frozen=True)
@@ -100,18 +89,17 @@ class EstimationColumns(Method):
         columns, eta = columns_for(utility, problem.constraints)
         fine = utility.size <= FINE or columns.line or by_newton(utility.criterion, columns, eta)
         gap = CERTIFIED_GAP if fine else BRACKET_GAP if columns.exact else COARSE_GAP
+        task, tolerance = MixtureTask(utility.criterion, utility.prior, columns, eta, gap, problem.deadline), gap
         if utility.neighbourhood is None:
-            found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap, problem.deadline)
-            prior = utility.prior
+            found, prior = task.generate(columns.start()), utility.prior
         else:
-            found, prior = _minimax(utility, columns, eta, gap, problem.deadline)
-        tolerance = gap if utility.neighbourhood is None else BRACKET_GAP
+            (found, prior), tolerance = _minimax(utility, task), BRACKET_GAP
         matrix = found.fewer(utility, columns, eta).matrix(columns, inward(columns.epsilon))
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             best = found
             if utility.neighbourhood is not None:  # multipliers for the least favourable distribution
-                best = generate(utility.criterion, prior, columns, eta, found.heights, gap, posed.deadline.inner)
+                best = replace(task, prior=prior, deadline=posed.deadline.inner).generate(found.heights)
             yield from _proofs(posed, channel, columns, eta, prior, best)
 
         how = f"column generation over {columns.kind}, {len(found.heights)} generated"
@@ -142,22 +130,20 @@ def _coarse(columns: Columns) -> str:
     return f"with so many {columns.kind} the bound is a semidefinite relaxation, rigorous but coarse"
 
 
-def _minimax(
-    utility: FisherInformation, columns: Columns, eta: float | None, gap: float, deadline: Deadline
-) -> tuple[Mixture, Array]:
+def _minimax(utility: FisherInformation, task: MixtureTask) -> tuple[Mixture, Array]:
     """The saddle point: a channel for the worst case, and the least favourable distribution.
 
     The criterion is convex in the weights and concave in the distribution. For the columns found so far, distributions
     join until the worst case of the channel is among them. Their mixture by dual values is then least favourable, and
     the best channel for it gives further columns, or proves that none is needed.
     """
-    accuracy = 1e-5
-    inner = deadline.inner
-    found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap, inner)
+    accuracy, columns, deadline = 1e-5, task.columns, task.deadline
+    task = replace(task, deadline=deadline.inner)
+    found = task.generate(columns.start())
     heights, priors, best = found.heights, [utility.prior], (math.inf, found, utility.prior)
     for _ in deadline.rounds(range(MAX_ROUNDS)):
         values = columns.values(heights)
-        found = Mixture(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, eta))
+        found = Mixture(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, task.eta))
         worst = worst_case(utility, found.matrix(columns), accuracy / 10)
         mixture = found.solution.shares @ np.array(priors)
         mixture = mixture / mixture.sum()
@@ -168,7 +154,7 @@ def _minimax(
             heavy = found.solution.shares > 1e-7
             priors = [*(p for p, keep in zip(priors, heavy, strict=True) if keep or p is utility.prior), worst.prior]
             continue
-        alone = generate(utility.criterion, mixture, columns, eta, heights, gap, inner)
+        alone = replace(task, prior=mixture).generate(heights)
         least = criterion_at(utility.criterion, alone.matrix(columns), mixture)
         if worst.upper - least <= 10 * accuracy * max(abs(least), 1e-12):
             break

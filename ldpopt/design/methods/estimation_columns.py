@@ -16,15 +16,15 @@ import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.base import Columns
-from ldpopt.design.columns.policy import FEW, PolicyColumns
+from ldpopt.design.columns.policy import MAX_START, PolicyColumns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.sets import balanced_sets
 from ldpopt.design.columns.staircase import FULL, StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.repair import stochastic
+from ldpopt.design.methods.refusals import only
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.fisher import FisherSolution, fisher_program
-from ldpopt.design.programs.support import fewer_columns, fewer_weights
+from ldpopt.design.programs.fisher import FisherSolution, fewer_columns, fewer_weights, fisher_program
 from ldpopt.design.programs.survey_dual import survey_dual
 from ldpopt.design.programs.survey_program import survey_program
 from ldpopt.design.utilities.criteria import COptimal
@@ -34,53 +34,30 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
 
-MAX_ROUNDS = 60
-"""The most rounds of pricing; columns that still gain then make the gap wider, not the bound wrong."""
-
-NEGLIGIBLE = 1e-6
-"""Weights below this share of the largest are taken for zero."""
-
-NEGLIGIBLE_EXACT = 1e-12
-"""The same share where weights are nearly exact: many small ones add up in rows and caps."""
-
-DRAWN = 50
-"""The number of sets that are drawn at the start, for each category."""
-
-LEAST_WEIGHT = 1e-4
-"""The least weight of a variance, in units of the largest, for which columns are drawn."""
-
-FIRST_GAP = 0.1
-"""The relative gap of the first round of Newton's method."""
-
-SPARE = 100
-"""Columns leave if they lose more than this many times the round's gap."""
-
+MAX_ROUNDS = 60  # The most rounds of pricing; columns that still gain then make the gap wider, not the bound wrong
+NEGLIGIBLE = 1e-6  # Weights below this share of the largest are taken for zero
+NEGLIGIBLE_EXACT = 1e-12  # The same share where weights are nearly exact: many small ones add up in rows and caps
+DRAWN = 50  # The number of sets that are drawn at the start, for each category
+LEAST_WEIGHT = 1e-4  # The least weight of a variance, in units of the largest, for which columns are drawn
+FIRST_GAP = 0.1  # The relative gap of the first round of Newton's method
+SPARE = 100  # Columns leave if they lose more than this many times the round's gap
+# A round is solved to a gap this many times smaller than the largest gain of columns outside the round before.
 OUTSIDE = 30
-"""A round is solved to a gap this many times smaller than the largest gain of columns outside the round before."""
-
+# The least epsilon at which Newton's method, which adds up squares, tells columns from one another; and with a cap.
 MIN_EPSILON, MIN_EPSILON_CAPPED = 1e-4, 5e-4
-"""The least epsilon at which Newton's method, which adds up squares, tells columns from one another; and with a cap."""
-
-WIDE = 0.1
-"""The least cap, as a share of the widest total variation, for which Newton's method is used."""
-
-MAX_STAYING = 3000
-"""Of listed columns, up to this many stay under a cap on total variation, whatever they gain."""
-
-LAST_GAP = 1e-10
-"""The accuracy of the last weights of listed columns."""
-
-KEEP = 0.004
-"""Columns stay while they lose at most this share of the criterion."""
+WIDE = 0.1  # The least cap, as a share of the widest total variation, for which Newton's method is used
+MAX_STAYING = 3000  # Of listed columns, up to this many stay under a cap on total variation, whatever they gain
+LAST_GAP = 1e-10  # The accuracy of the last weights of listed columns
+KEEP = 0.004  # Columns stay while they lose at most this share of the criterion
 
 
 def no_estimate(problem: Problem) -> str:
     """Why a problem is no design for estimation under LocalDP and TotalVariation; empty where it is one."""
     if not isinstance(problem.utility, FisherInformation):
         return f"{problem.utility.name} is no error of an estimate"
-    if not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints):
+    if not only(problem, LocalDP, TotalVariation):
         return "a design for estimation takes LocalDP and TotalVariation alone"
-    if not any(isinstance(c, LocalDP) for c in problem.constraints):
+    if only(problem, TotalVariation):
         return "a design for estimation needs constraints with LocalDP among them"
     return ""
 
@@ -149,78 +126,166 @@ class Mixture:
         return stochastic(made)
 
 
-def generate(
-    criterion: Criterion, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float,
-    deadline: Deadline = UNLIMITED,
-) -> Mixture:  # fmt: skip
-    """The best mixture of columns, which begins with those at `heights`; no column gains more than about `gap`."""
-    if isinstance(columns, StaircaseColumns) and len(prior) > FULL:
-        contrast = single_contrast(criterion, len(prior))
-        if contrast is not None and (columns.line or (eta is not None and len(np.unique(contrast)) <= EXACT_LIMIT)):
-            return _one_contrast(contrast, prior, columns, eta, gap, deadline)
-    if by_newton(criterion, columns, eta):
-        with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
-            if isinstance(columns, PolicyColumns):
-                return _newton_of_list(prior, criterion, columns, eta, heights, gap, deadline)
-            return _newton(prior, criterion, columns, eta, heights, gap, deadline)
-    return _by_cones(criterion, prior, columns, eta, heights, 0.9 * gap, deadline)
+@dataclass(frozen=True, eq=False)
+class MixtureTask:
+    """What a mixture is wanted for: a criterion at a prior (k,), of columns, under a cap eta or None, to a gap."""
 
+    criterion: Any
+    prior: Array
+    columns: Any
+    eta: float | None
+    gap: float
+    deadline: Deadline = UNLIMITED
 
-def _by_cones(
-    criterion: Criterion, prior: Array, columns: Columns, eta: float | None, heights: Array, least: float,
-    deadline: Deadline, keep: float = KEEP,
-) -> Mixture:  # fmt: skip
-    """`generate` by the cone program over the columns of each round, until none gains more than `least`, relatively.
+    def generate(self, heights: Array) -> Mixture:
+        """The best mixture, which begins with the columns at `heights`; no column gains more than about `gap`."""
+        criterion, columns, k = self.criterion, self.columns, len(self.prior)
+        if isinstance(columns, StaircaseColumns) and k > FULL:
+            contrast = single_contrast(criterion, k)
+            few = contrast is not None and len(np.unique(contrast)) <= EXACT_LIMIT
+            if contrast is not None and (columns.line or (self.eta is not None and few)):
+                return self.of_contrast(contrast)
+        if by_newton(criterion, columns, self.eta):
+            with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
+                return self.of_list(heights) if isinstance(columns, PolicyColumns) else self.newton(heights)
+        return self.by_cones(heights, 0.9 * self.gap)
 
-    keep : columns leave, so that the program stays small, if they lose more than this share of the criterion.
-    """
-    for _ in deadline.rounds(range(MAX_ROUNDS)):
-        solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
-        found = Mixture(heights, solution)
-        if columns.complete(heights):
-            return found
-        prices = prices_at(prior, solution, columns)
-        size = abs(float(prices.rows.sum())) + (eta or 0.0) * float(prices.pairs.sum())
-        new = unknown(columns.paying(prices, heights[found.used(columns)], least * size), heights)
-        if len(new) == 0:
-            return found
-        gains = prices.gains(columns.values(heights))
-        heights = np.vstack([heights[gains > -keep * size], new])
-    return found
+    def size(self, prices: Prices) -> float:
+        """The criterion at these prices; 1, in units of one direction, for a logarithm."""
+        if self.criterion.logarithmic:
+            return 1.0
+        return abs(float(prices.rows.sum())) + (self.eta or 0.0) * float(prices.pairs.sum())
+
+    def by_cones(self, heights: Array, least: float, keep: float = KEEP) -> Mixture:
+        """By the cone program over the columns of each round, until none gains more than `least`, relatively.
+
+        keep : columns leave, so that the program stays small, if they lose more than this share of the criterion.
+        """
+        columns = self.columns
+        for _ in self.deadline.rounds(range(MAX_ROUNDS)):
+            values = columns.values(heights)
+            solution = fisher_program(self.criterion, [self.prior], values, columns.epsilon, self.eta)
+            mixture = Mixture(heights, solution)
+            if columns.complete(heights):
+                return mixture
+            prices = prices_at(self.prior, solution, columns)
+            size = abs(float(prices.rows.sum())) + (self.eta or 0.0) * float(prices.pairs.sum())
+            new = unknown(columns.paying(prices, heights[mixture.used(columns)], least * size), heights)
+            if len(new) == 0:
+                return mixture
+            heights = np.vstack([heights[prices.gains(values) > -keep * size], new])
+        return mixture
+
+    def of_contrast(self, contrast: Array) -> Mixture:
+        """For the variance of one contrast, such as one share, of hundreds of categories.
+
+        Categories of the same weight need not be told apart [KOV14, section 2.2]: they are merged. The first patterns
+        cut the categories, sorted by weight, in two. In every round all of the few sets that can be best are priced
+        (`columns.prices`); under a cap, all sets, so that there must be at most 24 different weights.
+        """
+        weights, place = np.unique(contrast, return_inverse=True)
+        place, c, columns, prior = place.reshape(-1), len(weights), self.columns, self.prior
+        mass = np.asarray(np.bincount(place, prior), dtype=np.float64)
+        below = np.arange(c)[None, :] < np.arange(1, c)[:, None]
+        cuts = np.unique(np.vstack([np.zeros((1, c), dtype=bool), below, ~below]), axis=0)
+        merged = StaircaseColumns(c, columns.epsilon, columns.line)
+        task = replace(self, criterion=COptimal(weights), prior=mass, columns=merged)
+        mixture = task.by_cones(cuts * columns.epsilon, 0.05 * self.gap, np.inf)
+        solution = mixture.solution
+        kernel = solution.kernel[0] - solution.kernel.sum() * mass
+        # Categories of one weight share its multipliers by their shares; rows are raised a little for the rounding.
+        share = prior / mass[place]
+        rows = solution.rows[place] * share
+        rows = rows + 16 * ULP * float(np.abs(rows).sum()) * prior
+        pairs = solution.pairs[np.ix_(place, place)] * np.outer(share, share)
+        lifted = FisherSolution(solution.theta, rows, pairs, kernel[place][None] * share, np.ones(1))
+        return Mixture(mixture.heights[:, place], lifted)
+
+    def newton(self, heights: Array) -> Mixture:
+        """Where `by_newton` holds: all patterns are priced in every round, and few rounds are enough.
+
+        Prices in the middle of the nearly optimal ones change little from round to round. So the first rounds are
+        coarse, none is solved much finer than the gains of the patterns outside it, and each begins where the one
+        before ended.
+        """
+        criterion, prior, columns, eta, k = self.criterion, self.prior, self.columns, self.eta, len(self.prior)
+        heights = np.vstack([heights, unknown(self.drawn(criterion.diagonal(k)), heights)])
+        accuracy, least, start = FIRST_GAP, self.gap / (10 * k if criterion.logarithmic else 10), None
+        leaving, gone, before = True, False, math.inf
+        for at in self.deadline.rounds(range(MAX_ROUNDS)):
+            values = columns.values(heights)
+            solution = survey_program(criterion, prior, values, accuracy, eta, start)
+            mixture = Mixture(heights, solution, NEGLIGIBLE_EXACT)
+            prices = prices_at(prior, solution, columns)
+            size = float(k) if criterion.logarithmic else self.size(prices)
+            new = unknown(prices.best(k**2 // 2, 0.1 * least * size)[1] * columns.epsilon, heights)
+            at_new = columns.values(new)
+            gains = prices.gains(at_new) / size
+            if gains.max(initial=0.0) <= least and accuracy <= 1.01 * least:
+                break
+            # Of a report that is nearly never given, a unit of probability is more than there is.
+            outside = float((gains * (at_new @ prior) / at_new.max(axis=1)).max(initial=0.0))
+            if at == 0 and criterion.limited:  # now that the variances have weights
+                weights = solution.central.prices[:k]
+                more = self.drawn(np.sqrt(np.maximum(weights, LEAST_WEIGHT * weights.max())))
+                new = np.vstack([new, unknown(more, np.vstack([heights, new]))])
+            idle = solution.central.slack > SPARE * max(outside, accuracy) * size * values.max(axis=1)
+            if outside > 2 * before and gone:  # many prices are as good, and what left is wanted again
+                leaving = False
+            kept, before = ~(idle & leaving), outside
+            gone |= not kept.all()
+            heights, start = np.vstack([heights[kept], new]), solution.central.joined(kept, len(new))
+            accuracy = max(accuracy / 10, min(FIRST_GAP, outside / OUTSIDE), least)
+        return mixture
+
+    def drawn(self, factor: Array | None) -> Array:
+        """Columns near the best for weights `factor`^2 of the variances, by default one."""
+        prior, columns, k, ratio = self.prior, self.columns, len(self.prior), math.exp(self.columns.epsilon)
+        with suppress(SolverError):
+            if prior.min() > 0:
+                dual = survey_dual(prior, ratio, np.ones(k) if factor is None else factor)
+                rng = np.random.default_rng(k)
+                sets = balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * k, rng, self.eta)
+                if self.eta is not None:  # sets are small
+                    pairs = np.eye(k, dtype=bool)[np.column_stack(np.triu_indices(k, 1))].any(axis=1)
+                    sets = np.unique(np.vstack([sets, pairs]), axis=0)
+                return np.asarray(sets * columns.epsilon)
+        return np.zeros((0, k))
+
+    def of_list(self, heights: Array) -> Mixture:
+        """`newton` for listed columns. At the end the weights of the columns that count are found nearly exactly."""
+        columns, accuracy = self.columns, 1e-4
+        least = self.gap / (10 * heights.shape[1] if self.criterion.logarithmic else 10)
+        for _ in self.deadline.rounds(range(MAX_ROUNDS)):
+            mixture = self.listed(heights, accuracy)
+            prices = prices_at(self.prior, mixture.solution, columns)
+            size = self.size(prices)
+            new = unknown(columns.paying(prices, heights, 1e-9 * size), heights)
+            if prices.gains(columns.values(new)).max(initial=0.0) <= 0.5 * self.gap * size and accuracy <= least:
+                break
+            used = mixture.used(columns) | (np.ptp(heights, axis=1) == 0)
+            kept = used | (self.eta is not None and len(heights) < MAX_STAYING)
+            heights, accuracy = np.vstack([heights[kept], new]), max(accuracy / 10, least)
+        used = mixture.used(columns) | (np.ptp(mixture.heights, axis=1) == 0)
+        with suppress(SolverError):
+            # The dual values for all columns, with the weights of the few.
+            theta = np.zeros(len(used))
+            theta[used] = self.listed(mixture.heights[used], LAST_GAP).solution.theta
+            return Mixture(mixture.heights, replace(mixture.solution, theta=theta))
+        return mixture
+
+    def listed(self, heights: Array, accuracy: float) -> Mixture:
+        """The best weights, from a program in which every column is scaled to a mean entry of one."""
+        values = self.columns.values(heights)
+        mean = values.mean(axis=1)
+        solution = survey_program(self.criterion, self.prior, values / mean[:, None], accuracy, self.eta)
+        return Mixture(heights, replace(solution, theta=solution.theta / mean))
 
 
 def single_contrast(criterion: Criterion, k: int) -> Array | None:
     """(k,) the contrast whose variance is the criterion; None for any other criterion."""
     factor: Any = criterion
     return np.asarray(factor.factor(k)[:, 0]) if criterion.additive and criterion.kernel_rows(k) == 1 else None
-
-
-def _one_contrast(
-    contrast: Array, prior: Array, columns: StaircaseColumns, eta: float | None, gap: float, deadline: Deadline
-) -> Mixture:
-    """`generate` for the variance of one contrast, such as one share, of hundreds of categories.
-
-    Categories of the same weight need not be told apart [KOV14, section 2.2]: they are merged. The first patterns cut
-    the categories, sorted by weight, in two. In every round all of the few sets that can be best are priced
-    (`columns.prices`); under a cap, all sets, so that there must be at most 24 different weights.
-    """
-    weights, place = np.unique(contrast, return_inverse=True)
-    place = place.reshape(-1)
-    mass = np.asarray(np.bincount(place, prior), dtype=np.float64)
-    c = len(weights)
-    below = np.arange(c)[None, :] < np.arange(1, c)[:, None]
-    cuts = np.unique(np.vstack([np.zeros((1, c), dtype=bool), below, ~below]), axis=0)
-    merged = StaircaseColumns(c, columns.epsilon, columns.line)
-    found = _by_cones(COptimal(weights), mass, merged, eta, cuts * columns.epsilon, 0.05 * gap, deadline, np.inf)
-    solution = found.solution
-    kernel = solution.kernel[0] - solution.kernel.sum() * mass
-    # Categories of one weight share its multipliers by their shares; rows are raised a little for the rounding.
-    share = prior / mass[place]
-    rows = solution.rows[place] * share
-    rows = rows + 16 * ULP * float(np.abs(rows).sum()) * prior
-    pairs = solution.pairs[np.ix_(place, place)] * np.outer(share, share)
-    lifted = FisherSolution(solution.theta, rows, pairs, kernel[place][None] * share, np.ones(1))
-    return Mixture(found.heights[:, place], lifted)
 
 
 def inward(epsilon: float) -> float:
@@ -235,7 +300,7 @@ def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool
     """Whether the criterion is smooth, and categories or listed columns are so many that Newton's method is faster."""
     if isinstance(columns, PolicyColumns):
         k = columns.heights.shape[1]
-        if len(columns.heights) <= FEW or not math.isfinite(columns.epsilon):
+        if len(columns.heights) <= MAX_START or not math.isfinite(columns.epsilon):
             return False
     elif isinstance(columns, StaircaseColumns) and FULL < columns.k <= EXACT_LIMIT:
         k = columns.k
@@ -246,104 +311,6 @@ def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool
     if not columns.epsilon >= (MIN_EPSILON if eta is None else MIN_EPSILON_CAPPED):
         return False  # columns are nearly constant: posed in other units
     return criterion.smooth(k)
-
-
-def _newton(
-    prior: Array, criterion: Any, columns: Any, eta: float | None, heights: Array, gap: float, deadline: Deadline
-) -> Mixture:
-    """`generate` where `by_newton` holds: all patterns are priced in every round, and few rounds are enough.
-
-    Prices in the middle of the nearly optimal ones change little from round to round. So the first rounds are coarse,
-    none is solved much finer than the gains of the patterns outside it, and each begins where the one before ended.
-    """
-    k = columns.k
-    heights = np.vstack([heights, unknown(_drawn(prior, columns, criterion.diagonal(k), eta), heights)])
-    accuracy, least, start = FIRST_GAP, gap / (10 * k if criterion.logarithmic else 10), None
-    leaving, gone, before = True, False, math.inf
-    for at in deadline.rounds(range(MAX_ROUNDS)):
-        solution = survey_program(criterion, prior, columns.values(heights), accuracy, eta, start)
-        found = Mixture(heights, solution, NEGLIGIBLE_EXACT)
-        prices = prices_at(prior, solution, columns)
-        size = float(k) if criterion.logarithmic else abs(float(prices.rows.sum() + (eta or 0.0) * prices.pairs.sum()))
-        new = unknown(prices.best(k**2 // 2, 0.1 * least * size)[1] * columns.epsilon, heights)
-        values, at_new = columns.values(heights), columns.values(new)
-        gains = prices.gains(at_new) / size
-        if gains.max(initial=0.0) <= least and accuracy <= 1.01 * least:
-            break
-        # Of a report that is nearly never given, a unit of probability is more than there is.
-        outside = float((gains * (at_new @ prior) / at_new.max(axis=1)).max(initial=0.0))
-        if at == 0 and criterion.limited:  # now that the variances have weights
-            weights = solution.central.prices[:k]
-            more = _drawn(prior, columns, np.sqrt(np.maximum(weights, LEAST_WEIGHT * weights.max())), eta)
-            new = np.vstack([new, unknown(more, np.vstack([heights, new]))])
-        idle = solution.central.slack > SPARE * max(outside, accuracy) * size * values.max(axis=1)
-        if outside > 2 * before and gone:  # many prices are as good, and what left is wanted again
-            leaving = False
-        kept, before = ~(idle & leaving), outside
-        gone |= not kept.all()
-        heights, start = np.vstack([heights[kept], new]), solution.central.joined(kept, len(new))
-        accuracy = max(accuracy / 10, min(FIRST_GAP, outside / OUTSIDE), least)
-    return found
-
-
-def _drawn(prior: Array, columns: Any, factor: Array | None, eta: float | None) -> Array:
-    """Columns near the best for weights `factor`^2 of the variances, by default one."""
-    k, ratio = columns.k, math.exp(columns.epsilon)
-    with suppress(SolverError):
-        if prior.min() > 0:
-            dual = survey_dual(prior, ratio, np.ones(k) if factor is None else factor)
-            rng = np.random.default_rng(k)
-            sets = balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * k, rng, eta)
-            if eta is not None:  # sets are small
-                pairs = np.eye(k, dtype=bool)[np.column_stack(np.triu_indices(k, 1))].any(axis=1)
-                sets = np.unique(np.vstack([sets, pairs]), axis=0)
-            return np.asarray(sets * columns.epsilon)
-    return np.zeros((0, k))
-
-
-def _newton_of_list(
-    prior: Array,
-    criterion: Any,
-    columns: PolicyColumns,
-    eta: float | None,
-    heights: Array,
-    gap: float,
-    deadline: Deadline,
-) -> Mixture:
-    """The same for listed columns. At the end the weights of the columns that count are found nearly exactly."""
-    accuracy, least = 1e-4, gap / (10 * heights.shape[1] if criterion.logarithmic else 10)
-    for _ in deadline.rounds(range(MAX_ROUNDS)):
-        found = _of_listed(prior, criterion, columns, heights, accuracy, eta)
-        prices = prices_at(prior, found.solution, columns)
-        size = abs(float(prices.rows.sum()) + (eta or 0.0) * float(prices.pairs.sum()))
-        size = 1.0 if criterion.logarithmic else size
-        new = unknown(columns.paying(prices, heights, 1e-9 * size), heights)
-        most = prices.gains(columns.values(new)).max(initial=0.0)
-        if most <= 0.5 * gap * size and accuracy <= least:
-            break
-        kept = found.used(columns) | (np.ptp(heights, axis=1) == 0)
-        if eta is not None:
-            kept |= len(heights) < MAX_STAYING
-        heights = np.vstack([heights[kept], new])
-        accuracy = max(accuracy / 10, least)
-    used = found.used(columns) | (np.ptp(found.heights, axis=1) == 0)
-    with suppress(SolverError):
-        last = _of_listed(prior, criterion, columns, found.heights[used], LAST_GAP, eta)
-        # The dual values for all columns, with the weights of the few.
-        dual, theta = found.solution, np.zeros(len(used))
-        theta[used] = last.solution.theta
-        return Mixture(found.heights, replace(dual, theta=theta))
-    return found
-
-
-def _of_listed(
-    prior: Array, criterion: Any, columns: PolicyColumns, heights: Array, accuracy: float, eta: float | None
-) -> Mixture:
-    """The best weights, from a program in which every column is scaled to a mean entry of one."""
-    values = columns.values(heights)
-    mean = values.mean(axis=1)
-    solution = survey_program(criterion, prior, values / mean[:, None], accuracy, eta)
-    return Mixture(heights, replace(solution, theta=solution.theta / mean))
 
 
 def prices_at(prior: Array, solution: FisherSolution, columns: Columns) -> Prices:

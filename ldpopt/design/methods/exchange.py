@@ -24,11 +24,11 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.chords import posterior_range, residual
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
 from ldpopt.design.certificates.tails import far_enough
-from ldpopt.design.constraints.base import ColumnConstraint, Expression
+from ldpopt.design.constraints.base import ColumnConstraint, Expression, parts
 from ldpopt.design.constraints.repair import private
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.methods.clean import cleanest, merge
-from ldpopt.design.methods.refusals import too_many_pairs
+from ldpopt.design.methods.refusals import needs_ratios, too_many_pairs
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.intervals import Memory, closed, interval_program
@@ -51,8 +51,7 @@ from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
 
-MAX_CORRECTED_INPUTS = 100
-"""With more inputs than this, multipliers are taken from the solver without correction."""
+MAX_CORRECTED_INPUTS = 100  # With more inputs than this, multipliers are taken from the solver without correction
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +103,9 @@ GRID = 25
 FIRST_KNOTS = 13
 ACCURACY = 1e-8
 CONIC_ACCURACY = 3e-7
-
-MAX_SMOOTH_ORDER = 1.2
-"""Divergences of orders up to this are left to the interior-point method of `TangentExchange`."""
-
-MAX_RESCALED = 12
-"""How often, at most, a program is posed again in units nearer to its optimum."""
-
-MAX_THINNED = 3
-"""How often, at most, a third of the knots is dropped when a solver fails."""
+MAX_SMOOTH_ORDER = 1.2  # Divergences of orders up to this are left to the interior-point method of `TangentExchange`
+MAX_RESCALED = 12  # How often, at most, a program is posed again in units nearer to its optimum
+MAX_THINNED = 3  # How often, at most, a third of the knots is dropped when a solver fails
 
 
 @dataclass(frozen=True)
@@ -142,10 +135,8 @@ class Exchange(Method):
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and constraints that a program can pose well."""
-        if problem.utility.pair is None:
-            return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
-        if problem.given:
-            return "constraints fix the outputs, which it chooses by likelihood ratio"
+        if why := needs_ratios(problem):
+            return why
         if any(hasattr(c, "tightened") for c in problem.constraints):
             return "a constraint has infinitely many orders, which TangentExchange finds"
         near_one = [term for _, term in ByKind(problem.terms).moments if term.order <= MAX_SMOOTH_ORDER]
@@ -179,13 +170,7 @@ class Labels:
     def of(cls, problem: Problem) -> Labels:
         """The program. Raises `InvalidInput` when the utility could be infinite."""
         pair, f = problem.reduction.pair, problem.utility.f
-        terms: list[Term] = []
-        expressions: list[Expression] = []
-        for constraint in problem.constraints:
-            if isinstance(constraint, ColumnConstraint):
-                terms += constraint.columns(problem.inputs)
-            else:
-                expressions.append(constraint.expression)
+        terms, _, expressions = parts(problem.constraints, problem.inputs)
         columns = [c for c in problem.constraints if isinstance(c, ColumnConstraint)]
         ends = posterior_range(f, pair.p0, pair.p1, columns, problem.inputs)
         if ends is None:
@@ -197,7 +182,7 @@ class Labels:
             if not np.isfinite(f.excess(ends[end], 1 - ends[end])):
                 far = far_enough(f, mirrored, columns) or 1.0
                 inner[end] = 1 / (1 + far) if mirrored else far / (1 + far)
-        return cls(f, pair, tuple(terms), tuple(expressions), *ends, (inner[0], inner[1]), problem.deadline)
+        return cls(f, pair, terms, expressions, *ends, (inner[0], inner[1]), problem.deadline)
 
     def first(self, count: int) -> Array:
         """Even knots over the ratios that reports can have, and the ends of the range that the proof must cover."""
@@ -228,7 +213,7 @@ class Labels:
         scale = self._guess(knots)
         if start is not None:
             value = scale = self._value(start) or scale
-            knots = graded_knots(knots, self._used(start))
+            knots = graded_knots(knots, contributing(self.f, self.pair, start))
             if self.conic:
                 active = [np.union1d(old, tight_pairs(t, start)) for old, t in zip(active, self.terms, strict=True)]
         best: Round | None = None
@@ -285,7 +270,8 @@ class Labels:
             whole = float(lost.sum())
             enough = 0.01 * whole if self.conic else max(accuracy * solved.value, 0.2 * whole) / len(knots)
             cut = cut_knots(knots, posteriors(self.pair, q), lost > enough)
-            knots = graded_knots(cut, self._used(better)) if champion is better and self.conic else cut
+            graded = champion is better and self.conic
+            knots = graded_knots(cut, contributing(self.f, self.pair, better)) if graded else cut
             if settled and not self.conic and len(knots) == old:
                 break
             if solved.value > 0:
@@ -305,11 +291,6 @@ class Labels:
         capped = [float(np.max(term.cap)) for term in sticks if term.factor.max() == 1]
         variation = min(1.0, (widest_ratio(self.terms, len(self.pair)) - 1) / 2)
         return size * min([1.0, *(cap / variation for cap in capped if cap > 0)])
-
-    def _used(self, matrix: Array) -> Array:
-        """The posteriors of the outputs that contribute to the utility."""
-        worth = values_of(self.f, self.pair, matrix)
-        return np.asarray(posteriors(self.pair, matrix)[worth > 1e-6 * worth.sum()])
 
     def _bound(self, gains: LabelGains, kept: Sequence[Term], solved: Solved) -> float:
         """The bound of a solved program, in its own scale; its value where users' constraints have no dual."""
@@ -347,3 +328,9 @@ class Labels:
 
 def _ends(knots: Array) -> npt.NDArray[np.bool_]:
     return np.asarray((knots == knots[0]) | (knots == knots[-1]))
+
+
+def contributing(f: FDivergence, pair: Pair, matrix: Array) -> Array:
+    """The posteriors of the outputs that contribute to the utility."""
+    values = values_of(f, pair, matrix)
+    return np.asarray(posteriors(pair, matrix)[values > 1e-6 * values.sum()])

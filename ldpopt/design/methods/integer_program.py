@@ -24,25 +24,21 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
-from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.columns.integer import Integers, as_matrix, integer_columns, merged
+from ldpopt.design.columns.levels import Integers, integer_columns, merged
 from ldpopt.design.design import Design
-from ldpopt.design.methods.integer_search import Moves, Task, cost, polished, proofs, refusal, unrestricted, worth_of
+from ldpopt.design.methods.integer_search import Moves, Task, polished, refusal, unrestricted, worth_of
+from ldpopt.design.methods.refusals import needs_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_real, solve_whole
-from ldpopt.design.utilities.base import ColumnUtility, columns_of
+from ldpopt.design.utilities.base import columns_of
 from ldpopt.design.utilities.criterion import scores
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.exact_rounding import integers_near
 
-KEPT = 300
-"""The most columns that the search may use: the best ones by their reduced costs."""
-
-NODES = 500
-"""The most nodes of the search tree."""
+KEPT = 300  # The most columns that the search may use: the best ones by their reduced costs
+NODES = 500  # The most nodes of the search tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +95,7 @@ class IntegerColumnsProgram:
         return np.sort(np.argsort(-self._linear(gains)[1], kind="stable")[:KEPT])
 
 
-POLISHED = 5_000
-"""The most single-unit moves that are tried for each move that is made."""
+POLISHED = 5_000  # The most single-unit moves that are tried for each move that is made
 
 
 @dataclass(frozen=True)
@@ -133,25 +128,22 @@ class Rounded(Method):
                 break
         else:
             raise SolverError("rounding to a denominator: the floats of what was found exceed the constraints")
-        told = [cost(free, task.value(weights)), "rounded, not searched exhaustively: a better channel may exist"]
-
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            return proofs(free, posed, channel)
-
-        return Candidate(
-            as_matrix(weights, task.total), "repaired rounding, and units moved between outputs", prove,
-            note="; ".join(one for one in told if one), shortfall="the bound is that of channels without a denominator",
-        )  # fmt: skip
+        note = "rounded, not searched exhaustively: a better channel may exist"
+        return task.candidate(free, weights, "repaired rounding, and units moved between outputs", note)
 
 
 def roundings(task: Task, free: Design | None) -> Integers:
     """The best weights that rounding and moving units reach, from the optimum without a denominator and others."""
     starts = [] if free is None else [_rows(task.problem, free.channel.matrix)]
-    starts.append(np.ones((task.inputs, 1)))  # says nothing, and is always there
-    every = task.problem.deadline.rounds([*starts[:-1], *_simple(task), starts[-1]])
+    decisions = task.utility.decisions
+    if decisions is None:
+        starts += [*_simple(task), np.ones((task.inputs, 1))]  # the last says nothing, and is always there
+    else:  # outputs have a meaning: the other channels always take one decision
+        starts += [np.tile(own, (task.inputs, 1)) for own in np.eye(len(decisions))]
+    every = task.problem.deadline.rounds(starts)
     tried = [made for start in every if (made := _rounded(task, start)) is not None]
     return max(
-        tried or [np.full((task.inputs, 1), task.total, dtype=np.int64)],
+        tried or [task.total * starts[-1].astype(np.int64)],
         key=lambda one: (task.value(one), -one.shape[1]),
     )
 
@@ -175,26 +167,21 @@ def _simple(task: Task) -> Iterator[Array]:
 
 def _rounded(task: Task, start: Array) -> Integers | None:
     k, m = start.shape
-    if m > task.total:
+    fixed = task.utility.decisions is not None
+    if m > task.total and not fixed:
         return None
     eta = Fraction(1) if task.cap is None else Fraction(task.cap, task.total)
-    weights = merged(integers_near(start, task.total, task.ratio, eta))
+    weights = integers_near(start, task.total, task.ratio, eta)
+    weights = weights if fixed else merged(weights)
     if (worth := worth_of(task)) is not None:
         return Moves(task, worth).best(weights)
     return polished(task, weights) if k * m * (m - 1) <= POLISHED and math.isfinite(task.value(weights)) else weights
 
 
-MOST = 4
-"""The most inputs; with more, the columns are too many for a search, and `Rounded` does better."""
-
-CUTS = 8
-"""The most cuts at weights that need not be integers, which cost one linear program each."""
-
-SEARCHES = 4
-"""The most searches for integer weights, each with all cuts so far."""
-
-CLOSE = 1e-5
-"""The relative gap to the solver's bound at which no further cut is made."""
+MOST = 4  # The most inputs; with more, the columns are too many for a search, and `Rounded` does better
+CUTS = 8  # The most cuts at weights that need not be integers, which cost one linear program each
+SEARCHES = 4  # The most searches for integer weights, each with all cuts so far
+CLOSE = 1e-5  # The relative gap to the solver's bound at which no further cut is made
 
 
 @dataclass(frozen=True)
@@ -219,7 +206,7 @@ class IntegerProgram(Method):
             return why
         if len(problem.inputs) > MOST:
             return Limit(f"{len(problem.inputs)} inputs have too many columns of integers (at most {MOST})")
-        if not isinstance(problem.utility, ColumnUtility) and not _reciprocal(problem.utility):
+        if needs_columns(problem) and not _reciprocal(problem.utility):
             return f"{problem.utility.name} is neither a sum over outputs nor a sum of variances at a pilot"
         return ""
 
@@ -237,16 +224,8 @@ class IntegerProgram(Method):
             raise SolverError("integer columns: the floats of what was found exceed the constraints")
         listed = "all" if complete else "some of the"
         note = "" if complete and ended else "the search was not exhaustive: a better channel may exist"
-        told = cost(free, task.value(weights))
-
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            return proofs(free, posed, channel)
-
-        method = f"mixed-integer program over {listed} {columns.shape[1]} columns of integers"
-        return Candidate(
-            as_matrix(weights, task.total), method, prove, note="; ".join(one for one in (told, note) if one),
-            shortfall="the bound is that of channels without a denominator",
-        )  # fmt: skip
+        how = f"mixed-integer program over {listed} {columns.shape[1]} columns of integers"
+        return task.candidate(free, weights, how, note)
 
 
 def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -> tuple[Integers, bool]:
@@ -257,7 +236,7 @@ def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -
     moves = Moves(task, worth)
     if deadline.over():
         return rounded, False
-    if isinstance(task.utility, ColumnUtility):
+    if not needs_columns(task.problem):
         weights, _, ended = program.best(columns_of(task.on_rows, program.columns.astype(np.float64)))
         return max((rounded, moves.best(weights, 0)), key=lambda one: (task.value(one), -one.shape[1])), ended
     best, ended = rounded, False

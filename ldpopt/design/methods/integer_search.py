@@ -15,28 +15,29 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask
+from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.levels import IntegerColumns
 from ldpopt.design.certificates.relaxed import Relaxed
-from ldpopt.design.columns.integer import Integers, as_matrix, merged
+from ldpopt.design.columns.levels import Integers, as_matrix, merged
 from ldpopt.design.constraints.base import within
 from ldpopt.design.design import Design
+from ldpopt.design.methods.refusals import needs_columns
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.utilities.base import ColumnUtility, columns_of
+from ldpopt.design.utilities.base import columns_of
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.exact import exp_lower, largest_distance
 from ldpopt.exact_rounding import reach
+from ldpopt.tolerances import NOTHING
 
-MOVES = 400
-"""The most units that are moved."""
+MOVES = 400  # The most units that are moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,22 +93,38 @@ class Task:
             return False
         return self.cap is None or int(largest_distance(weights)[0]) <= self.cap
 
+    def rows(self, weights: Integers) -> Array:
+        """The channel of floats, with a row for each of all inputs."""
+        rows = as_matrix(weights, self.total)
+        return rows if self.utility.pair is None else rows[self.problem.reduction.classes]
+
     def value(self, weights: Integers) -> float:
         """The channel's utility, or minus its error, so that larger is better."""
-        rows = as_matrix(weights, self.total)
-        if self.utility.pair is not None:
-            rows = rows[self.problem.reduction.classes]
-        found = float(self.utility.value(Channel(rows)))
-        if math.isnan(found):
-            return -math.inf
-        return -found if self.utility.error else found
+        value = float(self.utility.value(Channel(self.rows(weights))))
+        return -math.inf if math.isnan(value) else -value if self.utility.error else value
 
     def measured(self, weights: Integers) -> bool:
         """Whether the channel of floats meets every constraint of the problem by measurement."""
-        rows = as_matrix(weights, self.total)
-        if self.utility.pair is not None:
-            rows = rows[self.problem.reduction.classes]
-        return within(Channel(rows, self.problem.labels), self.problem.constraints)
+        return within(Channel(self.rows(weights), self.problem.labels), self.problem.constraints)
+
+    def candidate(self, free: Design | None, weights: Integers, how: str, note: str) -> Candidate:
+        """The candidate of weights, beside the optimum without a denominator, whose bound holds for it."""
+        value, cost = self.value(weights), ""
+        if free is not None and abs(free.value) > NOTHING and math.isfinite(value):
+            more = self.utility.error or free.value < 0
+            share = f"{abs(value / free.value) - 1:.2%} more error" if more else f"{1 - value / free.value:.2%} less"
+            cost = f"{share} than without a denominator"
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            if free is not None and free.certificate is not None:
+                yield Relaxed(posed.whole, posed.constraints, channel, free.certificate)
+            if IntegerColumns.applies(posed.whole, posed.constraints):
+                yield IntegerColumns(posed.whole, posed.constraints, channel)
+
+        return Candidate(
+            as_matrix(weights, self.total), how, prove, note="; ".join(filter(None, (cost, note))),
+            shortfall="the bound is that of channels without a denominator",
+        )  # fmt: skip
 
 
 def polished(task: Task, weights: Integers) -> Integers:
@@ -154,62 +171,27 @@ def refusal(problem: Problem) -> str:
 
 def unrestricted(problem: Problem, ask: Ask) -> Design | None:
     """The optimum of the same problem without a denominator; None where there is none, or it is not found."""
-    rest = problem.undivided
-    if rest is None:
-        return None
-    with suppress(SolverError, InvalidInput):
-        found: Design = ask(problem.whole, rest.constraints)
-        return found
+    if (rest := problem.undivided) is not None:
+        with suppress(SolverError, InvalidInput):
+            design: Design = ask(problem.whole, rest.constraints)
+            return design
     return None
 
 
-def proofs(free: Design | None, posed: Problem, channel: Channel) -> Iterator[Certificate]:
-    """The bound of the problem without a denominator, and for small problems the count of all integer columns."""
-    if free is not None and free.certificate is not None:
-        yield Relaxed(posed.whole, posed.constraints, channel, free.certificate)
-    if IntegerColumns.applies(posed.whole, posed.constraints):
-        yield IntegerColumns(posed.whole, posed.constraints, channel)
-
-
-def cost(free: Design | None, value: float) -> str:
-    """A note on what the denominator costs; value : as `Task.value` gives it."""
-    if free is None or not free.value or not math.isfinite(value):
-        return ""
-    if free.utility.error:
-        return f"{(-value / free.value - 1):.2%} more error than without a denominator"
-    return f"{(1 - value / free.value):.2%} less than without a denominator"
-
-
-STEPS = 300
-"""The most moves that are made one after another."""
-
-KICKS = 12
-"""How often the search goes on from a channel near its best one."""
-
+STEPS = 300  # The most moves that are made one after another
+KICKS = 12  # How often the search goes on from a channel near its best one
+# The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried.
 ENTRIES = 3_000_000
-"""The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried."""
-
-
-class Worth(Protocol):
-    """The worth of a channel as a function of a sum over its columns."""
-
-    def parts(self, columns: Integers) -> Array:
-        """(n, ...) the terms of columns (k, n), zero for a zero column."""
-        ...
-
-    def value(self, sums: Array) -> Array:
-        """(N,) the worth of sums (N, ...) over all outputs; more is better, and -inf means that nothing is kept."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnWorth:
-    """The worth for a column utility: the least of its criteria."""
+    """The value of a channel for a column utility, as a function of a sum over its columns: the least criterion."""
 
     utility: Any
 
     def parts(self, columns: Integers) -> Array:
-        """(n, criteria) mu_j of every column."""
+        """(n, criteria) the terms mu_j of columns (k, n), zero for a zero column."""
         used = np.flatnonzero(columns.any(axis=0))
         found = columns_of(self.utility, columns[:, used].astype(np.float64)).T
         made = np.zeros((columns.shape[1], found.shape[1]))
@@ -217,7 +199,7 @@ class ColumnWorth:
         return made
 
     def value(self, sums: Array) -> Array:
-        """(N,) the least of the criteria."""
+        """(N,) the values of sums (N, ...) over all outputs; more is better, and -inf means that nothing is kept."""
         return np.asarray(sums.min(axis=1))
 
 
@@ -244,10 +226,10 @@ class VarianceWorth:
         return made
 
 
-def worth_of(task: Task) -> Worth | None:
+def worth_of(task: Task) -> ColumnWorth | VarianceWorth | None:
     """The worth for a task's utility; None unless it is a column utility or a sum of variances."""
     utility = task.utility
-    if isinstance(utility, ColumnUtility):
+    if not needs_columns(task.problem):
         return ColumnWorth(task.on_rows)
     criterion: Any = getattr(utility, "criterion", None)
     if getattr(criterion, "additive", False) and getattr(utility, "neighbourhood", None) is None:
@@ -260,7 +242,7 @@ class Moves:
     """The search for a task whose worth is a function of a sum over columns."""
 
     task: Task
-    worth: Worth
+    worth: ColumnWorth | VarianceWorth
 
     @cached_property
     def _reach(self) -> Integers:

@@ -1,9 +1,13 @@
-"""Convex-concave local search: maximise the tangents of a convex utility, move there, and repeat [CCP]."""
+"""A column utility and a number of outputs -> a channel by local search over tangents [CCP].
+
+For constraints on the outputs: which are impossible, and when the optimum without them meets them anyway.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -11,36 +15,26 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method
-from ldpopt.design.constraints.base import outputs_of
-from ldpopt.design.methods.refusals import too_large
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, proved_by
+from ldpopt.design.certificates.relaxed import Relaxed
+from ldpopt.design.constraints.base import outputs_of, within
+from ldpopt.design.methods.refusals import needs_columns, too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
-from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of
+from ldpopt.design.utilities.base import columns_of, gradients_of
 from ldpopt.design.utilities.divergence import tangents_apart
 from ldpopt.distribution import Array, positive_integer
-from ldpopt.errors import SolverError
+from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.simulation import Rng, generator
 
-STARTS = 20
-"""The number of starts by default."""
-
+STARTS = 20  # The number of starts by default
 STEPS = 60
-
-
 GAIN = 1e-9
-
-
-INPUTS = 200
-"""The most inputs; with more, one start takes minutes."""
-
-
+INPUTS = 200  # The most inputs; with more, one start takes minutes
+# The most outputs times inputs and constrained pairs of inputs: a start solves dozens of programs of that size.
 ENTRIES = 100_000
-"""The most outputs times inputs and constrained pairs of inputs: a start solves dozens of programs of that size."""
-
-
+# The most entries of a channel: the program is posed for any gains, and its memory grows with their square.
 CELLS = 10_000
-"""The most entries of a channel: the program is posed for any gains, and its memory grows with their square."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +76,8 @@ class LocalSearch(Method):
 
     def refuses(self, problem: Problem) -> str:
         """It needs a column utility, and programs that are not too large."""
-        if not isinstance(problem.utility, ColumnUtility):
-            return f"{problem.utility.name} is no sum over outputs of functions of the column"
+        if why := needs_columns(problem):
+            return why
         k = len(problem.inputs)
         if k > INPUTS:
             return Limit(f"{k} inputs make programs too large to search with (at most {INPUTS})")
@@ -123,21 +117,17 @@ class Climb:
     @classmethod
     def of(cls, problem: Problem, outputs: int | None = None) -> Climb:
         """The search for a problem of a column utility, on its reduced inputs where it has two hypotheses."""
-        utility, k = problem.utility, len(problem.inputs)
+        utility, k, deadline = problem.utility, len(problem.inputs), problem.deadline
         m = outputs_of(problem.given, k) if problem.given else outputs or k + 1
+        criteria = 1 if utility.pair is not None else len(columns_of(utility, np.ones((k, 1))))
+        program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others, criteria)
         if utility.pair is None:
-            criteria = len(columns_of(utility, np.ones((k, 1))))
-            program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others, criteria)
-            return cls(
-                program,
-                lambda q: float(columns_of(utility, q).sum(axis=1).min()),
-                partial(gradients_of, utility),
-                deadline=problem.deadline,
-            )
-        pair, f = problem.reduction.pair, utility.f
-        program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others)
 
-        least = math.exp(-problem.epsilon)
+            def value(q: Array) -> float:
+                return float(columns_of(utility, q).sum(axis=1).min())
+
+            return cls(program, value, partial(gradients_of, utility), deadline=deadline)
+        pair, f, least = problem.reduction.pair, utility.f, math.exp(-problem.epsilon)
 
         def raised(q: Array) -> Array:
             """The matrix with ratios within epsilon and rows that sum to one, about as the repair will make it."""
@@ -149,29 +139,26 @@ class Climb:
             lambda q: float(f.excess_of(pair.difference @ raised(q), pair.p1 @ raised(q)).sum()),
             lambda q: tangents_apart(f, pair.difference, pair.p1, raised(q))[None],
             raised,
-            problem.deadline,
+            deadline,
         )
 
     def best(self, starts: int, rng: np.random.Generator, given: Sequence[Array] = ()) -> tuple[Array, float]:
         """The best matrix from the `given` ones and `starts` random vertices, and its value."""
         k, m = self.program.shape
         champion, most = None, -np.inf
-        failure: SolverError | None = None
+        failure = SolverError("local search: no start led to a channel")
         for number in self.deadline.rounds(range(len(given) + starts)):
+            toward = rng.normal(size=(m, k)) if number >= len(given) else np.zeros((m, k))
+            toward = np.broadcast_to(toward, (self.program.criteria, m, k))
             try:
-                if number < len(given):
-                    q = given[number]
-                else:
-                    toward = rng.normal(size=(m, k))
-                    q = self.program.solve(np.broadcast_to(toward, (self.program.criteria, m, k)))[0]
-                q, value = self.climb(q)
+                q, value = self.climb(given[number] if number < len(given) else self.program.solve(toward)[0])
             except SolverError as error:
                 failure = error
                 continue
             if value > most:
                 champion, most = q, value
         if champion is None:
-            raise failure or SolverError("local search: no start led to a channel")
+            raise failure
         return champion, most
 
     def climb(self, q: Array) -> tuple[Array, float]:
@@ -179,12 +166,42 @@ class Climb:
         champion, most = q, -np.inf
         for _ in self.deadline.inner.rounds(range(STEPS)):
             q = self.program.solve(self.gradients(champion))[0]
-            value = self.value(q)
+            value, before = self.value(q), most
             if most == -np.inf or value > most:
-                gained = value - most
                 champion, most = q, value
-            else:
-                gained = 0.0
-            if gained <= GAIN * max(abs(most), 1e-12):
+            if not most - before > GAIN * max(abs(most), 1e-12):
                 break
         return champion, most
+
+
+SMALL = 16  # The most inputs for which the optimum without given outputs is tried under other than plain constraints
+
+
+def without_budget(problem: Problem, ask: Ask) -> Candidate | None:
+    """The optimum without constraints on the outputs if it meets them; else None. It is tried where it is found fast.
+
+    Under other constraints than pure LDP and total variation it is not tried for one or two outputs, which are rarely
+    enough, nor for more than `SMALL` inputs. Raises `InvalidInput` where no channel meets all under pure LDP.
+    """
+    k, outputs = problem.utility.size, outputs_of(problem.given, problem.utility.size)
+    allowed = np.logical_and.reduce([constraint.allowed((k, outputs)) for constraint in problem.given])
+    if problem.epsilon < np.inf and not allowed.all(axis=0).any():
+        raise InvalidInput(
+            "constraints: expected an output that every input allows, because pure LDP makes what is impossible under "
+            "one input impossible under all [GI, Def 6], got a mask without one"
+        )
+    free = problem.free
+    if free is None or any(c.labelled for c in problem.given):
+        return None
+    hard = outputs < 3 or len(problem.inputs) > SMALL or problem.others or problem.utility.pair is None
+    if not free.plain and hard:
+        return None
+    with suppress(SolverError, InvalidInput):
+        design = ask(problem.whole, free.constraints)
+        if within(design.channel, problem.given):
+            matrix, proof = design.channel.matrix, design.certificate
+            if problem.utility.pair is not None and problem.symmetric:
+                matrix = matrix[np.unique(problem.reduction.classes, return_index=True)[1]]
+            prove = None if proof is None else proved_by(Relaxed, proof)
+            return Candidate(matrix, design.method, prove, reference=design.reference)
+    return None

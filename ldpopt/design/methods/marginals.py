@@ -10,21 +10,19 @@ a pattern that no tangent improves. Where no pattern found in this way gains, th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method
-from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, proved_by
 from ldpopt.design.certificates.marginals import MarginalDual, Search
 from ldpopt.design.certificates.minimum_cut import Members, Network
-from ldpopt.design.certificates.simplices import FEW, LawShares
+from ldpopt.design.certificates.simplices import MAX_LAWS, LawShares
 from ldpopt.design.columns.shares import level_of
-from ldpopt.design.methods.patterns import pattern_matrix, with_erased
+from ldpopt.design.methods.listed import pattern_matrix, with_erased
 from ldpopt.design.methods.refusals import needs_patterns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.columns import PADDING, ExcessCaps, Weighed, balanced, weigh
@@ -35,29 +33,17 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
 
+# The most inputs: without a cap on total variation, and with one, where every pair has a row in the program.
 MAX_INPUTS, MAX_CAPPED = 100, 40
-"""The most inputs: without a cap on total variation, and with one, where every pair has a row in the program."""
-
+# The number of directions along which inputs are sorted for the first patterns, besides those of every two laws.
 DIRECTIONS = 40
-"""The number of directions along which inputs are sorted for the first patterns, besides those of every two laws."""
-
-STEPS = 4
-"""The number of tangents that a climb takes."""
-
-JOIN = 400
-"""The most patterns that join in one round."""
-
-ROUNDS = 80
-"""The most rounds."""
-
-CLOSE = 1e-7
-"""The relative gap at which to stop."""
-
-CAPPED_CLOSE = 1e-6
-"""The same under a cap on total variation, where every tangent takes a minimum cut."""
-
+STEPS = 4  # The number of tangents that a climb takes
+JOIN = 400  # The most patterns that join in one round
+ROUNDS = 80  # The most rounds
+CLOSE = 1e-7  # The relative gap at which to stop
+CAPPED_CLOSE = 1e-6  # The same under a cap on total variation, where every tangent takes a minimum cut
+# The most patterns at which tangents are taken under a cap: those with weight in the program, or nearly so.
 TANGENTS = 300
-"""The most patterns at which tangents are taken under a cap: those with weight in the program, or nearly so."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +67,15 @@ class MarginalPatterns(Method):
     def refuses(self, problem: Problem) -> str:
         """It needs a utility that compares the marginals of few laws, under LocalDP."""
         utility = problem.utility
-        compared = utility.compared if isinstance(utility, ColumnUtility) else None
+        compared = getattr(utility, "compared", None)
         if compared is None:
             return f"{utility.name} is no utility of the marginals of a few laws"
         if why := needs_patterns(problem):
             return why
-        if len(compared.laws) > FEW:
-            return Limit(f"{len(compared.laws)} laws are too many to search through their marginals (at most {FEW})")
+        if len(compared.laws) > MAX_LAWS:
+            return Limit(
+                f"{len(compared.laws)} laws are too many to search through their marginals (at most {MAX_LAWS})"
+            )
         if problem.eta == 0:
             return "a total variation of 0 leaves nothing to search for"
         k, most = utility.size, MAX_INPUTS if problem.cap is None else MAX_CAPPED
@@ -98,13 +86,9 @@ class MarginalPatterns(Method):
         level = level_of(problem.epsilon)
         program = MarginalProgram(problem.utility, problem.utility.compared, level, min(problem.eta, 1.0))
         found, inside, weights, rounds = program.solve(problem.deadline)
-
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            yield MarginalDual(posed.whole, posed.constraints, channel, found.rows, found.pairs, found.criteria)
-
         matrix = pattern_matrix(problem, inside.T, with_erased(level, inside.T, weights))
         how = f"{len(inside)} staircase patterns in {rounds} rounds, priced by the marginals"
-        return Candidate(matrix, how, prove)
+        return Candidate(matrix, how, proved_by(MarginalDual, found.rows, found.pairs, found.criteria))
 
 
 @dataclass(frozen=True, eq=False)

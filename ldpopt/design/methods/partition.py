@@ -18,7 +18,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.arrange import Arranged
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.envelope import MOST, EnvelopeDual
+from ldpopt.design.certificates.envelope import MAX_POINTS, EnvelopeDual
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.methods.blocks import LARGEST, Blocks, merge_starts
 from ldpopt.design.methods.refusals import needs_pure_ldp
@@ -29,23 +29,18 @@ from ldpopt.divergences import FDivergence
 from ldpopt.errors import invalid
 from ldpopt.rounding import ULP
 
+# The share by which the potential of each input is raised, so that rounding makes no difference of two too small.
 PADDING = 2.0**-49
-"""The share by which the potential of each input is raised, so that rounding makes no difference of two too small."""
-
-QUICK = 3000
-"""Up to this many inputs all pairs of them are looked at in about a second."""
-
-OWN_PADDING = 2.0**-28
-"""The same for a user's own divergence, which the kernel knows to fewer digits."""
-
+QUICK = 3000  # Up to this many inputs all pairs of them are looked at in about a second
+OWN_PADDING = 2.0**-28  # The same for a user's own divergence, which the kernel knows to fewer digits
+# The share by which the level is raised, because the kernel encloses 1/(e^epsilon - 1) only up to a few ulps.
 RAISED = 2.0**-44
-"""The share by which the level is raised, because the kernel encloses 1/(e^epsilon - 1) only up to a few ulps."""
 
 
 def own_in_time(problem: Problem) -> bool:
     """Whether the proof for the inputs themselves is made: for not too many, and for few when the time is over."""
     inputs = len(problem.utility.pair[0])
-    return inputs <= MOST and (inputs <= QUICK or not problem.deadline.over())
+    return inputs <= MAX_POINTS and (inputs <= QUICK or not problem.deadline.over())
 
 
 def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> EnvelopeDual:
@@ -88,8 +83,8 @@ def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float)
     return price / blocks.level * (1 + RAISED), reach + padding * np.arange(len(reach))
 
 
+# The most inputs of distinct ratio for the dynamic program, whose time is quadratic; more inputs are merged.
 PARTITION_LIMIT = 20_000
-"""The most inputs of distinct ratio for the dynamic program, whose time is quadratic; more inputs are merged."""
 
 
 @dataclass(frozen=True)
@@ -183,8 +178,7 @@ def _randomized_blocks(cuts: Index, epsilon: float) -> Array:
     return matrix
 
 
-INPUTS = 2000
-"""The most inputs: full disclosure has a report for each, and measuring it compares all pairs of rows."""
+INPUTS = 2000  # The most inputs: full disclosure has a report for each, and measuring it compares all pairs of rows
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,16 @@ import math
 from ldpopt.design.candidate import Limit
 from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.utilities.base import ColumnUtility
 
-INPUTS = 1000
-"""With more inputs than this, pairs are not listed to be counted: the list would take all memory."""
-
-
+INPUTS = 1000  # With more inputs than this, pairs are not listed to be counted: the list would take all memory
+# The most inputs, and the most constrained pairs, at every likelihood ratio; near these a design takes very long.
 LABELLED, PAIRS = 200, 5000
-"""The most inputs, and the most constrained pairs, at every likelihood ratio; near these a design takes very long."""
+
+
+def only(problem: Problem, *kinds: type) -> bool:
+    """Whether every constraint is of one of these kinds."""
+    return all(isinstance(constraint, kinds) for constraint in problem.constraints)
 
 
 def pairs_of(problem: Problem, inputs: int) -> int:
@@ -22,7 +25,7 @@ def pairs_of(problem: Problem, inputs: int) -> int:
     With more than `INPUTS` inputs, all ordered pairs are taken to be constrained.
     """
     free = problem.free
-    if free is None or all(isinstance(c, LocalDP) and c.symmetric for c in free.constraints):
+    if free is None or (only(free, LocalDP) and free.symmetric):
         return 0
     return inputs * (inputs - 1) if inputs > INPUTS else sum(len(term) for term in problem.terms)
 
@@ -46,10 +49,24 @@ def too_large(problem: Problem, inputs: int, outputs: int, most: int) -> str:
     return Limit(f"its programs would have {entries} entries, and it takes at most {most}") if entries > most else ""
 
 
+def needs_columns(problem: Problem) -> str:
+    """Why a method for sums over outputs refuses; empty if it does not."""
+    if isinstance(problem.utility, ColumnUtility):
+        return ""
+    return f"{problem.utility.name} is no sum over outputs of functions of the column"
+
+
+def needs_ratios(problem: Problem) -> str:
+    """Why a method that chooses outputs by the likelihood ratio of two hypotheses refuses; empty if it does not."""
+    if problem.utility.pair is None:
+        return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
+    return "constraints fix the outputs, which it chooses by likelihood ratio" if problem.given else ""
+
+
 def needs_pure_ldp(problem: Problem) -> str:
     """Why a method for two hypotheses under `LocalDP`, with `TotalVariation` or without, refuses; empty if not."""
     if problem.utility.pair is None:
-        return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
+        return needs_ratios(problem)
     if not problem.plain:
         return "it takes LocalDP and TotalVariation between all inputs, and there are other constraints"
     if math.isinf(problem.epsilon):

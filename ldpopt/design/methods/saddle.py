@@ -29,13 +29,8 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 ROUNDS = 100
-
-
 ACCURACY = 1e-8
-
-
-ENTRIES = 200_000
-"""The most entries of the tangents of one channel: every round adds a channel."""
+ENTRIES = 200_000  # The most entries of the tangents of one channel: every round adds a channel
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ class Saddle(Method):
 
     def refuses(self, problem: Problem) -> str:
         """It needs two sets of hypotheses, and no constraint on the outputs."""
-        if not isinstance(problem.utility, AgainstSet):
+        if not isinstance(problem.utility, self.solves):
             return f"{problem.utility.name} is not of two sets of hypotheses"
         if problem.given:
             return "constraints fix the outputs"

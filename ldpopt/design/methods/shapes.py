@@ -26,7 +26,7 @@ from ldpopt.design.certificates.relaxed import Dominated
 from ldpopt.design.columns.levels import ABSENT, SHAPES, Levels, level_shapes
 from ldpopt.design.methods.blocks import merge_starts
 from ldpopt.design.methods.exchange import Exchange
-from ldpopt.design.methods.levels import approximate_only, leveled_columns
+from ldpopt.design.methods.listed import approximate, leveled_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating
 from ldpopt.design.programs.columns import ExcessCaps, Weighed, weigh, with_erasure
@@ -36,17 +36,10 @@ from ldpopt.distribution import Array, Index, positive_integer
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError, invalid
 
-ALL = 16
-"""Up to this many inputs, all shapes are in the program from the start."""
-
-JOIN = 40
-"""The most shapes of one kind that join in one round."""
-
-ROUNDS = 40
-"""The most rounds."""
-
-PAID = 1e-8
-"""Gains below this share of the optimum are within the solver's accuracy."""
+ALL = 16  # Up to this many inputs, all shapes are in the program from the start
+JOIN = 40  # The most shapes of one kind that join in one round
+ROUNDS = 40  # The most rounds
+PAID = 1e-8  # Gains below this share of the optimum are within the solver's accuracy
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +136,7 @@ def _excess(f: FDivergence, d: Array, a: Array, b: Array) -> Array:
     return np.asarray(np.where(far, f.excess(np.maximum(a, 0.0), np.maximum(b, 0.0)), near))
 
 
-LIMIT = 20_000
-"""The most inputs: the time for measuring a channel grows with their number, and is minutes beyond."""
-
+LIMIT = 20_000  # The most inputs: the time for measuring a channel grows with their number, and is minutes beyond
 SHORT = "the shapes are enough in every case that was looked at, but the bound is that of fewer, extremer answers"
 
 
@@ -186,7 +177,7 @@ class LevelShapes(Method):
         utility = problem.utility
         if utility.pair is None or problem.cells is not None:
             return f"it goes by the likelihood ratio of two finite hypotheses, and {utility.name} has none, or several"
-        if approximate_only(problem) is None:
+        if approximate(problem) is None:
             return "its shapes are for ApproximateLDP alone, with epsilon and delta above 0"
         if utility.size > LIMIT:
             return Limit(f"{utility.size} inputs are too many to measure a channel of (at most {LIMIT})")
@@ -196,7 +187,7 @@ class LevelShapes(Method):
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the best weights."""
-        constraint, pair = approximate_only(problem), problem.reduction.pair
+        constraint, pair = approximate(problem), problem.reduction.pair
         assert constraint is not None
         starts = merge_starts(pair, self.bins) if len(pair) > self.bins else np.arange(len(pair))
         # The excess of many inputs is measured with more rounding than that of the few rows that they share.

@@ -25,8 +25,8 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.thresholds import Members, Scarf, Thresholds, climb
-from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.methods.estimation_columns import Mixture, inward
+from ldpopt.design.constraints import LocalDP
+from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import FisherSolution
 from ldpopt.design.solve import ALMOST, CONIC, solve
@@ -37,35 +37,20 @@ from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.tolerances import CERTIFIED_GAP, COARSE_GAP
 
+# The most inputs, and the most directions of the contrasts, for which the cone program is posed.
 MAX_INPUTS, MAX_DIRECTIONS = 256, 40
-"""The most inputs, and the most directions of the contrasts, for which the cone program is posed."""
-
+# The most directions that are searched for a proof; with more of them only the bound by second moments is left.
 SEARCHED_DIRECTIONS = 8
-"""The most directions that are searched for a proof; with more of them only the bound by second moments is left."""
-
-FINE_INPUTS = 64
-"""Up to this many inputs the design is found, and proved, to `CERTIFIED_GAP`; beyond, to `COARSE_GAP`."""
-
-MAX_ROUNDS = 60
-"""The most rounds of pricing."""
-
-JOINING = 150
-"""The most columns that join in a round."""
-
-STARTS = 400
-"""Random directions from which a round's search for columns starts, besides those of the columns in use."""
-
+FINE_INPUTS = 64  # Up to this many inputs the design is found, and proved, to `CERTIFIED_GAP`; beyond, to `COARSE_GAP`
+MAX_ROUNDS = 60  # The most rounds of pricing
+JOINING = 150  # The most columns that join in a round
+STARTS = 400  # Random directions from which a round's search for columns starts, besides those of the columns in use
+# What the squares of kernel and prices cost, in units of the criterion, so that the least of optimal ones is found. The
+# last weights are found at less cost, which moves them less.
 LEAST, LAST = 1e-5, 1e-8
-"""What the squares of kernel and prices cost, in units of the criterion, so that the least of optimal ones is found.
-
-The last weights are found at less cost, which moves them less.
-"""
-
+# Beyond so many columns, those that gain less than this share of the criterion below zero leave.
 MANY_COLUMNS, KEPT = 500, 0.05
-"""Beyond so many columns, those that gain less than this share of the criterion below zero leave."""
-
-LISTED_ANSWERS = 6
-"""All patterns of a question of up to this many answers are there from the start."""
+LISTED_ANSWERS = 6  # All patterns of a question of up to this many answers are there from the start
 
 
 @dataclass(frozen=True)
@@ -91,8 +76,8 @@ class ThresholdColumns(Method):
     def refuses(self, problem: Problem) -> str:
         """It needs a sum of variances of few contrasts, under LocalDP between all inputs alone."""
         utility = problem.utility
-        if not isinstance(utility, FisherInformation):
-            return f"{utility.name} is no error of an estimate"
+        if why := no_estimate(problem):
+            return why
         if not isinstance(utility.criterion, LinearCriterion) or utility.neighbourhood is not None:
             return "it takes a sum of variances at one pilot"
         k, d = utility.size, utility.criterion.kernel_rows(utility.size)
@@ -100,7 +85,7 @@ class ThresholdColumns(Method):
             return f"it takes few contrasts of many inputs, and here are {d} of {k}"
         if k > MAX_INPUTS or d > MAX_DIRECTIONS:
             return Limit(f"it takes up to {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}")
-        if not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints) or not problem.symmetric:
+        if not problem.symmetric:
             return "it takes LocalDP between all inputs alone"
         if not utility.prior.min() > 0:
             return "it takes a pilot without empty cells"
@@ -148,11 +133,9 @@ class ThresholdColumns(Method):
             yield EquivalenceDual(*fields[:4], even, utility.prior, none, Scarf())
 
         how = f"thresholds of scores in {len(found.kernel)} directions, {len(found.sets)} generated"
-        shortfall = (
-            "the bound is rigorous but not within the tolerance"
-            if len(found.kernel) <= SEARCHED_DIRECTIONS
-            else f"with {len(found.kernel)} directions the bound is that of second moments, rigorous but coarse"
-        )
+        shortfall = "the bound is rigorous but not within the tolerance"
+        if len(found.kernel) > SEARCHED_DIRECTIONS:
+            shortfall = f"with {len(found.kernel)} directions the bound is that of second moments, rigorous but coarse"
         return Candidate(matrix, how, prove, tolerance, shortfall=shortfall)
 
 

@@ -30,8 +30,7 @@ from ldpopt.design.columns.staircase import FULL
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate, prices_at, unknown
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.fisher import FisherSolution
-from ldpopt.design.programs.support import fewer_columns
+from ldpopt.design.programs.fisher import FisherSolution, fewer_columns
 from ldpopt.design.programs.survey_dual import SurveyDual, mixture, survey_dual
 from ldpopt.design.programs.survey_program import survey_program
 from ldpopt.design.utilities.fisher_information import FisherInformation
@@ -122,20 +121,11 @@ def set_channel(sets: Members, weights: Array, epsilon: float) -> Array:
     return stochastic(np.where(sets, kept, 1.0).T * weights)
 
 
-MAX_SAMPLED = 256
-"""The most categories: the bound takes the memory of k^3 numbers, and its time grows with k^4."""
-
-MAX_STEPS = 300
-"""The most steps of the descent over the weights."""
-
-MAX_PAIRS = 5000
-"""All sets of two categories join the drawn ones where there are at most this many."""
-
-NEAR_BOUND = COARSE_GAP / 8
-"""How near to the bound weights are brought."""
-
-THINNED = 40
-"""Up to this many categories, reports are reduced to k (k + 1) / 2, which takes k^6 operations."""
+MAX_SAMPLED = 256  # The most categories: the bound takes the memory of k^3 numbers, and its time grows with k^4
+MAX_STEPS = 300  # The most steps of the descent over the weights
+MAX_PAIRS = 5000  # All sets of two categories join the drawn ones where there are at most this many
+NEAR_BOUND = COARSE_GAP / 8  # How near to the bound weights are brought
+THINNED = 40  # Up to this many categories, reports are reduced to k (k + 1) / 2, which takes k^6 operations
 
 
 @dataclass(frozen=True)
@@ -192,34 +182,20 @@ class SampledColumns(VarianceMethod):
         if k <= THINNED:
             weights = fewer_columns(columns, weights)
         used = weights > 0
-
-        def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:
-            yield equivalence_dual(stated, channel, posed.dual, posed.factor)
-
+        matrix = set_channel(sets[used], (weights / mass)[used], posed.epsilon)
         return Candidate(
-            set_channel(sets[used], (weights / mass)[used], posed.epsilon),
-            f"mirror descent over {len(sets)} staircase patterns, drawn near the best", prove, COARSE_GAP,
-            shortfall="the bound of so many patterns is rigorous but coarse",
+            matrix, f"mirror descent over {len(sets)} staircase patterns, drawn near the best",
+            lambda stated, channel: (equivalence_dual(stated, channel, posed.dual, posed.factor),),
+            COARSE_GAP, shortfall="the bound of so many patterns is rigorous but coarse",
         )  # fmt: skip
 
 
-MAX_SMALL = 64
-"""The most categories: the program's time grows with their sixth power."""
-
-LEAVING_ROUNDS = 8
-"""Rounds in which columns that are far from paying leave."""
-
-ACCURACY = 2e-5
-"""The relative accuracy of the weights."""
-
-RISE = 10
-"""The accuracy rises once no column pays more than so many times what it is."""
-
-SETTLED = 1e-7
-"""A relative price that is not looked into."""
-
-MAX_ROUNDS = 40
-"""The most rounds."""
+MAX_SMALL = 64  # The most categories: the program's time grows with their sixth power
+LEAVING_ROUNDS = 8  # Rounds in which columns that are far from paying leave
+ACCURACY = 2e-5  # The relative accuracy of the weights
+RISE = 10  # The accuracy rises once no column pays more than so many times what it is
+SETTLED = 1e-7  # A relative price that is not looked into
+MAX_ROUNDS = 40  # The most rounds
 
 
 @dataclass(frozen=True)
@@ -343,14 +319,9 @@ def _form(solution: FisherSolution, posed: _Posed, above: float) -> Form:
     return form
 
 
-MAX_EVEN = 200
-"""The most categories: the channel has up to k^2 / 2 reports, so that 200 take four million numbers."""
-
-TRIED = 4
-"""Sets that are drawn for each frequency."""
-
-DRAWS = 4
-"""Draws, each twice as large as the one before."""
+MAX_EVEN = 200  # The most categories: the channel has up to k^2 / 2 reports, so that 200 take four million numbers
+TRIED = 4  # Sets that are drawn for each frequency
+DRAWS = 4  # Draws, each twice as large as the one before
 
 
 @dataclass(frozen=True)

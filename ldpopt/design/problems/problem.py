@@ -29,17 +29,14 @@ from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import positive_integer
 from ldpopt.errors import InvalidInput, invalid
 
-CELLS = 8000
-"""How many intervals a continuous pair is cut into. The gap that these leave is far below the tolerance."""
+CELLS = 8000  # How many intervals a continuous pair is cut into. The gap that these leave is far below the tolerance.
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Make `utility` large (small, for an error) subject to `constraints`.
-
-    whole : the utility as the caller gave it. cells : the intervals into which continuous answers were cut.
-    utility : `whole`, or the same utility of the cells, so that it always has finitely many inputs.
-    deadline : when the work on it has to end.
+    """Make `utility` large (small, for an error) subject to `constraints`. whole : the utility as the caller gave it.
+    cells : the intervals into which continuous answers were cut. utility : `whole`, or the same utility of the cells,
+    so that it always has finitely many inputs. deadline : when the work on it has to end.
     """
 
     utility: Any
@@ -119,8 +116,7 @@ class Problem:
     @cached_property
     def denominator(self) -> int | None:
         """The D such that all probabilities must be multiples of 1/D; None where they need not be."""
-        found = [c.D for c in self.constraints if isinstance(c, Denominator)]
-        return math.gcd(*found) if found else None
+        return math.gcd(*(c.D for c in self.constraints if isinstance(c, Denominator))) or None
 
     @cached_property
     def undivided(self) -> Problem | None:
@@ -158,8 +154,7 @@ class Problem:
 
 def listed(constraints: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:
     """The constraints as a tuple. Raises `InvalidInput` for anything that is no constraint."""
-    expected = "LocalDP(epsilon), TotalVariation(eta), another constraint of ldpopt.design, or one with " \
-               "bound, measure and expression"  # fmt: skip
+    expected = "LocalDP(epsilon), TotalVariation(eta), or another object with bound, measure and expression"
     if isinstance(constraints, (type, Constraint)):
         given: tuple[Any, ...] = (constraints,)
     else:
@@ -169,9 +164,7 @@ def listed(constraints: Constraint | Iterable[Constraint]) -> tuple[Constraint, 
             raise invalid("constraint", expected, constraints) from None
     for constraint in given:
         if isinstance(constraint, type) or not isinstance(constraint, Constraint):
-            raise invalid(
-                "constraint", expected, constraint if isinstance(constraint, type) else type(constraint).__name__
-            )
+            raise invalid("constraint", expected, getattr(constraint, "__name__", type(constraint).__name__))
     if not given:
         raise InvalidInput("constraints: expected at least one of LocalDP, TotalVariation and the others, got none")
     return given

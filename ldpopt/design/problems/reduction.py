@@ -28,15 +28,13 @@ from ldpopt.divergences import FDivergence
 from ldpopt.errors import invalid
 from ldpopt.rounding import exact_sum
 
-NEAR = 2.0**-50
-"""Floats of quotients that are equal in exact numbers differ by at most this share of themselves."""
+QUOTIENT_ERROR = 2.0**-50  # Quotients that are equal in exact numbers differ by at most this share in floats.
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two hypotheses on inputs in increasing order of likelihood ratio: masses `p0` and `p1`, shape (k,).
-
-    difference : (k,) p0 - p1 of the laws that the floats stand for, computed without cancellation.
+    """Two hypotheses on inputs in increasing order of likelihood ratio: masses `p0` and `p1`, shape (k,). difference :
+    (k,) p0 - p1 of the laws that the floats stand for, computed without cancellation.
     """
 
     p0: Array
@@ -91,7 +89,7 @@ def _equal(a: Array, b: Array, ratio: Array) -> npt.NDArray[np.bool_]:
     """Whether each ratio a/b equals the one before it; fractions decide where floats cannot."""
     same = (a[1:] == a[:-1]) & (b[1:] == b[:-1])
     with np.errstate(invalid="ignore"):
-        apart = ratio[1:] > ratio[:-1] * (1 + NEAR)
+        apart = ratio[1:] > ratio[:-1] * (1 + QUOTIENT_ERROR)
     for i in np.flatnonzero(~same & ~apart).tolist():
         same[i] = Fraction(a[i]) * Fraction(b[i + 1]) == Fraction(a[i + 1]) * Fraction(b[i])
     return np.asarray(same)
@@ -122,19 +120,16 @@ def reduce(p0: Array, p1: Array) -> Reduction:
     return Reduction(Pair(a, b, whole.difference[occurs]).merge(np.flatnonzero(new)), classes)
 
 
-ATOMS = 1e7
-"""The most integers of a cell that are scanned. A longer cell is taken to hold every posterior."""
-
+ATOMS = 1e7  # The most integers of a cell that are scanned. A longer cell is taken to hold every posterior.
 _INNER = np.linspace(0.0, 1.0, 9)
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Two frozen `scipy.stats` distributions cut at `edges` (interior cut points, increasing).
-
-    Cell i is (edges[i-1], edges[i]]. The likelihood ratio may be any function that does not oscillate inside a
-    cell on a scale finer than an eighth of it: the range of the ratio is sampled there and widened by the largest
-    step seen. Unbounded cells are taken to hold every ratio. Distributions on the integers are scanned, not sampled.
+    """Two frozen `scipy.stats` distributions cut at `edges` (interior cut points, increasing). Cell i is (edges[i-1],
+    edges[i]]. The likelihood ratio may be any function that does not oscillate inside a cell on a scale finer than an
+    eighth of it: the range of the ratio is sampled there and widened by the largest step seen. Unbounded cells are
+    taken to hold every ratio. Distributions on the integers are scanned, not sampled.
     """
 
     p0: Any
@@ -174,9 +169,8 @@ class Cells:
         return tuple(f"({a}, {b}]" if b != "inf" else f"({a}, inf)" for a, b in pairwise(ends))
 
     def endpoints(self) -> tuple[Array, Array]:
-        """Masses (P0, P1) of a finite pair that dominates the hypotheses, shape (2 cells,) each.
-
-        The mass of each cell is spread to two points, with the smallest and the largest ratio that the cell may hold.
+        """Masses (P0, P1) of a finite pair that dominates the hypotheses, shape (2 cells,) each. The mass of each cell
+        is spread to two points, with the smallest and the largest ratio that the cell may hold.
         """
         p0, p1 = self.masses
         total = p0 + p1
@@ -248,12 +242,8 @@ def spread(p0: Array, p1: Array, knots: Array) -> Pair:
     return Pair.plain(q0 / q0.sum(), q1 / q1.sum())
 
 
-WIDER = 1e-6
-"""How far the outermost points stand beyond the hypotheses' own posteriors, as a share of their range."""
-
-ROUNDING = 1e-12
-"""More than rounding can change a posterior."""
-
+WIDER = 1e-6  # How far the outermost points stand beyond the hypotheses' own posteriors, as a share of their range.
+ROUNDING = 1e-12  # More than rounding can change a posterior.
 SHARE = 1e-8
 """The share of the mass that goes to the outermost points, so that the pair dominates in spite of rounding."""
 
@@ -276,12 +266,11 @@ def dominating(p0: Array, p1: Array, knots: Array) -> tuple[Array, Array]:
 
 
 def knots(p0: Array, p1: Array, cuts: Array, base: int, steps: int, shrink: float = 1.5) -> Array:
-    """Posteriors to spread onto, dense where the bound depends on them.
-
-    Spreading an input costs nothing where the channel treats both ends alike, only where the channel changes between
-    them. cuts : (c, 2), pairs of posteriors between which the channel changes. The knots approach both ends of each cut
-    from either side in `steps` steps, each of which divides the distance by `shrink`. base : the number of further
-    knots, half of them even in the range and half in the mass.
+    """Posteriors to spread onto, dense where the bound depends on them. Spreading an input costs nothing where the
+    channel treats both ends alike, only where the channel changes between them. cuts : (c, 2), pairs of posteriors
+    between which the channel changes. The knots approach both ends of each cut from either side in `steps` steps, each
+    of which divides the distance by `shrink`. base : the number of further knots, half of them even in the range and
+    half in the mass.
     """
     total = p0 + p1
     used = total > 0

@@ -31,17 +31,14 @@ from ldpopt.design.constraints.base import AlphabetConstraint, Expression
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.programs.labels import FARTHEST, MatrixVariable, nearby
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
-from ldpopt.design.utilities.against_set import GRID, NEAR, tangents
-from ldpopt.design.utilities.private_sampling import PrivateSampling
+from ldpopt.design.utilities.against_set import GRID, RATIO_TOL, tangents
+from ldpopt.design.utilities.decisions import PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
-PENALTY = 10.0
-"""The cost, in units of the utility, of a violated equation, in a program that must stay feasible."""
-
-
+PENALTY = 10.0  # The cost, in units of the utility, of a violated equation, in a program that must stay feasible
+# Ratios above the first are posed from the largest entry of each column; ratios above the second are not posed.
 STEEP, ENDLESS = 1e6, 1e9
-"""Ratios above the first are posed from the largest entry of each column; ratios above the second are not posed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,16 +152,10 @@ class _Posed:
 
 
 ROUNDS = 40
-
-
 ACCURACY = 1e-9
-
-
+# A larger ratio between all inputs is left to `repair`: raising entries to it costs less than solvers can tell.
 OPEN = 1e10
-"""A larger ratio between all inputs is left to `repair`: raising entries to it costs less than solvers can tell."""
-
-STEEPEST = 1e6
-"""Tangents whose coefficients are larger, in units of the risk, are left out: solvers fail on them."""
+STEEPEST = 1e6  # Tangents whose coefficients are larger, in units of the risk, are left out: solvers fail on them
 
 Tangents = tuple[Array, Array, Array, Array]
 """A matrix (n, k), ratios (j,) with 0 last, weights (n, k, j) of the tangents there, and weights (n,) of the risks."""
@@ -180,7 +171,7 @@ def sampling_program(
     `SolverError` when no solver is accurate.
     """
     widest = max((term.farthest for term in terms), default=1.0)
-    failure: SolverError | None = None
+    failure = SolverError("private sampling: no program was solved")
     for farthest in (math.inf, *FARTHEST):
         if farthest == math.inf and not any(_open(term, farthest) for term in terms):
             continue
@@ -195,7 +186,6 @@ def sampling_program(
         # Of the two matrices, the one with the smaller risk.
         better = _worst(utility, made) <= _worst(utility, matrix) * (1 + 1e-12)
         return made if better else matrix, ratios, mixture, prior
-    assert failure is not None
     raise failure
 
 
@@ -233,28 +223,17 @@ def _open(term: Term, farthest: float) -> bool:
     return farthest == math.inf and term.pure and term.ratio > OPEN
 
 
-@dataclass(frozen=True, eq=False)
-class _PosedSampling:
-    """The matrix variable and its constraints."""
+def _limited(
+    shape: tuple[int, int], terms: Sequence[Term], expressions: Sequence[Expression], farthest: float
+) -> tuple[MatrixVariable, list[Any]]:
+    """The matrix variable of a sampling program, and its constraints."""
+    import cvxpy as cp
 
-    q: MatrixVariable
-    limits: list[Any]
-
-    @classmethod
-    def of(
-        cls, shape: tuple[int, int], terms: Sequence[Term], expressions: Sequence[Expression], farthest: float
-    ) -> _PosedSampling:
-        import cvxpy as cp
-
-        most = nearby(min(farthest, FARTHEST[0]), terms, expressions)
-        near = [term.within(most)[0] for term in terms if not _open(term, farthest)]
-        q = MatrixVariable.of(cp, shape, [] if expressions else near, False, 1.0)
-        limits = [*q.rows]
-        for term in near:
-            limits += term.pose_split(q) if q.split else term.pose(q.whole)
-        for expression in expressions:
-            limits += list(expression(q.whole))
-        return cls(q, limits)
+    most = nearby(min(farthest, FARTHEST[0]), terms, expressions)
+    near = [term.within(most)[0] for term in terms if not _open(term, farthest)]
+    q = MatrixVariable.of(cp, shape, [] if expressions else near, False, 1.0)
+    posed = [one for term in near for one in (term.pose_split(q) if q.split else term.pose(q.whole))]
+    return q, [*q.rows, *posed, *(one for expression in expressions for one in expression(q.whole))]
 
 
 def _within(
@@ -270,8 +249,8 @@ def _within(
     best: Tangents | None = None
     gap, stale, scale = math.inf, 0, 1.0
     for _ in deadline.rounds(range(ROUNDS)):
-        posed, each, worst = _PosedSampling.of((n, k), terms, expressions, farthest), cp.Variable(n * k), cp.Variable()
-        drawn = cp.reshape(posed.q.whole, (n * k,), order="C")
+        (q, limits), each, worst = _limited((n, k), terms, expressions, farthest), cp.Variable(n * k), cp.Variable()
+        drawn = cp.reshape(q.whole, (n * k,), order="C")
         place, ratios = np.repeat(np.arange(n * k), [len(r) for r in at]), np.concatenate(at)
         slope, level = _planes(utility, ratios)
         slope, level = slope / scale, level / scale
@@ -279,13 +258,13 @@ def _within(
         most = cp.sum(cp.reshape(each, (n, k), order="C"), axis=1) <= worst * np.ones(n)
         try:
             # Central solutions, because a vertex puts rows at limits without need, where tangents are then missing.
-            solve(cp.Problem(cp.Minimize(worst), [above, most, *posed.limits]), "private sampling", INTERIOR)
+            solve(cp.Problem(cp.Minimize(worst), [above, most, *limits]), "private sampling", INTERIOR)
         except SolverError:
             # The tangents are too nearly equal for the solver: the result of the round before stands.
             if best is None:
                 raise
             break
-        matrix = np.maximum(posed.q.value, 0.0)
+        matrix = np.maximum(q.value, 0.0)
         every, where = np.unique(ratios, return_inverse=True)
         mixture = np.zeros((n * k, len(every)))
         np.add.at(mixture, (place, where), np.maximum(np.asarray(above.dual_value), 0.0))
@@ -312,7 +291,7 @@ def _within(
         now = np.where(_steep(utility, now, held) <= STEEPEST * scale, now, nearer)
         steep = _steep(utility, now, held)
         at = [
-            np.append(old, r) if r > 0 and high <= STEEPEST * scale and np.abs(old / r - 1).min() > NEAR else old
+            np.append(old, r) if r > 0 and high <= STEEPEST * scale and np.abs(old / r - 1).min() > RATIO_TOL else old
             for old, r, high in zip(at, now, steep, strict=True)
         ]
     assert best is not None

@@ -1,4 +1,4 @@
-"""The common part of two interior-point methods on columns: the iterate, its residuals, and a Newton step.
+"""The common part of the interior-point methods on columns: the iterate, its residuals, and a Newton step.
 
 Columns q_i >= 0 of labels i gain c_i . q_i. At prices nu of pairs of inputs a column pays, each in units of the cap,
 
@@ -12,8 +12,10 @@ two numbers for each label and pair.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +23,113 @@ import numpy.typing as npt
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
 
-REACH = 0.99
-"""The share of the way to the boundary that a step goes."""
+REACH = 0.99  # The share of the way to the boundary that a step goes
+SLOW = 20  # The number of steps that improve neither the iterate nor its gap, after which the best iterate is taken
+# Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits.
+LATE, LAG = 1e-6, 10.0
+GROWTH = 3.0  # How much a step may raise the residuals before it is halved
+
+
+@dataclass(frozen=True, eq=False)
+class PairsPriced:
+    """The columns (n, k), the row multipliers (k,), the prices (pairs,) of every term, slacks (n,) and the last gap.
+
+    A label's slack is by how much its best column is worth less than its price, per unit of the column's sum.
+    """
+
+    columns: Array
+    rows: Array
+    weights: tuple[Array, ...]
+    slack: Array
+    gap: float
+
+
+class Iterate(ABC):
+    """A point of a primal-dual method: `gap` is the sum of `count` products of sides and prices.
+
+    sigma : the share of the gap that the next step aims to leave.
+    """
+
+    gap: float
+    count: int
+    sigma = 0.3
+
+    @property
+    @abstractmethod
+    def off(self) -> float:
+        """The largest dual residual, inf where something overflowed."""
+
+    @property
+    @abstractmethod
+    def far(self) -> float:
+        """The largest violation of a cap, inf where something overflowed."""
+
+    @property
+    @abstractmethod
+    def missing(self) -> float:
+        """The gains above the prices, and what the matrix's violations may be worth."""
+
+    @abstractmethod
+    def toward(self, mu: float) -> tuple[float, Callable[[float], Self]]:
+        """How long a Newton step to products equal to `mu` may be, and the point after a step of a given length."""
+
+    def settled(self, accuracy: float) -> bool:
+        """Whether gap and residuals are within the accuracy."""
+        return self.gap <= accuracy and self.missing <= 3 * accuracy
+
+    def stepped(self, floor: float) -> Self | None:
+        """The next iterate; None where no step makes progress."""
+        late = self.gap < LATE and self.missing > LAG * self.gap
+        for sigma in (1.0,) if late else (self.sigma, 1.0):
+            size, moved = self.toward(max(sigma * self.gap, floor) / self.count)
+            while size > 1e-10:
+                new = moved(size)
+                if new.off <= GROWTH * max(self.off, 0.1) and new.far <= max(GROWTH * self.far, 0.3):
+                    new.sigma = 0.5 if size < 0.3 else 0.2 if size < 0.8 else 0.08
+                    return new
+                size /= 2
+        return None
+
+    def descended(self, accuracy: float, steps: int) -> tuple[Self, float]:
+        """The best iterate that is met from here, and its gap with what it misses."""
+        at: Self | None = self
+        best, least, nearest, idle = self, np.inf, np.inf, 0
+        for _ in range(steps):
+            if at is None:
+                break
+            error = at.gap + at.missing
+            idle = 0 if error < 0.9 * least or at.gap < 0.9 * nearest else idle + 1
+            nearest = min(nearest, at.gap)
+            if error < least:
+                best, least = at, error
+            if at.settled(accuracy) or idle > SLOW:
+                break
+            try:
+                at = at.stepped(0.3 * accuracy)
+            except np.linalg.LinAlgError:
+                break
+        return best, least
+
+
+def largest(*residuals: Array) -> float:
+    """The largest absolute value; inf where something overflowed."""
+    worst = max(float(np.abs(one).max(initial=0.0)) for one in residuals)
+    return worst if np.isfinite(worst) else np.inf
+
+
+def cholesky(matrices: Array) -> Array:
+    """Lower factors of (..., n, n), after the least of a few relative additions to the diagonal that works."""
+    at = np.arange(matrices.shape[-1])
+    size = np.sqrt(np.maximum(matrices[..., at, at], 1e-300))
+    scaled = matrices / size[..., :, None] / size[..., None, :]
+    for weight in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9):
+        heavier = scaled.copy()
+        heavier[..., at, at] *= 1 + weight
+        try:
+            return np.asarray(np.linalg.cholesky(heavier)) * size[..., :, None]
+        except np.linalg.LinAlgError:
+            continue
+    raise np.linalg.LinAlgError("not positive definite")
 
 
 @dataclass(frozen=True, eq=False)

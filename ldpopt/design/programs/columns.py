@@ -35,17 +35,13 @@ from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
 from ldpopt.tolerances import ASKED, CENTRAL_GAIN, COLUMN_GAP, VERTEX_GAIN
 
+# Up to how many columns are all in the program from the start, and the most columns that join in a round.
 FIRST, JOIN = 1100, 400
-"""Up to how many columns are all in the program from the start, and the most columns that join in a round."""
-
+# The most rounds at central dual values, and then at those of a vertex; if columns still gain, the bound is worse.
 ROUNDS, VERTEX_ROUNDS = 40, 12
-"""The most rounds at central dual values, and then at those of a vertex; if columns still gain, the bound is worse."""
-
+# The relative amount that every column pays in addition, so that rounding leaves none worth more than it pays.
 PADDING = 2.0**-44
-"""The relative amount that every column pays in addition, so that rounding leaves none worth more than it pays."""
-
-BLOCK = 2**14
-"""Columns that are looked at together."""
+BLOCK = 2**14  # Columns that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +65,8 @@ class ExcessCaps:
 
     def and_(self, other: ExcessCaps) -> ExcessCaps:
         """These caps and others."""
-        return ExcessCaps(*(np.concatenate([getattr(one, name) for one in (self, other)])
-                      for name in ("left", "right", "limits", "even")))  # fmt: skip
+        names = ("left", "right", "limits", "even")
+        return ExcessCaps(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
 
     def apart(self, rise: Array) -> Array:
         """(m, n) the excesses (c_left - c_right)_+ of columns with these rises (k, n)."""

@@ -33,14 +33,8 @@ from ldpopt.design.solve import SIMPLEX, solve
 from ldpopt.distribution import Array, Index
 from ldpopt.errors import SolverError
 
-LEAST = 1e-10
-"""Gains below this, in units of the optimum, are within the solver's accuracy."""
-
-
-VIOLATED = 1e-9
-"""How far a cap may be exceeded before more of its excess is posed."""
-
-
+LEAST = 1e-10  # Gains below this, in units of the optimum, are within the solver's accuracy
+VIOLATED = 1e-9  # How far a cap may be exceeded before more of its excess is posed
 ROUNDS = 200
 
 
@@ -196,8 +190,7 @@ def _priced(profits: Array, terms: Sequence[Term], prices: Sequence[Array]) -> t
     return (above_zero if math.isinf(ratio) else profits.sum(axis=1) + (ratio - 1) * above_zero), flows
 
 
-FARTHEST = 1e8
-"""Pairs with larger factors are left as the solver made them."""
+FARTHEST = 1e8  # Pairs with larger factors are left as the solver made them
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,9 @@ from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array
 
-FINEST = 25
-"""Graded knots begin at an eighth of the step of this many even ones."""
-
-
-FAR = 21.0
-"""Even knots end at this log-ratio."""
-
-
-WIDE = 4.0
-"""A wider range of log-ratios counts as this much, because little happens in most of a wide range."""
+FINEST = 25  # Graded knots begin at an eighth of the step of this many even ones
+FAR = 21.0  # Even knots end at this log-ratio
+WIDE = 4.0  # A wider range of log-ratios counts as this much, because little happens in most of a wide range
 
 
 def even_knots(low: float, high: float, count: int) -> Array:

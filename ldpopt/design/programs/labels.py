@@ -29,8 +29,8 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
 
+# Nearer to ratio one than this, slopes are computed from differences of the excess, which keep their digits there.
 NEAR_ONE = 2.0**-12
-"""Nearer to ratio one than this, slopes are computed from differences of the excess, which keep their digits there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +138,7 @@ def tangents_of(f: FDivergence, pair: Pair, d: Array, a: Array, b: Array) -> Lab
     return LabelGains(slope[:, None] * pair.difference + level[:, None] * pair.p1, np.asarray(level))
 
 
-MAX_SLACKS = 4000
-"""Up to this many slack variables the simplex method is faster."""
+MAX_SLACKS = 4000  # Up to this many slack variables the simplex method is faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,8 +231,8 @@ def _solved(
     return Solved(q.value, float(problem.value), rows, multipliers, weights / weights.sum(), q.erased, q.total)
 
 
+# Larger ratios are posed as the first, which loses about its inverse; as the others only where a solver fails.
 FARTHEST = (1e8, 1e6, 1e4)
-"""Larger ratios are posed as the first, which loses about its inverse; as the others only where a solver fails."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,8 +329,7 @@ def nearby(farthest: float, terms: Sequence[Term], expressions: Sequence[Express
     return farthest if unit > SPLIT or expressions else min(farthest, 1 + farthest * unit)
 
 
-SPLIT = 0.05
-"""Below this reach of the constraints, columns are posed in two parts."""
+SPLIT = 0.05  # Below this reach of the constraints, columns are posed in two parts
 
 
 def row_multipliers(rows: Array, terms: Sequence[Term], posed: Sequence[list[Any]]) -> Array:

@@ -23,20 +23,14 @@ from ldpopt.divergences import KL
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
 
+# The orders whose moments are tried, besides the orders of the constraints.
 ORDERS = (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0)
-"""The orders whose moments are tried, besides the orders of the constraints."""
-
-GRID = 250
-"""How many points the grid has on each of four stretches: far below, below, above and far above 1."""
-
-TOPS = 100
-"""The most different probabilities of answers that the linear program tells apart."""
-
+GRID = 250  # How many points the grid has on each of four stretches: far below, below, above and far above 1
+TOPS = 100  # The most different probabilities of answers that the linear program tells apart
+# A coefficient counts as at most so many times what is needed at its s, so that solvers see the smaller ones.
 MOST = 1e5
-"""A coefficient counts as at most so many times what is needed at its s, so that solvers see the smaller ones."""
-
+# The weight of a single moment, relative to the least one on the grid: the proof looks between the grid's points.
 GENEROUS = 1 + 3e-5
-"""The weight of a single moment, relative to the least one on the grid: the proof looks between the grid's points."""
 
 
 @dataclass(frozen=True, eq=False)

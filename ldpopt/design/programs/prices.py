@@ -21,27 +21,16 @@ import numpy.typing as npt
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.barrier import Inside, Linear, longest_step
+from ldpopt.design.programs.barrier import GROWTH, LAG, LATE, Inside, Linear, PairsPriced, longest_step
 from ldpopt.design.programs.knots import parted_knots
 from ldpopt.design.programs.labels import chord_gains, excess_at, values_of
 from ldpopt.design.programs.row_pairs import Pairs
-from ldpopt.design.programs.smooth import PairsPriced
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 
 STEPS = 80
-
-MAX_IDLE = 30
-"""The number of steps without progress after which a label is left as it is."""
-
-MAX_HALVES = 30
-"""How often, at most, a step is halved where the residuals grow too much."""
-
-LATE, LAG = 1e-6, 10.0
-"""Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits."""
-
-GROWTH = 3.0
-"""How much a step may raise the residuals."""
+MAX_IDLE = 30  # The number of steps without progress after which a label is left as it is
+MAX_HALVES = 30  # How often, at most, a step is halved where the residuals grow too much
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,14 +166,9 @@ class _Tried:
             return linear.step(dq, np.zeros(len(linear.nu)), aims, on_slack, on_least), dtheta
 
 
-MAX_CUTS = 40
-"""How often the intervals are cut for one set of prices."""
-
-MAX_PARTS = 8
-"""The most parts of an interval at a time."""
-
-MAX_INTERVALS = 2000
-"""No further intervals are cut beyond this many."""
+MAX_CUTS = 40  # How often the intervals are cut for one set of prices
+MAX_PARTS = 8  # The most parts of an interval at a time
+MAX_INTERVALS = 2000  # No further intervals are cut beyond this many
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,19 +219,24 @@ class Tried:
 
     def multipliers(self, prices: LabelPrices, scale: float) -> tuple[Array, tuple[TermMultiplier, ...]]:
         """The multipliers of the rows, raised by the largest gain, and of the terms: tangents of psi at the columns."""
-        made, n, start = [], len(self.columns), 0
+        made, start = [], 0
         for number, (term, pairs, each) in enumerate(zip(prices.terms, prices.pairs, prices.weights, strict=True)):
             if not term.conic and not term.pure:
                 own = self.excess[:, start : start + len(term)]
                 start += len(term)
                 made.append(TermMultiplier(number, pairs, np.clip(own, 0.0, each) * scale))
             elif term.conic:
-                top = np.exp(min(200.0, 500 / term.order))  # the tangent plane's slopes stay finite
-                t = np.clip(self.columns[:, term.left] / self.columns[:, term.right], 1e-80, top)
-                pair, label = np.tile(np.arange(len(term)), n), np.repeat(np.arange(n), len(term))
-                made.append(TermMultiplier(number, pairs, np.stack([pair, label, t.ravel(), np.tile(each * scale, n)])))
+                made.append(tangent_planes(number, term, pairs, each * scale, self.columns))
         unpaid = float(self.theta[self.closed].max()) if self.closed.any() else 0.0
         return (prices.rows + unpaid * self.mass) * scale, tuple(made)
+
+
+def tangent_planes(number: int, term: Any, pairs: Index, weights: Array, columns: Array) -> TermMultiplier:
+    """The multiplier of a moment's `pairs`, (p,), which have `weights`: tangent planes of psi at the columns (n, k)."""
+    top, n = np.exp(min(200.0, 500 / term.order)), len(columns)  # the tangent plane's slopes stay finite
+    t = np.clip(columns[:, term.left] / columns[:, term.right], 1e-80, top)
+    pair, label = np.tile(np.arange(len(term)), n), np.repeat(np.arange(n), len(term))
+    return TermMultiplier(number, pairs, np.stack([pair, label, t.ravel(), np.tile(weights, n)]))
 
 
 def tried_everywhere(

@@ -7,15 +7,12 @@ The relaxation knows of a staircase pattern S, with entries 1 and E = exp(epsilo
 from __future__ import annotations
 
 import math
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from ldpopt.design.columns.base import AnyRelaxation, Columns
-from ldpopt.design.columns.policy import SearchedColumns
 from ldpopt.design.columns.relaxation import CLASSES, PolicyRelaxation, Relaxation, limits_used, product_pairs
-from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.solve import CONIC, INTERIOR, solve
 from ldpopt.distribution import Array
 
@@ -91,27 +88,15 @@ class _Cone:
         return self.form(-square, shift)
 
 
-@singledispatch
 def relax(columns: Columns, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
     """Multipliers lambda (k,) and nu (k, k) with least sum lambda + eta sum nu, and a relaxation where none gains.
 
-    nu is 0 without `eta`.
+    nu is 0 without `eta`. columns : staircase patterns, or those of a policy graph, which have `limits`.
     """
-    raise NotImplementedError(f"{columns.name} can all be priced")
-
-
-@relax.register
-def _of_patterns(
-    columns: StaircaseColumns, gram: Array, prior: Array, eta: float | None
-) -> tuple[Array, Array, AnyRelaxation]:
+    limits = getattr(columns, "limits", None)
+    if limits is not None:
+        return relax_policy(gram, prior, limits, eta)
     return relax_patterns(gram, prior, math.exp(columns.epsilon), eta)
-
-
-@relax.register
-def _of_policy(
-    columns: SearchedColumns, gram: Array, prior: Array, eta: float | None
-) -> tuple[Array, Array, AnyRelaxation]:
-    return relax_policy(gram, prior, columns.limits, eta)
 
 
 def relax_patterns(gram: Array, prior: Array, ratio: float, eta: float | None) -> tuple[Array, Array, Relaxation]:

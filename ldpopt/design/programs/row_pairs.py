@@ -14,8 +14,7 @@ from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array, Index
 
-NEAR = 1e-3
-"""Nearer to ratio one than this, psi is computed from its series, which keeps its digits there."""
+NEAR = 1e-3  # Nearer to ratio one than this, psi is computed from its series, which keeps its digits there
 
 
 def served(terms: Sequence[Term]) -> bool:
@@ -103,8 +102,7 @@ def _psi(order: float, cap: float, a: Array, b: Array) -> Array:
     return np.stack([level / cap, on_left / cap, on_right / cap, bend / cap, t])
 
 
-MAX_WHOLE = 60
-"""Terms of up to this many pairs are posed whole; of larger ones, pairs that bind join in rounds."""
+MAX_WHOLE = 60  # Terms of up to this many pairs are posed whole; of larger ones, pairs that bind join in rounds
 
 
 def first_pairs(term: Term, pair: Pair) -> Index:

@@ -31,17 +31,11 @@ from ldpopt.distribution import Array, Index
 from ldpopt.errors import SolverError
 from ldpopt.tolerances import COLUMN_GAP, VERTEX_GAIN
 
-JOIN = 300
-"""The most patterns that join in one round."""
-
-ROUNDS, INTERIOR_ROUNDS = 40, 25
-"""The most rounds of pricing, of which the first are at central dual values."""
-
-STALLED = 5
-"""The number of rounds without progress after which pricing ends."""
-
+JOIN = 300  # The most patterns that join in one round
+ROUNDS, INTERIOR_ROUNDS = 40, 25  # The most rounds of pricing, of which the first are at central dual values
+STALLED = 5  # The number of rounds without progress after which pricing ends
+# What patterns pay in addition, relative to the sizes of the row multipliers, for each of the terms of their sum.
 ROUNDED = 2.0**-52
-"""What patterns pay in addition, relative to the sizes of the row multipliers, for each of the terms of their sum."""
 
 
 @dataclass(frozen=True, eq=False)

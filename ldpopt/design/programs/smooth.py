@@ -9,47 +9,21 @@ linear system in all columns, whatever the number of pairs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
 
 from ldpopt.design.constraints.terms import Term
-from ldpopt.design.programs.barrier import Inside, Linear, longest_step
+from ldpopt.design.programs.barrier import Inside, Iterate, Linear, PairsPriced, cholesky, largest, longest_step
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
 
 STEPS = 120
-
-START = 4.0
-"""The first gap, in units of the optimum."""
-
-SLOW = 20
-"""The number of steps that improve neither the iterate nor its gap, after which the best iterate is taken."""
-
-CLOSE = 0.2
-"""Where constraints keep rows closer than this, columns are nearly constant, and prices begin small."""
-
-LATE, LAG = 1e-6, 10.0
-"""Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits."""
-
-GROWTH = 3.0
-"""How much a step may raise the residuals before it is halved."""
-
-
-@dataclass(frozen=True, eq=False)
-class PairsPriced:
-    """The columns (n, k), the row multipliers (k,), the prices (pairs,) of every term, slacks (n,) and the last gap.
-
-    A label's slack is by how much its best column is worth less than its price, per unit of the column's sum.
-    """
-
-    columns: Array
-    rows: Array
-    weights: tuple[Array, ...]
-    slack: Array
-    gap: float
+START = 4.0  # The first gap, in units of the optimum
+CLOSE = 0.2  # Where constraints keep rows closer than this, columns are nearly constant, and prices begin small
 
 
 def smooth_program(gains: Array, terms: Sequence[Term], accuracy: float = 1e-9) -> PairsPriced:
@@ -71,33 +45,14 @@ def smooth_program(gains: Array, terms: Sequence[Term], accuracy: float = 1e-9) 
         inside = replace(Inside.middle(pairs, q, float((q * z).mean())), z=z)
     s = np.ones(len(pairs.left))
     nu = float((inside.q * inside.z).mean()) / s
-    at = best = _Point(pairs, gains, inside, s, nu, rows)
-    least, nearest, idle = np.inf, np.inf, 0
-    for _ in range(STEPS):
-        error = at.gap + at.missing
-        idle = 0 if error < 0.9 * least or at.gap < 0.9 * nearest else idle + 1
-        nearest = min(nearest, at.gap)
-        if error < least:
-            best, least = at, error
-        if (at.gap <= accuracy and at.missing <= 3 * accuracy) or idle > SLOW:
-            break
-        try:
-            new = at.stepped(0.3 * accuracy)
-        except np.linalg.LinAlgError:
-            break
-        if new is None:
-            break
-        at = new
+    best, least = _Point(pairs, gains, inside, s, nu, rows).descended(accuracy, STEPS)
     inner = best.inside
     slack = (inner.q * inner.z).sum(axis=1) / inner.q.sum(axis=1)
-    weights = pairs.split(best.nu / pairs.caps)
-    return PairsPriced(inner.q, best.rows, weights, slack, least)
+    return PairsPriced(inner.q, best.rows, pairs.split(best.nu / pairs.caps), slack, least)
 
 
-class _Point:
-    """An iterate, how far it is from optimal, and `sigma`, the share of the gap that the next step aims to leave."""
-
-    sigma = 0.3
+class _Point(Iterate):
+    """An iterate, and how far it is from optimal."""
 
     def __init__(self, pairs: Pairs, gains: Array, inside: Inside, s: Array, nu: Array, rows: Array) -> None:
         self.pairs, self.gains, self.inside, self.s, self.nu, self.rows = pairs, gains, inside, s, nu, rows
@@ -105,63 +60,36 @@ class _Point:
         self.left = self.linear.left(gains - rows)
         self.over = 1 - self.linear.spent - s
         self.lack = 1 - inside.q.sum(axis=0)
-        self.products = [*inside.sides(pairs), (s, nu)]
-        self.gap = sum(float((value * price).sum()) for value, price in self.products)
-        self.count = sum(value.size for value, _ in self.products)
+        products = [*inside.sides(pairs), (s, nu)]
+        self.gap = sum(float((value * price).sum()) for value, price in products)
+        self.count = sum(value.size for value, _ in products)
 
     @property
     def off(self) -> float:
-        """The largest dual residual, inf where something overflowed."""
-        at = self.inside
-        slack = at.by_zero + at.by_excess - self.nu[self.pairs.count :]
-        worst = max(float(np.abs(self.left).max()), float(np.abs(slack).max(initial=0.0)))
-        return worst if np.isfinite(worst) else np.inf
+        return largest(self.left, self.inside.by_zero + self.inside.by_excess - self.nu[self.pairs.count :])
 
     @property
     def far(self) -> float:
-        """The largest violation of a cap."""
-        worst = max(float(np.abs(self.over).max(initial=0.0)), float(np.abs(self.lack).max()))
-        return worst if np.isfinite(worst) else np.inf
+        return largest(self.over, self.lack)
 
     @property
     def missing(self) -> float:
-        """The gains above the prices, and what the matrix's violations may be worth."""
         # Where rows are close, columns are nearly constant, and differences between inputs count for less.
         mean = self.left.mean(axis=1, keepdims=True)
         unpaid = np.maximum(mean + self.pairs.tv_bound * np.abs(self.left - mean), 0.0).max(axis=0).sum()
         return float(unpaid + np.abs(self.lack) @ np.abs(self.rows) + np.abs(self.over) @ self.nu)
 
-    def stepped(self, floor: float) -> _Point | None:
-        """The next iterate; None where no step makes progress."""
-        newton = _Newton(self)
-        late = self.gap < LATE and self.missing > LAG * self.gap
-        for sigma in (1.0,) if late else (self.sigma, 1.0):
-            step = newton.step(max(sigma * self.gap, floor) / self.count)
-            size = float(step.length)
-            while size > 1e-10:
-                new = self._moved(step, size)
-                if new.off <= GROWTH * max(self.off, 0.1) and new.far <= max(GROWTH * self.far, 0.3):
-                    new.sigma = 0.5 if size < 0.3 else 0.2 if size < 0.8 else 0.08
-                    return new
-                size /= 2
-        return None
+    @cached_property
+    def newton(self) -> _Newton:
+        return _Newton(self)
 
-    def _moved(self, step: _Step, size: float) -> _Point:
-        return _Point(
-            self.pairs, self.gains, self.inside.moved(size, step.inside), self.s + size * step.ds,
-            self.nu + size * step.dnu, self.rows + size * step.drows,
+    def toward(self, mu: float) -> tuple[float, Callable[[float], _Point]]:
+        by, ds, dnu, drows = self.newton.step(mu)
+        length = longest_step([*self.inside.limits(self.pairs, by), (self.s, ds), (self.nu, dnu)])
+        return float(length), lambda size: _Point(
+            self.pairs, self.gains, self.inside.moved(size, by), self.s + size * ds, self.nu + size * dnu,
+            self.rows + size * drows,
         )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """A step, and how long it may be."""
-
-    inside: Inside
-    ds: Array
-    dnu: Array
-    drows: Array
-    length: Array
 
 
 class _Newton:
@@ -196,15 +124,15 @@ class _Newton:
         whole[:, :, :, 0] = tied.transpose(1, 2, 0)
         whole[:, 0, :, 0] = growth
         self.matrix = whole.reshape(n * k, n * k)
-        self.lower = _root(self.matrix)
+        self.lower = cholesky(self.matrix)
         rows = np.tile(np.eye(k), (n, 1, 1)) * q[:, :, None]
         rows[:, 0] = q
         self.rows = rows.reshape(n * k, k).T
         self.half = scipy.linalg.solve_triangular(self.lower, self.rows.T, lower=True)
-        self.whole = _root(self.half.T @ self.half)
+        self.whole = cholesky(self.half.T @ self.half)
 
-    def step(self, mu: float) -> _Step:
-        """The step towards products of sides and prices equal to `mu`."""
+    def step(self, mu: float) -> tuple[Inside, Array, Array, Array]:
+        """The changes of columns with their slacks, of the caps' slacks, and of both kinds of prices."""
         point, linear, pairs = self.point, self.linear, self.point.pairs
         aims = linear.aims(mu)
         right, on_slack, on_least = linear.right(point.left, aims)
@@ -212,19 +140,10 @@ class _Newton:
         over = point.over - on_cap
         over[pairs.count :] -= (on_slack / linear.rate).sum(axis=0)
         eased = over / self.loose
-        wanted = right + pairs.gather(linear.on_left * eased, linear.on_right * eased)
-        dq, drows = self.solve(wanted, point.lack)
-        dnu = (self._along(dq) - over) / self.loose
-        inside = linear.step(dq, dnu, aims, on_slack, on_least)
-        ds = on_cap - point.s / point.nu * dnu
-        values = [*point.inside.limits(pairs, inside), (point.s, ds), (point.nu, dnu)]
-        return _Step(inside, ds, dnu, drows, longest_step(values))
-
-    def _along(self, dq: Array) -> Array:
-        pairs = self.point.pairs
-        return np.asarray(
-            (self.linear.on_left * dq[:, pairs.left] + self.linear.on_right * dq[:, pairs.right]).sum(axis=0)
-        )
+        dq, drows = self.solve(right + pairs.gather(linear.on_left * eased, linear.on_right * eased), point.lack)
+        along = (linear.on_left * dq[:, pairs.left] + linear.on_right * dq[:, pairs.right]).sum(axis=0)
+        dnu = (along - over) / self.loose
+        return linear.step(dq, dnu, aims, on_slack, on_least), on_cap - point.s / point.nu * dnu, dnu, drows
 
     def solve(self, wanted: Array, lack: Array) -> tuple[Array, Array]:
         """The columns' and the rows' changes, refined once."""
@@ -244,18 +163,3 @@ class _Newton:
         made = x.reshape(q.shape)
         made[:, 1:] += made[:, :1]
         return made * q, y
-
-
-def _root(matrix: Array) -> Array:
-    """The Cholesky factor, after the least of a few relative additions to the diagonal that works."""
-    at = np.arange(len(matrix))
-    size = np.sqrt(np.maximum(np.diagonal(matrix), 1e-300))
-    scaled = matrix / size / size[:, None]
-    for weight in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9):
-        heavier = scaled.copy()
-        heavier[at, at] *= 1 + weight
-        try:
-            return np.asarray(np.linalg.cholesky(heavier)) * size[:, None]
-        except np.linalg.LinAlgError:
-            continue
-    raise np.linalg.LinAlgError("not positive definite")

@@ -30,8 +30,7 @@ from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
-STEPS = 80
-"""The most Newton steps; half of them are enough in practice."""
+STEPS = 80  # The most Newton steps; half of them are enough in practice
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,18 +176,10 @@ class _Search:
         return SurveyDual(d, a, self.form(x), root, (turned / roots) @ turned.T)
 
 
-BALANCED = 12
-"""The number of first steps, which only bring the rows near to one."""
-
-PATIENCE = 5
-"""The number of steps between two looks at the value reached."""
-
-PACE = 1.5
-"""The length of a step, in units of the inverse of the columns' average slope."""
-
-
-HEAVY = 0.85
-"""How much of the last step is taken again: a fifth of the steps are enough."""
+BALANCED = 12  # The number of first steps, which only bring the rows near to one
+PATIENCE = 5  # The number of steps between two looks at the value reached
+PACE = 1.5  # The length of a step, in units of the inverse of the columns' average slope
+HEAVY = 0.85  # How much of the last step is taken again: a fifth of the steps are enough
 
 
 def mixture(

@@ -97,23 +97,12 @@ class Shape:
         return np.asarray(z[:, self.left] * z[:, self.right] * np.sqrt(weight))
 
 
-STEPS = 80
-"""The most steps; about 20 are enough."""
-
-REACH = 0.99
-"""A step goes at most this share of the way to where a weight, a slack, a room or a price becomes zero."""
-
-IDLE = 8
-"""Steps without gain after which rounding is taken to be in the way."""
-
-STRICT = 0.01
-"""Rows and limits may be missed by this share of the gap and one part in 10^9, relatively."""
-
-FIRST = 0.1
-"""The gap that is aimed at first, relative to the criterion."""
-
-MODEST = 0.1
-"""The weight of a column that joins, in units of a usual one."""
+STEPS = 80  # The most steps; about 20 are enough
+REACH = 0.99  # A step goes at most this share of the way to where a weight, a slack, a room or a price becomes zero
+IDLE = 8  # Steps without gain after which rounding is taken to be in the way
+STRICT = 0.01  # Rows and limits may be missed by this share of the gap and one part in 10^9, relatively
+FIRST = 0.1  # The gap that is aimed at first, relative to the criterion
+MODEST = 0.1  # The weight of a column that joins, in units of a usual one
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.design.certificates.numbers import Unproved, nonnegative_array, nonnegative_list
+from ldpopt.channel import Channel, ChannelLike, Label
+from ldpopt.design.certificates.numbers import nonnegative_list, require, weights_array
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.base import Utility
+from ldpopt.design.utilities.laws import f_divergence
 from ldpopt.design.utilities.sets import HypothesisSet, as_set
 from ldpopt.distribution import Array, Index, distribution
 from ldpopt.divergences import FDivergence
@@ -29,25 +30,15 @@ from ldpopt.labels import distinct_labels, together
 from ldpopt.results import ByValue
 
 ROUNDS = 40
-
-
 ACCURACY = 1e-9
-
-
-NEAR = 1e-6
-"""Ratios nearer than this share one tangent, which is off by about the square of their distance."""
-
-
-GRID = np.geomspace(0.05, 20.0, 12)
-"""The ratios of the first tangents."""
-
+RATIO_TOL = 1e-6  # Ratios nearer than this share one tangent, which is off by about the square of their distance.
+GRID = np.geomspace(0.05, 20.0, 12)  # The ratios of the first tangents.
 Sets = tuple[HypothesisSet, HypothesisSet]
 
 
 @dataclass(frozen=True, eq=False)
 class LowerLine(ByValue):
     """A linear function below the divergence: for every output, tangents of mu at `ratios` (n,) with `weights` (m, n).
-
     Each tangent lies below the convex mu, and so does any mixture of tangents. The least value of the mixture over the
     two sets is a lower bound for every pair.
     """
@@ -56,19 +47,14 @@ class LowerLine(ByValue):
     weights: Array
 
     def enclosed_bound(self, f: FDivergence, sets: Sets, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
-        """A lower bound on the divergence of every pair of the sets, at least 0, enclosed.
-
-        It holds for any ratios and weights; `Unproved` where these are malformed.
+        """A lower bound on the divergence of every pair of the sets, at least 0, enclosed. It holds for any ratios and
+        weights; `Unproved` where these are malformed.
         """
         k, m = channel.shape
-        if k != sets[0].size:
-            raise Unproved(f"the channel has {k} inputs, and the sets have {sets[0].size}")
+        require(k == sets[0].size, f"the channel has {k} inputs, and the sets have {sets[0].size}")
         ratios = nonnegative_list(self.ratios, "ratios of tangents")
-        if not (ratios > 0).all():
-            raise Unproved("the ratios of tangents are not all positive")
-        given = nonnegative_array(self.weights, (m, len(ratios)), "weights of tangents")
-        if not (given.sum(axis=1) > 0).all():
-            raise Unproved("the weights of an output's tangents are all zero")
+        require((ratios > 0).all(), "the ratios of tangents are not all positive")
+        given = weights_array(self.weights, (m, len(ratios)), "weights of tangents", "an output's tangents")
         weights, matrix = arithmetic.of(given), arithmetic.of(channel.matrix)
         shares, rows = (part / part.sum(axis=1)[:, None] for part in (weights, matrix))
         on_p0, on_p1 = (rows @ (shares @ slopes) for slopes in enclosed_slopes(f, ratios, arithmetic))
@@ -78,11 +64,10 @@ class LowerLine(ByValue):
 
 @dataclass(frozen=True, eq=False)
 class Worst:
-    """The pair (p0, p1) for which the largest divergence that any of some channels leaves is least.
-
-    value : that divergence, from below. coin : (channels,) the probabilities with which a choice among the channels
-    keeps `value` against every pair. support : the proof of `value`, for a single channel. ratios : for every output of
-    the channels, the ratios of its tangents.
+    """The pair (p0, p1) for which the largest divergence that any of some channels leaves is least. value : that
+    divergence, from below. coin : (channels,) the probabilities with which a choice among the channels keeps `value`
+    against every pair. support : the proof of `value`, for a single channel. ratios : for every output of the channels,
+    the ratios of its tangents.
     """
 
     p0: Array
@@ -106,11 +91,10 @@ def least_pair(
     known: Sequence[Array] = (),
     solvers: Sequence[str] = INTERIOR,
 ) -> Worst:
-    """The pair that attains the min over the sets of the max over `channels` (k, m_i) of the divergence.
-
-    A linear program is solved in rounds; each adds the tangents at the ratios of the last pair. known : ratios to begin
-    with, for the outputs of the first channels. solvers : interior-point by default, which finds a pair in the middle
-    of equally bad ones. A vertex has fewer channels in the coin, but a pair at the edge.
+    """The pair that attains the min over the sets of the max over `channels` (k, m_i) of the divergence. A linear
+    program is solved in rounds; each adds the tangents at the ratios of the last pair. known : ratios to begin with,
+    for the outputs of the first channels. solvers : interior-point by default, which finds a pair in the middle of
+    equally bad ones. A vertex has fewer channels in the coin, but a pair at the edge.
     """
     import cvxpy as cp
 
@@ -151,7 +135,10 @@ def least_pair(
         if gap <= ACCURACY * max(reached, 1e-3 * scale) or stale == 4:
             break
         ratio = np.clip(m0, 1e-12, None) / np.clip(m1, 1e-12, None)
-        at = [np.append(old, r) if np.abs(old / r - 1).min() > NEAR else old for old, r in zip(at, ratio, strict=True)]
+        at = [
+            np.append(old, r) if np.abs(old / r - 1).min() > RATIO_TOL else old
+            for old, r in zip(at, ratio, strict=True)
+        ]
         scale = max(reached, 1e-2 * scale)
     assert held is not None
     row, ratios, duals = held
@@ -164,9 +151,7 @@ def least_pair(
     return Worst(a, b, value, coin / coin.sum(), LowerLine(every, weights), kept)
 
 
-MEETING = 1e-9
-"""Sets are taken to meet where the total variation between them is at most this."""
-
+MEETING = 1e-9  # Sets are taken to meet where the total variation between them is at most this.
 STEPS = 1000
 """The most steps towards a linear function that separates two sets, before a solver is asked for their distance."""
 
@@ -193,17 +178,16 @@ class AgainstSet(Utility):
     p0: Any
     p1: Any
     inputs: tuple[Label, ...] | None = None
+    checks = (("f", f_divergence),)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.f, FDivergence):
-            raise invalid("divergence f", "an FDivergence such as ldpopt.divergences.KL", self.f)
+        super().__post_init__()
         (p0, p1), inputs = together((("p0", self.p0), ("p1", self.p1)), self.inputs)
         first, second = as_set(p0, "p0"), as_set(p1, "p1")
         if first.size != second.size:
             raise invalid("p1", f"{first.size} inputs, as many as p0", second.size)
-        if inputs is not None:
-            object.__setattr__(self, "inputs", distinct_labels(inputs, first.size, "inputs"))
-        object.__setattr__(self, "sets", (first, second))
+        labels = None if inputs is None else distinct_labels(inputs, first.size, "inputs")
+        vars(self).update(inputs=labels, sets=(first, second))
         for name, given in (("p0", p0), ("p1", p1)):
             object.__setattr__(self, name, given if isinstance(given, HypothesisSet) else distribution(given, name))
         if not _surely_apart(first, second) and _distance(first, second) <= MEETING:
@@ -228,10 +212,7 @@ class AgainstSet(Utility):
 
     def value(self, channel: ChannelLike) -> float:
         """A proved lower bound on the least divergence that any pair of the sets has after this channel."""
-        q = as_channel(channel).matrix
-        if len(q) != self.size:
-            raise invalid("channel", f"{self.size} inputs", len(q))
-        return float(self.enclosed_value(as_channel(channel), FLOAT).lower)
+        return float(self.enclosed_value(self.check(channel), FLOAT).lower)
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
         """A number proved to be at most the least divergence; a program finds the proof for this channel."""
@@ -243,10 +224,9 @@ class AgainstSet(Utility):
 
 
 def _surely_apart(first: HypothesisSet, second: HypothesisSet) -> bool:
-    """Whether a linear function is found that separates the two sets: Gilbert's algorithm, without a solver.
-
-    z is a difference of two members, and comes ever nearer to 0. Let s be the difference that is least along z. Once
-    z . s > 0, the sets are at least z . s / |z| apart in the Euclidean norm; total variation is at least half of that.
+    """Whether a linear function is found that separates the two sets: Gilbert's algorithm, without a solver. z is a
+    difference of two members, and comes ever nearer to 0. Let s be the difference that is least along z. Once z . s >
+    0, the sets are at least z . s / |z| apart in the Euclidean norm; total variation is at least half of that.
     """
     z = first.centre - second.centre
     for _ in range(STEPS):
@@ -261,9 +241,8 @@ def _surely_apart(first: HypothesisSet, second: HypothesisSet) -> bool:
 
 
 def _distance(first: HypothesisSet, second: HypothesisSet) -> float:
-    """The least total variation between members of two sets; 1 where no solver is installed to find it.
-
-    Without a solver nothing can be designed, and proofs hold whether the sets meet or not.
+    """The least total variation between members of two sets; 1 where no solver is installed to find it. Without a
+    solver nothing can be designed, and proofs hold whether the sets meet or not.
     """
     try:
         import cvxpy as cp

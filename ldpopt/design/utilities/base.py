@@ -23,8 +23,7 @@ from ldpopt.errors import InvalidInput, invalid
 from ldpopt.results import ByValue
 from ldpopt.rounding import exact_sum
 
-TRUSTED = 2.0**-40
-"""The relative error that a value of a user's own float function is taken to have at most."""
+TRUSTED = 2.0**-40  # The relative error that a value of a user's own float function is taken to have at most.
 
 
 class Utility(Kind, ByValue, ABC):
@@ -106,10 +105,10 @@ class Utility(Kind, ByValue, ABC):
 
     def check(self, channel: ChannelLike) -> Channel:
         """The channel. Raises `InvalidInput` if it has another number of inputs than the utility has answers."""
-        made = as_channel(channel)
-        if made.shape[0] != self.size:
-            raise invalid("channel", f"{self.size} inputs", made.shape[0])
-        return made
+        checked = as_channel(channel)
+        if checked.shape[0] != self.size:
+            raise invalid("channel", f"{self.size} inputs", checked.shape[0])
+        return checked
 
 
 class ColumnUtility(Utility):
@@ -197,9 +196,8 @@ def trusted(values: Array, arithmetic: Arithmetic, name: str) -> Enclosure:
 
 
 def base_and_rise(channel: Channel, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
-    """The columns of a channel, whose rows are divided by their sums, as constants (m,) and rises above them (k, m).
-
-    A row of floats sums to one only up to rounding; it stands for the law that is proportional to it.
+    """The columns of a channel, whose rows are divided by their sums, as constants (m,) and rises above them (k, m). A
+    row of floats sums to one only up to rounding; it stands for the law that is proportional to it.
     """
     matrix = arithmetic.of(channel.matrix)
     base = channel.matrix.min(axis=0)

@@ -7,6 +7,7 @@ See `base` for what such a utility is good for.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -17,13 +18,13 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.design.utilities.base import ColumnUtility, Utility, columns_of, gradients_of
 from ldpopt.design.utilities.divergence import Divergence, tangents
-from ldpopt.design.utilities.laws import Compared, law
-from ldpopt.distribution import Array, distribution, number
+from ldpopt.design.utilities.laws import Compared, labelled_laws, law
+from ldpopt.distribution import Array, number
 from ldpopt.divergences import KL, FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import Phrase, invalid
-from ldpopt.labels import distinct_labels, together, vectors
+from ldpopt.labels import together, vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,28 +37,20 @@ class MutualInformation(ColumnUtility):
 
     prior: Any
     inputs: tuple[Label, ...] | None = None
-
+    name = "mutual information"
     contracts = True
     information = True
 
     def __post_init__(self) -> None:
-        (given,), inputs = together([("prior", self.prior)], self.inputs)
-        prior = distribution(given, "prior")
-        if inputs is not None:
-            object.__setattr__(self, "inputs", distinct_labels(inputs, len(prior), "inputs"))
+        (prior,), inputs = labelled_laws([("prior", self.prior)], self.inputs, least=1)
         if np.count_nonzero(prior) < 2:
             raise invalid("prior", "at least two answers that occur", np.count_nonzero(prior))
-        object.__setattr__(self, "prior", prior)
+        vars(self).update(prior=prior, inputs=inputs)
 
     @property
     def size(self) -> int:
         """The number k of inputs."""
         return len(self.prior)
-
-    @property
-    def name(self) -> str:
-        """The name of the utility in designs and printed tables."""
-        return "mutual information"
 
     def _mixture(self, matrix: Array) -> Array:
         """P.s; for a constant column the constant itself, without rounding."""
@@ -124,10 +117,9 @@ class WorstOf(ColumnUtility):
         others = vectors(self.others)
         named = [("p0", self.p0), *((f"alternative {at}", p) for at, p in enumerate(others))]
         (p0, *each), inputs = together(named, self.inputs)
-        object.__setattr__(self, "each", tuple(Divergence(self.f, p0, p, inputs) for p in each))
-        object.__setattr__(self, "p0", self.each[0].p0)
-        object.__setattr__(self, "others", np.stack([part.p1 for part in self.each]))
-        object.__setattr__(self, "inputs", self.each[0].inputs)
+        parts = tuple(Divergence(self.f, p0, p, inputs) for p in each)
+        stacked = np.stack([part.p1 for part in parts])
+        vars(self).update(each=parts, p0=parts[0].p0, others=stacked, inputs=parts[0].inputs)
 
     each: tuple[Divergence, ...] = field(init=False, default=())
 
@@ -192,22 +184,17 @@ class WeightedSum(ColumnUtility):
             raise invalid("weights", "one non-negative number a utility, not all zero", weights)
         for one in self.utilities:
             if not isinstance(one, ColumnUtility) or one.continuous:
-                raise invalid(
-                    "utilities", "column utilities such as Divergence and MutualInformation", type(one).__name__
-                )
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "utilities", tuple(self.utilities))
-        sizes = {part.size for part in self.utilities}
-        if len(sizes) != 1:
+                expected = "column utilities such as Divergence and MutualInformation"
+                raise invalid("utilities", expected, type(one).__name__)
+        if len(sizes := {part.size for part in self.utilities}) != 1:
             raise invalid("utilities", "as many inputs in each", sorted(sizes))
-
         if len({len(columns_of(part, np.ones((part.size, 1)))) for part in self.utilities}) != 1:
             raise invalid("utilities", "one criterion each", "utilities that are the worst of several")
         named = [part.inputs for part in self.utilities if part.inputs is not None]
         if any(labels != named[0] for labels in named):
             raise invalid("utilities", "the same inputs in the same order in each", Phrase("different ones"))
         labels = named[0] if named else None
-        object.__setattr__(self, "inputs", labels)
+        vars(self).update(weights=weights, utilities=tuple(self.utilities), inputs=labels)
 
     inputs: tuple[Label, ...] | None = field(init=False, default=None)
 
@@ -219,42 +206,42 @@ class WeightedSum(ColumnUtility):
     @property
     def name(self) -> str:
         """The names of the parts with their weights, joined by plus signs."""
-        return " + ".join(f"{w:g} {u.name}" for w, u in zip(self.weights, self.utilities, strict=True))
+        return " + ".join(f"{w:g} {part.name}" for w, part in self._weighted)
 
     @property
     def compared(self) -> Compared | None:
         """The comparisons of all parts; None where one of them depends on more than the marginals."""
-        parts = [(weight, part.compared) for weight, part in zip(self.weights, self.utilities, strict=True)]
-        if any(made is None for weight, made in parts if weight > 0):
+        parts = [(weight, part.compared) for weight, part in self._weighted]
+        if any(compared is None for weight, compared in parts if weight > 0):
             return None
         return Compared.of(
-            (0, weight * term.weight, term.f, made.laws[term.first], made.laws[term.second])
-            for weight, made in parts
-            if made is not None
-            for term in made.terms
+            (0, weight * term.weight, term.f, compared.laws[term.first], compared.laws[term.second])
+            for weight, compared in parts
+            if compared is not None
+            for term in compared.terms
         )
+
+    @property
+    def _weighted(self) -> list[tuple[float, Any]]:
+        """The parts, each with its weight."""
+        return list(zip(self.weights, self.utilities, strict=True))
 
     def columns(self, matrix: Array) -> Array:
         """The weighted sum of the parts' columns."""
-        return np.asarray(
-            sum(w * columns_of(part, matrix) for w, part in zip(self.weights, self.utilities, strict=True))
-        )
+        return np.asarray(sum(w * columns_of(part, matrix) for w, part in self._weighted))
 
     def gradients(self, matrix: Array) -> Array:
         """The weighted sum of the parts' gradients."""
-        return np.asarray(
-            sum(w * gradients_of(part, matrix) for w, part in zip(self.weights, self.utilities, strict=True))
-        )
+        return np.asarray(sum(w * gradients_of(part, matrix) for w, part in self._weighted))
 
     @property
     def unprivate(self) -> float:
         """The weighted sum of the parts' utilities without any privacy."""
-        return float(sum(w * part.unprivate for w, part in zip(self.weights, self.utilities, strict=True)))
+        return float(sum(w * part.unprivate for w, part in self._weighted))
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
         """The weighted sum of the parts' columns, enclosed."""
-        rows = [part.enclosed_columns(base, rise) * w for w, part in zip(self.weights, self.utilities, strict=True)]
-        total: Enclosure = reduce(lambda a, b: a + b, rows)
+        total: Enclosure = reduce(operator.add, (part.enclosed_columns(base, rise) * w for w, part in self._weighted))
         return total
 
     def parts(self) -> Sequence[Utility]:

@@ -123,17 +123,15 @@ class AOptimal(LinearCriterion):
             raise invalid("weights", "one number a category, or a square matrix", Phrase(f"shape {w.shape}"))
         if np.abs(w - w.T).max() > 1e-12 * np.abs(w).max() or not w.any():
             raise invalid("weights", "a symmetric matrix, not zero", Phrase("another"))
-        object.__setattr__(self, "weights", w)
         own = np.diag(w)
         if np.array_equal(w, np.diag(own)) and own.min() >= 0:
-            object.__setattr__(self, "single", own)
-            object.__setattr__(self, "root", np.diag(np.sqrt(own))[:, own > 0])
+            vars(self).update(weights=w, single=own, root=np.diag(np.sqrt(own))[:, own > 0])
             return
         values, vectors = np.linalg.eigh((w + w.T) / 2)
         if values[0] < -1e-12 * values[-1]:
             raise invalid("weights", "a positive semidefinite matrix", Phrase(f"eigenvalue {values[0]:.3g}"))
         factor = vectors * np.sqrt(np.maximum(values, 0.0))
-        object.__setattr__(self, "root", factor[:, values > 1e-14 * values[-1]])
+        vars(self).update(weights=w, root=factor[:, values > 1e-14 * values[-1]])
 
     def diagonal(self, k: int) -> Array | None:
         """(k,) roots of the weights of the variances; None where W is not diagonal or some weight is zero."""
@@ -228,11 +226,8 @@ class MVOptimal(Criterion):
     """
 
     name: ClassVar[str] = "largest variance"
+    newton: ClassVar[bool] = True
     limited: ClassVar[bool] = True
-
-    def smooth(self, k: int) -> bool:
-        """Always."""
-        return True
 
     def value(self, covariance: Array) -> float:
         """The largest diagonal entry of C."""
@@ -298,10 +293,7 @@ class DOptimal(Criterion):
 
     name: ClassVar[str] = "log generalised variance"
     logarithmic: ClassVar[bool] = True
-
-    def smooth(self, k: int) -> bool:
-        """Always."""
-        return True
+    newton: ClassVar[bool] = True
 
     def value(self, covariance: Array) -> float:
         """log det of C without its last row and column; inf where that is not positive definite."""

@@ -31,11 +31,9 @@ from ldpopt.rounding import exact_sum
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """The best estimate in the sense of a criterion.
-
-    value : the criterion. factor : F (k, r), of which F^T p is estimated; the trace of F^T C F is the value, or F^T C F
-    is the identity. loadings : (r, m) the influence of every report on the estimate, less its mean, times the root of
-    the report's probability.
+    """The best estimate in the sense of a criterion. value : the criterion. factor : F (k, r), of which F^T p is
+    estimated; the trace of F^T C F is the value, or F^T C F is the identity. loadings : (r, m) the influence of every
+    report on the estimate, less its mean, times the root of the report's probability.
     """
 
     value: float
@@ -45,10 +43,9 @@ class Influence:
 
 @dataclass(frozen=True, eq=False)
 class Posed:
-    """A criterion in cvxpy: an expression to minimise and its constraints.
-
-    factor : the slope of the criterion over that of the expression. kernel : a function that, after solving, gives K
-    (r, k) from the dual values, for which |K column|^2 is the slope of the criterion.
+    """A criterion in cvxpy: an expression to minimise and its constraints. factor : the slope of the criterion over
+    that of the expression. kernel : a function that, after solving, gives K (r, k) from the dual values, for which |K
+    column|^2 is the slope of the criterion.
     """
 
     expression: Any
@@ -68,6 +65,8 @@ class Criterion(Kind, ByValue, ABC):
     logarithmic: ClassVar[bool] = False
     additive: ClassVar[bool] = False
     limited: ClassVar[bool] = False
+    newton: ClassVar[bool] = False
+    """Whether Newton's method of `programs.survey_program` knows it for all numbers of categories."""
 
     if TYPE_CHECKING:  # an attribute of a class or a property
 
@@ -125,8 +124,8 @@ class Criterion(Kind, ByValue, ABC):
         return None
 
     def smooth(self, k: int) -> bool:
-        """Whether Newton's method of `programs.survey_program` knows it."""
-        return self.diagonal(k) is not None
+        """Whether Newton's method knows it for k categories."""
+        return self.newton or self.diagonal(k) is not None
 
 
 def differences(k: int) -> Array:
@@ -140,9 +139,8 @@ def criterion_at(criterion: Criterion, matrix: Array, prior: Array) -> float:
 
 
 def scores(matrix: Array, prior: Array) -> Array:
-    """sqrt(m_y) T^T u_y, (k-1, m), with m = p Q, u_y = q_y / m_y - 1; zero for reports that never occur.
-
-    They are about differences of the proportions, so that they are accurate for channels that say little, unlike J.
+    """sqrt(m_y) T^T u_y, (k-1, m), with m = p Q, u_y = q_y / m_y - 1; zero for reports that never occur. They are about
+    differences of the proportions, so that they are accurate for channels that say little, unlike J.
     """
     mass = prior @ matrix
     root = np.sqrt(np.where(mass > 0, mass, 1.0))
@@ -150,9 +148,8 @@ def scores(matrix: Array, prior: Array) -> Array:
 
 
 def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> Enclosure:
-    """The scores sqrt(m_y) T^T u_y, (k-1, m), enclosed, without reports that never occur.
-
-    Rows and prior are the laws proportional to their floats.
+    """The scores sqrt(m_y) T^T u_y, (k-1, m), enclosed, without reports that never occur. Rows and prior are the laws
+    proportional to their floats.
     """
     used = np.flatnonzero(channel.matrix[prior > 0].max(axis=0) > 0)
     rows, base = channel.matrix[:, used], channel.matrix[:, used].min(axis=0)
@@ -165,9 +162,8 @@ def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> E
 
 
 def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:
-    """(r,) the least variances, enclosed, of unbiased estimates for the columns of `target` (k-1, r).
-
-    None where the scores may not have full rank: then rounding decides which proportions can be estimated at all.
+    """(r,) the least variances, enclosed, of unbiased estimates for the columns of `target` (k-1, r). None where the
+    scores may not have full rank: then rounding decides which proportions can be estimated at all.
     """
     size = np.linalg.norm(np.asarray(scores.midpoint), axis=1, keepdims=True)
     if not (np.isfinite(size).all() and (size > 0).all()):

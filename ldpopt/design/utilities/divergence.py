@@ -14,14 +14,13 @@ import numpy as np
 from ldpopt.channel import ChannelLike, Label
 from ldpopt.design.registry import Asked
 from ldpopt.design.utilities.base import ColumnUtility
-from ldpopt.design.utilities.laws import Compared, Laws
-from ldpopt.distribution import Array, distribution
+from ldpopt.design.utilities.laws import Compared, Laws, f_divergence, labelled_laws
+from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.base import spellings
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.labels import distinct_labels, together
 
 
 def tangents(f: FDivergence, p0: Array, p1: Array, matrix: Array) -> Array:
@@ -76,7 +75,7 @@ class Divergence(ColumnUtility):
     p0: Any
     p1: Any
     inputs: tuple[Label, ...] | None = None
-
+    checks = (("f", f_divergence),)
     contracts = True
     asks = (
         Asked("p0", "Probabilities of P0, such as 0.5,0.3,0.2.", "P0", type=list),
@@ -85,18 +84,12 @@ class Divergence(ColumnUtility):
     )
 
     def __post_init__(self) -> None:
-        if not isinstance(self.f, FDivergence):
-            raise invalid("divergence f", "an FDivergence such as ldpopt.divergences.KL", self.f)
+        super().__post_init__()
         if self.continuous:
             if is_frozen(self.p0) != is_frozen(self.p1):
                 raise invalid("p0 and p1", "two arrays or two scipy.stats distributions", "one of each")
             return
-        (p0, p1), inputs = together((("p0", self.p0), ("p1", self.p1)), self.inputs)
-        p0, p1 = distribution(p0, "p0"), distribution(p1, "p1")
-        if len(p0) != len(p1):
-            raise invalid("p1", f"{len(p0)} entries, as many as p0", len(p1))
-        if len(p0) < 2:
-            raise invalid("p0", "at least 2 entries", len(p0))
+        (p0, p1), inputs = labelled_laws((("p0", self.p0), ("p1", self.p1)), self.inputs)
         if np.abs(p0 - p1).max() <= 4 * np.finfo(float).eps:
             raise InvalidInput("p0 and p1: expected two different distributions, got equal ones")
         if not np.any((p0 > 0) & (p1 > 0)):
@@ -104,10 +97,7 @@ class Divergence(ColumnUtility):
                 "p0 and p1: expected overlapping supports, got disjoint ones "
                 "(every answer names its hypothesis; mechanisms.binary is the optimal channel)"
             )
-        if inputs is not None:
-            object.__setattr__(self, "inputs", distinct_labels(inputs, len(p0), "inputs"))
-        object.__setattr__(self, "p0", p0)
-        object.__setattr__(self, "p1", p1)
+        vars(self).update(p0=p0, p1=p1, inputs=inputs)
 
     @property
     def continuous(self) -> bool:

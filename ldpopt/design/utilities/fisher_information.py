@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.channel import Channel, ChannelLike, Label
 from ldpopt.design.utilities.base import TRUSTED, Utility
 from ldpopt.design.utilities.criteria import AOptimal
 from ldpopt.design.utilities.criterion import Criterion, criterion_at, enclosed_scores, scores
+from ldpopt.design.utilities.laws import labelled_laws
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
-from ldpopt.distribution import Array, distribution
+from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
-from ldpopt.labels import distinct_labels, together
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +49,11 @@ class FisherInformation(Utility):
     criterion: Criterion = field(default_factory=AOptimal)
     neighbourhood: Neighbourhood | None = None
     inputs: Iterable[Label] | None = None
-
     error = True
 
     def __post_init__(self) -> None:
-        (given,), inputs = together([("prior", self.prior)], self.inputs)
-        prior = distribution(given, "prior")
-        if len(prior) < 2:
-            raise invalid("prior", "at least 2 entries", len(prior))
-        object.__setattr__(self, "prior", prior)
+        (prior,), inputs = labelled_laws([("prior", self.prior)], self.inputs)
+        vars(self).update(prior=prior, inputs=inputs)
         if not isinstance(self.criterion, Criterion):
             raise invalid("criterion", "AOptimal, COptimal or DOptimal", type(self.criterion).__name__)
         self.criterion.check(len(prior))
@@ -65,8 +61,6 @@ class FisherInformation(Utility):
             raise invalid("neighbourhood", "Box, Contamination or None", type(self.neighbourhood).__name__)
         if self.neighbourhood is not None and self.criterion.limited:
             raise invalid("criterion", "one that is concave in the distribution, under a neighbourhood", self.criterion)
-        if inputs is not None:
-            object.__setattr__(self, "inputs", distinct_labels(inputs, len(prior), "inputs"))
 
     @property
     def size(self) -> int:
@@ -89,12 +83,10 @@ class FisherInformation(Utility):
 
         With a neighbourhood, an upper bound on the worst case over it, to a relative 1e-7.
         """
-        channel = as_channel(channel)
-        if channel.shape[0] != len(self.prior):
-            raise invalid("channel", f"{len(self.prior)} inputs", channel.shape[0])
+        matrix = self.check(channel).matrix
         if self.neighbourhood is None:
-            return criterion_at(self.criterion, channel.matrix, self.prior)
-        return worst_case(self, channel.matrix).upper
+            return criterion_at(self.criterion, matrix, self.prior)
+        return worst_case(self, matrix).upper
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
         """The criterion, enclosed, at the law that is proportional to the prior.
@@ -189,10 +181,9 @@ def worst_case(utility: FisherInformation, matrix: Array, accuracy: float = 1e-7
 
 
 def slope(criterion: Criterion, matrix: Array, prior: Array) -> tuple[float, Array]:
-    """The criterion at `prior` (k,) and its gradient (k,) there.
-
-    With l_y = F^T p + h_y, the influence of report y on the estimate of F^T p, the derivative by p_x is
-    sum_y Q[x,y] |l_y|^2 - 2 (F F^T p)_x, because the estimate is the best one.
+    """The criterion at `prior` (k,) and its gradient (k,) there. With l_y = F^T p + h_y, the influence of report y on
+    the estimate of F^T p, the derivative by p_x is sum_y Q[x,y] |l_y|^2 - 2 (F F^T p)_x, because the estimate is the
+    best one.
     """
     found = criterion.influence(scores(matrix, prior))
     mass = prior @ matrix

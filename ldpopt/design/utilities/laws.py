@@ -13,15 +13,39 @@ numbers, however many inputs there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, Index
+from ldpopt.distribution import Array, Index, distribution
 from ldpopt.divergences import FDivergence
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.errors import invalid
+from ldpopt.labels import Label, distinct_labels, together
 from ldpopt.rounding import exact_sum
+
+
+def f_divergence(f: Any, what: str) -> FDivergence:
+    """The f-divergence that a utility is given; `InvalidInput` for anything else."""
+    if not isinstance(f, FDivergence):
+        raise invalid(f"divergence {what}", "an FDivergence such as ldpopt.divergences.KL", f)
+    return f
+
+
+def labelled_laws(
+    named: Sequence[tuple[str, Any]], inputs: Any, least: int = 2
+) -> tuple[list[Array], tuple[Label, ...] | None]:
+    """Distributions on the same answers, with their names in errors, and the labels of the answers, if any."""
+    given, labels = together(named, inputs)
+    laws = [distribution(p, name) for (name, _), p in zip(named, given, strict=True)]
+    for (name, _), p in zip(named, laws, strict=True):
+        if len(p) != len(laws[0]):
+            raise invalid(name, f"{len(laws[0])} entries, as many as {named[0][0]}", len(p))
+    if len(laws[0]) < least:
+        raise invalid(named[0][0], f"at least {least} entries", len(laws[0]))
+    return laws, None if labels is None else distinct_labels(labels, len(laws[0]), "inputs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +89,6 @@ class Comparison:
 @dataclass(frozen=True, eq=False)
 class Compared:
     """A utility with that many `criteria`, which compares the marginals of `laws`: arrays (k,), no two of them alike.
-
     terms : the comparisons that the criteria are sums of.
     """
 
@@ -76,20 +99,12 @@ class Compared:
     @classmethod
     def of(cls, given: Iterable[tuple[int, float, FDivergence, Array, Array]]) -> Compared:
         """Made of terms (criterion, weight, f, first law, second law); terms of weight zero are left out."""
-        laws: dict[bytes, int] = {}
-        kept: list[Array] = []
-        terms: list[Comparison] = []
-        criteria = 0
-        for criterion, weight, f, *pair in given:
-            criteria = max(criteria, criterion + 1)
-            if weight == 0:
-                continue
-            numbers = []
-            for law in pair:
-                own = np.asarray(law, dtype=np.float64) + 0.0
-                number = laws.setdefault(own.tobytes(), len(kept))
-                if number == len(kept):
-                    kept.append(own)
-                numbers.append(number)
-            terms.append(Comparison(criterion, weight, f, *numbers))
-        return cls(tuple(kept), tuple(terms), criteria)
+        listed = list(given)
+        laws: dict[bytes, tuple[int, Array]] = {}
+
+        def number(law: Array) -> int:
+            own = np.asarray(law, dtype=np.float64) + 0.0  # -0.0 is 0.0
+            return laws.setdefault(own.tobytes(), (len(laws), own))[0]
+
+        terms = tuple(Comparison(j, weight, f, number(p), number(q)) for j, weight, f, p, q in listed if weight != 0)
+        return cls(tuple(own for _, own in laws.values()), terms, max((one[0] + 1 for one in listed), default=0))

@@ -20,8 +20,7 @@ from ldpopt.distribution import Array, distribution, finite_array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import Phrase, invalid
 
-MAX_CELLS = 4096
-"""The most cells of a product of answers: its factor is a matrix with a row for each."""
+MAX_CELLS = 4096  # The most cells of a product of answers: its factor is a matrix with a row for each.
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +59,9 @@ class Marginals(LinearCriterion):
         shape = tuple(int(k) for k in self.shape)
         if math.prod(shape) > MAX_CELLS:
             raise invalid("shape", f"at most {MAX_CELLS} cells", math.prod(shape))
-        object.__setattr__(self, "shape", shape)
+        vars(self).update(shape=shape)
         pairs = tuple(self._pair(pair) for pair in self.pairs)
-        object.__setattr__(self, "pairs", pairs)
+        vars(self).update(pairs=pairs)
         weights = self._weights()
         blocks = [self._indicators((j,)) @ _root(weights[j]) for j in range(len(shape))]
         if pairs or self.contrasts is not None:

@@ -11,9 +11,8 @@ import numpy as np
 
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import law
-from ldpopt.distribution import Array, number
+from ldpopt.distribution import Array, number_up_to
 from ldpopt.enclosures import Enclosure
-from ldpopt.errors import invalid
 from ldpopt.rounding import exact_sum
 
 
@@ -28,10 +27,6 @@ class Neighbourhood(Kind, ABC):
     @abstractmethod
     def highest(self, gradient: Array, pilot: Array) -> Array:
         """A distribution in the set that maximises gradient . p."""
-
-    @abstractmethod
-    def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
-        """Whether the distribution p is in the set, up to `slack` for rounding."""
 
     def holds(self, p: Array, pilot: Array) -> bool:
         """Whether the law proportional to p is exactly in the set around the law proportional to `pilot`."""
@@ -59,9 +54,7 @@ class Box(Neighbourhood):
     """
 
     radius: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", _share(self.radius, "radius"))
+    checks = (("radius", number_up_to),)
 
     @property
     def name(self) -> str:
@@ -78,10 +71,6 @@ class Box(Neighbourhood):
             p[x] += given
             left -= given
         return np.asarray(p)
-
-    def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
-        """Whether no share is off by more than the radius."""
-        return bool(np.abs(p - pilot).max() <= self.radius + slack)
 
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
         return all(abs(x - y) <= Fraction(self.radius) for x, y in zip(p, pilot, strict=True))
@@ -106,9 +95,7 @@ class Contamination(Neighbourhood):
     """(1 - share) pilot + share q for any distribution q: up to a `share` in (0, 1] of people are unlike it [Huber]."""
 
     share: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "share", _share(self.share, "share"))
+    checks = (("share", number_up_to),)
 
     @property
     def name(self) -> str:
@@ -120,10 +107,6 @@ class Contamination(Neighbourhood):
         p = (1 - self.share) * pilot
         p[int(np.argmax(gradient))] += self.share
         return np.asarray(p)
-
-    def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
-        """Whether p - (1 - share) pilot is non-negative."""
-        return bool((p - (1 - self.share) * pilot).min() >= -slack)
 
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
         return all(x >= (1 - Fraction(self.share)) * y for x, y in zip(p, pilot, strict=True))
@@ -147,9 +130,7 @@ class TotalVariationBall(Neighbourhood):
     """
 
     radius: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", _share(self.radius, "radius"))
+    checks = (("radius", number_up_to),)
 
     @property
     def name(self) -> str:
@@ -166,10 +147,6 @@ class TotalVariationBall(Neighbourhood):
             p[best] += moved
             left -= moved
         return np.asarray(p)
-
-    def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
-        """Whether the total variation from the pilot is at most the radius."""
-        return bool(np.maximum(p - pilot, 0.0).sum() <= self.radius + slack)
 
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
         return sum(max(x - y, Fraction(0)) for x, y in zip(p, pilot, strict=True)) <= Fraction(self.radius)
@@ -195,10 +172,3 @@ def _law(p: Array) -> list[Fraction]:
     """The law proportional to p, in exact fractions."""
     total = exact_sum(p)
     return [Fraction(x) / total for x in p.tolist()]
-
-
-def _share(value: object, what: str) -> float:
-    made = number(value, what, "a number in (0, 1]")
-    if not 0 < made <= 1:
-        raise invalid(what, "a number in (0, 1]", made)
-    return made

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.certificates.numbers import Unproved, nonnegative_array
+from ldpopt.design.certificates.numbers import Unproved, weights_array
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
@@ -40,10 +40,6 @@ class HypothesisSet(Kind, ByValue, ABC):
     @abstractmethod
     def member(self, p: Array) -> Array:
         """A distribution in the set, up to 1e-12 of rounding, near a p that is nearly in it."""
-
-    @abstractmethod
-    def contains(self, p: Array) -> bool:
-        """Whether the distribution p is in the set, up to 1e-12 of rounding."""
 
     @abstractmethod
     def mixture(self, p: Array) -> Array | None:
@@ -106,10 +102,6 @@ class Hull(HypothesisSet):
         weights = nnls(np.vstack([self.vertices.T, np.ones(len(self.vertices))]), np.append(p, 1.0))[0]
         return np.asarray(weights / weights.sum())
 
-    def contains(self, p: Array) -> bool:
-        """Whether p is a mixture, up to 1e-12."""
-        return bool(np.abs(self.member(p) - p).max() <= ROUNDING)
-
     def mixture(self, p: Array) -> Array | None:
         """(n,) the weights of the mixture nearest to p; None where there is one vertex."""
         return None if len(self.vertices) == 1 else self._weights(p)
@@ -120,16 +112,17 @@ class Hull(HypothesisSet):
             if not any(np.array_equal(p, vertex) for vertex in self.vertices):
                 raise Unproved("the distribution is no vertex of its set")
             return None
-        weights = nonnegative_array(mixture, (len(self.vertices),), "weights of vertices")
-        if not weights.any():
-            raise Unproved("the weights of the vertices are all zero")
+        weights = weights_array(mixture, (len(self.vertices),), "weights of vertices", "the vertices")
         mixed = arithmetic.of(weights)
-        return mixed @ arithmetic.stack([law(vertex, arithmetic) for vertex in self.vertices]) / mixed.sum()
+        return mixed @ self._laws(arithmetic) / mixed.sum()
 
     def enclosed_least(self, slope: Enclosure) -> Enclosure:
         """The least slope . p of the vertices."""
-        of = slope.arithmetic
-        return (of.stack([law(vertex, of) for vertex in self.vertices]) @ slope).min()
+        return (self._laws(slope.arithmetic) @ slope).min()
+
+    def _laws(self, arith: Arithmetic) -> Enclosure:
+        """(n, k) the laws proportional to the vertices."""
+        return arith.stack([law(vertex, arith) for vertex in self.vertices])
 
     def expression(self, p: Any) -> list[Any]:
         """Equations that p is a mixture, with weights as further variables."""
@@ -150,9 +143,10 @@ class Around(HypothesisSet):
 
     pilot: Any
     neighbourhood: Neighbourhood
+    checks = (("pilot", distribution),)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pilot", distribution(self.pilot, "pilot"))
+        super().__post_init__()
         if not isinstance(self.neighbourhood, Neighbourhood):
             got = type(self.neighbourhood).__name__
             raise invalid("neighbourhood", "a Box, Contamination or TotalVariationBall", got)
@@ -181,10 +175,6 @@ class Around(HypothesisSet):
                 return np.asarray(drawn)
             share = max(1e-16, 2 * share)
         return np.asarray(self.pilot)
-
-    def contains(self, p: Array) -> bool:
-        """Whether p is in the neighbourhood."""
-        return self.neighbourhood.contains(p, self.pilot, ROUNDING)
 
     def mixture(self, p: Array) -> Array | None:
         """None: the inequalities can be checked directly."""

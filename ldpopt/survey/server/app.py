@@ -129,6 +129,8 @@ class Unexpected(RuntimeError):
         super().__init__(type(error).__name__)
 
 
+FAILING = 60.0
+"""Seconds for which health says that a submission could not be stored, unless a later one was."""
 RATE = 2000.0
 """Submissions a second that are accepted by default."""
 PAGE_POLICY = (
@@ -200,7 +202,7 @@ class _Collector:
         self._reader, self._writer = Reader(plan, store.others()), Writer(store)
         self._bucket = Bucket(rate)
         self._health: asyncio.Task[RoundState] | None = None
-        self._asked = self._complained = -math.inf
+        self._asked = self._complained = self._failed = -math.inf
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -224,17 +226,20 @@ class _Collector:
         except Refused as refused:
             return refusal(refused.status, refused.error)
         except Unavailable as error:
-            now = time.monotonic()
+            now = self._failed = time.monotonic()
             if now - self._complained >= 5:  # a full disk may be that of the log, too
                 self._complained = now
                 _LOG.error("%s", error)
             return refusal(503, "Reports cannot be stored at this moment.")
+        self._failed = -math.inf
         if outcome in (Outcome.STORED, Outcome.REPEATED):
             return said(201 if outcome is Outcome.STORED else 200, {"stored": True})
         return refusal(*_ANSWERS[outcome])
 
     async def health(self, _: Request) -> Response:
-        """Whether the database answers, asked at most once a second."""
+        """Whether the database answers, asked at most once a second, and took the last submission, if it was lately."""
+        if time.monotonic() - self._failed < FAILING:
+            return refusal(503, "Reports cannot be stored at this moment.")
         now = asyncio.get_running_loop().time()
         if self._health is None or (self._health.done() and now - self._asked >= 1):
             self._health, self._asked = asyncio.create_task(self._writer.state()), now

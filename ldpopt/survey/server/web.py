@@ -10,9 +10,11 @@ import asyncio
 import hashlib
 import ipaddress
 import json
+import os
 import re
 import secrets
 import socket
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -252,9 +254,16 @@ def loopback(host: str) -> bool:
 
 
 def token_of(path: Path) -> str:
-    """The token in a file. A missing file is made, with a new token that only its owner can read."""
+    """The token in a file. A missing file is made, with a new token that only its owner can read.
+
+    A file of this user that others can read is refused; on Windows a file's mode does not show it.
+    """
     if not path.exists():
         create_private(path, f"{secrets.token_urlsafe(32)}\n".encode())
+    status = path.stat()
+    if hasattr(os, "geteuid") and status.st_uid == os.geteuid() and status.st_mode & 0o077:
+        mode = Phrase(f"mode {stat.S_IMODE(status.st_mode):04o}")
+        raise invalid("token file", "mode 0600 (no access for group and others)", mode, str(path))
     token = read_text(path).strip()
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         raise invalid("token file", "at least 16 letters, digits or signs in one word", Phrase("others"), str(path))

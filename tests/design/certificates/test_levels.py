@@ -21,15 +21,15 @@ from ldpopt.design import (
 )
 from ldpopt.design.certificates.levels import LeveledColumns
 from ldpopt.design.columns.levels import level_columns
-from ldpopt.design.methods.levels import level_program
+from ldpopt.design.methods.listed import level_program
 from ldpopt.divergences import CHI_SQUARED, KL
 from ldpopt.enclosures import EXACT, FLOAT, arithmetic
 
 
 def dual(utility, epsilon, delta):
-    found = level_program(utility, epsilon, delta)
+    _, found = level_program(utility, epsilon, delta)
     channel = Channel(np.ones((utility.size, 1)))
-    return LevelDual(utility, (ApproximateLDP(epsilon, delta),), channel, found.rows, found.pairs, found.weights)
+    return LevelDual(utility, (ApproximateLDP(epsilon, delta),), channel, found.rows, found.pairs(), found.criteria)
 
 
 @pytest.mark.parametrize("ground", [FLOAT, EXACT], ids=["float", "exact"])

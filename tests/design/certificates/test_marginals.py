@@ -16,7 +16,7 @@ from ldpopt.design import (
     WorstOf,
     optimal_channel,
 )
-from ldpopt.design.methods.patterns import pattern_program
+from ldpopt.design.methods.listed import pattern_program
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION
 from ldpopt.enclosures import arithmetic
 from tests.design.certificates.forging import forged

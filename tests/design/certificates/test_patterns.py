@@ -20,7 +20,7 @@ from ldpopt.design import (
     WorstOf,
     optimal_channel,
 )
-from ldpopt.design.methods.patterns import pattern_program
+from ldpopt.design.methods.listed import pattern_program
 from ldpopt.divergences import CHI_SQUARED, KL, hockey_stick
 from ldpopt.enclosures import arithmetic
 

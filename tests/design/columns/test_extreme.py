@@ -15,12 +15,19 @@ from ldpopt.design.columns.extreme import (
     TooManyColumns,
     common_unit,
     direct_limits,
-    extreme_columns,
     extreme_labelings,
+    extreme_steps,
+    slack_of,
 )
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.constraints.local_dp import shortest_paths
 from ldpopt.errors import InvalidInput
+
+
+def extreme_columns(limits, ordered=False):
+    """Logarithms (n, k) of the extreme columns, in nats."""
+    grid = Grid.of(limits)
+    return extreme_steps(grid, ordered) * grid.unit
 
 
 def limits_of(graph):
@@ -67,7 +74,7 @@ def test_they_are_the_labelings_of_full_rank(ordered):
     """All labelings whose equalities leave one free number: brute force over all labels, by the rank of a matrix."""
     for graph in (nx.cycle_graph(5), nx.complete_bipartite_graph(2, 3), nx.path_graph(4), nx.complete_graph(4)):
         limits = limits_of(graph)
-        k, direct = len(limits), direct_limits(limits)
+        k, direct = len(limits), direct_limits(limits, slack_of(limits))
         kept = []
         for labels in itertools.product(range(-int(limits.max()), 1), repeat=k):
             h = np.array(labels, dtype=float)
@@ -100,10 +107,10 @@ def test_what_has_no_unit():
     assert common_unit(path * 2**30) == 2**30
     for other in (np.where(path == 3, np.inf, path), path * np.sqrt(2) * 2.0**40, path * 60 - (path == 1) * 59):
         assert common_unit(other) is None
-        assert extreme_labelings(other, direct_limits(path), False, 100) is None
+        assert extreme_labelings(other, direct_limits(path, slack_of(path)), False, 100) is None
     assert common_unit(np.zeros((1, 1))) is None
     with pytest.raises(TooManyColumns, match="at most 7 extreme columns"):
-        extreme_labelings(path, direct_limits(path), False, 7)
+        extreme_labelings(path, direct_limits(path, slack_of(path)), False, 7)
     with pytest.raises(TooManyColumns):
         extreme_columns(limits_of(nx.path_graph(40)))
 
@@ -209,7 +216,7 @@ def test_too_many_columns_are_refused(monkeypatch):
     with pytest.raises(InvalidInput, match="extreme columns, got more"):
         extreme_columns(limits)
     monkeypatch.undo()
-    monkeypatch.setattr("ldpopt.design.columns.extreme.MOST", 300)
+    monkeypatch.setattr("ldpopt.design.columns.extreme.MAX_COLUMNS", 300)
     for wide in (limits, alone):
         with pytest.raises(InvalidInput, match="at most 300 extreme columns"):
             extreme_columns(wide)

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from ldpopt.design.columns.integer import count, integer_columns, pairs
+from ldpopt.design.columns.levels import count, integer_columns, pairs
 from ldpopt.exact import exp_lower
 
 

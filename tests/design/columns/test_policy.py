@@ -5,9 +5,16 @@ import numpy as np
 import pytest
 
 from ldpopt.design import LocalDP
-from ldpopt.design.columns.extreme import extreme_columns
+from ldpopt.design.columns.extreme import Grid, extreme_steps
 from ldpopt.design.columns.policy import climb, finite_limits, first_columns, policy_limits
 from ldpopt.design.columns.prices import Prices
+
+
+def extreme_columns(limits, ordered=False):
+    """Logarithms (n, k) of the extreme columns, in nats."""
+    grid = Grid.of(limits)
+    return extreme_steps(grid, ordered) * grid.unit
+
 
 GRAPHS = [nx.path_graph(8), nx.cycle_graph(7), nx.DiGraph([(0, 1), (1, 2), (2, 3), (3, 4)]), nx.star_graph(6)]
 

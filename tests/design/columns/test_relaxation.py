@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 
 from ldpopt.design import FisherInformation, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design.columns.extreme import extreme_columns
+from ldpopt.design.columns.extreme import Grid, extreme_steps
 from ldpopt.design.columns.policy import SearchedColumns, policy_limits
 from ldpopt.design.columns.prices import Charges, Prices
 from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation, least_eigenvalue
 from ldpopt.design.programs.relaxation import relax_patterns, relax_policy
 from ldpopt.enclosures import EXACT, FLOAT
+
+
+def extreme_columns(limits, ordered=False):
+    """Logarithms (n, k) of the extreme columns, in nats."""
+    grid = Grid.of(limits)
+    return extreme_steps(grid, ordered) * grid.unit
 
 
 def is_semidefinite(matrix, shift):

@@ -9,7 +9,7 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.design import ApproximateLDP, ConcentratedLDP, LocalDP, RenyiLDP, TotalVariation, TradeOff
-from ldpopt.design.constraints.base import implied, symmetric, variation_of
+from ldpopt.design.constraints.base import implied, symmetric, variation_cap
 from ldpopt.enclosures import EXACT, FLOAT
 from ldpopt.privacy import TradeOffCurve, total_variation
 
@@ -43,7 +43,7 @@ def within(constraint, seed):
 def test_channels_within_a_constraint_are_within_what_it_implies(number):
     """Total variation, log-ratios of columns and moments of channels on the edge are below the caps."""
     constraint = CONSTRAINTS[number]
-    variation = min(variation_of(constraint, arithmetic).upper for arithmetic in (FLOAT, EXACT))
+    variation = min(variation_cap([constraint], arithmetic).upper for arithmetic in (FLOAT, EXACT))
     spread = constraint.spread(range(3), EXACT)
     for seed in range(3):
         matrix = within(constraint, seed)

@@ -7,9 +7,10 @@ import mpmath
 import numpy as np
 import pytest
 
+from ldpopt.design.certificates.numbers import Unproved
 from ldpopt.design.constraints.hockey_stick import HockeyStick, approximate, every_pair
 from ldpopt.design.constraints.moment import Moment, moment
-from ldpopt.design.constraints.terms import Malformed, Ratio, all_pairs, scatter
+from ldpopt.design.constraints.terms import Ratio, all_pairs, scatter
 from ldpopt.enclosures import EXACT, FLOAT
 
 ARITHMETICS = [FLOAT, EXACT]
@@ -106,9 +107,9 @@ def test_malformed_multipliers_of_moments(bad, row):
     """Pairs and labels are in range, ratios positive, weights not negative, all finite."""
     term, values = moments(np.random.default_rng(5), 3, 2.0)
     values[row, 7] = bad
-    with pytest.raises(Malformed):
+    with pytest.raises(Unproved):
         term.enclosed_support(values, 3, 4, FLOAT)
-    with pytest.raises(Malformed):
+    with pytest.raises(Unproved):
         term.enclosed_charge(values, 3, FLOAT)
 
 
@@ -117,7 +118,7 @@ def test_positions_of_moments_are_whole_and_in_range(row, bad):
     """A pair or label that is not there is no multiplier, nor is a ratio of 0."""
     term, values = moments(np.random.default_rng(5), 3, 2.0)
     values[row, 7] = bad
-    with pytest.raises(Malformed):
+    with pytest.raises(Unproved):
         term.enclosed_support(values, 3, 4, FLOAT)
 
 
@@ -126,12 +127,12 @@ def test_malformed_multipliers_of_hockey_sticks(bad):
     """Finite and not negative, of one shape."""
     term, values = sticks(np.random.default_rng(6), 3)
     for wrong in (values.T, values[:2], values[:, :3], values.ravel(), "no", None):
-        with pytest.raises(Malformed):
+        with pytest.raises(Unproved):
             term.enclosed_support(wrong, 3, 4, FLOAT)
     values[1, 2] = bad
-    with pytest.raises(Malformed):
+    with pytest.raises(Unproved):
         term.enclosed_support(values, 3, 4, FLOAT)
-    with pytest.raises(Malformed):
+    with pytest.raises(Unproved):
         term.enclosed_charge(values, 3, FLOAT)
 
 
@@ -167,9 +168,9 @@ def test_scatter_adds_by_group(arithmetic):
 
 @pytest.mark.parametrize("values", [[10**400], "1", None, [[1.0], [1.0, 2.0]], np.array([[True]]), [1j]])
 def test_values_that_are_no_numbers_are_no_multiplier(values):
-    """Whole numbers beyond the floats, text and ragged lists are refused with `Malformed`, by sticks and moments."""
+    """Whole numbers beyond the floats, text and ragged lists are refused with `Unproved`, by sticks and moments."""
     for term in (HockeyStick.of(*all_pairs(2), 0.5, 0.1), moment(2, 2.0, Fraction(1, 2))):
-        with pytest.raises(Malformed, match="not numbers"):
+        with pytest.raises(Unproved, match="not numbers"):
             term.enclosed_support(values, 1, 2, FLOAT)
-        with pytest.raises(Malformed, match="not numbers"):
+        with pytest.raises(Unproved, match="not numbers"):
             term.enclosed_charge(values, 1, FLOAT)

@@ -10,11 +10,13 @@ from ldpopt import LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import (
     Denominator,
     Divergence,
+    ExpectedLoss,
     FisherInformation,
     IntegerColumns,
     IntegerProgram,
     MutualInformation,
     Partition,
+    PrivateSampling,
     RenyiLDP,
     Rounded,
     load_design,
@@ -168,3 +170,22 @@ def test_combinations_are_counted():
         1 for size in range(1, 6) for parts in combinations_with_replacement(range(1, 6), size) if sum(parts) == 5
     )
     assert sum(1 for _ in all_channels(1, 5, 1.0)) == partitions == 7
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_decisions_and_draws_over_a_denominator_are_found_with_their_names(seed):
+    """Designs are multiples with named outputs; by brute force none beats the best, or is far from it."""
+    rng = np.random.default_rng(seed)
+    loss = ExpectedLoss(rng.dirichlet([1, 1]), rng.random((2, 3)), decisions=("stay", "go", "wait"))
+    sampling = PrivateSampling(TOTAL_VARIATION, rng.dirichlet([1, 1, 1], 2), answers=("stay", "go", "wait"))
+    total, ratio = 8, float(exp_lower(1.0))
+    rows = [(a, b, total - a - b) for a in range(total + 1) for b in range(total + 1 - a)]
+    pairs = [
+        (p, q) for p in rows for q in rows if all(max(x, y) <= ratio * min(x, y) for x, y in zip(p, q, strict=True))
+    ]
+    for utility in (loss, sampling):
+        design = optimal_channel(utility, [LocalDP(1.0), Denominator(total)])
+        assert design.channel.outputs == ("stay", "go", "wait")
+        assert design.verify().failures == () or "no certificate" in design.verify().failures[0]
+        best = max(utility.value(np.array(pair) / total) for pair in pairs)
+        assert best - 0.05 <= design.value <= best + 1e-9

@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.methods.levels`: the exact program under (epsilon, delta)-LDP, for any column utility."""
+"""Tests of `ldpopt.design.methods.listed`: the exact program under (epsilon, delta)-LDP, for any column utility."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.methods.patterns`: the optimum of any column utility, at every scale, and refusals."""
+"""Tests of `ldpopt.design.methods.listed`: the optimum of any column utility, at every scale, and refusals."""
 
 import math
 import subprocess

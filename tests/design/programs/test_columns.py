@@ -12,7 +12,7 @@ from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import MutualInformation, WorstOf
 from ldpopt.design.columns.sets import members
 from ldpopt.design.methods.blocks import Blocks
-from ldpopt.design.methods.patterns import MAX_PRICED, pattern_program
+from ldpopt.design.methods.listed import MAX_PRICED, pattern_program
 from ldpopt.design.problems.reduction import reduce
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL
 from ldpopt.errors import InvalidInput

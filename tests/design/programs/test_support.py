@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ldpopt.design.programs.support import fewer_columns, fewer_weights
+from ldpopt.design.programs.fisher import fewer_columns, fewer_weights
 
 
 @pytest.mark.parametrize("count", [5, 20, 21, 41, 300, 2001])

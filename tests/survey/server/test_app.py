@@ -192,9 +192,12 @@ def test_a_database_that_cannot_store_is_503(tmp_path, monkeypatch):
     def gone(*_):
         raise Unavailable("gone")
 
-    monkeypatch.setattr("ldpopt.survey.server.databases.SqliteStore.write", gone)
-    monkeypatch.setattr("ldpopt.survey.server.databases.SqliteStore.state", gone)
-    assert statuses(tmp_path, post(body_of(PLAN, (1, 1, 1))), get("/healthz")) == [503, 503]
+    with monkeypatch.context() as patch:
+        patch.setattr("ldpopt.survey.server.databases.SqliteStore.write", gone)
+        assert statuses(tmp_path, get("/healthz"), post(body_of(PLAN, (1, 1, 1))), get("/healthz")) == [200, 503, 503]
+        patch.setattr("ldpopt.survey.server.databases.SqliteStore.state", gone)
+        assert statuses(tmp_path, get("/healthz")) == [503]
+    assert statuses(tmp_path, post(body_of(PLAN, (1, 1, 1))), get("/healthz")) == [201, 200]
 
 
 def test_nothing_of_the_sender_is_kept_or_logged(tmp_path, caplog):

@@ -1,0 +1,267 @@
+"""A sum over columns and the constraints' extreme columns -> the best channel, by one linear program [KOV14, Thm 4].
+
+The columns are staircase patterns under `LocalDP` between all inputs, extreme columns of a policy graph, and columns of
+powers of e^epsilon under `ApproximateLDP`. Patterns are divided by e^epsilon - 1, so that they are S_A = t + 1_A with
+t = 1/(e^epsilon - 1): in the form of `programs.columns` their base is t, their rise 1_A, and their excesses
+1_A(x) (1 - 1_A(x')) are capped by eta.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.deadline import UNLIMITED, Deadline
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, proved_by
+from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
+from ldpopt.design.certificates.listed import PatternDual, PolicyDual
+from ldpopt.design.columns.extreme import TooManyColumns
+from ldpopt.design.columns.levels import LIMIT, Levels, level_columns
+from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
+from ldpopt.design.columns.sets import Masks, members
+from ldpopt.design.columns.shares import level_of
+from ldpopt.design.constraints.hockey_stick import ApproximateLDP, TotalVariation
+from ldpopt.design.constraints.local_dp import LocalDP
+from ldpopt.design.methods.refusals import needs_columns, needs_patterns, only
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.columns import ColumnProgram, ColumnSolution, ExcessCaps, with_erasure
+from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.distribution import Array, Index
+from ldpopt.enclosures import FLOAT, Enclosure
+from ldpopt.errors import invalid
+from ldpopt.rounding import toward_privacy
+
+# The most inputs for which the pattern program applies, and for which 2^k patterns are priced fast.
+MAX_INPUTS, MAX_PRICED = 14, 16
+ERASED = 1e-12  # An erasure of smaller probability is rounding
+
+
+@dataclass(frozen=True)
+class PatternLP(Method):
+    """The staircase-pattern program [KOV14, Thm 4]: exact for column utilities of up to 14 inputs.
+
+    A linear program over the weights of all staircase patterns (columns with two values, a factor exp(epsilon) apart),
+    under `LocalDP`, with a cap on total variation or without.
+    """
+
+    reference: ClassVar[str] = "[KOV14, Thm 2 and 4]"
+    preference: ClassVar[int] = 160
+
+    def refuses(self, problem: Problem) -> str:
+        """Staircase patterns are enough under LocalDP and TotalVariation, and few inputs have few of them."""
+        if why := needs_columns(problem) or needs_patterns(problem):
+            return why
+        k = problem.utility.size
+        many = f"{k} inputs have too many staircase patterns to price all (at most {MAX_INPUTS})"
+        return Limit(many) if k > MAX_INPUTS else ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the optimal pattern weights."""
+        k = problem.utility.size
+        best = pattern_program(problem.utility, problem.epsilon, problem.eta, problem.deadline)
+        matrix = pattern_matrix(problem, members(best.masks[1:], k).T, best.theta)
+        proof = proved_by(PatternDual, best.rows, best.pairs, best.weights)
+        return Candidate(matrix, f"pattern LP over {2**k - 1} staircase patterns", proof)
+
+
+def pattern_matrix(problem: Problem, inside: npt.NDArray[Any], theta: Array) -> Array:
+    """The columns in use, with weights `theta` (n + 1,), of erasure and of patterns 1 on the sets `inside` (k, n)."""
+    used, rest = theta > 0, math.exp(-toward_privacy(problem.epsilon))
+    matrix = np.where(np.pad(inside, ((0, 0), (1, 0)))[:, used], 1.0, rest) * theta[used]
+    return matrix if problem.utility.pair is None else matrix[of_classes(problem)]
+
+
+def with_erased(level: float, inside: npt.NDArray[Any], weights: Array) -> Array:
+    """(n + 1,) the weights of the patterns that are 1 on their sets, erasure first, from those of t + 1_A, (n,).
+
+    level : t. inside : (k, n) the sets. Erasure takes what is missing to one.
+    """
+    mass = level * weights.sum() + float((inside @ weights).max(initial=0.0))
+    if mass > 1 - ERASED:
+        weights, mass = weights / mass, 1.0
+    return np.append((1 - mass) / level, weights) * (level + 1)
+
+
+def of_classes(problem: Problem) -> Index:
+    """(classes,) for each class of the reduction, the input with the largest mass."""
+    p0, p1 = problem.utility.pair
+    order = np.argsort(-(p0 + p1), kind="stable")
+    return np.asarray(order[np.unique(problem.reduction.classes[order], return_index=True)[1]])
+
+
+@dataclass(frozen=True, eq=False)
+class PatternSolution:
+    """Weights `theta` of the patterns with bit masks `masks`, erasure (mask 0) first, and dual values of the program.
+
+    theta : of the columns that are 1 on the pattern and e^-epsilon elsewhere. weights : (criteria,), which sum to one.
+    rows : (k,) and pairs : (k, k), for the utility less its tangent at the constant column.
+    """
+
+    masks: Masks
+    theta: Array
+    rows: Array
+    pairs: Array
+    weights: Array
+
+
+def pattern_program(
+    utility: ColumnUtility, epsilon: float, eta: float = 1.0, deadline: Deadline = UNLIMITED
+) -> PatternSolution:
+    """Solve the program for LocalDP(epsilon) and TotalVariation(eta).
+
+    Raises `InvalidInput` above `MAX_PRICED` inputs and `SolverError` when no solver is accurate.
+    """
+    k, level = utility.size, level_of(epsilon)
+    if k > MAX_PRICED:
+        raise invalid("pattern LP", f"at most {MAX_PRICED} inputs, all of whose patterns are priced", k)
+    inside = members(np.arange(2**k - 1, dtype=np.int64), k).T.astype(np.float64)  # the full set is constant, too
+    # Above tanh(epsilon/2) a cap on total variation cannot bind [GI, Prop 2].
+    caps = ExcessCaps.variation(k, eta if eta * (2 * level + 1) < 1 else 1.0)
+    best = ColumnProgram.of(utility, np.full(inside.shape[1], level), inside, caps).solve(deadline)
+    theta = with_erased(level, inside[:, best.used], best.weights)
+    return PatternSolution(np.append(0, best.used), theta, best.rows, best.pairs(), best.criteria)
+
+
+@dataclass(frozen=True)
+class LevelLP(Method):
+    """The program over all extreme columns of (epsilon, delta)-LDP: exact for column utilities of up to six inputs.
+
+    These columns are unit vectors, and whole powers of e^epsilon on a set of inputs with zero elsewhere: staircases
+    with more than two steps. Where total variation is capped too, there are also columns constant on a set.
+
+    >>> from ldpopt import ApproximateLDP, MutualInformation, optimal_channel
+    >>> optimal_channel(MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01), method=LevelLP()).certified
+    True
+    """
+
+    reference: ClassVar[str] = "[KOV14, Thm 2 and 4]"
+    preference: ClassVar[int] = 180
+
+    def refuses(self, problem: Problem) -> str:
+        """These columns suffice under one `ApproximateLDP`, with or without `TotalVariation`; few inputs have few."""
+        utility, k = problem.utility, problem.utility.size
+        if why := needs_columns(problem):
+            return why
+        if approximate(problem, TotalVariation) is None:
+            return "its columns are optimal under ApproximateLDP and TotalVariation, with all their caps above 0"
+        if not math.isfinite(utility.unprivate):
+            return f"{utility.name} of full disclosure is infinite, and delta allows for some of it"
+        return Limit(f"{k} inputs have too many extreme columns to list (at most {LIMIT})") if k > LIMIT else ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the optimal weights."""
+        utility, k, constraint = problem.utility, problem.utility.size, approximate(problem, TotalVariation)
+        assert constraint is not None
+        # A little less than the caps: to leave room for the rounding of rows here costs less than a repair later.
+        delta, cap = (c - min(2.0**-50, 2.0**-24 * c) if c < 1 else c for c in (constraint.delta, problem.eta))
+        matrix, best = level_program(utility, constraint.epsilon, delta, cap, problem.deadline)
+        count = k * (k - 1)  # caps on excesses come first, those on total variation after them
+        numbers = best.rows, best.pairs(slice(count)), best.criteria
+        spread = proved_by(LevelVariationDual, *numbers, best.pairs(slice(count, None)))
+        proof = proved_by(LevelDual, *numbers) if problem.eta == 1 else spread
+        how = f"extreme columns of (epsilon, delta)-LDP, {len(level_columns(k, cap < 1))} in a linear program"
+        return Candidate(matrix if utility.pair is None else matrix[of_classes(problem)], how, proof)
+
+
+def approximate(problem: Problem, *beside: type) -> ApproximateLDP | None:
+    """The one `ApproximateLDP` of a problem whose other constraints are of the kinds `beside`; no cap of it is 0."""
+    approximates = [c for c in problem.constraints if isinstance(c, ApproximateLDP)]
+    rest = [c for c in problem.constraints if c not in approximates]
+    if len(approximates) != 1 or problem.plain or not problem.eta > 0 or not all(isinstance(c, beside) for c in rest):
+        return None
+    return approximates[0]
+
+
+def level_program(
+    utility: ColumnUtility, epsilon: float, delta: float, eta: float = 1.0, deadline: Deadline = UNLIMITED
+) -> tuple[Array, ColumnSolution]:
+    """The columns (k, n), erasure last, of the best channel of up to six inputs under ApproximateLDP, delta > 0.
+
+    eta : a cap on total variation, above 0. Raises `SolverError` when no solver is accurate, or a column is worth no
+    finite number.
+    """
+    k = utility.size
+    left, right = (place.astype(np.intp) for place in np.nonzero(~np.eye(k, dtype=bool)))
+    base, rise, excess = leveled_columns(level_columns(k, eta < 1), epsilon, left, right)
+    caps = ExcessCaps(left, right, np.full(len(left), delta), np.full(len(left), False))
+    if eta < 1:
+        variation = ExcessCaps.variation(k, eta)
+        caps, excess = caps.and_(variation), np.concatenate([excess, variation.apart(rise)])
+    best = ColumnProgram.of(utility, base, rise, caps, lambda at: excess[:, at]).solve(deadline)
+    return with_erasure((base + rise)[:, best.used] * best.weights), best
+
+
+def leveled_columns(levels: Levels, epsilon: float, left: Index, right: Index) -> tuple[Array, Array, Array]:
+    """Columns in floats: base (n,), 0 without full support, and rise (k, n); the largest entry is one.
+
+    Last the excesses (pairs, n), (c_left - e^epsilon c_right)_+, with all digits where epsilon is small.
+    """
+    height, inside = levels.max(axis=1)[:, None], np.asarray(levels >= 0)
+    full = np.all(inside, axis=1)
+    entry = np.where(inside, np.exp(-(height - levels) * epsilon), 0.0)
+    base = np.where(full, np.exp(-height[:, 0] * epsilon), 0.0)
+    rise = np.where(full[:, None], entry * -np.expm1(-levels * epsilon), entry).T
+    apart = np.maximum(levels[:, left] - levels[:, right] - 1, 0)
+    share = np.where(inside[:, right], -np.expm1(-apart * epsilon), 1.0)
+    return base, rise, np.where(inside[:, left], entry[:, left] * share, 0.0).T
+
+
+@dataclass(frozen=True)
+class PolicyLP(Method):
+    """The program over all extreme columns of a policy graph: exact for column utilities where they are few [KOV14].
+
+    It takes connected graphs without weights that have up to 262,144 such columns. Examples are a grid of 4 by 5 inputs
+    and a path of 16, or one of 12 under a cap on total variation. It takes other graphs of up to 8 inputs, and of up to
+    14 if they have no more edges than inputs.
+
+    >>> import networkx as nx
+    >>> from ldpopt.design import LocalDP, MutualInformation, optimal_channel
+    >>> design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), LocalDP(1.0, graph=nx.path_graph(3)))
+    >>> round(design.value, 6), design.certified
+    (0.210332, True)
+    """
+
+    reference: ClassVar[str] = "[KOV14, Thm 2 and 4]"
+    preference: ClassVar[int] = 230
+
+    def refuses(self, problem: Problem) -> str:
+        """Extreme columns are enough under LocalDP and TotalVariation, and small graphs have few."""
+        utility = problem.utility
+        if why := needs_columns(problem):
+            return why
+        if problem.plain or not only(problem, LocalDP, TotalVariation):
+            return "its columns are those of LocalDP along a graph, with TotalVariation or without"
+        if not listable(policy_limits(problem.constraints, problem.labels)):
+            return Limit("more than 8 inputs with uneven limits have too many extreme columns")
+        try:
+            columns, base, rise = _extreme(problem)
+        except TooManyColumns as error:
+            return str(error)
+        # Columns of positive entries have a finite value; one with zeros may have an infinite value.
+        zeros = np.isneginf(columns.steps).any(axis=1)
+        if zeros.any() and not np.isfinite(utility.enclosed_columns(base[zeros], rise[:, zeros]).upper).all():
+            return f"an extreme column is worth no finite number of {utility.name}"
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the optimal weights."""
+        (columns, *enclosed), eta = _extreme(problem), problem.eta
+        base, rise = (np.asarray(part.midpoint) for part in enclosed)
+        # A little less than eta: to leave room for the rounding of rows here costs less than a repair later.
+        cap = ExcessCaps.variation(len(rise), eta - min(2.0**-50, 2.0**-24 * eta) if eta < 1 else eta)
+        best = ColumnProgram.of(problem.utility, base, rise, cap).solve(problem.deadline)
+        matrix = with_erasure((base + rise)[:, best.used] * best.weights)
+        return Candidate(
+            matrix, f"{columns.name} in a linear program", proved_by(PolicyDual, best.rows, best.pairs(), best.criteria)
+        )
+
+
+def _extreme(problem: Problem) -> tuple[PolicyColumns, Enclosure, Enclosure]:
+    """The extreme columns of the problem's graph, and their bases (n,) and rises (k, n)."""
+    columns = PolicyColumns(policy_limits(problem.constraints, problem.labels), problem.eta < 1)
+    base, rise = columns.enclosed(FLOAT)
+    return columns, base, rise.T

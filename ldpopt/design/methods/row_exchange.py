@@ -1,0 +1,306 @@
+"""Caps on divergences between rows -> the best channel and the numbers of its proof, in rounds over ratio intervals.
+
+The program is that of `programs.labels`: the best channel with one output for each of a few likelihood ratios.
+
+`FiniteExchange` is for utilities that are finite at both ends of the ratios. The gain of a label is the tangent of the
+utility there. `smooth_program` solves it with one price for each pair of inputs, to about 1e-9, however many pairs bind
+at once. Its prices are then tried at all ratios. On each interval the chord lies above the utility, and `best_columns`
+finds what columns gain beyond the prices. Where they gain, their ratios join; where only the chord gains, the interval
+is cut. When neither happens any more, the prices are the certificate as they are.
+
+`EndlessExchange` is for moments alone where ratios have no finite end, and the utility is infinite there. The gain on
+every interval is the chord of the utility; beyond the last cut towards the infinite end it is the tangent there, and
+moments pay for the rest (`certificates.tails`). The program's prices are the certificate as they are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
+from ldpopt.design.constraints.repair import stochastic
+from ldpopt.design.constraints.terms import ByKind
+from ldpopt.design.methods.clean import merge
+from ldpopt.design.methods.exchange import GRID, Labels, contributing
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.barrier import PairsPriced
+from ldpopt.design.programs.knots import far_from, first_labels, graded_knots, joined_knots, parted_knots
+from ldpopt.design.programs.labels import chord_gains, excess_at, posteriors, tangent_gains, tangents_at, value_of
+from ldpopt.design.programs.moments import moment_program
+from ldpopt.design.programs.prices import LabelPrices, tangent_planes, tried_everywhere
+from ldpopt.design.programs.smooth import CLOSE, smooth_program
+from ldpopt.distribution import Array, Index
+from ldpopt.enclosures import FLOAT
+
+MIN_GAIN = 1e-9  # A search ends with a step that gains a smaller share than this
+MAX_STALE = 3  # The most rounds in turn that bring bound and value no nearer
+MAX_STEPS = 10  # The most steps of a search from a channel with fewer outputs
+MAX_OLD_LABELS = 6  # The most labels of a program that stay in the next one
+MAX_NEW_ORDERS = 3  # The most orders that are added at a time
+MIN_PAID = 1e-6  # An order stays while its prices add up to more than this share of the optimum
+IDLE = 1e-6  # Prices below this share of the accuracy, and pairs of them, are left out of a proof
+SHARE = 0.1  # Intervals are cut where the chord is above the utility by more than this share of the gap
+# Terms of up to this many pairs are posed whole; of larger ones, and of orders added later, pairs that bind join.
+MAX_WHOLE = 300
+
+
+def row_exchange(problem: Problem) -> RowExchange:
+    """The exchange that suits a problem: for an infinite end of the ratios under moments alone, or for the others."""
+    labels = Labels.of(problem)
+    infinite = not np.isfinite(excess_at(labels.f, np.array([labels.low, labels.high]))).all()
+    return (EndlessExchange if infinite and all(term.conic for term in labels.terms) else FiniteExchange)(problem)
+
+
+class RowExchange(ABC):
+    """The state: the orders posed so far, the intervals, the best channel, and the best bound with its proof."""
+
+    def __init__(self, problem: Problem) -> None:
+        labels = Labels.of(problem)
+        self.f, self.pair, self.asked = labels.f, labels.pair, problem
+        self.knots = self.grid = labels.first(GRID)
+        self.champion, self.value, self.stale = np.ones((len(self.pair), 1)), 0.0, 0
+        self.least, self.why = np.inf, ""
+        self.proof: IntervalDual | None = None
+        self.known: dict[int, Array] = {}
+        self.pose(problem)
+
+    def pose(self, problem: Problem) -> None:
+        """Take over the problem's orders."""
+        self.problem, self.terms = problem, problem.terms
+
+    @abstractmethod
+    def round(self, number: int, accuracy: float) -> None:
+        """Solve a program, improve channel and bound by it, and prepare the next one."""
+
+    @abstractmethod
+    def best(self, gains: Array) -> Array:
+        """The best channel for linear gains (n, k)."""
+
+    def run(self, rounds: int, accuracy: float) -> int:
+        """Solve more and more programs until bound and value meet; returns their number."""
+        for number in self.asked.deadline.rounds(range(1, rounds + 1)):
+            self.round(number, accuracy)
+            if self.least * (1 - accuracy) <= self.value or self.stale >= MAX_STALE or self.least <= 0:
+                break
+        return number
+
+    def kept(self, matrix: Array) -> float:
+        """The divergence that a matrix keeps."""
+        return value_of(self.f, self.pair, matrix)
+
+    def improve(self, matrix: Array) -> None:
+        """Take over a channel if it is better."""
+        if (value := self.kept(matrix)) > self.value:
+            self.champion, self.value = matrix, value
+
+    def ascend(self, matrix: Array, steps: int, anew: bool = False) -> Array:
+        """A channel of no smaller utility: the best for the tangents at the outputs' own ratios, repeated.
+
+        `anew` takes the first one even if it is worse, for a `matrix` that does not meet the constraints.
+        """
+        value = self.kept(matrix)
+        for _ in self.asked.deadline.inner.rounds(range(steps)):
+            new = self.best((tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0)).each)
+            reached = self.kept(new)
+            if not anew and reached <= value * (1 + MIN_GAIN):
+                break
+            matrix, value, anew = merge(new, self.f, self.pair, 1e-10), reached, False
+        return matrix
+
+    def better(self, matrix: Array) -> Array:
+        """`ascend` for a channel of merged outputs, computed once for each number of outputs."""
+        size = matrix.shape[1]
+        if size == self.champion.shape[1]:
+            return self.champion
+        if size not in self.known:
+            self.known[size] = self.ascend(matrix, MAX_STEPS)
+        return self.known[size]
+
+    def prove(self, rows: Array, multipliers: Sequence[TermMultiplier]) -> None:
+        """Keep the certificate of these numbers if it is the best so far."""
+        problem, before = self.problem, self.least
+        fields = (problem.whole, self.asked.constraints, None, rows, tuple(multipliers))
+        classes = problem.reduction.classes if problem.symmetric else None
+        proof = IntervalDual(*fields, classes, self.knots, posed=problem.constraints)
+        bound = proof.bound_in(FLOAT)
+        self.why = bound.why
+        if bound.value < self.least:
+            self.proof, self.least = proof, bound.value
+        self.stale = 0 if self.least - self.value < 0.9 * (before - self.value) else self.stale + 1
+
+
+class FiniteExchange(RowExchange):
+    """The exchange for utilities that are finite at both ends, whose labels are single ratios."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.tv_bound = max(term.tv_bound for term in self.terms if term.conic)
+        self.labels = first_labels(*Labels.of(problem).inner, self.tv_bound)
+
+    def best(self, gains: Array) -> Array:
+        """The best channel for linear gains (n, k)."""
+        return channel_of(smooth_program(gains, self.terms, 1e-10))
+
+    def round(self, number: int, accuracy: float) -> None:
+        """Solve for the labels; add orders that the channel exceeds, or else the ratios of the columns that gain."""
+        gains = tangents_at(self.f, self.pair, self.labels)
+        scale = self.value if self.value > 0 else self.guess()
+        gap = min((self.least - self.value) / scale, 1.0)
+        solved = smooth_program((gains / scale).each, self.terms, float(np.clip(1e-3 * gap, 1e-10, 1e-6)))
+        share = 1e-4 if number == 1 else 1e-6 if self.tv_bound > CLOSE else 1e-5
+        better = self.ascend(merge(channel_of(solved), self.f, self.pair, share), 2)
+        met, last = self.meet(better, solved)
+        if met is not better:
+            # The prices of fewer orders are of little use: those of all orders come with the next program.
+            self.champion, self.value, self.least, self.proof, self.stale = met, self.kept(met), np.inf, None, 0
+            self.join(posteriors(self.pair, met), solved)
+            self.prune(last)
+            return
+        self.improve(better)
+        peaks = self.tried(solved, scale, accuracy / 4)
+        self.join(np.concatenate([posteriors(self.pair, self.champion), peaks]), solved)
+        self.prune(solved)
+
+    def meet(self, matrix: Array, solved: PairsPriced) -> tuple[Array, PairsPriced]:
+        """A channel that meets further orders, which are added, and its program; the given ones if none is exceeded."""
+        for _ in self.asked.deadline.inner.rounds(range(MAX_NEW_ORDERS)):
+            tighter = self.problem.tightened(matrix)
+            if tighter is None:
+                break
+            self.pose(tighter)
+            gains = tangent_gains(self.f, self.pair, matrix) / (self.kept(matrix) or 1.0)
+            solved = smooth_program(gains.each, self.terms, 1e-10)
+            matrix = merge(channel_of(solved), self.f, self.pair, 1e-10)
+        return matrix, solved
+
+    def prune(self, solved: PairsPriced) -> None:
+        """Drop orders whose prices are nearly zero; they come back where a channel exceeds them."""
+        paid = {
+            term.order: float((solved.weights[number] * term.cap).sum()) for number, term in ByKind(self.terms).moments
+        }
+        constraints: list[Any] = list(self.problem.constraints)
+        for at, constraint in enumerate(constraints):
+            if hasattr(constraint, "tightened"):
+                dear = tuple(order for order in constraint.orders if paid[order] > MIN_PAID)
+                constraints[at] = replace(constraint, orders=dear) if dear else constraint
+        self.pose(replace(self.problem, constraints=tuple(constraints)))
+
+    def guess(self) -> float:
+        """A guess of the optimum, from the divergence at the labels' ratios."""
+        each = excess_at(self.f, self.labels)
+        return float(np.median(each[np.isfinite(each) & (each > 0)] if (each > 0).any() else np.ones(1)))
+
+    def join(self, new: Array, solved: PairsPriced) -> None:
+        """Set the labels to the new ones and the old ones that are nearly worth their price."""
+        old = np.flatnonzero(far_from(self.labels, new))
+        # Where rows are close, labels are nearly alike, and a program with many of them has few digits.
+        near = old[np.argsort(solved.slack[old], kind="stable")[: MAX_OLD_LABELS if self.tv_bound > CLOSE else 1]]
+        self.labels = np.unique(np.concatenate([new, self.labels[near]]))
+
+    def tried(self, solved: PairsPriced, scale: float, least: float) -> Array:
+        """Prove by a program's prices at all ratios; the posteriors where columns gain most beyond them."""
+        prices = LabelPrices.of(self.terms, solved, IDLE * least)
+        first = joined_knots(posteriors(self.pair, self.champion), self.grid)
+        tried = tried_everywhere(self.f, self.pair, prices, first, scale, self.value / scale, least)
+        self.knots = tried.knots
+        self.prove(*tried.multipliers(prices, scale))
+        return posteriors(self.pair, tried.columns[tried.peaks(least)].T)
+
+
+class EndlessExchange(RowExchange):
+    """The exchange for moments where the utility is infinite at an end, whose labels are intervals."""
+
+    active: dict[tuple[float, float], Index]
+    last: tuple[PairsPriced, float]
+
+    def pose(self, problem: Problem) -> None:
+        """Take over the problem's orders; terms of new orders begin with the pairs that the channel nearly binds."""
+        super().pose(problem)
+        first = problem is self.asked
+        self.active = {} if first else self.active
+        for _, term in ByKind(self.terms).moments:
+            if (term.order, term.cap) in self.active:
+                continue
+            if not first:
+                pairs = np.flatnonzero(term.excess(self.champion) > -0.2 * term.cap)
+            elif len(term) <= MAX_WHOLE:
+                pairs = np.arange(len(term))
+            else:
+                ends = np.argsort(self.pair.posterior)[[0, -1]]
+                pairs = np.flatnonzero(np.isin(term.left, ends) | np.isin(term.right, ends))
+            self.active[term.order, term.cap] = pairs
+
+    def best(self, gains: Array) -> Array:
+        """The best channel for linear gains (n, k)."""
+        return channel_of(self.solve(gains)[0])
+
+    def round(self, number: int, accuracy: float) -> None:
+        """Cut the intervals that may matter, solve for all, and add the orders that the channel exceeds."""
+        if number > 1:
+            self.knots = graded_knots(self.cut(*self.last), contributing(self.f, self.pair, self.champion))
+        gains = chord_gains(self.f, self.pair, self.knots)
+        # The median, because labels near an end where the utility is steep say nothing about the optimum.
+        scale = self.value if self.value > 0 else float(np.median(np.abs(gains.each).max(axis=1))) or 1.0
+        gap = (self.least - self.value) / scale
+        solved, posed = self.solve((gains / scale).each, min(max(1e-3 * gap, 1e-9), 1e-5))
+        share = 1e-4 if number == 1 else 1e-6
+        self.improve(self.ascend(merge(channel_of(solved), self.f, self.pair, share), MAX_STEPS))
+        self.prove(solved.rows * scale, [
+            tangent_planes(number, term.take(pairs), pairs, weights * scale, solved.columns)
+            for number, (term, pairs, weights) in enumerate(zip(self.terms, posed, solved.weights, strict=True))
+        ])  # fmt: skip
+        while (tighter := self.problem.tightened(self.champion)) is not None:
+            # The channel meets fewer orders, and is only a start: the next one meets the added orders as well.
+            self.pose(tighter)
+            self.champion = self.ascend(self.champion, MAX_STEPS, anew=True)
+            self.value, self.stale = self.kept(self.champion), 0
+        self.last = solved, scale
+
+    def cut(self, solved: PairsPriced, scale: float) -> Array:
+        """The knots, with further ones that quarter the intervals that may still matter.
+
+        An interval matters while its slack is within about the gap, and its chord lies above the utility by a share of
+        the gap.
+        """
+        gap = (self.least - self.value) / scale / len(self.pair)
+        middle = (self.knots[1:] + self.knots[:-1]) / 2
+        height = excess_at(self.f, self.knots)
+        above = (height[1:] + height[:-1]) / 2 - excess_at(self.f, middle)
+        above = above * (solved.columns @ (self.pair.p0 + self.pair.p1)) / solved.columns.sum(axis=1) / scale
+        # Beyond the last cut towards an end where the utility is infinite, moments pay for the rest.
+        closed = np.isfinite(height[1:]) & np.isfinite(height[:-1])
+        matter = (solved.slack <= 3 * gap) & (above > SHARE * gap) & closed
+        # Where intervals are far from mattering, every other knot is dropped: the chord stays well below its price.
+        idle = (solved.slack > 10 * gap) & (solved.slack > 20 * above)
+        gone = np.flatnonzero(idle[1:] & idle[:-1]) + 1
+        gone = self.knots[gone[gone % 2 == 1]]
+        cut = parted_knots(self.knots, np.where(matter, 4, 1))
+        return np.asarray(cut[~np.isin(cut, gone) | (cut == 0.5)])
+
+    def solve(self, gains: Array, accuracy: float = 1e-9) -> tuple[PairsPriced, list[Index]]:
+        """The solution of the program, and the pairs of every term that were posed; pairs that bind join in rounds."""
+        terms = [term for _, term in ByKind(self.terms).moments]
+        for _ in range(12):
+            posed = [self.active[term.order, term.cap] for term in terms]
+            solved = moment_program(gains, [term.take(p) for term, p in zip(terms, posed, strict=True)], accuracy)
+            q, grown = channel_of(solved), False
+            for term, pairs in zip(terms, posed, strict=True):
+                excess = term.excess(q)
+                excess[pairs] = -np.inf
+                new = np.flatnonzero(excess > 1e-8 * term.cap)
+                new = new[np.argsort(-excess[new])][: 4 * len(self.pair)]
+                grown |= len(new) > 0
+                self.active[term.order, term.cap] = np.union1d(pairs, new).astype(np.intp)
+            if not grown:
+                break
+        return solved, posed
+
+
+def channel_of(solved: PairsPriced) -> Array:
+    """The columns as a matrix (k, n) whose rows sum to one."""
+    return stochastic(solved.columns.T)
