@@ -183,7 +183,8 @@ def _codes(given: Sequence[str]) -> dict[str, list[str]]:
 def plan(
     survey: Path, out: Path = Path("plan.json"), respondents: int | None = None,
     after: tuple[Path, str] | None = None, stages: bool = False, nonresponse: float | None = None,
-    design_effect: float | None = None, picture: Path | None = None, time_limit: str = "", json: bool = False, force: bool = False,
+    design_effect: float | None = None, picture: Path | None = None, time_limit: str = "", json: bool = False,
+    force: bool = False,
 ) -> None:  # fmt: skip
     """For every question design the channel that needs the fewest respondents, and write the plan.
 

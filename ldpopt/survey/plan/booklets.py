@@ -440,7 +440,7 @@ def rule(m: int, epsilon: float) -> float:
     """max_c c ((e^eps - 1) / (2^c + e^eps - 1))^2: what a report tells of m yes/no questions, c of them at random."""
     fall = math.exp(-epsilon)
     gain = -math.expm1(-epsilon)
-    return max(c * (gain / (2**c * fall + gain)) ** 2 for c in range(1, min(m, 1000) + 1))
+    return max(c * (gain / (2.0**c * fall + gain)) ** 2 for c in range(1, min(m, 1000) + 1))
 
 
 EXACT = 7
