@@ -24,7 +24,6 @@ from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
 
 REACH = 0.99  # The share of the way to the boundary that a step goes
-SLOW = 20  # The number of steps that improve neither the iterate nor its gap, after which the best iterate is taken
 # Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits.
 LATE, LAG = 1e-6, 10.0
 GROWTH = 3.0  # How much a step may raise the residuals before it is halved
@@ -47,12 +46,14 @@ class PairsPriced:
 class Iterate(ABC):
     """A point of a primal-dual method: `gap` is the sum of `count` products of sides and prices.
 
-    sigma : the share of the gap that the next step aims to leave.
+    sigma : the share of the gap that the next step aims to leave. patience : the number of steps that improve neither
+    the iterate nor its gap, after which the best iterate is taken.
     """
 
     gap: float
     count: int
     sigma = 0.3
+    patience = 20
 
     @property
     @abstractmethod
@@ -102,7 +103,7 @@ class Iterate(ABC):
             nearest = min(nearest, at.gap)
             if error < least:
                 best, least = at, error
-            if at.settled(accuracy) or idle > SLOW:
+            if at.settled(accuracy) or idle > self.patience:
                 break
             try:
                 at = at.stepped(0.3 * accuracy)

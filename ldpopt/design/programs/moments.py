@@ -41,6 +41,8 @@ def moment_program(gains: Array, terms: Sequence[Moment], accuracy: float = 1e-9
 class _Point(Iterate):
     """An iterate, and how far it is from optimal."""
 
+    patience = STEPS  # where the utility is infinite, gains are so uneven that nothing improves for many steps
+
     def __init__(self, pairs: Pairs, gains: Array, q: Array, z: Array, s: Array, nu: Array, rows: Array) -> None:
         self.pairs, self.gains, self.q, self.z, self.s, self.nu, self.rows = pairs, gains, q, z, s, nu, rows
         level, self.on_left, self.on_right, self.bend, self.t = pairs.psi(q)
