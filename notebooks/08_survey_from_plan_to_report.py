@@ -40,7 +40,8 @@ from ldpopt.survey import (
 # ## What is asked, and what is promised
 #
 # The pilot shares are a guess, perhaps from an older survey. They decide which channel is most precise; privacy does
-# not depend on them. The budget is for both reports of a person together.
+# not depend on them. The budget is for both reports of a person together: everybody is asked both questions, so that
+# their table can be estimated, too. Without `design`, each person would be asked one of them with the whole budget.
 
 # %%
 spec = SurveySpec(
@@ -50,6 +51,7 @@ spec = SurveySpec(
         QuestionSpec("drinks", ("no", "yes"), pilot=(0.6, 0.4), half_width=0.04),
     ),
     epsilon=3.0,
+    design="split",
 )
 for needed in respondents_needed(spec, [1.0, 3.0]):
     print(f"epsilon {needed.epsilon}: {needed.respondents:6,} respondents")

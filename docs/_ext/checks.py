@@ -15,6 +15,7 @@ VALIDATORS = {
     "positive_epsilon": "a positive number, in nats",
     "distribution": "a probability vector",
     "positive_integer": "an integer of at least {minimum}",
+    "at_least_two": "an integer of at least 2",
     "nonnegative": "a number of at least 0",
     "number": "a number",
     "positive": "a positive number",
@@ -25,7 +26,7 @@ VALIDATORS = {
 
 def refusals(value: Any) -> list[str]:
     """What must hold of the arguments of a function, or of the fields of a class, as Markdown, in order of the code."""
-    made: list[str] = []
+    made = [f"`{name}`: {VALIDATORS[check.__name__].format(minimum=1)}" for name, check in _declared(value).items()]
     names = set(inspect.signature(value).parameters)
     known = vars(sys.modules[value.__module__])
     for source in _sources(value):
@@ -35,6 +36,13 @@ def refusals(value: Any) -> list[str]:
                 if found and found not in made:
                     made.append(found)
     return made
+
+
+def _declared(value: Any) -> dict[str, Any]:
+    """The shared checks that a class declares for its fields."""
+    checks = getattr(value, "_checks", {}) if inspect.isclass(value) else {}
+    named = {name: checks[name] for name in inspect.signature(value).parameters if name in checks} if checks else {}
+    return {name: check for name, check in named.items() if getattr(check, "__name__", "") in VALIDATORS}
 
 
 def _sources(value: Any) -> list[str]:

@@ -14,9 +14,7 @@ def draw() -> Any:
     axes = panels((4.4, 4.4), 4.4)
     for ax, epsilon in zip(axes, (1.0, 3.0), strict=True):
         planned = [
-            plan_survey(
-                SurveySpec("s", tuple(QuestionSpec(f"q{i}", ("no", "yes")) for i in range(m)), epsilon=epsilon)
-            )
+            plan_survey(SurveySpec("s", tuple(QuestionSpec(f"q{i}", ("no", "yes")) for i in range(m)), epsilon=epsilon))
             for m in COUNTS
         ]
         lines = {

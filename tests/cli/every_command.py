@@ -20,6 +20,7 @@ respondent = "id"
 carry = ["region", "w"]
 [budget]
 epsilon = 3.0
+design = "split"
 [[questions]]
 name = "smokes"
 categories = ["no", "sometimes", "daily"]

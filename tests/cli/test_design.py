@@ -147,7 +147,7 @@ def test_bad_distributions(refused, pair, message):
         (["-e", "1", "-t", "nan"], "eta: expected a number in [0, 1], got nan"),
         (["-e", "1", "-f", "manhattan"], "divergence: expected one of kl, reverse-kl"),
         (["-e", "1", "-f", "hockey-stick"], "divergence: expected one of kl, reverse-kl"),
-        (["-e", "1", "-f", "hockey-stick:-1"], "gamma: expected a positive number, got -1.0"),
+        (["-e", "1", "-f", "hockey-stick:-1"], "gamma: expected a positive finite number, got -1.0"),
         (["-e", "1", "-f", "alpha:two"], "divergence alpha: expected a number, got 'two'"),
         (["-e", "1", "--labels", "a,b"], "labels: expected 3 distinct labels, separated by commas, got 'a,b'"),
         (["-e", "1", "--labels", "a,b,a"], "labels: expected 3 distinct labels"),

@@ -20,6 +20,7 @@ name = "Smoking"
 respondent = "id"
 [budget]
 epsilon = 2.0
+design = "split"
 [[questions]]
 name = "smokes"
 categories = ["no", "sometimes", "daily"]
@@ -48,7 +49,7 @@ def test_all_commands_in_turn(run, written):
     assert said.exit_code == 0
     assert "epsilon 2" in said.stdout
     plan = json.loads((written / "plan.json").read_text())
-    assert sum(question["epsilon"] for question in plan["questions"]) <= 2.0
+    assert sum(question["epsilon"] for question in plan["questions"]) <= 2.0  # everybody is asked everything
     privatize = ("survey", "privatize", "plan.json", "answers.csv", "--key", "k", "-o")
     assert run(*privatize, "r.csv", "--new-key").exit_code == 0
     assert stat.S_IMODE((written / "k").stat().st_mode) == 0o600

@@ -136,10 +136,14 @@ REASONS = [
     ),
     ("weighted sum", "approximate LDP|total variation|LDP and approximate", ".*", f"{EASIER}|{LOOSE}"),
     ("against a set", "capacity|LDP and (two outputs|support|invariant)", ".*", ALL),
-    ("against a set|estimation", "LDP and integers", ".*", "the bound is that of channels without a denominator"),
+    (
+        "against a set|estimation|expected loss|private sampling",
+        "LDP and integers",
+        ".*",
+        "the bound is that of channels without a denominator",
+    ),
     ("expected loss", "capacity|LDP and two outputs", ".*", ALL),
     ("expected loss", "LDP and support", "zeros in both", ALL),  # four decisions, three outputs
-    ("expected loss|private sampling", "LDP and integers", ".*", "as outputs, got"),
     # Here the optimum is 0, which float64 reaches up to 1e-15.
     ("private sampling", ".*LDP|trade-off|total variation|LDP and (total variation|approximate)", ".*", LOOSE),
     ("private sampling", "LDP on a path", ".*", "expected nodes among the inputs"),  # the inputs are the two laws

@@ -327,7 +327,7 @@ def test_unknown_names(arguments):
 @pytest.mark.parametrize("gamma", [0, -1, math.nan, math.inf, "1", None, [1]])
 def test_gamma_is_positive(gamma):
     """A hockey stick needs a positive finite gamma."""
-    with pytest.raises(InvalidInput, match="gamma: expected a positive number"):
+    with pytest.raises(InvalidInput, match="gamma: expected a positive finite number"):
         hockey_stick(gamma)
 
 

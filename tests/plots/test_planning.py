@@ -15,6 +15,7 @@ SPEC = SurveySpec(
         QuestionSpec("c", (1, 2, 3), pilot=[0.7, 0.2, 0.1], alternative=[0.6, 0.25, 0.15], half_width=0.06),
     ),
     epsilon=3.0,
+    design="split",
 )
 
 

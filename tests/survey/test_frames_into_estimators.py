@@ -44,7 +44,7 @@ def delivered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Path]:
     """A plan with texts and with numbers as answers and a public column, and the folder of its reports."""
     folder, rng = tmp_path_factory.mktemp("reports"), np.random.default_rng(1)
     questions = (QuestionSpec("a", ("no", "yes")), QuestionSpec("b", (1, 2, 3)))
-    spec = SurveySpec("demo", questions, epsilon=6.0, carry=("g",))
+    spec = SurveySpec("demo", questions, epsilon=6.0, carry=("g",), design="split")
     plan = plan_survey(spec).plan
     columns = {"a": rng.choice(["no", "yes"], N), "b": rng.choice([1, 2, 3], N), "g": rng.choice(["x", "y"], N)}
     pd.DataFrame(columns).to_csv(folder / "answers.csv", index=False)

@@ -181,10 +181,10 @@ def privatize(
         step = stack.enter_context(progress("privatizing"))
         tally = run(made, list(answers), out, randomness, runner, step)
     say(f"{tally.rows:,} reports in {out}; {tally.duplicates:,} duplicate rows left out")
-    for question in made.questions:
-        unknown, missing = tally.unknown.get(question.name, 0), tally.missing.get(question.name, 0)
+    for name in made.answers:
+        unknown, missing = tally.unknown.get(name, 0), tally.missing.get(name, 0)
         if unknown or missing:
-            say(f"  {question.name}: {unknown:,} unlisted and {missing:,} missing answers mapped")
+            say(f"  {name}: {unknown:,} unlisted and {missing:,} missing answers mapped")
     say("  These counts are of raw answers: they are for you, not for publication.")
 
 

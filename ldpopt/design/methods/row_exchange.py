@@ -38,7 +38,7 @@ from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT
 
 MIN_GAIN = 1e-9  # A search ends with a step that gains a smaller share than this
-MAX_STALE = 3  # The most rounds in turn that bring bound and value no nearer
+MAX_STALE = 5  # The most rounds in turn that bring bound and value no nearer
 MAX_STEPS = 10  # The most steps of a search from a channel with fewer outputs
 MAX_OLD_LABELS = 6  # The most labels of a program that stay in the next one
 MAX_NEW_ORDERS = 3  # The most orders that are added at a time

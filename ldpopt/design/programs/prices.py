@@ -252,6 +252,8 @@ def tried_everywhere(
     for _ in range(MAX_CUTS):
         ends = list(zip(knots[:-1].tolist(), knots[1:].tolist(), strict=True))
         new = np.array([at for at, one in enumerate(ends) if one not in cells], dtype=np.intp)
+        if not len(new):
+            break
         gains = (chord_gains(f, pair, knots) / scale).each[new]
         found = best_columns(gains - prices.rows, prices.terms, prices.weights, mass, least / 4)
         above = (gains * found.columns).sum(axis=1) - values_of(f, pair, found.columns.T) / scale

@@ -360,7 +360,7 @@ class BookletPlanner:
         design = optimal_channel(
             FisherInformation(pilot, criterion), constraints, time_limit=limit, certify=len(units) == 1
         )
-        return design.channel, design
+        return design.channel, design if len(units) == 1 else None
 
     def _table_names(self) -> list[tuple[str, ...]]:
         return [tuple(q.name for unit in pair for q in unit.questions) for pair in self.pairs]

@@ -115,7 +115,7 @@ def split_budget(
 
     >>> even = {"a": ([0.2, 0.8], HalfWidth(0.05)), "b": ([0.2, 0.8], HalfWidth(0.05))}
     >>> split_budget(even, Budget(2.0))
-    Split(a: 1, b: 1; 1,663 respondents)
+    Split(a: 1, b: 1; 1,661 respondents)
     """
     with watched(time_limit, progress) as deadline:
         return split_within(questions, budget, spent, deadline, designed)

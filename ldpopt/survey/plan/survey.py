@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import Deadline, Progress, watched
@@ -23,6 +24,7 @@ from ldpopt.survey.collect.aggregate import Counts, aggregate, read_rows
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.manifest import in_table
 from ldpopt.survey.collect.randomness import Randomness
+from ldpopt.survey.estimate.booklets import Source, estimate_booklets
 from ldpopt.survey.estimate.counts import CountTable, positions, report_column
 from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
@@ -41,7 +43,8 @@ from ldpopt.survey.plan.plan import (
     planned_question,
 )
 from ldpopt.survey.plan.spec import SurveySpec
-from ldpopt.survey.sample.analysis import Analysis, Findings, alone, estimate_counts
+from ldpopt.survey.sample.analysis import Analysis, Findings, alone, counted_sources, estimate_counts
+from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.sample.spec import SampleSpec
 
 if TYPE_CHECKING:
@@ -397,9 +400,13 @@ class Survey(ByValue):
             if name not in theirs:
                 raise invalid("waves", f"the question {name!r} in both plans", sorted(theirs))
             if not alone(self.plan, name) or not alone(earlier.plan, name):
-                raise invalid(
-                    "waves", f"a booklet of its own for {name!r} in both plans", Phrase("one shared with others")
-                )
+                sources = [
+                    source
+                    for plan, tables in ((earlier.plan, before), (self.plan, counts))
+                    for source in counted_sources(plan, name, {q.name: tables[q.name] for q in plan.questions})
+                ]
+                made[name] = estimate_booklets(sources, self.plan.part(name).categories, counted=True)
+                continue
             both = [(found.table, found.channel) for found in (theirs[name], one)]
             made[name] = estimate_waves(both)
         return made
@@ -413,36 +420,56 @@ class Survey(ByValue):
         sample was drawn, this is used for files and frames, which must have its columns. Counts and single columns are
         treated as a simple sample.
         """
-        planned, sample = self.plan.question(question), self.plan.sample or SampleSpec()
+        sample, shared = (
+            self.plan.sample or SampleSpec(),
+            question in self.plan.answers and not alone(self.plan, question),
+        )
+        planned = self.plan.answers[question][0] if shared else self.plan.question(question)
         if isinstance(reports, (str, Path)):
+            if sample.trivial and shared:
+                return self.estimates(aggregate(self.plan, reports))[question]
             if sample.trivial:
                 return _from_counts(planned, aggregate(self.plan, reports)[question], estimator)
-            asked = Analysis(sample)
-            return asked.estimates(self.plan, read_rows(self.plan, reports, asked.columns), estimator)[question].whole
+            whole = Analysis(sample)
+            return whole.estimates(self.plan, read_rows(self.plan, reports, whole.columns), estimator)[question].whole
         if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
             said = in_table(schema, "the table")
             if said is not None:
                 said.require(self.plan, "the table")
         if hasattr(reports, "column_names") or hasattr(reports, "columns"):
+            if shared:
+                asked = [
+                    Source(one.name, one.report_channel, _at(reports, one), one.members(question), one.shares)
+                    for one in self.plan.answers[question]
+                ]
+                design = None if sample.trivial else _design(reports, sample)
+                return estimate_booklets(asked, self.plan.part(question).categories, design)
             column = report_column(reports, planned)
             if not sample.trivial:
-                return estimate(_designed(column, planned, reports, sample), planned.report_channel, estimator)
-            column = _answered(column) if planned.reading.left_out else column
+                at = _at(reports, planned)
+                drawn = SampledReports(np.maximum(at, 0), planned.report_channel, _design(reports, sample)).where(
+                    at >= 0
+                )
+                return estimate(drawn, planned.report_channel, estimator)
+            column = _answered(column) if planned.may_be_empty else column
             reports = CountTable.from_reports(column, planned.report_channel)
         return estimate(reports, planned.report_channel, estimator)
 
 
-def _designed(column: Any, question: PlannedQuestion, frame: Any, sample: SampleSpec) -> SampledReports:
-    """The reports of a frame with the design in its columns. Empty reports, if allowed, are outside the group."""
-    channel = question.report_channel
-    names = list(getattr(frame, "column_names", None) or frame.columns)
-    public = {name: as_column(frame[name], name) for name in sample.columns if name in names}
-    found = as_column(column, "reports")
-    empty = [question.reading.left_out and (value is None or value != value) for value in found.tolist()]
+def _at(frame: Any, question: PlannedQuestion) -> npt.NDArray[np.intp]:
+    """(n,) the reports of a question in a frame, as positions among its outputs; -1 for empty ones, if allowed."""
+    found = as_column(report_column(frame, question), "reports")
+    empty = [question.may_be_empty and (value is None or value != value) for value in found.tolist()]
+    at = np.full(len(found), -1, dtype=np.intp)
     answered = ~np.array(empty, dtype=bool)
-    at = np.zeros(len(found), dtype=np.intp)
-    at[answered] = positions(found[answered], channel.outputs)
-    return SampledReports(at, channel, sample.design(public)).where(answered)
+    at[answered] = positions(found[answered], question.report_channel.outputs)
+    return at
+
+
+def _design(frame: Any, sample: SampleSpec) -> SampleDesign:
+    """The design of the sample in a frame's columns."""
+    names = list(getattr(frame, "column_names", None) or frame.columns)
+    return sample.design({name: as_column(frame[name], name) for name in sample.columns if name in names})
 
 
 def _from_counts(question: PlannedQuestion, counts: Any, estimator: Estimator | None = None) -> Estimate:

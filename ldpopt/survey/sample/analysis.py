@@ -232,7 +232,8 @@ class Selection(ByValue):
     def answered(self, *questions: str) -> npt.NDArray[np.bool_]:
         """(n,) mask of those of them whose reports of these questions are not empty. `InvalidInput` if nobody's are."""
         reports, asked = self.rows.reports, self.plan.answers
-        given = [np.logical_or.reduce([reports[one.name] >= 0 for one in asked[name]]) for name in questions]
+        planned = [asked.get(name) or (self.plan.question(name),) for name in questions]
+        given = [np.logical_or.reduce([reports[one.name] >= 0 for one in several]) for several in planned]
         answered = np.logical_and.reduce([self.meant, *given])
         if not answered.any():
             raise invalid(f"reports of {', '.join(questions)}", "at least one that is not empty", Phrase("none"))
@@ -304,12 +305,21 @@ def alone(plan: Plan, question: str) -> bool:
 
 def estimate_counts(plan: Plan, question: str, counts: Mapping[str, Any]) -> Estimate:
     """The estimate of a question of a plan from counts of the reports (m,) by planned question."""
-    asked = plan.answers[question]
     if alone(plan, question):
-        channel = asked[0].report_channel
+        channel = plan.question(question).report_channel
         return estimate(CountTable.from_counts(counts[question], channel.outputs), channel)
-    sources = [
-        Source(one.name, one.report_channel, np.asarray(counts[one.name]), one.members(question), one.shares)
-        for one in asked
+    return estimate_booklets(counted_sources(plan, question, counts), plan.part(question).categories, counted=True)
+
+
+def counted_sources(plan: Plan, question: str, counts: Mapping[str, Any]) -> list[Source]:
+    """What counts of the reports (m,) by planned question tell of a question, by booklet."""
+    return [
+        Source(
+            f"{one.name}, round {plan.round}",
+            one.report_channel,
+            np.asarray(counts[one.name]),
+            one.members(question),
+            one.shares,
+        )
+        for one in plan.answers[question]
     ]
-    return estimate_booklets(sources, plan.part(question).categories, counted=True)

@@ -155,7 +155,11 @@ class Respondents(Selection):
     def _data(self, formula: str) -> tuple[dict[str, Any], dict[str, Channel], Sample | None]:
         """Columns and channels for a formula, for those whose reports are not empty, and their sample."""
         asked = parse_formula(formula)
-        named = [self.plan.question(n).name for n in (asked.outcome, *asked.columns) if n in self.plan.answers]
+        named = [n for n in (asked.outcome, *asked.columns) if n in self.plan.answers]
+        for name in named:
+            if not alone(self.plan, name):
+                own = 'a question with a report of its own (design = "one question" in [budget] gives each one)'
+                raise invalid("formula", own, f"{name}, which is asked together with others")
         who = self.answered(*named)
         made: dict[str, Any] = {name: column[who] for name, column in self.rows.columns.items()}
         made |= {name: self.rows.reports[name][who] for name in named}

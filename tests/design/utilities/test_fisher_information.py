@@ -22,7 +22,7 @@ def test_the_worst_case_is_bracketed():
     q = subset_selection(4, 1.0, 1).matrix
     found = worst_case(utility, q)
     assert found.upper <= found.value * (1 + 1e-6)
-    assert utility.neighbourhood.contains(found.prior, utility.prior)
+    assert np.abs(found.prior - utility.prior).max() <= 0.15 + 1e-9
     rng = np.random.default_rng(0)
     for _ in range(100):
         p = utility.neighbourhood.highest(rng.normal(size=4), utility.prior)

@@ -115,6 +115,18 @@ def test_files_counts_and_rows_agree(planned: Survey, tmp_path: Path) -> None:
         np.testing.assert_allclose(found[name].whole.covariance, rows[name].whole.covariance, atol=1e-12)
 
 
+def test_a_frame_gives_what_its_file_gives(planned: Survey, tmp_path: Path) -> None:
+    """One question from a table or a data frame: the same estimate, over all booklets that ask it."""
+    frame = people(2000, 4)
+    table = planned.privatize(frame, Simulated(5))
+    table.to_pandas().to_csv(tmp_path / "r.csv", index=False)
+    for name in SHARES:
+        one = planned.estimate(name, table)
+        again = planned.estimate(name, pd.read_csv(tmp_path / "r.csv", dtype=str))
+        np.testing.assert_allclose(one.values, again.values, atol=1e-12)
+        np.testing.assert_allclose(one.covariance, again.covariance, atol=1e-12)
+
+
 def test_a_report_of_another_booklet_is_refused(tmp_path: Path) -> None:
     """Rows that do not fit their booklet are no reports of the plan."""
     planned = survey(1.0)
