@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from ldpopt.survey.sample.respondents import Respondents
 from ldpopt.survey.sample.spec import SampleSpec
 
 YES_NO = ("no", "yes")
+EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 SHARES = {"drug": [0.7, 0.3], "smokes": [0.68, 0.32], "party": [0.5, 0.3, 0.2]}
 
 
@@ -248,3 +250,20 @@ def test_booklets_are_drawn_by_their_probabilities() -> None:
     ends = np.diff([0, *steps, 2**64])
     for question, width in zip(planned.plan.booklets, ends, strict=True):
         assert abs(int(width) - question.probability * 2**64) <= 1
+
+
+@pytest.mark.skipif(not EXPERIMENTS.is_dir(), reason="the experiments are not beside the tests")
+def test_the_experiments_on_booklets_run() -> None:
+    """Their short forms: intervals of every setting cover mostly, and booklets have the smaller errors."""
+    coverage = runpy.run_path(str(EXPERIMENTS / "coverage" / "booklets.py"))
+    for name, (spec, n) in coverage["SETTINGS"].items():
+        assert coverage["covered"](name, spec, n, 4, np.random.default_rng(1)).mean() > 0.6
+    anes = runpy.run_path(str(EXPERIMENTS / "anes" / "booklets.py"))
+    frame = anes["answers"]()
+    assert frame.shape == (944, 10)
+    asked = tuple(QuestionSpec(name, YES_NO) for name in frame.columns)
+    split, booklets = (
+        anes["error"](Survey(plan_survey(SurveySpec("s", asked, epsilon=1.0, design=way)).plan), frame, 3)
+        for way in ("split", "booklets")
+    )
+    assert booklets < split
