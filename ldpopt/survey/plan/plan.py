@@ -120,6 +120,9 @@ class Part(ByValue):
             raise invalid(f"{what}: categories", f"{NOT_APPLICABLE!r} as the last", categories[-1])
         put(self, "categories", categories)
         put(self, "reading", fitting_reading(self, what))
+        if self.asked_if and self.reading.left_out:
+            expected = '"category", "counted" or "refuse" beside asked_if (an empty report tells that it was asked)'
+            raise invalid(f"{what}: missing_answers", expected, self.reading.missing_answers)
         if self.pilot is not None:
             put(self, "pilot", distribution(self.pilot, f"{what}: pilot", len(categories), categories))
 

@@ -13,7 +13,7 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import local_dp
-from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+from ldpopt.survey import QuestionSpec, Reading, SurveySpec, plan_survey
 from ldpopt.survey.estimate.linear import contrast_variances
 from ldpopt.survey.plan.booklets import least_respondents, rule, units_of
 from ldpopt.survey.plan.plan import NOT_APPLICABLE, Plan
@@ -194,6 +194,17 @@ def test_wrong_routes_are_refused(asked_if: object, said: str) -> None:
     """A question hangs on questions before it, and on answers that they have."""
     with pytest.raises(InvalidInput, match=said):
         _routed(asked_if)
+
+
+def test_an_empty_report_never_tells_that_a_question_was_asked() -> None:
+    """Left out, a missing answer to a question that hangs on another would publish that other answer: it is refused."""
+    left_out = Reading(missing_answers="left out")
+    asked = (QuestionSpec("drug", YES_NO), QuestionSpec("which", YES_NO, asked_if={"drug": ["yes"]}, reading=left_out))
+    with pytest.raises(InvalidInput, match="an empty report tells that it was asked"):
+        plan_survey(SurveySpec("s", asked, epsilon=1.0))
+    plan = plan_survey(SurveySpec("s", DRUGS, epsilon=1.5)).plan
+    with pytest.raises(InvalidInput, match="an empty report tells that it was asked"):
+        replace(plan.questions[0].parts[1], reading=left_out)
 
 
 def _routed(asked_if: object) -> None:
