@@ -19,7 +19,7 @@ from ldpopt.exact import ExactChannel
 from ldpopt.labels import as_text
 from ldpopt.survey.collect.manifest import NO_ROWS, total
 from ldpopt.survey.collect.words import CHUNK, WordArray, Words
-from ldpopt.survey.plan.plan import Part, Plan, PlannedQuestion, cells_of
+from ldpopt.survey.plan.plan import Part, Plan, PlannedQuestion
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -243,12 +243,10 @@ class JointCoder:
     def __init__(self, question: PlannedQuestion) -> None:
         self._parts = question.answers
         self._coders = [Coder(part) for part in self._parts]
-        labels = [{label: at for at, label in enumerate(part.categories)} for part in self._parts]
         self._cells = None
         if question.parts:
-            self._cells = np.full([len(known) for known in labels], len(question.categories))
-            for at, cell in enumerate(cells_of(question.parts)):
-                self._cells[tuple(known[label] for known, label in zip(labels, cell, strict=True))] = at
+            self._cells = np.full([len(part.categories) for part in question.parts], len(question.categories))
+            self._cells[tuple(question.places.T)] = np.arange(len(question.categories))
         self._kind = np.min_scalar_type(len(question.categories))
 
     def read(self, batch: Any, tally: Tally, row: Callable[[int], int]) -> tuple[Codes, npt.NDArray[np.bool_] | None]:

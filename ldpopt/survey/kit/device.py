@@ -131,26 +131,16 @@ def report(question: PlannedQuestion, answer: int, word: int) -> int:
     return bisect_right(steps, word >> (64 - channel.bits))
 
 
-def cells(question: PlannedQuestion) -> list[tuple[int, ...]]:
-    """For each category of a question with parts, the positions of its answers among those of the parts."""
-    known = [{as_text(label): at for at, label in enumerate(part.categories)} for part in question.parts]
-    return [
-        tuple(places[as_text(label)] for places, label in zip(known, category, strict=True))
-        for category in question.categories
-        if isinstance(category, tuple)
-    ]
-
-
 def answer_at(question: PlannedQuestion, answers: Mapping[str, Any]) -> int:
     """The position of the answers among a planned question's categories; a part that does not apply is not read."""
     if not question.parts:
         return _position(question, question.categories, answers.get(question.name))
-    chosen, cell = dict[str, Label](), []
+    chosen, cell = dict[str, Label](), list[int]()
     for part in question.parts:
         applies = part.applies(chosen)
         cell.append(_position(part, part.asked, answers.get(part.name)) if applies else len(part.categories) - 1)
         chosen[part.name] = part.categories[cell[-1]]
-    return cells(question).index(tuple(cell))
+    return int(np.flatnonzero((question.places == cell).all(axis=1))[0])
 
 
 def _position(question: Part | PlannedQuestion, categories: tuple[Label, ...], answer: Any) -> int:

@@ -25,7 +25,7 @@ from ldpopt.labels import as_text
 from ldpopt.schema import mapping
 from ldpopt.survey.collect.randomness import booklet_steps, booklet_tag, word_tags
 from ldpopt.survey.collect.words import Respondents, SecretKey
-from ldpopt.survey.kit.device import ID, booklet_at, cells, report
+from ldpopt.survey.kit.device import ID, booklet_at, report
 from ldpopt.survey.plan.plan import Part, Plan, PlannedQuestion
 from ldpopt.version import __version__
 
@@ -61,7 +61,7 @@ def public_plan(plan: Plan) -> dict[str, Any]:
     for question, public in zip(plan.questions, made["questions"], strict=True):
         public["booklet"] = names.index(question.name) if question.name in names else None
         public["parts"] = [_part(part, question.parts) for part in question.parts] or None
-        public["cells"] = cells(question) or None
+        public["cells"] = question.places.tolist() if question.parts else None
     steps = [f"{step:016x}" for step in booklet_steps(plan).tolist()]
     drawn = {"steps": steps, "tag": booklet_tag(plan).hex() if memoised else None}
     return {**made, "version": WITH_BOOKLETS, "booklets": drawn if names else None}
@@ -225,7 +225,8 @@ def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
     composite = [
         [at, [None if place == len(part.asked) else place for part, place in zip(question.parts, cell, strict=True)], x]
         for at, question in enumerate(plan.questions)
-        for x, cell in enumerate(cells(question))
+        if question.parts
+        for x, cell in enumerate(question.places.tolist())
     ]
     return {**made, "version": WITH_BOOKLETS, "booklets": booklets, "cells": composite}
 

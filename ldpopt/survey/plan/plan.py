@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.channel import Channel, ChannelLike, as_channel
@@ -210,14 +211,20 @@ class PlannedQuestion(Result):
         """Whether some respondents have no report of this question."""
         return self.probability < 1 or any(one.reading.left_out for one in self.answers)
 
+    @property
+    def places(self) -> npt.NDArray[np.intp]:
+        """(k, answers) for each category, the positions of its answers among those of the parts."""
+        if not self.parts:
+            return np.arange(len(self.categories))[:, None]
+        known = [{label: at for at, label in enumerate(part.categories)} for part in self.parts]
+        return np.array([[of[label] for of, label in zip(known, cell, strict=True)] for cell in cells_of(self.parts)])
+
     def members(self, *names: str) -> Array:
         """(r, k) 1 where an answer to one of its parts, or answers to several together, are those of a category."""
         asked = [one.name for one in self.answers]
-        cells = cells_of(self.parts) if self.parts else tuple((label,) for label in self.categories)
         at = [asked.index(name) for name in names]
-        wanted = product(*(self.answers[i].categories for i in at))
-        return np.array([[float(all(cell[i] == one for i, one in zip(at, labels, strict=True))) for cell in cells]
-                         for labels in wanted])  # fmt: skip
+        wanted = np.array(list(product(*(range(len(self.answers[i].categories)) for i in at))))
+        return np.asarray((self.places[:, at] == wanted[:, None]).all(axis=2), dtype=np.float64)
 
     @property
     def categories(self) -> tuple[Label, ...]:

@@ -15,6 +15,7 @@ from ldpopt.survey.collect.aggregate import aggregate, read_rows
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness import Memoised, booklet_steps
 from ldpopt.survey.collect.words import create_key
+from ldpopt.survey.kit.folder import public_plan
 from ldpopt.survey.sample.analysis import Analysis
 from ldpopt.survey.sample.respondents import Respondents
 from ldpopt.survey.sample.spec import SampleSpec
@@ -139,6 +140,15 @@ def test_a_report_of_another_booklet_is_refused(tmp_path: Path) -> None:
     reports.to_csv(tmp_path / "bad.csv", index=False)
     with pytest.raises(InvalidInput, match="where it is the booklet"):
         aggregate(planned.plan, tmp_path / "bad.csv", unlabelled=True)
+
+
+def test_answers_that_are_tuples_are_not_parts() -> None:
+    """A question whose own answers are tuples has a public plan and a device beside booklets, like any other."""
+    asked = (QuestionSpec("t", (("a", "b"), ("a", "c"))), QuestionSpec("u", YES_NO))
+    plan = plan_survey(SurveySpec("s", asked, epsilon=1.0)).plan
+    public = public_plan(plan)
+    assert [question["cells"] for question in public["questions"]] == [None, None]
+    assert plan.question("t").members("t").tolist() == [[1, 0], [0, 1]]
 
 
 def test_the_booklet_of_a_respondent_stays(tmp_path: Path) -> None:
