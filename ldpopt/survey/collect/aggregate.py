@@ -327,26 +327,26 @@ def read_rows(
     """
     delivery = admit(plan, reports, unlabelled)
     wanted = list(dict.fromkeys(columns))
-    questions = [question.name for question in plan.questions]
+    questions, own = [question.name for question in plan.questions], report_columns(plan)
     for name in wanted:
-        if name in report_columns(plan):
+        if name in own:
             raise invalid("column", "a public column (reports of one question do not group those of others)", name)
     for path in delivery.files:
         there = column_names(path)
-        require_columns(report_columns(plan), there, str(path))
+        require_columns(own, there, str(path))
         for name in wanted:
             if name not in there:
-                shown = ", ".join(c for c in there if c not in report_columns(plan)) or "none"
+                shown = ", ".join(c for c in there if c not in own) or "none"
                 expected = f"one of the public columns of the reports ({shown}; carry = [...] in survey.toml adds some)"
                 raise invalid("column", expected, name)
-        refuse_nested(path, [*report_columns(plan), *wanted], ())
+        refuse_nested(path, [*own, *wanted], ())
     parts = partitions(delivery.files)
     delivery.require_rows(parts)
     positions: dict[str, list[Any]] = {name: [] for name in questions}
     public: dict[str, list[Any]] = {name: [] for name in wanted}
     rows = 0
     for part in parts:
-        for batch in batches(part, [*report_columns(plan), *wanted], report_columns(plan)):
+        for batch in batches(part, [*own, *wanted], own):
             for name, found in positions_of(batch, plan, 1 + rows).items():
                 positions[name].append(found)
             for name in wanted:

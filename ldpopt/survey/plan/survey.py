@@ -24,7 +24,7 @@ from ldpopt.survey.collect.aggregate import Counts, aggregate, read_rows
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.manifest import in_table
 from ldpopt.survey.collect.randomness import Randomness
-from ldpopt.survey.estimate.booklets import Source, estimate_booklets
+from ldpopt.survey.estimate.booklets import estimate_booklets
 from ldpopt.survey.estimate.counts import CountTable, positions, report_column
 from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
@@ -43,7 +43,7 @@ from ldpopt.survey.plan.plan import (
     planned_question,
 )
 from ldpopt.survey.plan.spec import SurveySpec
-from ldpopt.survey.sample.analysis import Analysis, Findings, alone, counted_sources, estimate_counts
+from ldpopt.survey.sample.analysis import Analysis, Findings, alone, estimate_counts, sources_of
 from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.sample.spec import SampleSpec
 
@@ -145,9 +145,9 @@ def plan_survey(
     """
     with watched(time_limit, progress) as deadline:
         people = None if n is None else positive_integer(n, "n")
-        planned = _Planning(spec, people, deadline).planned()
-        if spec.design is None and not spec.together and planned.split < planned.respondents:
-            # At large epsilons many answers can have a part each.
+        planning = _Planning(spec, people, deadline)
+        planned = planning.planned()
+        if planning.better_split:
             split = _Planning(replace(spec, design="split"), people, deadline).planned()
             return replace(split, one_question=planned.one_question)
         return planned
@@ -180,7 +180,8 @@ def respondents_needed(
         for at, epsilon in enumerate(epsilons):
             given = replace(spec, epsilon=epsilon, questions=asked)
             try:
-                people = _Planning(given, None, deadline.turn(at, len(epsilons)), searched=False).respondents
+                planning = _Planning(given, None, deadline.turn(at, len(epsilons)), searched=False)
+                people = int(planning.split) if planning.better_split else planning.respondents
             except InvalidInput:
                 continue
             needed.append(Needed(epsilon, people, invited(given, people)))
@@ -240,10 +241,12 @@ class _Planning:
     def respondents(self) -> int:
         """Of a simple random sample, who meet every target."""
         found = [*self.everybody.values(), *([self.drawn] if self.drawn else [])]
-        needed = _whole(max(one.respondents for one in found))
-        if self.searched or self.spec.design is not None:
-            return needed
-        return int(min(needed, self.split))
+        return _whole(max(one.respondents for one in found))
+
+    @property
+    def better_split(self) -> bool:
+        """Whether the budget is to be split although nobody said so: at large epsilons many answers can have a part."""
+        return self.spec.design is None and not self.spec.together and self.split < self.respondents
 
     def planned(self) -> PlannedSurvey:
         """The plan with its numbers of respondents."""
@@ -403,7 +406,7 @@ class Survey(ByValue):
                 sources = [
                     source
                     for plan, tables in ((earlier.plan, before), (self.plan, counts))
-                    for source in counted_sources(plan, name, {q.name: tables[q.name] for q in plan.questions})
+                    for source in sources_of(plan, (name,), {q.name: tables[q.name] for q in plan.questions})
                 ]
                 made[name] = estimate_booklets(sources, self.plan.part(name).categories, counted=True)
                 continue
@@ -438,10 +441,8 @@ class Survey(ByValue):
                 said.require(self.plan, "the table")
         if hasattr(reports, "column_names") or hasattr(reports, "columns"):
             if shared:
-                asked = [
-                    Source(one.name, one.report_channel, _at(reports, one), one.members(question), one.shares)
-                    for one in self.plan.answers[question]
-                ]
+                found = {one.name: _at(reports, one) for one in self.plan.answers[question]}
+                asked = sources_of(self.plan, (question,), found)
                 design = None if sample.trivial else _design(reports, sample)
                 return estimate_booklets(asked, self.plan.part(question).categories, design)
             column = report_column(reports, planned)

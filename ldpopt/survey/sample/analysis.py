@@ -266,14 +266,8 @@ class Selection(ByValue):
 
         `InvalidInput` if no booklet asks them together.
         """
-        reports = self.rows.reports
-        found = [
-            Source(
-                one.name, one.report_channel, np.where(who, reports[one.name], -1), one.members(*questions), one.shares
-            )
-            for one in self.plan.questions
-            if set(questions) <= {part.name for part in one.answers}
-        ]
+        asked = {name: np.where(who, at, -1) for name, at in self.rows.reports.items()}
+        found = sources_of(self.plan, questions, asked)
         if not found and len(questions) == 2:
             found = list(self._pairs(*questions, who))
         if not found:
@@ -308,18 +302,23 @@ def estimate_counts(plan: Plan, question: str, counts: Mapping[str, Any]) -> Est
     if alone(plan, question):
         channel = plan.question(question).report_channel
         return estimate(CountTable.from_counts(counts[question], channel.outputs), channel)
-    return estimate_booklets(counted_sources(plan, question, counts), plan.part(question).categories, counted=True)
+    sources = sources_of(plan, (question,), counts)
+    return estimate_booklets(sources, plan.part(question).categories, counted=True)
 
 
-def counted_sources(plan: Plan, question: str, counts: Mapping[str, Any]) -> list[Source]:
-    """What counts of the reports (m,) by planned question tell of a question, by booklet."""
+def sources_of(plan: Plan, questions: tuple[str, ...], reports: Mapping[str, Any]) -> list[Source]:
+    """What reports tell of questions together, for each booklet that holds them all.
+
+    reports : by planned question, the reports (n,) as positions, or their counts (m,).
+    """
     return [
         Source(
             f"{one.name}, round {plan.round}",
             one.report_channel,
-            np.asarray(counts[one.name]),
-            one.members(question),
+            np.asarray(reports[one.name]),
+            one.members(*questions),
             one.shares,
         )
-        for one in plan.answers[question]
+        for one in plan.questions
+        if set(questions) <= {part.name for part in one.answers}
     ]
