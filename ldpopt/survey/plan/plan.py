@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from fractions import Fraction
@@ -44,6 +45,9 @@ VERSION, WITH_READINGS, WITH_BOOKLETS = 2, 3, 4
 
 Plans that do not need this keep version 2 and their checksum."""
 
+MAX_CELLS = 2**14
+"""The most answers that parts of one report may have together."""
+
 MAX_DENOMINATOR = 10**6
 """The largest denominator of a booklet's probability."""
 
@@ -72,10 +76,10 @@ def _dialect(value: Any, what: str) -> Dialect:
 
 
 def _fraction(value: Any, what: str) -> Fraction:
-    try:
-        share = Fraction(value)
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise invalid(what, 'a fraction such as "3/10"', Phrase(kind(value))) from None
+    short = isinstance(value, str) and re.fullmatch(r"[0-9]{1,7}(/0*[1-9][0-9]{0,6})?", value)
+    if not (isinstance(value, Fraction) or short):
+        raise invalid(what, 'a fraction such as "3/10"', Phrase(kind(value)))
+    share = Fraction(value)
     if not 0 < share <= 1 or share.denominator > MAX_DENOMINATOR:
         raise invalid(what, f"above 0 and at most 1, with a denominator of at most {MAX_DENOMINATOR}", str(share))
     return share
@@ -101,7 +105,8 @@ class Part(ByValue):
     name: str = key(text)
     column: str = key(text)
     categories: tuple[Label, ...] = key(
-        load=lambda labels, what: from_jsonable(labels, what), dump=lambda labels: [to_jsonable(one) for one in labels]
+        load=lambda labels, what: from_jsonable(list(listed(lambda one, _: one)(labels, what)), what),
+        dump=lambda labels: [to_jsonable(one) for one in labels],
     )
     unknown: Label | None = key(default=None, load=_label, dump=to_jsonable)
     missing: Label | None = key(default=None, load=_label, dump=to_jsonable)
@@ -117,8 +122,8 @@ class Part(ByValue):
         check(self, what)
         categories = distinct_labels(self.categories, len(self.categories), f"{what}: categories")
         distinct_as_text(categories, f"{what}: categories")
-        if self.asked_if and categories[-1] != NOT_APPLICABLE:
-            raise invalid(f"{what}: categories", f"{NOT_APPLICABLE!r} as the last", categories[-1])
+        if self.asked_if and categories[-1:] != (NOT_APPLICABLE,):
+            raise invalid(f"{what}: categories", f"{NOT_APPLICABLE!r} as the last", categories[-1:])
         put(self, "categories", categories)
         put(self, "reading", fitting_reading(self, what))
         if self.asked_if and self.reading.left_out:
@@ -138,9 +143,21 @@ class Part(ByValue):
 
 
 def cells_of(parts: Sequence[Part]) -> tuple[tuple[Label, ...], ...]:
-    """The possible answers to several parts together, the last part's fastest."""
+    """The possible answers to several parts together, the last part's fastest.
+
+    `InvalidInput` for parts of one name, for conditions on other than earlier parts, and for too many answers.
+    """
     cells: list[tuple[Label, ...]] = [()]
-    for part in parts:
+    for at, part in enumerate(parts):
+        before = [one.name for one in parts[:at]]
+        if part.name in before or any(name not in before for name, _ in part.asked_if):
+            raise invalid(
+                f"question {part.name!r}", "a name of its own, and conditions on parts before it", Phrase("others")
+            )
+        if len(cells) * len(part.categories) > MAX_CELLS:
+            raise invalid(
+                f"question {part.name!r}", f"at most {MAX_CELLS} answers of all parts together", Phrase("more")
+            )
         longer = []
         for cell in cells:
             asked = part.applies(dict(zip([one.name for one in parts], cell, strict=False)))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,6 +160,41 @@ def test_plan_files_say_who_is_asked_what() -> None:
     assert back.questions[0].parts[1].asked_if == (("drug", ("yes",)),)
     with pytest.raises(InvalidInput, match="sum to 1"):
         replace(plan, questions=tuple(replace(q, probability=Fraction(1, 3)) for q in plan.questions))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"asked_if": [["nobody", ["yes"]]]},
+        {"asked_if": [["which", ["a"]]]},
+        {"name": "drug", "asked_if": []},
+        {"asked_if": 3},
+        {"asked_if": [["drug", [{"a": 1}]]]},
+        {"categories": list(range(2**14))},
+        {"categories": []},
+        {"categories": 3},
+    ],
+    ids=["unknown", "itself", "one name", "a number", "no label", "many", "none", "no list"],
+)
+def test_parts_that_do_not_fit_are_refused(change: dict[str, object]) -> None:
+    """Whatever a file says of the parts of a report, it is one line that refuses it."""
+    _refused(lambda question: question["parts"][1].update(change))
+
+
+@pytest.mark.parametrize("share", ["0", "-1/2", "1e999999999", "1/0", "2", "1/10000000", 0.5, True, None, [1]])
+def test_shares_that_are_no_fractions_are_refused(share: object) -> None:
+    """A share of the respondents is a fraction of short whole numbers in text, so that no file asks for huge ones."""
+    _refused(lambda question: question.update(probability=share))
+
+
+def _refused(change: Callable[[dict[str, Any]], None]) -> None:
+    content = json.loads(plan_survey(SurveySpec("s", DRUGS, epsilon=1.0)).plan.to_json())
+    content.pop("checksum")
+    change(content["questions"][0])
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    content["checksum"] = hashlib.sha256(canonical.encode()).hexdigest()
+    with pytest.raises(InvalidInput):
+        Plan.from_json(json.dumps(content))
 
 
 def test_a_split_plan_has_the_file_that_it_had() -> None:
