@@ -57,9 +57,8 @@ def values(rows: Table, what: Values) -> Array:
     """The numbers that a layer shows: a column, ``"a / b"`` for a ratio of two, a function of the rows, or given."""
     if not isinstance(what, str):
         return what(rows) if callable(what) else what
-    top, _, bottom = what.partition(" / ")
     with np.errstate(divide="ignore"):  # what is infinite is not drawn
-        return rows.ratio(top, bottom) if bottom else rows.column(top)
+        return rows.values(what)
 
 
 def curves(

@@ -103,6 +103,11 @@ class Table(Result):
         """One column divided by another."""
         return self.column(top) / self.column(bottom)
 
+    def values(self, what: str) -> Array:
+        """A column, or ``"a / b"`` for a ratio of two."""
+        top, _, bottom = what.partition(" / ")
+        return self.ratio(top, bottom) if bottom else self.column(top)
+
     def groups(self, *names: str) -> Iterator[tuple[Any, Table]]:
         """The rows by their value in a column, or by their values in several, in order of appearance."""
         have = [row for row in self.rows if all(name in row for name in names)]
@@ -122,9 +127,9 @@ class Table(Result):
         """For each value in a column, the row with the least or the largest of another column (`min`, `max`)."""
         return Table(tuple(rows.where(**{column: pick}).rows[0] for _, rows in self.groups(by)))
 
-    def top(self, values: Array) -> Row:
+    def top(self, values: str | Array) -> Row:
         """The row with the largest of `values`, one for each row, and this value as its cell ``top``."""
-        return self.with_column("top", values).row("top", np.argmax)
+        return self.with_column("top", self.values(values) if isinstance(values, str) else values).row("top", np.argmax)
 
     def to_csv(self) -> str:
         """The table as CSV text; floats with all their digits, absent cells empty."""

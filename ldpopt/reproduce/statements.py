@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from string import Formatter
 from textwrap import fill
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,45 +36,117 @@ def holds_if(condition: object) -> Outcome:
     return Outcome.HOLDS if condition else Outcome.FAILS
 
 
-def agreement(errors: Array, tolerance: float) -> Outcome:
-    """The outcome for a claim of equality, from absolute errors."""
-    return holds_if(len(errors) and bool((errors <= tolerance).all()))
-
-
-def ends(name: str, values: Array) -> dict[str, float]:
-    """Figures of a verdict: the smallest and the largest of values."""
-    return {f"{name}, smallest": float(values.min()), f"{name}, largest": float(values.max())}
-
-
-def span(values: Array, low: str = ".3g", high: str = "") -> str:
-    """The smallest and the largest of values for a sentence.
-
-    >>> span(np.array([1.23456, 7.0]), ".4f", ".3g")
-    '1.2346 to 7'
-    """
-    return f"{values.min():{low}} to {values.max():{high or low}}"
-
-
 def off_by(values: Array) -> float:
     """How far ratios are from 1 at the most."""
     return float(np.abs(values - 1).max())
 
 
-def all_ends(ratios: Mapping[str, Array]) -> dict[str, float]:
-    """Figures of a verdict: the smallest and the largest of each array, by name."""
-    return {word: end for name, values in ratios.items() for word, end in ends(name, values).items()}
+class Ends:
+    """Numbers of a verdict: recorded, and in its sentence shown, by the smallest and the largest of them.
+
+    >>> f"{Ends(np.array([1.23456, 7.0])):.4f|.3g}"
+    '1.2346 to 7'
+    """
+
+    def __init__(self, values: Array) -> None:
+        self.values, self.count = values, len(values)
+        self.low, self.high = float(np.min(values, initial=np.inf)), float(np.max(values, initial=-np.inf))
+
+    def __format__(self, spec: str) -> str:
+        low, _, high = spec.partition("|")
+        return f"{self.low:{low or '.3g'}} to {self.high:{high or low or '.3g'}}"
 
 
-def spans(
-    ratios: Mapping[str, Array], low: str = ".4g", high: str = ".3g", after: str = "", between: str = ", "
-) -> str:
-    """The `span` of each array, `after` its name."""
-    return between.join(f"{name}{after} {span(values, low, high)}" for name, values in ratios.items())
+Quantity: TypeAlias = str | float | Callable[[Table], Any]
+"""A number, a column of the rows, a ratio ``"a / b"`` of two, or a function of the rows."""
+Quantities: TypeAlias = Mapping[str, Quantity] | Callable[[Table], Mapping[str, Any]]
 
 
-def refuted(wrong: object, detail: str, figures: Mapping[str, float], otherwise: Outcome = Outcome.LOOSELY) -> Verdict:
-    """The verdict on a claim that should fail at some of the points."""
-    return Verdict(Outcome.FAILS, detail, figures) if wrong else Verdict(otherwise, "No counterexample here.", figures)
+def positive(table: Table) -> Table:
+    """The rows whose exact value is above 0."""
+    return table.having(lambda row: row["exact"] > 0)
+
+
+def among(what: Quantity, **where: Any) -> Callable[[Table], Any]:
+    """A quantity of the rows with these cells, as in `Table.where`."""
+    return lambda table: _value(table.where(**where), what)
+
+
+def equal(what: str, tolerance: float, **where: Any) -> Callable[[Table], Array]:
+    """For `bounded`: 1 where a ratio among the rows with these cells is 1 up to a tolerance, 0 elsewhere."""
+    return lambda table: np.where(np.abs(among(what, **where)(table) - 1) < tolerance, 1.0, 0.0)
+
+
+class _Sentence(Formatter):
+    """Formats a sentence whose fields are names with blanks and dots, and perhaps an attribute or a cell of them."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        name = max((name for name in kwargs if field_name.startswith(name)), key=len)
+        return super().get_field(f"0{field_name.removeprefix(name)}", (kwargs[name],), {})
+
+
+def verdict(outcome: Outcome, detail: str, found: Mapping[str, Any]) -> Verdict:
+    """The verdict whose sentence names numbers in braces, as for `str.format`; those named ``_...`` are not recorded.
+
+    An array is shown and recorded as `Ends`.
+    """
+    shown = {name: Ends(one) if isinstance(one, np.ndarray) else one for name, one in found.items()}
+    figures: dict[str, float] = {}
+    for name, one in shown.items():
+        ends = {f"{name}, smallest": one.low, f"{name}, largest": one.high} if isinstance(one, Ends) else {name: one}
+        figures |= {} if name.startswith("_") else ends
+    return Verdict(outcome, _Sentence().vformat(detail, (), shown), figures)
+
+
+def computed(table: Table, asked: Quantities | None) -> dict[str, Any]:
+    """The quantities of a table by name."""
+    if asked is None or callable(asked):
+        return {} if asked is None else dict(asked(table))
+    return {name: _value(table, what) for name, what in asked.items()}
+
+
+def _value(table: Table, what: Quantity) -> Any:
+    return table.values(what) if isinstance(what, str) else what(table) if callable(what) else what
+
+
+def bounded(
+    detail: str, ratios: Quantities, figures: Quantities | None = None, tolerance: float = CLAIM_ATTAINED
+) -> Callable[[Table], Verdict]:  # fmt: skip
+    """The `judge` of a claim that `ratios` are at least 1, as in `outcome_of`. `detail`, `figures`: as in `verdict`.
+
+    In the sentence ``_all`` stands for all ratios, each after its name.
+    """
+
+    def judge(table: Table) -> Verdict:
+        found = computed(table, ratios)
+        told = ", ".join(f"{name} {Ends(one):.4g|.3g}" for name, one in found.items() if not name.startswith("_"))
+        outcome = outcome_of(*found.values(), tolerance=tolerance)
+        return verdict(outcome, detail, {**found, "_all": told, **computed(table, figures)})
+
+    return judge
+
+
+def decided(detail: str, figures: Quantities, holds: Callable[[dict[str, Any]], Any]) -> Callable[[Table], Verdict]:
+    """The `judge` of a claim that holds if `holds` is true of the figures. `detail`, `figures`: as in `verdict`."""
+
+    def judge(table: Table) -> Verdict:
+        found = computed(table, figures)
+        return verdict(Outcome.HOLDS if holds(found) else Outcome.FAILS, detail, found)
+
+    return judge
+
+
+def refuted(
+    detail: str, figures: Quantities, wrong: Callable[[dict[str, Any]], Any], otherwise: Outcome = Outcome.LOOSELY
+) -> Callable[[Table], Verdict]:  # fmt: skip
+    """The `judge` of a claim that fails if `wrong` is true of the figures, as it should at some of the points."""
+
+    def judge(table: Table) -> Verdict:
+        found = computed(table, figures)
+        failed = wrong(found)
+        return verdict(*((Outcome.FAILS, detail) if failed else (otherwise, "No counterexample here.")), found)
+
+    return judge
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Tables and outcomes."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.references import cited
 from ldpopt.reproduce import EXPERIMENTS, Outcome, Table, experiment_named
 from ldpopt.reproduce.laws import worst_pair
-from ldpopt.reproduce.statements import agreement, outcome_of
+from ldpopt.reproduce.statements import Ends, bounded, decided, equal, outcome_of, refuted
 
 
 def test_a_table_survives_csv():
@@ -23,8 +25,33 @@ def test_outcomes():
     assert outcome_of(np.array([0.99, 1.2])) is Outcome.FAILS
     assert outcome_of(np.array([np.nan, 1.2])) is Outcome.FAILS
     assert outcome_of(np.array([])) is Outcome.FAILS
-    assert agreement(np.array([1e-12]), 1e-9) is Outcome.HOLDS
-    assert agreement(np.array([np.nan]), 1e-9) is Outcome.FAILS
+
+
+def test_verdicts_name_their_figures():
+    """A sentence names quantities, blanks and dots included; arrays are recorded by both ends, hidden ones are not."""
+    rows = Table(({"exact": 1.0, "claimed": 1.0, "at": 0.5}, {"exact": 2.0, "claimed": 5.0, "at": 3.0}))
+    judge = bounded(
+        "{Lemma 3.7, ε = 0.1:.2f|.3g}, {Lemma 3.7, ε = 0.1.count} at {_top[at]:g}: {_all}.",
+        {"Lemma 3.7, ε = 0.1": "claimed / exact", "_equal": equal("exact / exact", 1e-9)},
+        {"_top": lambda table: table.top("claimed / exact"), "rows": lambda table: len(table.rows)},
+    )
+    verdict = judge(rows)
+    assert verdict.outcome is Outcome.LOOSELY
+    assert verdict.detail == "1.00 to 2.5, 2 at 3: Lemma 3.7, ε = 0.1 1 to 2.5."
+    assert verdict.figures == {"Lemma 3.7, ε = 0.1, smallest": 1.0, "Lemma 3.7, ε = 0.1, largest": 2.5, "rows": 2}
+    assert judge(Table(tuple(row | {"claimed": 0.5} for row in rows.rows))).outcome is Outcome.FAILS
+    assert judge(Table(tuple(row | {"claimed": math.nan} for row in rows.rows))).outcome is Outcome.FAILS
+    assert (Ends(np.array([])).low, Ends(np.array([])).high) == (math.inf, -math.inf)
+
+
+def test_verdicts_that_are_decided_or_refuted():
+    """A condition that is not true fails, NaN included; what should be refuted and is not says so."""
+    for value, outcome in ((1e-12, Outcome.HOLDS), (1.0, Outcome.FAILS), (math.nan, Outcome.FAILS)):
+        found = decided("{off:.0e}", {"off": value}, lambda figures: figures["off"] <= 1e-9)(Table(()))
+        assert found.outcome is outcome
+        wrong = refuted("{off:.0e}", {"off": value}, lambda figures: not figures["off"] <= 1e-9)(Table(()))
+        assert (wrong.outcome is Outcome.FAILS) is (outcome is Outcome.FAILS)
+    assert refuted("wrong", {}, lambda figures: False)(Table(())).detail == "No counterexample here."
 
 
 def test_the_search_finds_a_known_extreme():

@@ -15,20 +15,7 @@ from ldpopt.privacy.conversions import approximate_curve_to_zcdp, mcdp_to_zcdp, 
 from ldpopt.reproduce.drawing import curves, level, marks, panel, picture
 from ldpopt.reproduce.experiment import Outcome, Row, Subject, Table, Verdict, grid, middle
 from ldpopt.reproduce.laws import random_law, rr, tilted
-from ldpopt.reproduce.statements import Part, claim, ends, off_by, outcome_of, span
-
-
-def _pure_verdict(table: Table) -> Verdict:
-    whole, ratios, beyond = table.where(share=1.0), table.ratio("printed", "exact"), table.ratio("exact", "epsilon_eta")
-    alone, top = whole.ratio("printed", "exact"), table.top(beyond)
-    return Verdict(
-        outcome_of(ratios),
-        f"The exact ρ of pure privacy is ε tanh(ε/2) (to {off_by(whole.ratio('exact', 'epsilon_eta')):.1e}), so ε²/2 "
-        f"is {span(alone, '.4f', '.3g')} times too large. With η it is εη while little is erased and more beyond: "
-        f"{top['top']:.4f} times εη at ε = {top['epsilon']:g}, η = {top['share']:g} tanh(ε/2).",
-        {**ends("ε²/2 over exact", alone), "exact over εη, largest": beyond.max(),
-         "ε²/2 over exact with η, largest": ratios.max()},
-    )  # fmt: skip
+from ldpopt.reproduce.statements import Part, among, bounded, claim, off_by, outcome_of, verdict
 
 
 @claim(
@@ -36,7 +23,13 @@ def _pure_verdict(table: Table) -> Verdict:
     full={"epsilons": [0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0],
           "shares": [0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0]},
     quick={"epsilons": [0.1, 1.0, 5.0], "shares": [0.1, 0.7, 1.0]}, points=grid(epsilon="epsilons", share="shares"),
-    judge=_pure_verdict,
+    judge=bounded(
+        "The exact ρ of pure privacy is ε tanh(ε/2) (to {_off:.1e}), so ε²/2 is {ε²/2 over exact:.4f|.3g} times too "
+        "large. With η it is εη while little is erased and more beyond: {_top[top]:.4f} times εη at ε = "
+        "{_top[epsilon]:g}, η = {_top[share]:g} tanh(ε/2).",
+        {"ε²/2 over exact": among("printed / exact", share=1.0), "ε²/2 over exact with η": "printed / exact"},
+        {"_off": among(lambda rows: off_by(rows.ratio("exact", "epsilon_eta")), share=1.0),
+         "_top": lambda table: table.top("exact / epsilon_eta"), "exact over εη": "exact / epsilon_eta"}),
     draw=picture(
         panel("The zCDP of (ε, η)", "ε (nats)", "ρ",
               curves("epsilon", "printed", "ε²/2 [BS]", at=6, where={"share": 1.0}),
@@ -75,27 +68,20 @@ def pure_as_zcdp(seed: float) -> list[Row]:
     return [FORWARD(1 + zcdp(rows, xi=epsilon).lower, 1.0), LEAST(high, epsilon)]
 
 
-def _to_approximate_verdict(table: Table) -> Verdict:
-    forward = table.where(part="forward")
-    first, second = (forward.ratio(name, "exact") for name in ("lemma_3_5", "lemma_3_6"))
-    back = table.where(part="converse").ratio("at_order_2", "exact")
-    return Verdict(
-        outcome_of(first, second, back, forward.ratio("lemma_3_5", "lemma_3_6")),
-        f"On the Gaussian mechanism δ of Lemma 3.5 is {span(first)} times the exact one, that of Lemma 3.6 "
-        f"{span(second)} times. There and back by Lemma 3.7 returns the same ρ but adds ξ: D_2 grows {span(back)} "
-        "times.",
-        {"Lemma 3.5 over exact, largest": first.max(), **ends("Lemma 3.6 over exact", second),
-         **ends("Lemma 3.7, D_2 over exact", back)},
-    )  # fmt: skip
-
-
 @claim(
     "bs-lemmas-3-5-to-3-7", "[BS, Lemma 3.5; BS, Lemma 3.6; BS, Lemma 3.7]",
     full={"rhos": [0.001, 0.01, 0.1, 0.5, 2.0], "deviations": [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0]},
     quick={"rhos": [0.01, 0.1], "deviations": [0.0, 2.0, 5.0]},
     points=grid(part=["forward"], rho="rhos", deviations="deviations")
     + grid(lambda row: row["rho"] <= 0.25, part=["converse"], rho="rhos"),
-    judge=_to_approximate_verdict,
+    judge=bounded(
+        "On the Gaussian mechanism δ of Lemma 3.5 is {Lemma 3.5 over exact} times the exact one, that of Lemma 3.6 "
+        "{Lemma 3.6 over exact} times. There and back by Lemma 3.7 returns the same ρ but adds ξ: D_2 grows "
+        "{Lemma 3.7, D_2 over exact} times.",
+        {"Lemma 3.5 over exact": among("lemma_3_5 / exact", part="forward"),
+         "Lemma 3.6 over exact": among("lemma_3_6 / exact", part="forward"),
+         "Lemma 3.7, D_2 over exact": among("at_order_2 / exact", part="converse"),
+         "_sharper": among("lemma_3_5 / lemma_3_6", part="forward")}),
     draw=picture(
         panel("δ of a ρ-zCDP mechanism, ρ = {rho:g}", "ε (nats)", "δ",
               curves("epsilon", "lemma_3_5", "Lemma 3.5", at=1), curves("epsilon", "lemma_3_6", "Lemma 3.6", at=2),
@@ -149,14 +135,14 @@ def options(rho: float, excess: float) -> list[Row]:
 def _to_zcdp_verdict(table: Table) -> Verdict:
     lemma, post = table.where(part="lemma 4.2"), table.where(part="post-processing")
     slack = {name: float(rows.ratio("claimed", "exact").max()) for name, rows in lemma.groups("mechanism")}
-    grown = float(post.ratio("after", "before").max())
-    shrunk = bool((post.column("rho_after") <= post.column("rho_before") * (1 + 1e-9)).all())
-    said = ", ".join(f"{name} {ratio:.4f}" for name, ratio in slack.items())
-    return Verdict(
+    grown, shrunk = float(post.ratio("after", "before").max()), post.ratio("rho_after", "rho_before").max() <= 1 + 1e-9
+    return verdict(
         outcome_of(lemma.ratio("claimed", "exact")) if grown > 1 and shrunk else Outcome.FAILS,
-        f"Lemma 4.2's ρ over the exact one at its ξ, at most: {said}. Reporting only whether a Gaussian report exceeds "
-        f"a threshold multiplies τ by up to {grown:.4f}, so mCDP is not closed under post-processing; ρ never grows.",
-        {**{f"Lemma 4.2, {name}": ratio for name, ratio in slack.items()}, "τ after / before": grown},
+        "Lemma 4.2's ρ over the exact one at its ξ, at most: {_slack}. Reporting only whether a Gaussian report "
+        "exceeds a threshold multiplies τ by up to {τ after / before:.4f}, so mCDP is not closed under "
+        "post-processing; ρ never grows.",
+        {f"Lemma 4.2, {name}": ratio for name, ratio in slack.items()}
+        | {"τ after / before": grown, "_slack": ", ".join(f"{name} {ratio:.4f}" for name, ratio in slack.items())},
     )
 
 

@@ -18,9 +18,9 @@ from ldpopt.privacy import FinitePair
 from ldpopt.privacy.claims import ZCDP
 from ldpopt.privacy.implications import group_zcdp
 from ldpopt.reproduce.drawing import curves, formula, level, marks, panel, picture
-from ldpopt.reproduce.experiment import Points, Row, Subject, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Points, Row, Subject, Table, grid
 from ldpopt.reproduce.laws import kl, random_chain, random_law, renyi, tilted
-from ldpopt.reproduce.statements import Part, claim, off_by, outcome_of, span
+from ldpopt.reproduce.statements import Ends, Part, among, bounded, claim, off_by, positive
 
 CELLS = ("order", "seed")
 SIGN = Part("0 ≤ D_α", cells=CELLS, floor=1e-5)
@@ -73,18 +73,6 @@ def divergences(order: float, seed: float) -> list[Row]:
     ]
 
 
-def _triangle_verdict(table: Table) -> Verdict:
-    tight = table.where(part="normal", place=1.0).ratio("bound", "exact")
-    loose = table.where(part="random").ratio("bound", "exact")
-    return Verdict(
-        outcome_of(np.minimum(table.ratio("bound", "exact"), 1.0), tight),
-        f"An equality for normal laws with R at 1/k of the way (to {off_by(tight):.1e}); for {len(loose)} "
-        f"random triples the right side is {span(loose)} times the left.",
-        {"off for normal laws": off_by(tight), "random, smallest": loose.min(),
-         "random, largest": loose.max()},
-    )  # fmt: skip
-
-
 @claim(
     "bs-lemma-5-2", "[BS, Lemma 5.2]",
     full={"orders": [1.5, 2.0, 5.0], "factors": [1.5, 2.0, 4.0], "places": [0.2, 0.5, 0.8, 1.0, 1.2, 1.5],
@@ -92,7 +80,13 @@ def _triangle_verdict(table: Table) -> Verdict:
     quick={"orders": [2.0], "factors": [2.0], "places": [0.5, 1.0], "triples": 4},
     points=grid(part=["normal"], order="orders", k="factors", place="places")
     + grid(part=["random"], order="orders", k="factors", seed="triples"),
-    judge=_triangle_verdict,
+    judge=bounded(
+        "An equality for normal laws with R at 1/k of the way (to {off for normal laws:.1e}); for {random.count} "
+        "random triples the right side is {random} times the left.",
+        {"_attained": among("bound / exact", part="normal", place=1.0),
+         "_never below": lambda table: np.minimum(table.ratio("bound", "exact"), 1.0)},
+        {"off for normal laws": among(lambda rows: off_by(rows.ratio("bound", "exact")), part="normal", place=1.0),
+         "random": among("bound / exact", part="random")}),
     draw=picture(panel("Lemma 5.2 for normal laws, α = {order:g}", "place of R, in 1/k of the way",
                        "right side / left side",
                        curves("place", "bound / exact", "k = {k:g}", by=("k",), marker="o", ms=3),
@@ -164,20 +158,6 @@ def tools(sigma: float = 0.0, t: float = 0.0, x: float = 0.0, y: float = 0.0, se
     ]  # fmt: skip
 
 
-def _group_verdict(table: Table) -> Verdict:
-    seen = table.having(lambda row: row["exact"] > 0).ratio("claimed", "exact")
-    tight, loose, bent = (table.where(noise=noise, xi_share=0.0).ratio("claimed", "exact")
-                          for noise in ("Gaussian", "Laplace", "chain"))  # fmt: skip
-    return Verdict(
-        outcome_of(seen),
-        f"Tight for the Gaussian mechanism without ξ (to {abs(tight.max() - 1):.1e}); for the Laplace mechanism up to "
-        f"{loose.max():.3g} times too large at ξ = 0, and up to {seen.max():.3g} times with ξ > 0. "
-        f"Chains of random laws, straight and bent, are {bent.min():.4f} times off at the least at ξ = 0, never below.",
-        {"Gaussian, ξ = 0": tight.max(), "Laplace, ξ = 0, largest": loose.max(),
-         "largest of all": seen.max(), "chains, ξ = 0, smallest": bent.min()},
-    )  # fmt: skip
-
-
 def _noise(noise: str, letter: str) -> Any:
     return panel(f"{noise} mechanism", "group size", "claimed ρ / exact ρ",
                  curves("size", "claimed / exact", letter + " = {scale:g}, ξ = {xi_share:g} KL",
@@ -193,7 +173,14 @@ def _noise(noise: str, letter: str) -> Any:
     quick={"scales": [1.0], "xi_shares": [0.0, 0.5], "sizes": [1, 3], "chain_sizes": [3], "chains": 3},
     points=grid(noise=["Laplace", "Gaussian"], scale="scales", xi_share="xi_shares", size="sizes")
     + grid(noise=["chain"], scale="chain_sizes", xi_share="xi_shares", size=[2, 3, 4], seed="chains"),
-    judge=_group_verdict,
+    judge=bounded(
+        "Tight for the Gaussian mechanism without ξ (to {_off:.1e}); for the Laplace mechanism up to {Laplace, ξ = "
+        "0.high:.3g} times too large at ξ = 0, and up to {all.high:.3g} times with ξ > 0. Chains of random laws, "
+        "straight and bent, are {chains, ξ = 0.low:.4f} times off at the least at ξ = 0, never below.",
+        {"all": lambda table: positive(table).ratio("claimed", "exact")},
+        {f"{name}, ξ = 0": among("claimed / exact", noise=noise, xi_share=0.0)
+         for name, noise in (("Gaussian", "Gaussian"), ("Laplace", "Laplace"), ("chains", "chain"))}
+        | {"_off": among(lambda rows: abs(rows.ratio("claimed", "exact").max() - 1), noise="Gaussian", xi_share=0.0)}),
     draw=picture(_noise("Laplace", "ε"), _noise("Gaussian", "1/σ"),
                  panel("Chains of random laws", "group size", "claimed ρ / exact ρ",
                        marks("size", "claimed / exact", "ξ = {xi_share:g} KL", "o^", by=("xi_share",), spread=0.2),
@@ -287,7 +274,7 @@ def _answers(table: Table) -> str:
     return (
         "In the chain Pr = 0.02·2^(-2^i) the KL divergence of groups grows like 2^k, beyond k²ρ from k = "
         f"{first:g} on, while D₂ of neighbours stays the same: bounded zCDP has no polynomial "
-        f"bound for groups. The curve implied by ρ-zCDP allows D_α of {span(implied.ratio('exact', 'claimed'))} times "
+        f"bound for groups. The curve implied by ρ-zCDP allows D_α of {Ends(implied.ratio('exact', 'claimed'))} times "
         f"ρα. Chains of random laws need up to {linear.ratio('exact', 'claimed').max():.3g} times ξs, so ξs is not "
         "enough; whether all of ξsΣ1/i is needed stays open."
     )

@@ -16,9 +16,9 @@ from ldpopt.privacy.claims import ZCDP, ApproximateDP, ApproximateZCDP
 from ldpopt.privacy.conversions import approximate_to_approximate_zcdp, approximate_zcdp_to_approximate
 from ldpopt.privacy.implications import information_any, information_blocks
 from ldpopt.reproduce.drawing import curves, level, panel, picture
-from ldpopt.reproduce.experiment import Row, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Row, grid
 from ldpopt.reproduce.laws import random_law, tilted
-from ldpopt.reproduce.statements import Part, all_ends, claim, outcome_of, spans
+from ldpopt.reproduce.statements import Part, among, bounded, claim
 
 LETTERS = {"randomized response": "ε", "noisy sum": "1/σ"}
 
@@ -43,29 +43,20 @@ def _noisy_sum(m: int, n: int, precision: float) -> float:
     return float(entropy - 0.5 * math.log(2 * math.pi * math.e))
 
 
-def _information_verdict(table: Table) -> Verdict:
-    parts = {
-        "Lemma 6.2 (independent people)": table.where(size=1),
-        "Proposition 6.1 (one block)": table.where(blocks=1),
-        "Theorem 6.3 (blocks)": table.having(lambda row: row["size"] > 1 and row["blocks"] > 1),
-    }
-    ratios = {name: rows.ratio("bound", "exact") for name, rows in parts.items()}
-    worst = table.top(table.ratio("bound", "exact"))
-    return Verdict(
-        outcome_of(table.ratio("bound", "exact")),
-        f"Never below the exact information. Times too large: {spans(ratios, '.3g', '', ':', '; ')} (most for "
-        f"{worst['mechanism']}, "
-        f"{LETTERS[worst['mechanism']]} = {worst['parameter']:g}, "
-        f"{worst['blocks']:g} x {worst['size']:g} people: a bit cannot tell more than log 2).",
-        all_ends(ratios),
-    )
-
-
 @claim(
     "bs-section-6", "[BS, Prop 6.1; BS, Lemma 6.2; BS, Thm 6.3]",
     full={"parameters": [0.1, 0.5, 2.0], "blocks": [1, 2, 5], "sizes": [1, 2, 4, 8, 16]},
     quick={"parameters": [0.5], "blocks": [1, 2], "sizes": [1, 4]},
-    points=grid(mechanism=LETTERS, parameter="parameters", blocks="blocks", size="sizes"), judge=_information_verdict,
+    points=grid(mechanism=LETTERS, parameter="parameters", blocks="blocks", size="sizes"),
+    judge=bounded(
+        "Never below the exact information. Times too large: {_all} (most for {_worst[mechanism]}, {_letter} = "
+        "{_worst[parameter]:g}, {_worst[blocks]:g} x {_worst[size]:g} people: a bit cannot tell more than log 2).",
+        {"Lemma 6.2 (independent people)": among("bound / exact", size=1),
+         "Proposition 6.1 (one block)": among("bound / exact", blocks=1),
+         "Theorem 6.3 (blocks)":
+         lambda table: table.having(lambda row: row["size"] > 1 and row["blocks"] > 1).ratio("bound", "exact")},
+        {"_worst": lambda table: table.top("bound / exact"),
+         "_letter": lambda table: LETTERS[table.top("bound / exact")["mechanism"]]}),
     draw=picture(*(
         panel(f"{name.capitalize()}: n people with one bit", "n", "I(X; M(X)) (nats)",
               curves("size", {"exact": ("exact", "-"), "bound": ("ρ n²", ":")}, letter + " = {parameter:g}, {}",
@@ -131,17 +122,6 @@ CORNER = 1 + 1e-9
 """Delta is multiplied by this number, since at a slightly smaller delta the exact rho is infinite."""
 
 
-def _section_8_verdict(table: Table) -> Verdict:
-    ratios = {f"{part} ({PARTS[part]})": rows.ratio("claimed", "exact") for part, rows in table.groups("part")}
-    ratios["Cor 8.11 (ε)"] = table.where(part="Cor 8.9").ratio("simple", "exact")
-    return Verdict(
-        outcome_of(*ratios.values(), tolerance=1e-5),
-        f"Times too large: {spans(ratios, high='.4g')}. The exact ρ of (ε, δ)-DP mechanisms after removing δ is "
-        "ε tanh(ε/2).",
-        all_ends(ratios),
-    )
-
-
 @claim(
     "bs-section-8", "[BS, Cor 8.7; BS, Lemma 8.8; BS, Cor 8.9; BS, Cor 8.11; GI, eq. 6]",
     full={"epsilons": [0.01, 0.1, 0.5], "deltas": [1e-6, 1e-3], "rhos": [0.01, 0.1, 1.0],
@@ -150,7 +130,11 @@ def _section_8_verdict(table: Table) -> Verdict:
     points=grid(part=["Cor 8.7"], epsilon="epsilons", delta="deltas")
     + grid(part=["Lemma 8.8"], rho="rhos", delta="deltas", deviations=[0.5, 1.0, 2.0, 4.0])
     + grid(part=["Cor 8.9"], epsilon="epsilons", delta=[1e-8], count="counts"),
-    judge=_section_8_verdict,
+    judge=bounded(
+        "Times too large: {_all}. The exact ρ of (ε, δ)-DP mechanisms after removing δ is ε tanh(ε/2).",
+        {f"{part} ({letter})": among("claimed / exact", part=part) for part, letter in PARTS.items()}
+        | {"Cor 8.11 (ε)": among("simple / exact", part="Cor 8.9")},
+        tolerance=1e-5),
     draw=picture(
         panel("δ at ε of a {delta:g}-approximate ρ-zCDP mechanism", "ε (nats)", "δ",
               curves("at", {"claimed": ("Lemma 8.8", ":"), "exact": ("exact", "-")}, "ρ = {rho:g}, {}", by=("rho",)),

@@ -15,29 +15,23 @@ from ldpopt.mechanisms import dominating_pair
 from ldpopt.privacy import FinitePair, antipodal_pair, mcdp
 from ldpopt.privacy.claims import MCDP, ApproximateDP
 from ldpopt.reproduce.drawing import COLOURS, curves, formula, marks, panel, picture
-from ldpopt.reproduce.experiment import Row, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Row, Table, grid
 from ldpopt.reproduce.laws import random_law, renyi, tilted
-from ldpopt.reproduce.statements import Part, claim, ends, off_by, outcome_of, span
-
-
-def _advanced_verdict(table: Table) -> Verdict:
-    shown = table.having(lambda row: row["exact"] > 0)
-    ratios = shown.ratio("claimed", "exact")
-    worst, vain = shown.top(ratios), int((table.column("claimed") > table.column("basic")).sum())
-    return Verdict(
-        outcome_of(ratios),
-        f"The theorem's ε is {span(ratios, '.4f', '.3g')} times the exact one at the same δ (most at "
-        f"ε = {worst['epsilon']:g}, k = {worst['k']:g}, δ = {worst['slack']:g}); in {vain} of {len(table.rows)} cells "
-        "even the sum kε is smaller.",
-        {**ends("claimed over exact", ratios), "cells where kε is smaller": vain, "cells": len(table.rows)},
-    )
+from ldpopt.reproduce.statements import Part, bounded, claim, equal, off_by, positive
 
 
 @claim(
     "dr-theorem-1-1", "[DR, Thm 1.1; GI, Thm 2]",
     full={"epsilons": [0.01, 0.1, 1.0], "slacks": [1e-3, 1e-6], "counts": [1, 3, 10, 30, 100, 300, 1000, 3000]},
     quick={"epsilons": [0.1], "slacks": [1e-6], "counts": [1, 10, 100]},
-    points=grid(epsilon="epsilons", slack="slacks", k="counts"), judge=_advanced_verdict,
+    points=grid(epsilon="epsilons", slack="slacks", k="counts"),
+    judge=bounded(
+        "The theorem's ε is {claimed over exact:.4f|.3g} times the exact one at the same δ (most at ε = "
+        "{_worst[epsilon]:g}, k = {_worst[k]:g}, δ = {_worst[slack]:g}); in {cells where kε is smaller} of {cells} "
+        "cells even the sum kε is smaller.",
+        {"claimed over exact": lambda table: positive(table).ratio("claimed", "exact")},
+        {"_worst": lambda table: positive(table).top("claimed / exact"), "cells": lambda table: len(table.rows),
+         "cells where kε is smaller": lambda table: int((table.column("claimed") > table.column("basic")).sum())}),
     draw=picture(panel("ε = {epsilon:g} each, δ = {slack:g}", "mechanisms k", "ε of all (nats)",
                        curves("k", "claimed", "Theorem 1.1", at=1), curves("k", "basic", "basic: kε", at=2),
                        curves("k", "exact", "exact"), where={"slack": min}, each="epsilon", scale="xy"),
@@ -51,22 +45,16 @@ def advanced(epsilon: float, slack: float, k: float) -> Row:
     return {"claimed": claimed.epsilon, "basic": k * epsilon, "exact": exact}
 
 
-def _pure_verdict(table: Table) -> Verdict:
-    mu, tau = (table.ratio(f"{name}_claimed", name) for name in ("mu", "tau"))
-    off = max(off_by(table.ratio(name, f"{name}_closed")) for name in ("mu", "tau"))
-    return Verdict(
-        outcome_of(mu, tau),
-        f"The mean ε(e^ε-1)/2 is {span(mu, '.4f', '.4g')} times the exact ε tanh(ε/2), the largest of all ε-DP "
-        f"mechanisms; τ = ε is {span(tau, '.4f', '.3g')} times that of randomized response, "
-        f"√(2ε tanh(ε/2)). The closed forms are exact to {off:.1e}.",
-        {**ends("μ claimed over exact", mu), "τ claimed over exact, largest": tau.max(),
-         "closed forms off by, relative": off},
-    )  # fmt: skip
-
-
 @claim(
     "dr-theorem-3-5", "[DR, Thm 3.5]", full={"epsilons": [0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0]},
-    quick={"epsilons": [0.1, 1.0, 3.0]}, points=grid(epsilon="epsilons"), judge=_pure_verdict,
+    quick={"epsilons": [0.1, 1.0, 3.0]}, points=grid(epsilon="epsilons"),
+    judge=bounded(
+        "The mean ε(e^ε-1)/2 is {μ claimed over exact:.4f|.4g} times the exact ε tanh(ε/2), the largest of all ε-DP "
+        "mechanisms; τ = ε is {τ claimed over exact:.4f|.3g} times that of randomized response, √(2ε tanh(ε/2)). The "
+        "closed forms are exact to {closed forms off by, relative:.1e}.",
+        {"μ claimed over exact": "mu_claimed / mu", "τ claimed over exact": "tau_claimed / tau"},
+        {"closed forms off by, relative":
+         lambda table: max(off_by(table.ratio(name, f"{name}_closed")) for name in ("mu", "tau"))}),
     draw=picture(*(panel(f"{letter} of ε-DP", "ε (nats)", letter,
                          curves("epsilon", f"{name}_claimed", "Theorem 3.5", at=1),
                          curves("epsilon", name, "randomized response, exact", marker="o", ms=3.5), scale="xy")
@@ -89,16 +77,9 @@ def responses(epsilon: float, alpha: float, k: float) -> FinitePair:
     return FinitePair(p / p.sum(), p[::-1] / p.sum())
 
 
-def _in_advance_verdict(table: Table) -> Verdict:
-    sums = table.where(part="composition")
-    ratios = np.concatenate([sums.ratio("mu_claimed", "mu"), sums.ratio("tau_claimed", "tau")])
-    tail = table.where(part="tail").having(lambda row: row["exact"] > 0).ratio("claimed", "exact")
-    return Verdict(
-        outcome_of(ratios, tail, tolerance=1e-5),
-        f"For mechanisms fixed in advance (Σμ, √Στ²) is exact (to {off_by(ratios):.1e}). The tail bound of "
-        f"Corollary 3.1 is {span(tail)} times the probability.",
-        {"Theorem 3.4 off by": off_by(ratios), **ends("tail bound over exact", tail)},
-    )
+def _sums(table: Table) -> Array:
+    rows = table.where(part="composition")
+    return np.concatenate([rows.ratio("mu_claimed", "mu"), rows.ratio("tau_claimed", "tau")])
 
 
 @claim(
@@ -108,7 +89,12 @@ def _in_advance_verdict(table: Table) -> Verdict:
     quick={"epsilons": [1.0], "erasures": [0.0], "counts": [1, 8], "deviations": [1.0, 2.0]},
     points=grid(part=["composition"], epsilon="epsilons", alpha="erasures", k="counts")
     + grid(part=["tail"], epsilon="epsilons", alpha="erasures", k="counts", t="deviations"),
-    judge=_in_advance_verdict,
+    judge=bounded(
+        "For mechanisms fixed in advance (Σμ, √Στ²) is exact (to {Theorem 3.4 off by:.1e}). The tail bound of "
+        "Corollary 3.1 is {tail bound over exact} times the probability.",
+        {"_theorem 3.4": _sums, "tail bound over exact":
+         lambda table: positive(table.where(part="tail")).ratio("claimed", "exact")},
+        {"Theorem 3.4 off by": lambda table: off_by(_sums(table))}, 1e-5),
     draw=picture(
         panel("Theorem 3.4: τ of k randomized responses", "k", "τ",
               curves("k", "tau_claimed", "ε = {epsilon:g}", by=("epsilon",), lw=1.4), marks("k", "tau", "exact"),
@@ -176,22 +162,6 @@ def subgaussian(seed: float) -> list[Row]:
     return rows
 
 
-def _antipodal_verdict(table: Table) -> Verdict:
-    even, grown = off_by(table.ratio("reversed", "antipodal")), table.ratio("antipodal", "kl")
-    bound, sharp = table.ratio("bound", "antipodal"), table.ratio("sharp", "antipodal")
-    older = table.ratio("older", "both")  # Lemma 3.7 bounds the sum of both directions
-    return Verdict(
-        outcome_of(grown, sharp, bound, older, np.array([1.0 if even < 1e-9 else 0.0])),
-        f"The refinement multiplies KL by {span(grown, '.4f', '.3g')}; it is the same "
-        f"in both directions then (to {even:.1e}). Lemma 3.8's ε(e^ε - 1)/2 is {span(bound, '.4f', '.3g')} times too "
-        f"large, Lemma 3.7's ε(e^ε - 1), for both directions together, {span(older, '.4f', '.3g')} times, ε tanh(ε/2) "
-        f"{sharp.min():.4f} times at the least: randomized response attains it.",
-        {"KL after / before, smallest": grown.min(), "directions differ by": even,
-         "bound over KL, smallest": bound.min(), "Lemma 3.7 over both, smallest": older.min(),
-         "ε tanh(ε/2) over KL, smallest": sharp.min()},
-    )  # fmt: skip
-
-
 def _beside(column: str, mark: str, colour: int, label: str) -> Any:
     return marks("loss", column, label, mark, color=COLOURS[colour])
 
@@ -200,7 +170,15 @@ def _beside(column: str, mark: str, colour: int, label: str) -> Any:
     "dr-lemma-3-9", "[DR, Lemma 3.9; DR, Lemma 3.10; DR, Lemma 3.8; DR, Lemma 3.7]",
     full={"epsilons": [0.1, 0.5, 1.0, 3.0], "sizes": [2, 4, 10], "pairs": 12},
     quick={"epsilons": [0.5, 3.0], "sizes": [4], "pairs": 3}, points=grid(epsilon="epsilons", k="sizes", seed="pairs"),
-    judge=_antipodal_verdict,
+    judge=bounded(
+        "The refinement multiplies KL by {KL after / before:.4f|.3g}; it is the same in both directions then (to "
+        "{directions differ by:.1e}). Lemma 3.8's ε(e^ε - 1)/2 is {bound over KL:.4f|.3g} times too large, Lemma 3.7's "
+        "ε(e^ε - 1), for both directions together, {Lemma 3.7 over both:.4f|.3g} times, ε tanh(ε/2) "
+        "{ε tanh(ε/2) over KL.low:.4f} times at the least: randomized response attains it.",
+        {"KL after / before": "antipodal / kl", "bound over KL": "bound / antipodal",
+         "Lemma 3.7 over both": "older / both",
+         "ε tanh(ε/2) over KL": "sharp / antipodal", "_both directions": equal("reversed / antipodal", 1e-9)},
+        {"directions differ by": lambda table: off_by(table.ratio("reversed", "antipodal"))}),
     draw=picture(panel("Lemmas 3.8 to 3.10", "largest loss ε (nats)", "KL divergence (nats)",
                        _beside("kl", "o", 0, "KL of the pair"), _beside("antipodal", "x", 1, "KL of its refinement"),
                        formula(lambda x: x * np.expm1(x) / 2, "loss", "ε(e^ε - 1)/2", color="0.5", ls="--"),

@@ -16,7 +16,7 @@ from ldpopt.mechanisms import dominating_pair
 from ldpopt.reproduce.claims.gi_regions import TESTS
 from ldpopt.reproduce.drawing import curves, line, marks, panel, picture
 from ldpopt.reproduce.experiment import Points, Row, Subject, Table, Verdict, grid
-from ldpopt.reproduce.statements import Part, agreement, claim, holds_if
+from ldpopt.reproduce.statements import Part, claim, holds_if
 
 
 def printed_delta(j: int, k: int, epsilon: float, alpha: float) -> float:
@@ -38,15 +38,14 @@ def enumerated(j: int, k: int, epsilon: float, delta: float, eta: float) -> floa
 
 
 def _folds_agree(table: Table) -> Verdict:
-    theorem = table.column("theorem")
-    errors = np.concatenate([np.abs(theorem - table.column(name)) for name in ("printed", "enumerated")])
+    error = max(np.abs(table.column("theorem") - table.column(name)).max() for name in ("printed", "enumerated"))
     shown = table.where(epsilon=1.0, delta=0.0, alpha=0.3, k=5)
     gain = shown.column("without_eta") - shown.column("theorem")
     return Verdict(
-        agreement(errors, 1e-9),
-        f"Theorem, printed sum and enumeration agree to {errors.max():.1e}; at Figure 4b's setting the total variation "
-        f"known lowers δ by up to {gain.max():.4f}.",
-        {"largest error": errors.max()} | {f"Figure 4b, δ_{row['j']:g}": row["enumerated"] for row in shown.rows},
+        holds_if(error <= 1e-9),
+        f"Theorem, printed sum and enumeration agree to {error:.1e}; at Figure 4b's setting the total variation known "
+        f"lowers δ by up to {gain.max():.4f}.",
+        {"largest error": error} | {f"Figure 4b, δ_{row['j']:g}": row["enumerated"] for row in shown.rows},
     )
 
 

@@ -27,7 +27,7 @@ from ldpopt.reproduce.drawing import curves, formula, level, marks, panel, pictu
 from ldpopt.reproduce.envelope import envelope_at
 from ldpopt.reproduce.experiment import Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import block_values, random_law, tilted, worst_pair
-from ldpopt.reproduce.statements import claim, holds_if, outcome_of, span
+from ldpopt.reproduce.statements import bounded, claim, holds_if, outcome_of
 
 P0, P1 = (0.9, 0.1), (0.4, 0.6)
 """Any populations: the ratio of Theorem 6 to Corollary 2 is the same for all."""
@@ -53,19 +53,6 @@ def _extreme(epsilon: float, share: float, k: float, sought: str, starts: float,
     return worst | {"ratio": worst["ratio"] ** power}
 
 
-def _theorem_6_verdict(table: Table) -> Verdict:
-    worst, best = table.row("ratio", np.argmax), table.row("ratio", np.argmin)
-    older = table.column("over_corollary_2")
-    return Verdict(
-        outcome_of(table.column("ratio"), older),
-        f"Never below the optimum: {best['ratio']:.3f} times it at the least, {worst['ratio']:.4g} times at the most "
-        f"(ε = {worst['epsilon']:g}, P0 = ({worst['p0']}), P1 = ({worst['p1']})). Corollary 2 is "
-        f"{span(older, '.4f', '.3g')} times sharper: min(2, e^ε)(e^ε + 1)/2, for all populations.",
-        {"loosest": worst["ratio"], "tightest": best["ratio"],
-         "over Corollary 2, smallest": older.min(), "over Corollary 2, largest": older.max()},
-    )  # fmt: skip
-
-
 def _extremes(label: str) -> Any:
     """The largest and the smallest ratio at every epsilon, for each share."""
 
@@ -88,7 +75,12 @@ def _named(share: float) -> str:
     full={"epsilons": [0.1, 0.3, math.log(2), 1.0, 2.0, 4.0], "sizes": [2, 3], "starts": 3, "steps": 300},
     quick={"epsilons": [0.3, 2.0], "sizes": [2], "starts": 1, "steps": 50},
     points=grid(epsilon="epsilons", k="sizes", sought=PICKS, starts=Single("starts"), steps=Single("steps")),
-    judge=_theorem_6_verdict,
+    judge=bounded(
+        "Never below the optimum: {over the optimum.low:.3f} times it at the least, {over the optimum.high:.4g} times "
+        "at the most (ε = {_worst[epsilon]:g}, P0 = ({_worst[p0]}), P1 = ({_worst[p1]})). Corollary 2 is {over "
+        "Corollary 2:.4f|.3g} times sharper: min(2, e^ε)(e^ε + 1)/2, for all populations.",
+        {"over the optimum": "ratio", "over Corollary 2": "over_corollary_2"},
+        {"_worst": lambda table: table.top("ratio")}),
     draw=picture(panel("How many times too large the bound is", "ε (nats)", "ratio",
                        _extremes("Theorem 6 / optimum, {}"),
                        formula(_limit, "epsilon", "Theorem 6 / Corollary 2", 2, lw=1.3), scale="xy"),

@@ -32,7 +32,7 @@ from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.reproduce.drawing import curves, finish, formula, frames, line, marks, panel, picture
 from ldpopt.reproduce.experiment import Outcome, Row, Subject, Table, Verdict, grid, nearest
 from ldpopt.reproduce.laws import random_law, rr
-from ldpopt.reproduce.statements import Part, agreement, claim, off_by, outcome_of, span
+from ldpopt.reproduce.statements import Part, among, bounded, claim, decided, off_by
 
 TESTS: dict[str, Any] = {"xlim": (0, 1), "ylim": (0, 1), "aspect": "equal"}
 """The axes of a picture of type II errors against type I errors."""
@@ -43,15 +43,6 @@ def region(t: Array, epsilon: float, delta: float, eta: float) -> Array:
     growth = math.exp(epsilon)
     lines = [1 - delta - growth * t, (1 - delta - t) / growth, 1 - eta - t, np.zeros_like(t)]
     return np.asarray(np.max(lines, axis=0))
-
-
-def _edges_agree(table: Table) -> Verdict:
-    errors = np.abs(table.column("curve") - table.column("printed"))
-    return Verdict(
-        agreement(errors, 1e-12),
-        f"The dominating pair's trade-off curve is the region's edge to {errors.max():.1e} at {len(errors)} points.",
-        {"largest error": errors.max()},
-    )
 
 
 def _regions(table: Table) -> Any:
@@ -74,7 +65,11 @@ def _regions(table: Table) -> Any:
     "gi-figures-1-2", "[GI, Fig 1-2; GI, Cor 1; GI, eq. 7-8]",
     full={"epsilons": [0.3, 1.0, 3.0], "deltas": [0.0, 0.05], "shares": [0.3, 0.7, 1.0]},
     quick={"epsilons": [1.0], "deltas": [0.05], "shares": [0.7, 1.0]},
-    points=grid(epsilon="epsilons", delta="deltas", share="shares"), judge=_edges_agree, draw=_regions,
+    points=grid(epsilon="epsilons", delta="deltas", share="shares"),
+    judge=decided(
+        "The dominating pair's trade-off curve is the region's edge to {largest error:.1e} at {_points} points.",
+        {"largest error": lambda table: np.abs(table.column("curve") - table.column("printed")).max(),
+         "_points": lambda table: len(table.rows)}, lambda found: found["largest error"] <= 1e-12), draw=_regions,
     caption="The privacy regions: type II against type I error. Shaded: what some test of a mechanism may reach.",
 )  # fmt: skip
 def edges(epsilon: float, delta: float, share: float) -> list[Row]:
@@ -142,6 +137,9 @@ def staircase_variation(epsilon: float, gamma: float) -> float:
     return (1 - q) * below / (2 * (gamma + q * (1 - gamma)))
 
 
+ERASURE_OF_FIGURE_4 = 1 - staircase_variation(1.0, 0.0139) / math.tanh(0.5)
+
+
 def stairs(epsilon: float, gamma: float, falls: float = 40.0) -> tuple[Array, Array]:
     """The masses of staircase noise, and of the noise moved by 1, on the cells where both densities are constant."""
     last = math.ceil(falls / epsilon) + 2
@@ -151,19 +149,6 @@ def stairs(epsilon: float, gamma: float, falls: float = 40.0) -> tuple[Array, Ar
     steps = (np.floor(np.abs(x)) + (np.abs(x) - np.floor(np.abs(x)) >= gamma) for x in (middle, middle - 1))
     p, q = (np.exp(-epsilon * down) * width for down in steps)
     return p / p.sum(), q / q.sum()
-
-
-def _noise_verdict(table: Table) -> Verdict:
-    errors, off = np.abs(table.column("printed") - table.column("exact")), table.column("curve_off_region")
-    alpha = 1 - staircase_variation(1.0, 0.0139) / math.tanh(0.5)
-    return Verdict(
-        agreement(np.concatenate([errors, off, [abs(round(alpha, 1) - 0.3)]]), 1e-8),
-        f"The three formulas are exact (to {errors.max():.1e}), the staircase's for γ in [0, 1], not for all positive "
-        f"γ as printed; its trade-off curve is the edge of the region of (ε, η) (to {off.max():.1e}). γ = 0.0139 "
-        f"at ε = 1 has α = {alpha:.4f} (printed: 0.3).",
-        {"formulas off by": errors.max(), "staircase off its region by": off.max(),
-         "α at ε = 1, γ = 0.0139": alpha},
-    )  # fmt: skip
 
 
 def _staircase(gamma: float, figure: int) -> Any:
@@ -187,7 +172,15 @@ def _staircase_variations(ax: Any, table: Table) -> None:
     quick={"parameters": [1.0, 3.0], "gammas": [0.0139, 0.5, 0.75]},
     points=grid(noise=["Laplace", "Gaussian"], parameter="parameters")
     + grid(noise=["staircase"], parameter="parameters", gamma="gammas"),
-    judge=_noise_verdict,
+    judge=decided(
+        "The three formulas are exact (to {formulas off by:.1e}), the staircase's for γ in [0, 1], not for all "
+        "positive γ as printed; its trade-off curve is the edge of the region of (ε, η) (to {staircase off its region "
+        "by:.1e}). γ = 0.0139 at ε = 1 has α = {α at ε = 1, γ = 0.0139:.4f} (printed: 0.3).",
+        {"formulas off by": lambda table: np.abs(table.column("printed") - table.column("exact")).max(),
+         "staircase off its region by": lambda table: table.column("curve_off_region").max(),
+         "α at ε = 1, γ = 0.0139": ERASURE_OF_FIGURE_4},
+        lambda found: max(found["formulas off by"], found["staircase off its region by"]) <= 1e-8
+        and round(ERASURE_OF_FIGURE_4, 1) == 0.3),
     draw=picture(_staircase(0.25, 6), _staircase(0.75, 7),
                  panel("Total variation of the staircase", "γ", "η", _staircase_variations,
                        marks("gamma", "exact", by=("parameter",)), where={"noise": "staircase"},
@@ -215,19 +208,10 @@ def noise_variation(noise: str, parameter: float, gamma: float = 0.0) -> Row:
 POPULATION = 100
 
 
-def _sampling_verdict(table: Table) -> Verdict:
-    tight, loose = (
-        np.concatenate([rows.ratio("claimed", "exact"), rows.ratio("eta_claimed", "eta_exact")])
-        for rows in (table.where(part="worst"), table.where(part="random"))
-    )
-    return Verdict(
-        outcome_of(tight, np.minimum(loose, 1.0)),
-        f"Attained, in ε, δ and η, by the dominating pair when the others answer like the second input (to "
-        f"{off_by(tight):.1e}); over {len(loose) // 2} samples from random mechanisms the claim is "
-        f"{span(loose)} times the exact value.",
-        {"off at the worst mechanism": off_by(tight), "random, smallest": loose.min(),
-         "random, largest": loose.max()},
-    )  # fmt: skip
+def _both(part: str) -> Callable[[Table], Array]:
+    """Claimed over exact, for ε or δ and for η."""
+    pairs = ("claimed / exact", "eta_claimed / eta_exact")
+    return lambda table: np.concatenate([table.where(part=part).values(ratio) for ratio in pairs])
 
 
 def _sampled(column: str, what: str) -> Any:
@@ -247,7 +231,14 @@ def _sampled(column: str, what: str) -> Any:
     quick={"epsilons": [1.0], "deltas": [0.0, 0.05], "shares": [0.3, 1.0], "sampled": [10, 50], "mechanisms": 3},
     points=grid(part=["worst"], epsilon="epsilons", delta="deltas", share="shares", sampled="sampled")
     + grid(part=["random"], seed="mechanisms", sampled="sampled"),
-    judge=_sampling_verdict, draw=picture(_sampled("", "ε"), _sampled("eta_", "η")),
+    judge=bounded(
+        "Attained, in ε, δ and η, by the dominating pair when the others answer like the second input (to "
+        "{off at the worst mechanism:.1e}); over {_samples} samples from random mechanisms the claim is {random} times "
+        "the exact value.",
+        {"_worst": _both("worst"), "_random": lambda table: np.minimum(_both("random")(table), 1.0)},
+        {"off at the worst mechanism": lambda table: off_by(_both("worst")(table)), "random": _both("random"),
+         "_samples": lambda table: len(table.where(part="random").rows)}),
+    draw=picture(_sampled("", "ε"), _sampled("eta_", "η")),
     caption="ε and η after sampling: the claim (lines) and the exact value of the worst mechanism (circles), δ = 0.",
 )  # fmt: skip
 def sampled_mechanism(
@@ -286,23 +277,19 @@ def channels(epsilon: float, k: int) -> Iterator[tuple[str, Channel]]:
     yield "Hadamard response", hadamard_response(k, epsilon).channel()
 
 
-def _variations_verdict(table: Table) -> Verdict:
-    ratios, reached = table.ratio("bound", "eta"), table.where(mechanism="binary").ratio("bound", "eta")
-    return Verdict(
-        outcome_of(np.minimum(ratios, 1.0), reached),
-        f"No channel of {len(ratios)} exceeds tanh(ε/2), the binary mechanism attains it at every ε (to "
-        f"{off_by(reached):.1e}), and others stay as far as {ratios.max():.3g} times below.",
-        {"attained to": off_by(reached), "largest ratio": ratios.max()},
-    )
-
-
 @claim(
     "gi-proposition-2", "[GI, Prop 2]",
     full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "sizes": [2, 4, 8], "channels": 50},
     quick={"epsilons": [0.5, 2.0], "sizes": [4], "channels": 5},
     points=grid(part=["mechanisms"], epsilon="epsilons", k="sizes")
     + grid(part=["random"], epsilon=[0.0], k=[4], seed="channels"),
-    judge=_variations_verdict,
+    judge=bounded(
+        "No channel of {_channels} exceeds tanh(ε/2), the binary mechanism attains it at every ε (to {attained "
+        "to:.1e}), and others stay as far as {largest ratio:.3g} times below.",
+        {"_binary": among("bound / eta", mechanism="binary"),
+         "_never above": lambda table: np.minimum(table.ratio("bound", "eta"), 1.0)},
+        {"attained to": among(lambda rows: off_by(rows.ratio("bound", "eta")), mechanism="binary"),
+         "largest ratio": lambda table: table.ratio("bound", "eta").max(), "_channels": lambda table: len(table.rows)}),
     draw=picture(panel("Proposition 2: mechanisms for {k:g} answers", "ε (nats)", "total variation η",
                        formula(lambda x: np.tanh(x / 2), "measured_epsilon", "tanh(ε/2)", None, 200, color="0.2"),
                        marks("measured_epsilon", "eta", "{mechanism}", "osD^vP", by=("mechanism",), where={"k": max},

@@ -16,22 +16,9 @@ from ldpopt.privacy.claims import ApproximateDP, PureDP, RenyiDP
 from ldpopt.privacy.conversions import pure_to_renyi
 from ldpopt.privacy.implications import group_renyi
 from ldpopt.reproduce.drawing import curves, level, marks, panel, picture
-from ldpopt.reproduce.experiment import Row, Subject, Table, Verdict, grid, nearest
+from ldpopt.reproduce.experiment import Row, Subject, Table, grid, nearest
 from ldpopt.reproduce.laws import random_chain, renyi
-from ldpopt.reproduce.statements import Part, all_ends, claim, ends, off_by, outcome_of, refuted, span, spans
-
-
-def _events_verdict(table: Table) -> Verdict:
-    first, second = (table.where(part=part).ratio("claimed", "exact") for part in ("lemma 1", "proposition 4"))
-    rare = table.having(lambda row: row.get("log_q", 0) <= -math.log(2)).ratio("claimed", "exact")
-    return Verdict(
-        outcome_of(first, second),
-        f"Lemma 1's 2αε² is {span(first)} times the largest divergence of ε-DP mechanisms. "
-        f"Proposition 4's exponent is at least {second.min():.3g} times the exact one over all {len(second)} "
-        f"likelihood-ratio events, and up to {rare.max():.3g} times for those of probability at most a half.",
-        {**ends("Lemma 1 over exact", first), "Proposition 4 over exact, smallest": second.min(),
-         "Proposition 4 over exact, largest for Q at most 1/2": rare.max()},
-    )  # fmt: skip
+from ldpopt.reproduce.statements import Ends, Part, among, bounded, claim, off_by, refuted
 
 
 @claim(
@@ -40,7 +27,15 @@ def _events_verdict(table: Table) -> Verdict:
     quick={"epsilons": [0.1, 1.0], "orders": [1.0, 4.0], "counts": [10]},
     points=grid(part=["lemma 1"], epsilon="epsilons", order="orders")
     + grid(part=["proposition 4"], epsilon="epsilons", n="counts"),
-    judge=_events_verdict,
+    judge=bounded(
+        "Lemma 1's 2αε² is {Lemma 1 over exact} times the largest divergence of ε-DP mechanisms. Proposition 4's "
+        "exponent is at least {Proposition 4 over exact.low:.3g} times the exact one over all "
+        "{Proposition 4 over exact.count} likelihood-ratio events, and up to "
+        "{Proposition 4 over exact, largest for Q at most 1/2:.3g} times for those of probability at most a half.",
+        {"Lemma 1 over exact": among("claimed / exact", part="lemma 1"),
+         "Proposition 4 over exact": among("claimed / exact", part="proposition 4")},
+        {"Proposition 4 over exact, largest for Q at most 1/2": lambda table: table.having(
+            lambda row: row.get("log_q", 0) <= -math.log(2)).ratio("claimed", "exact").max()}),
     draw=picture(
         panel("Lemma 1: 2αε² over the largest divergence", "order α", "times too large",
               curves("order", "claimed / exact", "ε = {epsilon:g}", by=("epsilon",)), where={"part": "lemma 1"},
@@ -68,25 +63,19 @@ def lemma_and_events(part: str, epsilon: float, order: float = 2.0, n: float = 1
     ]
 
 
-def _norm_verdict(table: Table) -> Verdict:
-    top = table.top(table.ratio("exact", "printed"))
-    repaired = all(row["exact"] <= row["middle"] <= row["repaired"] for row in table.rows)
-    return refuted(
-        top["top"] > 1,
-        f"At ε = {top['epsilon']:g} randomized response has ‖P-Q‖₁ = {top['exact']:.6g} > 2ε² = "
-        f"{top['printed']:.6g}. With 2ε in place of 2ε² the chain "
-        f"{'holds at every ε tried' if repaired else 'fails too'}, and it is enough for the lemma: ε‖P-Q‖₁ ≤ 2ε².",
-        {"exact over printed, largest": top["top"], "at ε": top["epsilon"], "‖P-Q‖₁ there": top["exact"],
-         "2ε² there": top["printed"]},
-    )  # fmt: skip
-
-
 NAMES = {"exact": "‖P-Q‖₁, exact", "printed": "2ε² (printed)", "middle": "min(2, e^ε - 1)", "repaired": "2ε"}
 
 
 @claim(
     "m-lemma-1-step", "[M, Lemma 1]", full={"epsilons": [round(float(e), 4) for e in np.geomspace(0.01, 3, 25)]},
-    quick={"epsilons": [0.1, 1.0]}, points=grid(epsilon="epsilons"), judge=_norm_verdict, subject=Subject.STEP,
+    quick={"epsilons": [0.1, 1.0]}, points=grid(epsilon="epsilons"),
+    judge=refuted(
+        "At ε = {_top[epsilon]:g} randomized response has ‖P-Q‖₁ = {_top[exact]:.6g} > 2ε² = {_top[printed]:.6g}. With "
+        "2ε in place of 2ε² the chain {_repaired}, and it is enough for the lemma: ε‖P-Q‖₁ ≤ 2ε².",
+        {"exact over printed": "exact / printed", "_top": lambda table: table.top("exact / printed"),
+         "_repaired": lambda table: "holds at every ε tried" if all(
+             row["exact"] <= row["middle"] <= row["repaired"] for row in table.rows) else "fails too"},
+        lambda found: not found["exact over printed"].max() <= 1), subject=Subject.STEP,
     draw=picture(panel("A step in the proof of Lemma 1", "ε (nats)", "1-norm",
                        *(curves("epsilon", name, label, at=at) for at, (name, label) in enumerate(NAMES.items())),
                        scale="xy"), width=6.0, height=4.2),
@@ -142,18 +131,6 @@ def step(epsilon: float, n: float, log10_q: float) -> list[Row]:
     ]
 
 
-def _corollary_verdict(table: Table) -> Verdict:
-    ratios, beside = table.ratio("claimed", "exact"), table.ratio("claimed", "advanced")
-    vain = int((table.column("claimed") > table.column("basic")).sum())
-    return Verdict(
-        outcome_of(ratios),
-        f"The corollary's ε is {span(ratios)} times the exact one, and {span(beside)} times that of advanced "
-        f"composition [DR, Thm 1.1]; in {vain} of {len(ratios)} cells the plain sum is smaller.",
-        {**ends("claimed over exact", ratios), **ends("claimed over advanced composition", beside),
-         "cells where the sum is smaller": vain, "cells": len(ratios)},
-    )  # fmt: skip
-
-
 CURVES = {"exact": "exact", "claimed": "Corollary 1", "basic": "plain sum", "advanced": "[DR, Thm 1.1]"}
 
 
@@ -163,7 +140,14 @@ CURVES = {"exact": "exact", "claimed": "Corollary 1", "basic": "plain sum", "adv
     quick={"epsilons": [0.1], "deltas": [1e-6], "counts": [1, 10, 100]},
     points=grid(lambda row: -math.log(row["delta"]) >= row["epsilon"] ** 2 * row["n"], epsilon="epsilons",
                 delta="deltas", n="counts"),
-    judge=_corollary_verdict,
+    judge=bounded(
+        "The corollary's ε is {claimed over exact} times the exact one, and {claimed over advanced composition} times "
+        "that of advanced composition [DR, Thm 1.1]; in {cells where the sum is smaller} of {claimed over exact.count} "
+        "cells the plain sum is smaller.",
+        {"claimed over exact": "claimed / exact"},
+        {"claimed over advanced composition": "claimed / advanced",
+         "cells where the sum is smaller": lambda table: int((table.column("claimed") > table.column("basic")).sum()),
+         "cells": lambda table: len(table.rows)}),
     draw=picture(panel("ε = {epsilon:g} each, δ = {delta:g}", "mechanisms n", "ε of all (nats)",
                        *(curves("n", name, label, at=at, marker="o", ms=2.5)
                          for at, (name, label) in enumerate(CURVES.items())),
@@ -188,7 +172,7 @@ def _noise_needed(table: Table) -> str:
     share, far = INSIDE.of(table).column("needed"), BEYOND.of(table)
     wrong = far.column("epsilon")[far.column("exact") > far.column("claimed")]
     more = f"The formula first fails at ε = {wrong.min():g}." if len(wrong) else "It holds a little beyond ε = 1, too."
-    return f"The noise that is needed is {span(share, '.3f')} of the classical one, for ε below 1. {more}"
+    return f"The noise that is needed is {Ends(share):.3f} of the classical one, for ε below 1. {more}"
 
 
 def _until_1(ax: Any, _: Table) -> None:
@@ -219,17 +203,6 @@ def classical(epsilon: float, delta: float) -> Row:
     return (INSIDE if epsilon < 1 else BEYOND)(exact, delta) | {"needed": high / sigma}
 
 
-def _group_verdict(table: Table) -> Verdict:
-    ratios = {name: rows.ratio("claimed", "exact") for name, rows in table.groups("noise")}
-    off = off_by(ratios["Gaussian"] / (3.0 / 2.0) ** table.where(noise="Gaussian").column("doublings"))
-    return Verdict(
-        outcome_of(*ratios.values()),
-        f"Times too large: {spans(ratios)}. For Gaussian noise the factor is (3/2)^c at every order (to {off:.1e}), so "
-        "the loss grows with the group as s^0.585.",
-        all_ends(ratios) | {"(3/2)^c off by": off},
-    )
-
-
 def _noise(noise: str, letter: str) -> Any:
     return panel(f"{noise} noise, at the least order allowed", "group size 2^c", "claimed / exact divergence",
                  curves(lambda rows: 2 ** rows.column("doublings"), "claimed / exact", letter + " = {parameter:g}",
@@ -244,7 +217,12 @@ def _noise(noise: str, letter: str) -> Any:
     quick={"parameters": [0.5], "doublings": [1, 3], "multiples": [1.0, 4.0], "chain_sizes": [3], "chains": 3},
     points=grid(noise=["Laplace", "Gaussian"], parameter="parameters", doublings="doublings", multiple="multiples")
     + grid(noise=["chain"], parameter="chain_sizes", doublings=[1, 2], multiple="multiples", seed="chains"),
-    judge=_group_verdict,
+    judge=bounded(
+        "Times too large: {_all}. For Gaussian noise the factor is (3/2)^c at every order (to {(3/2)^c off by:.1e}), "
+        "so the loss grows with the group as s^0.585.",
+        lambda table: {noise: rows.ratio("claimed", "exact") for noise, rows in table.groups("noise")},
+        {"(3/2)^c off by": among(lambda rows: off_by(rows.ratio("claimed", "exact") / 1.5 ** rows.column("doublings")),
+                                 noise="Gaussian")}),
     draw=picture(_noise("Laplace", "ε"), _noise("Gaussian", "1/σ"),
                  panel("Chains of random laws", "group size 2^c", "claimed / exact divergence",
                        marks(lambda rows: 2 ** rows.column("doublings"), "claimed / exact", "{parameter:g} outcomes",

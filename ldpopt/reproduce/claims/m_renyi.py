@@ -17,26 +17,25 @@ from ldpopt.privacy.claims import RenyiDP
 from ldpopt.privacy.conversions import renyi_to_approximate, renyi_to_approximate_closed
 from ldpopt.privacy.implications import bad_outcome, bayes_factor_log, bayes_factor_moment, bayes_factor_tail
 from ldpopt.reproduce.drawing import curves, diagonal, level, marks, panel, picture
-from ldpopt.reproduce.experiment import Row, Table, Verdict, grid, middle
+from ldpopt.reproduce.experiment import Row, grid, middle
 from ldpopt.reproduce.laws import rr
-from ldpopt.reproduce.statements import Part, all_ends, claim, ends, holds_if, off_by, outcome_of, span, spans
-
-
-def _adding_verdict(table: Table) -> Verdict:
-    above = float(max(table.ratio("adaptive", "sum").max(), table.ratio("product", "sum").max()))
-    equal, grown = off_by(table.ratio("same", "twice")), float(table.ratio("merged", "product").max())
-    return Verdict(
-        holds_if(above <= 1 + 1e-9 and equal <= 1e-8 and grown <= 1 + 1e-9),
-        f"Two uses of one mechanism have exactly twice its divergence (to {equal:.1e}); an adaptive choice has at most "
-        f"{above:.4f} of the sum, and a randomly merged report at most {grown:.4f} of the divergence it had.",
-        {"two uses over twice one, off by": equal, "adaptive over sum, largest": above, "merged over before": grown},
-    )
+from ldpopt.reproduce.statements import Part, among, bounded, claim, decided, equal, off_by
 
 
 @claim(
     "m-proposition-1", "[M, Prop 1; BS, Lemma 2.3; BS, Lemma 1.7; BS, Lemma 1.8]",
     full={"orders": [0.0, 1.0, 1.5, 2.0, 8.0], "pairs": 40}, quick={"orders": [0.0, 2.0], "pairs": 5},
-    points=grid(order="orders", seed="pairs"), judge=_adding_verdict,
+    points=grid(order="orders", seed="pairs"),
+    judge=decided(
+        "Two uses of one mechanism have exactly twice its divergence (to {two uses over twice one, off by:.1e}); an "
+        "adaptive choice has at most {adaptive over sum, largest:.4f} of the sum, and a randomly merged report at most "
+        "{merged over before:.4f} of the divergence it had.",
+        {"two uses over twice one, off by": lambda table: off_by(table.ratio("same", "twice")),
+         "adaptive over sum, largest":
+         lambda table: float(np.max([table.ratio(name, "sum") for name in ("adaptive", "product")])),
+         "merged over before": lambda table: float(table.ratio("merged", "product").max())},
+        lambda found: found["adaptive over sum, largest"] <= 1 + 1e-9 and found["merged over before"] <= 1 + 1e-9
+        and found["two uses over twice one, off by"] <= 1e-8),
     draw=picture(panel("Proposition 1: two mechanisms, the second chosen adaptively", "sum of the parameters (nats)",
                        "exact (nats)",
                        marks("sum", "adaptive", lambda rows: f"order {rows.rows[0]['order']:g}"
@@ -94,20 +93,6 @@ def exact_epsilon(mechanism: str, delta: float, uses: int) -> float:
     return compose([FinitePair(p, q)], uses).approximate_dp(delta).lower
 
 
-def _budget_verdict(table: Table) -> Verdict:
-    off, implied = off_by(table.where(part="curve").ratio("printed", "exact")), table.where(part="implied")
-    plain, sharp = (implied.ratio(name, "exact") for name in ("plain", "sharp"))
-    worst = implied.top(plain)
-    return Verdict(
-        outcome_of(plain, sharp, np.array([1.0 if off < 1e-9 else 0.0]), tolerance=1e-4),
-        f"Table II is exact (to {off:.1e}). The ε that Proposition 3 implies is {span(plain, '.3f')} times "
-        f"the exact one (most for {worst['mechanism']}, {worst['uses']:g} uses, δ = {worst['delta']:g}); with the "
-        f"newer conversion [CKS, Prop 12] {span(sharp, '.3f')} times.",
-        {"Table II off by, relative": off, **ends("Proposition 3 over exact ε", plain),
-         **ends("newer conversion over exact ε", sharp)},
-    )  # fmt: skip
-
-
 @claim(
     "m-budget-curves", "[M, Table II; M, Prop 3; CKS, Prop 12]",
     full={"orders": [1.1, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0], "deltas": [1e-3, 1e-6],
@@ -115,7 +100,15 @@ def _budget_verdict(table: Table) -> Verdict:
     quick={"orders": [1.5, 8.0], "deltas": [1e-6], "uses": [1, 16]},
     points=grid(part=["curve"], mechanism=MECHANISMS, order="orders")
     + grid(part=["implied"], mechanism=MECHANISMS, delta="deltas", uses="uses"),
-    judge=_budget_verdict,
+    judge=bounded(
+        "Table II is exact (to {Table II off by, relative:.1e}). The ε that Proposition 3 implies is {Proposition 3 "
+        "over exact ε:.3f} times the exact one (most for {_worst[mechanism]}, {_worst[uses]:g} uses, δ = "
+        "{_worst[delta]:g}); with the newer conversion [CKS, Prop 12] {newer conversion over exact ε:.3f} times.",
+        {"Proposition 3 over exact ε": among("plain / exact", part="implied"),
+         "newer conversion over exact ε": among("sharp / exact", part="implied"),
+         "_table II": equal("printed / exact", 1e-9, part="curve")},
+        {"Table II off by, relative": lambda table: off_by(table.where(part="curve").ratio("printed", "exact")),
+         "_worst": lambda table: table.where(part="implied").top("plain / exact")}, 1e-4),
     draw=picture(
         panel("Budget curves at ε = 1, σ = 1", "order α", "Rényi divergence (nats)",
               curves("order", "exact", "{mechanism}", by=("mechanism",)), marks("order", "printed", "Table II", ms=3),
@@ -183,25 +176,19 @@ def larger_or_sum(noise: str, parameter: float, order: float, delta: float) -> l
     return rows
 
 
-def _table_1_verdict(table: Table) -> Verdict:
-    ratios = {
-        "probability, from above": table.ratio("claimed", "exact"),
-        "probability, from below": table.column("probability") / np.maximum(table.column("low_claimed"), 1e-300),
-        "change of log odds": table.ratio("log_claimed", "log_exact"),
-        "odds move by more than": table.having(lambda row: row["tail_exact"] > 0).ratio("tail_claimed", "tail_exact"),
-    }
-    moment = table.ratio("moment_claimed", "moment_exact")
-    return Verdict(
-        outcome_of(moment, *ratios.values()),
-        f"The moment of the Bayes factor is an equality (to {off_by(moment):.1e}). Times too far off: {spans(ratios)}.",
-        all_ends(ratios) | {"moment off by": off_by(moment)},
-    )
-
-
 @claim(
     "m-table-1", "[M, Table I]", full={"epsilons": [0.1, 1.0], "counts": [1, 10, 50], "orders": [1.5, 2.0, 4.0, 8.0]},
     quick={"epsilons": [0.5], "counts": [10], "orders": [2.0, 8.0]},
-    points=grid(epsilon="epsilons", n="counts", order="orders"), judge=_table_1_verdict,
+    points=grid(epsilon="epsilons", n="counts", order="orders"),
+    judge=bounded(
+        "The moment of the Bayes factor is an equality (to {moment off by:.1e}). Times too far off: {_all}.",
+        {"probability, from above": "claimed / exact",
+         "probability, from below":
+         lambda table: table.column("probability") / np.maximum(table.column("low_claimed"), 1e-300),
+         "change of log odds": "log_claimed / log_exact", "odds move by more than":
+         lambda table: table.having(lambda row: row["tail_exact"] > 0).ratio("tail_claimed", "tail_exact"),
+         "_moment": "moment_claimed / moment_exact"},
+        {"moment off by": lambda table: off_by(table.ratio("moment_claimed", "moment_exact"))}),
     draw=picture(panel("{n:g} randomized responses, ε = {epsilon:g}", "probability under one input",
                        "probability under its neighbour",
                        curves("probability", "exact", "exact", where={"order": min}, at=6, marker="o", ms=3),
