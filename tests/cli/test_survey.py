@@ -150,7 +150,7 @@ def test_a_local_cluster_writes_the_same_bytes(run, partitions, tmp_path):
 def test_a_worker_killed_under_a_scheduler_changes_nothing(run, partitions, tmp_path):
     """With --scheduler on a cluster of two workers, one killed in mid-run, bytes and counts are the same."""
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,
     ):
         victim = next(iter(client.run(os.getpid).values()))

@@ -153,7 +153,9 @@ def test_an_executor_does_the_work(alone):
 def test_a_dask_cluster_changes_nothing(alone, tmp_path):
     """A cluster of two workers gives the rows of one process, and what it finished is kept."""
     distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+    )
     with cluster, distributed.Client(cluster) as client:
         for name in ("grid", "family"):
             posed, *points, table = alone[name]

@@ -170,8 +170,10 @@ def dask_runner(scheduler: str | None = None, workers: int = 2) -> Iterator[Dask
             yield Dask(client)
         return
     workers = positive_integer(workers, "workers")
+    # Its page of state takes any free port, and answers this machine alone.
+    quiet = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, **quiet) as cluster,
         Client(cluster) as client,
     ):
         yield Dask(client)

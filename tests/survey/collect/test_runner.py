@@ -74,7 +74,9 @@ def test_a_lost_scheduler_is_an_error(tmp_path: Path) -> None:
     create_key(tmp_path / "key")
     privatize(plan, tmp_path / "raw", tmp_path / "alone.csv", Memoised(tmp_path / "key"))
     impatient = dask.config.set({"distributed.comm.timeouts.connect": "2s"})
-    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None)
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+    )
     with impatient, cluster, distributed.Client(cluster) as client:
 
         def lose(done: int, total: int) -> None:
