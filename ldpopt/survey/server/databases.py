@@ -14,6 +14,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.extras import need
 from ldpopt.survey.plan.plan import Plan
@@ -90,8 +92,6 @@ CREATE TABLE invitations (
 class SqliteStore(Store):
     """The round of `plan` in the SQLite file at `path`, whose rows are always in the order of their ids."""
 
-    _compact = ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)")  # write the file anew, and empty its log
-
     def __init__(self, path: Path, plan: Plan, create: bool) -> None:
         self._path = path
         if not create and not path.is_file():
@@ -162,6 +162,18 @@ class SqliteStore(Store):
         db.executemany("INSERT INTO reports (round, id, day, codes) VALUES (?, ?, ?, ?)", rows)
         return {one.id for one in new}
 
+    def _erase(self) -> bool:
+        with self._transaction() as db:
+            hashes = self._run(db, "SELECT hash FROM invitations WHERE round = ?", self._number)
+            self._delete_invitations(db)
+        with self._connected() as db:
+            db.execute("VACUUM")  # writes the file anew
+            (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()  # empties its log
+            (free,) = db.execute("PRAGMA freelist_count").fetchone()
+        log = self._path.with_name(f"{self._path.name}-wal")
+        empty = not log.exists() or log.stat().st_size == 0
+        return not busy and not free and empty and not _holds_any(self._path, [hash for (hash,) in hashes])
+
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """Replace SQLite's errors, whose messages name tables and constraints, but never values."""
@@ -174,8 +186,23 @@ class SqliteStore(Store):
             raise Unavailable(f"{self._path}: {error}") from None
 
 
+def _holds_any(path: Path, words: Sequence[bytes]) -> bool:
+    """Whether a file holds one of `words`, of at least 8 bytes each, anywhere; their first 8 bytes are looked for."""
+    starts = np.unique(np.frombuffer(b"".join(word[:8] for word in words), np.uint64))
+    piece = b""
+    with path.open("rb") as file:
+        while more := file.read(1 << 24):
+            piece = piece[-7:] + more
+            for shift in range(8):
+                seen = np.frombuffer(piece, np.uint64, count=max(len(piece) - shift, 0) // 8, offset=shift)
+                if np.isin(seen, starts).any():
+                    return True
+    return False
+
+
 _LOCK = 0x6C647074  # the lock of this program's schema and, with a round's number, of the round
 _CONNECT_WAIT = 10  # seconds for a connection
+_LOCK_WAIT = 10  # seconds for programs that read the tables of a round which is being closed
 
 _POSTGRESQL_TABLES = """
 CREATE SCHEMA IF NOT EXISTS ldpopt;
@@ -199,12 +226,6 @@ class PostgresqlStore(Store):
 
     _place = "%s"
     _many_rows: ClassVar[Mapping[str, str]] = {"name": "rows"}  # the server sends no more than is asked for
-    _sort = (
-        "CREATE TEMP TABLE again ON COMMIT DROP AS SELECT * FROM reports WHERE round = {round}",
-        "DELETE FROM reports WHERE round = {round}",
-        "INSERT INTO reports SELECT * FROM again ORDER BY id",
-    )
-    _compact = ("VACUUM (FULL, ANALYZE) reports", "VACUUM (FULL, ANALYZE) invitations")
 
     def __init__(self, url: str, plan: Plan, create: bool) -> None:
         need("psycopg")
@@ -269,6 +290,25 @@ class PostgresqlStore(Store):
         )
         ids, codes = [one.id for one in ordered], [one.codes for one in ordered]
         return {id for (id,) in self._run(db, insert, self._number, day, ids, codes)}
+
+    def _erase(self) -> bool:
+        """The tables are written anew, as one transaction; no older snapshot sees the rows that they had."""
+        import psycopg
+
+        with self._transaction() as db:
+            db.execute(f"SET LOCAL lock_timeout = '{_LOCK_WAIT}s'")
+            try:
+                with db.transaction():
+                    db.execute("LOCK TABLE invitations, reports IN ACCESS EXCLUSIVE MODE")
+            except psycopg.errors.LockNotAvailable:
+                return False
+            self._delete_invitations(db)
+            for table, key in (("invitations", "hash"), ("reports", "id")):
+                db.execute(f"CREATE TEMP TABLE again AS SELECT * FROM {table}")
+                db.execute(f"TRUNCATE {table}")
+                db.execute(f"INSERT INTO {table} SELECT * FROM again ORDER BY round, {key}")
+                db.execute("DROP TABLE again")
+        return True
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -128,10 +128,6 @@ class Store(ABC):
     """How the dialect writes a parameter."""
     _many_rows: ClassVar[Mapping[str, str]] = {}
     """Options of a cursor that reads many rows piece by piece."""
-    _sort: ClassVar[Sequence[str]] = ()
-    """Statements that put the rows of {round} in the order of their ids, within the transaction that ends it."""
-    _compact: ClassVar[Sequence[str]]
-    """Statements that remove what deleted rows have left, after that transaction."""
 
     @abstractmethod
     def _connect(self) -> Any:
@@ -163,6 +159,10 @@ class Store(ABC):
     @abstractmethod
     def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
         """Store new submissions, and give the ids of those that no other collector has stored meanwhile."""
+
+    @abstractmethod
+    def _erase(self) -> bool:
+        """Delete the round's invitations and every order of arrival; whether nothing of them can be read any more."""
 
     def _begin(self, plan: Plan, create: bool) -> None:
         try:
@@ -245,15 +245,21 @@ class Store(ABC):
             self._run(db, drawn, len(hashes), self._number)
 
     def close_round(self) -> None:
-        """Accept no more submissions; keep only the number of invitations, and no order of arrival in the rows."""
+        """Accept no more submissions; keep only the number of invitations, and no order of arrival in the rows.
+
+        Raises `Unavailable` while another program reads the database, so that what is erased could still be read.
+        """
         with self._transaction() as db:
-            self._run(db, f"UPDATE rounds SET closed = true, used = used + {_USED} WHERE number = ?", self._number)
-            self._run(db, "DELETE FROM invitations WHERE round = ?", self._number)
-            for statement in self._sort:
-                db.execute(statement.format(round=self._number))
-        with self._connected() as db:
-            for statement in self._compact:
-                self._run(db, statement)
+            self._run(db, "UPDATE rounds SET closed = true WHERE number = ?", self._number)
+        if not self._erase():
+            raise Unavailable(
+                "the round takes no more reports, but is not closed: another program reads the database, and "
+                "would keep what joins invitations to reports; end that program, and close the round again"
+            )
+
+    def _delete_invitations(self, db: Any) -> None:
+        self._run(db, f"UPDATE rounds SET used = used + {_USED} WHERE number = ?", self._number)
+        self._run(db, "DELETE FROM invitations WHERE round = ?", self._number)
 
     def rows(self, at_once: int) -> Iterator[Rows]:
         """The round's reports at one moment, in the order of their ids, at most `at_once` at a time."""

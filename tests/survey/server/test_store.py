@@ -8,7 +8,7 @@ import pytest
 from collectors import habits, stored_reports
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.server import Outcome, RoundState, Submission, Unavailable, database, draw_invitations
+from ldpopt.survey.server import Outcome, RoundState, Submission, Unavailable, database, databases, draw_invitations
 from ldpopt.survey.server.submission import invitation_hash
 
 DAY = "2026-01-31"
@@ -198,6 +198,85 @@ def test_a_closed_round_has_no_order_in_postgresql(postgresql, plan):
     assert len({row[0] for row in before}) == 20
     assert len({row[0] for row in after}) == 1
     assert [row[2] for row in after] == sorted(row[2] for row in after)
+
+
+def raw(folder, name):
+    """All bytes of the files of a database."""
+    return b"".join(path.read_bytes() for path in folder.glob(name))
+
+
+def test_a_reader_keeps_a_round_in_a_file_from_being_closed(tmp_path, plan, monkeypatch):
+    """While a reader's snapshot holds the log, closing says so and fails; afterwards no hash is in any file."""
+    monkeypatch.setattr("ldpopt.survey.server.databases.WAIT", 0.1)
+    with database(tmp_path / "reports.db", plan, create=True) as store:
+        hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
+        reader = sqlite3.connect(tmp_path / "reports.db", isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM invitations").fetchall()
+        for number, hash in enumerate(hashes):
+            store.write([Submission(mixed(number), ONE, hash)], DAY)
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="not closed: another program reads"):
+                store.close_round()
+            assert any(hash in raw(tmp_path, "reports.db*") for hash in hashes)
+        assert store.write([Submission(ids(1)[0], ONE, hashes[0])], DAY) == [Outcome.CLOSED]
+        reader.close()
+        store.close_round()
+        assert not any(hash in raw(tmp_path, "reports.db*") for hash in hashes)
+        assert (store.summary().reports, store.summary().used) == (20, 20)
+
+
+def test_erased_words_are_looked_for_at_every_byte(tmp_path):
+    """A word is seen at any place of a file, also across two pieces that are read, and no other word is."""
+    word = bytes(range(1, 33))
+    for place in (0, 1, 7, 4095, (1 << 24) - 3, (1 << 24) + 5):
+        (tmp_path / "file").write_bytes(bytes(place) + word + bytes(11))
+        assert databases._holds_any(tmp_path / "file", [bytes(32)[:7] + b"x" * 25, word])
+    assert not databases._holds_any(tmp_path / "file", [word[::-1]])
+    assert not databases._holds_any(tmp_path / "file", [])
+
+
+def test_an_old_snapshot_keeps_nothing_of_a_closed_round(postgresql, plan):
+    """A transaction that began before, as of a dump, sees no invitation after the end, and its locks are waited for."""
+    import psycopg
+
+    with database(postgresql.url, plan, create=True) as store:
+        hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
+        for number, hash in enumerate(hashes):
+            store.write([Submission(mixed(number), ONE, hash)], DAY)
+        with psycopg.connect(postgresql.url) as reader:
+            reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            reader.execute("SELECT count(*) FROM ldpopt.rounds")  # its snapshot is of this moment
+            store.close_round()
+            names = "SELECT pg_relation_filepath(name::regclass) FROM unnest(%s::text[]) AS name"
+            tables = [[f"ldpopt.{one}" for one in ("reports", "invitations", "reports_pkey", "invitations_pkey")]]
+            with psycopg.connect(postgresql.url) as db:
+                db.execute("CHECKPOINT")
+                pages = b"".join(
+                    db.execute("SELECT pg_read_binary_file(%s)", (name,)).fetchone()[0]
+                    for (name,) in db.execute(names, tables).fetchall()
+                )
+                written = "SELECT count(DISTINCT xmin::text) FROM ldpopt.reports"
+                assert db.execute(written).fetchone() == (1,)
+            assert mixed(3) in pages
+            assert not any(hash in pages for hash in hashes)
+            assert reader.execute("SELECT count(*) FROM ldpopt.invitations").fetchone() == (0,)
+
+
+def test_a_reader_of_the_tables_keeps_a_round_from_being_closed(postgresql, plan, monkeypatch):
+    """A dump that holds a table is waited for, for a limited time; then closing fails, says so, and can be repeated."""
+    import psycopg
+
+    monkeypatch.setattr("ldpopt.survey.server.databases._LOCK_WAIT", 1)
+    with database(postgresql.url, plan, create=True) as store:
+        hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 3)]
+        with psycopg.connect(postgresql.url) as reader:
+            reader.execute("SELECT count(*) FROM ldpopt.invitations")
+            with pytest.raises(Unavailable, match="not closed: another program reads"):
+                store.close_round()
+            assert store.write([Submission(mixed(1), ONE, hashes[0])], DAY) == [Outcome.CLOSED]
+        store.close_round()
+        assert store.summary().drawn == 3
 
 
 def test_a_lost_server_is_said_and_comes_back(postgresql, plan):
