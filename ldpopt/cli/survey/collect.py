@@ -150,10 +150,12 @@ def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
     workers: --workers | Number of threads, or of Dask workers with --dask.
     dask: --dask | Run on a local Dask cluster.
     scheduler: --scheduler | Run on the Dask cluster at tcp://...
+    alike: --alike | Files with the same content are of different people; they are refused otherwise.
     """)
 def privatize(
     plan: Path, answers: list[Path], out: Path, key: Path | None = None, new_key: bool = False,
     simulate: int | None = None, workers: int = 1, dask: bool = False, scheduler: str | None = None,
+    alike: bool = False,
 ) -> None:  # fmt: skip
     """Privatize answers in files. An interrupted run continues when it is repeated, and ends with the same bytes."""
     from ldpopt.extras import need
@@ -179,7 +181,7 @@ def privatize(
 
             runner = stack.enter_context(dask_runner(scheduler, workers))
         step = stack.enter_context(progress("privatizing"))
-        tally = run(made, list(answers), out, randomness, runner, step)
+        tally = run(made, list(answers), out, randomness, runner, step, alike)
     say(f"{tally.rows:,} reports in {out}; {tally.duplicates:,} duplicate rows left out")
     for name in made.answers:
         unknown, missing = tally.unknown.get(name, 0), tally.missing.get(name, 0)

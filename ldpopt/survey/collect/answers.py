@@ -92,6 +92,12 @@ def input_files(answers: str | Path | Sequence[str | Path], kinds: Sequence[str]
     missing = [path for path in found if not path.is_file()]
     if missing:
         raise invalid("answers", "files that exist", str(missing[0]))
+    first: dict[tuple[int, int], Path] = {}
+    for path in found:
+        stat = path.stat()
+        other = first.setdefault((stat.st_dev, stat.st_ino), path)
+        if other is not path:
+            raise invalid("answers", "every file once", Phrase(f"{other} and {path}, which are the same file"))
     return [path.resolve() for path in found]
 
 

@@ -38,6 +38,7 @@ from ldpopt.survey.collect.workfolder import (
     PLAN,
     WorkFolder,
     description,
+    refuse_copies,
     refuse_others,
     remove,
     remove_left_aside,
@@ -169,6 +170,7 @@ def privatize(
     randomness: Randomness | None = None,
     runner: Runner | None = None,
     progress: Callable[[int, int], None] | None = None,
+    alike: bool = False,
 ) -> Tally:
     """Write a privatized report for every answer, and tally what the plan's policies did.
 
@@ -185,6 +187,8 @@ def privatize(
         be made, usually of `Memoised(key_file)`. `Simulated(rng)` is for trials, and labels the reports as simulated.
     runner : where the partitions are processed; in this thread by default.
     progress : called with (partitions done, partitions in all).
+    alike : files with the same content are of different people. Otherwise a plan without respondents refuses them,
+        as a second report of the same answers spends their epsilon twice. One file under two names is always refused.
 
     All reports appear at once, at the end. Until then a work folder ``.NAME.partial`` beside them holds the finished
     partitions. After a kill the same call continues from there, and ends with the same bytes. If the plan's policies
@@ -220,7 +224,9 @@ def privatize(
         asked = description(plan, files, randomness.mode, kind)
         tally = published(output, asked)
         if tally is None:
-            folder = _begin(work, output, plan, files, randomness, kind)
+            folder = _begin(work, output, plan, files, randomness, asked)
+            if plan.respondent is None and not alike:
+                refuse_copies(folder)
             tally = _run(folder, plan, files, randomness, runner or Threads(), progress)
             publish(folder, plan, output, single, tally, asked)
         remove(work)
@@ -228,12 +234,14 @@ def privatize(
     return tally
 
 
-def _begin(work: Path, output: Path, plan: Plan, files: list[Path], randomness: Randomness, kind: str) -> WorkFolder:
+def _begin(
+    work: Path, output: Path, plan: Plan, files: list[Path], randomness: Randomness, asked: dict[str, Any]
+) -> WorkFolder:
     refuse_taken(output)
     if os.path.lexists(work):
-        return WorkFolder.resume(work, plan, files, randomness, kind)
+        return WorkFolder.resume(work, plan, files, randomness, asked)
     forget_note(output)  # about reports that are no longer there
-    return WorkFolder.create(work, plan, files, randomness, kind)
+    return WorkFolder.create(work, plan, files, randomness, asked)
 
 
 def _run(

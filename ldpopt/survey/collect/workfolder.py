@@ -52,14 +52,16 @@ class WorkFolder:
     seal: str
 
     @classmethod
-    def create(cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, kind: str) -> WorkFolder:
-        """A new work folder at `path`, complete or absent."""
+    def create(
+        cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, asked: dict[str, Any]
+    ) -> WorkFolder:
+        """A new work folder at `path`, complete or absent, for a run of the `description` `asked`."""
         key = randomness.key()
         parts = partitions(files, plan.file)
         if sum(part.rows for part in parts) == 0:
             raise invalid("answers", "at least one row", "none", str(files[0]))
         state = {
-            **description(plan, files, randomness.mode, kind),
+            **asked,
             "run": secrets.token_hex(8),
             "key": key.check(),
             "partitions": [part.to_dict() for part in parts],
@@ -93,15 +95,16 @@ class WorkFolder:
         return cls(path, strictjson.loads(content, f"{path / STATE}"), found)
 
     @classmethod
-    def resume(cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, kind: str) -> WorkFolder:
-        """The work folder of an unfinished run of the same call; `InvalidInput` if it belongs to another call.
+    def resume(
+        cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, asked: dict[str, Any]
+    ) -> WorkFolder:
+        """The work folder of an unfinished run of the description `asked`; `InvalidInput` if it is another run's.
 
         Plan, answers and key come from the caller. What the folder says about them is only compared.
         """
         folder = cls.open(path)
         if not isinstance(folder.state, dict) or not isinstance(folder.state.get("run"), str):
             raise _no_work_folder(path)
-        asked = description(plan, files, randomness.mode, kind)
         refuse_others(asked, folder.state, path)
         # A memoised run uses the caller's key file, any other run the key in its folder; either must be the run's first
         # key.
@@ -212,16 +215,27 @@ def is_work(path: Path) -> bool:
 def description(plan: Plan, files: list[Path], mode: str, kind: str) -> dict[str, Any]:
     """What must not change between a run and its resumption, as JSON-ready values.
 
-    The answers are recognised by their size and time of change. If other answers were privatized with the words of an
-    unfinished run, the two sets of reports could be compared. So a run whose answers changed is refused.
+    The answers are recognised by their content and time of change. If other answers were privatized with the words of
+    an unfinished run, the two sets of reports could be compared. So a run whose answers changed is refused.
     """
-    stats = [path.stat() for path in files]
+    changed = [path.stat().st_mtime_ns for path in files]
     return {
         "plan": plan.checksum,
         "mode": mode,
         "kind": kind,
-        "files": [[str(path), s.st_size, s.st_mtime_ns] for path, s in zip(files, stats, strict=True)],
+        "files": [[str(path), digest(path), time] for path, time in zip(files, changed, strict=True)],
     }
+
+
+def refuse_copies(folder: WorkFolder) -> None:
+    """`InvalidInput`, and no folder, if two files with rows have the same content: it would spend an epsilon twice."""
+    filled = {piece.path for part in folder.partitions for piece in part.pieces if piece.rows}
+    first: dict[str, str] = {}
+    for path, content, _ in folder.state["files"]:
+        if path in filled and first.setdefault(content, path) != path:
+            remove(folder.path)
+            expected = "files of different people (or alike=True, --alike, if two files are the same by chance)"
+            raise invalid("answers", expected, Phrase(f"the same content in {first[content]} and {path}"))
 
 
 def refuse_others(asked: dict[str, Any], found: dict[str, Any], path: Path) -> None:

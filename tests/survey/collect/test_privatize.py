@@ -31,7 +31,7 @@ from ldpopt.survey.collect.privatize import Job, PrivatizePartition, privatize
 from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
 from ldpopt.survey.collect.runner import Threads
 from ldpopt.survey.collect.words import create_key
-from ldpopt.survey.collect.workfolder import WorkFolder
+from ldpopt.survey.collect.workfolder import WorkFolder, description
 from ldpopt.survey.plan.plan import Plan, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
@@ -442,13 +442,8 @@ def test_a_task_takes_no_other_plan_key_or_folder(tmp_path: Path) -> None:
     create_key(tmp_path / "key")
     create_key(tmp_path / "other")
     made = planned("id")
-    folder = WorkFolder.create(
-        tmp_path / ".out.partial",
-        made,
-        [written(tmp_path, ["no", "yes"])],
-        Memoised(tmp_path / "key"),
-        "csv",
-    )
+    files, key = [written(tmp_path, ["no", "yes"])], Memoised(tmp_path / "key")
+    folder = WorkFolder.create(tmp_path / ".out.partial", made, files, key, description(made, files, "memoised", "csv"))
     job = Job(str(folder.path), folder.seal, made.checksum, str(tmp_path / "key"))
     for wrong, said in (
         (replace(job, plan=planned("id", 0.8).checksum), "plan"),
@@ -462,3 +457,39 @@ def test_a_task_takes_no_other_plan_key_or_folder(tmp_path: Path) -> None:
         PrivatizePartition(job)(0)
     tasks.forget()
     assert not folder.part(0).exists()
+
+
+def test_a_file_is_privatized_once_under_whatever_name(tmp_path: Path) -> None:
+    """Fresh reports of the same rows would spend their epsilon twice: the same file or content is refused."""
+    answers = written(tmp_path, ["no", "yes", "yes"])
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    os.link(answers, folder / "linked.csv")
+    (tmp_path / "symbolic.csv").symlink_to(answers)
+    (tmp_path / "copy.csv").write_bytes(answers.read_bytes())
+    relative = Path(os.path.relpath(answers))
+    same = ([answers, answers], [answers, relative], [answers, folder], [answers, tmp_path / "symbolic.csv"])
+    for files in same:
+        with pytest.raises(InvalidInput, match="every file once"):
+            privatize(planned(None), files, tmp_path / "out.csv", alike=True)
+    with pytest.raises(InvalidInput, match="the same content in"):
+        privatize(planned(None), [answers, tmp_path / "copy.csv"], tmp_path / "out.csv")
+    assert not [path for path in tmp_path.iterdir() if "out" in path.name and not path.name.endswith(".lock")]
+    assert privatize(planned(None), [answers, tmp_path / "copy.csv"], tmp_path / "out.csv", alike=True).rows == 6
+
+
+def test_a_run_is_not_resumed_with_answers_that_changed_unseen(tmp_path: Path) -> None:
+    """Other answers of the same size and time are known by their content: two reports are not made with one word."""
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    answers = written(tmp_path, ["no", "yes"])
+    before = answers.stat()
+    with pytest.raises(KeyboardInterrupt):
+        privatize(planned(None), answers, tmp_path / "out.csv", progress=interrupt)
+    written(tmp_path, ["yes", "no"])
+    os.utime(answers, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert answers.stat().st_size == before.st_size
+    with pytest.raises(InvalidInput, match="the files that the unfinished run began with"):
+        privatize(planned(None), answers, tmp_path / "out.csv")
