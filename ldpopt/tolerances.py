@@ -40,9 +40,6 @@ CURVE = 1e-9
 TURN = 1e-12
 """How far, relatively to its steps, a trade-off curve may turn the wrong way before it is refused as not convex."""
 
-CONCENTRATION_GAP = 1e-10
-"""A supremum over the orders of continuous noise is found when its bracket is relatively this narrow."""
-
 DENSITY_SUM = 1e-8
 """How far a log density from the caller may be from integrating to one."""
 

@@ -20,7 +20,6 @@ from ldpopt.composition.parametric import MAX_USES, ParametricPair, largest_inte
 from ldpopt.composition.sums import compose_mcdp
 from ldpopt.distribution import number, positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.concentration import zero_concentration
 from ldpopt.privacy.capacity import (
     Affine,
     Polynomial,
@@ -34,6 +33,7 @@ from ldpopt.privacy.claims import MCDP, ApproximateDP, PureDP, need
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
+from ldpopt.privacy.supremum import each, largest_slope
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.results import Result
 from ldpopt.rounding import bisected, down, toward_privacy, up
@@ -204,13 +204,17 @@ def _zcdp(parts: Parts, xi: float) -> tuple[float, float]:
 
 def concentrated(divergence: Callable[[float], tuple[float, float]], xi: float) -> tuple[float, float]:
     """Bounds on sup over s > 0 of (D - xi)/(1 + s), where D = `divergence(s)` has the order 1 + s and s D is convex."""
-    mean = divergence(0.0)
+    mean, largest = divergence(0.0), divergence(math.inf)[1]
+    if math.isinf(largest):
+        return max(mean[0] - xi, 0.0), math.inf
 
-    def cumulant(s: float) -> tuple[float, float]:
+    def cumulant(_: int, s: float) -> tuple[float, float]:
         low, high = divergence(s)
         return max(s * (low - mean[1]), 0.0), max(s * (high - mean[0]), 0.0)
 
-    return zero_concentration(cumulant, mean, divergence(math.inf)[1], xi, math.inf)
+    means = np.array(mean[:1]), np.array(mean[1:])
+    low, high = largest_slope(each(cumulant), means, np.array([largest]), xi, math.inf)
+    return float(low[0]), float(high[0])
 
 
 def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> PureDP:

@@ -14,11 +14,11 @@ import numpy as np
 from ldpopt.distribution import Array, number, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.additive import guarantee, plain
-from ldpopt.mechanisms.concentration import subgaussian, zero_concentration
 from ldpopt.privacy.concentrated import MeanConcentrated
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
+from ldpopt.privacy.supremum import each, largest_slope, largest_spread
 from ldpopt.privacy.trade_off import TradeOffCurve, type_one_errors
 from ldpopt.rounding import bisected, up
 from ldpopt.tolerances import DENSITY_SUM, LOSS_EXCESS, UNTOLD_LOSSES
@@ -256,14 +256,11 @@ class ContinuousPair:
         return math.log1p(total - error), math.log1p(total + error)
 
     def _renyi(self, order: float) -> Interval:
-        bounds = []
-        for reverse in _BOTH:
-            low, high = self._mean(reverse)
-            if order > 1:
-                extra = self.cumulant(order - 1, reverse=reverse)
-                low, high = low + extra[0] / (order - 1), high + extra[1] / (order - 1)
-            bounds.append((low, high))
-        return _larger(bounds)
+        low, high = _in_both(self._mean)
+        if order > 1:
+            extra = _in_both(partial(self._directed, s=order - 1))
+            low, high = low + extra[0] / (order - 1), high + extra[1] / (order - 1)
+        return _larger((low, high))
 
     def _mean(self, reverse: bool) -> Interval:
         log_p, log_q = self._directions()[reverse]
@@ -278,16 +275,22 @@ class ContinuousPair:
         return total - error, total + error
 
     def _zcdp(self, xi: float, max_order: float) -> Interval:
-        return _larger([
-            zero_concentration(partial(self.cumulant, reverse=r), self._mean(r), self.epsilon, xi, max_order)
-            for r in _BOTH
-        ])  # fmt: skip
+        mean = _in_both(self._mean)
+        if math.isinf(self.epsilon):
+            return max(float(mean[0].max()) - xi, 0.0), math.inf
+        largest, spread = np.full(2, self.epsilon), (np.full(2, 2 * self.epsilon), _in_both(self._variance)[1])
+        return _larger(largest_slope(each(self._directed), mean, largest, xi, max_order - 1, spread))
 
     def _subgaussian(self) -> Interval:
-        return _larger([
-            subgaussian(partial(self.cumulant, reverse=r), self._variance(r), self.epsilon + self._mean(r)[1])
-            for r in _BOTH
-        ])  # fmt: skip
+        low, high = _in_both(self._variance)
+        low = np.maximum(low, 0.0)
+        if math.isinf(self.epsilon):
+            return math.sqrt(low.max()), math.inf
+        reach, spread = self.epsilon + _in_both(self._mean)[1], (np.full(2, 2 * self.epsilon), high)
+        return _larger(largest_spread(each(self._directed), (low, high), reach, spread))
+
+    def _directed(self, reverse: int, s: float) -> Interval:
+        return self.cumulant(s, reverse=bool(reverse))
 
     def _missed(self, rate: float) -> float:
         from scipy.optimize import minimize_scalar
@@ -300,14 +303,18 @@ class ContinuousPair:
         return max(0.0, 1.0 - min(float(found.fun), covered(-reach), covered(reach)))
 
 
-_BOTH = (False, True)
-
 _LEAST = 1e-300
 """A hockey stick divergence below this is not distinguished from zero."""
 
 
-def _larger(bounds: list[Interval]) -> Interval:
-    return max(low for low, _ in bounds), max(high for _, high in bounds)
+def _in_both(interval: Callable[[bool], Interval]) -> tuple[Array, Array]:
+    """The lower and the upper ends of what depends on the direction, (2,) each."""
+    low, high = np.array([interval(False), interval(True)]).T
+    return low, high
+
+
+def _larger(bounds: tuple[Array, Array]) -> Interval:
+    return float(bounds[0].max()), float(bounds[1].max())
 
 
 def _mass(log_density: Density, x: float) -> float:

@@ -64,7 +64,7 @@ class LaplacePair(ContinuousPair):
             low, high = self.cumulant(-1 - s)
             return low - (1 + 2 * s) * mean, high - (1 + 2 * s) * mean
         w = e * (1 + 2 * s)
-        if s * e > 2 or s < -0.25:
+        if abs(s * e) > 2 or s < -0.25:
             middle = -math.expm1(-w) / w if w > 0 else 1.0
             log_moment = s * e + math.log((1 + e * middle + math.exp(-w)) / 2)
             error = _LAPLACE * (1 + abs(s * e) + abs(s) * mean)

@@ -19,10 +19,10 @@ from ldpopt.privacy.approximate_dp import epsilon_of_pairs
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.laws import scaled, shift
 from ldpopt.privacy.local_dp import local_dp
-from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
+from ldpopt.privacy.loss import privacy_loss
 from ldpopt.privacy.pairs import SCREENED, Policy, in_blocks, larger, stacked, worst_pair
 from ldpopt.privacy.renyi import Moments
-from ldpopt.privacy.supremum import Rows, supremum
+from ldpopt.privacy.supremum import largest_slope, largest_spread
 from ldpopt.results import Result
 from ldpopt.rounding import SUBNORMAL, ULP, first_largest
 
@@ -88,43 +88,9 @@ def zcdp_of_pairs(
     if not len(finite):
         return lower, upper
     loss = loss.rows(finite)
-    start = np.minimum(2.0**-38 / (1 + loss.top_upper), span / 4)
-    best, above = supremum(loss, 1.0, _Slope(loss, xi), start, np.full(len(finite), span))
-    # Orders between 1 and 1 + start: D is non-decreasing, and tends to KL.
-    head = loss.divergence(start)[1] - xi
-    best = np.maximum(best, loss.mean_lower - xi)
-    lower[finite] = np.maximum(best * (1 - 8 * ULP), 0.0)
-    upper[finite] = np.maximum(np.maximum(above, head) * (1 + 16 * ULP), 0.0)
+    means = loss.mean_lower, loss.mean_upper
+    lower[finite], upper[finite] = largest_slope(loss.cumulant_at, means, loss.top_upper, xi, span, loss.spread)
     return lower, upper
-
-
-@dataclass(frozen=True)
-class _Slope:
-    """(D_alpha - xi)/alpha with alpha = 1 + s and D_alpha = E Z + K(s)/s."""
-
-    loss: PrivacyLoss
-    xi: float
-
-    def below(self, rows: Rows, k: Array, s: Array) -> Array:
-        constant = self.loss.mean_lower[rows] - self.xi
-        return np.asarray((constant - 4 * ULP * np.abs(constant) + k / s) / (1 + s))
-
-    def above(self, rows: Rows, k: Array, s: Array) -> Array:
-        constant = self.loss.mean_upper[rows] - self.xi
-        return np.asarray((constant + k / s + 4 * ULP * np.abs(constant)) / (1 + s))
-
-    def peak(self, rows: Rows, c0: Array, c1: Array) -> Array:
-        a, b = np.maximum(-c0, 0.0), c1 + self.loss.mean_upper[rows] - self.xi
-        return np.asarray(np.where(b > 0, (a + np.sqrt(a * a + a * b)) / b, 0.0))
-
-    def curved(self, rows: Rows, left: Array, right: Array, c0: Array, c1: Array) -> Array:
-        constant = self.loss.mean_upper[rows] - self.xi
-        turn = np.where(c1 < 0, np.sqrt(np.maximum(1 - (c0 - 2 * constant) / c1, 1.0)) - 1, left)
-        values = [self.above(rows, s * s * (c0 + c1 * s) / 2, s) for s in (left, right, np.clip(turn, left, right))]
-        return np.asarray(np.maximum.reduce(values))
-
-    def tail(self, rows: Rows, s: Array) -> Array:
-        return np.asarray(np.maximum(self.loss.top_upper[rows] - self.xi, 0.0) / (1 + s))
 
 
 APPROXIMATE_REFERENCE = "[BS, Def 8.1]"
@@ -253,15 +219,9 @@ def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
     channel = as_channel(channel)
     mu = worst_pair("mcdp_mu", channel, graph, _mean, MEAN_REFERENCE, event=larger, screen=lambda q: Moments.of(q).mean)
     tau = worst_pair(
-        "mcdp_tau",
-        channel,
-        graph,
-        subgaussian_of_pairs,
-        MEAN_REFERENCE,
-        event=larger,
-        screen=_screen_mcdp,
-        limit=SCREENED,
-    )
+        "mcdp_tau", channel, graph, subgaussian_of_pairs, MEAN_REFERENCE,
+        event=larger, screen=_screen_mcdp, limit=SCREENED,
+    )  # fmt: skip
     return MeanConcentrated(mu, tau)
 
 
@@ -320,36 +280,10 @@ def subgaussian_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     if not len(finite):
         return lower, upper
     loss = loss.rows(finite)
-    loss_range = np.where(loss.p > 0, np.abs(loss.centred) + loss.slack, 0.0).max(axis=1)
-    # K'' is a variance, and at most exp(2 loss_range |s|) times that at 0; this bounds tau^2 on the interval next to 0.
+    reach = np.where(loss.p > 0, np.abs(loss.centred) + loss.slack, 0.0).max(axis=1)
     variance = (loss.p * loss.centred**2).sum(axis=1)
     rounding = (loss.p * loss.slack * (2 * np.abs(loss.centred) + loss.slack)).sum(axis=1)
     error = 40 * ULP * variance + rounding + 16 * loss.p.shape[1] * SUBNORMAL
-    start = 2.0**-38 / loss_range
-    best, above = np.maximum(variance - error, 0.0), (variance + error) * (1 + 2.0**-36)
-    for sign in (1.0, -1.0):
-        low, high = supremum(loss, sign, _Spread(loss_range), start, np.full(len(finite), np.inf))
-        best, above = np.maximum(best, low), np.maximum(above, high)
-    lower[finite], upper[finite] = np.sqrt(best) * (1 - 8 * ULP), np.sqrt(above) * (1 + 8 * ULP)
+    variances = np.maximum(variance - error, 0.0), variance + error
+    lower[finite], upper[finite] = largest_spread(loss.cumulant_at, variances, reach, loss.spread)
     return lower, upper
-
-
-@dataclass(frozen=True)
-class _Spread:
-    """2 K(s)/s^2, for a loss that stays within `loss_range` of its mean."""
-
-    loss_range: Array
-
-    def below(self, rows: Rows, k: Array, s: Array) -> Array:
-        return np.asarray(2 * k / (s * s))
-
-    above = below
-
-    def peak(self, rows: Rows, c0: Array, c1: Array) -> Array:
-        return np.asarray(2 * np.maximum(-c0, 0.0) / c1)
-
-    def curved(self, rows: Rows, left: Array, right: Array, c0: Array, c1: Array) -> Array:
-        return np.asarray(c0 + np.maximum(c1 * left, c1 * right))
-
-    def tail(self, rows: Rows, s: Array) -> Array:
-        return np.asarray(2 * self.loss_range[rows] / s)  # K(s) <= |s| max |Z - E Z|

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ldpopt.distribution import Array
 from ldpopt.privacy.laws import shift
-from ldpopt.privacy.pairs import normalised
+from ldpopt.privacy.pairs import ENTRIES, normalised
 from ldpopt.rounding import SUBNORMAL, ULP
 
 _LARGE = 600.0
@@ -70,6 +70,19 @@ class PrivacyLoss:
         if len(far_off):
             low[far_off], high[far_off] = self._summed(far_off, s[far_off])
         return low, high
+
+    def cumulant_at(self, rows: npt.NDArray[np.intp], s: Array) -> tuple[Array, Array]:
+        """Bounds on K(s) of the pairs at positions `rows`, in blocks that fit in memory."""
+        step = max(1, ENTRIES // self.p.shape[1])
+        parts = [self.rows(rows[at : at + step]).cumulant(s[at : at + step]) for at in range(0, len(rows), step)]
+        return np.concatenate([low for low, _ in parts]), np.concatenate([high for _, high in parts])
+
+    @property
+    def spread(self) -> tuple[Array, Array]:
+        """The range of each loss, and a bound on its variance, (n,) each."""
+        variance = (self.p * (np.abs(self.centred) + self.slack) ** 2).sum(axis=1) * (1 + 1e-12)
+        loss_range = np.ptp(np.where(self.p > 0, self.centred, 0.0), axis=1)
+        return loss_range, variance + 16 * self.p.shape[1] * SUBNORMAL
 
     def _summed(self, rows: npt.NDArray[np.intp], s: Array) -> tuple[Array, Array]:
         """Bounds on K(s) as a sum of exponentials, for |s| so large that the error of the loss exceeds 1/|s|."""

@@ -14,22 +14,74 @@ bounds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.distribution import Array
-from ldpopt.privacy.loss import PrivacyLoss
-from ldpopt.privacy.pairs import ENTRIES
-from ldpopt.rounding import SUBNORMAL
+from ldpopt.rounding import ULP
 from ldpopt.tolerances import SUPREMUM_GAP
 
 MAX_ROUNDS = 70
 MAX_INTERVALS = 200_000
-"""If more intervals than this are unfinished, halving ends, and their bounds loosen the result."""
+MAX_CHORDS = 4000
+"""If more intervals are unfinished (with chords alone, `MAX_CHORDS`), halving ends, and the result is looser."""
+
+NARROW = 3e-7
+"""Intervals relatively narrower than this are not halved: that would only resolve rounding."""
 
 Rows = npt.NDArray[np.intp]
+Bounds = tuple[Array, Array]
+
+Cumulant = Callable[[Rows, Array], Bounds]
+"""Bounds on K(s) for the pairs at positions `rows`, which may repeat, one s each."""
+
+
+def largest_slope(
+    cumulant: Cumulant, mean: Bounds, largest: Array, xi: float, span: float, spread: Bounds | None = None
+) -> Bounds:
+    """Bounds on sup of (D - xi)/(1 + s) over 0 < s < `span`, (n,), for the divergence D = E Z + K(s)/s [BS, Def 1.1].
+
+    mean, largest : bounds on E Z, and a finite upper bound on D, (n,) each. spread : as in `supremum`.
+    """
+    start = np.minimum(2.0**-38 / (1 + largest), span / 4)
+    best, above = supremum(cumulant, _Slope(*mean, largest, xi), start, np.full(len(start), span), spread)
+    # Orders between 1 and 1 + start: D is non-decreasing, and tends to KL.
+    head = mean[1] + cumulant(np.arange(len(start)), start)[1] / start
+    head = np.minimum(head * (1 + 4 * ULP), largest) - xi
+    best = np.maximum(best, mean[0] - xi)
+    return np.maximum(best * (1 - 8 * ULP), 0.0), np.maximum(np.maximum(above, head) * (1 + 16 * ULP), 0.0)
+
+
+def largest_spread(cumulant: Cumulant, variance: Bounds, reach: Array, spread: Bounds | None = None) -> Bounds:
+    """Bounds on tau = sup over s != 0 of sqrt(2 K(s))/|s|, (n,), for a loss within `reach` of its mean [DR, Def 3.3].
+
+    variance : bounds on K''(0), (n,) each. spread : as in `supremum`.
+    """
+    # K'' is at most exp(2 reach |s|) times K''(0); this bounds tau^2 on the interval next to 0.
+    start = 2.0**-38 / reach
+    best, above = variance[0], variance[1] * (1 + 2.0**-36)
+    for sign in (1.0, -1.0):
+
+        def signed(rows: Rows, s: Array, sign: float = sign) -> Bounds:
+            return cumulant(rows, sign * s)
+
+        low, high = supremum(signed, _Spread(reach), start, np.full(len(start), np.inf), spread)
+        best, above = np.maximum(best, low), np.maximum(above, high)
+    return np.sqrt(best) * (1 - 8 * ULP), np.sqrt(above) * (1 + 8 * ULP)
+
+
+def each(cumulant: Callable[[int, float], tuple[float, float]]) -> Cumulant:
+    """A function of one row and one s, as a `Cumulant`."""
+
+    def bounds(rows: Rows, s: Array) -> Bounds:
+        found = np.array([cumulant(row, at) for row, at in zip(rows.tolist(), s.tolist(), strict=True)])
+        return found[:, 0], found[:, 1]
+
+    return bounds
 
 
 class Objective(Protocol):
@@ -51,33 +103,84 @@ class Objective(Protocol):
         """An upper bound on the function at all arguments from s on."""
 
 
-def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array, stop: Array) -> tuple[Array, Array]:
-    """Bounds on the supremum of `objective` over s in [start, stop], (n,), with the cumulant at sign * s.
+@dataclass(frozen=True)
+class _Slope:
+    """(D_alpha - xi)/alpha with alpha = 1 + s and D_alpha = E Z + K(s)/s <= largest."""
 
-    The losses must be finite, and no pair identical. `stop` may be infinite.
+    mean_lower: Array
+    mean_upper: Array
+    largest: Array
+    xi: float
+
+    def below(self, rows: Rows, k: Array, s: Array) -> Array:
+        constant = self.mean_lower[rows] - self.xi
+        return np.asarray((constant - 4 * ULP * np.abs(constant) + k / s) / (1 + s))
+
+    def above(self, rows: Rows, k: Array, s: Array) -> Array:
+        constant = self.mean_upper[rows] - self.xi
+        return np.asarray((constant + k / s + 4 * ULP * np.abs(constant)) / (1 + s))
+
+    def peak(self, rows: Rows, c0: Array, c1: Array) -> Array:
+        a, b = np.maximum(-c0, 0.0), c1 + self.mean_upper[rows] - self.xi
+        return np.asarray(np.where(b > 0, (a + np.sqrt(a * a + a * b)) / b, 0.0))
+
+    def curved(self, rows: Rows, left: Array, right: Array, c0: Array, c1: Array) -> Array:
+        constant = self.mean_upper[rows] - self.xi
+        turn = np.where(c1 < 0, np.sqrt(np.maximum(1 - (c0 - 2 * constant) / c1, 1.0)) - 1, left)
+        values = [self.above(rows, s * s * (c0 + c1 * s) / 2, s) for s in (left, right, np.clip(turn, left, right))]
+        return np.asarray(np.maximum.reduce(values))
+
+    def tail(self, rows: Rows, s: Array) -> Array:
+        return np.asarray(np.maximum(self.largest[rows] - self.xi, 0.0) / (1 + s))
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """2 K(s)/s^2, for a loss that stays within `reach` of its mean."""
+
+    reach: Array
+
+    def below(self, rows: Rows, k: Array, s: Array) -> Array:
+        return np.asarray(2 * k / (s * s))
+
+    above = below
+
+    def peak(self, rows: Rows, c0: Array, c1: Array) -> Array:
+        return np.asarray(2 * np.maximum(-c0, 0.0) / c1)
+
+    def curved(self, rows: Rows, left: Array, right: Array, c0: Array, c1: Array) -> Array:
+        return np.asarray(c0 + np.maximum(c1 * left, c1 * right))
+
+    def tail(self, rows: Rows, s: Array) -> Array:
+        return np.asarray(2 * self.reach[rows] / s)  # K(s) <= |s| max |Z - E Z|
+
+
+def supremum(
+    cumulant: Cumulant, objective: Objective, start: Array, stop: Array, spread: Bounds | None = None
+) -> Bounds:
+    """Bounds on the supremum of `objective` over s in [start, stop], (n,); `stop` may be infinite.
+
+    spread : the range of the loss and a bound on its variance, (n,) each; without them, only chords are used.
     """
     rows: Rows = np.arange(len(start))
-    loss_range = np.ptp(np.where(loss.p > 0, loss.centred, 0.0), axis=1)
-    variance = (loss.p * (np.abs(loss.centred) + loss.slack) ** 2).sum(axis=1) * (1 + 1e-12)
-    variance += 16 * loss.p.shape[1] * SUBNORMAL
     left: Array = start
     best, above, high_left = np.full(len(start), -np.inf), np.full(len(start), -np.inf), np.zeros(len(start))
 
     def measure(rows: Rows, s: Array) -> Array:
-        low, high = _cumulant(loss, rows, sign * s)
+        low, high = cumulant(rows, s)
         np.maximum.at(best, rows, objective.below(rows, low, s))
         np.maximum.at(above, rows, np.minimum(objective.above(rows, high, s), objective.tail(rows, s)))
         return high
 
     high_left = measure(rows, left)
-    beyond = np.full(len(start), -np.inf)
+    rest = np.full(len(start), -np.inf)  # bounds of what is not halved further
     grown: list[tuple[Rows, Array]] = []
     for _ in range(MAX_ROUNDS):
         right = np.minimum(left * 8, stop[rows])
         high_right = measure(rows, right)
         grown.append((rows, np.stack([left, right, high_left, high_right])))
-        beyond[rows] = np.where(right < stop[rows], objective.tail(rows, right), -np.inf)
-        more = (right < stop[rows]) & (beyond[rows] > np.maximum(above[rows], 0.0) * (1 + SUPREMUM_GAP))
+        rest[rows] = np.where(right < stop[rows], objective.tail(rows, right), -np.inf)
+        more = (right < stop[rows]) & (rest[rows] > np.maximum(above[rows], 0.0) * (1 + SUPREMUM_GAP))
         rows, left, high_left = rows[more], right[more], high_right[more]
         if not len(rows):
             break
@@ -85,16 +188,18 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
     left, right, high_left, high_right = np.concatenate([ends for _, ends in grown], axis=1)
     bound = np.zeros(0)
     for _ in range(MAX_ROUNDS):
-        bound = np.minimum(
-            _chord(objective, rows, left, right, high_left, high_right),
-            _curved(objective, rows, left, right, high_left, high_right, loss_range[rows], variance[rows]),
-        )
+        bound = _chord(objective, rows, left, right, high_left, high_right)
+        if spread is not None:
+            curved = _curved(objective, rows, left, right, high_left, high_right, *(part[rows] for part in spread))
+            bound = np.minimum(bound, curved)
         # The tail is applied outside of `_chord` and `_curved`, which look for a largest value at ends and peaks only.
         bound = np.minimum(bound, objective.tail(rows, left))
-        more = bound > np.maximum(above[rows], 0.0) * (1 + SUPREMUM_GAP)
+        over = bound > np.maximum(above[rows], 0.0) * (1 + SUPREMUM_GAP)
+        more = over & (right - left > NARROW * left)
+        np.maximum.at(rest, rows[over & ~more], bound[over & ~more])
         rows, bound = rows[more], bound[more]
         left, right, high_left, high_right = (part[more] for part in (left, right, high_left, high_right))
-        if not 0 < len(rows) <= MAX_INTERVALS:
+        if not 0 < len(rows) <= (MAX_CHORDS if spread is None else MAX_INTERVALS):
             break
         middle = np.sqrt(left) * np.sqrt(right)
         high = measure(rows, middle)
@@ -104,15 +209,7 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
         bound = np.concatenate([bound, bound])
     upper = np.maximum(above, 0.0) * (1 + SUPREMUM_GAP)
     np.maximum.at(upper, rows, bound)
-    return best, np.maximum(upper, beyond)
-
-
-def _cumulant(loss: PrivacyLoss, rows: Rows, s: Array) -> tuple[Array, Array]:
-    step = max(1, ENTRIES // loss.p.shape[1])
-    if len(rows) <= step:
-        return loss.rows(rows).cumulant(s)
-    parts = [loss.rows(rows[at : at + step]).cumulant(s[at : at + step]) for at in range(0, len(rows), step)]
-    return np.concatenate([low for low, _ in parts]), np.concatenate([high for _, high in parts])
+    return best, np.maximum(upper, rest)
 
 
 def _chord(objective: Objective, rows: Rows, a: Array, b: Array, k_a: Array, k_b: Array) -> Array:

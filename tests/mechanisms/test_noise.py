@@ -41,6 +41,21 @@ def test_restricted_kl_of_laplace(epsilon):
     assert guarantee.value < laplace(epsilon).pair.renyi(1).value
 
 
+@pytest.mark.parametrize("epsilon", [8.5, 20.0, 600.0, 700.0])
+def test_the_cumulant_of_a_large_epsilon_is_enclosed_of_laplace(epsilon):
+    """Also at small negative s, where exp(s Z) is far from one: the closed form in sixty digits lies inside."""
+    pair = LaplacePair(epsilon)
+    with mpmath.workdps(60):
+        e = mpmath.mpf(epsilon)
+        for s in map(mpmath.mpf, (-0.2499, -0.2, -0.1, -2.1 / epsilon)):
+            w = e * (1 + 2 * s)
+            moment = mpmath.exp(s * e) * (1 + e * (1 - mpmath.exp(-w)) / w + mpmath.exp(-w)) / 2
+            low, high = pair.cumulant(float(s))
+            assert low <= mpmath.log(moment) - s * (e - 1 + mpmath.exp(-e)) <= high
+    tau = pair.mcdp().tau
+    assert tau.lower <= tau.value <= tau.lower * (1 + 1e-9) <= epsilon
+
+
 def test_moment_generating_function_by_quadrature_of_laplace():
     """E exp(a Y) = 1/(1 - a^2/epsilon^2): the step of [CIM, Thm 9] that the closed form rests on."""
     a, epsilon = 0.4, 1.0

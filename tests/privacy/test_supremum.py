@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from ldpopt.privacy.concentrated import _Slope, _Spread
 from ldpopt.privacy.loss import privacy_loss
-from ldpopt.privacy.supremum import supremum
+from ldpopt.privacy.supremum import _Slope, _Spread, supremum
 
 
 def objectives(seed):
@@ -13,7 +12,8 @@ def objectives(seed):
     rng = np.random.default_rng(seed)
     p, q = rng.dirichlet(np.ones(4), 2)
     loss = privacy_loss(p[None], q[None])
-    return loss, [_Spread(np.abs(loss.centred).max(axis=1)), _Slope(loss, float(rng.choice([0.0, 0.05, -0.02])))]
+    slope = _Slope(loss.mean_lower, loss.mean_upper, loss.top_upper, float(rng.choice([0.0, 0.05, -0.02])))
+    return loss, [_Spread(np.abs(loss.centred).max(axis=1)), slope]
 
 
 ROW = np.zeros(1, dtype=np.intp)
@@ -60,9 +60,14 @@ def test_a_supremum_lies_between_its_ends(seed, sign):
         if sign < 0 and isinstance(objective, _Slope):
             continue
         start, stop = np.array([1e-6]), np.array([np.inf])
-        low, high = supremum(loss, sign, objective, start, stop)
-        assert low[0] <= high[0]
-        assert high[0] <= max(low[0], 0.0) * (1 + 1e-9) + 1e-12
+
+        def cumulant(rows, s, loss=loss):
+            return loss.cumulant_at(rows, sign * s)
+
+        for spread in (loss.spread, None):
+            low, high = supremum(cumulant, objective, start, stop, spread)
+            assert low[0] <= high[0]
+            assert high[0] <= max(low[0], 0.0) * (1 + 1e-9) + 1e-12
         for s in np.geomspace(1e-5, 1e4, 500):
             at = np.array([s])
             value = objective.below(ROW, loss.cumulant(sign * at)[0], at)[0]
