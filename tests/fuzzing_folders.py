@@ -21,7 +21,7 @@ from ldpopt.files import read_text
 from ldpopt.frontiers import run as frontier_run
 from ldpopt.reproduce import EXPERIMENTS
 from ldpopt.reproduce.experiment import Table
-from ldpopt.reproduce.folder import Finished, _suspecting, parameters_of, verdict_in
+from ldpopt.reproduce.folder import _suspecting, finished, parameters_of, verdict_in
 from ldpopt.reproduce.folder import run as reproduce
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness import Memoised
@@ -137,8 +137,7 @@ def _experiment(file: str) -> Callable[[bytes, Path], object]:
             if file == "rows.csv":
                 path = made / file
                 table = Table.from_csv(read_text(path), str(path))
-                for point in EXPERIMENT.points(EXPERIMENT.quick):
-                    Finished(table).at(point)
+                finished(table, list(EXPERIMENT.points(EXPERIMENT.quick)))
                 with _suspecting(path, True):
                     EXPERIMENT.judge(table)
             return True

@@ -21,20 +21,7 @@ from ldpopt.bounds.published import (
 )
 
 __all__ = [
-    "BoundRow",
-    "Comparison",
-    "asoodeh_zhang",
-    "binary_share_ghazi_issa",
-    "binary_share_kairouz",
-    "capacity_mass",
-    "compare",
-    "dobrushin",
-    "duchi_jordan_wainwright",
-    "erased_share",
-    "ghazi_issa",
-    "ghazi_issa_corollary",
-    "ghazi_issa_total_variation",
-    "information_capacity",
-    "information_under_cap",
-    "kairouz_oh_viswanath",
-]
+    "BoundRow", "Comparison", "asoodeh_zhang", "binary_share_ghazi_issa", "binary_share_kairouz", "capacity_mass",
+    "compare", "dobrushin", "duchi_jordan_wainwright", "erased_share", "ghazi_issa", "ghazi_issa_corollary",
+    "ghazi_issa_total_variation", "information_capacity", "information_under_cap", "kairouz_oh_viswanath",
+]  # fmt: skip

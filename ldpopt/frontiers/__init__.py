@@ -5,14 +5,5 @@ from ldpopt.frontiers.grid import BASELINES, Frontier, FrontierRow, frontier
 from ldpopt.frontiers.sweeps import Sweep, SweepRow, sweep
 
 __all__ = [
-    "BASELINES",
-    "Corner",
-    "Envelope",
-    "Frontier",
-    "FrontierRow",
-    "Sweep",
-    "SweepRow",
-    "envelope",
-    "frontier",
-    "sweep",
-]
+    "BASELINES", "Corner", "Envelope", "Frontier", "FrontierRow", "Sweep", "SweepRow", "envelope", "frontier", "sweep",
+]  # fmt: skip

@@ -11,26 +11,10 @@ from ldpopt.plots.frontier import bounds, frontier, gap_map, profile, sweep, tra
 from ldpopt.plots.planning import budget_split, half_widths, planning, power_curves, protocols
 
 __all__ = [
-    "Axes",
-    "blocks",
-    "bounds",
-    "budget_split",
-    "channel",
-    "coefficients",
-    "frontier",
-    "gap_map",
-    "half_widths",
-    "panels",
-    "picture",
-    "planning",
-    "power_curves",
-    "profile",
-    "protocols",
-    "shares",
-    "structures",
-    "sweep",
+    "Axes", "blocks", "bounds", "budget_split", "channel", "coefficients", "frontier", "gap_map", "half_widths",
+    "panels", "picture", "planning", "power_curves", "profile", "protocols", "shares", "structures", "sweep",
     "trade_off",
-]
+]  # fmt: skip
 
 register(
     bounds, budget_split, channel, coefficients, frontier, profile, protocols, shares, structures, sweep, trade_off

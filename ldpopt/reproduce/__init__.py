@@ -8,14 +8,6 @@ from ldpopt.reproduce.experiment import Experiment, Outcome, Table, Verdict
 from ldpopt.reproduce.folder import compute, index_page, run
 
 __all__ = [
-    "EXPERIMENTS",
-    "Experiment",
-    "Outcome",
-    "Table",
-    "Verdict",
-    "compute",
-    "experiment_named",
-    "index_page",
-    "recorded",
+    "EXPERIMENTS", "Experiment", "Outcome", "Table", "Verdict", "compute", "experiment_named", "index_page", "recorded",
     "run",
-]
+]  # fmt: skip

@@ -7,7 +7,6 @@ may name cells of their rows, as in ``"ε = {epsilon:g}"``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -136,54 +135,41 @@ def formula(
     return draw
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A part of a picture: layers with texts. Made by `panel`."""
-
-    title: Words
-    x: Words
-    y: Words
-    layers: tuple[Layer, ...]
-    legend: str | None
-    scale: str
-    where: Mapping[str, Any]
-    each: str
-    last: int | None
-    limits: Mapping[str, Any]
-
-    def tables(self, table: Table) -> list[Table]:
-        """The rows of each panel that this one stands for."""
-        rows = table.where(**self.where)
-        return [part for _, part in rows.groups(self.each)][-(self.last or 0) :] if self.each else [rows]
-
-    def draw(self, ax: Axes, rows: Table) -> None:
-        """Draw the layers and texts."""
-        for layer in self.layers:
-            layer(ax, rows)
-        finish(ax, _text(self.title, rows), _text(self.x, rows), _text(self.y, rows), self.legend, self.scale)
-        ax.set(**{name: limit(ax) if callable(limit) else limit for name, limit in self.limits.items()})
+Panel: TypeAlias = Callable[[Table], list[tuple[Table, Callable[[Axes, Table], None]]]]
+"""From the rows of an experiment to the rows of each part of its picture, with what draws them."""
 
 
 def panel(
     title: Words, x: Words, y: Words, *layers: Layer, legend: str | None = "best", scale: str = "",
     where: Mapping[str, Any] | None = None, each: str = "", last: int | None = None, **limits: Any,
 ) -> Panel:  # fmt: skip
-    """A panel of a picture.
+    """A part of a picture: layers with texts.
 
     title, x, y, legend, scale : as in `finish`. where : the rows shown. each : a cell, to repeat the panel for each of
     its values, or for the `last` ones. limits : as in matplotlib's ``Axes.set``, or functions of the axes to these.
     """
-    return Panel(title, x, y, layers, legend, scale, where or {}, each, last, limits)
+
+    def draw(ax: Axes, rows: Table) -> None:
+        for layer in layers:
+            layer(ax, rows)
+        finish(ax, _text(title, rows), _text(x, rows), _text(y, rows), legend, scale)
+        ax.set(**{name: limit(ax) if callable(limit) else limit for name, limit in limits.items()})
+
+    def parts(table: Table) -> list[tuple[Table, Callable[[Axes, Table], None]]]:
+        rows = table.where(**where or {})
+        return [(part, draw) for part in ([part for _, part in rows.groups(each)][-(last or 0) :] if each else [rows])]
+
+    return parts
 
 
-def picture(*parts: Panel, width: float = 5.2, height: float = 4.0) -> Callable[[Table], Any]:
+def picture(*shown: Panel, width: float = 5.2, height: float = 4.0) -> Callable[[Table], Any]:
     """The `draw` of an experiment: panels side by side, each of this width and height in inches."""
 
     def draw(table: Table) -> Any:
-        shown = [(part, rows) for part in parts for rows in part.tables(table)]
-        axes = frames(len(shown), width, height)
-        for ax, (part, rows) in zip(axes, shown, strict=True):
-            part.draw(ax, rows)
+        parts = [part for one in shown for part in one(table)]
+        axes = frames(len(parts), width, height)
+        for ax, (rows, layers) in zip(axes, parts, strict=True):
+            layers(ax, rows)
         return axes[0]
 
     return draw

@@ -10,7 +10,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,12 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import read_text, write_bytes_atomically, write_text
 from ldpopt.plots import picture
 from ldpopt.references import cited, reference
-from ldpopt.reports import page
+from ldpopt.reports.page import render
 from ldpopt.reproduce.claims import EXPERIMENTS, experiment_named
 from ldpopt.reproduce.experiment import Cell, Experiment, Outcome, Parameters, Row, Table, Verdict
 
 PARAMETERS, ROWS, PICTURE, README, VERDICT = "parameters.toml", "rows.csv", "picture.png", "README.md", "verdict.json"
+FILES = {"parameters": PARAMETERS, "rows": ROWS, "picture": PICTURE, "readme": README}
 
 
 def parameters_of(experiment: Experiment, folder: Path, quick: bool) -> Parameters:
@@ -101,10 +101,10 @@ def compute(
     >>> table.column("printed").round(6), table.column("repaired")
     (array([0.02]), array([0.2]))
     """
-    finished = Finished(Table.from_csv(read_text(path), str(path)) if path is not None and path.exists() else Table(()))
+    points = list(experiment.points(parameters))
+    kept = Table.from_csv(read_text(path), str(path)) if path is not None and path.exists() else Table(())
     rows: list[Row] = []
-    for point in experiment.points(parameters):
-        done = finished.at(point)
+    for point, done in zip(points, finished(kept, points), strict=True):
         rows += done or experiment.rows_at(point)
         if path is not None and not done:
             write_text(path, Table(tuple(rows)).to_csv(), force=True)
@@ -115,22 +115,16 @@ def compute(
     return table
 
 
-class Finished:
-    """The rows of a table, indexed so that they are found quickly by some of their cells."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._by: dict[tuple[str, ...], dict[tuple[Cell, ...], list[Row]]] = {}
-
-    def at(self, point: Row) -> list[Row]:
-        """The rows with the cells of `point`."""
-        names = tuple(point)
-        if names not in self._by:
-            self._by[names] = defaultdict(list)
-            for row in self._table.rows:
-                if all(name in row for name in names):
-                    self._by[names][tuple(row[name] for name in names)].append(row)
-        return self._by[names].get(tuple(point.values()), [])
+def finished(table: Table, points: list[Row]) -> list[list[Row]]:
+    """The rows of the table with the cells of each point."""
+    kinds: dict[tuple[str, ...], dict[tuple[Cell, ...], list[Row]]] = {
+        tuple(point): defaultdict(list) for point in points
+    }
+    for row in table.rows:
+        for names, by in kinds.items():
+            if all(name in row for name in names):
+                by[tuple(row[name] for name in names)].append(row)
+    return [kinds[tuple(point)].get(tuple(point.values()), []) for point in points]
 
 
 @contextmanager
@@ -167,29 +161,10 @@ def _toml(experiment: Experiment) -> str:
 
 
 def _readme(experiment: Experiment, verdict: Verdict) -> str:
-    papers = "\n".join(f"- {reference(key)}" for key in cited(experiment.source))
-    figures = "\n".join(f"| {name} | {value:.10g} |" for name, value in verdict.figures.items())
-    return f"""# {experiment.name}
-
-**Claim.** {experiment.claim}
-
-**Source.** {experiment.source}: {experiment.subject.value}
-
-{papers}
-
-**Verdict: {verdict.outcome.value}.** {verdict.detail}
-
-| number | value |
-|---|---|
-{figures}
-
-![{experiment.caption}]({PICTURE})
-
-{experiment.caption}
-
-Computed by `ldpopt reproduce {experiment.name}` from `{PARAMETERS}`; all numbers are in `{ROWS}`. This file is
-written by the run, the verdict included.
-"""
+    papers = map(reference, cited(experiment.source))
+    return render(
+        "README.md.code", "ldpopt.reproduce", experiment=experiment, verdict=verdict, papers=papers, files=FILES
+    )
 
 
 def main(script: str) -> None:
@@ -209,8 +184,8 @@ def main(script: str) -> None:
     print(f"{experiment.name}: {verdict.outcome.value}. {verdict.detail}")
 
 
-PLURAL = {Outcome.HOLDS: "hold", Outcome.LOOSELY: "hold loosely", Outcome.FAILS: "fail"}
-COLOUR = {Outcome.HOLDS: "#00664b", Outcome.LOOSELY: "#7a5200", Outcome.FAILS: "#a62a00"}
+PLURAL = {"holds": "hold", "holds loosely": "hold loosely", "fails": "fail"}
+COLOURS = {"holds": "#00664b", "holds loosely": "#7a5200", "fails": "#a62a00"}
 
 
 def index_page(folder: Path) -> str:
@@ -219,36 +194,12 @@ def index_page(folder: Path) -> str:
     >>> "Of 0 claims" in index_page(Path("nowhere"))
     True
     """
-    verdicts = {name: verdict for name in EXPERIMENTS if (verdict := verdict_in(folder / name)) is not None}
-    counts = Counter(Outcome(verdict["outcome"]) for verdict in verdicts.values())
-    said = ", ".join(f"{counts[outcome]} {PLURAL[outcome]}" for outcome in Outcome if counts[outcome])
-    rows, sections = [], []
-    for name, verdict in verdicts.items():
-        one, outcome = EXPERIMENTS[name], verdict["outcome"]
-        texts = (one.source, one.subject.value, one.caption, one.claim, verdict["detail"])
-        source, subject, caption, claim, detail = map(escape, texts)
-        coloured = f'<strong style="color: {COLOUR[Outcome(outcome)]}">{outcome}</strong>'
-        rows.append(
-            f'<tr><td><a href="#{name}">{name}</a></td><td>{source}</td><td>{subject}</td><td>{coloured}</td></tr>'
-        )
-        sections.append(
-            f"<h2 id=\"{name}\">{name}: {coloured}</h2><p>{claim} <span class='soft'>{source}</span></p>"
-            f"<p><strong>{outcome.capitalize()}.</strong> {detail}</p>"
-            f'<figure><img src="{name}/{PICTURE}" alt="{caption}" style="max-height: 34rem">'
-            f"<figcaption>{caption}</figcaption></figure>"
-            f'<p class="soft"><a href="{name}/{ROWS}">all numbers</a>, <a href="{name}/{README}">description</a></p>'
-        )
-    head = "<tr><th>experiment</th><th>source</th><th>about</th><th>verdict</th></tr>"
-    papers = dict.fromkeys(key for name in verdicts for key in cited(EXPERIMENTS[name].source))
-    body = [
-        "<h1>The papers, recomputed</h1>",
-        '<p class="lead">Every claim below is computed anew and set beside exact values. It <em>holds</em>, it '
-        "<em>holds loosely</em> (the bound is right but not attained; by how much is said), or it <em>fails</em>, "
-        "with a counterexample. What a claim is to its paper is said too: a false <em>step of a proof</em> need not "
-        f"make the statement false. Of {len(verdicts)} claims {said}.</p>",
-        f'<div class="scroll"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>',
-        *sections,
-        "<h2>Papers</h2>",
-        *(f'<p class="soft">{escape(str(reference(key)))}</p>' for key in papers),
+    verdicts = [
+        (one, verdict) for one in EXPERIMENTS.values() if (verdict := verdict_in(folder / one.name)) is not None
     ]
-    return page("The papers, recomputed", body)
+    counts = Counter(verdict["outcome"] for _, verdict in verdicts)
+    return render(
+        "index.html", "ldpopt.reproduce", title="The papers, recomputed", verdicts=verdicts, colours=COLOURS,
+        counts=", ".join(f"{counts[outcome]} {plural}" for outcome, plural in PLURAL.items() if counts[outcome]),
+        papers=dict.fromkeys(reference(key) for one, _ in verdicts for key in cited(one.source)), files=FILES,
+    )  # fmt: skip
