@@ -14,7 +14,7 @@ from typing import Any
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, as_text
 from ldpopt.reports.sheet_drawing import FAMILY, GREY, TINTS, draw_table, draw_wheel, put, set_fonts
-from ldpopt.reports.words import RULES, TITLE, promises, steps, why
+from ldpopt.reports.words import TITLE, sheet_text
 from ldpopt.survey.paper.design import SHEET, PaperSurvey
 from ldpopt.survey.plan.plan import BOOKLET, PlannedQuestion
 
@@ -109,12 +109,12 @@ class _Page:
         self._head(TITLE)
         self._text(f"You need: the cards of the question, and {self.survey.device.title}.", 13)
         self.pdf.ln(5)
-        self._numbered(steps(self.survey), 14, 4)
+        self._numbered(sheet_text("steps", self.survey), 14, 4)
         self._example()
         self.pdf.ln(3)
         self._text("Why this is safe", 15, "B")
         self.pdf.ln(2)
-        for text in why(self.survey):
+        for text in sheet_text("why", self.survey):
             self._text(text, 11.5)
             self.pdf.ln(2.5)
 
@@ -195,7 +195,7 @@ class _Page:
     def form(self) -> None:
         """The interviewer's form: the rules, and lines for the letters."""
         self._head("For the interviewer")
-        self._numbered(RULES, 10.5, 1.8)
+        self._numbered(sheet_text("rules", self.survey), 10.5, 1.8)
         questions = self.survey.plan.questions
         groups = [questions[at : at + MAX_COLUMNS] for at in range(0, len(questions), MAX_COLUMNS)]
         for number, group in enumerate(groups):
@@ -232,7 +232,7 @@ class _Page:
     def guarantee(self, question: PlannedQuestion) -> None:
         """The page with the guarantees of one question and its table of integers."""
         self._head(f"What the sheet guarantees: {question.name}")
-        for text in promises(self.survey, question):
+        for text in sheet_text("promises", self.survey, question):
             self._text(text, 11)
             self.pdf.ln(2.2)
         self.pdf.ln(2)

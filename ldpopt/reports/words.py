@@ -45,12 +45,16 @@ def _local_dp(epsilon: float) -> str:
 
 
 def _total_variation(eta: float) -> str:
-    # Decimal arithmetic is exact here. In floats, eta = 0.2 would become 60.01 % by rounding.
-    right = (50 * (1 + Decimal(eta))).quantize(Decimal("0.01"), ROUND_CEILING)
     return (
-        f"Who hesitates between two equally likely answers of yours guesses right at most {float(right):g} % of the "
-        "time with your report, and 50 % without it."
+        f"Who hesitates between two equally likely answers of yours guesses right at most {_guessed_right(eta)} % of "
+        "the time with your report, and 50 % without it."
     )
+
+
+def _guessed_right(eta: float) -> str:
+    """The largest share of right guesses between two answers, in percent, rounded up."""
+    # Decimal arithmetic is exact here. In floats, eta = 0.2 would become 60.01 % by rounding.
+    return f"{float((50 * (1 + Decimal(eta))).quantize(Decimal('0.01'), ROUND_CEILING)):g}"
 
 
 _SENTENCES: dict[str, Callable[[float], str]] = {"local_dp": _local_dp, "total_variation": _total_variation}
@@ -122,61 +126,19 @@ def verdict(design: Design) -> str:
 TITLE = "How to answer so that nobody can know"
 
 
-def steps(survey: PaperSurvey) -> list[str]:
-    """The steps that a person follows for each question, in one or two sentences each."""
-    device = survey.device
-    card = "Look at the question and take the card with your true answer. Hold it so that nobody else sees it."
-    told = "Say only that letter. Do not say which card you have"
-    told += "." if device.spins else ", and do not say or show what came up."
-    return [card, *device.draw, device.find, told, "Put the card back among the others and mix them."]
-
-
-def why(survey: PaperSurvey) -> list[str]:
-    """Sentences that explain why this is safe."""
-    ratio = max(_ratio(question) for question in survey.plan.questions)
-    return [
-        "Every letter can come up on every card of its question. Whoever hears your letter cannot know which card you "
-        "held: chance chose the letter, too.",
-        f"Whatever your answer is, no letter is more than {_times(ratio)} times as likely as with another answer.",
-        "Please take the letter that comes up, even if you would like another one better, and do not draw again. Only "
-        "then can we find out how many people gave each answer, without ever knowing who did.",
-    ]
-
-
-RULES = (
-    "Hand out all cards of the question, face down and mixed, and the device. Then look away.",
-    "Never look at a card that somebody holds, nor at what the device shows. If you have seen it, stop: write nothing "
-    "for this question, and strike out the line.",
-    "Write down the letter only. Do not write names, and do not write what came up.",
-    "Each question has letters of its own: a letter of another question is a mistake; ask again which letter it was, "
-    "but never to draw again.",
-    "Whoever does not want to answer need not. Leave the box empty.",
-    "Number the lines of all your sheets from 1 on, and use each number once. Type them in as the column \"sheet\".",
-)  # fmt: skip
-
-
-def promises(survey: PaperSurvey, question: PlannedQuestion) -> list[str]:
-    """The guarantees of a question's sheet, and their cost in respondents."""
-    D, proof = survey.device.denominator, question.channel.proof()
-    ratio, loss = _ratio(question), survey.losses[question.name]
-    right = (50 * (1 + Decimal(question.eta))).quantize(Decimal("0.01"), ROUND_CEILING)
-    unfair = float(ratio * Fraction(105, 95))
+def sheet_text(part: str, survey: PaperSurvey, question: PlannedQuestion | None = None) -> list[str]:
+    """The sentences of a part of printed sheets: "steps", "why" and "rules", or the "promises" of a question."""
+    question = max(survey.plan.questions, key=_ratio) if question is None else question
+    ratio, proof = _ratio(question), question.channel.proof()
     x, other, y = proof.ratio_at
-    named = f"{as_text(question.categories[x])!r} against {as_text(question.categories[other])!r}"
-    return [
-        f"Each answer has {D} outcomes, all equally likely. The table says how many of them lead to each letter.",
-        f"Whatever the answer is, no letter is more than {_times(ratio)} times as likely as with another answer "
-        f"(exactly {ratio}: letter {question.reports[y]}, {named}). That is ε = {ceil_digits(proof.epsilon, 5)} of "
-        f"local differential privacy; the plan asks for at most {survey.intended[question.name]:.5g}. It follows from "
-        "the integers in the table, without rounding.",
-        f"Who hesitates between two answers that seem equally likely guesses right at most {float(right):g} % of the "
-        "time after hearing the letter, and 50 % of the time without it.",
-        f"This holds if {survey.device.assumption}, and if nobody else sees the card or what came up. If outcomes are "
-        f"up to 5 % more or less likely than they should be, a letter is at most {ceil_digits(unfair, 3)} times as "
-        "likely as with another answer.",
-        f"Estimates need {100 * loss:.1f} % more people than with the best chance that a computer could draw for the "
-        "same ε; that is the price of a device that people can hold.",
-    ]
+    said = render(
+        "sheets.code", part=part, device=survey.device, ratio=ratio, times=_times(ratio), letter=question.reports[y],
+        answer=repr(as_text(question.categories[x])), other=repr(as_text(question.categories[other])),
+        epsilon=ceil_digits(proof.epsilon, 5), intended=f"{survey.intended[question.name]:.5g}",
+        right=_guessed_right(question.eta), unfair=ceil_digits(float(ratio * Fraction(105, 95)), 3),
+        loss=f"{100 * survey.losses[question.name]:.1f}",
+    )  # fmt: skip
+    return said.splitlines()
 
 
 def _ratio(question: PlannedQuestion) -> Fraction:
@@ -212,21 +174,6 @@ def consent_paragraph(plan: Plan) -> str:
         everybody=[one.name for question in plan.everyone for one in question.answers],
         promised=promised,
         twice=epsilon,
-        not_protected=not_protected(plan),
+        left_out=[name for name in plan.answers if plan.part(name).reading.left_out],
+        own_category=[name for name in plan.answers if plan.part(name).reading.own_category],
     )
-
-
-def not_protected(plan: Plan) -> list[str]:
-    """Sentences about what the guarantee does not cover."""
-    said = []
-    if plan.carry:
-        said.append(f"These are kept and published as they are, not replaced: {', '.join(plan.carry)}.")
-    left_out = [name for name in plan.answers if plan.part(name).reading.left_out]
-    own = [name for name in plan.answers if plan.part(name).reading.own_category]
-    if left_out:
-        said.append(f"Whether you answered is not hidden for: {', '.join(left_out)}. What you answered is.")
-    if own:
-        said.append(f"Whether you answered is hidden like the answer itself for: {', '.join(own)}.")
-    which = ", and which of the short questionnaires you got," if plan.booklets else ""
-    said.append(f"That you took part{which} is not hidden.")
-    return said

@@ -13,7 +13,7 @@ from ldpopt.reports import guarantee_in_words, results
 from ldpopt.reports.analyses import difference_table, number_table, regression_table, share_table, two_way_rows
 from ldpopt.reports.page import ResultTable
 from ldpopt.reports.survey import among_those_who_answered
-from ldpopt.reports.words import _times, consent_paragraph, not_protected, proof_in_words
+from ldpopt.reports.words import _times, consent_paragraph, proof_in_words
 from ldpopt.survey import (
     Counts,
     QuestionSpec,
@@ -73,9 +73,9 @@ def test_estimates_as_data_and_among_those_who_answered():
 def test_what_respondents_read():
     """The consent form says what happens and what is not protected; factors are rounded up."""
     plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0, carry=("region",))).plan
-    said = consent_paragraph(plan).splitlines()[2]
-    assert said.startswith("Before anybody looks at your answer, a computer replaces it by a report that is drawn")
-    assert not_protected(plan)[0] == "These are kept and published as they are, not replaced: region."
+    lines = consent_paragraph(plan).splitlines()
+    assert lines[2].startswith("Before anybody looks at your answer, a computer replaces it by a report that is drawn")
+    assert "- These are kept and published as they are, not replaced: region." in lines
     assert [_times(Fraction(13, 5)), _times(Fraction(19, 7))] == ["2.6", "2.72"]
     promised = guarantee_in_words(local_dp([[0.75, 0.25], [0.25, 0.75]]))
     assert promised.startswith("Whatever you answer, any report is at most 3.001 (e^1.0987) times likelier")

@@ -10,7 +10,7 @@ import pytest
 from ldpopt.errors import InvalidInput
 from ldpopt.reports import sheet_drawing
 from ldpopt.reports.sheets import paper_sheets
-from ldpopt.reports.words import promises, steps
+from ldpopt.reports.words import sheet_text
 from ldpopt.survey import QuestionSpec, SurveySpec, paper_survey, plan_survey
 from ldpopt.survey.paper.devices import DEVICES, device_named
 
@@ -94,10 +94,10 @@ def test_another_paper_is_refused():
 def test_what_people_read_is_short_sentences(device):
     """No sentence of the instructions has more than 26 words: a twelve-year-old is to follow it."""
     survey = survey_of(device=device)
-    for text in steps(survey):
+    for text in sheet_text("steps", survey):
         for sentence in text.split(". "):
             assert len(sentence.split()) <= 26, sentence
-    assert promises(survey, survey.plan.questions[0])
+    assert sheet_text("promises", survey, survey.plan.questions[0])
 
 
 def test_the_channel_beside_the_sheets_is_proved_by_check(tmp_path):

@@ -11,14 +11,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.integrate import quad
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq
 
-from ldpopt.distribution import Array
 from ldpopt.mechanisms import MatrixMechanism, gaussian, laplace
 from ldpopt.mechanisms.matrix_mechanism import vector_divergence
 from ldpopt.reproduce.drawing import curves, key, level, panel, picture
 from ldpopt.reproduce.experiment import Outcome, Points, Row, Subject, Table, Verdict, grid
+from ldpopt.reproduce.laws import integrated, polynomial_value
 from ldpopt.reproduce.statements import Part, claim, holds_if, off_by, refuted
 
 RENYI = [f"Rényi, {noise}{more}" for more in ("", ", d = 2") for noise in ("Laplace", "Gaussian")]
@@ -142,27 +141,6 @@ EXACT = Part("eq. (4), Theorem 11", equal=True, cells=CELLS, tolerance=1e-8)
 COROLLARY = Part("Corollary 1: Rényi, Laplace, at least ε‖v‖₁", lower=True, cells=CELLS)
 
 
-def integrated(noise: str, shift: float, order: float) -> float:
-    """D_order of noise of scale 1 against itself moved by `shift`, by quadrature; order 1 is KL."""
-
-    def density(u: float) -> float:
-        return -abs(u) - math.log(2) if noise == "Laplace" else -u * u / 2 - math.log(2 * math.pi) / 2
-
-    # The exponent order log p + (1 - order) log q is largest at 0 for Laplace noise, at (1 - order) shift for Gaussian.
-    peak = 0.0 if noise == "Laplace" else (1 - order) * shift
-    top = order * density(peak) + (1 - order) * density(peak - shift)
-
-    def integrand(u: float) -> float:
-        p, q = density(u), density(u - shift)
-        return math.exp(p) * (p - q) if order == 1 else math.exp(order * p + (1 - order) * q - top)
-
-    low, high = (-60.0, shift + 60.0) if noise == "Laplace" else (-order * shift - 40, shift + 40)
-    edges = [low, low / 8 - 1, peak - 8, peak - 2, peak, peak + 2, 0.0, shift, shift + 8, high]
-    edges = sorted({min(max(edge, low), high) for edge in edges})
-    total = math.fsum(quad(integrand, a, b, epsabs=0, epsrel=1e-11, limit=200)[0] for a, b in pairwise(edges))
-    return total if order == 1 else (top + math.log(total)) / (order - 1)
-
-
 @claim(
     "cim-table-1-unrestricted", "[CIM, Table 1; CIM, Thm 8; CIM, Thm 11; CIM, Thm 12; CIM, eq. 4]", KL_LAPLACE,
     KL_GAUSSIAN, LAPLACE, GAUSSIAN, EXACT, title="Table 1: unrestricted adversaries",
@@ -214,42 +192,12 @@ def corollary_1(shift: float, order: float, d: float) -> Row | Iterable[Row]:
 
 
 BOUND = {"Laplace": laplace_bound, "Gaussian": gaussian_bound}
-TAIL = {"Laplace": 45.0, "Gaussian": 13.0}
 
 
 def crossing(noise: str) -> float:
     """The order at which the printed bound for linear adversaries meets the Rényi divergence; epsilon or sigma is 1."""
     pair = (laplace if noise == "Laplace" else gaussian)(1.0).pair
     return float(brentq(lambda order: BOUND[noise](order, 1.0) - pair.renyi(order).value, 1.5, 10, xtol=1e-12))
-
-
-def polynomial_value(noise: str, degree: int, order: float) -> float:
-    """The Rényi divergence restricted to polynomials of a degree, between answers 0 and 1 under noise of scale 1.
-
-    With A = order/(order - 1), the divergence is minus log min E_q |h|^A over polynomials h with E_p h = 1 [CIM, eq.
-    3]. This is a smooth convex program in at most `degree` unknowns, on Gauss-Legendre nodes. Both directions are
-    equal, by reflection at 1/2. It shares no code with the package's own programs.
-    """
-    tail = TAIL[noise]
-    edges = np.concatenate([np.linspace(-tail, 0, 121), np.linspace(0, 1, 13)[1:], np.linspace(1, 1 + tail, 121)[1:]])
-    x, w = np.polynomial.legendre.leggauss(10)
-    half = np.diff(edges)[:, None] / 2
-    y, weight = (edges[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
-    p, q = (weight * np.exp(-np.abs(u) if noise == "Laplace" else -u * u / 2) for u in (y, y - 1))
-    p, q = p / p.sum(), q / q.sum()
-    orthonormal = np.linalg.qr(np.sqrt(q)[:, None] * np.vander(y / 10, degree + 1))[0] / np.sqrt(q)[:, None]
-    means = p @ orthonormal
-    start = orthonormal @ (means / (means @ means))  # the solution for A = 2
-    free = orthonormal @ np.linalg.svd(means[None, :])[2][1:].T
-    power = order / (order - 1)
-
-    def objective(z: Array) -> tuple[float, Array]:
-        h = start + free @ z
-        size = q * np.abs(h) ** (power - 1)
-        total = float(size @ np.abs(h))
-        return math.log(total), power * (free.T @ (size * np.sign(h))) / total
-
-    return -float(minimize(objective, np.zeros(degree), jac=True, method="BFGS", options={"gtol": 1e-9}).fun)
 
 
 def _figures_verdict(table: Table) -> Verdict:

@@ -1,4 +1,4 @@
-"""Optimal channels beside a contraction bound, the capacity for mutual information, and subset selection in surveys."""
+"""Optimal channels beside bounds: contraction, capacity, subset selection in surveys, and m questions of one person."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ldpopt.reproduce.experiment import Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import worst_pair
 from ldpopt.reproduce.statements import bounded, claim, holds_if, off_by
 from ldpopt.survey.estimate.linear import efficient_loadings
+from ldpopt.survey.plan.booklets import EXACT, rule
 from ldpopt.tolerances import CLAIM_ATTAINED
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER)}
@@ -205,3 +206,59 @@ def savings(part: str, k: float, epsilon: float, top: float, n: float = 0, repli
     seen = 1 - ours / theirs
     error = (1 - seen) * math.hypot(ours_error / ours, theirs_error / theirs)
     return row | {"saved_simulated": seen, "standard_error": error}
+
+
+def _one(epsilon: float) -> float:
+    """coth(eps/2)^2 / 4: the variance of a share, for one respondent, by randomized response."""
+    return 0.25 / math.tanh(epsilon / 2) ** 2
+
+
+WAYS = ("split", "half-space", "fakes", "sampled", "one")
+"""The ways of asking that are compared with the rule."""
+
+
+def _least_ratio(table: Table) -> float:
+    return float(table.having(lambda row: row["epsilon"] <= math.log(3)).ratio("rule", "bound").max())
+
+
+def _ways(ax: Any, table: Table) -> None:
+    for at, name in enumerate(("split", "half-space", "fakes", "one", "rule", "bound")):
+        rows = next(rows for m, rows in table.groups("m") if m == 10)
+        line(ax, rows.column("epsilon"), rows.column(name) / rows.column("bound"), at, name, marker="o", ms=3)
+
+
+@claim(
+    "questionnaire-rule", "[Scarf; DJW]",
+    full={"sizes": [2, 3, 5, 7, 10, 30], "epsilons": [0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0]},
+    quick={"sizes": [3, 10], "epsilons": [0.5, 1.0, 2.0]},
+    points=grid(m="sizes", epsilon="epsilons"),
+    judge=bounded(
+        f"Attained for ε up to ln 3 ({{_small:.1g}} away) and for up to {EXACT} questions; elsewhere at most "
+        "{_rule.high:.3g} times the bound. Splitting ε needs up to {split over the rule, largest:.3g} times the "
+        "respondents.",
+        {"_rule": "rule / bound"},
+        {f"{name} over the rule, largest": lambda table, name=name: float(table.ratio(name, "rule").max())
+         for name in WAYS}
+        | {"_small": lambda table: _least_ratio(table) - 1}, 1e-9),
+    draw=picture(panel("ten yes/no questions: variance over the bound", "ε (nats)", "variance / bound", _ways,
+                       legend="upper left", scale="xy", ylim=(0.8, 1e4)), width=6.2, height=4.2),
+    caption="Ways to ask ten yes/no questions of one respondent, over the variance that no protocol can be below.",
+)  # fmt: skip
+def asked(m: float, epsilon: float) -> Row:
+    """No ε-LDP protocol estimates m yes/no shares with less than m/(4ρ²) per respondent, ρ² = tanh²(ε/2) up to ln 3."""
+    m = int(m)
+    sampled = max(1, min(m, int(epsilon / 2.5)))
+    # Half of the vectors are near a vector of answers; for even m those in the middle are on both sides [DJW].
+    near = 2 ** (m - 1) + (math.comb(m, m // 2) / 2 if m % 2 == 0 else 0)
+    spread = near / math.comb(m - 1, m // 2)
+    best = 0.25 * m / rule(m, epsilon)
+    least = math.tanh(epsilon / 2) ** 2 if epsilon <= math.log(3) else math.expm1(epsilon) / 8
+    return {
+        "split": _one(epsilon / m),
+        "half-space": spread**2 * _one(epsilon),
+        "fakes": m**2 * _one(epsilon),  # the amplified epsilon holds where one answer changes, not the whole vector
+        "sampled": m / sampled * _one(epsilon / sampled),
+        "one": m * _one(epsilon),
+        "rule": best,
+        "bound": best if m <= EXACT else 0.25 * m / least,
+    }
