@@ -5,16 +5,14 @@ Errors of the libraries that read answers are told without what they quote.
 
 from __future__ import annotations
 
-import re
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from ldpopt.datafiles.delimited import PLAIN, Dialect, header, names_in, range_batches, record_ranges
+from ldpopt.datafiles.workbook import workbook_rows
 from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.extras import need
 
@@ -99,23 +97,15 @@ def _read(path: Path, **options: Any) -> tuple[Any, Any]:
     return found[0], found[1]
 
 
-MAX_CELLS = 10_000_000
-"""Cells of the rectangle that a sheet spans; one cell in its last corner makes it 17 thousand million."""
-
-MAX_BYTES = 1 << 29
-"""Bytes of the workbook when it is unpacked: a few kilobytes can unpack to gigabytes."""
-
-_CELL = re.compile(rb'\sr="([A-Z]{1,3})([0-9]{1,7})"')
-_OVERLAP = 32
-
-
 def workbook_table(path: Path) -> Any:
     """The first sheet as a pyarrow table named by its first row: columns of numbers alone as floats, others as text."""
     need("python_calamine")
     import pyarrow as pa
 
-    values_hidden(str(path), _refuse_too_large, path)
-    rows = values_hidden(str(path), _rows, path)
+    rows = workbook_rows(path)
+    if rows is None:
+        expected = "an Excel workbook (.xlsx) that is whole and of ordinary size (or save it as CSV)"
+        raise invalid("answers", expected, "another file", str(path))
     if not rows:
         raise invalid("answers", "a first row with the column names", "none", str(path))
     names = [_cell_text(cell) or f"column {at + 1}" for at, cell in enumerate(rows[0])]
@@ -124,39 +114,8 @@ def workbook_table(path: Path) -> Any:
     return pa.Table.from_arrays(made, names)
 
 
-def _rows(path: Path) -> list[list[Any]]:
-    from python_calamine import CalamineWorkbook
-
-    with CalamineWorkbook.from_path(path) as workbook:
-        found: list[list[Any]] = workbook.get_sheet_by_index(0).to_python()
-    return [row for at, row in enumerate(found) if at == 0 or any(cell != "" for cell in row)]
-
-
-def _refuse_too_large(path: Path) -> None:
-    if not zipfile.is_zipfile(path):
-        raise invalid("answers", "an Excel workbook (.xlsx)", "another file", str(path))
-    expected = f"a workbook of at most {MAX_CELLS:,} cells and {MAX_BYTES >> 20} MB unpacked (save it as CSV)"
-    too_large = invalid("answers", expected, "a larger one", str(path))
-    unpacked = width = height = 0
-    with zipfile.ZipFile(path) as archive:
-        for entry in archive.infolist():
-            sheet = entry.filename.startswith("xl/worksheets/")
-            before = b""
-            with archive.open(entry) as file:
-                while content := file.read(1 << 20):
-                    unpacked += len(content)
-                    if unpacked > MAX_BYTES:
-                        raise too_large
-                    for column, row in _CELL.findall(before + content) if sheet else ():
-                        place = reduce(lambda number, letter: 26 * number + letter - 64, column, 0)
-                        width, height = max(width, place), max(height, int(row))
-                    before = content[-_OVERLAP:]
-            if width * height > MAX_CELLS:
-                raise too_large
-
-
 def _cell_text(cell: Any) -> str:
-    """A cell as its text: whole numbers without a point, days and times as ISO 8601 writes them."""
+    """A cell as its text: whole numbers without a point."""
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float):

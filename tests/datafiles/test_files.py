@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpopt.datafiles import pieces
 from ldpopt.datafiles.columns import profile, to_numbers
 from ldpopt.datafiles.delimited import Dialect, sniff
 from ldpopt.datafiles.pieces import batches_of, names_of, ranges_of
@@ -79,19 +77,6 @@ def test_excel(tmp_path: Path) -> None:
     book.save(tmp_path / "a.xlsx")
     assert names_of(tmp_path / "a.xlsx") == ["q", "x", "column 3"]
     assert rows_of(tmp_path / "a.xlsx") == [("ja", 1.5, "a"), ("2", 2.0, None), ("ß", None, "true")]
-
-
-def test_a_workbook_that_would_fill_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A single cell in the last corner, and a sheet that unpacks to more than is allowed."""
-    book = openpyxl.Workbook()
-    book.active["A1"], book.active["XFD1048576"] = "q", 1
-    book.save(tmp_path / "corner.xlsx")
-    with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/worksheets/sheet1.xml", b"<" * 300_000)
-    monkeypatch.setattr(pieces, "MAX_BYTES", 200_000)
-    for name in ("corner.xlsx", "bomb.xlsx"):
-        with pytest.raises(InvalidInput, match="save it as CSV"):
-            names_of(tmp_path / name)
 
 
 @pytest.mark.parametrize("suffix", [".sav", ".dta"])
