@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -72,55 +71,44 @@ def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
     raise SolverError(f"{what}: {tried}: {_REMEDY.get(outcomes[-1][1], _REMEDY['solver_error'])}")
 
 
-@dataclass(frozen=True, eq=False)
-class Whole:
-    """The answer of a mixed-integer program: `values`, integers rounded, and a `bound` that no solution exceeds.
-    finished : whether the search was complete. The bound is what the solver says, and proves nothing.
-    """
-
-    values: Array
-    bound: float
-    finished: bool
-
-
 def solve_whole(
-    gains: Array, equal: Array, right: Array, above: Array, most: Array, whole: Any, what: str, nodes: int
-) -> Whole:
-    """Maximise gains.x subject to equal x = right, above x <= most and x >= 0; the last entry of x has any sign. whole
-    : booleans, True for the entries of x that are integers. nodes : the most nodes of the search tree; unlike a limit
-    of time it gives the same answer on every machine. Raises `SolverError` where nothing was found.
+    gains: Array, equal: Array, right: Array, above: Array, most: Array, what: str, nodes: int
+) -> tuple[Array, float, bool]:
+    """Maximise gains.x subject to equal x = right, above x <= most, x >= 0 and x whole; the last entry of x is any
+    real number. The solution, a bound that no solution exceeds, as the solver says, and whether its search was done.
+    nodes : the most nodes of the search tree; unlike a limit of time it gives the same answer on every machine.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    low = np.zeros(len(gains))
-    low[-1] = -np.inf
-    limits = [LinearConstraint(equal, right, right)]
-    if len(above):
-        limits.append(LinearConstraint(above, -np.inf, most))
+    whole = np.arange(len(gains)) < len(gains) - 1
+    limits = [LinearConstraint(equal, right, right), LinearConstraint(above, -np.inf, most)]
     options = {"node_limit": nodes, "mip_rel_gap": 1e-6}
-    found = milp(-gains, integrality=np.asarray(whole, int), bounds=Bounds(low), constraints=limits, options=options)
-    if found.x is None or not np.isfinite(found.x).all():
-        raise SolverError(f"{what}: HiGHS said {found.message.split('.')[0]}: pass another method")
-    values = np.where(whole, np.rint(found.x), found.x)
+    low = np.where(whole, 0.0, -np.inf)
+    found = milp(-gains, integrality=whole.astype(int), bounds=Bounds(low), constraints=limits, options=options)
     bound = getattr(found, "mip_dual_bound", None)
-    return Whole(values, np.inf if bound is None else -float(bound), found.status == 0)
+    values = np.where(whole, np.rint(_answered(found, what)), found.x)
+    return values, np.inf if bound is None else -float(bound), found.status == 0
 
 
 def solve_real(gains: Array, equal: Array, right: Array, above: Array, most: Array, what: str) -> tuple[Array, Array]:
     """The same program without integers: the solution x and its reduced costs, none below zero. The reduced cost of an
-    entry is what raising it from zero would cost per unit; it is 0 for entries above zero. Raises `SolverError` where
-    nothing was found.
+    entry is what raising it from zero would cost per unit; it is 0 for entries above zero.
     """
     from scipy.optimize import linprog
 
     bounds = [(0.0, None)] * (len(gains) - 1) + [(None, None)]
     found = linprog(-gains, above, most, equal, right, bounds, method="highs")
+    return _answered(found, what), np.asarray(found.lower.marginals)
+
+
+def _answered(found: Any, what: str) -> Array:
+    """The solution; `SolverError` where HiGHS found none."""
     if found.x is None or not np.isfinite(found.x).all():
         raise SolverError(f"{what}: HiGHS said {found.message.split('.')[0]}: pass another method")
-    return np.asarray(found.x), np.asarray(found.lower.marginals)
+    return np.asarray(found.x)
 
 
 def _is_finite(problem: Any) -> bool:
     duals = [dual for constraint in problem.constraints for dual in constraint.dual_variables]
-    found = [problem.value, *(variable.value for variable in (*problem.variables(), *duals))]
-    return all(value is not None and bool(np.isfinite(value).all()) for value in found)
+    values = [problem.value, *(variable.value for variable in (*problem.variables(), *duals))]
+    return all(value is not None and bool(np.isfinite(value).all()) for value in values)

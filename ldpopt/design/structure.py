@@ -11,7 +11,6 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.deadline import Deadline, Progress, watched
-from ldpopt.design.columns.sets import members
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.blocks import Blocks, Cut
 from ldpopt.design.methods.listed import MAX_INPUTS, pattern_program
@@ -87,7 +86,6 @@ class Structures(Pictured):
         raise invalid("epsilon", f"a number in [{self.pieces[0].low:g}, {self.pieces[-1].high:g}]", epsilon)
 
     def _columns(self) -> dict[str, list[Any]]:
-        """One row per structure: its range, its name and its patterns, answers joined by ``|``."""
         return {
             "low": [piece.low for piece in self.pieces],
             "high": [piece.high for piece in self.pieces],
@@ -229,11 +227,10 @@ def _of_partitions(utility: Divergence, epsilon: float, eta: float) -> tuple[Pat
 
 
 def _of_patterns(utility: ColumnUtility, epsilon: float, eta: float) -> tuple[Pattern, ...]:
-    found = pattern_program(utility, epsilon, eta)
+    sets, theta, _ = pattern_program(utility, epsilon, eta)
     # Erasure weighs what the other reports leave, and may dwarf them: they are compared with each other only.
-    told = found.theta[found.masks > 0].max(initial=0.0)
-    used = members(found.masks[found.theta > 1e-9 * np.where(found.masks > 0, told, 1.0)], utility.size)
-    return _sorted(list(used), utility.inputs or tuple(range(utility.size)))
+    least = np.append(1e-9, np.full(len(theta) - 1, 1e-9 * theta[1:].max(initial=0.0)))
+    return _sorted(list(sets[theta > least]), utility.inputs or tuple(range(utility.size)))
 
 
 def _sorted(inside: list[Any], labels: tuple[Hashable, ...]) -> tuple[Pattern, ...]:

@@ -163,11 +163,16 @@ class PolicyColumns(Columns):
         """Whether the whole list is there."""
         return len(heights) >= len(self.heights)
 
+    def best(self, prices: Prices, count: int, least: float) -> Array:
+        """The best columns of the whole list, up to `count` that gain more than `least`."""
+        parts = np.array_split(self.heights, 1 + len(self.heights) // ROWS)
+        gains = np.concatenate([prices.gains(self.values(part)) for part in parts])
+        best = np.argsort(-gains)[:count]
+        return np.asarray(self.heights[best[gains[best] > least]])
+
     def paying(self, prices: Prices, used: Array, least: float) -> Array:
         """The best columns of the whole list."""
-        gains = self._gains(prices)
-        best = np.argsort(-gains)[:BATCH]
-        return np.asarray(self.heights[best[gains[best] > least]])
+        return self.best(prices, BATCH, least)
 
     exact = True  # the list is complete
 
@@ -196,10 +201,6 @@ class PolicyColumns(Columns):
         above = np.where(none, 0.0, steps - lowest[:, None])
         rise = entry * -(-(unit * above)).expm1()
         return base, arithmetic.where(silent[:, None], entry, rise) if silent.any() else rise
-
-    def _gains(self, prices: Prices) -> Array:
-        parts = np.array_split(self.heights, 1 + len(self.heights) // 4096)
-        return np.asarray(np.concatenate([prices.gains(self.values(part)) for part in parts]))
 
 
 class SearchedColumns(Columns):

@@ -131,8 +131,12 @@ class StaircaseColumns(Columns):
             return np.asarray(sets[order[gains[order] > least]] * self.epsilon)
         found = prices.climb(used > 0, BATCH, least)
         if len(found) == 0 and self.exact:
-            found = prices.best(BATCH, least)[1]
+            return self.best(prices, BATCH, least)
         return np.asarray(found * self.epsilon)
+
+    def best(self, prices: Prices, count: int, least: float) -> Array:
+        """The best of all patterns, up to `count` that gain more than `least`."""
+        return np.asarray(prices.best(count, least)[1] * self.epsilon)
 
     @property
     def exact(self) -> bool:

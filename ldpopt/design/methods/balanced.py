@@ -17,6 +17,7 @@ from ldpopt.design.methods.listed import pattern_matrix, with_erased
 from ldpopt.design.methods.refusals import needs_patterns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.shares import Shares, SharesProgram, cut_caps, weigh_sets
+from ldpopt.design.solve import SIMPLEX
 from ldpopt.distribution import Array, Index
 
 ALL = 20  # Up to this many inputs, all of them are taken whole: the program is exact
@@ -121,7 +122,7 @@ class _Posed:
         keeps = information_of(size / k, 1 - size / k, level) / (level + size / k)
         best = int(np.argmax(keeps))
         bound = float(keeps[best]) * (1 + 2.0**-46)
-        proved = Shares(np.zeros((1, 0)), np.ones(1), np.ones(1), np.array([bound]), np.zeros((1, 1)), bound)
+        proved = Shares(np.zeros((1, 0)), np.ones(1), np.ones(1), bound, np.array([bound]), np.zeros((1, 1)), bound)
         sets = (np.arange(k)[None, :] - np.arange(k)[:, None]) % k < size[best]
         weights = np.full(k, 1 / (k * level + size[best]))
         return proved, (np.arange(k), np.full(k, 1 / k), sets, weights)
@@ -166,10 +167,8 @@ class _Posed:
         program, n = self.program, len(self.program.own)
         level = program.level
         if not len(self.rest):
-            values = program.worth(found.sets, found.shares)
-            made = weigh_sets(found.sets.T, values, level, cut_caps(n, program.cap))
-            kept = made.phi > 0
-            return np.arange(n), program.own, found.sets[kept] > 0.5, made.phi[kept]
+            phi = program.weighed(found.sets, found.shares, SIMPLEX).phi
+            return np.arange(n), program.own, found.sets[phi > 0] > 0.5, phi[phi > 0]
         rng = np.random.default_rng(len(self.used))
         groups = self.grouped(found, rng)
         sums = np.asarray(np.bincount(groups, self.rest), dtype=np.float64)
@@ -188,9 +187,11 @@ class _Posed:
             sets = np.vstack([basic, pool[chosen]])
             of_sets = np.concatenate([_information(basic, masses, level), worth[chosen]])
             made = weigh_sets(sets.T.astype(np.float64), of_sets, level, caps)
-            if found.bound <= made.value * (1 + CLOSE):
+            value, pairs = float(of_sets @ made.weights), made.pairs()
+            if found.bound <= value * (1 + CLOSE):
                 break
-            gains = (worth - level * math.fsum(made.rows) - pool @ made.rows - _cut(pool, made.pairs)) / mean
+            cut = ((pool @ pairs) * ~pool).sum(axis=1) if pairs.any() else 0.0
+            gains = (worth - level * math.fsum(made.rows) - pool @ made.rows - cut) / mean
             gains[chosen] = 0.0
             new = np.argsort(-gains)[:JOIN]
             new = new[gains[new] > 0]
@@ -199,11 +200,11 @@ class _Posed:
             chosen = np.concatenate([chosen, new])
         alone = 1 / (1 + len(self.used) * level)
         p = np.concatenate([program.own, self.rest])
-        if program.cap is None and alone * float(information_of(p, 1 - p, level).sum()) > made.value:
+        if program.cap is None and alone * float(information_of(p, 1 - p, level).sum()) > value:
             k = len(p)
             return np.arange(k), p, np.eye(k, dtype=bool), np.full(k, alone)
-        kept = made.phi > 0
-        return np.concatenate([np.arange(n), n + groups]), masses, sets[kept], made.phi[kept]
+        used = made.weights > 0
+        return np.concatenate([np.arange(n), n + groups]), masses, sets[used], made.weights[used]
 
     def grouped(self, found: Shares, rng: np.random.Generator) -> Index:
         """Groups of the rest, with different masses, so small that patterns have about `MEMBERS` of them or more."""
@@ -228,7 +229,7 @@ class _Posed:
         each = min(400, 2 ** len(sums)) if len(sums) < 60 else 400
         most = POOL // each
         every = program.every
-        shares, gain = program.price(every, found)
+        shares, gain = program.price(every, found.rows, found.pairs)
         gain = gain / (program.level + every @ program.own + program.rest * shares)
         # The sets that the program uses cover all inputs alike; others that nearly gain are often too many to take.
         used = np.argsort(-found.phi)[: most // 2]
@@ -253,9 +254,3 @@ def _spread(masses: Array, count: int) -> Index:
         which[x] = np.argmin(load)
         load[which[x]] += masses[x]
     return which
-
-
-def _cut(sets: Subsets, pairs: Array) -> Array:
-    if not pairs.any():
-        return np.zeros(len(sets))
-    return np.asarray(((sets @ pairs) * ~sets).sum(axis=1))

@@ -46,8 +46,6 @@ OUTSIDE = 30
 # The least epsilon at which Newton's method, which adds up squares, tells columns from one another; and with a cap.
 MIN_EPSILON, MIN_EPSILON_CAPPED = 1e-4, 5e-4
 WIDE = 0.1  # The least cap, as a share of the widest total variation, for which Newton's method is used
-MAX_STAYING = 3000  # Of listed columns, up to this many stay under a cap on total variation, whatever they gain
-LAST_GAP = 1e-10  # The accuracy of the last weights of listed columns
 KEEP = 0.004  # Columns stay while they lose at most this share of the criterion
 
 
@@ -147,7 +145,7 @@ class MixtureTask:
                 return self.of_contrast(contrast)
         if by_newton(criterion, columns, self.eta):
             with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
-                return self.of_list(heights) if isinstance(columns, PolicyColumns) else self.newton(heights)
+                return self.newton(np.vstack([heights, unknown(self.drawn(criterion.diagonal(k)), heights)]))
         return self.by_cones(heights, 0.9 * self.gap)
 
     def size(self, prices: Prices) -> float:
@@ -202,23 +200,24 @@ class MixtureTask:
         return Mixture(mixture.heights[:, place], lifted)
 
     def newton(self, heights: Array) -> Mixture:
-        """Where `by_newton` holds: all patterns are priced in every round, and few rounds are enough.
+        """Where `by_newton` holds: all columns are priced in every round, and few rounds are enough.
 
         Prices in the middle of the nearly optimal ones change little from round to round. So the first rounds are
-        coarse, none is solved much finer than the gains of the patterns outside it, and each begins where the one
-        before ended.
+        coarse, none is solved much finer than the gains of the columns outside it, and each begins where the one
+        before ended. Columns are scaled to a mean entry of one.
         """
         criterion, prior, columns, eta, k = self.criterion, self.prior, self.columns, self.eta, len(self.prior)
-        heights = np.vstack([heights, unknown(self.drawn(criterion.diagonal(k)), heights)])
         accuracy, least, start = FIRST_GAP, self.gap / (10 * k if criterion.logarithmic else 10), None
         leaving, gone, before = True, False, math.inf
         for at in self.deadline.rounds(range(MAX_ROUNDS)):
             values = columns.values(heights)
+            mean = values.mean(axis=1)
+            values = values / mean[:, None]
             solution = survey_program(criterion, prior, values, accuracy, eta, start)
-            mixture = Mixture(heights, solution, NEGLIGIBLE_EXACT)
+            mixture = Mixture(heights, replace(solution, theta=solution.theta / mean), NEGLIGIBLE_EXACT)
             prices = prices_at(prior, solution, columns)
             size = float(k) if criterion.logarithmic else self.size(prices)
-            new = unknown(prices.best(k**2 // 2, 0.1 * least * size)[1] * columns.epsilon, heights)
+            new = unknown(columns.best(prices, k**2 // 2, 0.1 * least * size), heights)
             at_new = columns.values(new)
             gains = prices.gains(at_new) / size
             if gains.max(initial=0.0) <= least and accuracy <= 1.01 * least:
@@ -242,7 +241,7 @@ class MixtureTask:
         """Columns near the best for weights `factor`^2 of the variances, by default one."""
         prior, columns, k, ratio = self.prior, self.columns, len(self.prior), math.exp(self.columns.epsilon)
         with suppress(SolverError):
-            if prior.min() > 0:
+            if prior.min() > 0 and isinstance(columns, StaircaseColumns):
                 dual = survey_dual(prior, ratio, np.ones(k) if factor is None else factor)
                 rng = np.random.default_rng(k)
                 sets = balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * k, rng, self.eta)
@@ -251,35 +250,6 @@ class MixtureTask:
                     sets = np.unique(np.vstack([sets, pairs]), axis=0)
                 return np.asarray(sets * columns.epsilon)
         return np.zeros((0, k))
-
-    def of_list(self, heights: Array) -> Mixture:
-        """`newton` for listed columns. At the end the weights of the columns that count are found nearly exactly."""
-        columns, accuracy = self.columns, 1e-4
-        least = self.gap / (10 * heights.shape[1] if self.criterion.logarithmic else 10)
-        for _ in self.deadline.rounds(range(MAX_ROUNDS)):
-            mixture = self.listed(heights, accuracy)
-            prices = prices_at(self.prior, mixture.solution, columns)
-            size = self.size(prices)
-            new = unknown(columns.paying(prices, heights, 1e-9 * size), heights)
-            if prices.gains(columns.values(new)).max(initial=0.0) <= 0.5 * self.gap * size and accuracy <= least:
-                break
-            used = mixture.used(columns) | (np.ptp(heights, axis=1) == 0)
-            kept = used | (self.eta is not None and len(heights) < MAX_STAYING)
-            heights, accuracy = np.vstack([heights[kept], new]), max(accuracy / 10, least)
-        used = mixture.used(columns) | (np.ptp(mixture.heights, axis=1) == 0)
-        with suppress(SolverError):
-            # The dual values for all columns, with the weights of the few.
-            theta = np.zeros(len(used))
-            theta[used] = self.listed(mixture.heights[used], LAST_GAP).solution.theta
-            return Mixture(mixture.heights, replace(mixture.solution, theta=theta))
-        return mixture
-
-    def listed(self, heights: Array, accuracy: float) -> Mixture:
-        """The best weights, from a program in which every column is scaled to a mean entry of one."""
-        values = self.columns.values(heights)
-        mean = values.mean(axis=1)
-        solution = survey_program(self.criterion, self.prior, values / mean[:, None], accuracy, self.eta)
-        return Mixture(heights, replace(solution, theta=solution.theta / mean))
 
 
 def single_contrast(criterion: Criterion, k: int) -> Array | None:

@@ -10,12 +10,12 @@ it. Of conic constraints, only pairs of inputs are posed that some channel viola
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
@@ -105,6 +105,7 @@ ACCURACY = 1e-8
 CONIC_ACCURACY = 3e-7
 MAX_SMOOTH_ORDER = 1.2  # Divergences of orders up to this are left to the interior-point method of `TangentExchange`
 MAX_RESCALED = 12  # How often, at most, a program is posed again in units nearer to its optimum
+MIN_GAIN = 1e-9  # A climb ends with a step that gains a smaller share than this
 MAX_THINNED = 3  # How often, at most, a third of the knots is dropped when a solver fails
 
 
@@ -212,8 +213,8 @@ class Labels:
         active = [first_pairs(term, self.pair) for term in self.terms]
         scale = self._guess(knots)
         if start is not None:
-            value = scale = self._value(start) or scale
-            knots = graded_knots(knots, contributing(self.f, self.pair, start))
+            value = scale = self.value(start) or scale
+            knots = graded_knots(knots, self.contributing(start))
             if self.conic:
                 active = [np.union1d(old, tight_pairs(t, start)) for old, t in zip(active, self.terms, strict=True)]
         best: Round | None = None
@@ -240,7 +241,8 @@ class Labels:
                 # The cone program is too degenerate for the solver: take fewer intervals, or the best round so far.
                 if self.conic and thinned < MAX_THINNED:
                     thinned += 1
-                    knots = knots[(np.arange(len(knots)) % 3 != thinned % 3) | (knots == 0.5) | _ends(knots)]
+                    ends = (knots == knots[0]) | (knots == knots[-1])
+                    knots = knots[(np.arange(len(knots)) % 3 != thinned % 3) | (knots == 0.5) | ends]
                     continue
                 if best is None or best.gap == np.inf:
                     raise
@@ -254,8 +256,8 @@ class Labels:
             better = solved.whole
             if self.conic:
                 better = self.ascend(merge(better, self.f, self.pair, 1e-4 if number == 1 else 1e-6))
-            if (settled or self.conic) and (champion is None or self._value(better) > value):
-                champion, value = better, self._value(better)
+            if (settled or self.conic) and (champion is None or self.value(better) > value):
+                champion, value = better, self.value(better)
             bound = self._bound(gains, kept, solved) * scale
             gap = (bound - value) / max(bound, 1e-300) if settled else np.inf
             stale = 0 if best is None or gap < 0.7 * best.gap else stale + 1
@@ -271,7 +273,7 @@ class Labels:
             enough = 0.01 * whole if self.conic else max(accuracy * solved.value, 0.2 * whole) / len(knots)
             cut = cut_knots(knots, posteriors(self.pair, q), lost > enough)
             graded = champion is better and self.conic
-            knots = graded_knots(cut, contributing(self.f, self.pair, better)) if graded else cut
+            knots = graded_knots(cut, self.contributing(better)) if graded else cut
             if settled and not self.conic and len(knots) == old:
                 break
             if solved.value > 0:
@@ -280,7 +282,8 @@ class Labels:
             raise SolverError("exchange: no program was solved in the time there was")
         return replace(best, matrix=best.solved.matrix if champion is None else champion), number
 
-    def _value(self, matrix: Array) -> float:
+    def value(self, matrix: Array) -> float:
+        """The divergence that a matrix keeps."""
         return value_of(self.f, self.pair, np.maximum(matrix, 0.0))
 
     def _guess(self, knots: Array) -> float:
@@ -304,33 +307,40 @@ class Labels:
         return charged + residual(reduced, ByKind(kept).ratio)
 
     def ascend(self, matrix: Array) -> Array:
-        """A channel of no smaller utility: the best one for the tangents at the outputs' own ratios, repeated.
+        """A channel of no smaller utility than `matrix`, (k, n), for programs with cones; the same matrix for others.
 
-        Only programs with cones need it, as their solutions are less accurate: the few labels of a nearly optimal
-        channel make a small program, which is solved to more digits than one with all intervals. matrix : (k, n), any
-        channel.
+        Solutions of cone programs are less accurate. The few labels of a nearly optimal channel make a small program,
+        which is solved to more digits than one with all intervals.
         """
         if not self.conic:
             return matrix
-        value = self._value(matrix)
-        for _ in self.deadline.inner.rounds(range(8)):
-            gains = tangent_gains(self.f, self.pair, matrix) / (value or 1.0)
-            try:
-                new = np.maximum(label_program(gains, self.terms, self.expressions, True).whole, 0.0)
-            except SolverError:
-                break
-            reached = self._value(new)
-            if reached <= value * (1 + 1e-9):
-                break
-            matrix, value = merge(new, self.f, self.pair, 1e-8), reached
+
+        def best(gains: LabelGains) -> Array:
+            return np.maximum(label_program(gains, self.terms, self.expressions, True).whole, 0.0)
+
+        with suppress(SolverError):
+            for better in self.climb(matrix, best, 8, 1e-8):
+                matrix = better
         return matrix
 
+    def climb(
+        self, matrix: Array, best: Callable[[LabelGains], Array], steps: int, share: float, anew: bool = False
+    ) -> Iterator[Array]:
+        """Better and better channels: the best one for the tangents at the outputs' own ratios, repeated.
 
-def _ends(knots: Array) -> npt.NDArray[np.bool_]:
-    return np.asarray((knots == knots[0]) | (knots == knots[-1]))
+        best : the best channel for linear gains. share : of the utility that a merger of outputs may cost. `anew`
+        takes the first one even if it is worse, for a `matrix` that does not meet the constraints.
+        """
+        value = self.value(matrix)
+        for _ in self.deadline.inner.rounds(range(steps)):
+            new = best(tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0))
+            reached = self.value(new)
+            if not anew and reached <= value * (1 + MIN_GAIN):
+                return
+            matrix, value, anew = merge(new, self.f, self.pair, share), reached, False
+            yield matrix
 
-
-def contributing(f: FDivergence, pair: Pair, matrix: Array) -> Array:
-    """The posteriors of the outputs that contribute to the utility."""
-    values = values_of(f, pair, matrix)
-    return np.asarray(posteriors(pair, matrix)[values > 1e-6 * values.sum()])
+    def contributing(self, matrix: Array) -> Array:
+        """The posteriors of the outputs that contribute to the utility."""
+        values = values_of(self.f, self.pair, matrix)
+        return np.asarray(posteriors(self.pair, matrix)[values > 1e-6 * values.sum()])

@@ -27,7 +27,15 @@ import numpy.typing as npt
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.columns.levels import Integers, integer_columns, merged
 from ldpopt.design.design import Design
-from ldpopt.design.methods.integer_search import Moves, Task, polished, refusal, unrestricted, worth_of
+from ldpopt.design.methods.integer_search import (
+    Moves,
+    Task,
+    is_sum_of_variances,
+    polished,
+    refusal,
+    unrestricted,
+    worth_of,
+)
 from ldpopt.design.methods.refusals import needs_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_real, solve_whole
@@ -54,14 +62,16 @@ class IntegerColumnsProgram:
 
         gains : (criteria, n). Raises `SolverError` where no channel has columns among these.
         """
-        kept = self._promising(gains)
-        found = solve_whole(*self._pose(kept, gains), "integer columns", NODES)
-        counts = found.values[:-1].astype(np.int64)
+        kept = np.arange(self.columns.shape[1])
+        if len(kept) > KEPT:  # those of the least reduced costs
+            kept = np.sort(np.argsort(self._linear(gains)[1], kind="stable")[:KEPT])
+        values, bound, finished = solve_whole(*self._pose(kept, gains), "integer columns", NODES)
+        counts = values[:-1].astype(np.int64)
         used = kept[counts > 0]
         weights = merged(np.repeat(self.columns[:, used], counts[counts > 0], axis=1))
         if not (weights.sum(axis=1) == self.total).all():
             raise SolverError("integer columns: the solver's numbers do not add up; pass another method")
-        return weights, found.bound, found.finished
+        return weights, bound, finished
 
     def relaxed(self, gains: Array) -> Array:
         """(k, m) the columns of the linear program's solution, each times its real weight."""
@@ -69,7 +79,8 @@ class IntegerColumnsProgram:
         used = np.flatnonzero(z > 1e-12)
         return np.asarray(self.columns[:, used] * z[used])
 
-    def _pose(self, kept: npt.NDArray[np.intp], gains: Array) -> tuple[Array, Array, Array, Array, Array, list[bool]]:
+    def _pose(self, kept: npt.NDArray[np.intp], gains: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """The last unknown is the least criterion."""
         columns = self.columns[:, kept].astype(np.float64)
         k, n = columns.shape
         objective = np.append(np.zeros(n), 1.0)
@@ -80,19 +91,13 @@ class IntegerColumnsProgram:
             rows.append(np.hstack([apart, np.zeros((len(apart), 1))]))
             most.append(np.full(len(apart), float(self.cap)))
         right = np.full(k, float(self.total))
-        return objective, equal, right, np.vstack(rows), np.concatenate(most), [True] * n + [False]
+        return objective, equal, right, np.vstack(rows), np.concatenate(most)
 
     def _linear(self, gains: Array) -> tuple[Array, Array]:
-        """The weights of the linear program, and the reduced cost of every column, none above zero."""
-        objective, equal, right, above, most, _ = self._pose(np.arange(self.columns.shape[1]), gains)
-        found, costs = solve_real(objective, equal, right, above, most, "integer columns")
-        return found[:-1], -costs[:-1]
-
-    def _promising(self, gains: Array) -> npt.NDArray[np.intp]:
-        count = self.columns.shape[1]
-        if count <= KEPT:
-            return np.arange(count)
-        return np.sort(np.argsort(-self._linear(gains)[1], kind="stable")[:KEPT])
+        """The weights of the linear program, and the reduced cost of every column, none below zero."""
+        posed = self._pose(np.arange(self.columns.shape[1]), gains)
+        values, costs = solve_real(*posed, "integer columns")
+        return values[:-1], costs[:-1]
 
 
 POLISHED = 5_000  # The most single-unit moves that are tried for each move that is made
@@ -134,7 +139,14 @@ class Rounded(Method):
 
 def roundings(task: Task, free: Design | None) -> Integers:
     """The best weights that rounding and moving units reach, from the optimum without a denominator and others."""
-    starts = [] if free is None else [_rows(task.problem, free.channel.matrix)]
+    starts = []
+    if free is not None:  # one row for each of the problem's merged inputs
+        rows = (
+            np.unique(task.problem.reduction.classes, return_index=True)[1]
+            if task.utility.pair is not None
+            else slice(None)
+        )
+        starts.append(free.channel.matrix[rows])
     decisions = task.utility.decisions
     if decisions is None:
         starts += [*_simple(task), np.ones((task.inputs, 1))]  # the last says nothing, and is always there
@@ -146,13 +158,6 @@ def roundings(task: Task, free: Design | None) -> Integers:
         tried or [task.total * starts[-1].astype(np.int64)],
         key=lambda one: (task.value(one), -one.shape[1]),
     )
-
-
-def _rows(problem: Problem, matrix: Array) -> Array:
-    """One row for each of the problem's merged inputs."""
-    if problem.utility.pair is None:
-        return matrix
-    return np.asarray(matrix[np.unique(problem.reduction.classes, return_index=True)[1]])
 
 
 def _simple(task: Task) -> Iterator[Array]:
@@ -206,7 +211,7 @@ class IntegerProgram(Method):
             return why
         if len(problem.inputs) > MOST:
             return Limit(f"{len(problem.inputs)} inputs have too many columns of integers (at most {MOST})")
-        if needs_columns(problem) and not _reciprocal(problem.utility):
+        if needs_columns(problem) and not is_sum_of_variances(problem.utility):
             return f"{problem.utility.name} is neither a sum over outputs nor a sum of variances at a pilot"
         return ""
 
@@ -266,12 +271,6 @@ def _mixed(task: Task, weights: Array | Integers, away: Array | None) -> Array:
     if away is None or values[-1] > 0.05 * values[0]:
         return rows
     return np.hstack([0.8 * rows, 0.2 * away])
-
-
-def _reciprocal(utility: Any) -> bool:
-    """Whether a utility is a sum of variances at a pilot, without a neighbourhood."""
-    criterion = getattr(utility, "criterion", None)
-    return bool(getattr(criterion, "additive", False)) and getattr(utility, "neighbourhood", None) is None
 
 
 def _cut(utility: Any, matrix: Array, columns: Integers) -> Array:

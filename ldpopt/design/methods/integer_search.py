@@ -231,10 +231,15 @@ def worth_of(task: Task) -> ColumnWorth | VarianceWorth | None:
     utility = task.utility
     if not needs_columns(task.problem):
         return ColumnWorth(task.on_rows)
-    criterion: Any = getattr(utility, "criterion", None)
-    if getattr(criterion, "additive", False) and getattr(utility, "neighbourhood", None) is None:
-        return VarianceWorth(np.asarray(utility.prior), np.asarray(criterion.factor(utility.size)))
+    if is_sum_of_variances(utility):
+        return VarianceWorth(np.asarray(utility.prior), np.asarray(utility.criterion.factor(utility.size)))
     return None
+
+
+def is_sum_of_variances(utility: Any) -> bool:
+    """Whether a utility is a sum of variances at a pilot, without a neighbourhood."""
+    criterion = getattr(utility, "criterion", None)
+    return bool(getattr(criterion, "additive", False)) and getattr(utility, "neighbourhood", None) is None
 
 
 @dataclass(frozen=True, eq=False)

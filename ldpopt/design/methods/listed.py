@@ -22,13 +22,13 @@ from ldpopt.design.certificates.listed import PatternDual, PolicyDual
 from ldpopt.design.columns.extreme import TooManyColumns
 from ldpopt.design.columns.levels import LIMIT, Levels, level_columns
 from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
-from ldpopt.design.columns.sets import Masks, members
+from ldpopt.design.columns.sets import Members, members
 from ldpopt.design.columns.shares import level_of
 from ldpopt.design.constraints.hockey_stick import ApproximateLDP, TotalVariation
 from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.methods.refusals import needs_columns, needs_patterns, only
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.columns import ColumnProgram, ColumnSolution, ExcessCaps, with_erasure
+from ldpopt.design.programs.columns import ColumnProgram, ExcessCaps, Weighed, with_erasure
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT, Enclosure
@@ -62,9 +62,9 @@ class PatternLP(Method):
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the optimal pattern weights."""
         k = problem.utility.size
-        best = pattern_program(problem.utility, problem.epsilon, problem.eta, problem.deadline)
-        matrix = pattern_matrix(problem, members(best.masks[1:], k).T, best.theta)
-        proof = proved_by(PatternDual, best.rows, best.pairs, best.weights)
+        sets, theta, best = pattern_program(problem.utility, problem.epsilon, problem.eta, problem.deadline)
+        matrix = pattern_matrix(problem, sets[1:].T, theta)
+        proof = proved_by(PatternDual, best.rows, best.pairs(), best.criteria)
         return Candidate(matrix, f"pattern LP over {2**k - 1} staircase patterns", proof)
 
 
@@ -93,27 +93,12 @@ def of_classes(problem: Problem) -> Index:
     return np.asarray(order[np.unique(problem.reduction.classes[order], return_index=True)[1]])
 
 
-@dataclass(frozen=True, eq=False)
-class PatternSolution:
-    """Weights `theta` of the patterns with bit masks `masks`, erasure (mask 0) first, and dual values of the program.
-
-    theta : of the columns that are 1 on the pattern and e^-epsilon elsewhere. weights : (criteria,), which sum to one.
-    rows : (k,) and pairs : (k, k), for the utility less its tangent at the constant column.
-    """
-
-    masks: Masks
-    theta: Array
-    rows: Array
-    pairs: Array
-    weights: Array
-
-
 def pattern_program(
     utility: ColumnUtility, epsilon: float, eta: float = 1.0, deadline: Deadline = UNLIMITED
-) -> PatternSolution:
-    """Solve the program for LocalDP(epsilon) and TotalVariation(eta).
-
-    Raises `InvalidInput` above `MAX_PRICED` inputs and `SolverError` when no solver is accurate.
+) -> tuple[Members, Array, Weighed]:
+    """The program for LocalDP(epsilon) and TotalVariation(eta): sets (n, k), weights (n,) of their patterns, erasure
+    first, which are 1 on the set and e^-epsilon elsewhere; and the multipliers of the utility less its tangent at the
+    constant column. Raises `InvalidInput` above `MAX_PRICED` inputs and `SolverError` when no solver is accurate.
     """
     k, level = utility.size, level_of(epsilon)
     if k > MAX_PRICED:
@@ -121,9 +106,9 @@ def pattern_program(
     inside = members(np.arange(2**k - 1, dtype=np.int64), k).T.astype(np.float64)  # the full set is constant, too
     # Above tanh(epsilon/2) a cap on total variation cannot bind [GI, Prop 2].
     caps = ExcessCaps.variation(k, eta if eta * (2 * level + 1) < 1 else 1.0)
-    best = ColumnProgram.of(utility, np.full(inside.shape[1], level), inside, caps).solve(deadline)
-    theta = with_erased(level, inside[:, best.used], best.weights)
-    return PatternSolution(np.append(0, best.used), theta, best.rows, best.pairs(), best.criteria)
+    used, best = ColumnProgram.of(utility, np.full(inside.shape[1], level), inside, caps).solve(deadline)
+    theta = with_erased(level, inside[:, used], best.weights)
+    return members(np.append(0, used), k), theta, best
 
 
 @dataclass(frozen=True)
@@ -178,7 +163,7 @@ def approximate(problem: Problem, *beside: type) -> ApproximateLDP | None:
 
 def level_program(
     utility: ColumnUtility, epsilon: float, delta: float, eta: float = 1.0, deadline: Deadline = UNLIMITED
-) -> tuple[Array, ColumnSolution]:
+) -> tuple[Array, Weighed]:
     """The columns (k, n), erasure last, of the best channel of up to six inputs under ApproximateLDP, delta > 0.
 
     eta : a cap on total variation, above 0. Raises `SolverError` when no solver is accurate, or a column is worth no
@@ -191,8 +176,8 @@ def level_program(
     if eta < 1:
         variation = ExcessCaps.variation(k, eta)
         caps, excess = caps.and_(variation), np.concatenate([excess, variation.apart(rise)])
-    best = ColumnProgram.of(utility, base, rise, caps, lambda at: excess[:, at]).solve(deadline)
-    return with_erasure((base + rise)[:, best.used] * best.weights), best
+    used, best = ColumnProgram.of(utility, base, rise, caps, lambda at: excess[:, at]).solve(deadline)
+    return with_erasure((base + rise)[:, used] * best.weights), best
 
 
 def leveled_columns(levels: Levels, epsilon: float, left: Index, right: Index) -> tuple[Array, Array, Array]:
@@ -253,8 +238,8 @@ class PolicyLP(Method):
         base, rise = (np.asarray(part.midpoint) for part in enclosed)
         # A little less than eta: to leave room for the rounding of rows here costs less than a repair later.
         cap = ExcessCaps.variation(len(rise), eta - min(2.0**-50, 2.0**-24 * eta) if eta < 1 else eta)
-        best = ColumnProgram.of(problem.utility, base, rise, cap).solve(problem.deadline)
-        matrix = with_erasure((base + rise)[:, best.used] * best.weights)
+        used, best = ColumnProgram.of(problem.utility, base, rise, cap).solve(problem.deadline)
+        matrix = with_erasure((base + rise)[:, used] * best.weights)
         return Candidate(
             matrix, f"{columns.name} in a linear program", proved_by(PolicyDual, best.rows, best.pairs(), best.criteria)
         )

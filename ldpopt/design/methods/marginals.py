@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -88,16 +88,7 @@ class MarginalPatterns(Method):
         found, inside, weights, rounds = program.solve(problem.deadline)
         matrix = pattern_matrix(problem, inside.T, with_erased(level, inside.T, weights))
         how = f"{len(inside)} staircase patterns in {rounds} rounds, priced by the marginals"
-        return Candidate(matrix, how, proved_by(MarginalDual, found.rows, found.pairs, found.criteria))
-
-
-@dataclass(frozen=True, eq=False)
-class Multipliers:
-    """Multipliers of rows (k,), of pairs (k, k) and of criteria, as `MarginalDual` takes them."""
-
-    rows: Array
-    pairs: Array
-    criteria: Array
+        return Candidate(matrix, how, proved_by(MarginalDual, found.rows, found.pairs(), found.criteria))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +105,7 @@ class MarginalProgram:
         """Whether the cap can bind [GI, Prop 2]."""
         return self.eta * (2 * self.level + 1) < 1
 
-    def solve(self, deadline: Deadline = UNLIMITED) -> tuple[Multipliers, Members, Array, int]:
+    def solve(self, deadline: Deadline = UNLIMITED) -> tuple[Weighed, Members, Array, int]:
         """The multipliers of the best bound, sets (n, k), their weights at a vertex, and the number of rounds."""
         inside = self.first()
         least, proved, closed = math.inf, None, CAPPED_CLOSE if self.capped else CLOSE
@@ -122,17 +113,15 @@ class MarginalProgram:
         for _ in deadline.rounds(range(ROUNDS)):
             rounds += 1
             try:
-                mu, weighed = self.weighed(inside, INTERIOR)
+                mu, found = self.weighed(inside, INTERIOR)
             except SolverError:
                 if proved is None:
                     raise
                 break
-            pairs = self.caps.matrix(weighed.prices, self.utility.size)
-            found = Multipliers(weighed.rows, pairs, weighed.criteria)
-            value = float((mu @ weighed.weights).min())
-            new, gain = self.climbed(found, inside, mu, weighed.weights)
+            value = float((mu @ found.weights).min())
+            new, gain = self.climbed(found, inside, mu)
             top = float(gain.max(initial=0.0))
-            bound = math.fsum(found.rows) + self.eta * float(pairs.sum()) + top
+            bound = math.fsum(found.rows) + self.eta * float(found.prices.sum()) + top
             if min(bound, least) <= value * (1 + closed) or top <= closed * value / 8:
                 made, bound, more = self.checked(found, closed * value)
                 if bound < least:
@@ -179,18 +168,18 @@ class MarginalProgram:
         base = np.full(len(inside), self.level)
         return mu, weigh(base, rise, caps.apart(rise), caps, mu, np.zeros(len(mu)), solvers)
 
-    def paid(self, found: Multipliers, inside: Members) -> Array:
+    def paid(self, found: Weighed, inside: Members) -> Array:
         """(n,) the prices of the sets' patterns."""
         paid = self.level * math.fsum(found.rows) + inside @ found.rows
-        return np.asarray(paid + ((inside @ found.pairs) * ~inside).sum(axis=1) if self.capped else paid)
+        return np.asarray(paid + ((inside @ found.pairs()) * ~inside).sum(axis=1) if self.capped else paid)
 
-    def climbed(self, found: Multipliers, inside: Members, mu: Array, weights: Array) -> tuple[Members, Array]:
-        """Sets that tangents lead to, and their gains per unit of the mean mass; mu, weights : of `inside`."""
-        network = Network(found.pairs, passes=1)
+    def climbed(self, found: Weighed, inside: Members, mu: Array) -> tuple[Members, Array]:
+        """Sets that tangents lead to, and their gains per unit of the mean mass; found, mu : of the sets `inside`."""
+        network = Network(found.pairs(), passes=1)
         taken = inside
         if self.capped and len(taken) > TANGENTS:
             # Sets with weight come first, then those that nearly gain.
-            order = np.lexsort((self.paid(found, inside) - found.criteria @ mu, -weights))
+            order = np.lexsort((self.paid(found, inside) - found.criteria @ mu, -found.weights))
             taken = taken[order[:TANGENTS]]
         mean = np.mean(self.compared.laws, axis=0)
         seen: list[Members] = []
@@ -205,19 +194,20 @@ class MarginalProgram:
         gained = found.criteria @ columns_of(self.utility, self.level + new.T.astype(np.float64))
         return new, np.asarray((gained - self.paid(found, new)) / (self.level + new @ mean))
 
-    def checked(self, found: Multipliers, accuracy: float) -> tuple[Multipliers, float, Members]:
+    def checked(self, found: Weighed, accuracy: float) -> tuple[Weighed, float, Members]:
         """The multipliers, the bound that they prove on simplices of masses, and the sets seen to gain."""
         marginals = LawShares.of(self.compared, FLOAT.of(found.criteria), FLOAT.of(self.level))
-        rows, pairs, eta = found.rows, found.pairs, FLOAT.of(self.eta if self.capped else 0.0)
-        if self.capped and pairs.any():
+        rows, prices, eta = found.rows, found.prices, FLOAT.of(self.eta if self.capped else 0.0)
+        if prices.any():
             # Everything pays a little more, so that the cost of a raise does not depend on eta.
-            factor = 1 + accuracy / 4 / (self.eta * float(pairs.sum()))
-            rows, pairs = rows * factor, pairs * factor
+            factor = 1 + accuracy / 4 / (self.eta * float(prices.sum()))
+            rows, prices = rows * factor, prices * factor
             if not math.fsum(rows) >= 0 or math.fsum(rows) < PADDING * float(np.abs(rows).max()):
                 rows = balanced(rows)
-        made = Search(marginals, rows, Network(pairs), eta).run(accuracy / 8)
-        proved = math.fsum(rows) + self.eta * float(pairs.sum()) + float(made.raised(marginals, rows, eta).upper)
-        return Multipliers(rows, pairs, found.criteria), proved, made.columns
+        found = replace(found, rows=rows, prices=prices)
+        made = Search(marginals, rows, Network(found.pairs()), eta).run(accuracy / 8)
+        proved = math.fsum(rows) + self.eta * float(prices.sum()) + float(made.raised(marginals, rows, eta).upper)
+        return found, proved, made.columns
 
 
 def _unique(sets: Members) -> Members:

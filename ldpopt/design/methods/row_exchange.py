@@ -26,18 +26,16 @@ from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.constraints.terms import ByKind
 from ldpopt.design.methods.clean import merge
-from ldpopt.design.methods.exchange import GRID, Labels, contributing
+from ldpopt.design.methods.exchange import GRID, Labels
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.barrier import PairsPriced
 from ldpopt.design.programs.knots import far_from, first_labels, graded_knots, joined_knots, parted_knots
-from ldpopt.design.programs.labels import chord_gains, excess_at, posteriors, tangent_gains, tangents_at, value_of
-from ldpopt.design.programs.moments import moment_program
+from ldpopt.design.programs.labels import LabelGains, chord_gains, excess_at, posteriors, tangent_gains, tangents_at
 from ldpopt.design.programs.prices import LabelPrices, tangent_planes, tried_everywhere
-from ldpopt.design.programs.smooth import CLOSE, smooth_program
+from ldpopt.design.programs.smooth import CLOSE, moment_program, smooth_program
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT
 
-MIN_GAIN = 1e-9  # A search ends with a step that gains a smaller share than this
 MAX_STALE = 5  # The most rounds in turn that bring bound and value no nearer
 MAX_STEPS = 10  # The most steps of a search from a channel with fewer outputs
 MAX_OLD_LABELS = 6  # The most labels of a program that stay in the next one
@@ -60,9 +58,9 @@ class RowExchange(ABC):
     """The state: the orders posed so far, the intervals, the best channel, and the best bound with its proof."""
 
     def __init__(self, problem: Problem) -> None:
-        labels = Labels.of(problem)
-        self.f, self.pair, self.asked = labels.f, labels.pair, problem
-        self.knots = self.grid = labels.first(GRID)
+        self.range = Labels.of(problem)
+        self.f, self.pair, self.asked = self.range.f, self.range.pair, problem
+        self.knots = self.grid = self.range.first(GRID)
         self.champion, self.value, self.stale = np.ones((len(self.pair), 1)), 0.0, 0
         self.least, self.why = np.inf, ""
         self.proof: IntervalDual | None = None
@@ -78,8 +76,8 @@ class RowExchange(ABC):
         """Solve a program, improve channel and bound by it, and prepare the next one."""
 
     @abstractmethod
-    def best(self, gains: Array) -> Array:
-        """The best channel for linear gains (n, k)."""
+    def best(self, gains: LabelGains) -> Array:
+        """The best channel for linear gains."""
 
     def run(self, rounds: int, accuracy: float) -> int:
         """Solve more and more programs until bound and value meet; returns their number."""
@@ -89,27 +87,15 @@ class RowExchange(ABC):
                 break
         return number
 
-    def kept(self, matrix: Array) -> float:
-        """The divergence that a matrix keeps."""
-        return value_of(self.f, self.pair, matrix)
-
     def improve(self, matrix: Array) -> None:
         """Take over a channel if it is better."""
-        if (value := self.kept(matrix)) > self.value:
+        if (value := self.range.value(matrix)) > self.value:
             self.champion, self.value = matrix, value
 
     def ascend(self, matrix: Array, steps: int, anew: bool = False) -> Array:
-        """A channel of no smaller utility: the best for the tangents at the outputs' own ratios, repeated.
-
-        `anew` takes the first one even if it is worse, for a `matrix` that does not meet the constraints.
-        """
-        value = self.kept(matrix)
-        for _ in self.asked.deadline.inner.rounds(range(steps)):
-            new = self.best((tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0)).each)
-            reached = self.kept(new)
-            if not anew and reached <= value * (1 + MIN_GAIN):
-                break
-            matrix, value, anew = merge(new, self.f, self.pair, 1e-10), reached, False
+        """The last channel of `Labels.climb`, or the given one."""
+        for better in self.range.climb(matrix, self.best, steps, 1e-10, anew):
+            matrix = better
         return matrix
 
     def better(self, matrix: Array) -> Array:
@@ -140,11 +126,11 @@ class FiniteExchange(RowExchange):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.tv_bound = max(term.tv_bound for term in self.terms if term.conic)
-        self.labels = first_labels(*Labels.of(problem).inner, self.tv_bound)
+        self.labels = first_labels(*self.range.inner, self.tv_bound)
 
-    def best(self, gains: Array) -> Array:
-        """The best channel for linear gains (n, k)."""
-        return channel_of(smooth_program(gains, self.terms, 1e-10))
+    def best(self, gains: LabelGains) -> Array:
+        """The best channel for linear gains."""
+        return channel_of(smooth_program(gains.each, self.terms, 1e-10))
 
     def round(self, number: int, accuracy: float) -> None:
         """Solve for the labels; add orders that the channel exceeds, or else the ratios of the columns that gain."""
@@ -157,7 +143,7 @@ class FiniteExchange(RowExchange):
         met, last = self.meet(better, solved)
         if met is not better:
             # The prices of fewer orders are of little use: those of all orders come with the next program.
-            self.champion, self.value, self.least, self.proof, self.stale = met, self.kept(met), np.inf, None, 0
+            self.champion, self.value, self.least, self.proof, self.stale = met, self.range.value(met), np.inf, None, 0
             self.join(posteriors(self.pair, met), solved)
             self.prune(last)
             return
@@ -173,7 +159,7 @@ class FiniteExchange(RowExchange):
             if tighter is None:
                 break
             self.pose(tighter)
-            gains = tangent_gains(self.f, self.pair, matrix) / (self.kept(matrix) or 1.0)
+            gains = tangent_gains(self.f, self.pair, matrix) / (self.range.value(matrix) or 1.0)
             solved = smooth_program(gains.each, self.terms, 1e-10)
             matrix = merge(channel_of(solved), self.f, self.pair, 1e-10)
         return matrix, solved
@@ -235,14 +221,14 @@ class EndlessExchange(RowExchange):
                 pairs = np.flatnonzero(np.isin(term.left, ends) | np.isin(term.right, ends))
             self.active[term.order, term.cap] = pairs
 
-    def best(self, gains: Array) -> Array:
-        """The best channel for linear gains (n, k)."""
-        return channel_of(self.solve(gains)[0])
+    def best(self, gains: LabelGains) -> Array:
+        """The best channel for linear gains."""
+        return channel_of(self.solve(gains.each)[0])
 
     def round(self, number: int, accuracy: float) -> None:
         """Cut the intervals that may matter, solve for all, and add the orders that the channel exceeds."""
         if number > 1:
-            self.knots = graded_knots(self.cut(*self.last), contributing(self.f, self.pair, self.champion))
+            self.knots = graded_knots(self.cut(*self.last), self.range.contributing(self.champion))
         gains = chord_gains(self.f, self.pair, self.knots)
         # The median, because labels near an end where the utility is steep say nothing about the optimum.
         scale = self.value if self.value > 0 else float(np.median(np.abs(gains.each).max(axis=1))) or 1.0
@@ -258,7 +244,7 @@ class EndlessExchange(RowExchange):
             # The channel meets fewer orders, and is only a start: the next one meets the added orders as well.
             self.pose(tighter)
             self.champion = self.ascend(self.champion, MAX_STEPS, anew=True)
-            self.value, self.stale = self.kept(self.champion), 0
+            self.value, self.stale = self.range.value(self.champion), 0
         self.last = solved, scale
 
     def cut(self, solved: PairsPriced, scale: float) -> Array:

@@ -24,7 +24,6 @@ from ldpopt.design.methods.refusals import needs_ratios, too_many_pairs
 from ldpopt.design.methods.row_exchange import row_exchange
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.programs.labels import value_of
-from ldpopt.design.programs.row_pairs import served
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError
 
@@ -158,7 +157,7 @@ class TangentExchange(Method):
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the interior-point programs hold every constraint; those other than moments must not be too tight."""
+    """Whether the interior-point programs hold every constraint: not empty inside and, but for moments, not tight."""
     if not all(isinstance(constraint, ColumnConstraint) for constraint in problem.constraints):
         return False
-    return served(problem.terms) and all(term.conic or term.tv_bound >= MIN_TV_BOUND for term in problem.terms)
+    return all(np.all(term.cap > 0) and (term.conic or term.tv_bound >= MIN_TV_BOUND) for term in problem.terms)

@@ -23,16 +23,15 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.branches import Branches, Form, Members, Sizes, walk
 from ldpopt.design.columns.policy import columns_for
-from ldpopt.design.columns.prices import EXACT_LIMIT, Charges
+from ldpopt.design.columns.prices import EXACT_LIMIT, Charges, Prices
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.design.columns.sets import balanced_sets
-from ldpopt.design.columns.staircase import FULL
+from ldpopt.design.columns.staircase import FULL, StaircaseColumns
 from ldpopt.design.constraints.repair import stochastic
-from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate, prices_at, unknown
+from ldpopt.design.methods.estimation_columns import NEGLIGIBLE, MixtureTask, inward, no_estimate, prices_at
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.fisher import FisherSolution, fewer_columns
+from ldpopt.design.programs.fisher import fewer_columns
 from ldpopt.design.programs.survey_dual import SurveyDual, mixture, survey_dual
-from ldpopt.design.programs.survey_program import survey_program
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.enclosures import FLOAT
@@ -191,11 +190,8 @@ class SampledColumns(VarianceMethod):
 
 
 MAX_SMALL = 64  # The most categories: the program's time grows with their sixth power
-LEAVING_ROUNDS = 8  # Rounds in which columns that are far from paying leave
-ACCURACY = 2e-5  # The relative accuracy of the weights
-RISE = 10  # The accuracy rises once no column pays more than so many times what it is
+ACCURACY = 1.5e-5  # The relative accuracy of the weights, and what a set may gain at the end
 SETTLED = 1e-7  # A relative price that is not looked into
-MAX_ROUNDS = 40  # The most rounds
 
 
 @dataclass(frozen=True)
@@ -241,50 +237,29 @@ class SmallSets(VarianceMethod):
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the best mixture of all sets that pay, and their prices; if they are too many, of some."""
         try:
-            found = self._generated(problem)
+            return self._generated(problem)
         except SolverError:
-            found = None
-        return found or SampledColumns().find(problem, ask)
+            return SampledColumns().find(problem, ask)
 
-    def _generated(self, problem: Problem) -> Candidate | None:
+    def _generated(self, problem: Problem) -> Candidate:
         utility: Any = problem.utility
         posed, k = _Posed.of(problem), utility.size
-        prior, ratio, epsilon = posed.prior, posed.ratio, posed.epsilon
-        columns, _ = columns_for(utility, problem.constraints)
-        values = np.where(_heaviest(posed, posed.sets(100 * k, np.random.default_rng(k))), ratio, 1.0)
-        accuracy, start = 1e-2, None
-        for turn in problem.deadline.rounds(range(MAX_ROUNDS)):
-            found, solution = values, survey_program(utility.criterion, prior, values, accuracy, start=start)
-            size, mass = float(solution.rows.sum()), values @ prior
-            prices = prices_at(prior, solution, columns)
-            leading = np.argsort(-solution.theta * mass)[:k]
-            climbed = prices.climb(values[leading] > 1, k * k // 2, 0.0)
-            above = prices.gains(np.where(climbed, ratio, 1.0)).max(initial=0.0)
-            form = _form(solution, posed, max(0.05 * above, SETTLED * size))
-            search = walk(form, int(self.sets), k * k // 2)
-            if not search.complete:
-                return None
-            met = np.where(np.vstack([climbed, search.sets]), ratio, 1.0)
-            most = float(prices.gains(met).max(initial=0.0))
-            new = unknown(np.unique(met, axis=0), values)
-            if accuracy <= ACCURACY and (most <= 2 * ACCURACY * size or not len(new)):
-                break
-            # At last all stay: many prices are as good as each other, and columns that leave come back in turns.
-            kept = solution.central.slack <= max(50 * accuracy, 1e-3) * size * mass
-            kept |= (accuracy <= ACCURACY) | (turn >= LEAVING_ROUNDS)
-            values, start = np.vstack([values[kept], new]), solution.central.joined(kept, len(new))
-            if most <= RISE * accuracy * size or not len(new):
-                accuracy = max(accuracy / 5, ACCURACY)
-        mixed = Mixture(np.where(found > 1, epsilon, 0.0), solution)
-        mixed = mixed.fewer(utility, columns, None) if k <= THINNED else mixed
-        raised = replace(solution, rows=solution.rows + (1.01 * most + SETTLED * size) * prior)
+        prior, epsilon = posed.prior, posed.epsilon
+        columns = _SmallColumns(posed, int(self.sets))
+        first = _heaviest(posed, posed.sets(100 * k, np.random.default_rng(k)))
+        task = MixtureTask(utility.criterion, prior, columns, None, 10 * ACCURACY, problem.deadline)
+        found = replace(task.newton(np.where(first, epsilon, 0.0)), least=NEGLIGIBLE)
+        mixed, solution = found.fewer(utility, columns, None) if k <= THINNED else found, found.solution
+        unpaid = 1.01 * columns.reached + SETTLED * float(solution.rows.sum())
+        raised = replace(solution, rows=solution.rows + unpaid * prior)
 
         def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:
             fields = (stated.utility, stated.constraints, channel, prior, raised.kernel, raised.rows, raised.pairs)
-            yield EquivalenceDual(*fields, _branches(raised, posed))
+            gram = prices_at(prior, raised, columns).gram
+            yield EquivalenceDual(*fields, _branches(gram, raised.rows, posed))
             yield equivalence_dual(stated, channel, posed.dual, posed.factor)
 
-        how = f"column generation over staircase patterns of small sets, {len(found)} kept"
+        how = f"column generation over staircase patterns of small sets, {len(found.heights)} kept"
         matrix = mixed.matrix(columns, inward(epsilon))
         return Candidate(matrix, how, prove, BRACKET_GAP, shortfall="more sets could pay than were looked at")
 
@@ -299,24 +274,41 @@ def _heaviest(posed: _Posed, sets: Members) -> Members:
     return np.unique(np.vstack([sets[first], np.eye(k, dtype=bool)]), axis=0)
 
 
-def _branches(solution: FisherSolution, posed: _Posed) -> Branches:
+def _branches(gram: Array, rows: Array, posed: _Posed) -> Branches:
     """d in the proportions of the bound's squares, just enough to make what sets pay convex."""
-    squares = posed.dual.squares
-    centred = solution.kernel - np.outer(solution.kernel.sum(axis=1), posed.prior)
-    paid = np.outer(posed.prior, solution.rows)
-    unit = 1 / np.sqrt(squares)
-    least = float(np.linalg.eigvalsh(((paid + paid.T) / 2 - centred.T @ centred) * unit[:, None] * unit)[0])
-    return Branches(squares * max(-least, 0.0) * (1 + 1e-4))
+    paid, unit = np.outer(posed.prior, rows), 1 / np.sqrt(posed.dual.squares)
+    least = float(np.linalg.eigvalsh(((paid + paid.T) / 2 - gram) * unit[:, None] * unit)[0])
+    return Branches(posed.dual.squares * max(-least, 0.0) * (1 + 1e-4))
 
 
-def _form(solution: FisherSolution, posed: _Posed, above: float) -> Form:
-    """The form that is below zero at sets priced above `above`."""
-    raised = replace(solution, rows=solution.rows + above * posed.prior)
-    charges = Charges.of(FLOAT.of(raised.kernel), posed.prior, raised.rows, raised.pairs)
-    form = Form.of(charges, 1 / FLOAT.of(posed.epsilon).expm1(), _branches(raised, posed).squares)
-    if form is None:
-        raise SolverError("small sets: the prices are beyond floats; pass another method")
-    return form
+class _SmallColumns(StaircaseColumns):
+    """Staircase patterns of small sets: a search through up to `nodes` of them finds the best, of gain `reached`."""
+
+    def __init__(self, posed: _Posed, nodes: int) -> None:
+        super().__init__(len(posed.prior), posed.epsilon)
+        self.posed, self.nodes, self.reached = posed, nodes, math.inf
+        self.leading = np.eye(self.k, dtype=bool)
+
+    def best(self, prices: Prices, count: int, least: float) -> Array:
+        """The best sets from a climb and a search; `SolverError` where the search would need more sets."""
+        posed, k = self.posed, self.k
+        climbed = prices.climb(self.leading, count, 0.0)
+        above = max(0.05 * prices.gains(np.where(climbed, prices.ratio, 1.0)).max(initial=0.0), least)
+        # The form that is below zero at sets priced above that.
+        values, vectors = np.linalg.eigh(prices.gram)
+        kernel, rows = (vectors * np.sqrt(np.maximum(values, 0.0))).T, prices.rows + above * posed.prior
+        charges = Charges.of(FLOAT.of(kernel), posed.prior, rows, prices.pairs)
+        squares = _branches(prices.gram, rows, posed).squares
+        form = Form.of(charges, 1 / FLOAT.of(posed.epsilon).expm1(), squares)
+        search = None if form is None else walk(form, self.nodes, count)
+        if search is None or not search.complete:
+            raise SolverError("small sets: more sets may pay than can be looked at; pass another method")
+        sets = np.unique(np.vstack([climbed, search.sets]), axis=0)
+        gains = prices.gains(np.where(sets, prices.ratio, 1.0))
+        self.reached = float(gains.max(initial=above))
+        order = np.argsort(-gains, kind="stable")[:count]
+        self.leading = sets[order[:k]] if len(sets) else self.leading
+        return np.asarray(sets[order[gains[order] > least]] * self.epsilon)
 
 
 MAX_EVEN = 200  # The most categories: the channel has up to k^2 / 2 reports, so that 200 take four million numbers

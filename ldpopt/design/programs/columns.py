@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -87,12 +87,17 @@ class ExcessCaps:
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """Weights (n,) of columns, and multipliers: of rows (k,), of caps (m,), and of criteria, which sum to one."""
+    """Weights (n,) of columns, and multipliers: of rows (k,), of `caps` (m,), and of criteria, which sum to one."""
 
     weights: Array
     rows: Array
     prices: Array
     criteria: Array
+    caps: ExcessCaps
+
+    def pairs(self, part: slice = slice(None)) -> Array:
+        """(k, k) the multipliers of some of the caps."""
+        return self.caps.matrix(self.prices, len(self.rows), part)
 
 
 def weigh(
@@ -140,7 +145,8 @@ def weigh(
     rows = balanced(rows)
     total = max(0.0, float(mass.dual_value)) / size / whole if binds else 0.0
     rows = rows + total / k
-    return Weighed(unit * np.maximum(np.asarray(tau.value), 0.0), rows, prices, criteria / (criteria.sum() or 1.0))
+    weights = unit * np.maximum(np.asarray(tau.value), 0.0)
+    return Weighed(weights, rows, prices, criteria / (criteria.sum() or 1.0), caps)
 
 
 def units(base: Array, rise: Array, excess: Array, caps: ExcessCaps) -> Array:
@@ -166,22 +172,6 @@ def with_erasure(columns: Array) -> Array:
     """The columns (k, n) in use, and last an erasure with the probability that is missing to one."""
     erased = max(1.0 - float(columns.sum(axis=1).max(initial=0.0)), 0.0)
     return np.hstack([columns[:, columns.max(axis=0, initial=0.0) > 0], np.full((len(columns), 1), erased)])
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnSolution:
-    """The weights of the columns `used`, multipliers of rows (k,) and of `caps`, and weights of the criteria."""
-
-    used: Index
-    weights: Array
-    rows: Array
-    prices: Array
-    criteria: Array
-    caps: ExcessCaps
-
-    def pairs(self, part: slice = slice(None)) -> Array:
-        """(k, k) the multipliers of some of the caps."""
-        return self.caps.matrix(self.prices, len(self.rows), part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,15 +233,14 @@ class ColumnProgram:
             paid[some] = prices @ self.caps.paid(self.rise[:, some], self.excess(some))
         return paid
 
-    def solve(self, deadline: Deadline = UNLIMITED) -> ColumnSolution:
-        """The best weights, and the multipliers with the best bound, at which no column gains."""
+    def solve(self, deadline: Deadline = UNLIMITED) -> tuple[Index, Weighed]:
+        """The columns in use with their best weights, and the multipliers with the best bound, where none gains."""
         mu, limits, constant = self.mu, self.caps.limits, self.constant
         if not float(mu.max(axis=1).min()) > 0 or not limits.min(initial=1.0) > 0:
             # Nothing can be gained: one criterion is zero on every column, or all rows are equal.
             nothing, weakest = np.zeros(len(limits)), np.eye(len(mu))[int(mu.max(axis=1).argmin())]
-            none = Weighed(np.zeros(0), np.zeros(len(self.rise)), nothing, weakest)
-            rows, prices = self.raised(none, np.zeros(len(self.base)))
-            return ColumnSolution(np.zeros(0, dtype=np.intp), none.weights, rows, prices, weakest, self.caps)
+            none = Weighed(np.zeros(0), np.zeros(len(self.rise)), nothing, weakest, self.caps)
+            return np.zeros(0, dtype=np.intp), self.raised(none, np.zeros(len(self.base)))
         used, least, best = self.first(), math.inf, None
         best_gain = float((mu * self.unit).max(axis=1).min())
         everything = len(used) == int(self.rise.any(axis=0).sum())
@@ -266,10 +255,10 @@ class ColumnProgram:
                               constant, solvers)  # fmt: skip
                 charged = self.charged(found.prices)
                 raised = self.raised(found, charged)
-                bound = math.fsum(raised[0]) + float(limits @ raised[1])
+                bound = math.fsum(raised.rows) + float(limits @ raised.prices)
                 bound += float(found.criteria @ constant)
                 if best is None or bound < least:
-                    least, best = bound, (found.criteria, *raised)
+                    least, best = bound, raised
                 value = float((mu[:, there] @ found.weights + constant).min())
                 if solvers is SIMPLEX and least <= value + COLUMN_GAP * abs(value):
                     break
@@ -282,7 +271,7 @@ class ColumnProgram:
                     break
                 used = np.concatenate([used, joining])
         assert best is not None
-        return ColumnSolution(there, found.weights, best[1], best[2], best[0], self.caps)
+        return there, replace(best, weights=found.weights)
 
     def first(self) -> Index:
         """All of at most `FIRST` columns that are not constant; else those of the largest values and shares."""
@@ -295,8 +284,8 @@ class ColumnProgram:
         outstanding = [np.argsort(sign * share, axis=1, kind="stable")[:, :8].ravel() for sign in (1, -1)]
         return np.intersect1d(np.concatenate([best, *outstanding]), proper)
 
-    def raised(self, found: Weighed, charged: Array) -> tuple[Array, Array]:
-        """The multipliers of rows and caps, raised until no column is worth more than it pays (`charged`, (n,))."""
+    def raised(self, found: Weighed, charged: Array) -> Weighed:
+        """The same with multipliers raised until no column is worth more than it pays; charged : (n,) for the caps."""
         k, rows, prices, limits = len(self.rise), found.rows, found.prices, self.caps.limits
         size = self.base * k + self.rise.sum(axis=0)
         # Room for the rounding of these sums, and a little of the optimum, so that no column pays exactly nothing.
@@ -310,8 +299,8 @@ class ColumnProgram:
             by_caps = max(float(np.where(self.over > 0, left_over / self.over, 0.0).max()), 0.0)
         by_rows = max(float((left_over / size).max()), 0.0)
         if float(limits.sum()) * by_caps <= k * by_rows:
-            return rows, prices + (1 + PADDING) * by_caps
-        return rows + by_rows, prices
+            return replace(found, rows=rows, prices=prices + (1 + PADDING) * by_caps)
+        return replace(found, rows=rows + by_rows)
 
 
 def _blocks(n: int) -> Iterator[slice]:

@@ -226,7 +226,9 @@ def _solved(
         term.scaled(term.multiplier(one), 1 / q.unit) * share
         for term, one, share in zip(near, posed, capped, strict=True)
     )
-    rows = row_multipliers(q.multipliers(), near, posed)
+    rows = q.multipliers()
+    for term, one in zip(near, posed, strict=True):
+        term.on_rows(rows, one)  # the linear parts of moments, which were posed without them
     weights = np.array([max(float(one.dual_value), 0.0) for one in above] or [1.0])
     return Solved(q.value, float(problem.value), rows, multipliers, weights / weights.sum(), q.erased, q.total)
 
@@ -330,10 +332,3 @@ def nearby(farthest: float, terms: Sequence[Term], expressions: Sequence[Express
 
 
 SPLIT = 0.05  # Below this reach of the constraints, columns are posed in two parts
-
-
-def row_multipliers(rows: Array, terms: Sequence[Term], posed: Sequence[list[Any]]) -> Array:
-    """The dual values of the row sums, plus the linear parts of moments that were posed without them."""
-    for term, made in zip(terms, posed, strict=True):
-        term.on_rows(rows, made)
-    return rows

@@ -17,11 +17,6 @@ from ldpopt.distribution import Array, Index
 NEAR = 1e-3  # Nearer to ratio one than this, psi is computed from its series, which keeps its digits there
 
 
-def served(terms: Sequence[Term]) -> bool:
-    """Whether the interior-point methods serve these terms: every constraint has an interior."""
-    return all(bool(np.all(term.cap > 0)) for term in terms)
-
-
 class Pairs:
     """The pairs of all terms in one list, those of moments first; psi and excess are in units of the cap."""
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,7 @@ import numpy as np
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.sets import members
 from ldpopt.design.columns.shares import best_share, information_of
-from ldpopt.design.programs.columns import PADDING, ExcessCaps, weigh
+from ldpopt.design.programs.columns import PADDING, ExcessCaps, Weighed, weigh
 from ldpopt.design.solve import INTERIOR, SIMPLEX
 from ldpopt.distribution import Array, Index
 from ldpopt.errors import SolverError
@@ -36,16 +36,6 @@ ROUNDS, INTERIOR_ROUNDS = 40, 25  # The most rounds of pricing, of which the fir
 STALLED = 5  # The number of rounds without progress after which pricing ends
 # What patterns pay in addition, relative to the sizes of the row multipliers, for each of the terms of their sum.
 ROUNDED = 2.0**-52
-
-
-@dataclass(frozen=True, eq=False)
-class WeighedSets:
-    """Weights phi of the given columns, the multipliers of the program over them, and its value."""
-
-    phi: Array
-    rows: Array
-    pairs: Array
-    value: float
 
 
 def cut_caps(size: int, eta: float | None, spread: float | None = None) -> ExcessCaps:
@@ -59,25 +49,26 @@ def cut_caps(size: int, eta: float | None, spread: float | None = None) -> Exces
 
 def weigh_sets(
     inside: Array, values: Array, level: float, caps: ExcessCaps, solvers: Sequence[str] = SIMPLEX
-) -> WeighedSets:
+) -> Weighed:
     """The best weights of columns t + `inside` (inputs, n) with information `values` (n,), and their multipliers."""
     excess = inside[caps.left] * (1 - inside[caps.right])
-    base = np.full(len(values), level)
-    found = weigh(base, inside, excess, caps, values[None], np.zeros(1), solvers)
-    pairs = caps.matrix(found.prices, len(inside))
-    return WeighedSets(found.weights, found.rows, pairs, float(values @ found.weights))
+    return weigh(np.full(len(values), level), inside, excess, caps, values[None], np.zeros(1), solvers)
 
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The solution: patterns of `sets` (m, n) with `shares` (m,) of the rest, their weights, multipliers and bound."""
+    """Patterns of `sets` (m, n) with `shares` (m,) of the rest, their weights and information, and the multipliers.
+
+    bound : what the multipliers prove once no pattern gains; before, inf.
+    """
 
     sets: Array
     shares: Array
     phi: Array
+    value: float
     rows: Array
     pairs: Array
-    bound: float
+    bound: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +95,9 @@ class SharesProgram:
         n = len(self.own)
         return members(np.arange(2**n, dtype=np.int64), n).astype(np.float64)
 
-    def price(self, sets: Array, found: WeighedSets | Shares) -> tuple[Array, Array]:
+    def price(self, sets: Array, rows: Array, pairs: Array) -> tuple[Array, Array]:
         """For each set the best share of the rest, and the pattern's gain above its price there, (m,) each."""
-        rows, pairs, n = found.rows, found.pairs, len(self.own)
+        n = len(self.own)
         slope = rows[n] + (1 - sets) @ pairs[n, :n] - sets @ pairs[:n, n]
         own, free = sets @ self.own, self.level * math.fsum(rows) + sets @ rows[:n]
 
@@ -127,14 +118,14 @@ class SharesProgram:
         own = ((sets @ proper) * (1 - sets)).sum(axis=1) + pairs[n, n] * rho * (1 - rho)
         return np.asarray(own + (sets @ pairs[:n, n]) * (1 - rho) + ((1 - sets) @ pairs[n, :n]) * rho)
 
-    def raised(self, sets: Array, found: WeighedSets) -> WeighedSets:
+    def raised(self, found: Shares) -> Shares:
         """The multipliers raised until no pattern gains: rows in proportion to the prior, or pairs if cheaper."""
-        rows, pairs, weights = found.rows, found.pairs, np.append(self.own, self.rest)
+        rows, pairs, sets, weights = found.rows, found.pairs, self.every, np.append(self.own, self.rest)
         n, divided = len(self.own), self.rest > 0
         every = np.pad(1 - np.eye(n), (0, 1), constant_values=float(divided))  # a unit for each pair that has a cap
-        cost = math.inf if self.cap is None else self.bound(WeighedSets(found.phi, 0 * rows, every, 0.0))
+        cost = math.inf if self.cap is None else self.bound(0 * rows, every)
         for _ in range(6):
-            rho, gain = self.price(sets, WeighedSets(found.phi, rows, pairs, found.value))
+            rho, gain = self.price(sets, rows, pairs)
             by_rows = float((gain / (self.level + sets @ self.own + self.rest * rho)).max())
             if not by_rows > 0:
                 break
@@ -146,15 +137,14 @@ class SharesProgram:
                 rows = rows + 1.01 * by_rows * weights
         # Rows may be far larger than the bound, so that the rounding of their sums counts, too.
         more = PADDING * found.value + ROUNDED * len(rows) * float(np.abs(rows).sum())
-        return WeighedSets(found.phi, rows + more * weights, pairs, found.value)
+        rows = rows + more * weights
+        return replace(found, rows=rows, pairs=pairs, bound=self.bound(rows, pairs))
 
-    def bound(self, found: WeighedSets) -> float:
-        """The bound that the multipliers prove, in floats."""
+    def bound(self, rows: Array, pairs: Array) -> float:
+        """The bound that multipliers prove at which no pattern gains, in floats."""
         n = len(self.own)
-        proper = found.pairs * ~np.eye(n + 1, dtype=bool)
-        return math.fsum(found.rows) + (self.cap or 0.0) * (
-            float(proper.sum()) + self.spread * float(found.pairs[n, n])
-        )
+        proper = pairs * ~np.eye(n + 1, dtype=bool)
+        return math.fsum(rows) + (self.cap or 0.0) * (float(proper.sum()) + self.spread * float(pairs[n, n]))
 
     def solve(self, deadline: Deadline = UNLIMITED) -> Shares:
         """Column generation, which begins with the patterns that are worth most for their mass."""
@@ -165,37 +155,33 @@ class SharesProgram:
         best = np.argsort(-(values / mean).max(axis=0))[:JOIN]
         chosen = np.unique(np.concatenate([best, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)]))
         index, share = self.proper(np.repeat(chosen, len(shares)), np.tile(shares, len(chosen)))
-        proved: WeighedSets | None = None
-        last: tuple[Array, Array, WeighedSets] | None = None
-        least, reached, stalled = math.inf, 0.0, 0
+        found: Shares | None = None
+        proved: Shares | None = None
+        reached, stalled = 0.0, 0
         for number in deadline.rounds(range(ROUNDS)):
-            sets = every[index]
             try:
-                found = self.weighed(sets, share, INTERIOR if number < INTERIOR_ROUNDS else SIMPLEX)
+                found = self.weighed(every[index], share, INTERIOR if number < INTERIOR_ROUNDS else SIMPLEX)
             except SolverError:
-                if last is None:
+                if found is None:
                     raise
                 break
-            last = sets, share, found
-            raised = self.raised(every, found)
-            if proved is None or self.bound(raised) < self.bound(proved):
-                proved = raised
-            rho, gain = self.price(every, found)
-            if self.bound(raised) < least * (1 - COLUMN_GAP) or found.value > reached * (1 + COLUMN_GAP):
+            raised, least = self.raised(found), math.inf if proved is None else proved.bound
+            if raised.bound < least * (1 - COLUMN_GAP) or found.value > reached * (1 + COLUMN_GAP):
                 stalled = 0
-            least, reached, stalled = min(least, self.bound(raised)), max(reached, found.value), stalled + 1
-            closed = self.bound(proved) <= found.value * (1 + COLUMN_GAP)
+            proved = raised if proved is None or raised.bound < least else proved
+            reached, stalled = max(reached, found.value), stalled + 1
+            rho, gain = self.price(every, found.rows, found.pairs)
+            closed = proved.bound <= found.value * (1 + COLUMN_GAP)
             if stalled > STALLED or closed or not gain.max() > VERTEX_GAIN * np.abs(values).max():
                 break
             new = np.argsort(-gain)[:JOIN]
             new = new[gain[new] > 0.0]
             index, share = self.proper(np.append(index, new), np.append(share, rho[new]))
-        assert last is not None
+        assert found is not None
         assert proved is not None
-        sets, share, found = last
         with suppress(SolverError):  # a vertex has few patterns, which cover all inputs alike
-            found = self.weighed(sets, share, SIMPLEX)
-        return Shares(sets, share, found.phi, proved.rows, proved.pairs, self.bound(proved))
+            found = self.weighed(found.sets, found.shares, SIMPLEX)
+        return replace(found, rows=proved.rows, pairs=proved.pairs, bound=proved.bound)
 
     def proper(self, index: Index, share: Array) -> tuple[Index, Array]:
         """The positions in `every` and the shares of patterns that are not constant, as erasure is."""
@@ -204,12 +190,12 @@ class SharesProgram:
         kept = (size > 0) & (size < len(self.own) + divided)
         return index[kept], share[kept]
 
-    def weighed(self, sets: Array, share: Array, solvers: Sequence[str]) -> WeighedSets:
+    def weighed(self, sets: Array, share: Array, solvers: Sequence[str]) -> Shares:
         """The best weights of patterns of `sets` (m, n) with `share` (m,) of the rest, which is last in multipliers."""
         n, divided = len(self.own), self.rest > 0
         caps = cut_caps(n + divided, self.cap, self.spread if divided else None)
         inside = np.vstack([sets.T, share]) if divided else sets.T
-        found = weigh_sets(inside, self.worth(sets, share), self.level, caps, solvers)
-        if divided:
-            return found
-        return WeighedSets(found.phi, np.append(found.rows, 0.0), np.pad(found.pairs, (0, 1)), found.value)
+        values, none = self.worth(sets, share), (0, int(not divided))
+        found = weigh_sets(inside, values, self.level, caps, solvers)
+        value = float(values @ found.weights)
+        return Shares(sets, share, found.weights, value, np.pad(found.rows, none), np.pad(found.pairs(), none))

@@ -1,10 +1,13 @@
-"""The ratio-labelled program with divergences between rows and other constraints, by an interior-point method.
+"""The ratio-labelled program with divergences between rows, by interior-point methods.
 
-    max  sum_i c_i . q_i   s.t.  sum_i q_i = 1  (lambda),  q_i >= 0,  the terms of `row_pairs`  (nu).
+    max  sum_i c_i . q_i   s.t.  sum_i q_i = 1  (lambda),  q_i >= 0  (z),  the terms of `row_pairs`  (nu).
 
 As a cone program it has a slack for each pair and label, and where many pairs bind at once solvers stop early or fail.
-Here each pair has one slack and one price, constant columns are a strictly feasible start, and a Newton step is one
-linear system in all columns, whatever the number of pairs.
+Here each pair has one slack and one price, and constant columns with their prices are a strictly feasible start.
+
+`smooth_program` is for few labels under any terms: a Newton step is one linear system in all columns, whatever the
+number of pairs. `moment_program` is for many labels under moments alone: a step eliminates the k numbers of each label
+separately, and the system that is left is in the prices.
 """
 
 from __future__ import annotations
@@ -16,12 +19,13 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
+from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.programs.barrier import Inside, Iterate, Linear, PairsPriced, cholesky, largest, longest_step
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
 
-STEPS = 120
+STEPS, MOMENT_STEPS = 120, 150  # The most Newton steps of either program
 START = 4.0  # The first gap, in units of the optimum
 CLOSE = 0.2  # Where constraints keep rows closer than this, columns are nearly constant, and prices begin small
 
@@ -46,13 +50,27 @@ def smooth_program(gains: Array, terms: Sequence[Term], accuracy: float = 1e-9) 
     s = np.ones(len(pairs.left))
     nu = float((inside.q * inside.z).mean()) / s
     best, least = _Point(pairs, gains, inside, s, nu, rows).descended(accuracy, STEPS)
-    inner = best.inside
-    slack = (inner.q * inner.z).sum(axis=1) / inner.q.sum(axis=1)
-    return PairsPriced(inner.q, best.rows, pairs.split(best.nu / pairs.caps), slack, least)
+    return _priced(pairs, best.inside.q, best.inside.z, best.nu, best.rows, least)
+
+
+def moment_program(gains: Array, terms: Sequence[Moment], accuracy: float = 1e-9) -> PairsPriced:
+    """The same for moments alone, whatever the number of labels."""
+    n, k = gains.shape
+    pairs = Pairs(terms, k)
+    q, s = np.full((n, k), 1 / n), np.ones(len(pairs.left))
+    rows = gains.max(axis=0) + 0.1 * max(float(np.ptp(gains, axis=0).max()), 1.0)
+    z = rows - gains
+    first = _Moments(pairs, gains, q, z, s, float((q * z).mean()) * s, rows)
+    best, least = first.descended(accuracy, MOMENT_STEPS)
+    return _priced(pairs, best.q, best.z, best.nu, best.rows, least)
+
+
+def _priced(pairs: Pairs, q: Array, z: Array, nu: Array, rows: Array, gap: float) -> PairsPriced:
+    return PairsPriced(q, rows, pairs.split(nu / pairs.caps), (q * z).sum(axis=1) / q.sum(axis=1), gap)
 
 
 class _Point(Iterate):
-    """An iterate, and how far it is from optimal."""
+    """An iterate of `smooth_program`."""
 
     def __init__(self, pairs: Pairs, gains: Array, inside: Inside, s: Array, nu: Array, rows: Array) -> None:
         self.pairs, self.gains, self.inside, self.s, self.nu, self.rows = pairs, gains, inside, s, nu, rows
@@ -163,3 +181,76 @@ class _Newton:
         made = x.reshape(q.shape)
         made[:, 1:] += made[:, :1]
         return made * q, y
+
+
+class _Moments(Iterate):
+    """An iterate of `moment_program`."""
+
+    patience = MOMENT_STEPS  # where the utility is infinite, gains are so uneven that nothing improves for many steps
+
+    def __init__(self, pairs: Pairs, gains: Array, q: Array, z: Array, s: Array, nu: Array, rows: Array) -> None:
+        self.pairs, self.gains, self.q, self.z, self.s, self.nu, self.rows = pairs, gains, q, z, s, nu, rows
+        level, self.on_left, self.on_right, self.bend, self.t = pairs.psi(q)
+        with np.errstate(all="ignore"):
+            self.dual = gains - rows - pairs.gather(nu * self.on_left, nu * self.on_right) + z
+        self.over = 1 - level.sum(axis=0) - s
+        self.gap = float((q * z).sum() + s @ nu)
+        self.count = q.size + len(s)
+
+    @property
+    def off(self) -> float:
+        return largest(self.dual)
+
+    @property
+    def far(self) -> float:
+        return largest(self.over)
+
+    @property
+    def missing(self) -> float:
+        unpaid = np.maximum(self.dual - self.z, 0.0).max(axis=0).sum()
+        return float(unpaid + np.abs(1 - self.q.sum(axis=0)) @ np.abs(self.rows) + np.abs(self.over) @ self.nu)
+
+    def settled(self, accuracy: float) -> bool:
+        return self.gap <= accuracy and self.off <= accuracy
+
+    def toward(self, mu: float) -> tuple[float, Callable[[float], _Moments]]:
+        q, z, s, nu = self.q, self.z, self.s, self.nu
+        dq, dnu, drows = self.solved(self.dual + mu / q - z, self.over - mu / nu + s, 1 - q.sum(axis=0))
+        dz, ds = mu / q - z - z / q * dq, mu / nu - s - s / nu * dnu
+        length = longest_step([(q, dq), (z, dz), (s, ds), (nu, dnu)])
+        return float(length), lambda size: _Moments(
+            self.pairs, self.gains, q + size * dq, z + size * dz, s + size * ds, nu + size * dnu,
+            self.rows + size * drows,
+        )  # fmt: skip
+
+    @cached_property
+    def system(self) -> tuple[Array, Array, Array]:
+        """The inverse roots of the labels' blocks (n, k, k), and the system that is left, in units of the columns."""
+        q, pairs, t = self.q, self.pairs, self.t
+        n, k = q.shape
+        at = np.arange(k)
+        curve, weighted = np.zeros((n, k, k)), self.bend * self.nu
+        for part in pairs.parts:  # the pairs of a term are distinct, so that no entry is met twice
+            curve[:, pairs.left[part], pairs.right[part]] -= (weighted * t)[:, part]
+            curve[:, pairs.right[part], pairs.left[part]] -= (weighted * t)[:, part]
+        curve[:, at, at] += pairs.gather(weighted, weighted * t * t)
+        block = curve * q[:, :, None] * q[:, None, :]
+        block[:, at, at] += q * self.z
+        root = np.linalg.inv(cholesky(block)) * q[:, None, :]
+        wide = root[:, :, pairs.left] * self.on_left[:, None, :] + root[:, :, pairs.right] * self.on_right[:, None, :]
+        wide = np.concatenate([wide, root], axis=2).reshape(n * k, -1)
+        whole = wide.T @ wide
+        own = np.arange(len(self.s))
+        whole[own, own] += self.s / self.nu
+        return root, wide, cholesky(whole)
+
+    def solved(self, b: Array, over: Array, lack: Array) -> tuple[Array, Array, Array]:
+        """The changes of q, nu and the rows."""
+        root, wide, lower = self.system
+        inner = np.einsum("nij,nj->ni", root, b).ravel()
+        right = wide.T @ inner - np.concatenate([over, lack])
+        if not np.isfinite(right).all():
+            raise np.linalg.LinAlgError("the iterate is at the edge of what floats hold")
+        y = scipy.linalg.cho_solve((lower, True), right)
+        rest = (inner - wide @ y).reshape(b.shape)
+        return np.einsum("nji,nj->ni", root, rest), y[: len(over)], y[len(over) :]

@@ -50,8 +50,8 @@ def solved(utility, constraints):
     """The design over all patterns, and the multipliers of its program as a certificate by patterns."""
     design = optimal_channel(utility, constraints, method=PatternLP())
     eta = min((c.eta for c in constraints if isinstance(c, TotalVariation)), default=1.0)
-    found = pattern_program(utility, constraints[0].epsilon, eta)
-    return design, PatternDual(utility, constraints, design.channel, found.rows, found.pairs, found.weights)
+    *_, found = pattern_program(utility, constraints[0].epsilon, eta)
+    return design, PatternDual(utility, constraints, design.channel, found.rows, found.pairs(), found.criteria)
 
 
 @pytest.mark.parametrize("number", range(len(list(problems()))))

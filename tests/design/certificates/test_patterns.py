@@ -26,10 +26,10 @@ from ldpopt.enclosures import arithmetic
 
 
 def dual(utility, epsilon, eta=1.0):
-    found = pattern_program(utility, epsilon, eta)
+    *_, found = pattern_program(utility, epsilon, eta)
     constraints = (LocalDP(epsilon), TotalVariation(eta))
     return PatternDual(
-        utility, constraints, Channel(np.ones((utility.size, 1))), found.rows, found.pairs, found.weights
+        utility, constraints, Channel(np.ones((utility.size, 1))), found.rows, found.pairs(), found.criteria
     )
 
 
@@ -111,10 +111,10 @@ def test_tight_at_every_scale_and_in_exact_arithmetic(epsilon, share):
     parts = [Divergence(KL, *random_pair(4, 5)), MutualInformation(rng.dirichlet(np.ones(4)))]
     for utility in (*parts, WeightedSum([1.0, 2.0], parts)):
         made = dual(utility, epsilon, eta)
-        found = pattern_program(utility, epsilon, eta)
+        *_, found = pattern_program(utility, epsilon, eta)
         sharp = made.bound_in(arithmetic(True)).value
         assert made.bound == pytest.approx(sharp, rel=1e-9)
-        assert sharp == pytest.approx(found.rows.sum() + eta * found.pairs.sum(), rel=1e-8)
+        assert sharp == pytest.approx(found.rows.sum() + eta * found.prices.sum(), rel=1e-8)
         assert sharp <= made.bound
 
 

@@ -9,7 +9,7 @@ from ldpopt.design.constraints.moment import moment
 from ldpopt.design.constraints.terms import Ratio
 from ldpopt.design.programs.labels import label_program
 from ldpopt.design.programs.row_pairs import Pairs
-from ldpopt.design.programs.smooth import smooth_program
+from ldpopt.design.programs.smooth import moment_program, smooth_program
 from ldpopt.divergences import CHI_SQUARED, KL
 
 
@@ -17,12 +17,13 @@ def random_gains(k, n=4, seed=5):
     return np.random.default_rng(seed).normal(size=(n, k))
 
 
+@pytest.mark.parametrize("program", [smooth_program, moment_program])
 @pytest.mark.parametrize("order", [1.0, 1.0001, 1.2, 2.0, 8.0])
-def test_the_optimum_is_that_of_the_cone_program(order):
+def test_the_optimum_is_that_of_the_cone_program(order, program):
     """Values agree with a cone solver's, the matrix is feasible, and the multipliers prove the value."""
     gains = random_gains(3)
     term = moment(3, order, 0.4)
-    solved = smooth_program(gains, (term,))
+    solved = program(gains, (term,))
     value = float((gains * solved.columns).sum())
     # Near order 1 cones lose the digits; order 1 itself is as near.
     cone = label_program(gains, (moment(3, 1.0 if order == 1.0001 else order, 0.4),)).value
