@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt import strictjson
-from ldpopt.distribution import Array, distribution, stochastic, unit_interval
+from ldpopt.distribution import Array, distribution, proportional, stochastic, unit_interval
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.exact_rounding import round_exact, round_to_denominator
-from ldpopt.labels import ANSWER, Label, as_text, distinct_labels, from_jsonable, matrix_labels, positions, to_jsonable
+from ldpopt.labels import ANSWER, Label, as_text, distinct_labels, grouped, matrix_labels, positions, to_jsonable
 from ldpopt.results import Pictured
+from ldpopt.schema import labelled, version_of
 from ldpopt.simulation import Rng, generator, simulate
 from ldpopt.tolerances import REGULAR, ROW_ROUNDING, ROW_SUM
 
@@ -33,10 +34,12 @@ ERASED = "erased"
 class Channel(Pictured):
     """A local mechanism Q with `matrix[x, y]` = Pr(report y | answer x) [GI, section VII]; only the report is released.
 
-    Parameters ---------- matrix : array (k, m), non-negative, every row summing to 1 within `tolerances.ROW_SUM`; kept
-    as read-only float64. inputs, outputs : distinct labels (strings, numbers, or tuples of them) of the k answers and
-    the m reports; by default those of a frame, else 0..k-1 and 0..m-1. A Polars frame may name its inputs in a first
-    column ``"answer"``.
+    Parameters
+    ----------
+    matrix : array (k, m), non-negative, every row summing to 1 within `tolerances.ROW_SUM`; kept as read-only float64.
+    inputs, outputs : distinct labels (strings, numbers, or tuples of them) of the k answers and the m reports; by
+        default those of a frame, else 0..k-1 and 0..m-1. A Polars frame may name its inputs in a first column
+        ``"answer"``.
 
     Raises `InvalidInput` for anything else. Numpy functions take a channel as its matrix. Every function of this
     package that takes a channel also takes an array.
@@ -119,8 +122,6 @@ class Channel(Pictured):
     __iter__ = None
     """A channel is not a sequence of rows: `channel.matrix` is."""
 
-    # -- what happens to distributions -------------------------------------------------------------
-
     def push(self, p: Any) -> Array:
         """The distribution of the report, p Q, shape (m,), when the answer has the distribution p, shape (k,)."""
         return np.asarray(distribution(p, "p", size=self.shape[0], labels=self.inputs) @ self.matrix)
@@ -137,8 +138,6 @@ class Channel(Pictured):
         joint = (distribution(prior, "prior", size=self.shape[0], labels=self.inputs)[:, None] * self.matrix).T
         mass = joint.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(joint, mass, out=np.full_like(joint, np.nan), where=mass > 0))
-
-    # -- channels from channels --------------------------------------------------------------------
 
     def then(self, post: ChannelLike) -> Channel:
         """Post-processing: the report goes through `post`, an (m, m') channel, before anyone sees it."""
@@ -205,39 +204,9 @@ class Channel(Pictured):
         array([[0.6, 0.4],
                [0.3, 0.7]])
         """
-        parts = self._proportional() if groups is None else self._groups(groups)
+        parts = proportional(self.matrix) if groups is None else grouped(self.outputs, groups)
         matrix = np.stack([self.matrix[:, part].sum(axis=1) for part in parts], axis=1)
         return Channel(_stochastic(matrix), self.inputs, tuple(self.outputs[part[0]] for part in parts))
-
-    def _groups(self, groups: Iterable[Iterable[Label]]) -> list[list[int]]:
-        position = {label: y for y, label in enumerate(self.outputs)}
-        parts: dict[int, list[int]] = {y: [y] for y in range(len(self.outputs))}
-        for group in groups:
-            members = list(group)
-            at = [position.get(label, -1) for label in members]
-            for y, label in zip(at, members, strict=True):
-                if y not in parts or len(parts[y]) > 1 or at.count(y) > 1:
-                    raise invalid("merge groups", "labels of outputs, each in one group and once", label)
-            for y in at[1:]:
-                del parts[y]
-            if at:
-                parts[at[0]] = at
-        return [parts[y] for y in sorted(parts)]
-
-    def _proportional(self) -> list[list[int]]:
-        mass = self.matrix.sum(axis=0)
-        used = np.flatnonzero(mass > 0)
-        parts: dict[bytes, list[int]] = {}
-        # Twelve significant digits group columns that differ by the rounding of their own construction.
-        mantissa, exponent = np.frexp(self.matrix[:, used] / mass[used])
-        mantissa = np.round(mantissa, 12)
-        carry = mantissa == 1
-        mantissa, exponent = np.where(carry, 0.5, mantissa), exponent + carry
-        for at, y in enumerate(used):
-            parts.setdefault(mantissa[:, at].tobytes() + exponent[:, at].tobytes(), []).append(int(y))
-        return list(parts.values())
-
-    # -- simulation --------------------------------------------------------------------------------
 
     def sample(self, x: Any, rng: Rng = None) -> Any:
         """A simulated report for the answer label `x`, or an array of reports for an array of answer labels.
@@ -281,8 +250,6 @@ class Channel(Pictured):
             return round_to_denominator(self.matrix, denominator, inputs=self.inputs, outputs=self.outputs)
         return round_exact(self.matrix, bits, inputs=self.inputs, outputs=self.outputs)
 
-    # -- files -------------------------------------------------------------------------------------
-
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values (schema ``ldpopt-channel``, version 1; see docs/channel-file.md)."""
         return {
@@ -301,20 +268,13 @@ class Channel(Pictured):
     @classmethod
     def from_json(cls, text: str | bytes) -> Channel:
         """Read a channel that `to_json` wrote. Raises `InvalidInput` for unknown fields, versions and wrong values."""
-        data = strictjson.loads(text, "channel file")
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise invalid("channel file", f'an object with "format": "{FORMAT}"', type(data).__name__)
-        if data.get("version") != VERSION:
-            raise invalid("channel file", f"version {VERSION}", data.get("version"))
-        known = {"format", "version", "orientation", "inputs", "outputs", "matrix", "guarantees"}
-        if set(data) - known:
-            raise invalid("channel file", f"only the fields {', '.join(sorted(known))}", sorted(set(data) - known)[0])
+        what = "channel file"
+        data = strictjson.loads(text, what)
+        version_of(data, what, FORMAT, (VERSION,))
+        inputs, outputs = labelled(data, what, "matrix", ("guarantees",))
         if data.get("orientation", ORIENTATION) != ORIENTATION:
-            raise invalid("channel file", f"the orientation {ORIENTATION!r}", data["orientation"])
-        for field in ("inputs", "outputs", "matrix"):
-            if not isinstance(data.get(field), list):
-                raise invalid("channel file", f"a list {field!r}", type(data.get(field)).__name__)
-        return cls(data["matrix"], from_jsonable(data["inputs"]), from_jsonable(data["outputs"]))
+            raise invalid(what, f"the orientation {ORIENTATION!r}", data["orientation"])
+        return cls(data["matrix"], inputs, outputs)
 
     def to_pandas(self) -> Any:
         """A pandas frame with the inputs as its index and the outputs as its columns; `Channel(frame)` leads back.

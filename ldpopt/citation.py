@@ -6,39 +6,9 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from ldpopt.bounds import Comparison
-from ldpopt.composition import ComposedPair, GaussianLimit, KFold, compose, gaussian_limit, k_fold
-from ldpopt.design import Design, optimal_channel
+from ldpopt import bounds, composition, design, frontiers, survey
 from ldpopt.errors import invalid
-from ldpopt.frontiers import Frontier
 from ldpopt.references import REFERENCES, Reference, cited, reference
-from ldpopt.survey import (
-    Bootstrap,
-    Difference,
-    Estimate,
-    Intervals,
-    MultiSelect,
-    NumericQuestion,
-    Power,
-    ProtocolTable,
-    Quantile,
-    Regression,
-    TestResult,
-    TwoWayTable,
-    compare_protocols,
-    difference,
-    estimate,
-    goodness_of_fit,
-    goodness_of_fit_power,
-    linear_regression,
-    logit_regression,
-    multi_select,
-    numeric_question,
-    parametric_bootstrap,
-    quantile,
-    two_sample,
-    two_way,
-)
 
 _ESTIMATED_BY = {
     "generalised least squares": "[Rao, chapter 4]",
@@ -59,26 +29,26 @@ _INTERVALS = {
 """Words in the text `method` of intervals, and the papers of that method."""
 
 _TESTED_BY = {
-    "goodness of fit": goodness_of_fit,
-    "two samples": two_sample,
-    "independence": two_way,
-    "all slopes zero": logit_regression,
+    "goodness of fit": survey.goodness_of_fit,
+    "two samples": survey.two_sample,
+    "independence": survey.two_way,
+    "all slopes zero": survey.logit_regression,
 }
 """The name of a test, and the function whose documentation cites its papers."""
 
 _MADE_BY = {
-    Difference: difference,
-    TwoWayTable: two_way,
-    MultiSelect: multi_select,
-    NumericQuestion: numeric_question,
-    Quantile: quantile,
-    Bootstrap: parametric_bootstrap,
-    Power: goodness_of_fit_power,
-    ProtocolTable: compare_protocols,
-    KFold: k_fold,
-    ComposedPair: compose,
-    GaussianLimit: gaussian_limit,
-    Frontier: optimal_channel,
+    survey.Difference: survey.difference,
+    survey.TwoWayTable: survey.two_way,
+    survey.MultiSelect: survey.multi_select,
+    survey.NumericQuestion: survey.numeric_question,
+    survey.Quantile: survey.quantile,
+    survey.Bootstrap: survey.parametric_bootstrap,
+    survey.Power: survey.goodness_of_fit_power,
+    survey.ProtocolTable: survey.compare_protocols,
+    composition.KFold: composition.k_fold,
+    composition.ComposedPair: composition.compose,
+    composition.GaussianLimit: composition.gaussian_limit,
+    frontiers.Frontier: design.optimal_channel,
 }
 """Results that do not name their source, and the functions that return them."""
 
@@ -122,18 +92,18 @@ def cite(result: Any) -> Citations:
 def _keys(result: Any) -> Iterator[str]:
     if isinstance(result, str):
         yield from cited(result) or [reference(result).key]
-    elif isinstance(result, Design):
+    elif isinstance(result, design.Design):
         yield from _of_design(result)
-    elif isinstance(result, Estimate):
-        yield from _of_documentation(estimate)
+    elif isinstance(result, survey.Estimate):
+        yield from _of_documentation(survey.estimate)
         yield from cited(_ESTIMATED_BY[result.estimator])
-    elif isinstance(result, Intervals):
+    elif isinstance(result, survey.Intervals):
         yield from (key for word, papers in _INTERVALS.items() if word in result.method for key in cited(papers))
-    elif isinstance(result, TestResult):
+    elif isinstance(result, survey.TestResult):
         yield from _of_documentation(_TESTED_BY[result.name])
-    elif isinstance(result, Regression):
-        yield from _of_documentation(linear_regression if result.kind == "linear" else logit_regression)
-    elif isinstance(result, Comparison):
+    elif isinstance(result, survey.Regression):
+        yield from _of_documentation(survey.linear_regression if result.kind == "linear" else survey.logit_regression)
+    elif isinstance(result, bounds.Comparison):
         yield from _keys(result.rows)
     elif type(result) in _MADE_BY:
         yield from _of_documentation(_MADE_BY[type(result)])
@@ -146,9 +116,9 @@ def _keys(result: Any) -> Iterator[str]:
         yield from _of_documentation(result if callable(result) else type(result))
 
 
-def _of_design(result: Design) -> Iterator[str]:
+def _of_design(result: design.Design) -> Iterator[str]:
     """The papers of the method, the certificate, the utility, the constraints and the measured guarantees, in order."""
-    yield from _of_documentation(optimal_channel)
+    yield from _of_documentation(design.optimal_channel)
     yield from cited(result.reference)
     if result.certificate is not None:
         yield from _of_documentation(type(result.certificate))

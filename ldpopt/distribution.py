@@ -53,6 +53,21 @@ def stochastic(matrix: Any, what: str) -> Array:
     return array
 
 
+def proportional(matrix: Array) -> list[list[int]]:
+    """The positions of the columns in groups of proportional ones, by twelve digits; columns of zeros are left out."""
+    mass = matrix.sum(axis=0)
+    used = np.flatnonzero(mass > 0)
+    parts: dict[bytes, list[int]] = {}
+    # Twelve significant digits group columns that differ by the rounding of their own construction.
+    mantissa, exponent = np.frexp(matrix[:, used] / mass[used])
+    mantissa = np.round(mantissa, 12)
+    carry = mantissa == 1
+    mantissa, exponent = np.where(carry, 0.5, mantissa), exponent + carry
+    for at, y in enumerate(used):
+        parts.setdefault(mantissa[:, at].tobytes() + exponent[:, at].tobytes(), []).append(int(y))
+    return list(parts.values())
+
+
 def distribution(
     p: Any, what: str = "distribution", size: int | None = None, labels: Sequence[Label] | None = None
 ) -> Array:

@@ -18,6 +18,7 @@ from ldpopt.errors import CertificateError, invalid
 from ldpopt.labels import Label
 from ldpopt.results import Pictured, Result
 from ldpopt.rounding import float_up, up
+from ldpopt.schema import labelled, version_of
 
 __all__ = ["MAXIMUM_BITS", "ExactChannel", "ExactProof", "RoundingLoss"]
 
@@ -163,8 +164,7 @@ class ExactChannel(Pictured):
         """Both guarantees, recomputed from the integers alone in O(k^2 m) integer operations."""
         ratio, ratio_at = largest_ratio(self.weights)
         distance, distance_at = largest_distance(self.weights)
-        eta = float_up(Fraction(int(distance), self.denominator))
-        return ExactProof(log_up(ratio), eta, ratio, int(distance), ratio_at, distance_at)
+        return ExactProof(log_up(ratio), self.eta, ratio, int(distance), ratio_at, distance_at)
 
     def verify(self, epsilon: float = math.inf, eta: float = 1.0) -> ExactProof:
         """The proof, if it covers the claimed `epsilon` (nats) and `eta`; else raises `CertificateError`."""
@@ -221,18 +221,8 @@ class ExactChannel(Pictured):
     def from_dict(cls, data: Any) -> ExactChannel:
         """The channel from the values of `to_dict`; `InvalidInput`, or `CertificateError` for unproved claims."""
         what = "exact channel file"
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise invalid(what, f'an object with "format": "{FORMAT}"', type(data).__name__)
-        if type(data.get("version")) is not int or data["version"] not in (1, VERSION):
-            raise invalid(what, f"version 1 or {VERSION}", data.get("version"))
-        size = "bits" if data["version"] == 1 else "denominator"
-        fields = {"format", "version", "orientation", size, "inputs", "outputs", "weights", "epsilon", "eta"}
-        if set(data) - fields:
-            raise invalid(what, f"only the fields {', '.join(sorted(fields))}", sorted(set(data) - fields)[0])
-        for field in ("inputs", "outputs", "weights"):
-            if not isinstance(data.get(field), list):
-                raise invalid(what, f"a list {field!r}", type(data.get(field)).__name__)
-        inputs, outputs = labels.from_jsonable(data["inputs"], what), labels.from_jsonable(data["outputs"], what)
+        size = "bits" if version_of(data, what, FORMAT, (1, VERSION)) == 1 else "denominator"
+        inputs, outputs = labelled(data, what, "weights", (size, "epsilon", "eta"))
         claimed = data.get("epsilon")
         epsilon = math.inf if claimed == "inf" else number(claimed, "epsilon", 'a finite number of nats or "inf"')
         eta = unit_interval(data.get("eta"), "eta")

@@ -69,8 +69,24 @@ def positions(labels: tuple[Label, ...], answers: Any) -> npt.NDArray[np.intp]:
 
 
 def _unknown(labels: tuple[Label, ...], answer: Any) -> InvalidInput:
-    shown = ", ".join(map(repr, labels[:8])) + (", ..." if len(labels) > 8 else "")
-    return invalid("answer", f"one of the inputs {shown}", answer)
+    return invalid("answer", f"one of the inputs {_shown(labels)}", answer)
+
+
+def grouped(labels: tuple[Label, ...], groups: Iterable[Iterable[Label]]) -> list[list[int]]:
+    """The positions of each group of labels, and of every label in none; in the order of the groups' first members."""
+    position = {label: y for y, label in enumerate(labels)}
+    parts: dict[int, list[int]] = {y: [y] for y in range(len(labels))}
+    for group in groups:
+        members = list(group)
+        at = [position.get(label, -1) for label in members]
+        for y, label in zip(at, members, strict=True):
+            if y not in parts or len(parts[y]) > 1 or at.count(y) > 1:
+                raise invalid("merge groups", "labels of outputs, each in one group and once", label)
+        for y in at[1:]:
+            del parts[y]
+        if at:
+            parts[at[0]] = at
+    return [parts[y] for y in sorted(parts)]
 
 
 def _array_of_labels(x: Any) -> npt.NDArray[Any]:

@@ -46,6 +46,7 @@ from typing import Any, TypeVar, cast
 
 from ldpopt.distribution import number
 from ldpopt.errors import Phrase, invalid
+from ldpopt.labels import Label, from_jsonable
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
@@ -159,6 +160,18 @@ def version_of(data: Any, what: str, format: str, versions: tuple[int, ...]) -> 
         known = " or ".join(map(str, versions))
         raise invalid(what, f"version {known}", version if type(version) is int else Phrase("another"))
     return version
+
+
+def labelled(data: dict[str, Any], what: str, table: str, others: tuple[str, ...]) -> tuple[tuple[Label, ...], ...]:
+    """The labels of the inputs and the outputs in a file with the rows `table`, and perhaps the fields `others`."""
+    lists = ("inputs", "outputs", table)
+    fields = {"format", "version", "orientation", *lists, *others}
+    if unknown := sorted(set(data) - fields):
+        raise invalid(what, f"only the fields {', '.join(sorted(fields))}", unknown[0])
+    for name in lists:
+        if not isinstance(data.get(name), list):
+            raise invalid(what, f"a list {name!r}", type(data.get(name)).__name__)
+    return from_jsonable(data["inputs"], what), from_jsonable(data["outputs"], what)
 
 
 def kind(value: Any) -> str:

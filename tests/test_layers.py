@@ -16,6 +16,7 @@ PACKAGE = Path(ldpopt.__file__).parent
 
 LAYERS = [
     {
+        "by_value",
         "drawings",
         "enclosures",
         "errors",
