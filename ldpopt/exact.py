@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -259,6 +259,12 @@ def log_up(ratio: Fraction | None) -> float:
     while exp_lower(value) < ratio:
         value = math.nextafter(value, math.inf)
     return value
+
+
+def largest_loss(own: Sequence[Fraction], other: Sequence[Fraction]) -> float:
+    """The largest log-ratio of the probabilities of two laws, in either direction, in nats, rounded up."""
+    pairs = [(a, b) for a, b in zip(own, other, strict=True) if a or b]
+    return log_up(max((max(a / b, b / a) for a, b in pairs), default=Fraction(1)) if all(map(all, pairs)) else None)
 
 
 def largest_ratio(rows: npt.NDArray[Any]) -> tuple[Fraction | None, tuple[int, int, int]]:

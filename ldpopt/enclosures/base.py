@@ -111,7 +111,9 @@ class Enclosure(ABC):
     @abstractmethod
     def __neg__(self) -> Enclosure: ...
     @abstractmethod
-    def __matmul__(self, other: Values) -> Enclosure: ...
+    def _product(self, other: Any) -> Enclosure:
+        """The product with another matrix of the same arithmetic."""
+
     @abstractmethod
     def sum(self, axis: int | None = None) -> Enclosure:
         """The sum of all numbers, or along an axis."""
@@ -229,8 +231,18 @@ class Enclosure(ABC):
     def __rtruediv__(self, other: Values) -> Enclosure:
         return self.arithmetic.of(other) / self
 
+    def __matmul__(self, other: Values) -> Enclosure:
+        right = self.arithmetic.of(other)
+        if not (1 <= self.ndim <= 2 and 1 <= right.ndim <= 2 and self.shape[-1] == right.shape[0]):
+            raise ValueError(f"matmul: shapes {self.shape} and {right.shape} do not fit")
+        made = (self[None] if self.ndim == 1 else self)._product(right[:, None] if right.ndim == 1 else right)
+        return made.reshape(self.shape[:-1] + right.shape[1:])
+
     def __rmatmul__(self, other: Values) -> Enclosure:
         return self.arithmetic.of(other) @ self
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an enclosure is frozen; cannot set {name}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.lower!r} to {self.upper!r})"

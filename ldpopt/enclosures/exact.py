@@ -79,15 +79,11 @@ class ExactEnclosure(Enclosure):
         object.__setattr__(self, "_arithmetic", arithmetic)
         object.__setattr__(self, "_balls", _array(balls))
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"an enclosure is frozen; cannot set {name}")
-
     def _made(self, balls: Any) -> ExactEnclosure:
         return ExactEnclosure(self._arithmetic, balls)
 
     @property
     def arithmetic(self) -> Exact:
-        """The arithmetic that made it, which says the precision."""
         return self._arithmetic
 
     def _float64(self, upper: bool) -> npt.NDArray[np.float64]:
@@ -106,7 +102,6 @@ class ExactEnclosure(Enclosure):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """As numpy's."""
         return self._balls.shape
 
     def _map(self, function: str, *arguments: Any) -> ExactEnclosure:
@@ -135,26 +130,18 @@ class ExactEnclosure(Enclosure):
         return self._made(self._balls / self._other(other))
 
     @_precise
-    def __matmul__(self, other: Values) -> ExactEnclosure:
+    def _product(self, other: ExactEnclosure) -> ExactEnclosure:
         from flint import arb_mat
 
-        one, two = self._balls, self._other(other)
-        if not (1 <= one.ndim <= 2 and 1 <= two.ndim <= 2 and one.shape[-1] == two.shape[0]):
-            raise ValueError(f"matmul: shapes {one.shape} and {two.shape} do not fit")
-        shape = one.shape[:-1] + two.shape[1:]
-        left = one[None] if one.ndim == 1 else one
-        right = two[:, None] if two.ndim == 1 else two
-        product = arb_mat(*left.shape, left.ravel().tolist()) * arb_mat(*right.shape, right.ravel().tolist())
-        return self._made(_filled(product.entries(), shape))
+        one, two = (arb_mat(*balls.shape, balls.ravel().tolist()) for balls in (self._balls, other._balls))
+        return self._made(_filled((one * two).entries(), (self.shape[0], other.shape[1])))
 
     @_precise
     def sum(self, axis: int | None = None) -> ExactEnclosure:
-        """The sum of all numbers, or along an axis."""
         return self._made(np.add.reduce(self._balls, axis=axis, initial=_ball(0.0)))
 
     @_precise
     def cumsum(self, axis: int = 0) -> ExactEnclosure:
-        """The running sums along an axis."""
         return self._made(np.cumsum(self._balls, axis=axis))
 
     @_precise
@@ -164,22 +151,18 @@ class ExactEnclosure(Enclosure):
 
     @_precise
     def sqrt(self) -> ExactEnclosure:
-        """The square root."""
         return self._made(_each(_root, self._balls))
 
     @_precise
     def abs(self) -> ExactEnclosure:
-        """The absolute value."""
         return self._made(_each(_size, self._balls))
 
     @_precise
     def maximum(self, other: Values) -> ExactEnclosure:
-        """The larger of two numbers."""
         return self._made(_each(lambda one, two: one.max(two), self._balls, self._other(other)))
 
     @_precise
     def max(self, axis: int | None = None) -> ExactEnclosure:
-        """The largest number, or the largest along an axis."""
         entries = self._balls.ravel() if axis is None else np.moveaxis(self._balls, axis, 0)
         if not len(entries):
             raise ValueError("the largest of no numbers")
@@ -214,11 +197,9 @@ class Exact(Arithmetic):
             return ExactEnclosure(self, _each(_joined, one._balls, two._balls))
 
     def concatenate(self, parts: Sequence[Values], axis: int = 0) -> ExactEnclosure:
-        """The parts in one array along an axis that they have."""
         return ExactEnclosure(self, np.concatenate([self.of(part)._balls for part in parts], axis=axis))
 
     def where(self, mask: npt.ArrayLike, yes: Values, no: Values) -> ExactEnclosure:
-        """`yes` where the boolean `mask` holds, else `no`."""
         return ExactEnclosure(self, np.where(mask, self.of(yes)._balls, self.of(no)._balls))
 
 

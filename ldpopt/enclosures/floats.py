@@ -54,15 +54,11 @@ class FloatEnclosure(Enclosure):
             missing = np.isnan(end)
             object.__setattr__(self, name, np.where(missing, open_end, end) if missing.any() else end)
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"an enclosure is frozen; cannot set {name}")
-
     def __reduce__(self) -> Any:
         return (FloatEnclosure, (self._low, self._high))
 
     @property
     def arithmetic(self) -> FloatArithmetic:
-        """`FLOAT`."""
         return FLOAT
 
     def _float64(self, upper: bool) -> Array:
@@ -70,12 +66,10 @@ class FloatEnclosure(Enclosure):
 
     @property
     def ends(self) -> tuple[FloatEnclosure, FloatEnclosure]:
-        """The two ends without width."""
         return FloatEnclosure(self._low, self._low), FloatEnclosure(self._high, self._high)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """As numpy's."""
         return self._low.shape
 
     @property
@@ -136,23 +130,14 @@ class FloatEnclosure(Enclosure):
                 low, high = np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
             return _signed(_down(low), _up(high), self, right)
 
-    def __matmul__(self, other: Values) -> FloatEnclosure:
-        right = FLOAT.of(other)
-        if not (1 <= self.ndim <= 2 and 1 <= right.ndim <= 2 and self.shape[-1] == right.shape[0]):
-            raise ValueError(f"matmul: shapes {self.shape} and {right.shape} do not fit")
-        shape = self.shape[:-1] + right.shape[1:]
-        one = self[None] if self.ndim == 1 else self
-        two = right[:, None] if right.ndim == 1 else right
-        low, high = product(one._low, one._high, two._low, two._high)
-        return FloatEnclosure(low.reshape(shape), high.reshape(shape))
+    def _product(self, other: FloatEnclosure) -> FloatEnclosure:
+        return FloatEnclosure(*product(self._low, self._high, other._low, other._high))
 
     def sum(self, axis: int | None = None) -> FloatEnclosure:
-        """The sum of all numbers, or along an axis."""
         count = self._low.size if axis is None else self.shape[axis]
         return self._added(lambda end: np.asarray(end.sum(axis=axis)), count)
 
     def cumsum(self, axis: int = 0) -> FloatEnclosure:
-        """The running sums along an axis."""
         return self._added(lambda end: np.asarray(np.cumsum(end, axis=axis)), self.shape[axis])
 
     def _added(self, add: Callable[[Array], Array], count: int) -> FloatEnclosure:
@@ -185,7 +170,6 @@ class FloatEnclosure(Enclosure):
         return FloatEnclosure(np.maximum(np.where(outside, -INF, low), least), np.where(outside, INF, high))
 
     def sqrt(self) -> FloatEnclosure:
-        """The square root."""
         with np.errstate(invalid="ignore"):
             low, high = np.sqrt(np.maximum(self._low, 0.0)), np.sqrt(self._high)
         outside = np.isnan(high)
@@ -193,20 +177,17 @@ class FloatEnclosure(Enclosure):
         return FloatEnclosure(low, np.where(high == 0, 0.0, _up(high)))
 
     def abs(self) -> FloatEnclosure:
-        """The absolute value."""
         low = np.maximum(np.maximum(self._low, -self._high), 0.0)
         if self._point:
             return FloatEnclosure(low, low)
         return FloatEnclosure(low, np.maximum(-self._low, self._high))
 
     def maximum(self, other: Values) -> FloatEnclosure:
-        """The larger of two numbers."""
         right = FLOAT.of(other)
         low = np.maximum(self._low, right._low)
         return FloatEnclosure(low, low if self._point and right._point else np.maximum(self._high, right._high))
 
     def max(self, axis: int | None = None) -> FloatEnclosure:
-        """The largest number, or the largest along an axis."""
         return FloatEnclosure(np.asarray(self._low.max(axis=axis)), np.asarray(self._high.max(axis=axis)))
 
 
@@ -257,7 +238,6 @@ class FloatArithmetic(Arithmetic):
         return FloatEnclosure(np.where(wrong, -INF, low), np.where(wrong, INF, high))
 
     def concatenate(self, parts: Sequence[Values], axis: int = 0) -> FloatEnclosure:
-        """The parts in one array along an axis that they have."""
         each = [self.of(part) for part in parts]
         low = np.concatenate([part._low for part in each], axis=axis)
         if all(part._point for part in each):
@@ -265,7 +245,6 @@ class FloatArithmetic(Arithmetic):
         return FloatEnclosure(low, np.concatenate([part._high for part in each], axis=axis))
 
     def where(self, mask: npt.ArrayLike, yes: Values, no: Values) -> FloatEnclosure:
-        """`yes` where the boolean `mask` holds, else `no`."""
         one, two = self.of(yes), self.of(no)
         low = np.where(mask, one._low, two._low)
         return FloatEnclosure(low, low if one._point and two._point else np.where(mask, one._high, two._high))

@@ -23,18 +23,19 @@ from ldpopt.distribution import (
     Array,
     Checked,
     finite_array,
+    number_up_to,
     open_unit,
     positive_epsilon,
     positive_integer,
     unit_interval,
 )
 from ldpopt.errors import invalid
-from ldpopt.exact import log_up
+from ldpopt.exact import largest_loss
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.rounding import float_up, up
 
 YES, NO = "yes", "no"
-Law = tuple[Fraction, ...]
+Law = tuple[Fraction, Fraction]
 Design = TypeVar("Design", bound="SurveyDesign")
 _DIGITS = Context(prec=700, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
@@ -53,8 +54,14 @@ class SurveyDesign(Checked, ABC):
 
     @property
     @abstractmethod
+    def _chances(self) -> tuple[Fraction, Fraction]:
+        """The probabilities of the first report (of a red card of Kuk's): with the attribute, and without it."""
+
+    @property
     def laws(self) -> tuple[Law, Law]:
         """The probabilities of the reports (of one card of Kuk's), as fractions: with the attribute, and without it."""
+        own, other = self._chances
+        return (own, 1 - own), (other, 1 - other)
 
     reports: ClassVar[tuple[str, str]] = (YES, NO)
     """The labels of the two reports."""
@@ -74,7 +81,7 @@ class SurveyDesign(Checked, ABC):
     @property
     def eta(self) -> float:
         """The total variation distance between the two `laws`, rounded up."""
-        return float_up(sum((max(a - b, Fraction(0)) for a, b in zip(*self.laws, strict=True)), Fraction(0)))
+        return float_up(abs(self._chances[0] - self._chances[1]))
 
     @property
     def score(self) -> Array:
@@ -86,7 +93,7 @@ class SurveyDesign(Checked, ABC):
         counts, score = finite_array(counts, "counts", 1), self.score
         if len(counts) != len(score) or counts.min() < 0 or counts.sum() <= 0:
             raise invalid("counts", f"{len(score)} non-negative counts, not all zero", counts)
-        own, other = (float(law[0]) for law in self.laws)
+        own, other = map(float, self._chances)
         return float((counts @ score / counts.sum() - other) / (own - other))
 
     def variance(self, prevalence: float, n: int) -> float:
@@ -97,24 +104,13 @@ class SurveyDesign(Checked, ABC):
         probabilities of the first report with and without it; and s = pi own + (1 - pi) other.
         """
         share, n = Fraction(unit_interval(prevalence, "prevalence")), positive_integer(n, "n")
-        own, other = (law[0] for law in self.laws)
+        own, other = self._chances
         s = share * own + (1 - share) * other
         spread = s * (1 - s) / (own - other) ** 2 / self.draws + (1 - Fraction(1, self.draws)) * share * (1 - share)
         return float(spread / n)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return self.channel.__array__(dtype, copy)
-
-
-def largest_loss(own: Law, other: Law) -> float:
-    """The largest log-ratio of the probabilities of two laws, in either direction, in nats, rounded up."""
-    ratios = [Fraction(1)]
-    for a, b in zip(own, other, strict=True):
-        if (a == 0) != (b == 0):
-            return math.inf
-        if a > 0:
-            ratios.append(max(a / b, b / a))
-    return log_up(max(ratios))
 
 
 def most_useful(make: Callable[[float], Design], start: float, private: float, epsilon: float) -> Design:
@@ -124,10 +120,6 @@ def most_useful(make: Callable[[float], Design], start: float, private: float, e
         parameter = max(parameter - step, private) if private < parameter else min(parameter + step, private)
         step *= 2
     return design
-
-
-BELOW_ONE = 1 - 2.0**-53
-"""The largest float64 probability below 1."""
 
 
 @dataclass(frozen=True)
@@ -153,13 +145,11 @@ class Warner(SurveyDesign, p=open_unit):
     def for_epsilon(cls, epsilon: float) -> Self:
         """The design with p = e/(1 + e), e = exp(epsilon); p is rounded down, so that `epsilon` is not exceeded."""
         epsilon = positive_epsilon(epsilon)
-        return most_useful(cls, min(1 / (1 + math.exp(-epsilon)), BELOW_ONE), 0.5, epsilon)
+        return most_useful(cls, min(1 / (1 + math.exp(-epsilon)), math.nextafter(1.0, 0.0)), 0.5, epsilon)
 
     @property
-    def laws(self) -> tuple[Law, Law]:
-        """The laws of the two reports: (p, 1 - p) with the attribute, (1 - p, p) without it."""
-        p = Fraction(self.p)
-        return (p, 1 - p), (1 - p, p)
+    def _chances(self) -> tuple[Fraction, Fraction]:
+        return Fraction(self.p), 1 - Fraction(self.p)
 
 
 @dataclass(frozen=True)
@@ -201,19 +191,16 @@ class ForcedResponse(SurveyDesign, p_yes=unit_interval, p_no=unit_interval):
     @classmethod
     def for_epsilon(cls, epsilon: float, yes_share: float = 0.5) -> Self:
         """The design with the fewest forced answers for `epsilon`, of which a share `yes_share` in (0, 1) are yes."""
-        share = open_unit(yes_share, "yes_share")
-        epsilon = positive_epsilon(epsilon)
+        share, epsilon = open_unit(yes_share, "yes_share"), positive_epsilon(epsilon)
         return most_useful(lambda f: cls(f * share, f * (1 - share)), fewest(epsilon, share), 1.0, epsilon)
 
     @property
-    def laws(self) -> tuple[Law, Law]:
-        """The laws of yes and no: (1 - p_no, p_no) with the attribute, (p_yes, 1 - p_yes) without it."""
-        yes, no = Fraction(self.p_yes), Fraction(self.p_no)
-        return (1 - no, no), (yes, 1 - yes)
+    def _chances(self) -> tuple[Fraction, Fraction]:
+        return 1 - Fraction(self.p_no), Fraction(self.p_yes)
 
 
 @dataclass(frozen=True)
-class UnrelatedQuestion(SurveyDesign, p=unit_interval, prevalence=unit_interval):
+class UnrelatedQuestion(SurveyDesign, p=number_up_to, prevalence=unit_interval):
     """Ask the sensitive question with probability p, else an innocuous one whose share of yes is known [Unrelated].
 
     p : the probability of the sensitive question, in (0, 1]. prevalence : the share of people, in [0, 1], who answer
@@ -231,24 +218,16 @@ class UnrelatedQuestion(SurveyDesign, p=unit_interval, prevalence=unit_interval)
     p: float
     prevalence: float
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.p == 0:
-            raise invalid("p", "a number in (0, 1]", self.p)
-
     @classmethod
     def for_epsilon(cls, epsilon: float, prevalence: float) -> Self:
         """The design with the largest p for `epsilon`, with an innocuous question of this `prevalence` in (0, 1)."""
-        share = open_unit(prevalence, "prevalence")
-        epsilon = positive_epsilon(epsilon)
+        share, epsilon = open_unit(prevalence, "prevalence"), positive_epsilon(epsilon)
         return most_useful(lambda p: cls(p, share), 1 - fewest(epsilon, share), 0.0, epsilon)
 
     @property
-    def laws(self) -> tuple[Law, Law]:
-        """The laws of forced response with p_yes = (1 - p) prevalence and p_no = (1 - p)(1 - prevalence)."""
-        rest, share = 1 - Fraction(self.p), Fraction(self.prevalence)
-        yes, no = rest * share, rest * (1 - share)
-        return (1 - no, no), (yes, 1 - yes)
+    def _chances(self) -> tuple[Fraction, Fraction]:
+        asked, share = Fraction(self.p), Fraction(self.prevalence)
+        return asked + (1 - asked) * share, (1 - asked) * share
 
 
 def fewest(epsilon: float, yes_share: float) -> float:
@@ -283,14 +262,12 @@ class Kuk(SurveyDesign, theta1=open_unit, theta2=open_unit, draws=positive_integ
     def for_epsilon(cls, epsilon: float, draws: int = 1) -> Self:
         """The design with theta1 = 1 - theta2 = e/(1 + e) for e = exp(epsilon/draws), rounded within `epsilon`."""
         epsilon, draws = positive_epsilon(epsilon), positive_integer(draws, "draws")
-        start = min(1 / (1 + math.exp(-epsilon / draws)), BELOW_ONE)
+        start = min(1 / (1 + math.exp(-epsilon / draws)), math.nextafter(1.0, 0.0))
         return most_useful(lambda theta: cls(theta, 1 - theta, draws), start, 0.5, epsilon)
 
     @property
-    def laws(self) -> tuple[Law, Law]:
-        """The laws of one card, red or not, from either deck: (theta1, 1 - theta1) and (theta2, 1 - theta2)."""
-        first, second = Fraction(self.theta1), Fraction(self.theta2)
-        return (first, 1 - first), (second, 1 - second)
+    def _chances(self) -> tuple[Fraction, Fraction]:
+        return Fraction(self.theta1), Fraction(self.theta2)
 
     @property
     def epsilon(self) -> float:
@@ -324,10 +301,9 @@ class Kuk(SurveyDesign, theta1=open_unit, theta2=open_unit, draws=positive_integ
             ways = [Decimal(1)]
             for r in range(n):
                 ways.append(ways[-1] * (n - r) / (r + 1))
-            made = []
-            for red, black in (tuple(Decimal(x.numerator) / Decimal(x.denominator) for x in law) for law in self.laws):
-                made.append([ways[r] * red**r * black ** (n - r) for r in range(n + 1)])
-        return made[0], made[1]
+            decks = [[Decimal(x.numerator) / Decimal(x.denominator) for x in law] for law in self.laws]
+            own, other = ([ways[r] * red**r * black ** (n - r) for r in range(n + 1)] for red, black in decks)
+            return own, other
 
     @property
     def score(self) -> Array:
@@ -359,7 +335,6 @@ class Triangular(SurveyDesign, p=open_unit):
     @classmethod
     def for_total_variation(cls, eta: float) -> Self:
         """The design with p = 1 - eta, for eta in (0, 1); p is rounded up, so that eta is not exceeded."""
-        eta = unit_interval(eta, "eta")
         p = 1 - open_unit(eta, "eta")
         while (design := cls(p)).eta > eta:
             p += 2.0**-52
@@ -368,10 +343,8 @@ class Triangular(SurveyDesign, p=open_unit):
     reports = ("at least one", "neither")
 
     @property
-    def laws(self) -> tuple[Law, Law]:
-        """The laws of the two reports: (1, 0) with the attribute, (p, 1 - p) without it."""
-        p = Fraction(self.p)
-        return (Fraction(1), Fraction(0)), (p, 1 - p)
+    def _chances(self) -> tuple[Fraction, Fraction]:
+        return Fraction(1), Fraction(self.p)
 
 
 warner, crosswise, forced_response, unrelated_question = Warner, Crosswise, ForcedResponse, UnrelatedQuestion

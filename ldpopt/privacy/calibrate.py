@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ldpopt.distribution import number
+from ldpopt.distribution import number, number_up_to
 from ldpopt.errors import invalid
-from ldpopt.privacy.claims import ZCDP, ApproximateDP, PureDP, RenyiDP, need, positive_delta
+from ldpopt.privacy.claims import ZCDP, ApproximateDP, PureDP, RenyiDP, need
 from ldpopt.privacy.conversions import renyi_to_approximate_sharp, zcdp_to_approximate_sharp
 from ldpopt.privacy.least_divergence import least_divergence
 from ldpopt.rounding import bisected, down
@@ -21,7 +21,7 @@ def largest_rho(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
     0.017468905
     """
     target, xi = need(ApproximateDP, target, "target"), number(xi, "xi")
-    log = -math.log(positive_delta(target.delta))
+    log = -math.log(number_up_to(target.delta, "delta"))
     room = target.epsilon - xi
     # (sqrt(room + log) - sqrt(log))^2 without cancellation
     rho = (room / (math.sqrt(room + log) + math.sqrt(log))) ** 2 if room > 0 else 0.0
@@ -57,7 +57,7 @@ def largest_renyi(target: ApproximateDP, order: float) -> RenyiDP:
     RenyiDP(order=32, epsilon=0.6978849997) (not tight, [ALCKS, Thm 3])
     """
     target = need(ApproximateDP, target, "target")
-    delta, reference = positive_delta(target.delta), "[ALCKS, Thm 3]"
+    delta, reference = number_up_to(target.delta, "delta"), "[ALCKS, Thm 3]"
     order = RenyiDP(order, 0.0).order
     if math.isinf(order):
         most = target.epsilon

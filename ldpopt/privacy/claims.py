@@ -45,20 +45,14 @@ def amount(value: Any, what: str) -> float:
     return nonnegative(value, what, infinite=True)
 
 
-def positive_delta(delta: Any) -> float:
-    """`delta` as a float in (0, 1]."""
-    if (value := unit_interval(delta, "delta")) == 0:
-        raise invalid("delta", "a number in (0, 1]", value)
+def _at_least_one(order: Any, what: str) -> float:
+    if (value := amount(order, what)) < 1:
+        raise invalid(what, "an order of at least 1", value)
     return value
 
 
 def _signed(xi: Any, what: str) -> float:
     return math.inf if xi == math.inf else number(xi, what)
-
-
-def _bounds_divergences(xi: float, rho: float) -> None:
-    if xi + rho < 0:
-        raise invalid("xi", "xi + rho of at least 0, a bound on a divergence", xi)
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,7 +90,7 @@ class TV(Claim, eta=unit_interval):
 
 
 @dataclass(frozen=True, repr=False)
-class RenyiDP(Claim, order=amount, epsilon=amount):
+class RenyiDP(Claim, order=_at_least_one, epsilon=amount):
     """The claim that the Rényi divergence of `order` >= 1 is at most epsilon, in nats [M, Def 4].
 
     Order 1 bounds the KL divergence, and order inf is pure differential privacy.
@@ -108,14 +102,21 @@ class RenyiDP(Claim, order=amount, epsilon=amount):
     order: float
     epsilon: float
 
+
+class _Concentrated(Claim, xi=_signed, rho=amount):
+    """What both notions of zCDP share."""
+
+    xi: float
+    rho: float
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.order < 1:
-            raise invalid("order", "an order of at least 1", self.order)
+        if self.xi + self.rho < 0:
+            raise invalid("xi", "xi + rho of at least 0, a bound on a divergence", self.xi)
 
 
 @dataclass(frozen=True, repr=False)
-class ApproximateZCDP(Claim, delta=unit_interval, xi=_signed, rho=amount):
+class ApproximateZCDP(_Concentrated, delta=unit_interval):
     """The claim of delta-approximate (xi, rho)-zCDP: events of probability delta are set aside [BS, Def 8.1].
 
     On what remains, (xi, rho)-zCDP holds as in `ZCDP`. xi may be negative, xi + rho not.
@@ -128,13 +129,9 @@ class ApproximateZCDP(Claim, delta=unit_interval, xi=_signed, rho=amount):
     xi: float
     rho: float
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _bounds_divergences(self.xi, self.rho)
-
 
 @dataclass(frozen=True, repr=False)
-class ZCDP(Claim, xi=_signed, rho=amount):
+class ZCDP(_Concentrated):
     """The claim of (xi, rho)-zCDP, zero-concentrated differential privacy [BS, Def 1.1].
 
     The Rényi divergence of every order alpha > 1 is at most xi + rho alpha. xi may be negative, xi + rho not.
@@ -145,10 +142,6 @@ class ZCDP(Claim, xi=_signed, rho=amount):
 
     xi: float
     rho: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _bounds_divergences(self.xi, self.rho)
 
 
 @dataclass(frozen=True, repr=False)
@@ -164,6 +157,10 @@ class MCDP(Claim, mu=amount, tau=amount):
 
     mu: float
     tau: float
+
+
+Given = Claim | Guarantee
+"""What conversions and compositions take."""
 
 
 def as_claim(guarantee: Guarantee) -> Claim:
@@ -190,7 +187,7 @@ def as_claim(guarantee: Guarantee) -> Claim:
     return claim
 
 
-def need(kind: type[C], claim: Claim | Guarantee, what: str = "claim") -> C:
+def need(kind: type[C], claim: Given, what: str = "claim") -> C:
     """`claim` if it is of the given kind, or the claim of a `Guarantee` of that notion; else `InvalidInput`."""
     if isinstance(claim, Guarantee):
         claim = as_claim(claim)

@@ -9,24 +9,10 @@ from __future__ import annotations
 
 import math
 
-from ldpopt.distribution import nonnegative, number, unit_interval
-from ldpopt.privacy.claims import (
-    MCDP,
-    TV,
-    ZCDP,
-    ApproximateDP,
-    ApproximateZCDP,
-    Claim,
-    PureDP,
-    RenyiDP,
-    need,
-    positive_delta,
-)
-from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.distribution import nonnegative, number, number_up_to, unit_interval
+from ldpopt.privacy.claims import MCDP, TV, ZCDP, ApproximateDP, ApproximateZCDP, Given, PureDP, RenyiDP, need
 from ldpopt.privacy.least_divergence import least_epsilon
 from ldpopt.rounding import SUBNORMAL, down, sum_up, up
-
-Given = Claim | Guarantee
 
 
 def pure_to_tv(claim: Given) -> TV:
@@ -48,12 +34,11 @@ def pure_to_approximate(claim: Given, delta: float) -> ApproximateDP:
     ApproximateDP(epsilon=0.852906, delta=0.1) (tight, [GI, Cor 1])
     """
     epsilon, delta = need(PureDP, claim).epsilon, unit_interval(delta, "delta")
-    reference = "[GI, Cor 1]"
     if math.isinf(epsilon) or delta == 0:
-        return ApproximateDP(epsilon if delta < 1 else 0.0, delta, tight=True, reference=reference)
+        return ApproximateDP(epsilon if delta < 1 else 0.0, delta, tight=True, reference="[GI, Cor 1]")
     inside = down(delta * (1 + math.exp(-epsilon)))  # e^(epsilon' - epsilon) = 1 - inside
     smaller = max(0.0, sum_up(epsilon, math.log1p(-inside))) if inside < 1 else 0.0
-    return ApproximateDP(min(epsilon, smaller), delta, tight=True, reference=reference)
+    return ApproximateDP(min(epsilon, smaller), delta, tight=True, reference="[GI, Cor 1]")
 
 
 def approximate_to_tv(claim: Given) -> TV:
@@ -214,10 +199,8 @@ def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
     >>> renyi_to_approximate(RenyiDP(10.0, 0.5), 1e-6)
     ApproximateDP(epsilon=2.03506, delta=1e-06) (not tight, [M, Prop 3])
     """
-    made, delta = need(RenyiDP, claim), positive_delta(delta)
-    if made.order == 1:
-        return ApproximateDP(math.inf, delta, tight=False, reference="[M, Prop 3]")
-    value = made.epsilon + (0.0 if math.isinf(made.order) else -math.log(delta) / (made.order - 1))
+    made, delta = need(RenyiDP, claim), number_up_to(delta, "delta")
+    value = made.epsilon + (math.inf if made.order == 1 else -math.log(delta) / (made.order - 1))
     return ApproximateDP(up(value, 16), delta, tight=False, reference="[M, Prop 3]")
 
 
@@ -229,7 +212,7 @@ def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
     >>> round(renyi_to_approximate_sharp(RenyiDP(8, 0.4), 1e-5).epsilon, 6)
     1.605152
     """
-    made, delta = need(RenyiDP, claim), positive_delta(delta)
+    made, delta = need(RenyiDP, claim), number_up_to(delta, "delta")
     value = renyi_to_approximate_closed(made, delta).epsilon
     if 1 < made.order < math.inf and 0 < delta < 1 and 0 < value < math.inf:
         value = min(value, least_epsilon(made.order, made.epsilon, delta, value))
@@ -244,7 +227,7 @@ def renyi_to_approximate_closed(claim: Given, delta: float) -> ApproximateDP:
     >>> round(renyi_to_approximate_closed(RenyiDP(8, 0.4), 1e-5).epsilon, 6)
     1.614109
     """
-    made, delta = need(RenyiDP, claim), positive_delta(delta)
+    made, delta = need(RenyiDP, claim), number_up_to(delta, "delta")
     a = made.order
     if a == 1 or math.isinf(made.epsilon):
         value = math.inf
@@ -274,7 +257,7 @@ def zcdp_to_approximate(claim: Given, delta: float) -> ApproximateDP:
     >>> round(zcdp_to_approximate(ZCDP(0, 0.5), 1e-6).epsilon, 6)
     5.756522
     """
-    made, delta = need(ZCDP, claim), positive_delta(delta)
+    made, delta = need(ZCDP, claim), number_up_to(delta, "delta")
     value = sum_up(made.xi, made.rho, math.sqrt(4 * made.rho * -math.log(delta))) if made.rho < math.inf else math.inf
     return ApproximateDP(max(0.0, value), delta, tight=False, reference="[BS, Lemma 3.5]")
 
@@ -288,20 +271,14 @@ def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
     ApproximateDP(epsilon=2, delta=1.115e-05) (not tight, [BS, Lemma 3.6])
     """
     made, epsilon = need(ZCDP, claim), nonnegative(epsilon, "epsilon")
-    value = _three_way(made.xi, made.rho, epsilon)
+    rho, over = made.rho, math.fsum((epsilon, -made.xi, -made.rho))  # `fsum` gives the exact sign
+    value = 0.0 if over >= 0 else 1.0
+    if rho > 0 and over >= 0:
+        u = over / (2 * rho)
+        last = 2 / (1 + u + math.sqrt((1 + u) ** 2 + 4 / (math.pi * rho)))
+        factor = min(1.0, math.sqrt(math.pi * rho), 1 / (1 + u), last)
+        value = max(SUBNORMAL, math.exp(-over * over / (4 * rho) * (1 - 1e-15)) * factor)
     return ApproximateDP(epsilon, min(1.0, up(value, 64)), tight=False, reference="[BS, Lemma 3.6]")
-
-
-def _three_way(xi: float, rho: float, epsilon: float) -> float:
-    if rho == 0:
-        return 0.0 if epsilon >= xi else 1.0
-    over = math.fsum((epsilon, -xi, -rho))  # `fsum` gives the exact sign
-    if not over >= 0:
-        return 1.0
-    u = over / (2 * rho)
-    last = 2 / (1 + u + math.sqrt((1 + u) ** 2 + 4 / (math.pi * rho)))
-    factor = min(1.0, math.sqrt(math.pi * rho), 1 / (1 + u), last)
-    return max(SUBNORMAL, math.exp(-over * over / (4 * rho) * (1 - 1e-15)) * factor)
 
 
 def zcdp_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
@@ -310,7 +287,7 @@ def zcdp_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
     >>> zcdp_to_approximate_sharp(ZCDP(0.0, 0.1), 1e-6)
     ApproximateDP(epsilon=2.14194, delta=1e-06) (not tight, [BS, Lemma 3.6; CKS, Prop 12])
     """
-    made, delta = need(ZCDP, claim), positive_delta(delta)
+    made, delta = need(ZCDP, claim), number_up_to(delta, "delta")
     if math.isinf(made.rho) or math.isinf(made.xi):
         least = math.inf
     elif made.rho == 0:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ldpopt.distribution import positive, positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Claim, PureDP, RenyiDP, amount, need
+from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Given, PureDP, RenyiDP, amount, need
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import down, sum_up, up
 
@@ -17,7 +17,7 @@ MAX_DOUBLINGS = 600
 """The most doublings; more would leave the range of floats."""
 
 
-def group_pure(claim: Claim | Guarantee, size: int) -> PureDP:
+def group_pure(claim: Given, size: int) -> PureDP:
     """epsilon-DP for one person is (size epsilon)-DP for a group of `size`; Laplace noise attains it [M, Table I].
 
     >>> group_pure(PureDP(0.5), 3).epsilon > 1.5
@@ -27,7 +27,7 @@ def group_pure(claim: Claim | Guarantee, size: int) -> PureDP:
     return PureDP(up(size * need(PureDP, claim).epsilon), tight=True, reference="[M, Table I]")
 
 
-def group_approximate(claim: Claim | Guarantee, size: int) -> ApproximateDP:
+def group_approximate(claim: Given, size: int) -> ApproximateDP:
     """(epsilon, delta)-DP for one person is (size epsilon, delta')-DP for a group of `size`.
 
     delta' = delta (e^(size epsilon) - 1)/(e^epsilon - 1), from the definition applied `size` times [GI, Def 1].
@@ -47,7 +47,7 @@ def group_approximate(claim: Claim | Guarantee, size: int) -> ApproximateDP:
     return ApproximateDP(up(size * epsilon), delta, tight=False, reference="[GI, Def 1]")
 
 
-def group_zcdp(claim: Claim | Guarantee, size: int) -> ZCDP:
+def group_zcdp(claim: Given, size: int) -> ZCDP:
     """(xi, rho)-zCDP for one person is (xi size H, rho size^2)-zCDP for a group of `size` [BS, Prop 5.3].
 
     H is the harmonic number 1 + 1/2 + ... + 1/size. The bound on rho is tight; a negative xi counts as 0.
@@ -60,7 +60,7 @@ def group_zcdp(claim: Claim | Guarantee, size: int) -> ZCDP:
     return ZCDP(xi, up(made.rho * size**2), tight=made.xi <= 0, reference="[BS, Prop 5.3]")
 
 
-def group_renyi(claim: Claim | Guarantee, doublings: int) -> RenyiDP:
+def group_renyi(claim: Given, doublings: int) -> RenyiDP:
     """Rényi privacy (order, epsilon) for one person is (order/2^c, 3^c epsilon) for groups of 2^c [M, Prop 2].
 
     c = `doublings`. Raises `InvalidInput` unless order >= 2^(c + 1).
@@ -92,9 +92,6 @@ def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP
     exact = Fraction(sensitivity) * size / Fraction(sigma) if math.isfinite(sensitivity) else Fraction(2) ** 1024
     tau = float(exact) if exact < 2**1023 else math.inf
     return MCDP(up(tau * tau / 2), up(tau), tight=True, reference="[DR, Cor 3.3, corrected]")
-
-
-Given = Claim | Guarantee
 
 
 def information_any(claim: Given, size: int) -> float:
