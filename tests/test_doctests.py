@@ -2,11 +2,18 @@
 
 import doctest
 import importlib
+import sys
 from pathlib import Path
 
 import pytest
 
 import ldpopt
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs" / "_ext"))
+from api_pages import documented_in
+from example_imports import import_lines, names_in
+
+sys.path.pop(0)
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS
 PACKAGE = Path(ldpopt.__file__).parent
@@ -20,9 +27,13 @@ MODULES = sorted(
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
-    """The examples of the module hold."""
+    """The examples of the module hold, with nothing but the imports that the reference shows before them."""
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     for test in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name)):
+        used, stored = names_in(test.examples)
+        space: dict[str, object] = {}
+        exec("\n".join(import_lines(sorted(used - stored), [test.globs], documented_in())), space)
+        test.globs = space
         runner.run(test, out=report.append)
     assert runner.summarize(verbose=False).failed == 0, "".join(report)

@@ -6,11 +6,13 @@ import functools
 import importlib.util
 import inspect
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from checks import refusals
 from docstrings import escaped, markdown
+from example_imports import with_imports
 from public_names import Public, home, is_class, offered, public_modules, registry
 
 import ldpopt
@@ -147,7 +149,22 @@ def _name_page(entry: Public) -> str:
     ]
     if IN_NATS & parameters(entry.value):
         lines += [UNITS, ""]
-    return "\n".join([*lines, *_source(entry.value), _entry(entry)])
+    page = "\n".join([*lines, *_source(entry.value), _entry(entry)])
+    return with_imports(page, _spaces(entry.value), documented_in())
+
+
+def _spaces(value: Any) -> list[dict[str, Any]]:
+    """The namespaces of the modules in which a function, or a class with its members, is written."""
+    members = [getattr(one, "__func__", one) for _, one in _members(value)] if is_class(value) else []
+    bases = value.__mro__ if is_class(value) else [inspect.unwrap(value)]
+    modules = dict.fromkeys(one.__module__ for one in [*bases, *members] if hasattr(one, "__module__"))
+    return [vars(sys.modules[module]) for module in modules]
+
+
+@functools.cache
+def documented_in() -> dict[int, str]:
+    """By ``id``, the module that documents a public object."""
+    return {id(entry.value): entry.module for entry in registry().values() if has_page(entry)}
 
 
 def _source(value: Any) -> list[str]:

@@ -3,6 +3,7 @@
 import inspect
 import re
 import sys
+from doctest import DocTestParser
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import api_pages
 from api_pages import _source
 from checks import refusals
 from docstrings import markdown
+from example_imports import names_in
 from reference_rules import Reference
 
 sys.path.pop(0)
@@ -30,6 +32,19 @@ def test_every_public_name_has_example_shapes_units_refusals_and_source():
     found = " ".join(reference.lacking())
     assert "no example shows it" in found
     assert "in nats" in found
+
+
+def test_a_copied_example_has_all_that_it_names():
+    """On every page each example names only what the page has imported or defined before: it runs when it is copied."""
+    pages, blocks = api_pages.pages(), 0
+    for name, page in pages.items():
+        defined = set()
+        for block in re.findall(r"(?m)^```pycon\n(.*?)^```$", page, re.DOTALL):
+            used, stored = names_in(DocTestParser().get_examples(block))
+            assert not used - stored - defined, (name, used - stored - defined)
+            defined |= stored
+            blocks += 1
+    assert blocks > 400
 
 
 def test_what_is_refused_is_read_from_the_code():
