@@ -26,27 +26,26 @@ import numpy.typing as npt
 
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.chords import least_spread
 from ldpopt.design.certificates.hypotheses import Classes, LogRatioRays, log_ratios
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.numbers import (
     expect,
     expect_each,
+    mixture,
     nonnegative_array,
     position,
     positions,
     real_array,
     require,
-    weights_array,
-)
+)  # fmt: skip
 from ldpopt.design.constraints.base import (
     AlphabetConstraint,
-    ColumnConstraint,
     Constraint,
+    least_spread,
     outputs_of,
     parts,
     symmetric,
-)
+)  # fmt: skip
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
@@ -87,7 +86,7 @@ class Limits:
         """The limits on channels with these inputs. Raises `Unproved` where no constraint fixes the outputs."""
         terms, fixed, _ = parts(constraints, inputs)
         require(fixed, "no constraint says what the outputs are")
-        spread = least_spread([c for c in constraints if isinstance(c, ColumnConstraint)], inputs, arithmetic)
+        spread = least_spread(constraints, inputs, arithmetic)
         return cls(terms, fixed, spread, outputs_of(fixed, len(inputs)))
 
     def allowed(self, inputs: int) -> Array:
@@ -113,7 +112,8 @@ def leaf_bound(
     if len(fixed) != len(limits.fixed):
         raise Unproved(f"{len(limits.fixed)} constraints are on the outputs, and {len(fixed)} have multipliers")
     rows = arithmetic.of(real_array(leaf.rows, (k,), "rows"))
-    reduced = _mixed(gains, leaf.weights, arithmetic) - rows
+    shares = mixture(leaf.weights, (len(gains),), "the weights of the criteria", "the criteria", arithmetic)
+    reduced = (gains[0] if len(gains) == 1 else (gains * shares[:, None, None]).sum(axis=0)) - rows
     bound = rows.sum()
     for multiplier in expect_each(leaf.terms, TermMultiplier, "the multipliers of the constraints"):
         term = _term(multiplier, limits.terms)
@@ -128,16 +128,6 @@ def leaf_bound(
             if price.any():
                 reduced = reduced + price[:, None] * side
     return bound + _residual(reduced, limits, arithmetic)
-
-
-def _mixed(gains: Enclosure, given: Array, arithmetic: Arithmetic) -> Enclosure:
-    """The mixture of the criteria by the given weights, which is at least the least of them."""
-    criteria = len(gains)
-    weights = weights_array(given, (criteria,), "the weights of the criteria", "the criteria")
-    if criteria == 1:
-        return gains[0]
-    shares = arithmetic.of(weights) / arithmetic.of(weights).sum()
-    return (gains * shares[:, None, None]).sum(axis=0)
 
 
 def _term(multiplier: TermMultiplier, terms: Sequence[Term]) -> Any:
@@ -203,8 +193,7 @@ class BranchDual(Certificate):
         classes = Classes.checked(self.classes, p0, p1)
         if not (classes.trivial or symmetric(self.constraints)):
             raise Unproved("inputs are merged, though the constraints do not treat them alike")
-        labels = tuple(range(utility.size)) if utility.inputs is None else tuple(utility.inputs)
-        inputs = labels if classes.trivial else tuple(range(classes.count))
+        inputs = utility.labels if classes.trivial else tuple(range(classes.count))
         boxes = Boxes.of(utility.f, classes, utility.pair, self.constraints, inputs, arithmetic)
         leaves = self._leaves(boxes)
         require(leaves, "no box holds a channel")

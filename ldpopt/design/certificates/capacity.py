@@ -30,17 +30,21 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.chords import least_spread
 from ldpopt.design.certificates.listed import Caps
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array, require
-from ldpopt.design.certificates.tails import least
-from ldpopt.design.constraints.base import AlphabetConstraint, ColumnConstraint, plain_caps, tanh_of_half, variation_cap
+from ldpopt.design.constraints.base import (
+    AlphabetConstraint,
+    excess_cap,
+    least_spread,
+    moment_bound,
+    plain_caps,
+    tanh_of_half,
+)  # fmt: skip
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.design.utilities.laws import law
@@ -96,9 +100,7 @@ class InformationCapacity(Certificate):
     def _epsilon(self, arithmetic: Arithmetic) -> Enclosure:
         """That between all inputs: the one asked for, or what a policy graph leaves to the two farthest apart."""
         if math.isinf(plain_caps(self.constraints)[0]):
-            known = [c for c in self.constraints if isinstance(c, ColumnConstraint)]
-            inputs = tuple(self.utility.inputs or range(self.utility.size))
-            spread = least_spread(known, inputs, arithmetic)
+            spread = least_spread(self.constraints, self.utility.labels, arithmetic)
             if spread is None:
                 raise Unproved("no constraint asks for LocalDP between all inputs")
             return spread
@@ -231,21 +233,14 @@ class PairwiseInformation(Certificate):
     def _charged(self, of: Arithmetic) -> Enclosure:
         """sum c cap + sum (a + b) cap."""
         paid, total = self._paid(of), of.zeros(())
-        known = [c for c in self.constraints if isinstance(c, ColumnConstraint)]
         for order, weight in zip(paid.orders.tolist(), paid.weights.tolist(), strict=True):
-            cap = least([made for c in known if (made := c.moment(order, of)) is not None])
+            cap = moment_bound(self.constraints, order, of)
             if cap is None:
                 raise Unproved(f"no constraint caps a moment of order {order:g} between rows")
             total = total + cap * weight
         for reach, above, below in zip(*(x.tolist() for x in (paid.reaches, paid.above, paid.below)), strict=True):
             total = total + excess_cap(self.constraints, reach, of) * (of.of(above) + below)
         return total
-
-
-def excess_cap(constraints: tuple[object, ...], reach: float, arith: Arithmetic) -> Enclosure:
-    """The least cap that constraints imply on sum_y (Q[x, y] - e^reach Q[x', y])_+ between any two rows, at most 1."""
-    caps = [cap for c in constraints if isinstance(c, ColumnConstraint) and (cap := c.beyond(reach, arith)) is not None]
-    return reduce(Enclosure.minimum, caps, variation_cap(constraints, arith))
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,12 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.certificates.numbers import real_array, require
-from ldpopt.design.certificates.tails import least, tail_cost, tail_power, tails
-from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.certificates.tails import tail_cost, tail_curve, tails
+from ldpopt.design.constraints.base import ColumnConstraint, least_spread
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
-from ldpopt.divergences.enclosed import enclosed_excess, enclosed_slopes
+from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 
@@ -167,32 +167,10 @@ def posterior_range(
     ends = rays(laws, by_ratio(p0, p1).tolist(), np.array([0.0, 1.0]), least_spread(constraints, inputs, FLOAT), FLOAT)
     infinite = ~np.isfinite(np.asarray(enclosed_excess(f, 2 * ends.off, ends.b, ends.a).upper))
     for end, mirrored in ((0, True), (1, False)):
-        power = tail_power(f, mirrored)
-        if infinite[end] and (power is None or tail_cost(power, FLOAT.of(2.0), constraints) is None):
+        curve = tail_curve(f, mirrored)
+        if infinite[end] and (curve is None or tail_cost(curve, FLOAT.of(2.0), constraints) is None):
             return None
     return float(ends.a.midpoint[0]), float(ends.a.midpoint[1])
-
-
-def least_spread(constraints: Sequence[ColumnConstraint], inputs: Sequence[Label], of: Arithmetic) -> Enclosure | None:
-    """The least cap on the log-ratio of two entries of a column that the constraints imply; None without any."""
-    return least([made for c in constraints if (made := c.spread(inputs, of)) is not None])
-
-
-def chords(f: FDivergence, p0: Array, p1: Array, knots: Array) -> Array:
-    """(n, k) linear utilities c_i with c_i.q >= mu(q.P0, q.P1) for columns whose posterior is in interval i, in floats.
-    Next to an end where f is infinite, c_i is the tangent at the nearest cut, which is below mu there.
-    """
-    a, b = knots, 1 - knots
-    height = f.excess(a, b)
-    width = np.diff(knots)  # the determinant of two neighbouring rays
-    with np.errstate(invalid="ignore"):
-        on_p0 = (height[1:] * b[:-1] - height[:-1] * b[1:]) / width
-        on_p1 = (a[1:] * height[:-1] - a[:-1] * height[1:]) / width
-    for label, cut, end in ((0, 1, 0), (-1, -2, -1)):
-        if not np.isfinite(height[end]) and len(knots) > 2:
-            slopes = enclosed_slopes(f, knots[cut] / (1 - knots[cut]))
-            on_p0[label], on_p1[label] = (float(one.midpoint) for one in slopes)
-    return np.asarray(on_p0[:, None] * p0 + on_p1[:, None] * p1)
 
 
 STEPS = 60

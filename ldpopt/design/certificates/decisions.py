@@ -9,7 +9,8 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.boxes import Leaf, Limits, leaf_bound
-from ldpopt.design.certificates.numbers import expect, nonnegative_array, nonnegative_list, weights_array
+from ldpopt.design.certificates.numbers import expect, nonnegative_array, nonnegative_list
+from ldpopt.design.certificates.numbers import mixture as shares_of
 from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling
 from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
@@ -63,11 +64,9 @@ def tangent_planes(
     given = nonnegative_list(ratios, "ratios")
     if len(given) < 2 or not (given[:-1] > 0).all() or given[-1] != 0:
         raise Unproved("the ratios of tangents are not positive, followed by 0")
-    weights = weights_array(mixture, (n, k, len(given)), "weights of tangents", "some tangents").reshape(n * k, -1)
-    mixed = arithmetic.of(weights)
-    shares = mixed / mixed.sum(axis=1)[:, None]
+    shares = shares_of(mixture, (n, k, len(given)), "weights of tangents", "some tangents", arithmetic)
     slopes = enclosed_slopes(utility.f, given[:-1], arithmetic)
-    on_held, on_drawn = ((shares[:, :-1] @ part).reshape(n, k) for part in slopes)
+    on_held, on_drawn = ((shares.reshape(n * k, -1)[:, :-1] @ part).reshape(n, k) for part in slopes)
     # Where the held probability is zero, mu itself is linear in the drawn one.
     nothing = held == 0
     at_zero = enclosed_excess(utility.f, arithmetic.of(-1.0), arithmetic.of(1.0)) if nothing.any() else 0.0
@@ -94,7 +93,7 @@ class AlphabetLossDual(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound of weak duality on minus the loss under a mixture of the priors, which is at least the utility."""
         utility = self.utility
-        limits = Limits.of(self.constraints, utility.inputs or range(utility.size), arithmetic)
+        limits = Limits.of(self.constraints, utility.labels, arithmetic)
         decisions = utility.loss.shape[1]
         if any(one.labelled for one in limits.fixed) and limits.outputs != decisions:
             raise Unproved(f"the constraints fix {limits.outputs} outputs, and the loss has {decisions} decisions")

@@ -28,25 +28,23 @@ from ldpopt.design.certificates.chords import (
     Rays,
     enclosed_chords,
     enclosed_residual,
-    least_spread,
     open_chords,
     open_sides,
     rays,
-)
+)  # fmt: skip
 from ldpopt.design.certificates.hypotheses import Classes, by_ratio
 from ldpopt.design.certificates.numbers import (
     count,
     expect,
     expect_each,
+    mixture,
     position,
     positions,
     real_array,
     require,
-    weights_array,
-)
+)  # fmt: skip
 from ldpopt.design.certificates.tails import End
-from ldpopt.design.constraints.base import ColumnConstraint, Constraint, implied, variation_cap
-from ldpopt.design.constraints.moment import Moment
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint, implied, least_spread, variation_cap
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.utilities.decisions import ExpectedLoss
 from ldpopt.design.utilities.divergence import Divergence
@@ -80,8 +78,8 @@ class ColumnDual(Certificate):
     @property
     def inputs(self) -> Sequence[Label]:
         """The inputs that the row multipliers are for."""
-        given = self.utility.inputs
-        return tuple(given) if given is not None else range(self.utility.size)
+        labels: Sequence[Label] = self.utility.labels
+        return labels
 
     @abstractmethod
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[Gains]:
@@ -145,11 +143,6 @@ class ColumnDual(Certificate):
         return [term for c in posed for term in c.columns(inputs)]
 
 
-def checked_cuts(term: Moment, values: Any, labels: int) -> Array:
-    """The multiplier (4, cuts) of a moment, as floats; `Unproved` where it is malformed."""
-    return np.stack([np.asarray(part, dtype=np.float64) for part in term.checked(values, labels)])
-
-
 def _chosen(terms: Sequence[Term], one: TermMultiplier) -> Any:
     """The pairs of the term that a multiplier is for; pure LDP is taken whole."""
     term = terms[position(one.term, len(terms), "the term of a multiplier")]
@@ -203,7 +196,7 @@ class IntervalDual(ColumnDual):
             return
         gains = open_chords(f, laws, cut)
         capped = [
-            (number, term, checked_cuts(term, one.values, len(gains.sums)))
+            (number, term, np.stack([part.astype(float) for part in term.checked(one.values, len(gains.sums))]))
             for number, one in enumerate(multipliers)
             if (term := _chosen(terms, one)).conic
         ]
@@ -255,7 +248,7 @@ class LossDual(ColumnDual):
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Gains]:
         """Minus the loss of every decision under the mixture of the priors, whose loss is at most the worst."""
         priors = self.utility.priors
-        weights = arithmetic.of(weights_array(self.weights, (len(priors),), "the weights of the priors", "the priors"))
-        mixture = (weights / weights.sum()) @ arithmetic.stack([law(prior, arithmetic) for prior in priors])
-        values = -(mixture * self.utility.loss.T)
+        shares = mixture(self.weights, (len(priors),), "the weights of the priors", "the priors", arithmetic)
+        mean = shares @ arithmetic.stack([law(prior, arithmetic) for prior in priors])
+        values = -(mean * self.utility.loss.T)
         return (Gains(values, values.sum(axis=1), arithmetic.zeros(())),)

@@ -214,7 +214,7 @@ class PolicyDual(ListedDual):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
         k = finite_size(self.utility)
-        limits = policy_limits(self.constraints, tuple(self.utility.inputs or range(k)))
+        limits = policy_limits(self.constraints, self.utility.labels)
         if not np.isfinite(limits[~np.eye(k, dtype=bool)]).any():
             raise Unproved("no constraint asks for LocalDP between any two inputs")
         if not listable(limits):

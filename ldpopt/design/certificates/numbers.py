@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.distribution import Array, Index
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import LdpoptError
 
 
@@ -74,6 +75,12 @@ def weights_array(values: Any, shape: tuple[int, ...], what: str, whose: str) ->
     given = nonnegative_array(values, shape, what)
     require((given > 0).any(axis=-1).all(), f"the weights of {whose} are all zero")
     return given
+
+
+def mixture(values: Any, shape: tuple[int, ...], what: str, whose: str, arithmetic: Arithmetic = FLOAT) -> Enclosure:
+    """The shares that such weights have in their sums along the last axis, enclosed."""
+    weights = arithmetic.of(weights_array(values, shape, what, whose))
+    return weights / weights.sum(axis=-1)[..., None]
 
 
 def nonnegative(value: Any, what: str) -> float:

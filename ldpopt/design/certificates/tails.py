@@ -41,7 +41,7 @@ import numpy.typing as npt
 
 from ldpopt.design.certificates.base import Unproved
 from ldpopt.design.certificates.numbers import require
-from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.base import ColumnConstraint, moment_bound
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import scatter
 from ldpopt.distribution import Array, Index
@@ -63,8 +63,8 @@ def tails(
     """For some cuts: the labels beyond, the tangent's coefficients of M0 - M1 and of M1, and the cost of the rest.
     mirrored : whether the infinite end is that of small ratios.
     """
-    power, labels = tail_power(f, mirrored), len(knots) - 1
-    if power is None:
+    curve, labels = tail_curve(f, mirrored), len(knots) - 1
+    if curve is None:
         raise Unproved(f"{f.name} is infinite at the end of the ratios")
     with np.errstate(all="ignore"):
         ratios = knots[1:-1] / (1 - knots[1:-1])
@@ -77,7 +77,7 @@ def tails(
         s = of.of(float(knots[cut + 1]))
         ratio = s / (1 - s)
         reach = 1 / ratio if mirrored else ratio
-        cost = tail_cost(power, reach, constraints) if float(reach.lower) > 1 else None
+        cost = tail_cost(curve, reach, constraints) if float(reach.lower) > 1 else None
         if cost is not None and np.isfinite(cost.upper):
             on_a, on_b = enclosed_slopes(f, ratio, of)
             beyond = np.arange(labels) <= cut if mirrored else np.arange(labels) > cut
@@ -88,45 +88,53 @@ def tails(
 
 def far_enough(f: FDivergence, mirrored: bool, constraints: Sequence[ColumnConstraint]) -> float | None:
     """A ratio above 1 beyond which the rest costs little, or as little as it can; None where its cost is not finite."""
-    power = tail_power(f, mirrored)
-    if power is None:
+    curve = tail_curve(f, mirrored)
+    if curve is None:
         return None
-    costs = [tail_cost(power, FLOAT.of(float(one)), constraints) for one in REACHES[:9]]
+    costs = [tail_cost(curve, FLOAT.of(float(one)), constraints) for one in REACHES[:9]]
     each = [float(one.upper) for one in costs if one is not None]
     if not each:
         return None
     enough = [float(far) for far, cost in zip(REACHES, each, strict=False) if cost <= LITTLE_COST * each[0]]
     # The tangent there is about as steep as R^(p-1), which solvers should still see beside the rest.
-    steep = 1e9 if power[0] <= 1 else 10 ** (5 / (power[0] - 1))
+    steep = 1e9 if curve[0] <= 1 else 10 ** (5 / float(curve[0] - 1))
     return min(enough[0] if enough else float(REACHES[8]), steep)
 
 
-def tail_cost(
-    power: tuple[float, float], reach: Enclosure, constraints: Sequence[ColumnConstraint]
-) -> Enclosure | None:
+def tail_cost(curve: Curve, reach: Enclosure, constraints: Sequence[ColumnConstraint]) -> Enclosure | None:
     """The least cost of the rest of a power divergence beyond a ratio above 1; None where no moment pays for it."""
-    of, (degree, factor) = reach.arithmetic, power
+    of, (degree, bend) = reach.arithmetic, curve
     costs = []
     for order in (1.0, *_orders(constraints)):
-        cap = least([made for c in constraints if (made := c.moment(order, of)) is not None])
+        cap = moment_bound(constraints, order, of)
         if cap is not None and order == degree == 1:
             costs.append(cap)  # u log(u/R) - u + R is at most u log u - u + 1 from u = R on
         elif cap is not None and order > 1 and degree <= order:
             share = (reach.log() * (of.of(degree) - order)).exp() / (of.of(order) - 1)
-            costs.append(cap * share * factor)
-    return least(costs)
+            costs.append(cap * share * bend / of.of(degree))
+    return min(costs, key=lambda cost: float(cost.upper), default=None)
 
 
-def tail_power(f: FDivergence, mirrored: bool) -> tuple[float, float] | None:
-    """(p, c) of the rest c R^p g_p above a tangent, for f or, `mirrored`, with its arguments exchanged; else None."""
+Curve = tuple[Fraction, float]
+"""(p, cp) of mu'' = cp u^(p-2), exactly. The rest above a tangent is then c R^p g_p."""
+
+
+def tail_curve(f: FDivergence, mirrored: bool) -> Curve | None:
+    """The curve of f or, `mirrored`, of f with its arguments exchanged; None where nothing is proved of it.
+
+    >>> from ldpopt.divergences import CHI_SQUARED
+    >>> tail_curve(CHI_SQUARED, False)
+    (Fraction(2, 1), 2.0)
+    """
     if f.recipe is None:
         return None
     name, *parameters = f.recipe
     if name == "alpha":
-        order = 1 - parameters[0] if mirrored else parameters[0]
-        return (order, 1 / order) if order > 1 else None
-    return {("kl", False): (1.0, 1.0), ("reverse-kl", True): (1.0, 1.0), ("chi-squared", False): (2.0, 1.0),
-            ("neyman-chi-squared", True): (2.0, 1.0)}.get((name, mirrored))  # fmt: skip
+        order = 1 - Fraction(parameters[0]) if mirrored else Fraction(parameters[0])
+        return (order, 1.0) if order > 1 else None
+    degrees = {("kl", False): 1, ("reverse-kl", True): 1, ("chi-squared", False): 2, ("neyman-chi-squared", True): 2}
+    degree = degrees.get((name, mirrored))
+    return None if degree is None else (Fraction(degree), float(degree))
 
 
 def _orders(constraints: Sequence[ColumnConstraint]) -> list[float]:
@@ -134,32 +142,11 @@ def _orders(constraints: Sequence[ColumnConstraint]) -> list[float]:
     return sorted({o for o in (*ORDERS, *named) if 1 < o < np.inf})
 
 
-def least(each: Sequence[Enclosure]) -> Enclosure | None:
-    """The enclosure with the smallest upper end; None if there are none."""
-    return min(each, key=lambda one: float(one.upper), default=None)
-
-
 KEPT = 10.0 ** -np.array([0.3, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 """The shares of M1 that are tried as the part compared with the same inputs of M0."""
 NEXT_TO_NONE = 1e-6  # Multipliers below this share of the largest one of their input are left out.
 STEPS = (None, 0.0, 0.25, 0.5, 0.75, 1.0)
 """The powers of R that are tried as the ratio of the cuts of what is left of a multiplier; None keeps its own cuts."""
-
-
-def curve(f: FDivergence, mirrored: bool) -> tuple[Fraction, float] | None:
-    """(p, cp) of mu'' = cp u^(p-2), exactly, for f itself or, `mirrored`, with its arguments exchanged; else None.
-
-    >>> from ldpopt.divergences import CHI_SQUARED
-    >>> curve(CHI_SQUARED, False)
-    (Fraction(2, 1), 2.0)
-    """
-    if f.recipe is None or tail_power(f, mirrored) is None:
-        return None
-    name, *parameters = f.recipe
-    if name == "alpha":
-        order = Fraction(parameters[0])
-        return (1 - order if mirrored else order), 1.0
-    return (Fraction(1), 1.0) if "kl" in name else (Fraction(2), 2.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +177,7 @@ class End:
         s = FLOAT.of(float(knots[1 if mirrored else -2]))
         ratio = (1 - s) / s if mirrored else s / (1 - s)
         reach = float(ratio.lower)
-        if len(knots) < 3 or curve(f, mirrored) is None or not 1 < reach < np.inf:
+        if len(knots) < 3 or tail_curve(f, mirrored) is None or not 1 < reach < np.inf:
             return None
         near, far = (p1, p0) if mirrored else (p0, p1)
         return cls(f, 0 if mirrored else len(knots) - 2, reach, mirrored, near, far)
@@ -199,14 +186,12 @@ class End:
         self, terms: Sequence[tuple[int, Moment, Array]], rows: Array, arithmetic: Arithmetic
     ) -> SharedEnd | None:
         """The choice that costs least in floats. terms : the number, the pairs and the multiplier of each term."""
-        power = curve(self.f, self.mirrored)
-        assert power is not None
+        curve = tail_curve(self.f, self.mirrored)
+        assert curve is not None
         least, best = np.inf, None
         paid = rows + sum((_support(term, v[:, v[1] == self.label], len(rows)) for _, term, v in terms), np.zeros(()))
         for number, term, values in terms:
-            if Fraction(term.order) < power[0]:
-                continue
-            plan = _Plan.of(self, term, values, power)
+            plan = None if Fraction(term.order) < curve[0] else _Plan.of(self, term, values, curve)
             if plan is None:
                 continue
             own = values[:, values[1] == self.label]
@@ -244,7 +229,7 @@ class _Plan:
 
     end: End
     term: Moment
-    power: tuple[Fraction, float]
+    curve: Curve
     pairs: Index
     share: Array
     given: Array
@@ -252,7 +237,7 @@ class _Plan:
     side: Array
 
     @classmethod
-    def of(cls, end: End, term: Moment, values: Array, power: tuple[Fraction, float]) -> _Plan | None:
+    def of(cls, end: End, term: Moment, values: Array, curve: Curve) -> _Plan | None:
         """The plan that sends masses where the multipliers are: w is proportional to (nu/C)^(1/o) v^((o-1)/o)."""
         left, right = np.asarray(term.left), np.asarray(term.right)
         none = np.asarray(end.far.upper) == 0
@@ -263,11 +248,9 @@ class _Plan:
             return None
         other = values[:, values[1] != end.label]
         pair, label = other[0].astype(np.intp), other[1].astype(np.intp)
-        most = np.zeros(len(term))
-        table = np.bincount(pair * (int(label.max(initial=0)) + 1) + label, other[3])
-        made = np.pad(table, (0, -len(table) % (int(label.max(initial=0)) + 1)))
-        each = made.reshape(-1, int(label.max(initial=0)) + 1).max(axis=1, initial=0.0)
-        most[: len(each)] = each[: len(term)]
+        labels = int(label.max(initial=0)) + 1
+        sums = np.bincount(pair * labels + label, other[3], len(term) * labels)
+        most = sums.reshape(len(term), labels).max(axis=1, initial=0.0)
         weight = most[pairs]
         # A pair with next to no multiplier gets no share, but every input needs a pair.
         largest = np.zeros(len(near))
@@ -280,16 +263,16 @@ class _Plan:
         order = term.order
         wanted = weight ** (1 / order) * (given * far[right[pairs]]) ** ((order - 1) / order)
         share = wanted / np.bincount(left[pairs], wanted, len(near))[left[pairs]]
-        return cls(end, term, power, pairs, share, given, most, near - end.reach * far)
+        return cls(end, term, curve, pairs, share, given, most, near - end.reach * far)
 
     def gains(self, kept: float, of: Arithmetic) -> tuple[Enclosure, Enclosure]:
         """(k,) the linear utility for a share `kept` of the other law, and (pairs,) the multipliers that it needs."""
-        end, (degree, factor), order = self.end, self.power, self.term.order
+        end, (degree, bend), order = self.end, self.curve, self.term.order
         near, far = end.near, end.far
         if near.arithmetic is not of:
             near, far = of.of(near.midpoint), of.of(far.midpoint)
         left, right, k = self.term.left[self.pairs], self.term.right[self.pairs], len(near)
-        reach, scale = of.of(end.reach), of.of(factor)
+        reach, scale = of.of(end.reach), of.of(bend)
         if order > 1:
             scale = scale / (of.of(order) * (of.of(Fraction(order)) - 1))
             scale = scale * (reach.log() * of.of(degree - Fraction(order))).exp()
@@ -334,7 +317,7 @@ class _Plan:
     def _tangents(self, near: Enclosure, far: Enclosure, scale: Enclosure, of: Arithmetic) -> Enclosure:
         """(k,) T_mu - C T_psi, which is zero where mu is C psi itself."""
         order, reach = self.term.order, of.of(self.end.reach)
-        if Fraction(order) == self.power[0]:
+        if Fraction(order) == self.curve[0]:
             return near * 0.0
         slopes = enclosed_slopes(self.end.f, 1 / reach if self.end.mirrored else reach, of)
         on_near, on_far = slopes[::-1] if self.end.mirrored else slopes

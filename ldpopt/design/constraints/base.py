@@ -60,6 +60,8 @@ class Measured(Kind, ByValue, ABC):
 
     private: ClassVar[bool] = False
     """Whether it alone is a limit of privacy, as a command asks for at least one."""
+    capped: ClassVar[str] = ""
+    """The field that is the cap; a constraint without one says what `bound` is."""
 
     @property
     def symmetric(self) -> bool:
@@ -74,9 +76,9 @@ class Measured(Kind, ByValue, ABC):
         return None
 
     @property
-    @abstractmethod
     def bound(self) -> float:
         """The cap."""
+        return float(getattr(self, self.capped))
 
     @abstractmethod
     def measure(self, channel: Channel) -> Guarantee:
@@ -139,6 +141,31 @@ def plain_of(constraint: Any) -> tuple[float, float] | None:
     return constraint.plain if isinstance(constraint, Measured) else None
 
 
+def least_cap(
+    constraints: Iterable[Any], implied_by: Callable[[ColumnConstraint], Enclosure | None]
+) -> Enclosure | None:
+    """The cap with the smallest upper end of those that the constraints in column form imply; None without any."""
+    caps = [cap for one in constraints if isinstance(one, ColumnConstraint) and (cap := implied_by(one)) is not None]
+    return min(caps, key=lambda cap: float(cap.upper), default=None)
+
+
+def moment_bound(constraints: Iterable[Any], order: float, arithmetic: Arithmetic) -> Enclosure | None:
+    """The least cap on the moment of an order between any two rows."""
+    return least_cap(constraints, lambda one: one.moment(order, arithmetic))
+
+
+def least_spread(constraints: Iterable[Any], inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+    """The least cap on the log-ratio of two entries of a column."""
+    return least_cap(constraints, lambda one: one.spread(inputs, arithmetic))
+
+
+def excess_cap(constraints: Sequence[Any], reach: float, arithmetic: Arithmetic) -> Enclosure:
+    """The least cap, at most 1, on sum_y (Q[x, y] - e^reach Q[x', y])_+ between any two rows."""
+    variation = variation_cap(constraints, arithmetic)
+    beyond = least_cap(constraints, lambda one: one.beyond(reach, arithmetic))
+    return variation if beyond is None else variation.minimum(beyond)
+
+
 def variation_cap(constraints: Iterable[Any], arithmetic: Arithmetic) -> Enclosure:
     """The least cap, at most 1, that constraints imply on the total variation between any two rows."""
     caps = (one.variation(arithmetic) for one in constraints if isinstance(one, Measured))
@@ -160,10 +187,10 @@ class AlphabetConstraint(Measured):
     solved program, `enclosed_support` and `enclosed_charge` what they prove.
     """
 
-    @property
-    def labelled(self) -> bool:
-        """Whether outputs have names, so that exchanging two of them makes another channel."""
-        return True
+    labelled: ClassVar[bool] = True
+    """Whether outputs have names, so that exchanging two of them makes another channel."""
+    balances: ClassVar[bool] = False
+    """Whether `mend` moves mass between outputs; it then comes after constraints that set single entries."""
 
     @abstractmethod
     def outputs(self, inputs: int) -> int:
@@ -214,11 +241,6 @@ class AlphabetConstraint(Measured):
     def scaled(self, multiplier: Any, scale: float) -> Any:
         """The multiplier of a program whose utility is `scale` times as large."""
         return multiplier
-
-    @property
-    def balances(self) -> bool:
-        """Whether `mend` moves mass between outputs; it then comes after constraints that set single entries."""
-        return False
 
     def mend(self, matrix: Array) -> Array:
         """The matrix (k, m) with the constraint's equations restored, which a solver meets only nearly."""

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -200,6 +200,10 @@ class Excesses(ColumnConstraint):
             least = least.minimum(cap)
         return least
 
+    def centred(self) -> Excesses:
+        """The same with half of the cap, where a field is the cap."""
+        return replace(cast(Any, self), **{self.capped: self.bound / 2}) if self.capped else self
+
     def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
         """One hockey-stick sum for each level and ordered pair; ratios within a box where delta = 0 < epsilon."""
         return tuple(approximate(len(inputs), epsilon, delta) for epsilon, delta in self.levels)
@@ -224,6 +228,7 @@ class TotalVariation(Excesses):
 
     eta: float
     checks = (("eta", unit_interval),)
+    capped = "eta"
     asks = (Asked("eta", "Cap on the total variation, in [0, 1].", "ETA"),)
     preference = 50
 
@@ -232,18 +237,9 @@ class TotalVariation(Excesses):
         """(0, eta)."""
         return ((0.0, self.eta),)
 
-    @property
-    def bound(self) -> float:
-        """The largest eta allowed."""
-        return self.eta
-
     def measure(self, channel: Channel) -> Guarantee:
         """The largest total variation between two rows, the channel's Dobrushin coefficient."""
         return total_variation(channel)
-
-    def centred(self) -> TotalVariation:
-        """The same with half of eta."""
-        return replace(self, eta=self.eta / 2)
 
 
 @dataclass(frozen=True)
@@ -260,6 +256,7 @@ class ApproximateLDP(Excesses):
     epsilon: float
     delta: float
     checks = (("epsilon", nonnegative), ("delta", unit_interval))
+    capped = "delta"
     asks = (EPSILON, Asked("delta", "Delta of (epsilon, delta)-LDP, in (0, 1].", "DELTA"))
     preference = 20
     private = True
@@ -274,18 +271,9 @@ class ApproximateLDP(Excesses):
         """(epsilon, delta)."""
         return ((self.epsilon, self.delta),)
 
-    @property
-    def bound(self) -> float:
-        """The largest delta allowed."""
-        return self.delta
-
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own delta at this epsilon."""
         return hockey_stick(channel, self.epsilon)
-
-    def centred(self) -> ApproximateLDP:
-        """The same with half of delta."""
-        return replace(self, delta=self.delta / 2)
 
 
 @dataclass(frozen=True)

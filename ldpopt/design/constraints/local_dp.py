@@ -134,6 +134,7 @@ class LocalDP(ColumnConstraint):
     graph: Policy = None
     listed: Edges | None = field(init=False, repr=False, compare=False, default=None)
     checks = (("epsilon", positive_epsilon),)
+    capped = "epsilon"
     asks = (EPSILON,)
     preference = 10
     private = True
@@ -156,11 +157,6 @@ class LocalDP(ColumnConstraint):
     def plain(self) -> tuple[float, float] | None:
         """(epsilon, 1) without a graph, else None."""
         return (self.epsilon, 1.0) if self.symmetric else None
-
-    @property
-    def bound(self) -> float:
-        """The largest epsilon allowed, for each unit of weight, in nats."""
-        return self.epsilon
 
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own epsilon, for each unit of weight."""

@@ -93,10 +93,8 @@ class Moment(Term):
 
     def charge(self, multiplier: Array) -> float:
         """sum over pairs of cap max over labels of the label's weight."""
-        if not multiplier.size:
-            return 0.0
         pair, label = multiplier[:2].astype(np.intp)
-        weight = np.zeros((int(label.max()) + 1, len(self)))
+        weight = np.zeros((int(label.max(initial=0)) + 1, len(self)))
         np.add.at(weight, (label, pair), multiplier[3])
         return float(self.cap * weight.max(axis=0).sum())
 
@@ -215,11 +213,6 @@ class Moment(Term):
             np.add.at(rows, self.right, -(self.order - 1) * weight)
 
 
-def moment(inputs: int, order: float, epsilon: float | Fraction) -> Moment:
-    """The moment term of every ordered pair for a divergence of `order` below inf."""
-    return Moment(*all_pairs(inputs), order, epsilon)
-
-
 def moment_cap(order: float, epsilon: float | Fraction, arithmetic: Arithmetic) -> Enclosure:
     """The cap e^((o-1) epsilon) - 1 on psi, enclosed, that a cap on a divergence implies; epsilon itself for o = 1."""
     exact = arithmetic.of(epsilon)
@@ -245,6 +238,7 @@ class RenyiLDP(ColumnConstraint):
     )
     preference = 40
     private = True
+    capped = "epsilon"
     checks = (("order", lambda order, _: renyi_order(order)), ("epsilon", positive_epsilon))
 
     def __post_init__(self) -> None:
@@ -256,11 +250,6 @@ class RenyiLDP(ColumnConstraint):
     def plain(self) -> tuple[float, float] | None:
         """`LocalDP` where the order is inf."""
         return (self.epsilon, 1.0) if math.isinf(self.order) else None
-
-    @property
-    def bound(self) -> float:
-        """The largest divergence allowed."""
-        return self.epsilon
 
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own divergence of this order."""
@@ -279,7 +268,7 @@ class RenyiLDP(ColumnConstraint):
         """sum_y Q[x, y]^order Q[x', y]^(1 - order) <= exp((order - 1) epsilon) for every ordered pair."""
         if math.isinf(self.order):
             return (Ratio(self.epsilon),)
-        return (moment(len(inputs), self.order, self.epsilon),)
+        return (Moment(*all_pairs(len(inputs)), self.order, self.epsilon),)
 
     def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
         """epsilon at order inf, else None."""
@@ -313,6 +302,7 @@ class ConcentratedLDP(ColumnConstraint):
     asks = (Asked("rho", "Limit of zero-concentrated privacy (zCDP).", "RHO"),)
     preference = 30
     private = True
+    capped = "rho"
 
     def __post_init__(self) -> None:
         rho = number_up_to(self.rho, "rho", 100)
@@ -320,11 +310,6 @@ class ConcentratedLDP(ColumnConstraint):
         if not orders or not np.isfinite(orders[-1]) or (orders[-1] - 1) * orders[-1] * rho > 500:
             raise invalid("orders", "at least one order a from 1 with a (a - 1) rho of at most 500", orders)
         vars(self).update(rho=rho, orders=orders)
-
-    @property
-    def bound(self) -> float:
-        """The largest rho allowed."""
-        return self.rho
 
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own rho, over all orders."""
@@ -336,7 +321,8 @@ class ConcentratedLDP(ColumnConstraint):
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
         """One moment sum for each posed order and each ordered pair."""
-        return tuple(moment(len(inputs), order, Fraction(order) * Fraction(self.rho)) for order in self.orders)
+        pairs = all_pairs(len(inputs))
+        return tuple(Moment(*pairs, order, Fraction(order) * Fraction(self.rho)) for order in self.orders)
 
     def implies(self, other: Any) -> bool:
         """True of the same with rho no smaller, and of `RenyiLDP` with epsilon at least order * rho [BS, Def 1.1]."""
@@ -357,6 +343,8 @@ class ConcentratedLDP(ColumnConstraint):
 
         None if the matrix exceeds rho by more than a relative 1e-7 at no order that is not posed.
         """
+        from scipy.optimize import minimize_scalar
+
         left, right = all_pairs(len(matrix))
         if not len(left):
             return None
@@ -364,21 +352,19 @@ class ConcentratedLDP(ColumnConstraint):
         used = used / used.sum(axis=1, keepdims=True)
         usable = GRID[GRID * (GRID - 1) * self.rho <= 500]
 
-        def worst(orders: Array) -> Array:
-            return np.array([renyi_of_pairs(used[left], used[right], a)[0].max() / a for a in orders])
+        def rate(order: float) -> float:
+            return float(renyi_of_pairs(used[left], used[right], order)[0].max() / order)
 
-        rates = worst(usable)
+        rates = np.array([rate(order) for order in usable])
         # Every peak of the grid is looked at, because the highest one may be at an order that is posed already.
         beside = np.pad(rates, 1, constant_values=-np.inf)
         summits = np.flatnonzero((rates >= beside[:-2]) & (rates >= beside[2:]) & (rates > SUMMIT * self.rho))
         exceeded: dict[float, float] = {}
         for at in summits.tolist():
-            fine = np.linspace(usable[max(at - 1, 0)], usable[min(at + 1, len(usable) - 1)], 41)
-            peak = int(worst(fine).argmax())
-            fine = np.linspace(fine[max(peak - 1, 0)], fine[min(peak + 1, len(fine) - 1)], 41)
-            finer = worst(fine)
-            order, rate = float(fine[finer.argmax()]), float(finer.max())
+            ends = usable[max(at - 1, 0)], usable[min(at + 1, len(usable) - 1)]
+            peak = minimize_scalar(lambda a: -rate(a), bounds=ends, method="bounded", options={"xatol": 1e-4 * ends[0]})
+            order = max((float(peak.x), *ends), key=rate)
             near = min(abs(order - known) for known in self.orders) <= SAME_ORDER * (order - 1)
-            if rate > self.rho * (1 + 1e-7) and not near:
-                exceeded[order] = rate
+            if rate(order) > self.rho * (1 + 1e-7) and not near:
+                exceeded[order] = rate(order)
         return replace(self, orders=(*self.orders, max(exceeded, key=exceeded.__getitem__))) if exceeded else None

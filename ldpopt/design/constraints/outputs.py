@@ -33,12 +33,8 @@ class Outputs(AlphabetConstraint):
     asks = (Asked("outputs", "Largest number of different reports.", "M", "m", int),)
     preference = 60
     checks = (("m", positive_integer),)
+    capped = "m"
     labelled = False  # exchanging two outputs changes nothing
-
-    @property
-    def bound(self) -> float:
-        """The largest number of outputs."""
-        return float(self.m)
 
     def measure(self, channel: Channel) -> Guarantee:
         """The number of outputs that occur."""

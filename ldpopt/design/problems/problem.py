@@ -87,8 +87,8 @@ class Problem:
     @property
     def labels(self) -> tuple[Label, ...]:
         """The labels of the answers: the caller's, or their positions."""
-        given = self.utility.inputs
-        return tuple(range(self.utility.size)) if given is None else tuple(given)
+        labels: tuple[Label, ...] = self.utility.labels
+        return labels
 
     @cached_property
     def reduction(self) -> Reduction:

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.certificates.capacity import HIGHEST, excess_cap
-from ldpopt.design.certificates.tails import least
-from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.certificates.capacity import HIGHEST
+from ldpopt.design.constraints.base import ColumnConstraint, excess_cap, moment_bound
 from ldpopt.design.solve import SIMPLEX, solve
 from ldpopt.distribution import Array
 from ldpopt.divergences import KL
@@ -116,7 +115,7 @@ def _orders(known: Sequence[ColumnConstraint], top: float) -> tuple[Array, Array
     named = [float(o) for c in known for o in (getattr(c, "order", 1.0), *getattr(c, "orders", ()))]
     found = []
     for order in sorted({o for o in (*ORDERS, *named) if 1 <= o < math.inf}):
-        cap = least([made for c in known if (made := c.moment(order, FLOAT)) is not None])
+        cap = moment_bound(known, order, FLOAT)
         if cap is not None and math.isfinite(cap.upper) and order * math.log(max(top, 1e9)) < min(HIGHEST, 300.0):
             found.append((order, float(cap.upper)))
     table = np.array(found).reshape(-1, 2)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label
-from ldpopt.design.certificates.numbers import nonnegative_list, require, weights_array
+from ldpopt.design.certificates.numbers import mixture, nonnegative_list, require
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.laws import f_divergence
@@ -54,9 +54,9 @@ class LowerLine(ByValue):
         require(k == sets[0].size, f"the channel has {k} inputs, and the sets have {sets[0].size}")
         ratios = nonnegative_list(self.ratios, "ratios of tangents")
         require((ratios > 0).all(), "the ratios of tangents are not all positive")
-        given = weights_array(self.weights, (m, len(ratios)), "weights of tangents", "an output's tangents")
-        weights, matrix = arithmetic.of(given), arithmetic.of(channel.matrix)
-        shares, rows = (part / part.sum(axis=1)[:, None] for part in (weights, matrix))
+        shares = mixture(self.weights, (m, len(ratios)), "weights of tangents", "an output's tangents", arithmetic)
+        matrix = arithmetic.of(channel.matrix)
+        rows = matrix / matrix.sum(axis=1)[:, None]
         on_p0, on_p1 = (rows @ (shares @ slopes) for slopes in enclosed_slopes(f, ratios, arithmetic))
         first, second = sets
         return (first.enclosed_least(on_p0) + second.enclosed_least(on_p1)).positive()

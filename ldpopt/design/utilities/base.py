@@ -56,6 +56,11 @@ class Utility(Kind, ByValue, ABC):
         """The number k of answers."""
 
     @property
+    def labels(self) -> tuple[Label, ...]:
+        """The labels of the answers, or their positions."""
+        return tuple(range(self.size)) if self.inputs is None else tuple(self.inputs)
+
+    @property
     def logarithmic(self) -> bool:
         """Whether the values are logarithms."""
         return False

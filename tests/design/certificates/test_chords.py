@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from ldpopt.design.certificates.base import Unproved
 from ldpopt.design.certificates.chords import enclosed_chords, enclosed_residual, posterior_range, rays
 from ldpopt.design.certificates.hypotheses import by_ratio
-from ldpopt.design.certificates.tails import tail_power
+from ldpopt.design.certificates.tails import tail_curve
 from ldpopt.design.constraints import ApproximateLDP, ConcentratedLDP, LocalDP, RenyiLDP
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.divergences import CHI_SQUARED, JEFFREYS, KL, REVERSE_KL, alpha
@@ -76,12 +76,12 @@ def test_the_reach_of_ratios():
 
 def test_which_divergences_have_a_tail():
     """Power divergences that are infinite at the end, on the side where they are."""
-    assert tail_power(KL, False) == (1.0, 1.0)
-    assert tail_power(KL, True) is None
-    assert tail_power(REVERSE_KL, True) == (1.0, 1.0)
-    assert tail_power(alpha(3.0), False) == (3.0, 1 / 3)
-    assert tail_power(alpha(-1.5), True) == (2.5, 0.4)
-    assert tail_power(alpha(0.5), False) is None
+    assert tail_curve(KL, False) == (1, 1.0)
+    assert tail_curve(KL, True) is None
+    assert tail_curve(REVERSE_KL, True) == (1, 1.0)
+    assert tail_curve(alpha(3.0), False) == (3, 1.0)
+    assert tail_curve(alpha(-1.5), True) == (2.5, 1.0)
+    assert tail_curve(alpha(0.5), False) is None
 
 
 @pytest.mark.parametrize("order", [1.5, 3.0])

@@ -29,7 +29,8 @@ from ldpopt.design import (
     RenyiLDP,
     TotalVariation,
 )
-from ldpopt.design.certificates.chords import chords
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.programs.labels import chord_gains
 from ldpopt.divergences import CHI_SQUARED, KL, REVERSE_KL
 from ldpopt.enclosures import EXACT
 from tests.design.certificates.forging import NO_RECORD, fails_in_words
@@ -138,7 +139,7 @@ def test_chords_lie_above():
     rng = np.random.default_rng(2)
     p0, p1 = rng.dirichlet(np.ones(4), 2)
     knots = np.linspace(0.05, 0.95, 10)
-    linear = chords(KL, p0, p1, knots)
+    linear = chord_gains(KL, Pair.of(p0, p1), knots).each
     columns = rng.random((2000, 4))
     a, b = columns @ p0, columns @ p1
     at = np.clip(np.searchsorted(knots, a / (a + b)) - 1, 0, 8)

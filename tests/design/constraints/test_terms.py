@@ -9,7 +9,7 @@ import pytest
 
 from ldpopt.design.certificates.numbers import Unproved
 from ldpopt.design.constraints.hockey_stick import HockeyStick, approximate, every_pair
-from ldpopt.design.constraints.moment import Moment, moment
+from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import Ratio, all_pairs, scatter
 from ldpopt.enclosures import EXACT, FLOAT
 
@@ -35,7 +35,7 @@ def sticks(rng, labels):
 
 
 def moments(rng, labels, order):
-    term = moment(4, order, Fraction(3, 10))
+    term = Moment(*all_pairs(4), order, Fraction(3, 10))
     cuts = 40
     t = np.exp(rng.normal(scale=2.0, size=cuts))
     return term, np.stack([rng.integers(0, 12, cuts), rng.integers(0, labels, cuts), t, rng.random(cuts)])
@@ -169,7 +169,7 @@ def test_scatter_adds_by_group(arithmetic):
 @pytest.mark.parametrize("values", [[10**400], "1", None, [[1.0], [1.0, 2.0]], np.array([[True]]), [1j]])
 def test_values_that_are_no_numbers_are_no_multiplier(values):
     """Whole numbers beyond the floats, text and ragged lists are refused with `Unproved`, by sticks and moments."""
-    for term in (HockeyStick.of(*all_pairs(2), 0.5, 0.1), moment(2, 2.0, Fraction(1, 2))):
+    for term in (HockeyStick.of(*all_pairs(2), 0.5, 0.1), Moment(*all_pairs(2), 2.0, Fraction(1, 2))):
         with pytest.raises(Unproved, match="not numbers"):
             term.enclosed_support(values, 1, 2, FLOAT)
         with pytest.raises(Unproved, match="not numbers"):

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from ldpopt.design.certificates.chords import chords, residual
+from ldpopt.design.certificates.chords import residual
 from ldpopt.design.constraints.hockey_stick import HockeyStick, every_pair
 from ldpopt.design.constraints.terms import Ratio
+from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.intervals import interval_program
 from ldpopt.design.programs.knots import even_knots
-from ldpopt.design.programs.labels import label_program
+from ldpopt.design.programs.labels import chord_gains, label_program
 from ldpopt.divergences import KL
 
 PAIR = np.random.default_rng(3).dirichlet(np.ones(8), 2)
@@ -27,7 +28,7 @@ def posed(count):
     p0, p1 = PAIR
     s = p0 / (p0 + p1)
     knots = even_knots(s.min(), s.max(), count)
-    return knots, chords(KL, p0, p1, knots)
+    return knots, chord_gains(KL, Pair.of(p0, p1), knots).each
 
 
 def proved(gains, terms, solved):
