@@ -44,11 +44,11 @@ from ldpopt.design.utilities.decisions import PrivateSampling as PrivateSampling
 from ldpopt.design.utilities.divergence import Divergence as Divergence
 from ldpopt.design.utilities.fisher_information import FisherInformation as FisherInformation
 from ldpopt.design.utilities.marginals import Marginals as Marginals
-from ldpopt.design.utilities.neighbourhood import Box as Box
-from ldpopt.design.utilities.neighbourhood import Contamination as Contamination
-from ldpopt.design.utilities.neighbourhood import TotalVariationBall as TotalVariationBall
 from ldpopt.design.utilities.sets import Around as Around
+from ldpopt.design.utilities.sets import Box as Box
+from ldpopt.design.utilities.sets import Contamination as Contamination
 from ldpopt.design.utilities.sets import Hull as Hull
+from ldpopt.design.utilities.sets import TotalVariationBall as TotalVariationBall
 from ldpopt.divergences import CHI_SQUARED as CHI_SQUARED
 from ldpopt.divergences import JEFFREYS as JEFFREYS
 from ldpopt.divergences import JENSEN_SHANNON as JENSEN_SHANNON

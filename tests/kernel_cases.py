@@ -180,14 +180,17 @@ def _raises() -> list[Case]:
             made += [
                 (f"least raise {seed} {x}", lambda a=left, b=base, c=mean, x=x: m.least_raise(a, b, c, x)),
                 (f"rows {seed} {x}", lambda g=given, x=level: m.raise_of_rows(*g, x, 1.0)),
-                (f"both {seed} {x}", lambda g=given, k=sinks, x=level: m.raise_of_both(*g[:2], k, g[2], x, 1.0).parts),
+                (
+                    f"both {seed} {x}",
+                    lambda g=given, k=sinks, x=level: _fields(m.raise_of_both(*g[:2], k, g[2], x, 1.0)),
+                ),
                 (f"total {seed} {x}", lambda a=other, x=level: ends(a.total(x))),
                 (
                     f"costs {seed} {x}",
                     lambda a=other, x=x: (
                         a.cost(x),
-                        m.Raise(*(part[[0, 2]] for part in a.parts)).parts,
-                        a.and_(a).parts,
+                        [part[[0, 2]] for part in _fields(a)],
+                        [np.concatenate([part, part]) for part in _fields(a)],
                     ),
                 ),
             ]
@@ -195,7 +198,7 @@ def _raises() -> list[Case]:
 
 
 def _rays() -> list[Case]:
-    chords, tails, log, shared = module("chords"), module("tails"), module("hypotheses"), module("tails")
+    chords, tails, log = module("chords"), module("tails"), module("hypotheses")
     made: list[Case] = []
     laws = Laws.of(P0, P1, FLOAT)
     knots = np.array([0.0, 0.3, 0.5, 0.6, 1.0])
@@ -211,11 +214,11 @@ def _rays() -> list[Case]:
         made.append(
             (
                 f"rays {spread}",
-                lambda g=given: [ends(x) for x in _fields(chords.rays(laws, [0, 1, 2, 3], knots, g, FLOAT))],
+                lambda g=given: _halved(chords.rays(laws, [0, 1, 2, 3], knots, g, FLOAT)),
             )
         )
         cut = chords.rays(laws, [3, 1, 2, 0], knots, given, FLOAT)
-        made.append((f"rays in order {spread}", lambda c=cut: [ends(x) for x in _fields(c)]))
+        made.append((f"rays in order {spread}", lambda c=cut: _halved(c)))
         for name, f in FS.items():
             made += [
                 (
@@ -233,7 +236,6 @@ def _rays() -> list[Case]:
                     )
                 )
     for name, f in FS.items():
-        made.append((f"float chords {name}", lambda f=f: chords.chords(f, P0, P1, knots)))
         for said, constraints in sets.items():
             made.append(
                 (
@@ -248,16 +250,18 @@ def _rays() -> list[Case]:
                     (f"far {name} {said} {mirrored}", lambda f=f, k=constraints, x=mirrored: tails.far_enough(f, x, k))
                 )
         for mirrored in (False, True):
-            made.append(
-                (f"power {name} {mirrored}", lambda f=f, x=mirrored: (tails.tail_power(f, x), shared.curve(f, x)))
-            )
+            made.append((f"power {name} {mirrored}", lambda f=f, x=mirrored: _curve(tails.tail_curve(f, x))))
     for power in ((2.0, 1.0), (1.5, 0.5), (3.0, 2.0)):
+        curve = (power[0], power[0] * power[1])
         for said, constraints in sets.items():
             made.append(
-                (f"cost {power} {said}", lambda p=power, k=constraints: ends(tails.tail_cost(p, FLOAT.of(2.0), k)))
+                (
+                    f"cost {power} {said}",
+                    lambda c=curve, k=constraints: ends(tails.tail_cost(c, FLOAT.of(2.0), k)),
+                )
             )
     made += [
-        (f"log rays {x}", lambda x=x: [ends(y) for y in _fields(log.LogRatioRays.at(np.array([x, -x]), FLOAT))])
+        (f"log rays {x}", lambda x=x: [ends(y) for y in _fields(log.Rays.at(np.array([x, -x]), FLOAT))])
         for x in (0.0, 1e-9, 0.5, 1.0, 2.0, 300.0, 800.0)
     ]
     made += [
@@ -271,6 +275,16 @@ def _rays() -> list[Case]:
 
 def _chords(chords: Any, *given: Any) -> Any:
     return [[ends(x) for x in _fields(one)] for one in chords.enclosed_chords(*given)]
+
+
+def _halved(rays: Any) -> Any:
+    """The ends of a, b and a - 1/2."""
+    return [ends(rays.a), ends(rays.b), [part / 2 for part in ends(rays.lean)]]
+
+
+def _curve(curve: Any) -> Any:
+    """The degree and the factor of the rest above a tangent, and the curve itself."""
+    return (None, None) if curve is None else ((float(curve[0]), curve[1] / float(curve[0])), curve)
 
 
 def _fields(record: Any) -> list[Any]:

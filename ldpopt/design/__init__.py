@@ -33,8 +33,7 @@ _HOMES = {
     "ldpopt.design.structure": ("Structure", "Structures", "structures"),
     "ldpopt.design.utilities.base": ("ColumnUtility", "Utility"),
     "ldpopt.design.utilities.criterion": ("Criterion",),
-    "ldpopt.design.utilities.neighbourhood": ("Neighbourhood",),
-    "ldpopt.design.utilities.sets": ("HypothesisSet",),
+    "ldpopt.design.utilities.sets": ("HypothesisSet", "Neighbourhood"),
 }
 """The modules of the names that are no kinds; `registry` finds the kinds."""
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}

@@ -85,13 +85,13 @@ from ldpopt.design.utilities.decisions import PrivateSampling as PrivateSampling
 from ldpopt.design.utilities.divergence import Divergence as Divergence
 from ldpopt.design.utilities.fisher_information import FisherInformation as FisherInformation
 from ldpopt.design.utilities.marginals import Marginals as Marginals
-from ldpopt.design.utilities.neighbourhood import Box as Box
-from ldpopt.design.utilities.neighbourhood import Contamination as Contamination
-from ldpopt.design.utilities.neighbourhood import Neighbourhood as Neighbourhood
-from ldpopt.design.utilities.neighbourhood import TotalVariationBall as TotalVariationBall
 from ldpopt.design.utilities.sets import Around as Around
+from ldpopt.design.utilities.sets import Box as Box
+from ldpopt.design.utilities.sets import Contamination as Contamination
 from ldpopt.design.utilities.sets import Hull as Hull
 from ldpopt.design.utilities.sets import HypothesisSet as HypothesisSet
+from ldpopt.design.utilities.sets import Neighbourhood as Neighbourhood
+from ldpopt.design.utilities.sets import TotalVariationBall as TotalVariationBall
 
 __all__ = [
     "METHODS",

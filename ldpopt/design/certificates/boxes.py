@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.hypotheses import Classes, LogRatioRays, log_ratios
+from ldpopt.design.certificates.hypotheses import Classes, Rays, log_ratios
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.numbers import (
     expect,
@@ -298,9 +298,9 @@ class Boxes:
 
         def ends(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
             """(n, 2, m) coordinates of the rays, and upper bounds of mu there, which serve as well as mu."""
-            rays = LogRatioRays.at(boxes, of)
-            tops = of.of(np.asarray(enclosed_excess(self.f, rays.lean, rays.on_p1, rays.on_p0).upper))
-            return of.where(near[:, None], rays.lean, of.where(above[:, None], rays.on_p1, rays.on_p0)), tops
+            rays = Rays.at(boxes, of)
+            tops = of.of(np.asarray(enclosed_excess(self.f, rays.lean, rays.b, rays.a).upper))
+            return of.where(near[:, None], rays.lean, of.where(above[:, None], rays.b, rays.a)), tops
 
         place, tops = ends(FLOAT)
         with np.errstate(all="ignore"):
@@ -318,9 +318,9 @@ class Boxes:
         return self.arithmetic.stack([self._side(box[0]), -self._side(box[1])])
 
     def _side(self, log: Array) -> Enclosure:
-        ray, laws = LogRatioRays.at(log, self.arithmetic), self.laws
+        ray, laws = Rays.at(log, self.arithmetic), self.laws
         by_sums = (laws.apart - ray.lean[:, None] * self._total) / 2
-        by_each = ray.on_p1[:, None] * laws.p0 - ray.on_p0[:, None] * laws.p1
+        by_each = ray.b[:, None] * laws.p0 - ray.a[:, None] * laws.p1
         return self.arithmetic.where((np.abs(log) <= 1)[:, None], by_sums, by_each)
 
     def bounds(self, leaves: Sequence[tuple[Leaf, Array]]) -> list[Enclosure]:

@@ -1,8 +1,8 @@
 """Linear utilities above a divergence, one for each interval of likelihood ratios.
 
 An output has marginals (M0, M1), a point of the plane. Between two rays from 0, the convex and homogeneous mu lies
-below the chord: the linear function that agrees with mu on both rays. A ray is given by its posterior a = M0/(M0 + M1),
-by b = 1 - a, and by a - 1/2, because each of them keeps digits that the others lose. Where mu is infinite on the last
+below the chord: the linear function that agrees with mu on both rays. A ray is given by its posterior a = M0/(M0 + M1)
+(`hypotheses.Rays`). Where mu is infinite on the last
 ray there is no chord: see `tails`.
 
 `residual` is the most that a channel gains beyond its price, where multipliers fall short of the gains of some columns.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.channel import Label
-from ldpopt.design.certificates.hypotheses import by_ratio
+from ldpopt.design.certificates.hypotheses import Rays, by_ratio
 from ldpopt.design.certificates.numbers import real_array, require
 from ldpopt.design.certificates.tails import tail_cost, tail_curve, tails
 from ldpopt.design.constraints.base import ColumnConstraint, least_spread
@@ -40,46 +40,6 @@ class Gains:
     charge: Enclosure
 
 
-@dataclass(frozen=True, eq=False)
-class Rays:
-    """(n,) rays in increasing order of ratio: a, b = 1 - a, and off = a - 1/2."""
-
-    a: Enclosure
-    b: Enclosure
-    off: Enclosure
-
-    def __getitem__(self, index: slice) -> Rays:
-        return Rays(self.a[index], self.b[index], self.off[index])
-
-    @classmethod
-    def cut(cls, s: Array, arithmetic: Arithmetic) -> Rays:
-        """The rays at the posteriors s (n,)."""
-        a = arithmetic.of(s)
-        return cls(a, 1 - a, a - 0.5)
-
-    @classmethod
-    def of_masses(cls, p0: Enclosure, p1: Enclosure, apart: Enclosure) -> Rays:
-        """The rays of inputs with these masses; apart : p0 - p1."""
-        total = p0 + p1
-        return cls(p0 / total, p1 / total, apart / (2 * total))
-
-    @classmethod
-    def of_spread(cls, spread: Enclosure, sign: int) -> Rays:
-        """The ray at the ratio e^spread, or at its inverse for the `sign` -1."""
-        shrunk, rest = (-spread).exp(), -(-spread).expm1()
-        total = 1 + shrunk
-        large, small = 1 / total, shrunk / total
-        return cls(large, small, rest / (2 * total)) if sign > 0 else cls(small, large, -rest / (2 * total))
-
-    def before(self, other: Rays) -> Enclosure:
-        """other.a - self.a, enclosed by all three forms together."""
-        of = self.a.arithmetic
-        forms = [other.a - self.a, self.b - other.b, other.off - self.off]
-        return of.between(
-            np.max([one.lower for one in forms], axis=0), np.min([one.upper for one in forms], axis=0)
-        )  # fmt: skip
-
-
 def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | None, arithmetic: Arithmetic) -> Rays:
     """The rays at the cuts `knots[1:-1]`, and at the ends of all posteriors that an output can have. laws : the
     hypotheses. order : the inputs by ratio, the smallest first. spread : a cap on the log-ratio of any two entries of a
@@ -92,16 +52,19 @@ def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | Non
     for x, sign in ((order[0], -1), (order[-1], 1)):
         own = Rays.of_masses(*(part[np.array([x])] for part in (laws.p0, laws.p1, laws.apart)))
         if spread is not None:
-            other = Rays.of_spread(spread.reshape(1), sign)
-            if sign * float(other.off.midpoint[0]) < sign * float(own.off.midpoint[0]):
+            other = Rays.spread(spread.reshape(1), sign > 0)
+            if sign * float(other.lean.midpoint[0]) < sign * float(own.lean.midpoint[0]):
                 own = other
         ends.append(own)
-    inner = Rays.cut(cuts, arithmetic)
-    joined = [
-        arithmetic.concatenate([getattr(part, name) for part in (ends[0], inner, ends[1])])
-        for name in ("a", "b", "off")
-    ]
-    return Rays(*joined)
+    a = arithmetic.of(cuts)
+    return Rays.joined([ends[0], Rays(a, 1 - a, (a - 0.5) * 2), ends[1]])
+
+
+def _width(first: Rays, second: Rays) -> Enclosure:
+    """second.a - first.a, enclosed by all three forms together."""
+    forms = [second.a - first.a, first.b - second.b, (second.lean - first.lean) / 2]
+    ends = np.max([one.lower for one in forms], axis=0), np.min([one.upper for one in forms], axis=0)
+    return first.a.arithmetic.between(*ends)
 
 
 def enclosed_chords(
@@ -130,7 +93,7 @@ def open_chords(f: FDivergence, laws: Laws, cut: Rays) -> Gains:
 
 def open_sides(f: FDivergence, cut: Rays) -> list[bool]:
     """The ends where the divergence is infinite: False for the end of large ratios, True for that of small ones."""
-    height = enclosed_excess(f, 2 * cut.off, cut.b, cut.a)
+    height = enclosed_excess(f, cut.lean, cut.b, cut.a)
     return [mirrored for end, mirrored in ((0, True), (-1, False)) if not np.isfinite(np.asarray(height.upper)[end])]
 
 
@@ -145,17 +108,17 @@ def _planes(f: FDivergence, cut: Rays) -> tuple[Enclosure, Enclosure]:
     is added as a multiple of M0 + M1, so that errors of mu are not divided by the interval's width.
     """
     of = cut.a.arithmetic
-    width = cut[:-1].before(cut[1:])
+    width = _width(cut[:-1], cut[1:])
     require((np.asarray(width.lower) > 0).all(), "the knots do not increase strictly between the ends of all ratios")
-    height = enclosed_excess(f, 2 * cut.off, cut.b, cut.a)
+    height = enclosed_excess(f, cut.lean, cut.b, cut.a)
     with np.errstate(all="ignore"):
         slope = (height[1:] * cut.b[:-1] - height[:-1] * cut.b[1:]) / width
         steep = np.nan_to_num(np.asarray(slope.midpoint), nan=0.0, posinf=0.0, neginf=0.0)
-        level = np.asarray(((height[:-1] - 2 * cut.off[:-1] * steep) / cut.b[:-1]).midpoint)
+        level = np.asarray(((height[:-1] - cut.lean[:-1] * steep) / cut.b[:-1]).midpoint)
         level = np.nan_to_num(level, nan=0.0, posinf=0.0, neginf=0.0)
     missing = of.zeros(width.shape)
     for ends in (slice(None, -1), slice(1, None)):
-        missing = missing.maximum(height[ends] - (2 * cut.off[ends] * steep + cut.b[ends] * level))
+        missing = missing.maximum(height[ends] - (cut.lean[ends] * steep + cut.b[ends] * level))
     return missing + steep, 2 * missing + level
 
 
@@ -165,7 +128,7 @@ def posterior_range(
     """The least and the largest posterior that an output can have, in floats; None where no finite bound exists."""
     laws = Laws.of(p0, p1, FLOAT)
     ends = rays(laws, by_ratio(p0, p1).tolist(), np.array([0.0, 1.0]), least_spread(constraints, inputs, FLOAT), FLOAT)
-    infinite = ~np.isfinite(np.asarray(enclosed_excess(f, 2 * ends.off, ends.b, ends.a).upper))
+    infinite = ~np.isfinite(np.asarray(enclosed_excess(f, ends.lean, ends.b, ends.a).upper))
     for end, mirrored in ((0, True), (1, False)):
         curve = tail_curve(f, mirrored)
         if infinite[end] and (curve is None or tail_cost(curve, FLOAT.of(2.0), constraints) is None):

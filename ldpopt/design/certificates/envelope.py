@@ -77,21 +77,15 @@ class EnvelopeDual(Certificate):
         rise = potentials[-1] - potentials[0]
         return (level + caps.eta * (rise - level).positive()) * kappa
 
-    def _hypotheses(self) -> tuple[Array, Array]:
-        """The utility's own pair, or one that dominates continuous hypotheses."""
-        if self.cells is None:
-            p0, p1 = self.utility.pair
-            return np.asarray(p0), np.asarray(p1)
-        if self.cuts is None or self.points is None:
-            raise Unproved("the answers are real numbers, and no points are given that dominate them")
-        return Cells(self.cells.p0, self.cells.p1, increasing(self.cuts, "cut points")).endpoints()
-
     def _masses(self) -> tuple[Array, Array]:
         """The masses that the potentials are for, checked to dominate the hypotheses."""
-        p0, p1 = self._hypotheses()
-        if self.points is None:
-            return p0, p1
-        return dominating(self.points, p0, p1)
+        if self.cells is None:
+            p0, p1 = self.utility.pair
+            return (np.asarray(p0), np.asarray(p1)) if self.points is None else dominating(self.points, p0, p1)
+        if self.cuts is None or self.points is None:
+            raise Unproved("the answers are real numbers, and no points are given that dominate them")
+        finer = Cells(self.cells.p0, self.cells.p1, increasing(self.cuts, "cut points"))
+        return dominating(self.points, *finer.endpoints())
 
 
 def _exactly_short(f: FDivergence, laws: Laws, base: Enclosure, price: Enclosure, potentials: Enclosure) -> float:

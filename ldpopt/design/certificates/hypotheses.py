@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
@@ -156,29 +157,45 @@ def _running(part: Enclosure) -> Enclosure:
 
 
 @dataclass(frozen=True, eq=False)
-class LogRatioRays:
-    """Rays (a, b) at log-ratios log(a/b): on_p0 = a/(a + b), on_p1 = b/(a + b) and their difference `lean`. All three
-    are kept, because each has digits that the others lose.
+class Rays:
+    """Rays (a, b) of posteriors a and b = 1 - a, and `lean` = a - b. All three are kept, because each has digits that
+    the others lose.
     """
 
-    on_p0: Enclosure
-    on_p1: Enclosure
+    a: Enclosure
+    b: Enclosure
     lean: Enclosure
 
+    def __getitem__(self, index: slice) -> Rays:
+        return Rays(self.a[index], self.b[index], self.lean[index])
+
     @classmethod
-    def at(cls, log: Array, arithmetic: Arithmetic) -> LogRatioRays:
-        """The rays at exact logarithms, which may be infinite."""
-        endless = np.isinf(log)
-        size = -arithmetic.of(np.where(endless, 0.0, np.abs(log)))
-        less = arithmetic.where(endless, 0.0, size.exp())
-        small = arithmetic.where(endless, 0.0, less / (1 + less))
-        large = arithmetic.where(endless, 1.0, 1 / (1 + less))
-        lean = arithmetic.where(endless, 1.0, -size.expm1() / (1 + less))
-        above = log >= 0
-        return cls(
-            arithmetic.where(above, large, small), arithmetic.where(above, small, large),
-            arithmetic.where(above, lean, -lean),
-        )  # fmt: skip
+    def joined(cls, parts: Sequence[Rays]) -> Rays:
+        """The rays of all parts, in a row."""
+        each = (tuple(getattr(part, name) for part in parts) for name in ("a", "b", "lean"))
+        return cls(*(one[0].arithmetic.concatenate(one) for one in each))
+
+    @classmethod
+    def of_masses(cls, p0: Enclosure, p1: Enclosure, apart: Enclosure) -> Rays:
+        """The rays of inputs with these masses; apart : p0 - p1."""
+        total = p0 + p1
+        return cls(p0 / total, p1 / total, apart / total)
+
+    @classmethod
+    def spread(cls, size: Enclosure, above: npt.ArrayLike) -> Rays:
+        """The rays at the ratios e^size where `above`, and at their inverses elsewhere."""
+        where, less = size.arithmetic.where, (-size).exp()
+        large, small, lean = 1 / (1 + less), less / (1 + less), -(-size).expm1() / (1 + less)
+        return cls(where(above, large, small), where(above, small, large), where(above, lean, -lean))
+
+    @classmethod
+    def at(cls, log: Array, arithmetic: Arithmetic) -> Rays:
+        """The rays at exact logarithms of a/b, which may be infinite."""
+        endless, above = np.isinf(log), log >= 0
+        rays = cls.spread(arithmetic.of(np.where(endless, 0.0, np.abs(log))), above)
+        ends = (np.where(above, 1.0, 0.0), np.where(above, 0.0, 1.0), np.where(above, 1.0, -1.0))
+        parts = zip(ends, (rays.a, rays.b, rays.lean), strict=True)
+        return cls(*(arithmetic.where(endless, end, part) for end, part in parts))
 
 
 def log_ratios(laws: Laws) -> tuple[float, float]:

@@ -25,14 +25,13 @@ from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.chords import (
     Gains,
-    Rays,
     enclosed_chords,
     enclosed_residual,
     open_chords,
     open_sides,
     rays,
 )  # fmt: skip
-from ldpopt.design.certificates.hypotheses import Classes, by_ratio
+from ldpopt.design.certificates.hypotheses import Classes, Rays, by_ratio
 from ldpopt.design.certificates.numbers import (
     count,
     expect,

@@ -53,8 +53,10 @@ class LevelDual(ListedDual):
         k = finite_size(self.utility)
         require(not k > LIMIT, f"{k} inputs have too many extreme columns to look at all of them")
         refused, bounds = Unproved("no constraint asks for ApproximateLDP"), []
-        for epsilon, delta in least_caps(self.constraints):
+        caps = {(c.epsilon, c.delta) for c in self.constraints if isinstance(c, ApproximateLDP)}
+        for epsilon in sorted({epsilon for epsilon, _ in caps}):
             try:
+                delta = min(delta for other, delta in caps if other == epsilon)
                 bounds.append(self._within(arithmetic.of(epsilon), delta))
             except Unproved as error:
                 refused = error
@@ -64,9 +66,9 @@ class LevelDual(ListedDual):
 
     def _within(self, epsilon: Enclosure, delta: float) -> Enclosure:
         """The bound by one epsilon, and the least delta at it."""
-        of, (_, pairs) = epsilon.arithmetic, self._multipliers()
+        _, pairs = self._multipliers()
         listed = (columns.charged(pairs) for columns in leveled(level_columns(len(pairs)), epsilon))
-        return self._paid(listed, of.of(pairs).sum() * delta, of)
+        return self._paid(listed, delta, epsilon.arithmetic)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,16 +86,8 @@ class LevelVariationDual(LevelDual):
         """The bound by one epsilon, the least delta at it, and the least cap on total variation."""
         of, (_, pairs) = epsilon.arithmetic, self._multipliers()
         spreads = nonnegative_array(self.spreads, pairs.shape, "spreads") * ~np.eye(len(pairs), dtype=bool)
-        _, eta = plain_caps(self.constraints)
         listed = (c.charged(pairs, spreads) for c in leveled(level_columns(len(pairs), flat=True), epsilon))
-        return self._paid(listed, of.of(pairs).sum() * delta + of.of(spreads).sum() * eta, of)
-
-
-def least_caps(constraints: tuple[Any, ...]) -> Iterator[tuple[float, float]]:
-    """(epsilon, delta) of `ApproximateLDP`, the least delta for each epsilon."""
-    used = {(c.epsilon, c.delta) for c in constraints if isinstance(c, ApproximateLDP)}
-    for epsilon in sorted({epsilon for epsilon, _ in used}):
-        yield epsilon, min(delta for one, delta in used if one == epsilon)
+        return self._paid(listed, delta, of, of.of(spreads).sum() * plain_caps(self.constraints)[1])
 
 
 def leveled(every: Levels, epsilon: Enclosure) -> Iterator[LeveledColumns]:

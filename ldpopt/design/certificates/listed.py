@@ -138,13 +138,13 @@ class ListedDual(Certificate):
         pairs = nonnegative_array(self.pairs, (k, k), "pairs")
         return real_array(self.rows, (k,), "rows"), pairs * ~np.eye(k, dtype=bool)
 
-    def _proved(self, columns: Iterable[Listed], cap: Enclosure | float, arithmetic: Arithmetic) -> Enclosure:
-        """sum l + kappa (sum rows + cap sum pairs), kappa the factor by which the multipliers fall short."""
-        return self._paid(columns, arithmetic.of(self._multipliers()[1]).sum() * cap, arithmetic)
-
-    def _paid(self, columns: Iterable[Listed], charge: Enclosure, arithmetic: Arithmetic) -> Enclosure:
-        """The bound, given what all caps charge together: the sum of each multiplier times its cap."""
-        rows, mixed = self._multipliers()[0], Mixed.of(self.utility, self.weights, arithmetic)
+    def _paid(
+        self, columns: Iterable[Listed], cap: Enclosure | float, arithmetic: Arithmetic, more: Enclosure | float = 0.0
+    ) -> Enclosure:
+        """sum l + kappa (sum rows + cap sum pairs + more), kappa the factor by which the multipliers fall short."""
+        rows, pairs = self._multipliers()
+        mixed = Mixed.of(self.utility, self.weights, arithmetic)
+        charge = arithmetic.of(pairs).sum() * cap + more
         kappa = 1.0
         for some in columns:
             kappa = max(kappa, factor(*self._sides(some, rows, mixed)))
@@ -189,7 +189,7 @@ class PatternDual(ListedDual):
         k = finite_size(self.utility)
         require(k <= MAX_INPUTS, f"{k} inputs have too many patterns to look at all of them")
         caps = Caps.of(self.constraints, arithmetic)
-        return self._proved(self._patterns(caps, arithmetic), caps.eta, arithmetic)
+        return self._paid(self._patterns(caps, arithmetic), caps.eta, arithmetic)
 
     def _patterns(self, caps: Caps, arithmetic: Arithmetic) -> Iterator[Listed]:
         _, pairs = self._multipliers()
@@ -225,7 +225,7 @@ class PolicyDual(ListedDual):
         if arithmetic.exact:
             # Floats settle most columns; only the others are checked again in exact arithmetic.
             every = self._listed(columns, arithmetic, self._unsettled(every))
-        return self._proved(every, eta, arithmetic)
+        return self._paid(every, eta, arithmetic)
 
     def _listed(self, columns: PolicyColumns, arithmetic: Arithmetic, at: Any = slice(None)) -> Iterator[Listed]:
         left, right = np.nonzero(self._multipliers()[1])

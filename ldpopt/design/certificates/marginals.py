@@ -59,15 +59,6 @@ class Raise:
                 eta * self.profits.sum(axis=1) * self.shares.sum(axis=1), nan=np.inf, posinf=np.inf
             )
 
-    @property
-    def parts(self) -> tuple[Array, Array, Array]:
-        """The three arrays."""
-        return self.delta, self.profits, self.shares
-
-    def and_(self, other: Raise) -> Raise:
-        """The raise of the simplices of both."""
-        return Raise(*(np.concatenate(pair) for pair in zip(self.parts, other.parts, strict=True)))
-
     def total(self, eta: Enclosure) -> Enclosure:
         """The cost of one raise that serves all simplices, each in its cheaper way."""
         of = eta.arithmetic
@@ -194,7 +185,7 @@ class Found:
 
     def raised(self, marginals: LawShares, rows: Array, eta: Enclosure) -> Enclosure:
         """The cost of raising the multipliers enough on all simplices, which is added to the bound."""
-        of, needs = marginals.arithmetic, None
+        of, needs = marginals.arithmetic, list[Raise]()
         step = max(1, CELLS // (len(rows) * len(marginals.compared.laws)))
         for at in range(0, len(self.simplices), step):
             part = np.arange(at, min(at + step, len(self.simplices)))
@@ -202,10 +193,9 @@ class Found:
             if self.sent is not None:
                 sent = self.sent[part]
                 left = left - (sent if of is FLOAT else of.between(sent.lower, sent.upper))
-            made = _needs(marginals, left, base, rows, self.sent is not None)
-            needs = made if needs is None else needs.and_(made)
-        assert needs is not None
-        return needs.total(eta)
+            needs.append(_needs(marginals, left, base, rows, self.sent is not None))
+        every = (np.concatenate([getattr(one, name) for one in needs]) for name in ("delta", "profits", "shares"))
+        return Raise(*every).total(eta)
 
 
 def _needs(marginals: LawShares, left: Enclosure, base: Enclosure, rows: Array, routed: bool) -> Raise:

@@ -44,11 +44,6 @@ class Pair:
     def __len__(self) -> int:
         return len(self.p0)
 
-    @cached_property
-    def prefix(self) -> tuple[Array, Array]:
-        """The prefix sums of p0 and of p1, shape (k + 1,) each."""
-        return np.concatenate([[0.0], np.cumsum(self.p0)]), np.concatenate([[0.0], np.cumsum(self.p1)])
-
     @classmethod
     def plain(cls, p0: Array, p1: Array) -> Pair:
         """The pair of the masses as they are given, not normalised."""
@@ -77,12 +72,6 @@ class Reduction:
 
     pair: Pair
     classes: npt.NDArray[np.intp]
-
-
-def tied(p0: Array, p1: Array, x: int, y: int) -> bool:
-    """Whether p0/p1 is exactly the same at the inputs x and y."""
-    a, b, c, d = (Fraction(float(one)) for one in (p0[x], p1[y], p0[y], p1[x]))
-    return a * b == c * d
 
 
 def _equal(a: Array, b: Array, ratio: Array) -> npt.NDArray[np.bool_]:

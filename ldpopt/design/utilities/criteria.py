@@ -26,6 +26,8 @@ from ldpopt.design.utilities.criterion import (
     least_variances,
     log_det,
     log_det_information,
+    posed_above,
+    posed_information,
 )
 from ldpopt.distribution import Array, finite_array
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -74,14 +76,11 @@ class LinearCriterion(Criterion):
         """min of tr(F_r^T X^-1 F_r), F_r = T^T F, as tr Y with [[Y, F_r^T], [F_r, X]] positive semidefinite."""
         import cvxpy as cp
 
-        information, tie, t = _information(columns, mass)
+        information, tie, t = posed_information(columns, mass)
         left, size, right = np.linalg.svd(t.T @ self.factor(columns.shape[1]), full_matrices=False)
         seen = size > 1e-12 * size.max()  # tr(W C) depends on F F^T alone
-        unit = float(np.linalg.norm(size))
-        target = (left * size)[:, seen] / unit
-        r = target.shape[1]
-        y = cp.Variable((r, r), symmetric=True)
-        cone = cp.bmat([[y, target.T], [target, information]]) >> 0
+        unit, r = float(np.linalg.norm(size)), int(seen.sum())
+        y, cone = posed_above(information, (left * size)[:, seen] / unit)
 
         def kernel() -> Array:
             return np.asarray(unit * right[seen].T @ np.asarray(cone.dual_value)[:r, r:] @ t.T)
@@ -263,10 +262,9 @@ class MVOptimal(Criterion):
         """min of max diag Y with [[Y, T], [T^T, X]] positive semidefinite, so that Y is above T X^-1 T^T."""
         import cvxpy as cp
 
-        information, tie, t = _information(columns, mass)
+        information, tie, t = posed_information(columns, mass)
         k = columns.shape[1]
-        y = cp.Variable((k, k), symmetric=True)
-        cone = cp.bmat([[y, t], [t.T, information]]) >> 0
+        y, cone = posed_above(information, t.T)
 
         def kernel() -> Array:
             dual = np.asarray(cone.dual_value)
@@ -329,7 +327,7 @@ class DOptimal(Criterion):
         """min of -log det X."""
         import cvxpy as cp
 
-        information, tie, t = _information(columns, mass)
+        information, tie, t = posed_information(columns, mass)
 
         def kernel() -> Array:
             dual = np.asarray(tie.dual_value)
@@ -344,13 +342,3 @@ class DOptimal(Criterion):
         free = len(prior) - 1
         root = log_det(kernel[:, :-1])
         return None if root is None else root * 2 - (most / free).log() * free
-
-
-def _information(columns: Array, mass: Any) -> tuple[Any, Any, Array]:
-    """A cvxpy variable X, its tie to sum_y w_y (T^T u_y)(T^T u_y)^T, and T."""
-    import cvxpy as cp
-
-    t = differences(columns.shape[1])
-    reduced = columns @ t
-    information = cp.Variable((t.shape[1], t.shape[1]), symmetric=True)
-    return information, information == reduced.T @ cp.diag(mass) @ reduced, t

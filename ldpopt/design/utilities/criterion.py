@@ -230,3 +230,21 @@ def _log_det_near_identity(square: Enclosure) -> Enclosure | None:
         return None
     slack = (size.square() * n / (1 - size) / 2).upper
     return off[np.arange(n), np.arange(n)].sum() + off.arithmetic.between(-slack, slack)
+
+
+def posed_information(columns: Array, mass: Any) -> tuple[Any, Any, Array]:
+    """A cvxpy variable X, its tie to sum_y w_y (T^T u_y)(T^T u_y)^T, and T."""
+    import cvxpy as cp
+
+    t = differences(columns.shape[1])
+    reduced = columns @ t
+    information = cp.Variable((t.shape[1], t.shape[1]), symmetric=True)
+    return information, information == reduced.T @ cp.diag(mass) @ reduced, t
+
+
+def posed_above(information: Any, target: Array) -> tuple[Any, Any]:
+    """A cvxpy variable Y (r, r), and the cone in which it is above A^T X^-1 A, for X and a `target` A (k-1, r)."""
+    import cvxpy as cp
+
+    y = cp.Variable((target.shape[1], target.shape[1]), symmetric=True)
+    return y, cp.bmat([[y, target.T], [target, information]]) >> 0

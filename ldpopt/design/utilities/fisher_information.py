@@ -14,7 +14,7 @@ from ldpopt.design.utilities.base import TRUSTED, Utility
 from ldpopt.design.utilities.criteria import AOptimal
 from ldpopt.design.utilities.criterion import Criterion, criterion_at, enclosed_scores, scores
 from ldpopt.design.utilities.laws import labelled_laws
-from ldpopt.design.utilities.neighbourhood import Neighbourhood
+from ldpopt.design.utilities.sets import Neighbourhood
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid

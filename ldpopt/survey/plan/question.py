@@ -28,7 +28,7 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.constraints import Constraint
-from ldpopt.design.utilities.neighbourhood import Neighbourhood
+from ldpopt.design.utilities.sets import Neighbourhood
 from ldpopt.distribution import distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.divergences import CHI_SQUARED
 from ldpopt.errors import InvalidInput, SolverError
