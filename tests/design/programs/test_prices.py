@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ldpopt.design.constraints.hockey_stick import approximate
-from ldpopt.design.constraints.moment import moment
-from ldpopt.design.constraints.terms import Ratio
+from ldpopt.design.constraints.moment import Moment
+from ldpopt.design.constraints.terms import Ratio, all_pairs
 from ldpopt.design.programs.prices import best_columns
 from ldpopt.design.programs.smooth import smooth_program
 
@@ -25,7 +25,7 @@ def net(term, weights, columns):
 def test_no_column_gains_more(order, epsilon):
     """Theta is reached by the columns that come back, and no random column gains more a unit of mass."""
     rng = np.random.default_rng(2)
-    term = moment(4, order, epsilon)
+    term = Moment(*all_pairs(4), order, epsilon)
     weights = rng.exponential(size=len(term)) / term.cap
     profits = rng.normal(size=(6, 4)) / term.tv_bound
     found = best_columns(profits, (term,), (weights,), MASS, 1e-9)
@@ -41,8 +41,8 @@ def test_no_column_gains_more(order, epsilon):
 @pytest.mark.parametrize(
     "terms",
     [
-        (moment(4, 2.0, 0.5), approximate(4, 0.0, 0.2)),
-        (moment(4, 2.0, 0.5), approximate(4, 0.3, 0.1), Ratio(1.0)),
+        (Moment(*all_pairs(4), 2.0, 0.5), approximate(4, 0.0, 0.2)),
+        (Moment(*all_pairs(4), 2.0, 0.5), approximate(4, 0.3, 0.1), Ratio(1.0)),
     ],
     ids=["variation", "ratio"],
 )

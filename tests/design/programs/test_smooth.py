@@ -5,8 +5,8 @@ import pytest
 
 from ldpopt.design import Divergence, LocalDP, RenyiLDP, optimal_channel
 from ldpopt.design.constraints.hockey_stick import approximate
-from ldpopt.design.constraints.moment import moment
-from ldpopt.design.constraints.terms import Ratio
+from ldpopt.design.constraints.moment import Moment
+from ldpopt.design.constraints.terms import Ratio, all_pairs
 from ldpopt.design.programs.labels import label_program
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.design.programs.smooth import moment_program, smooth_program
@@ -22,11 +22,11 @@ def random_gains(k, n=4, seed=5):
 def test_the_optimum_is_that_of_the_cone_program(order, program):
     """Values agree with a cone solver's, the matrix is feasible, and the multipliers prove the value."""
     gains = random_gains(3)
-    term = moment(3, order, 0.4)
+    term = Moment(*all_pairs(3), order, 0.4)
     solved = program(gains, (term,))
     value = float((gains * solved.columns).sum())
     # Near order 1 cones lose the digits; order 1 itself is as near.
-    cone = label_program(gains, (moment(3, 1.0 if order == 1.0001 else order, 0.4),)).value
+    cone = label_program(gains, (Moment(*all_pairs(3), 1.0 if order == 1.0001 else order, 0.4),)).value
     assert value == pytest.approx(cone, rel=3e-4 if order == 1.0001 else 1e-5)
     assert np.allclose(solved.columns.sum(axis=0), 1, atol=1e-8)
     assert term.excess(solved.columns.T).max() <= 1e-7 * term.cap
@@ -41,9 +41,9 @@ def test_the_optimum_is_that_of_the_cone_program(order, program):
 @pytest.mark.parametrize(
     "terms",
     [
-        (moment(5, 2.0, 0.5), Ratio(0.8)),
-        (moment(5, 2.0, 0.5), approximate(5, 0.0, 0.2)),
-        (moment(5, 1.5, 0.5), moment(5, 4.0, 1.0), approximate(5, 0.5, 0.05), Ratio(1.5)),
+        (Moment(*all_pairs(5), 2.0, 0.5), Ratio(0.8)),
+        (Moment(*all_pairs(5), 2.0, 0.5), approximate(5, 0.0, 0.2)),
+        (Moment(*all_pairs(5), 1.5, 0.5), Moment(*all_pairs(5), 4.0, 1.0), approximate(5, 0.5, 0.05), Ratio(1.5)),
         (approximate(5, 0.5, 0.05), approximate(5, 0.0, 0.3)),
         (Ratio(1.5),),
     ],
@@ -70,7 +70,7 @@ def test_psi_keeps_its_digits_next_to_ratio_one(cap):
     """For order 2, psi(a, b) = (a - b)^2 / b exactly, also where a and b differ by little."""
     epsilon = float(np.log1p(cap))
     q = np.array([[1.0, 1.0 + 2.0**-30, 1.0 - 2.0**-12, 1.75]])
-    term = moment(4, 2.0, epsilon)
+    term = Moment(*all_pairs(4), 2.0, epsilon)
     level, *_ = Pairs((term,), 4).psi(q)
     a, b = q[:, term.left], q[:, term.right]
     assert np.allclose(level * term.cap, (a - b) ** 2 / b, rtol=1e-12, atol=0)
