@@ -105,7 +105,7 @@ from ldpopt.privacy import zcdp as zcdp
 from ldpopt.privacy.guarantee import Guarantee as Guarantee
 from ldpopt.survey import plan_survey as plan_survey
 from ldpopt.survey.plan.plan import Plan as Plan
-from ldpopt.survey.plan.survey import Survey as Survey
+from ldpopt.survey.survey import Survey as Survey
 from ldpopt.version import __version__ as __version__
 
 __all__ = [

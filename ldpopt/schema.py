@@ -6,7 +6,7 @@ file or a call; what several fields must fulfil together is checked after it. `l
 or an object of JSON and refuses unknown, missing and ill-typed keys; `dump` writes it; `reference` prints its keys.
 
 A *reader* is a function (value, what) that gives the value in its final form or raises `errors.invalid(what, ...)`. It
-accepts its own results. Readers are `text`, `flag`, `choice`, `listed`, `mapped`, `record` here, `number`,
+accepts its own results. Readers are `text`, `whole`, `flag`, `choice`, `listed`, `mapped`, `record` here, `number`,
 `positive_epsilon`, `unit_interval` and others in `distribution`; those here name the kind of what they got and never
 quote it, since it may be an answer.
 
@@ -186,6 +186,13 @@ def text(value: Any, what: str) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
         got = "another text" if isinstance(value, str) else kind(value)
         raise invalid(what, "a printable text of 1 to 200 characters", Phrase(got))
+    return value
+
+
+def whole(value: Any, what: str) -> int:
+    """`value`, a whole number from 0 that fits into 62 bits."""
+    if type(value) is not int or not 0 <= value < 1 << 62:
+        raise invalid(what, "a whole number, at least 0", Phrase(kind(value)))
     return value
 
 

@@ -22,9 +22,9 @@ from ldpopt.survey.collect.runner import Runner
 from ldpopt.survey.collect.workfolder import is_work
 from ldpopt.survey.plan import plan as planning
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.survey import Survey
 from ldpopt.survey.sample.analysis import Analysis
 from ldpopt.survey.sample.analysis import Findings as Estimates
+from ldpopt.survey.survey import Survey
 from ldpopt.version import __version__
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from ldpopt.labels import Label, as_text
 from ldpopt.reports.sheet_drawing import FAMILY, GREY, TINTS, draw_table, draw_wheel, put, set_fonts
 from ldpopt.reports.words import TITLE, sheet_text
 from ldpopt.survey.paper.design import SHEET, PaperSurvey
-from ldpopt.survey.plan.plan import BOOKLET, PlannedQuestion
+from ldpopt.survey.plan.plan import BOOKLET
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 
 PAPERS = ("a4", "letter")
 MARGIN = 18.0

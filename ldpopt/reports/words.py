@@ -23,7 +23,8 @@ from ldpopt.tolerances import CERTIFIED_GAP
 
 if TYPE_CHECKING:
     from ldpopt.survey.paper.design import PaperSurvey
-    from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+    from ldpopt.survey.plan.plan import Plan
+    from ldpopt.survey.plan.planned_question import PlannedQuestion
 
 
 def guarantee_in_words(guarantee: Guarantee) -> str:

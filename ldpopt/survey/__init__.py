@@ -7,19 +7,16 @@ from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
 from ldpopt.survey.estimate.counts import CountTable, merge
 from ldpopt.survey.estimate.estimate import Estimate, estimate, estimate_contrasts
 from ldpopt.survey.estimate.groups import Difference, difference, estimate_waves, pooled_channel, tables_by_group
-from ldpopt.survey.estimate.intervals import Bonferroni, Intervals, Score, Simultaneous, Wald
+from ldpopt.survey.estimate.intervals import Bonferroni, Score, Simultaneous, Wald
 from ldpopt.survey.estimate.likelihood import Bootstrap, MaximumLikelihood, parametric_bootstrap
 from ldpopt.survey.estimate.linear import (
     GeneralizedLeastSquares,
     LeastSquares,
     LeftInverse,
     NotIdentifiable,
-    Projection,
     asymptotic_covariance,
     estimable_contrasts,
     fisher_information,
-    norm_sub,
-    simplex_projection,
 )
 from ldpopt.survey.estimate.noncompliance import (
     CHEATS,
@@ -32,6 +29,8 @@ from ldpopt.survey.estimate.noncompliance import (
     with_cheaters,
 )
 from ldpopt.survey.estimate.numbers import Quantile, among_answered, mean, population_total, quantile
+from ldpopt.survey.estimate.projections import Projection, norm_sub, simplex_projection
+from ldpopt.survey.estimate.results import Intervals
 from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
 from ldpopt.survey.hypothesis_tests import (
@@ -50,13 +49,15 @@ from ldpopt.survey.paper.devices import PaperDevice, device_named
 from ldpopt.survey.paper.entry import enter_reports
 from ldpopt.survey.plan.budget import Budget, Needed, Split, split_budget
 from ldpopt.survey.plan.numbers_and_sets import MultiSelect, NumericQuestion, multi_select, numeric_question
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
+from ldpopt.survey.plan.plan import Plan, make_plan
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 from ldpopt.survey.plan.precision import HalfWidth, TestPower, Together
 from ldpopt.survey.plan.propose import Proposal, ProposedQuestion, Wishes, propose
 from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
 from ldpopt.survey.plan.question import QuestionPlanner
-from ldpopt.survey.plan.spec import QuestionSpec, Reading, SurveySpec
-from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey, respondents_needed
+from ldpopt.survey.plan.reading import Reading
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt.survey.plan.survey import PlannedSurvey, plan_survey, respondents_needed
 from ldpopt.survey.plan.two_stage import (
     TwoStagePlan,
     advise_stages,
@@ -73,6 +74,7 @@ from ldpopt.survey.sample.design import Linearization, LonelyUnit, SampleDesign,
 from ldpopt.survey.sample.replicates import GivenReplicates, Jackknife, RescaledBootstrap, post_stratify, rake
 from ldpopt.survey.sample.respondents import Respondents
 from ldpopt.survey.sample.spec import SampleSpec
+from ldpopt.survey.survey import Survey
 from ldpopt.survey.two_hypotheses import (
     Enough,
     chernoff_exponent,

@@ -19,8 +19,8 @@ from ldpopt.survey.estimate.linear import (
     efficient_loadings,
     pilot_of,
     report_covariance,
-    simplex_projection,
 )
+from ldpopt.survey.estimate.projections import simplex_projection
 from ldpopt.survey.estimate.sampled import as_table, as_tables, sampling_variance
 
 REDUNDANT = 1e-12

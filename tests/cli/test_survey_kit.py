@@ -5,7 +5,8 @@ import json
 import pytest
 
 from ldpopt.exact import ExactChannel
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 
 
 @pytest.fixture

@@ -10,10 +10,13 @@ from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.survey import (
     CountTable,
+    SampleDesign,
+    SampledReports,
     asymptotic_covariance,
     goodness_of_fit,
     goodness_of_fit_power,
     respondents_for_power,
+    tables_by_group,
     two_sample,
     two_sample_power,
     two_way_from_counts,
@@ -84,7 +87,7 @@ def test_complex_samples_use_the_linearised_variance():
     for _ in range(rounds):
         rate = np.clip(rng.normal(0.5, 0.2, 40), 0, 1)
         reports = q.sample_indices((rng.random(800) >= rate[clusters]).astype(int), rng)
-        made = goodness_of_fit(CountTable.from_reports(reports, q, clusters=clusters), q, [0.5, 0.5])
+        made = goodness_of_fit(SampledReports.of(reports, q, SampleDesign(clusters=clusters)), q, [0.5, 0.5])
         assert made.denominator == 39
         reject += made.p_value < 0.05
         naive += goodness_of_fit(reports, q, [0.5, 0.5]).p_value < 0.05
@@ -117,12 +120,11 @@ def test_two_samples_through_different_channels_have_their_level_and_power():
 
 def test_two_complex_samples():
     rng = np.random.default_rng(95)
-    tables = [
-        CountTable.from_reports(rng.integers(0, 3, 200), SQUARE, clusters=[f"{g}{i // 10}" for i in range(200)])
-        for g in "ab"
-    ]
-    made = two_sample(*tables, SQUARE)
-    assert made.denominator == 39
+    groups = np.repeat(["a", "b"], 200)
+    design = SampleDesign(strata=groups, clusters=np.arange(400) // 10)
+    tables = tables_by_group(rng.integers(0, 3, 400), SQUARE, groups, design)
+    made = two_sample(tables["a"], tables["b"], SQUARE)
+    assert made.denominator == 38
     assert 0 < made.p_value < 1
 
 
@@ -159,7 +161,7 @@ def test_bad_input_is_refused():
     with pytest.raises(InvalidInput, match="inputs"):
         two_sample({0: 3}, {0: 3}, WIDE, SQUARE)
     with pytest.raises(InvalidInput, match="degrees of freedom"):
-        goodness_of_fit(CountTable.from_reports([0, 1, 2, 2], SQUARE, clusters=[0, 0, 1, 1]), SQUARE, P0)
+        goodness_of_fit(SampledReports.of([0, 1, 2, 2], SQUARE, SampleDesign(clusters=[0, 0, 1, 1])), SQUARE, P0)
     with pytest.raises(InvalidInput, match="vary"):
         two_sample([50, 0, 0], [40, 0, 0], np.eye(3))
 

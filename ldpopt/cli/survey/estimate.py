@@ -26,8 +26,8 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
-    from ldpopt.survey.plan.survey import Survey
     from ldpopt.survey.sample.analysis import Analysis, Findings
+    from ldpopt.survey.survey import Survey
 
 
 @options("wave: --wave PLAN REPORTS | An earlier wave of other respondents, which is included in the estimate.")
@@ -39,7 +39,7 @@ def estimate(
     from ldpopt.reports.analyses import share_table
     from ldpopt.reports.delivery import results as as_data
     from ldpopt.reports.survey import among_those_who_answered, missing_of
-    from ldpopt.survey.plan.survey import Survey
+    from ldpopt.survey.survey import Survey
 
     as_table = results.format is not None or results.out is not None
     if json and as_table:
@@ -77,8 +77,8 @@ def _with_wave(
     survey: Survey, counts: Counts, wave: tuple[Path, str], asked: Analysis, unlabelled: bool
 ) -> dict[str, Findings]:
     """The estimates from both waves, which must be simple samples."""
-    from ldpopt.survey.plan.survey import Survey
     from ldpopt.survey.sample.analysis import Findings
+    from ldpopt.survey.survey import Survey
 
     if not asked.of_counts:
         raise invalid("--wave", "simple samples, whole (--simple)", Phrase("a design, groups or conditions"))
@@ -96,7 +96,7 @@ def report(
 ) -> None:  # fmt: skip
     """Write one HTML page: estimates with intervals, channels, guarantees in plain words, design effects."""
     from ldpopt.reports.survey import survey_report
-    from ldpopt.survey.plan.survey import Survey
+    from ldpopt.survey.survey import Survey
 
     claim([out], force)
     made = read_plan(plan)

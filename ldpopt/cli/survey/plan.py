@@ -206,8 +206,8 @@ def plan(
     except InvalidInput as error:
         raise InvalidInput(str(error).replace("survey.toml", str(survey))) from None
     if after is not None:
-        from ldpopt.survey.plan.survey import Survey
         from ldpopt.survey.plan.two_stage import second_spec
+        from ldpopt.survey.survey import Survey
 
         earlier = read_plan(after[0])
         spec = second_spec(spec, Survey(earlier).estimates(read_counts(str(after[1]), earlier, False)), earlier.round)

@@ -6,8 +6,9 @@ The counts of separate files add up. Analyses of samples, groups and conditions 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import dataclass, fields, replace
+from functools import partial, reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import Result
-from ldpopt.schema import flag, listed, version_of
+from ldpopt.schema import dump, flag, key, listed, load, mapping, text, version_of, whole
 from ldpopt.survey.collect.answers import Partition, batches, column_names, partitions, refuse_nested
 from ldpopt.survey.collect.batch import require_columns
 from ldpopt.survey.collect.delivery import Delivery, admit, refuse_twice
@@ -50,12 +51,17 @@ class Counts(Result):
     simulated reports to real ones.
     """
 
-    plan: str
-    rows: int
-    tables: dict[Names, Table]
-    simulation: bool = False
-    unlabelled: bool = False
-    sources: frozenset[str] = frozenset()
+    plan: str = key(text)
+    rows: int = key(whole)
+    tables: dict[Names, Table] = key(
+        load=lambda data, what: dict(listed(_table)(data, what)),
+        dump=lambda tables: [{"questions": names, "counts": table.tolist()} for names, table in tables.items()],
+    )
+    simulation: bool = key(default=False, load=flag)
+    unlabelled: bool = key(default=False, load=flag)
+    sources: frozenset[str] = key(
+        default=frozenset(), load=lambda data, what: frozenset(listed(row_set)(data, what)), dump=sorted
+    )
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row for each question and each of its outputs, numbered from 0. Tables of pairs are only in `to_json`."""
@@ -87,25 +93,40 @@ class Counts(Result):
 
     def to_json(self) -> str:
         """The counts as JSON text (schema ``ldpopt-counts``, version 2)."""
-        tables = [{"questions": list(names), "counts": table.tolist()} for names, table in self.tables.items()]
-        content = {"format": FORMAT, "version": VERSION, "plan": self.plan, "rows": self.rows}
-        said = {"simulation": self.simulation, "unlabelled": self.unlabelled, "sources": sorted(self.sources)}
-        return strictjson.dumps({**content, **said, "tables": tables})
+        return strictjson.dumps({"format": FORMAT, "version": VERSION, **dump(self)})
 
     @classmethod
     def from_json(cls, content: str | bytes, plan: Plan) -> Counts:
         """The counts written by `to_json`, which must be of `plan`; else `InvalidInput`."""
         data = strictjson.loads(content, "counts")
-        fields = {"format", "version", "plan", "rows", "simulation", "unlabelled", "sources", "tables"}
         version_of(data, "counts", FORMAT, (VERSION,))
-        if set(data) != fields:
+        if set(data) != {"format", "version", *(field.name for field in fields(cls))}:
             raise invalid("counts", "the fields of this version", Phrase("others (count the reports again)"))
         if data["plan"] != plan.checksum:
             raise invalid("counts", "those of the plan", "another plan's")
-        simulation, unlabelled = (flag(data[name], f"counts: {name}") for name in ("simulation", "unlabelled"))
-        sources = frozenset(listed(row_set)(data["sources"], "counts: sources"))
-        tables = listed(lambda table, what: _table(table, data["rows"], plan))(data["tables"], "counts: tables")
-        return cls(data["plan"], data["rows"], dict(tables), simulation, unlabelled, sources)
+        counts = load(cls, {name: data[name] for name in data if name not in ("format", "version")}, "counts")
+        whole(counts.rows, "counts: rows")
+        for names, table in counts.tables.items():
+            asked = [plan.question(name) for name in names]
+            if table.shape != (shape := tuple(len(question.reports) for question in asked)):
+                raise invalid("counts", f"a table of shape {shape}", "another shape", " x ".join(names))
+            counted = sum(map(int, table.ravel()))
+            if counted > counts.rows or (counted < counts.rows and not any(q.may_be_empty for q in asked)):
+                raise invalid("counts", "tables whose counts sum to the rows", "others", " x ".join(names))
+        return counts
+
+
+def _table(data: Any, what: str) -> tuple[Names, Table]:
+    """The names and the counts of one question or two; the shape is compared with the plan later."""
+    if set(mapping(data, what)) != {"questions", "counts"}:
+        raise invalid(what, "tables with questions and counts", Phrase("others"))
+    names = listed(text)(data["questions"], what)
+    if not 1 <= len(names) <= 2 or len(set(names)) != len(names):
+        raise invalid(what, "tables of one question or two", names)
+    lines = listed(listed(whole))([data["counts"]] if len(names) == 1 else data["counts"], what)
+    if len({len(line) for line in lines}) != 1:
+        raise invalid(what, "lists of counts, all as long", Phrase("others"))
+    return names, np.array(lines[0] if len(names) == 1 else lines, np.int64)
 
 
 def aggregate(
@@ -138,54 +159,57 @@ def aggregate(
     >>> int(counts["vote"].sum()), counts.simulation
     (100, True)
     """
-    if isinstance(reports, Plan) and not isinstance(plan, Plan):  # the order of the arguments in earlier versions
-        plan, reports = reports, plan
     if not isinstance(plan, Plan):
         raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
-    names = table_names(plan, pairs)
+    names = _table_names(plan, pairs)
     given = [reports] if isinstance(reports, (str, Path)) else list(reports)
     stored = [one for one in given if is_database(one)]
     if len(set(map(str, stored))) != len(stored):
         raise invalid("reports", "every database once", Phrase("one twice"))
-    made = [count_stored(plan, one, names) for one in stored]
+    counts = [_count_stored(plan, location, names) for location in stored]
     if files := [one for one in given if not is_database(one)]:
-        found = admit(plan, files, unlabelled)
-        counts = count(plan, found, names, runner)
-        made.append(replace(counts, simulation=found.simulation, unlabelled=found.unlabelled, sources=found.sources))
-    if not made:
+        counts.append(_count(plan, admit(plan, files, unlabelled), names, runner))
+    if not counts:
         raise invalid("reports", "at least one file", Phrase("none"))
-    return reduce(add, made)
+    return reduce(add, counts)
 
 
-def count_stored(plan: Plan, location: str | Path, names: tuple[Names, ...]) -> Counts:
+def _count_stored(plan: Plan, location: str | Path, names: tuple[Names, ...]) -> Counts:
     """The counts of the reports in a database."""
     days: dict[str, list[str]] = {}
     with database(location, plan) as store:
-        found = stored_batches(plan, store, days)
-        counts = count_batches(found, plan, names)
+        counts = _count_batches(stored_batches(plan, store, days), plan, names)
     return replace(counts, sources=frozenset(parts_of(days)))
 
 
-def count(plan: Plan, found: Delivery, names: tuple[Names, ...], runner: Runner | None = None) -> Counts:
-    """The counts of a delivery; each file must have as many rows as its manifest says."""
+def _parts(plan: Plan, found: Delivery, public: Sequence[str] = ()) -> list[Partition]:
+    """The partitions of a delivery, whose files have the columns that are needed and the rows of their manifests."""
+    own = report_columns(plan)
     for path in found.files:
-        require_columns(report_columns(plan), column_names(path), str(path))
-        refuse_nested(path, report_columns(plan), ())
+        there = column_names(path)
+        require_columns(own, there, str(path))
+        for name in public:
+            if name not in there:
+                shown = ", ".join(c for c in there if c not in own) or "none"
+                expected = f"one of the public columns of the reports ({shown}; carry = [...] in survey.toml adds some)"
+                raise invalid("column", expected, name)
+        refuse_nested(path, [*own, *public], ())
     parts = partitions(found.files)
     found.require_rows(parts)
-    task = CountPartition(plan.to_json(), names)
-    counts = (runner or Threads()).total(task, parts, add) if parts else count_batches([], plan, names)
+    return parts
+
+
+def _count(plan: Plan, found: Delivery, names: tuple[Names, ...], runner: Runner | None) -> Counts:
+    """The counts of a delivery."""
+    parts = _parts(plan, found)
+    task = partial(_count_partition, plan.to_json(), names)
+    counts = (runner or Threads()).total(task, parts, add) if parts else _count_batches([], plan, names)
     if counts.rows != (rows := sum(part.rows for part in parts)):
         raise invalid("reports", f"the {rows} rows of their files", counts.rows)
-    return counts
+    return replace(counts, simulation=found.simulation, unlabelled=found.unlabelled, sources=found.sources)
 
 
-def add(first: Counts, second: Counts) -> Counts:
-    """The sum of two counts, as a function for reduction."""
-    return first + second
-
-
-def table_names(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[Names, ...]:
+def _table_names(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[Names, ...]:
     """One table for each question, then the pairs."""
     for pair in (asked := [tuple(pair) for pair in pairs]):
         if len(pair) != 2 or pair[0] == pair[1]:
@@ -195,29 +219,22 @@ def table_names(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[Names, ..
     return (*((question.name,) for question in plan.questions), *asked)
 
 
-@dataclass(frozen=True)
-class CountPartition:
-    """The task that counts one partition of reports."""
-
-    plan: str
-    names: tuple[Names, ...]
-
-    def __call__(self, part: Partition) -> Counts:
-        """The counts of the partition."""
-        plan = Plan.from_json(self.plan)
-        columns = report_columns(plan)
-        return count_batches(batches(part, columns, columns), plan, self.names, part.first_row)
+def _count_partition(plan_text: str, names: tuple[Names, ...], part: Partition) -> Counts:
+    """The counts of one partition of reports: a task, which a cluster's worker may do."""
+    plan = Plan.from_json(plan_text)
+    columns = report_columns(plan)
+    return _count_batches(batches(part, columns, columns), plan, names, part.first_row)
 
 
-def count_batches(found: Iterable[Any], plan: Plan, names: Iterable[Names], row: int = 1) -> Counts:
+def _count_batches(found: Iterable[Any], plan: Plan, names: Iterable[Names], row: int = 1) -> Counts:
     """The counts of pyarrow record batches of reports, the first being row number `row`."""
-    tables = {key: np.zeros([len(plan.question(name).reports) for name in key], np.int64) for key in names}
+    tables = {asked: np.zeros([len(plan.question(name).reports) for name in asked], np.int64) for asked in names}
     rows = 0
     for batch in found:
-        codes = positions_of(batch, plan, row + rows)
-        for key, table in tables.items():
-            answered = np.logical_and.reduce([codes[name] >= 0 for name in key])
-            flat = np.ravel_multi_index([codes[name][answered] for name in key], table.shape)
+        codes = _positions_of(batch, plan, row + rows)
+        for asked, table in tables.items():
+            answered = np.logical_and.reduce([codes[name] >= 0 for name in asked])
+            flat = np.ravel_multi_index([codes[name][answered] for name in asked], table.shape)
             table += np.bincount(flat, minlength=table.size).reshape(table.shape)
         rows += batch.num_rows
     return Counts(plan.checksum, rows, tables)
@@ -228,7 +245,7 @@ def report_columns(plan: Plan) -> list[str]:
     return [*([BOOKLET] if plan.booklets else []), *(question.name for question in plan.questions)]
 
 
-def positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.intp]]:
+def _positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.intp]]:
     """For each question the position of every report among its labels; -1 for an empty report, if it allows one."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -259,26 +276,6 @@ def positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.i
                 what, at = f"reports of {question.name!r}", row + int(np.argmax(wrong))
                 raise invalid(what, "one where it is the booklet, and none elsewhere", Phrase("another"), f"row {at}")
     return made
-
-
-def _table(data: Any, rows: Any, plan: Plan) -> tuple[Names, Table]:
-    if not isinstance(data, dict) or set(data) != {"questions", "counts"} or not isinstance(data["questions"], list):
-        raise invalid("counts", "tables with questions and counts", type(data).__name__)
-    names = tuple(data["questions"])
-    if not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise invalid("counts", "tables of one question or two", names)
-    shape = tuple(len(plan.question(name).reports) for name in names)
-    flat = [data["counts"]] if len(names) == 1 else data["counts"]
-    if not isinstance(flat, list) or not all(isinstance(line, list) for line in flat):
-        raise invalid("counts", "lists of counts", type(data["counts"]).__name__)
-    whole = [value for line in flat for value in line]
-    if [len(line) for line in flat] != [shape[-1]] * (1 if len(names) == 1 else shape[0]):
-        raise invalid("counts", f"a table of shape {shape}", "another shape", " x ".join(names))
-    some = any(plan.question(name).may_be_empty for name in names)
-    honest = all(type(value) is int and 0 <= value < 1 << 62 for value in [rows, *whole])
-    if not (honest and (sum(whole) == rows or (some and sum(whole) < rows))):
-        raise invalid("counts", "non-negative integers that sum to the rows", "others", " x ".join(names))
-    return names, np.array(whole, np.int64).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -327,27 +324,17 @@ def read_rows(
     """
     delivery = admit(plan, reports, unlabelled)
     wanted = list(dict.fromkeys(columns))
-    questions, own = [question.name for question in plan.questions], report_columns(plan)
+    own = report_columns(plan)
     for name in wanted:
         if name in own:
             raise invalid("column", "a public column (reports of one question do not group those of others)", name)
-    for path in delivery.files:
-        there = column_names(path)
-        require_columns(own, there, str(path))
-        for name in wanted:
-            if name not in there:
-                shown = ", ".join(c for c in there if c not in own) or "none"
-                expected = f"one of the public columns of the reports ({shown}; carry = [...] in survey.toml adds some)"
-                raise invalid("column", expected, name)
-        refuse_nested(path, [*own, *wanted], ())
-    parts = partitions(delivery.files)
-    delivery.require_rows(parts)
-    positions: dict[str, list[Any]] = {name: [] for name in questions}
+    parts = _parts(plan, delivery, wanted)
+    positions: dict[str, list[Any]] = {question.name: [] for question in plan.questions}
     public: dict[str, list[Any]] = {name: [] for name in wanted}
     rows = 0
     for part in parts:
         for batch in batches(part, [*own, *wanted], own):
-            for name, found in positions_of(batch, plan, 1 + rows).items():
+            for name, found in _positions_of(batch, plan, 1 + rows).items():
                 positions[name].append(found)
             for name in wanted:
                 public[name] += batch.column(name).to_pylist()
@@ -360,7 +347,4 @@ def read_rows(
         for q in plan.questions
     }
     counts = Counts(plan.checksum, rows, tables, delivery.simulation, delivery.unlabelled, delivery.sources)
-    arrays = {name: np.empty(rows, dtype=object) for name in wanted}
-    for name, array in arrays.items():
-        array[:] = public[name]
-    return ReportRows(counts, reports_of, arrays)
+    return ReportRows(counts, reports_of, {name: np.array(public[name], dtype=object) for name in wanted})

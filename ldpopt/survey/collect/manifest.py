@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.schema import check, dump, flag, key, kind, listed, load, text, version_of
+from ldpopt.schema import check, dump, flag, key, kind, listed, load, text, version_of, whole
 from ldpopt.survey.plan.plan import Plan
 
 NO_ROWS = "0" * 32
@@ -35,12 +35,6 @@ def row_set(value: object, where: str) -> str:
     """`value` if it is a fingerprint; else `InvalidInput`."""
     if not isinstance(value, str) or not is_hex(value):
         raise invalid("fingerprint", "32 hexadecimal digits", Phrase("something else"), where)
-    return value
-
-
-def _whole(value: object, what: str) -> int:
-    if type(value) is not int or value < 0:
-        raise invalid(what, "a whole number, at least 0", Phrase(kind(value)))
     return value
 
 
@@ -96,11 +90,11 @@ class Manifest:
     """
 
     survey: str = key(text)
-    round: int = key(_whole)
+    round: int = key(whole)
     plan: str = key(text)
     questions: tuple[str, ...] = key(listed(text))
     simulation: bool = key(flag)
-    rows: int = key(_whole)
+    rows: int = key(whole)
     parts: tuple[str, ...] = key(listed(row_set))
     sha256: str = key(_checksum, default="", omit=True)
 

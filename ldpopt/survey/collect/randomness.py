@@ -17,7 +17,8 @@ from ldpopt.labels import as_text
 from ldpopt.simulation import Rng, generator
 from ldpopt.survey.collect.manifest import SIMULATED, of_numbers
 from ldpopt.survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, Words, read_key, tag
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 
 
 @dataclass(frozen=True)

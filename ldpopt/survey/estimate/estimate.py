@@ -16,17 +16,17 @@ from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.results import jsonable
-from ldpopt.survey.estimate.intervals import Estimated, IntervalMethod, Intervals, Moments, Score, moments, text_table
+from ldpopt.survey.estimate.intervals import IntervalMethod, Moments, Score, moments
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
 from ldpopt.survey.estimate.linear import (
     Estimator,
     GeneralizedLeastSquares,
-    Projection,
     contrast_loadings,
     contrast_name,
     report_covariance,
-    simplex_projection,
 )
+from ldpopt.survey.estimate.projections import Projection, simplex_projection
+from ldpopt.survey.estimate.results import Estimated, Intervals, text_table
 from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt.survey.sample.design import SamplingVariance
 

@@ -15,33 +15,19 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.estimate.counts import CountTable, factor, report_column
 from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
-from ldpopt.survey.estimate.intervals import (
-    Estimated,
-    IntervalMethod,
-    Intervals,
-    Score,
-    p_values_of,
-    quotient,
-    text_table,
-)
+from ldpopt.survey.estimate.intervals import IntervalMethod, Score
 from ldpopt.survey.estimate.linear import Estimator
+from ldpopt.survey.estimate.results import Estimated, Intervals, p_values_of, quotient, text_table
 from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt.survey.sample.design import SampleDesign
 
 
 def tables_by_group(
-    reports: Any,
-    channel: ChannelLike,
-    groups: Any,
-    weights: Any = None,
-    strata: Any = None,
-    clusters: Any = None,
-    design: SampleDesign | None = None,
+    reports: Any, channel: ChannelLike, groups: Any, design: SampleDesign | None = None
 ) -> dict[Label, Table]:
     """The reports of every group of respondents, in order of appearance [SSW, chapter 5].
 
-    reports, groups : (n,). weights, strata, clusters : (n,) or None. design : the `SampleDesign`, instead of these
-        three.
+    reports, groups : (n,). design : how the n respondents were drawn; None for a simple sample.
 
     The result has a `CountTable` for each group or, with a design, `SampledReports` that keep the strata and clusters
     of the whole sample, which makes the variance of a subgroup right. `InvalidInput` for other lengths, or no report.
@@ -50,13 +36,10 @@ def tables_by_group(
     >>> made["f"].totals, made["m"].totals
     (array([1, 1]), array([0, 2]))
     """
-    reports, channel = report_column(reports, channel), as_channel(channel)
-    column = as_column(reports, "reports")
+    column, channel = as_column(report_column(reports, channel), "reports"), as_channel(channel)
     code, names = factor(groups, len(column), "groups")
     if len(column) == 0:
         raise invalid("reports", "at least one", "none")
-    if design is None and any(given is not None for given in (weights, strata, clusters)):
-        design = SampleDesign(weights, strata, clusters, size=len(column))
     if design is None:
         return {name: CountTable.from_reports(column[code == g], channel) for g, name in enumerate(names)}
     whole = SampledReports.of(column, channel, design)

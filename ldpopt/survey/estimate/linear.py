@@ -1,7 +1,4 @@
-"""Frequencies of reports -> linear estimates of shares: every unbiased one is a left inverse of the channel [Rao].
-
-Projections on the simplex, which make an estimate non-negative with sum 1, follow an unbiased estimate.
-"""
+"""Frequencies of reports -> linear estimates of shares: every unbiased one is a left inverse of the channel [Rao]."""
 
 from __future__ import annotations
 
@@ -13,75 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, finite_array, positive_integer
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.results import ByValue, Result
+from ldpopt.results import ByValue
+from ldpopt.survey.estimate.projections import simplex_projection
 from ldpopt.tolerances import REGULAR
-
-
-def simplex_projection(p: ArrayLike) -> Array:
-    """The distribution nearest to `p` in Euclidean distance; (k,), or (..., k) row by row [DSSC].
-
-    It is max(p - tau, 0), with the tau that makes the sum 1.
-
-    >>> simplex_projection([0.7, 0.5, -0.2])
-    array([0.6, 0.4, 0. ])
-    """
-    rows = _rows(p)
-    down = -np.sort(-rows, axis=-1)
-    k = rows.shape[-1]
-    excess = (np.cumsum(down, axis=-1) - 1) / np.arange(1, k + 1)
-    last = np.sum(down > excess, axis=-1, keepdims=True) - 1  # the first entry always qualifies
-    return _normalised(np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0))
-
-
-def norm_sub(p: ArrayLike) -> Array:
-    """Norm-sub: set negative entries to 0 and shift the positive ones equally, until the entries are a distribution.
-
-    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry. If it sums to 1 or
-    more, the result is the simplex projection, which for a smaller sum would lift all entries.
-
-    >>> norm_sub([0.7, 0.5, -0.2]), norm_sub([0.4, 0.5, -0.2])
-    (array([0.6, 0.4, 0. ]), array([0.45, 0.55, 0.  ]))
-    """
-    rows = _rows(p)
-    if np.any(rows.max(axis=-1) <= 0):
-        raise invalid("estimate", "a positive entry", float(rows.max()))
-    positive = rows > 0
-    while True:
-        count = positive.sum(axis=-1, keepdims=True)
-        shift = (1 - np.where(positive, rows, 0.0).sum(axis=-1, keepdims=True)) / count
-        kept = positive & (rows + shift > 0)
-        if np.array_equal(kept, positive):
-            return _normalised(np.where(positive, rows + shift, 0.0))
-        positive = kept
-
-
-@dataclass(frozen=True, eq=False)
-class Projection(Result):
-    """A distribution made from an unbiased estimate by a named step. It is no longer unbiased and has no intervals.
-
-    >>> from ldpopt.survey import estimate, simplex_projection
-    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]]).project(simplex_projection).values
-    array([0., 1.])
-    """
-
-    values: Array
-    labels: tuple[Label, ...]
-    step: str
-    estimator: str
-
-
-def _rows(p: ArrayLike) -> Array:
-    array = finite_array(p, "estimate", np.ndim(p) or 1)
-    if array.shape[-1] == 0:
-        raise invalid("estimate", "at least one entry", "none")
-    return array
-
-
-def _normalised(rows: Array) -> Array:
-    return np.asarray(rows / rows.sum(axis=-1, keepdims=True))
 
 
 class NotIdentifiable(InvalidInput):
@@ -225,15 +159,12 @@ def contrast_name(row: Array, labels: tuple[Any, ...]) -> str:
 
 def contrast_loadings(channel: Channel, contrasts: Array) -> Array:
     """Loadings b, shape (r, m), of smallest norm with Q b = a for every contrast a. They are unbiased for every p."""
-    q = channel.matrix
-    s, threshold = _singular(q)
-    loadings = np.asarray(np.linalg.pinv(q, rcond=threshold / s[0]) @ contrasts.T).T
-    error = np.abs(loadings @ q.T - contrasts)
-    scale = 1e-9 * (1 + np.abs(contrasts).max(axis=1))
-    bad = np.flatnonzero(error.max(axis=1) > scale)
-    if len(bad):
+    s, threshold = _singular(channel.matrix)
+    inverse = np.linalg.pinv(channel.matrix, rcond=threshold / s[0])
+    loadings, identified = _identified(channel, np.asarray((inverse @ contrasts.T).T), contrasts, 1e-9)
+    if not identified.all():
         known, shown = _known_contrasts(channel)
-        name = contrast_name(contrasts[bad[0]], channel.inputs)
+        name = contrast_name(contrasts[int(np.argmin(identified))], channel.inputs)
         raise NotIdentifiable(
             f"contrast: expected a combination of {shown}, got {name}, which no function of the reports estimates "
             "without bias", known,
@@ -249,11 +180,13 @@ def efficient_contrasts(channel: Channel, p: Array, contrasts: Array) -> tuple[A
     q = channel.matrix
     m = np.maximum(p @ q, 1e-9 * q.mean(axis=0))
     root = np.sqrt(np.where(m > 0, m, 1.0))
-    scaled = q / root
-    inverse = np.linalg.pinv(scaled.T, rcond=1e-11)
-    loadings = contrasts @ inverse / root
-    error = np.abs(loadings @ q.T - contrasts).max(axis=1)
-    return loadings, error <= 1e-8 * (1 + np.abs(contrasts).max(axis=1))
+    return _identified(channel, contrasts @ np.linalg.pinv((q / root).T, rcond=1e-11) / root, contrasts, 1e-8)
+
+
+def _identified(channel: Channel, loadings: Array, contrasts: Array, tolerance: float) -> tuple[Array, Array]:
+    """The loadings (r, m), and the mask (r,) of those that are unbiased for their contrasts."""
+    error = np.abs(loadings @ channel.matrix.T - contrasts).max(axis=1)
+    return loadings, error <= tolerance * (1 + np.abs(contrasts).max(axis=1))
 
 
 def contrast_variances(channel: Channel, p: Array, contrasts: Array) -> Array:

@@ -15,7 +15,8 @@ from ldpopt.distribution import Array, finite_array, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import Result
 from ldpopt.survey.estimate.estimate import Estimate
-from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
+from ldpopt.survey.estimate.intervals import IntervalMethod, Score
+from ldpopt.survey.estimate.results import Intervals
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _BIN = re.compile(rf"\s*[\[(]?\s*({_NUMBER})\s*(?:,|;|–|—|-|to|bis|\.\.)\s*({_NUMBER})\s*[\])]?\s*")

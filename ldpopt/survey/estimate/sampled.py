@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,9 @@ from ldpopt.survey.estimate.linear import (
     efficient_loadings,
     report_covariance,
     require_identifiable,
-    simplex_projection,
 )
-from ldpopt.survey.sample.design import SampleDesign, SamplingVariance, over_strata
+from ldpopt.survey.estimate.projections import simplex_projection
+from ldpopt.survey.sample.design import SampleDesign, SamplingVariance
 
 Mask = npt.NDArray[np.bool_]
 
@@ -50,6 +50,8 @@ class SampledReports(ByValue):
     channel: Channel
     design: SampleDesign
     inside: Mask | None = None
+
+    simple: ClassVar[bool] = False
 
     @classmethod
     def of(cls, reports: Any, channel: ChannelLike, design: SampleDesign) -> SampledReports:
@@ -84,11 +86,6 @@ class SampledReports(ByValue):
     def n(self) -> int:
         """Number of respondents in the group."""
         return self.design.n if self.inside is None else int(self.inside.sum())
-
-    @property
-    def simple(self) -> bool:
-        """Always False: reports with a design are never treated as a simple sample."""
-        return False
 
     @property
     def totals(self) -> npt.NDArray[np.int64]:
@@ -192,7 +189,7 @@ Table = CountTable | SampledReports
 """Reports for estimates: counted, or of single respondents with their design."""
 
 
-def as_tables(data: Sequence[Any], channels: Sequence[ChannelLike]) -> tuple[CountTable | SampledReports, ...]:
+def as_tables(data: Sequence[Any], channels: Sequence[ChannelLike]) -> tuple[Table, ...]:
     """The tables of several data, by `as_table`. If one array can only be counts, so are all that could be either."""
     counts = False
     for one, channel in zip(data, channels, strict=True):
@@ -203,7 +200,7 @@ def as_tables(data: Sequence[Any], channels: Sequence[ChannelLike]) -> tuple[Cou
     return tuple(as_table(one, channel, counts) for one, channel in zip(data, channels, strict=True))
 
 
-def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTable | SampledReports:
+def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> Table:
     """The count table of `data`: a table, counts by label, an array of m counts, or reports, perhaps in a data frame.
 
     A numeric array of m entries is taken as counts, and anything else as reports; an array that could be either is
@@ -220,7 +217,7 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTabl
             raise invalid("count table", f"the channel's outputs {channel.outputs[:8]}", data.outputs[:8])
         if isinstance(data, SampledReports):
             return replace(data, channel=channel)
-        return CountTable(channel.outputs, data.keys, data.counts, data.weights, data.squares)
+        return CountTable(channel.outputs, data.totals)
     if isinstance(data, Mapping):
         return CountTable.from_counts(data, channel.outputs)
     if hasattr(data, "to_pylist"):  # an arrow column
@@ -241,49 +238,15 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> CountTabl
 def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
     """Covariance of sum_i l_i f_i, for tables with frequencies f_i and loadings l_i of shape (r, m_i).
 
-    For a simple sample it is (l diag(f) l^T - t t^T) / n. For count tables with weights, strata or clusters it is the
-    linearised variance of a ratio of weighted totals, for sampling with replacement [SSW, section 5.5]; clusters of the
-    same stratum and name in several tables are one unit. For reports with a `SampleDesign` the design determines it.
+    For a simple sample it is (l diag(f) l^T - t t^T) / n. For reports with a `SampleDesign` the design determines it.
     Different designs are independent samples, with the smallest of their degrees of freedom.
     """
-    counted: list[tuple[CountTable, Array]] = []
     designed: dict[int, list[Part]] = {}
+    found = []
     for table, loadings in parts:
         if isinstance(table, SampledReports):
             designed.setdefault(id(table.design), []).append((table, loadings))
         else:
-            counted.append((table, loadings))
-    found = [designed_variance(same) for same in designed.values()]
-    if counted:
-        found.append(_counted_variance(counted))
-    if len(found) == 1:
-        return found[0]
+            found.append(SamplingVariance(report_covariance(loadings, table.frequencies) / table.n, math.inf))
+    found += [designed_variance(same) for same in designed.values()]
     return SamplingVariance(np.sum([one.covariance for one in found], axis=0), min(one.degrees for one in found))
-
-
-def _counted_variance(parts: Sequence[tuple[CountTable, Array]]) -> SamplingVariance:
-    if all(table.simple for table, _ in parts):
-        each = [report_covariance(loadings, table.frequencies) / table.n for table, loadings in parts]
-        return SamplingVariance(np.sum(each, axis=0), math.inf)
-    r = parts[0][1].shape[0]
-    names = list(dict.fromkeys(stratum for table, _ in parts for stratum, _ in table.keys))
-    place_of = {stratum: h for h, stratum in enumerate(names)}
-    inner, sizes, sums = np.zeros((len(names), r, r)), np.zeros(len(names)), np.zeros((len(names), r))
-    clusters: dict[tuple[int, Label], Array] = {}
-    for table, loadings in parts:
-        influence = centred(loadings, table.frequencies) / table.total_weight
-        for (stratum, cluster), counts, weights, squares in zip(
-            table.keys, table.counts, table.weights, table.squares, strict=True
-        ):
-            h = place_of[stratum]
-            sums[h] += influence @ weights
-            if cluster is None:
-                inner[h] += (influence * squares) @ influence.T
-                sizes[h] += counts.sum()
-            else:
-                clusters[h, cluster] = clusters.get((h, cluster), np.zeros(r)) + influence @ weights
-    for (h, _), total in clusters.items():
-        inner[h] += np.outer(total, total)
-        sizes[h] += 1
-    inner -= np.einsum("hr,hs,h->hrs", sums, sums, 1 / np.maximum(sizes, 1))
-    return over_strata(inner, sizes, names)

@@ -167,9 +167,6 @@ def two_way(
     row_channel: ChannelLike,
     column_channel: ChannelLike,
     estimator: Estimator | None = None,
-    weights: Any = None,
-    strata: Any = None,
-    clusters: Any = None,
     sample: SampleDesign | None = None,
     inside: Any = None,
 ) -> TwoWayTable:
@@ -177,7 +174,7 @@ def two_way(
 
     row_reports, column_reports : n reports each, of the same respondents in the same order. For a column that was not
         privatized, the channel is the identity.
-    weights, strata, clusters : (n,) or None. sample : the `SampleDesign`, instead of these three.
+    sample : how the n respondents were drawn; None for a simple sample.
     inside : a mask (n,) of the group to estimate; None for everybody.
 
     Raises `InvalidInput` for different lengths, and for reports that a channel does not give.
@@ -195,8 +192,6 @@ def two_way(
         raise invalid("column reports", f"{len(a)} reports, as many as row reports", len(b))
     product = row_channel.product(column_channel)
     pairs = a * column_channel.shape[1] + b
-    if sample is None and any(given is not None for given in (weights, strata, clusters)):
-        sample = SampleDesign(weights, strata, clusters, size=len(pairs))
     table: Table
     if sample is None:
         pairs = pairs if inside is None else pairs[inside]

@@ -23,7 +23,8 @@ from ldpopt.exact import ExactChannel
 from ldpopt.results import Result
 from ldpopt.survey.collect.aggregate import report_columns
 from ldpopt.survey.paper.devices import PaperDevice
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 
 Integers = npt.NDArray[np.int64]
 

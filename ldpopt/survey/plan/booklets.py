@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -24,14 +23,12 @@ from ldpopt.design.constraints import Constraint
 from ldpopt.design.utilities.criterion import Criterion
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError, invalid
-from ldpopt.labels import Label
 from ldpopt.mechanisms import randomized_response
-from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.estimate.linear import contrast_variances
-from ldpopt.survey.hypothesis_tests import respondents_for_power
 from ldpopt.survey.plan.budget import Needs
-from ldpopt.survey.plan.plan import MAX_DENOMINATOR, NOT_APPLICABLE, Part, cells_of
-from ldpopt.survey.plan.spec import QuestionSpec
+from ldpopt.survey.plan.part import Part
+from ldpopt.survey.plan.planned_question import MAX_DENOMINATOR
+from ldpopt.survey.plan.units import Target, Unit
 from ldpopt.tolerances import BOOKLETS
 
 MAX_CELLS, MAX_UNEVEN_CELLS = 64, 16
@@ -51,144 +48,6 @@ LIMIT = 10.0
 
 CLOSE = 1.005
 """Longer booklets are not tried where the respondents are this near the least number that any survey needs."""
-
-
-@dataclass(frozen=True, eq=False)
-class Target:
-    """What the respondents must suffice for: the variance of `row` @ cells at most `variance`."""
-
-    key: tuple[str, ...]
-    row: Array
-    variance: float
-
-
-@dataclass(frozen=True, eq=False)
-class Unit:
-    """Questions that are only asked together: one, or one with those that its answer decides on."""
-
-    questions: tuple[QuestionSpec, ...]
-
-    @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """The questions as parts of a report; a question that not everybody is asked has one more answer."""
-        return tuple(part_of(question) for question in self.questions)
-
-    @cached_property
-    def cells(self) -> tuple[tuple[Label, ...], ...]:
-        """The K possible answers to all of them."""
-        return cells_of(self.parts)
-
-    @cached_property
-    def pilot(self) -> Array:
-        """(K,) the pilot of the cells, with independent answers."""
-        laws = [
-            dict(zip(part.asked, question.shares, strict=True))
-            for part, question in zip(self.parts, self.questions, strict=True)
-        ]
-        return np.array(
-            [math.prod(law.get(label, 1.0) for law, label in zip(laws, cell, strict=True)) for cell in self.cells]
-        )
-
-    @cached_property
-    def targets(self) -> tuple[Target, ...]:
-        """A target for every share: among those who are asked, for a question that not everybody is."""
-        found = []
-        for at, (part, question) in enumerate(zip(self.parts, self.questions, strict=True)):
-            if (width := question.width) is None:
-                continue
-            asked = np.array([cell[at] != NOT_APPLICABLE or not part.asked_if for cell in self.cells], dtype=float)
-            for label, share in zip(part.asked, question.shares, strict=True):
-                inside = np.array([float(cell[at] == label) for cell in self.cells])
-                row = (inside - share * asked) / float(asked @ self.pilot) + share
-                found.append(Target((part.name, repr(label)), row, (width.width / two_sided(width.level)) ** 2))
-        return tuple(found)
-
-    @property
-    def name(self) -> str:
-        """The name of the first question."""
-        return self.questions[0].name
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon that the first question fixes for all of them; 0 if it does not."""
-        return self.questions[0].epsilon or 0.0
-
-    @property
-    def needs(self) -> Needs:
-        """What respondents it needs, as `split_within` takes it."""
-        if self.plain:
-            return self.pilot, self.questions[0].target
-        return lambda epsilon: BookletPlanner([self], epsilon, None).plan(1, 0.0, UNLIMITED).respondents
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is a single question."""
-        return len(self.questions) == 1
-
-    @property
-    def even(self) -> bool:
-        """Whether all cells of the pilot are equal."""
-        return bool(np.ptp(self.pilot) <= 1e-12)
-
-    @cached_property
-    def kind(self) -> tuple[object, ...]:
-        """Equal for units with the same designs."""
-        rows = tuple((target.row.tobytes(), target.variance) for target in self.targets)
-        tests = tuple(
-            (q.test.power, q.test.level, np.asarray(q.test.alternative).tobytes()) for q in self.questions if q.test
-        )
-        return (
-            self.pilot.tobytes(),
-            rows,
-            tests,
-            tuple(type(q) for q in self.questions),
-            tuple(q.eta for q in self.questions),
-        )
-
-    @cached_property
-    def information(self) -> float:
-        """The respondents that the unit needs where a report has information 1: the bound is this over rho^2."""
-        need = 0.0
-        for at in range(len(self.questions)):
-            mine = [target for target in self.targets if target.key[0] == self.parts[at].name]
-            if not mine:
-                continue
-            rows = np.array([target.row - float(target.row @ self.pilot) for target in mine])
-            values, vectors = np.linalg.eigh((rows * self.pilot) @ rows.T)
-            root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-            together = float(np.trace(root)) ** 2 / sum(target.variance for target in mine)
-            alone = max(float(row**2 @ self.pilot) / t.variance for row, t in zip(rows, mine, strict=True))
-            need += max(together, alone)
-        return need
-
-
-def part_of(question: QuestionSpec) -> Part:
-    """A question of a description as a part of a report."""
-    categories = (*question.categories, NOT_APPLICABLE) if question.asked_if else question.categories
-    return Part(
-        question.name, question.column, categories, question.unknown, question.missing, question.reading,
-        None if question.asked_if else question.pilot, question.asked_if,
-    )  # fmt: skip
-
-
-def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:
-    """The questions with those that they decide on, each group in the order of the description."""
-    names = [question.name for question in questions]
-    group = {name: name for name in names}
-    for at, question in enumerate(questions):
-        if question.asked_if and question.epsilon is not None:
-            raise invalid(
-                f"question {question.name!r}: epsilon", "none beside asked_if (the report is shared)", question.epsilon
-            )
-        for name, labels in question.asked_if:
-            if name not in names[:at]:
-                raise invalid(f"question {question.name!r}: asked_if", "questions that stand before it", name)
-            known = questions[names.index(name)].categories
-            if lacking := [label for label in labels if label not in known]:
-                raise invalid(f"question {question.name!r}: asked_if", f"answers of {name!r}", lacking[0])
-            old, new = group[question.name], group[name]
-            group = {one: new if there == old else there for one, there in group.items()}
-    return tuple(Unit(tuple(q for q in questions if group[q.name] == root)) for root in dict.fromkeys(group.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +73,10 @@ class Booklet:
         return _product(self.units)[0]
 
 
+Shares = tuple[tuple[Booklet, Fraction], ...]
+"""Booklets with the share of respondents that each is asked of."""
+
+
 @dataclass(frozen=True, eq=False)
 class Questionnaire:
     """Booklets with the share of respondents that each is asked of, and the respondents who meet every target.
@@ -221,8 +84,7 @@ class Questionnaire:
     one_question : the same where every booklet is one question.
     """
 
-    booklets: tuple[Booklet, ...]
-    probabilities: tuple[Fraction, ...]
+    shares: Shares
     respondents: float
     one_question: float
 
@@ -230,43 +92,31 @@ class Questionnaire:
 class BookletPlanner:
     """Finds the booklets for units with targets, within epsilon (nats) and, if it is capped, eta.
 
+    together : pairs of questions of which a two-way table is wanted.
     searched : whether channels of several units are searched for, where they are not known.
     """
 
     def __init__(
-        self,
-        units: Sequence[Unit],
-        epsilon: float,
-        eta: float | None,
-        together: Sequence[tuple[str, str]] = (),
+        self, units: Sequence[Unit], epsilon: float, eta: float | None, together: Sequence[tuple[str, str]] = (),
         searched: bool = True,
-    ) -> None:
-        self.searched = searched
-        self.units, self.epsilon, self.eta = tuple(units), epsilon, eta
-        self.pairs = [self._pair(pair) for pair in together]
+    ) -> None:  # fmt: skip
+        self.units, self.epsilon, self.eta, self.searched = tuple(units), epsilon, eta, searched
+        holders = {question.name: unit for unit in self.units for question in unit.questions}
+        if lacking := [name for pair in together for name in pair if name not in holders]:
+            raise invalid("[budget] together", "names of questions that share the budget", lacking[0])
+        self.pairs = [tuple(dict.fromkeys(holders[name] for name in pair)) for pair in together]
         self._designs: dict[tuple[object, ...], tuple[Channel, Design | None] | None] = {}
-
-    def _pair(self, names: tuple[str, str]) -> tuple[Unit, ...]:
-        """The units that hold two questions of which a two-way table is wanted."""
-        held = []
-        for name in names:
-            found = [unit for unit in self.units if any(q.name == name for q in unit.questions)]
-            if not found:
-                raise invalid("[budget] together", "names of questions that share the budget", name)
-            held += found
-        return tuple(dict.fromkeys(held))
 
     def plan(self, longest: int, least: float, deadline: Deadline) -> Questionnaire:
         """The booklets of up to `longest` units that need the fewest respondents.
 
         least : respondents below which no survey can do, where it is known, or 0.
         """
-        singles = [self._booklet((unit,), deadline) for unit in self.units]
-        wanted = [self._booklet(pair, deadline, self._table_targets(pair, names))
-                  for pair, names in zip(self.pairs, self._table_names(), strict=True)]  # fmt: skip
-        found = [one for one in (*singles, *wanted) if one is not None]
-        best = _shared_out(found)
-        one_question = _needed(*_rational(*_shared_out([one for one in found if len(one.units) == 1 or one in wanted])))
+        shortest = [self._booklet((unit,), deadline) for unit in self.units]
+        shortest += [self._booklet(pair, deadline, _table_targets(pair)) for pair in self.pairs]
+        known = [booklet for booklet in shortest if booklet is not None]
+        best = _shared_out(known)
+        one_question = _needed(_rational(*best))
         order = sorted(
             range(len(self.units)), key=lambda at: (len(self.units[at].cells), repr(self.units[at].kind), at)
         )
@@ -274,15 +124,13 @@ class BookletPlanner:
             if best[1] <= CLOSE * least or deadline.over() or length > len(self.units):
                 break
             longer = [self._booklet(units, deadline) for units in self._candidates(order, length)]
-            known = [one for one in longer if one is not None]
-            if not known:
-                break
-            better = _shared_out([*known, *found])
+            known = [*(booklet for booklet in longer if booklet is not None), *known]
+            better = _shared_out(known)
             if better[1] >= best[1] * (1 - BOOKLETS):
                 break
-            found, best = [*known, *found], better
-        chosen, shares = _rational(*best)
-        return Questionnaire(chosen, shares, _needed(chosen, shares), one_question)
+            best = better
+        shares = _rational(*best)
+        return Questionnaire(shares, _needed(shares), one_question)
 
     def _candidates(self, order: Sequence[int], length: int) -> list[tuple[Unit, ...]]:
         """Sets of units: neighbours in a circle of like units, and all sets where they are of few kinds."""
@@ -312,18 +160,13 @@ class BookletPlanner:
             return None
         channel, design = found
         pilot, targets = _product(units, more)
-        served: dict[tuple[str, ...], float] = {}
-        rows = np.array([target.row for target in targets]).reshape(-1, len(pilot))
-        variances = contrast_variances(channel, pilot, rows)
-        for target, variance in zip(targets, variances, strict=True):
-            served[target.key] = target.variance / variance if math.isfinite(variance) else 0.0
-        for unit in units:
-            for question in unit.questions:
-                if question.test is not None and len(units) == 1 and unit.plain:
-                    needed = respondents_for_power(
-                        channel, question.shares, question.test.alternative, question.test.power, question.test.level
-                    )
-                    served[question.name, "power"] = 1 / needed
+        variances = contrast_variances(channel, pilot, np.array([t.row for t in targets]).reshape(-1, len(pilot)))
+        served = {
+            target.key: target.variance / variance if math.isfinite(variance) else 0.0
+            for target, variance in zip(targets, variances, strict=True)
+        }
+        if len(units) == 1 and units[0].plain and (test := units[0].questions[0].test) is not None:
+            served[units[0].name, "power"] = 1 / test.respondents(channel, units[0].pilot)
         return Booklet(units, channel, design, served)
 
     def _designed(
@@ -362,14 +205,20 @@ class BookletPlanner:
         )
         return design.channel, design if len(units) == 1 else None
 
-    def _table_names(self) -> list[tuple[str, ...]]:
-        return [tuple(q.name for unit in pair for q in unit.questions) for pair in self.pairs]
 
-    def _table_targets(self, pair: tuple[Unit, ...], names: tuple[str, ...]) -> list[Target]:
-        """Every cell of a two-way table is wanted as precisely as the wider of its two questions' shares."""
-        cells = np.eye(math.prod(len(unit.cells) for unit in pair))
-        widths = [t.variance for unit in pair for t in unit.targets]
-        return [Target((*names, str(at)), row, max(widths, default=1e-3)) for at, row in enumerate(cells)]
+def needs_of(unit: Unit) -> Needs:
+    """What respondents a unit needs, as `split_within` takes it."""
+    if unit.plain:
+        return unit.pilot, unit.questions[0].target
+    return lambda epsilon: BookletPlanner([unit], epsilon, None).plan(1, 0.0, UNLIMITED).respondents
+
+
+def _table_targets(pair: tuple[Unit, ...]) -> list[Target]:
+    """Every cell of a two-way table is wanted as precisely as the wider of its two questions' shares."""
+    names = [question.name for unit in pair for question in unit.questions]
+    cells = np.eye(math.prod(len(unit.cells) for unit in pair))
+    variance = max((target.variance for unit in pair for target in unit.targets), default=1e-3)
+    return [Target((*names, str(at)), row, variance) for at, row in enumerate(cells)]
 
 
 def _product(units: tuple[Unit, ...], more: Sequence[Target] = ()) -> tuple[Array, list[Target]]:
@@ -385,10 +234,7 @@ def _product(units: tuple[Unit, ...], more: Sequence[Target] = ()) -> tuple[Arra
     return pilot, [*targets, *more]
 
 
-Shared = tuple[list[tuple[Booklet, float]], float]
-
-
-def _shared_out(booklets: Sequence[Booklet]) -> Shared:
+def _shared_out(booklets: Sequence[Booklet]) -> tuple[list[tuple[Booklet, float]], float]:
     """The booklets that are used, each with its respondents, and the sum of these: a linear program."""
     from scipy.optimize import linprog
 
@@ -406,67 +252,30 @@ def _shared_out(booklets: Sequence[Booklet]) -> Shared:
     return used, float(sum(n for _, n in used))
 
 
-def _rational(used: Sequence[tuple[Booklet, float]], people: float) -> tuple[tuple[Booklet, ...], tuple[Fraction, ...]]:
-    """The booklets, and fractions of a small denominator near their shares of the respondents."""
-    booklets = tuple(one for one, _ in used)
-    shares = np.array([n for _, n in used]) / people
-    best: tuple[float, tuple[Fraction, ...]] = (math.inf, ())
+def _rational(used: Sequence[tuple[Booklet, float]], people: float) -> Shares:
+    """The booklets with fractions of a small denominator near their shares of the respondents."""
+    exact = np.array([n for _, n in used]) / people
+    best: tuple[float, Shares] = (math.inf, ())
     for denominator in [*range(len(used), 1000), 10**4, MAX_DENOMINATOR]:
-        whole = np.maximum(np.floor(shares * denominator + 1e-9), 1).astype(int)
+        whole = np.maximum(np.floor(exact * denominator + 1e-9), 1).astype(int)
         short = denominator - int(whole.sum())
         if short < 0 or short > len(used):
             continue
-        order = np.argsort(whole - shares * denominator, kind="stable")
+        order = np.argsort(whole - exact * denominator, kind="stable")
         whole[order[:short]] += 1
-        fractions = tuple(Fraction(int(n), denominator) for n in whole)
-        needed = _needed(booklets, fractions)
+        shares = tuple((booklet, Fraction(int(n), denominator)) for (booklet, _), n in zip(used, whole, strict=True))
+        needed = _needed(shares)
         if needed < best[0] * (1 - BOOKLETS):
-            best = needed, fractions
+            best = needed, shares
         if best[0] <= (1 + BOOKLETS) * people:
             break
-    return booklets, best[1]
+    return best[1]
 
 
-def _needed(booklets: Sequence[Booklet], shares: Sequence[Fraction]) -> float:
+def _needed(shares: Shares) -> float:
     """The respondents, as a number, who meet every target with booklets in these shares."""
     rates: dict[tuple[str, ...], float] = {}
-    for booklet, share in zip(booklets, shares, strict=True):
+    for booklet, share in shares:
         for key, rate in booklet.served.items():
             rates[key] = rates.get(key, 0.0) + float(share) * rate
     return max(1 / rate for rate in rates.values())
-
-
-def rule(m: int, epsilon: float) -> float:
-    """max_c c ((e^eps - 1) / (2^c + e^eps - 1))^2: what a report tells of m yes/no questions, c of them at random."""
-    fall = math.exp(-epsilon)
-    gain = -math.expm1(-epsilon)
-    return max(c * (gain / (2.0**c * fall + gain)) ** 2 for c in range(1, min(m, 1000) + 1))
-
-
-EXACT = 7
-"""Up to this many yes/no questions the rule is proved to be the optimum, for every epsilon."""
-
-
-def least_respondents(units: Sequence[Unit], epsilon: float | None) -> float:
-    """A number of respondents below which no epsilon-LDP survey, interactive or not, meets every target [Scarf].
-
-    epsilon : in nats; None for a promise that is no epsilon-LDP, of which only the sample's own variance is known.
-
-    It is the sum of the questions' needs over a bound of rho^2, the information of one report: that of `rule` for up to
-    seven yes/no questions at even pilots; tanh(eps/2)^2 for more of them up to eps = ln 3, and (e^eps - 1)/8 beyond;
-    sinh(eps/2)^2 for any. The bound is that of Cramer and Rao for unbiased estimates at the pilot.
-    """
-    alone = [float((t.row - t.row @ unit.pilot) ** 2 @ unit.pilot) / t.variance for unit in units for t in unit.targets]
-    need = sum(unit.information for unit in units)
-    if not alone or epsilon is None:
-        return max(alone, default=0.0)
-    counted = [unit for unit in units if unit.targets]
-    rho = math.sinh(min(epsilon, 700.0) / 2) ** 2
-    if all(unit.plain and len(unit.cells) == 2 and unit.even for unit in counted):
-        if len(counted) <= EXACT:
-            rho = min(rho, rule(len(counted), epsilon))
-        else:
-            rho = min(
-                rho, math.tanh(epsilon / 2) ** 2 if epsilon <= math.log(3) else math.expm1(min(epsilon, 700.0)) / 8
-            )
-    return max(*alone, need / rho)

@@ -143,8 +143,9 @@ def _question(question: ProposedQuestion) -> list[str]:
     asked, said = question.spec, dump(question.spec)
     lines = [f"# {line}" for line in question.remarks]
     lines += ["[[questions]]", *_keys(said, "name", "categories", "bins", "missing_codes", "missing")]
-    if asked.reading.missing_answers != "refuse":
-        lines += [f"# {_POLICIES[asked.reading.missing_answers]}", *_keys(said, "missing_answers")]
+    policy = asked.reading.missing_answers or "refuse"
+    if policy != "refuse":
+        lines += [f"# {_POLICIES[policy]}", *_keys(said, "missing_answers")]
     return lines + _keys(said, "half_width")
 
 

@@ -5,38 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ldpopt import strictjson
-from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.datafiles.delimited import PLAIN, Dialect
-from ldpopt.distribution import Array, distribution, number, positive_integer, unit_interval
+from ldpopt.distribution import positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import MAXIMUM_BITS, ExactChannel
 from ldpopt.exact_rounding import round_exact
-from ldpopt.labels import Label, as_text, distinct_labels, from_jsonable, to_jsonable
-from ldpopt.results import ByValue, Pictured, Result
+from ldpopt.results import Pictured
 from ldpopt.rounding import float_up
-from ldpopt.schema import check, dump, key, kind, listed, load, mapped, record, text, version_of
-from ldpopt.survey.plan.spec import (
-    PLAIN_READING,
-    QuestionSpec,
-    Reading,
-    SurveySpec,
-    check_columns,
-    distinct_as_text,
-    fitting_reading,
-    in_a_word,
-    keeps_first,
-)
+from ldpopt.schema import check, dump, key, kind, listed, load, record, text, version_of
+from ldpopt.survey.plan.part import Part
+from ldpopt.survey.plan.planned_question import PlannedQuestion, planned_question
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec, check_columns, in_a_word, keeps_first
 from ldpopt.survey.sample.spec import SampleSpec
 
 FORMAT = "ldpopt-plan"
@@ -45,236 +31,17 @@ VERSION, WITH_READINGS, WITH_BOOKLETS = 2, 3, 4
 
 Plans that do not need this keep version 2 and their checksum."""
 
-MAX_CELLS = 2**14
-"""The most answers that parts of one report may have together."""
-
-MAX_DENOMINATOR = 10**6
-"""The largest denominator of a booklet's probability."""
-
 BOOKLET = "booklet"
 """The column of reports that says which question a respondent was asked, where not everybody is asked everything."""
 
-NOT_APPLICABLE = "not applicable"
-"""The answer of those whom a question does not concern, by their answer to another one."""
-
 DERIVATIONS = (1, 2)
 """The ways to compute memoised words from the key: from (round, respondent, question), or from these and the answer."""
-
-
-def _epsilon(value: Any, what: str) -> float:
-    return math.inf if value == "inf" else number(value, what, 'a finite number of nats or "inf"')
-
-
-def _label(value: Any, what: str) -> Label:
-    return from_jsonable([value], what)[0]
 
 
 def _dialect(value: Any, what: str) -> Dialect:
     if not isinstance(value, list) or len(value) != 3:
         raise invalid(what, "a delimiter, an encoding and a decimal sign", Phrase(kind(value)))
     return Dialect(*value)
-
-
-def _fraction(value: Any, what: str) -> Fraction:
-    short = isinstance(value, str) and re.fullmatch(r"[0-9]{1,7}(/0*[1-9][0-9]{0,6})?", value)
-    if not (isinstance(value, Fraction) or short):
-        raise invalid(what, 'a fraction such as "3/10"', Phrase(kind(value)))
-    share = Fraction(value)
-    if not 0 < share <= 1 or share.denominator > MAX_DENOMINATOR:
-        raise invalid(what, f"above 0 and at most 1, with a denominator of at most {MAX_DENOMINATOR}", str(share))
-    return share
-
-
-def _conditions(value: Any, what: str) -> tuple[tuple[str, tuple[Label, ...]], ...]:
-    if not isinstance(value, (list, tuple)) or any(
-        not isinstance(one, (list, tuple)) or len(one) != 2 for one in value
-    ):
-        raise invalid(what, "pairs of a question and its answers", Phrase(kind(value)))
-    return tuple((text(name, what), from_jsonable(list(labels), what)) for name, labels in value)
-
-
-@dataclass(frozen=True, eq=False)
-class Part(ByValue):
-    """One of several questions that share a report: its name, its answers, and how they are written in files.
-
-    asked_if : pairs of another part's name and those of its answers after which this question is asked. After others
-        its answer is `NOT_APPLICABLE`, the last of its categories.
-    name, column, categories, unknown, missing, reading, pilot : as for `PlannedQuestion`.
-    """
-
-    name: str = key(text)
-    column: str = key(text)
-    categories: tuple[Label, ...] = key(
-        load=lambda labels, what: from_jsonable(list(listed(lambda one, _: one)(labels, what)), what),
-        dump=lambda labels: [to_jsonable(one) for one in labels],
-    )
-    unknown: Label | None = key(default=None, load=_label, dump=to_jsonable)
-    missing: Label | None = key(default=None, load=_label, dump=to_jsonable)
-    reading: Reading = key(record(Reading), default=PLAIN_READING)
-    pilot: Array | None = key(default=None)
-    asked_if: tuple[tuple[str, tuple[Label, ...]], ...] = key(
-        default=(), omit=True, load=_conditions,
-        dump=lambda conditions: [[name, [to_jsonable(one) for one in labels]] for name, labels in conditions],
-    )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        what, put = f"question {self.name!r}", object.__setattr__
-        check(self, what)
-        categories = distinct_labels(self.categories, len(self.categories), f"{what}: categories")
-        distinct_as_text(categories, f"{what}: categories")
-        if self.asked_if and categories[-1:] != (NOT_APPLICABLE,):
-            raise invalid(f"{what}: categories", f"{NOT_APPLICABLE!r} as the last", categories[-1:])
-        put(self, "categories", categories)
-        put(self, "reading", fitting_reading(self, what))
-        if self.asked_if and self.reading.left_out:
-            expected = '"category", "counted" or "refuse" beside asked_if (an empty report tells that it was asked)'
-            raise invalid(f"{what}: missing_answers", expected, self.reading.missing_answers)
-        if self.pilot is not None:
-            put(self, "pilot", distribution(self.pilot, f"{what}: pilot", len(categories), categories))
-
-    @property
-    def asked(self) -> tuple[Label, ...]:
-        """The categories among which a respondent who is asked chooses."""
-        return self.categories[:-1] if self.asked_if else self.categories
-
-    def applies(self, answers: Mapping[str, Label]) -> bool:
-        """Whether the question is asked after these answers to the parts before it."""
-        return all(answers[name] in labels for name, labels in self.asked_if)
-
-
-def cells_of(parts: Sequence[Part]) -> tuple[tuple[Label, ...], ...]:
-    """The possible answers to several parts together, the last part's fastest.
-
-    `InvalidInput` for parts of one name, for conditions on other than earlier parts, and for too many answers.
-    """
-    cells: list[tuple[Label, ...]] = [()]
-    for at, part in enumerate(parts):
-        before = [one.name for one in parts[:at]]
-        if part.name in before or any(name not in before for name, _ in part.asked_if):
-            raise invalid(
-                f"question {part.name!r}", "a name of its own, and conditions on parts before it", Phrase("others")
-            )
-        if len(cells) * len(part.categories) > MAX_CELLS:
-            raise invalid(
-                f"question {part.name!r}", f"at most {MAX_CELLS} answers of all parts together", Phrase("more")
-            )
-        longer = []
-        for cell in cells:
-            asked = part.applies(dict(zip([one.name for one in parts], cell, strict=False)))
-            longer += [(*cell, label) for label in (part.asked if asked else [NOT_APPLICABLE])]
-        cells = longer
-    return tuple(cells)
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedQuestion(Result):
-    """A question with its exact channel; the channel's inputs are the categories.
-
-    epsilon (nats), eta : the claimed guarantees of the channel; by default the best that its integers prove. A claim
-        that they do not prove is `CertificateError`.
-    unknown, missing : the category for an answer that is not listed, and for a missing one; None refuses the file.
-    pilot : the expected shares of the answers, for which the channel was designed, if any.
-    expected : planned precision, by name (e.g. ``{"half_width": 0.02, "respondents": 1500}``), if known.
-    reading : how answers are written in files, and how missing answers are treated.
-    probability : the share of respondents who are asked; below 1, each respondent is asked one of such questions.
-    parts : for several questions that share a report, each of them; the categories are then tuples of their answers.
-
-    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
-    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
-    >>> plan_survey(spec).plan.question("vote").reports
-    ('0', '1')
-    """
-
-    name: str = key(text)
-    column: str = key()
-    channel: ExactChannel = key(load=lambda data, _: ExactChannel.from_dict(data), dump=ExactChannel.to_dict)
-    epsilon: float = key(default=math.nan, load=_epsilon, dump=lambda value: "inf" if math.isinf(value) else value)
-    eta: float = key(default=math.nan, load=unit_interval)
-    unknown: Label | None = key(default=None, load=_label, dump=to_jsonable)
-    missing: Label | None = key(default=None, load=_label, dump=to_jsonable)
-    pilot: Array | None = key(default=None)
-    expected: Mapping[str, float] | None = key(mapped(number), default=None)
-    reading: Reading = key(record(Reading), default=PLAIN_READING)
-    probability: Fraction = key(_fraction, default=Fraction(1), omit=True, dump=str)
-    parts: tuple[Part, ...] = key(listed(record(Part)), default=(), omit=True)
-
-    def __post_init__(self) -> None:
-        what = f"question {self.name!r}"
-        check(self, what)
-        put = object.__setattr__
-        put(self, "column", "" if self.parts and self.column == "" else text(self.column, f"{what}: column"))
-        if not isinstance(self.channel, ExactChannel):
-            raise invalid(f"{what}: channel", "an ExactChannel", type(self.channel).__name__)
-        proof = self.channel.proof()
-        for name, proved in (("epsilon", proof.epsilon), ("eta", proof.eta)):
-            claimed = float(getattr(self, name))
-            put(self, name, proved if math.isnan(claimed) else claimed)
-        self.channel.verify(self.epsilon, self.eta)
-        distinct_as_text(self.channel.inputs, f"{what}: categories")
-        distinct_as_text(self.channel.outputs, f"{what}: reports")
-        put(self, "reading", fitting_reading(self, what))
-        if self.pilot is not None:
-            put(self, "pilot", distribution(self.pilot, f"{what}: pilot", len(self.categories), self.categories))
-        if self.parts and (self.categories != cells_of(self.parts) or self.column or self.reading != PLAIN_READING):
-            raise invalid(f"{what}: channel", "the cells of its parts as inputs, and no column", self.categories[:8])
-
-    @property
-    def answers(self) -> tuple[Part | PlannedQuestion, ...]:
-        """The questions that a report is about: the parts, or the question itself."""
-        return self.parts or (self,)
-
-    @property
-    def may_be_empty(self) -> bool:
-        """Whether some respondents have no report of this question."""
-        return self.probability < 1 or any(one.reading.left_out for one in self.answers)
-
-    @property
-    def places(self) -> npt.NDArray[np.intp]:
-        """(k, answers) for each category, the positions of its answers among those of the parts."""
-        if not self.parts:
-            return np.arange(len(self.categories))[:, None]
-        known = [{label: at for at, label in enumerate(part.categories)} for part in self.parts]
-        return np.array([[of[label] for of, label in zip(known, cell, strict=True)] for cell in cells_of(self.parts)])
-
-    def members(self, *names: str) -> Array:
-        """(r, k) 1 where an answer to one of its parts, or answers to several together, are those of a category."""
-        asked = [one.name for one in self.answers]
-        at = [asked.index(name) for name in names]
-        wanted = np.array(list(product(*(range(len(self.answers[i].categories)) for i in at))))
-        return np.asarray((self.places[:, at] == wanted[:, None]).all(axis=2), dtype=np.float64)
-
-    @property
-    def categories(self) -> tuple[Label, ...]:
-        """The possible answers, in the order of the channel's rows."""
-        return self.channel.inputs
-
-    @property
-    def reports(self) -> tuple[str, ...]:
-        """The possible reports as text, in the order of the channel's columns."""
-        return tuple(as_text(label) for label in self.channel.outputs)
-
-    @property
-    def shares(self) -> Array:
-        """The pilot, or equal shares if there is none, shape (k,)."""
-        k = len(self.categories)
-        return np.full(k, 1 / k) if self.pilot is None else self.pilot
-
-    @property
-    def report_channel(self) -> Channel:
-        """The channel in floats, with its reports as the text that data files hold."""
-        return Channel(self.channel.matrix, self.categories, self.reports)
-
-    @property
-    def plainly_read(self) -> bool:
-        """Whether files hold the categories themselves, without codes or bins, and no missing answer is left out."""
-        return all(
-            one.reading == Reading(missing_answers="refuse" if one.missing is None else "counted")
-            for one in self.answers
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The question as JSON-ready values."""
-        return dump(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -462,27 +229,6 @@ def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) ->
         channel = channels(question) if callable(channels) else channels[question.name]
         planned.append(planned_question(question, _exact(channel, question, bits)))
     return plan_of(spec, planned)
-
-
-def planned_question(
-    question: QuestionSpec, channel: ExactChannel, probability: Fraction = Fraction(1)
-) -> PlannedQuestion:
-    """A question of a description with its exact channel; `InvalidInput` if that exceeds its own epsilon or eta."""
-    planned = PlannedQuestion(
-        name=question.name,
-        column=question.column,
-        channel=channel,
-        unknown=question.unknown,
-        missing=question.missing,
-        pilot=question.pilot,
-        reading=question.reading,
-        probability=probability,
-    )
-    for what in ("epsilon", "eta"):
-        asked = getattr(question, what)
-        if asked is not None and getattr(planned, what) > asked:
-            raise invalid(f"question {question.name!r}: {what}", f"at most {asked!r}", getattr(planned, what))
-    return planned
 
 
 def plan_of(spec: SurveySpec, planned: Sequence[PlannedQuestion]) -> Plan:

@@ -18,7 +18,8 @@ from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label
 from ldpopt.results import Result
-from ldpopt.survey.plan.spec import DEFAULT_WIDTH, QuestionSpec, Reading
+from ldpopt.survey.plan.reading import Reading
+from ldpopt.survey.plan.spec import DEFAULT_WIDTH, QuestionSpec
 from ldpopt.survey.sample.spec import SampleSpec
 
 MAX_WHOLE_NUMBERS = 12

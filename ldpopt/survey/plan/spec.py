@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,120 +13,19 @@ from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.deadline import Deadline
 from ldpopt.design import Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.constraints import Constraint
-from ldpopt.distribution import Array, distribution, number, positive_epsilon, positive_integer, unit_interval
+from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import Phrase, invalid
-from ldpopt.labels import Label, as_text, distinct_labels, from_jsonable, to_jsonable
+from ldpopt.labels import Label, distinct_labels
 from ldpopt.results import ByValue
 from ldpopt.schema import check, choice, key, listed, load, mapping, record, text, within
 from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, Together
+from ldpopt.survey.plan.reading import PLAIN_READING, Reading, check_answers, conditions
 from ldpopt.survey.sample.spec import SampleSpec
 
-MAX_CODES = 10_000
 LEVEL_OF_TESTS = 0.05
 DEFAULT_POWER = 0.8
 DEFAULT_WIDTH = 0.05
 """The target half-width of a question that names no target."""
-
-
-def _code(value: Any, what: str) -> str:
-    """A code of a file as text, in the form of data files."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value != value:
-        raise invalid(what, "texts or numbers", type(value).__name__)
-    written = as_text(value)
-    if not written.strip() or len(written) > 200:
-        raise invalid(what, "texts of 1 to 200 characters", f"{len(written)} characters")
-    return written
-
-
-def _asked_if(value: Any, what: str) -> tuple[tuple[str, tuple[Label, ...]], ...]:
-    """Pairs of a question's name and the answers to it, from a table or from pairs."""
-    pairs = value.items() if isinstance(value, Mapping) else value
-    read: dict[str, tuple[Label, ...]] = {}
-    for name, labels in pairs if isinstance(pairs, (list, tuple)) or isinstance(value, Mapping) else [("", None)]:
-        if not isinstance(labels, (list, tuple)) or not labels:
-            raise invalid(what, 'a table from questions to lists of answers, { drug = ["yes"] }', type(labels).__name__)
-        read[text(name, what)] = from_jsonable([to_jsonable(label) for label in labels], what)
-    return tuple(read.items())
-
-
-def _codes(value: Any, what: str) -> tuple[tuple[str, Label], ...]:
-    """Pairs of a code and its category, from a table or from pairs, in which lists stand for tuples."""
-    pairs = value.items() if isinstance(value, Mapping) else value
-    try:
-        return tuple((_code(one, what), from_jsonable([to_jsonable(label)], what)[0]) for one, label in pairs)
-    except (TypeError, ValueError) as error:
-        raise invalid(what, 'a table from codes to categories, { "1" = "yes" }', type(error).__name__) from None
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How an entry of a file becomes a category, and how missing answers are treated.
-
-    codes : the category for each entry, with the entry as text: ``{"1": "yes", "2": "no"}`` or pairs.
-    bins : the m - 1 rising edges between m categories of numbers; a number on an edge belongs to the category above it.
-    missing_codes : entries that mean "no answer", besides an empty cell, such as -9, 99 or "refused". They are
-        recognised before codes and bins.
-    missing_answers : how missing answers are treated.
-
-    - ``"refuse"``: the file is refused.
-    - ``"counted"``: they count as the category `missing`, as if it had been answered.
-    - ``"category"``: the category `missing` stands for them and for nothing else. Whether somebody answered is
-    protected like the answer. Shares among the people who answered are estimated, too.
-    - ``"left out"``: their report is empty. Everybody sees who did not answer; given answers are protected.
-
-    Anything else is `InvalidInput`.
-
-    >>> Reading(bins=(1000, 2000), missing_codes=(-9,)).missing_codes
-    ('-9',)
-    """
-
-    codes: tuple[tuple[str, Label], ...] = key(
-        _codes, default=(), dump=lambda pairs: [[code, to_jsonable(label)] for code, label in pairs]
-    )
-    bins: tuple[float, ...] = key(listed(number), default=())
-    missing_codes: tuple[str, ...] = key(listed(_code), default=())
-    missing_answers: str = key(choice("refuse", "counted", "category", "left out"), default="refuse")
-
-    def __post_init__(self) -> None:
-        check(self, "reading")
-        if any(not low < high for low, high in pairwise(self.bins)):
-            raise invalid("bins", "rising edges", list(self.bins)[:8])
-        if self.codes and self.bins:
-            raise invalid("codes and bins", "one of them", "both")
-        for what, entries in (("codes", [one for one, _ in self.codes]), ("missing_codes", list(self.missing_codes))):
-            if len(set(entries)) != len(entries) or len(entries) > MAX_CODES:
-                raise invalid(what, f"distinct ones, at most {MAX_CODES}", f"{len(entries)}")
-
-    @property
-    def left_out(self) -> bool:
-        """Whether missing answers have empty reports."""
-        return self.missing_answers == "left out"
-
-    @property
-    def own_category(self) -> bool:
-        """Whether missing answers have a category of their own."""
-        return self.missing_answers == "category"
-
-    def require(self, categories: tuple[Label, ...], missing: Label | None, what: str) -> None:
-        """`InvalidInput` unless this fits a question's categories and its `missing` category."""
-        if self.bins and len(self.bins) + 1 != len(categories) - self.own_category:
-            counted = f"{len(categories) - self.own_category - 1}, one fewer than the categories of numbers"
-            raise invalid(f"{what}: bins", counted, len(self.bins))
-        if self.bins and self.own_category and missing != categories[-1]:
-            raise invalid(f"{what}: missing", "the last category, after those of the bins", missing)
-        for _, label in self.codes:
-            if not any(type(label) is type(one) and label == one for one in categories):
-                raise invalid(f"{what}: codes", f"codes of the categories {categories[:8]}", label)
-        if (missing is None) != (self.missing_answers in ("refuse", "left out")):
-            expected = "a category in `missing`" if missing is None else 'no `missing`, or "counted" or "category"'
-            raise invalid(f"{what}: missing_answers", expected, self.missing_answers)
-        if self.own_category and len(categories) < 3:
-            raise invalid(f"{what}: categories", "two besides the one of missing answers", len(categories) - 1)
-
-
-PLAIN_READING = Reading()
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +65,7 @@ class QuestionSpec(ByValue):
     half_width: float | None = key(within(0, 1, "()"), default=None)
     power: float | None = key(within(LEVEL_OF_TESTS, 1, "()"), default=None)
     alternative: Any = key(default=None)
-    asked_if: tuple[tuple[str, tuple[Label, ...]], ...] = key(_asked_if, default=())
+    asked_if: tuple[tuple[str, tuple[Label, ...]], ...] = key(conditions, default=())
     reading: Reading = key(record(Reading), default=PLAIN_READING, inline=True)
 
     type_name: ClassVar[str] = "choice"
@@ -180,18 +77,16 @@ class QuestionSpec(ByValue):
         if not isinstance(self.categories, (list, tuple)) or len(self.categories) < 2:
             raise invalid(f"{what}: categories", "a list of at least two", self.categories)
         categories = distinct_labels(self.categories, len(self.categories), f"{what}: categories")
-        distinct_as_text(categories, f"{what}: categories")
         if self.alternative is None and self.power is not None:
             raise invalid(f"{what}: power", "an alternative beside it, the shares that a test is to find", "none")
         put = object.__setattr__
         put(self, "categories", categories)
         put(self, "column", text(self.column or self.name, f"{what}: column"))
-        put(self, "reading", fitting_reading(self, what))
-        for name in ("pilot", "alternative"):
-            if (shares := getattr(self, name)) is not None:
-                put(self, name, distribution(shares, f"{what}: {name}", len(categories), categories))
-        if self.alternative is not None and self.power is None:
-            put(self, "power", DEFAULT_POWER)
+        check_answers(self, what)
+        if self.alternative is not None:
+            moved = distribution(self.alternative, f"{what}: alternative", len(categories), categories)
+            put(self, "alternative", moved)
+            put(self, "power", self.power or DEFAULT_POWER)
 
     def __init_subclass__(cls, type: str) -> None:
         """Let ``type = "..."`` in a file mean a subclass."""
@@ -376,23 +271,3 @@ def check_columns(survey: Any) -> None:
             raise invalid("carried columns", "none that holds raw answers", column)
         if column in names:
             raise invalid("carried columns", "none named like a question", column)
-
-
-def fitting_reading(question: Any, what: str) -> Reading:
-    """The reading of a question, which must fit its categories, `unknown` and `missing`."""
-    for name in ("unknown", "missing"):
-        value = getattr(question, name)
-        if value is not None and not any(type(value) is type(one) and value == one for one in question.categories):
-            raise invalid(f"{what}: {name}", f"one of the categories {question.categories[:8]}", value)
-    reading: Reading = question.reading
-    if question.missing is not None and reading.missing_answers == "refuse":
-        reading = replace(reading, missing_answers="counted")
-    reading.require(question.categories, question.missing, what)
-    return reading
-
-
-def distinct_as_text(labels: tuple[Label, ...], what: str) -> None:
-    """`InvalidInput` unless the labels differ when they are written as text."""
-    written = [as_text(label) for label in labels]
-    if len(set(written)) != len(written) or "" in written:
-        raise invalid(what, "labels that are distinct and not empty as text", written)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import Deadline, Progress, watched
@@ -19,38 +15,14 @@ from ldpopt.design import Design
 from ldpopt.distribution import positive_integer
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.exact_rounding import round_exact
-from ldpopt.results import ByValue, Pictured
-from ldpopt.survey.collect.aggregate import Counts, aggregate, read_rows
-from ldpopt.survey.collect.batch import privatize_frame
-from ldpopt.survey.collect.manifest import in_table
-from ldpopt.survey.collect.randomness import Randomness
-from ldpopt.survey.estimate.booklets import estimate_booklets
-from ldpopt.survey.estimate.counts import CountTable, positions, report_column
-from ldpopt.survey.estimate.counts import column as as_column
-from ldpopt.survey.estimate.estimate import Estimate, estimate
-from ldpopt.survey.estimate.groups import estimate_waves
-from ldpopt.survey.estimate.linear import Estimator
-from ldpopt.survey.estimate.sampled import SampledReports
-from ldpopt.survey.plan.booklets import MAX_LENGTH, Booklet, BookletPlanner, Questionnaire, least_respondents, units_of
-from ldpopt.survey.plan.budget import EPSILONS, Budget, Needed, invited, split_within
-from ldpopt.survey.plan.plan import (
-    BOOKLET,
-    Plan,
-    PlannedQuestion,
-    cells_of,
-    composed_epsilon,
-    plan_of,
-    planned_question,
-)
+from ldpopt.results import Pictured
+from ldpopt.survey.plan.booklets import MAX_LENGTH, Booklet, BookletPlanner, Questionnaire, needs_of
+from ldpopt.survey.plan.budget import EPSILONS, Budget, Needed, Needs, invited, split_within
+from ldpopt.survey.plan.part import cells_of
+from ldpopt.survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
+from ldpopt.survey.plan.planned_question import PlannedQuestion, planned_question
 from ldpopt.survey.plan.spec import SurveySpec
-from ldpopt.survey.sample.analysis import Analysis, Findings, alone, estimate_counts, sources_of
-from ldpopt.survey.sample.design import SampleDesign
-from ldpopt.survey.sample.spec import SampleSpec
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-LEVEL = 0.95
+from ldpopt.survey.plan.units import Unit, least_respondents, units_of
 
 SPLITTING = 0.3
 """The share of the progress that the split of the budget is."""
@@ -207,7 +179,28 @@ class _Planning:
     @cached_property
     def epsilons(self) -> tuple[dict[str, float], float]:
         """The epsilon of every unit that everybody is asked, and that of the booklets."""
-        return self._epsilons(self.deadline.part(0.0, SPLITTING))
+        spec = self.spec
+        fixed = {unit.name: unit.epsilon for unit in self.fixed}
+        if not (free := [*self.everyone, *self.shared]):
+            return fixed, 0.0
+        if spec.epsilon is None:
+            raise InvalidInput(f"question {free[0].name!r}: expected an epsilon, or a budget to draw on, got neither")
+        left = spec.epsilon - sum(fixed.values())
+        if self.spent and (not self.budget.allows(self.spent) or (left <= 0 and not spec.delta)):
+            raise InvalidInput(f"budget epsilon: expected more than the fixed questions use, got {spec.epsilon!r}")
+        if len(self.everyone) + bool(self.shared) == 1 and not spec.delta:
+            share = left if not fixed else left * (1 - 1e-12)
+            return {**fixed, **dict.fromkeys([unit.name for unit in self.everyone], share)}, share
+        turn = self.deadline.part(0.0, SPLITTING).turn(0, 2)
+        split = split_within(_needs(self.everyone), self.budget, self.spent, turn, drawn=_needs(self.shared))
+        epsilons = dict(split.epsilons)
+        block = epsilons.pop(BOOKLET, 0.0)
+        return {**fixed, **epsilons}, block
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of one respondent, which the description has."""
+        return Budget(self.spec.epsilon or 0.0, self.spec.delta, 1.0 if self.spec.eta is None else self.spec.eta)
 
     @cached_property
     def eta(self) -> float | None:
@@ -231,17 +224,17 @@ class _Planning:
         """The booklets of the questions that share the budget."""
         if not self.shared:
             return None
-        block, whole = self.epsilons[1], len(self.everybody)
+        block, before = self.epsilons[1], len(self.everybody)
         longest = 1 if self.spec.design == "one question" else MAX_LENGTH
-        turn = self.deadline.part(SPLITTING, 1.0).turn(whole, whole + 1)
+        turn = self.deadline.part(SPLITTING, 1.0).turn(before, before + 1)
         planner = BookletPlanner(self.shared, block, self.eta, self.spec.together, self.searched)
         return planner.plan(longest, least_respondents(self.shared, block), turn)
 
     @property
     def respondents(self) -> int:
         """Of a simple random sample, who meet every target."""
-        found = [*self.everybody.values(), *([self.drawn] if self.drawn else [])]
-        return _whole(max(one.respondents for one in found))
+        everything = [*self.everybody.values(), *([self.drawn] if self.drawn else [])]
+        return _whole(max(found.respondents for found in everything))
 
     @property
     def better_split(self) -> bool:
@@ -251,21 +244,22 @@ class _Planning:
     def planned(self) -> PlannedSurvey:
         """The plan with its numbers of respondents."""
         spec, designs = self.spec, dict[str, Design]()
-        questions = [
-            self._question(found.booklets[0], Fraction(1), self.epsilons[0][name], designs)
-            for name, found in self.everybody.items()
-        ]
+        found = [(*one, self.epsilons[0][name]) for name, drawn in self.everybody.items() for one in drawn.shares]
         if self.drawn is not None:
-            for booklet, share in zip(self.drawn.booklets, self.drawn.probabilities, strict=True):
-                questions.append(self._question(booklet, share, self.epsilons[1], designs))
+            found += [(*one, self.epsilons[1]) for one in self.drawn.shares]
+        questions = [self._question(*one, designs) for one in found]
         order = {question.name: at for at, question in enumerate(spec.questions)}
         plan = plan_of(spec, sorted(questions, key=lambda question: [order[one.name] for one in question.answers]))
-        alone = self.split
+        one_question = self.split
         if self.drawn is not None:
-            alone = _whole(max(self.drawn.one_question, *(one.respondents for one in self.everybody.values()), 0.0))
+            others = [everybody.respondents for everybody in self.everybody.values()]
+            one_question = _whole(max(self.drawn.one_question, *others, 0.0))
         least = least_respondents(self.units, None if spec.delta else spec.epsilon or plan.epsilon)
-        least = min(self.respondents, math.ceil(least * (1 - 1e-9)))
-        return PlannedSurvey(plan, designs, spec.delta, self.respondents, self.split, alone, least)
+        least = math.ceil(least * (1 - 1e-9))
+        if self.respondents < least:
+            got = f"a plan for {self.respondents:,}, which is a mistake of the planner: please report it"
+            raise SolverError(f"plan: expected at least {least:,} respondents, as any survey needs, got {got}")
+        return PlannedSurvey(plan, designs, spec.delta, self.respondents, self.split, one_question, least)
 
     def _question(
         self, booklet: Booklet, share: Fraction, epsilon: float, designs: dict[str, Design]
@@ -290,198 +284,21 @@ class _Planning:
             expected["respondents_at_hand"] = float(self.people)
         return replace(planned_question(question, exact, share), expected=expected)
 
-    def _epsilons(self, deadline: Deadline) -> tuple[dict[str, float], float]:
-        spec = self.spec
-        fixed = {unit.name: unit.epsilon for unit in self.fixed}
-        if not (free := [*self.everyone, *self.shared]):
-            return fixed, 0.0
-        if spec.epsilon is None:
-            raise InvalidInput(f"question {free[0].name!r}: expected an epsilon, or a budget to draw on, got neither")
-        budget = Budget(spec.epsilon, spec.delta, 1.0 if spec.eta is None else spec.eta)
-        left = spec.epsilon - sum(fixed.values())
-        if self.spent and (not budget.allows(self.spent) or (left <= 0 and not spec.delta)):
-            raise InvalidInput(f"budget epsilon: expected more than the fixed questions use, got {spec.epsilon!r}")
-        if len(self.everyone) + bool(self.shared) == 1 and not spec.delta:
-            share = left if not fixed else left * (1 - 1e-12)
-            return {**fixed, **dict.fromkeys([unit.name for unit in self.everyone], share)}, share
-        asked = {unit.name: unit.needs for unit in self.everyone}
-        drawn = {unit.name: unit.needs for unit in self.shared}
-        epsilons = dict(split_within(asked, budget, self.spent, deadline.turn(0, 2), drawn=drawn).epsilons)
-        block = epsilons.pop(BOOKLET, 0.0)
-        return {**fixed, **epsilons}, block
-
     @cached_property
     def split(self) -> float:
         """The respondents if the budget is split over all questions; inf where that is out of reach."""
-        spec = self.spec
         if not self.shared:
-            return _whole(max(one.respondents for one in self.everybody.values()))
-        asked = {unit.name: unit.needs for unit in (*self.everyone, *self.shared)}
-        budget = Budget(spec.epsilon or 0.0, spec.delta, 1.0 if spec.eta is None else spec.eta)
+            return _whole(max(found.respondents for found in self.everybody.values()))
+        needs, turn = _needs([*self.everyone, *self.shared]), self.deadline.turn(0, 2)
         try:
-            return split_within(asked, budget, self.spent, self.deadline.turn(0, 2), designed=0).respondents
+            return split_within(needs, self.budget, self.spent, turn, designed=0).respondents
         except (InvalidInput, SolverError):
             return math.inf
 
 
+def _needs(units: Sequence[Unit]) -> Mapping[str, Needs]:
+    return {unit.name: needs_of(unit) for unit in units}
+
+
 def _whole(respondents: float) -> int:
     return math.ceil(respondents * (1 - 1e-12))
-
-
-@dataclass(frozen=True, eq=False)
-class Survey(ByValue):
-    """A planned survey in Python: privatize data frames, count reports, estimate.
-
-    >>> survey = Survey.from_toml('''
-    ... [survey]
-    ... name = "demo"
-    ... [budget]
-    ... epsilon = 2.0
-    ... [[questions]]
-    ... name = "vote"
-    ... categories = ["no", "yes"]
-    ... ''')
-    >>> survey.plan.question("vote").reports
-    ('0', '1')
-    """
-
-    plan: Plan
-
-    @classmethod
-    def from_toml(cls, content: str | bytes, n: int | None = None) -> Survey:
-        """Plan the survey that TOML text describes."""
-        return cls(plan_survey(SurveySpec.from_toml(content), n).plan)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> Survey:
-        """The survey of a plan file."""
-        return cls(Plan.from_json(Path(path).read_bytes()))
-
-    def privatize(self, frame: Any, randomness: Randomness | None = None) -> pa.Table:
-        """A pyarrow table of reports for a pandas, Polars or pyarrow frame of answers."""
-        return privatize_frame(self.plan, frame, randomness)[0]
-
-    def estimates(self, counts: Counts) -> dict[str, Estimate]:
-        """The `Estimate` of every question, by name, from counts of the plan's reports; `InvalidInput` for others."""
-        if counts.plan != self.plan.checksum:
-            raise InvalidInput(f"counts: expected those of the plan {self.plan.name!r}, got those of another plan")
-        found = {question.name: counts[question.name] for question in self.plan.questions}
-        return {name: estimate_counts(self.plan, name, found) for name in self.plan.answers}
-
-    def findings(
-        self, reports: Counts | str | Path | list[Path], analysis: Analysis | None = None, unlabelled: bool = False
-    ) -> tuple[dict[str, Findings], Counts]:
-        """The `Findings` (estimates with intervals) of every question, and the counts that they come from.
-
-        reports : files that `privatize` wrote, or counts, which suffice if the analysis needs no public column.
-        analysis : groups, conditions and the design of the sample; by default the design that the plan declares.
-        unlabelled : as in `aggregate`.
-
-        `InvalidInput` for counts if columns are needed.
-        """
-        asked = Analysis(self.plan.sample or SampleSpec()) if analysis is None else analysis
-        if isinstance(reports, Counts):
-            if not asked.of_counts:
-                expected = f"reports, whose public columns {', '.join(asked.columns)} are needed (--simple leaves the "
-                raise invalid("estimates", expected + "design of the plan out)", Phrase("counts"))
-            return {name: Findings(one, {}) for name, one in self.estimates(reports).items()}, reports
-        if asked.of_counts:
-            return self.findings(aggregate(self.plan, reports, unlabelled=unlabelled), asked)
-        rows = read_rows(self.plan, reports, asked.columns, unlabelled)
-        return asked.estimates(self.plan, rows), rows.counts
-
-    def with_wave(self, counts: Counts, earlier: Survey, before: Counts) -> dict[str, Estimate]:
-        """The `Estimate` of every question from two waves of different respondents, each with its own plan.
-
-        `InvalidInput` unless the earlier plan asked the questions with the same categories, in another round.
-        """
-        if earlier.plan.round == self.plan.round:
-            raise invalid("waves", "plans of different rounds", Phrase(f"round {self.plan.round} twice"))
-        mine, theirs = self.estimates(counts), earlier.estimates(before)
-        made = {}
-        for name, one in mine.items():
-            if name not in theirs:
-                raise invalid("waves", f"the question {name!r} in both plans", sorted(theirs))
-            if not alone(self.plan, name) or not alone(earlier.plan, name):
-                sources = [
-                    source
-                    for plan, tables in ((earlier.plan, before), (self.plan, counts))
-                    for source in sources_of(plan, (name,), {q.name: tables[q.name] for q in plan.questions})
-                ]
-                made[name] = estimate_booklets(sources, self.plan.part(name).categories, counted=True)
-                continue
-            both = [(found.table, found.channel) for found in (theirs[name], one)]
-            made[name] = estimate_waves(both)
-        return made
-
-    def estimate(self, question: str, reports: Any, estimator: Estimator | None = None) -> Estimate:
-        """The `Estimate` of a question from its counts, or from reports: a column, a data frame, or a path.
-
-        A frame may be the result of `privatize`, or its file read by pandas, Polars or pyarrow. A path leads to files
-        of reports, which `aggregate` checks and counts. Reports whose manifest names another plan are `InvalidInput`; a
-        frame without a manifest, such as one of pandas, is accepted without this check. If the plan declares how the
-        sample was drawn, this is used for files and frames, which must have its columns. Counts and single columns are
-        treated as a simple sample.
-        """
-        sample, shared = (
-            self.plan.sample or SampleSpec(),
-            question in self.plan.answers and not alone(self.plan, question),
-        )
-        planned = self.plan.answers[question][0] if shared else self.plan.question(question)
-        if isinstance(reports, (str, Path)):
-            if sample.trivial and shared:
-                return self.estimates(aggregate(self.plan, reports))[question]
-            if sample.trivial:
-                return _from_counts(planned, aggregate(self.plan, reports)[question], estimator)
-            whole = Analysis(sample)
-            return whole.estimates(self.plan, read_rows(self.plan, reports, whole.columns), estimator)[question].whole
-        if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
-            said = in_table(schema, "the table")
-            if said is not None:
-                said.require(self.plan, "the table")
-        if hasattr(reports, "column_names") or hasattr(reports, "columns"):
-            if shared:
-                found = {one.name: _at(reports, one) for one in self.plan.answers[question]}
-                asked = sources_of(self.plan, (question,), found)
-                design = None if sample.trivial else _design(reports, sample)
-                return estimate_booklets(asked, self.plan.part(question).categories, design)
-            column = report_column(reports, planned)
-            if not sample.trivial:
-                at = _at(reports, planned)
-                drawn = SampledReports(np.maximum(at, 0), planned.report_channel, _design(reports, sample)).where(
-                    at >= 0
-                )
-                return estimate(drawn, planned.report_channel, estimator)
-            column = _answered(column) if planned.may_be_empty else column
-            reports = CountTable.from_reports(column, planned.report_channel)
-        return estimate(reports, planned.report_channel, estimator)
-
-
-def _at(frame: Any, question: PlannedQuestion) -> npt.NDArray[np.intp]:
-    """(n,) the reports of a question in a frame, as positions among its outputs; -1 for empty ones, if allowed."""
-    found = as_column(report_column(frame, question), "reports")
-    empty = [question.may_be_empty and (value is None or value != value) for value in found.tolist()]
-    at = np.full(len(found), -1, dtype=np.intp)
-    answered = ~np.array(empty, dtype=bool)
-    at[answered] = positions(found[answered], question.report_channel.outputs)
-    return at
-
-
-def _design(frame: Any, sample: SampleSpec) -> SampleDesign:
-    """The design of the sample in a frame's columns."""
-    names = list(getattr(frame, "column_names", None) or frame.columns)
-    return sample.design({name: as_column(frame[name], name) for name in sample.columns if name in names})
-
-
-def _from_counts(question: PlannedQuestion, counts: Any, estimator: Estimator | None = None) -> Estimate:
-    """The estimate from an array of counts, marked as counts, since an array alone could also be reports."""
-    channel = question.report_channel
-    return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
-
-
-def _answered(column: Any) -> Any:
-    """The reports of a pandas, Polars or arrow column that are not empty."""
-    for name in ("dropna", "drop_nulls", "drop_null"):
-        if hasattr(column, name):
-            return getattr(column, name)()
-    return column

@@ -16,7 +16,7 @@ from ldpopt.survey.estimate.estimate import estimate
 from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, require_identifiable
 from ldpopt.survey.estimate.numbers import scores_of
 from ldpopt.survey.regress.formula import Regressors, numbers_of, parse_formula, public_column, regressors
-from ldpopt.survey.regress.result import Regression, Sample, inverse_of, sampled
+from ldpopt.survey.regress.result import Regression, Sample, check_size, inverse_of
 
 _CHUNK = 1 << 22
 
@@ -26,14 +26,11 @@ def linear_regression(
     data: Any,
     channels: Mapping[str, ChannelLike],
     scores: ArrayLike | None = None,
-    weights: Any = None,
-    strata: Any = None,
-    clusters: Any = None,
     sample: Sample | None = None,
 ) -> Regression:
     """Least squares when the outcome is a number, or when predictors are private [Rao, chapter 4].
 
-    formula, data, channels, weights, strata, clusters, sample : as in `logit_regression`.
+    formula, data, channels, sample : as in `logit_regression`.
     scores : (k,) the numbers that the k categories of a private outcome count as; by default their own numbers or the
         middles of their bins.
 
@@ -54,8 +51,8 @@ def linear_regression(
         if name in known:
             require_identifiable(known[name])
     design = regressors(asked, data, known, n)
-    drawn = sampled(weights, strata, clusters, sample, n)
-    w = np.ones(n) if drawn is None else drawn.weights
+    check_size(sample, n)
+    w = np.ones(n) if sample is None else sample.weights
     d = len(design.names)
     if n <= d:
         raise invalid("data", f"more respondents than the {d} coefficients", n)
@@ -78,10 +75,10 @@ def linear_regression(
         residual = part * (y[rows, None] - fitted[group])
         influence[rows] = np.einsum("sz,szd->sd", residual, design.values[group])
     influence = influence @ inverse
-    if drawn is None:
+    if sample is None:
         covariance, degrees = influence.T @ influence * (n / (n - d)), float(n - d)
     else:
-        total = drawn.total_variance(influence)
+        total = sample.total_variance(influence)
         covariance, degrees = total.covariance, total.degrees
     named = formula, "linear", design.names, (asked.outcome,), None
     return Regression(*named, b[None], covariance, n, degrees, design.levels)

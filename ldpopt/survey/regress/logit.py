@@ -17,7 +17,7 @@ from ldpopt.survey.estimate.counts import positions, report_column
 from ldpopt.survey.estimate.likelihood import MaximumLikelihood
 from ldpopt.survey.estimate.linear import require_identifiable
 from ldpopt.survey.regress.formula import Regressors, in_order, parse_formula, public_column, regressors
-from ldpopt.survey.regress.result import Regression, Sample, inverse_of, sampled, softmax
+from ldpopt.survey.regress.result import Regression, Sample, check_size, inverse_of, softmax
 
 CHUNK = 1 << 21
 """The most entries of score arrays that are in memory at once."""
@@ -202,9 +202,6 @@ def logit_regression(
     data: Any,
     channels: Mapping[str, ChannelLike],
     reference: Label = None,
-    weights: Any = None,
-    strata: Any = None,
-    clusters: Any = None,
     sample: Sample | None = None,
 ) -> Regression:
     """Logistic or multinomial regression, when the outcome or predictors are private [VHG].
@@ -215,8 +212,7 @@ def logit_regression(
     data : the columns by name, each (n,), as a mapping or a data frame. Private columns hold reports.
     channels : the channel of each private column. All other columns are public.
     reference : the category with which the log-odds of the others are compared; the first by default.
-    weights, strata, clusters : (n,), for a complex sample.
-    sample : a `SampleDesign`, or a `Subsample` of one for a subgroup, instead of these three.
+    sample : a `SampleDesign`, or a `Subsample` of one for a subgroup; None for a simple sample.
 
     The coefficients maximise the likelihood of the reports, summed over the unknown private predictors, whose own model
     is a multinomial logit in the public predictors [BIZ]. For a simple sample the covariance is the inverse of the
@@ -238,8 +234,8 @@ def logit_regression(
             require_identifiable(known[name])
     answers, labels = _from_reference(known_outcome, reference)
     design = regressors(asked, data, known, len(outcome))
-    drawn = sampled(weights, strata, clusters, sample, len(outcome))
-    return _fitted(formula, CellLikelihood(design, answers, outcome, drawn), labels)
+    check_size(sample, len(outcome))
+    return _fitted(formula, CellLikelihood(design, answers, outcome, sample), labels)
 
 
 def logistic_regression(

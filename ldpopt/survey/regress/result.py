@@ -14,7 +14,8 @@ from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
-from ldpopt.survey.estimate.intervals import Estimated, Intervals, p_values_of, quotient, text_table, two_sided
+from ldpopt.survey.estimate.intervals import two_sided
+from ldpopt.survey.estimate.results import Estimated, Intervals, p_values_of, quotient, text_table
 from ldpopt.survey.hypothesis_tests import TestResult, wald_result
 from ldpopt.survey.sample.design import SampleDesign, SamplingVariance
 
@@ -170,15 +171,10 @@ class Subsample(ByValue):
 Sample = SampleDesign | Subsample
 
 
-def sampled(weights: Any, strata: Any, clusters: Any, sample: Sample | None, n: int) -> Sample | None:
-    """The sample of n respondents that the arguments describe; None for a simple one."""
-    given = any(one is not None for one in (weights, strata, clusters))
-    if sample is not None and given:
-        raise invalid("sample", "a design, or weights, strata and clusters", Phrase("both"))
-    made = SampleDesign(weights, strata, clusters, size=n) if given else sample
-    if made is not None and made.n != n:
-        raise invalid("sample", f"{n} respondents", made.n)
-    return made
+def check_size(sample: Sample | None, n: int) -> None:
+    """`InvalidInput` unless the sample, if there is one, has n respondents."""
+    if sample is not None and sample.n != n:
+        raise invalid("sample", f"{n} respondents", sample.n)
 
 
 def softmax(odds: Array) -> Array:

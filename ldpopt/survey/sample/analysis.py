@@ -292,21 +292,20 @@ class Selection(ByValue):
 
 
 def alone(plan: Plan, question: str) -> bool:
-    """Whether one planned question asks it, and nothing else in the same report."""
-    asked = plan.answers.get(question) or (plan.question(question),)
-    return len(asked) == 1 and not asked[0].parts
+    """Whether it is estimated from a report of its own: one planned question asks it, and nothing else."""
+    asked = plan.answers.get(question)
+    return asked is None or (len(asked) == 1 and not asked[0].parts)
 
 
-def estimate_counts(plan: Plan, question: str, counts: Mapping[str, Any]) -> Estimate:
+def estimate_counts(plan: Plan, question: str, counts: Any, estimator: Estimator | None = None) -> Estimate:
     """The estimate of a question of a plan from counts of the reports (m,) by planned question."""
     if alone(plan, question):
         channel = plan.question(question).report_channel
-        return estimate(CountTable.from_counts(counts[question], channel.outputs), channel)
-    sources = sources_of(plan, (question,), counts)
-    return estimate_booklets(sources, plan.part(question).categories, counted=True)
+        return estimate(CountTable.from_counts(counts[question], channel.outputs), channel, estimator)
+    return estimate_booklets(sources_of(plan, (question,), counts), plan.part(question).categories, counted=True)
 
 
-def sources_of(plan: Plan, questions: tuple[str, ...], reports: Mapping[str, Any]) -> list[Source]:
+def sources_of(plan: Plan, questions: tuple[str, ...], reports: Any) -> list[Source]:
     """What reports tell of questions together, for each booklet that holds them all.
 
     reports : by planned question, the reports (n,) as positions, or their counts (m,).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
@@ -51,53 +51,6 @@ class SamplingVariance(Result):
 
     covariance: Array
     degrees: float
-
-
-def over_strata(
-    scatter: Array,
-    units: Array,
-    names: Sequence[Label],
-    fractions: Array | None = None,
-    noise: Array | None = None,
-    lonely: LonelyUnit = LonelyUnit.REFUSE,
-) -> SamplingVariance:
-    """sum_h (1 - f_h) n_h / (n_h - 1) S_h + f_h N_h [SSW, sections 3.7 and 4.3].
-
-    scatter : (H, r, r), S_h, the scatter of the n_h unit totals of stratum h around their mean (for a single unit,
-        around the mean of all units). units : (H,), n_h. fractions : (H,), f_h, the share of the population's units
-        drawn.
-    noise : (H, r, r), N_h, the variance due to the channel's randomness alone, which even a census has. Without it the
-        fractions are not used, which is on the safe side.
-    """
-    shares = shares_drawn(units, names, fractions, noise, lonely)
-    alone = units == 1
-    kept = (units > 0) & ~(alone if lonely is LonelyUnit.AVERAGE else np.zeros(len(units), dtype=bool))
-    if not kept.any() and alone.any():
-        raise invalid("strata", "one with at least two units, to take an average of", Phrase("none"))
-    factor = np.where(alone, 1.0, units / np.maximum(units - 1.0, 1.0))
-    covariance = np.einsum("h,hrs->rs", ((1 - shares) * factor)[kept], scatter[kept])
-    if noise is not None and shares.any():
-        covariance = covariance + np.einsum("h,hrs->rs", shares[kept], noise[kept])
-    filled = (units > 0).sum()
-    return SamplingVariance(covariance * (filled / kept.sum() if kept.any() else 1.0), float(units.sum() - filled))
-
-
-def shares_drawn(
-    units: Array, names: Sequence[Label], fractions: Array | None, noise: Array | None, lonely: LonelyUnit
-) -> Array:
-    """(H,) how much of each stratum counts as drawn, whose variance is that of the channel alone."""
-    alone = units == 1
-    if alone.any() and lonely is LonelyUnit.REFUSE:
-        expected = "at least two clusters or respondents in each (merge a stratum that has one, or say what it counts: "
-        name = names[int(np.argmax(alone))]
-        where = "" if name is None else f" in {name!r}"
-        raise InvalidInput(f"strata: expected {expected}LonelyUnit, --lonely), got one{where}")
-    shares = np.zeros(len(units)) if fractions is None or noise is None else fractions
-    if alone.any() and lonely is LonelyUnit.CERTAINTY:
-        if noise is None:
-            raise invalid("noise", "the channel's own variance where a unit is certain", Phrase("none"))
-        shares = np.where(alone, 1.0, shares)
-    return shares
 
 
 @dataclass(frozen=True)
@@ -267,7 +220,7 @@ class SampleDesign(ByValue):
                 found = self.replicate(lambda weights: weights @ s, extra)
             else:
                 scatter = self._scatter(self.residuals(s))
-                found = over_strata(scatter, self.units, self.stratum_names, self.fractions, extra, self.lonely)
+                found = self._over_strata(scatter, extra)
         if not np.isfinite(found.covariance).all():
             raise invalid("scores", "weights and scores whose squares are finite numbers", Phrase("larger ones"))
         return found
@@ -299,6 +252,41 @@ class SampleDesign(ByValue):
             z = z - (z.mean(axis=0) if len(z) > 1 else everywhere)
             made[h] = z.T @ z
         return made
+
+    def shares_drawn(self, noise: Array | None) -> Array:
+        """(H,) how much of each stratum counts as drawn, whose variance is that of the channel alone, the `noise`.
+
+        Without the noise the fractions are not used, which is on the safe side.
+        """
+        alone = self.units == 1
+        if alone.any() and self.lonely is LonelyUnit.REFUSE:
+            expected = "at least two clusters or respondents in each (merge a stratum that has one, or say what it "
+            name = self.stratum_names[int(np.argmax(alone))]
+            where = "" if name is None else f" in {name!r}"
+            raise InvalidInput(f"strata: expected {expected}counts: LonelyUnit, --lonely), got one{where}")
+        shares = np.zeros(len(alone)) if noise is None else self.fractions
+        if alone.any() and self.lonely is LonelyUnit.CERTAINTY:
+            if noise is None:
+                raise invalid("noise", "the channel's own variance where a unit is certain", Phrase("none"))
+            shares = np.where(alone, 1.0, shares)
+        return shares
+
+    def _over_strata(self, scatter: Array, noise: Array | None) -> SamplingVariance:
+        """sum_h (1 - f_h) n_h / (n_h - 1) S_h + f_h N_h [SSW, sections 3.7 and 4.3].
+
+        scatter : (H, r, r), S_h, of the n_h unit totals of stratum h around their mean (of all units for a single one).
+        noise : (H, r, r), N_h, the variance due to the channel's randomness alone, which even a census has.
+        """
+        units, shares = self.units, self.shares_drawn(noise)
+        alone = units == 1
+        used = ~alone if self.lonely is LonelyUnit.AVERAGE else np.ones(len(units), dtype=bool)
+        if not used.any():
+            raise invalid("strata", "one with at least two units, to take an average of", Phrase("none"))
+        factor = np.where(alone, 1.0, units / np.maximum(units - 1.0, 1.0))
+        covariance = np.einsum("h,hrs->rs", ((1 - shares) * factor)[used], scatter[used])
+        if noise is not None:
+            covariance = covariance + np.einsum("h,hrs->rs", shares[used], noise[used])
+        return SamplingVariance(covariance * (len(units) / used.sum()), float(units.sum() - len(units)))
 
     def by(self, method: Replication) -> SampleDesign:
         """The same sample with another method of variance."""

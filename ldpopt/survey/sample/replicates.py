@@ -18,7 +18,7 @@ from ldpopt.distribution import Array, finite_array, number, positive_integer
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.results import ByValue
 from ldpopt.survey.estimate.counts import factor, places
-from ldpopt.survey.sample.design import LonelyUnit, Replication, SampleDesign, SamplingVariance, shares_drawn
+from ldpopt.survey.sample.design import LonelyUnit, Replication, SampleDesign, SamplingVariance
 
 RAKING_TOL = 1e-10
 """The relative accuracy to which raked weights must meet every known total."""
@@ -124,7 +124,7 @@ class Reweighted(Replication, ABC):
         if len(scales) * design.n > MAX_WEIGHTS:
             expected = f"at most {MAX_WEIGHTS // design.n} for {design.n} respondents (linearisation has no such limit)"
             raise invalid("replicates", expected, len(scales))
-        shares = shares_drawn(design.units, design.stratum_names, design.fractions, noise, design.lonely)
+        shares = design.shares_drawn(noise)
         alone = design.units == 1
         if alone.any() and design.lonely is LonelyUnit.CENTRED:
             raise InvalidInput("lonely: expected refuse, certainty or average with replicate weights, got centre")

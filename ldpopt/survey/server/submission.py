@@ -12,7 +12,8 @@ import numpy as np
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.plan.plan import BOOKLET, Plan, PlannedQuestion
+from ldpopt.survey.plan.plan import BOOKLET, Plan
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 
 SCHEMA = "ldpopt-submission"
 VERSION, WITH_BOOKLET = 1, 2

@@ -21,7 +21,8 @@ from ldpopt.exact import ExactChannel
 from ldpopt.exact_rounding import round_exact
 from ldpopt.survey.collect.coding import Coder, Sampler, Tally
 from ldpopt.survey.collect.words import CHUNK, Given, Keystream, SecretKey
-from ldpopt.survey.plan.plan import PlannedQuestion, make_plan
+from ldpopt.survey.plan.plan import make_plan
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
 

@@ -18,7 +18,8 @@ from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.randomness import Memoised, WordSource
 from ldpopt.survey.collect.words import CHUNK, Respondents, SecretKey, create_key, tag
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
+from ldpopt.survey.plan.plan import Plan, make_plan
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
 KEY = SecretKey(bytes(range(32)))

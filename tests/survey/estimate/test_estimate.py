@@ -11,6 +11,8 @@ from ldpopt.survey import (
     GeneralizedLeastSquares,
     MaximumLikelihood,
     NotIdentifiable,
+    SampleDesign,
+    SampledReports,
     Score,
     Wald,
     asymptotic_covariance,
@@ -133,9 +135,8 @@ def test_estimable_contrasts_of_a_channel_of_low_rank():
 def test_weights_strata_and_clusters_enter_the_estimate():
     rng = np.random.default_rng(62)
     y = rng.integers(0, 3, 200)
-    table = CountTable.from_reports(
-        np.array(["A", "B", "C"])[y], Q, rng.uniform(1, 2, 200), rng.integers(0, 2, 200), rng.integers(0, 9, 200)
-    )
+    design = SampleDesign(rng.uniform(1, 2, 200), rng.integers(0, 2, 200), rng.integers(0, 9, 200))
+    table = SampledReports.of(np.array(["A", "B", "C"])[y], Q, design)
     made = estimate(table, Q)
     assert np.allclose(Q.matrix.T @ made.values, table.frequencies)
     assert made.degrees == 16

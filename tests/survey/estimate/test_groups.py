@@ -51,7 +51,7 @@ def test_groups_that_share_clusters_are_not_independent():
         clusters = np.repeat(np.arange(40), 20)
         groups = np.tile(["f", "m"], 400)
         answers = (rng.random(800) >= rate[clusters]).astype(int)
-        made = tables_by_group(Q.sample_indices(answers, rng), Q, groups, clusters=clusters)
+        made = tables_by_group(Q.sample_indices(answers, rng), Q, groups, SampleDesign(clusters=clusters))
         d = difference(estimate(made["f"], Q), estimate(made["m"], Q))
         inside += bool(d.intervals(Wald()).contains(0.0)[0])
         spread.append(d.standard_errors[0] / np.sqrt(np.sum([e.covariance[0, 0] for e in (d.first, d.second)])))
@@ -64,7 +64,7 @@ def test_tables_by_group_add_up_and_keep_every_cluster():
     rng = np.random.default_rng(82)
     y, g = rng.integers(0, 2, 60), rng.integers(0, 3, 60)
     c = np.repeat(np.arange(12), 5)
-    made = tables_by_group(y, Q, g, rng.uniform(1, 2, 60), None, c)
+    made = tables_by_group(y, Q, g, SampleDesign(rng.uniform(1, 2, 60), clusters=c))
     assert np.array_equal(sum(t.totals for t in made.values()), CountTable.from_reports(y, Q).totals)
     assert all(t.design.units.tolist() == [12] for t in made.values())
 
@@ -91,8 +91,8 @@ def test_bad_input_is_refused():
         difference(estimate({0: 4, 1: 6}, Q), estimate([4, 7, 9], np.eye(3)))
     with pytest.raises(InvalidInput, match="groups"):
         tables_by_group([0, 1], Q, ["a"])
-    with pytest.raises(InvalidInput, match="weights"):
-        tables_by_group([0, 1], Q, ["a", "b"], weights=[1.0])
+    with pytest.raises(InvalidInput, match="a respondent of the design"):
+        tables_by_group([0, 1], Q, ["a", "b"], SampleDesign(weights=[1.0]))
     with pytest.raises(InvalidInput, match="at least one"):
         tables_by_group([], Q, [])
 

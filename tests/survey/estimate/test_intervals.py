@@ -7,7 +7,17 @@ from statsmodels.stats.proportion import proportion_confint
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import Bonferroni, CountTable, GeneralizedLeastSquares, Score, Simultaneous, Wald, estimate
+from ldpopt.survey import (
+    Bonferroni,
+    CountTable,
+    GeneralizedLeastSquares,
+    SampleDesign,
+    SampledReports,
+    Score,
+    Simultaneous,
+    Wald,
+    estimate,
+)
 from ldpopt.survey.estimate.intervals import correlation, max_normal_quantile, moments, two_sided
 from ldpopt.survey.sample.design import SamplingVariance
 
@@ -270,7 +280,8 @@ def test_methods_without_simulation():
     """A complex sample takes the normal critical value, with its degrees of freedom."""
     rng = np.random.default_rng(43)
     q = plain_response(3, 1.0)
-    table = CountTable.from_reports(rng.integers(0, 3, 300), q, clusters=np.repeat(np.arange(30), 10))
+    design = SampleDesign(clusters=np.repeat(np.arange(30), 10))
+    table = SampledReports.of(rng.integers(0, 3, 300), q, design)
     made = estimate(table, q)
     wide = made.intervals(Simultaneous(Wald())).width / made.intervals(Wald()).width
     want = max_normal_quantile(made.moments.correlation, 0.95, 29) / two_sided(0.95, 29)

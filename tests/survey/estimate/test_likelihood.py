@@ -10,6 +10,8 @@ from ldpopt.survey import (
     LeastSquares,
     MaximumLikelihood,
     NotIdentifiable,
+    SampleDesign,
+    SampledReports,
     estimate,
     parametric_bootstrap,
 )
@@ -139,7 +141,7 @@ def test_the_same_seed_gives_the_same_draws():
 
 
 def test_bad_input_is_refused():
-    table = CountTable.from_reports([0, 1, 2, 1], Q, strata=[0, 0, 1, 1])
+    table = SampledReports.of([0, 1, 2, 1], Q, SampleDesign(strata=[0, 0, 1, 1]))
     with pytest.raises(InvalidInput, match="simple sample"):
         parametric_bootstrap(table, Q, np.random.default_rng(0))
     with pytest.raises(InvalidInput, match="Generator"):

@@ -5,7 +5,8 @@ from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.survey import estimate
 from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.sampled import sampling_variance
+from ldpopt.survey.estimate.sampled import SampledReports, sampling_variance
+from ldpopt.survey.sample.design import SampleDesign
 
 Q = Channel([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]])
 
@@ -31,13 +32,13 @@ def complex_sample(rng, n=300):
 
 
 def test_linearised_variance_equals_the_double_loop():
-    """The variance from the merged table is the one computed respondent by respondent."""
+    """The variance of a design is the one computed respondent by respondent."""
     rng = np.random.default_rng(21)
     reports, weights, strata, clusters = complex_sample(rng)
     loadings = np.linalg.inv(Q.matrix).T
     for cluster in (clusters, np.arange(len(reports))):
         given = clusters if cluster is clusters else None
-        table = CountTable.from_reports(reports, Q, weights, strata, given)
+        table = SampledReports.of(reports, Q, SampleDesign(weights, strata, given))
         made = sampling_variance([(table, loadings)])
         want = by_hand(reports, weights, strata, cluster, loadings)
         assert np.allclose(made.covariance, want, rtol=1e-10, atol=1e-14)
@@ -64,7 +65,7 @@ def test_intervals_cover_in_a_clustered_sample():
         answers = (rng.random(60 * size) >= rate[clusters]).astype(int)
         reports = q.sample_indices(answers, rng)
         truth = 0.4
-        made = estimate(CountTable.from_reports(reports, q, clusters=clusters), q).intervals()
+        made = estimate(SampledReports.of(reports, q, SampleDesign(clusters=clusters)), q).intervals()
         hits += bool(made.contains(truth)[0])
         naive += bool(estimate(reports, q).intervals().contains(truth)[0])
     # Three standard errors of a proportion of 0.95 over 800 surveys are 0.023.
@@ -76,12 +77,12 @@ def test_strata_remove_the_variance_between_them():
     """Proportional strata that differ make the variance smaller than that of a simple sample."""
     reports = np.array([0] * 90 + [1] * 10 + [0] * 10 + [1] * 90)
     q = Channel([[0.9, 0.1], [0.1, 0.9]])
-    stratified = estimate(CountTable.from_reports(reports, q, strata=np.repeat([0, 1], 100)), q)
+    stratified = estimate(SampledReports.of(reports, q, SampleDesign(strata=np.repeat([0, 1], 100))), q)
     assert stratified.standard_errors[0] < 0.7 * estimate(reports, q).standard_errors[0]
     assert stratified.degrees == 198
 
 
 def test_a_stratum_with_one_unit_is_refused():
-    table = CountTable.from_reports([0, 1, 2], Q, strata=["s", "s", "t"])
+    table = SampledReports.of([0, 1, 2], Q, SampleDesign(strata=["s", "s", "t"]))
     with pytest.raises(InvalidInput, match="'t'"):
         sampling_variance([(table, np.eye(3))])

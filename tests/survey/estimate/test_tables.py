@@ -5,7 +5,15 @@ from scipy.stats import chi2_contingency
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import MaximumLikelihood, SampleDesign, independence_power, two_way, two_way_from_counts
+from ldpopt.survey import (
+    MaximumLikelihood,
+    SampleDesign,
+    SampledReports,
+    estimate,
+    independence_power,
+    two_way,
+    two_way_from_counts,
+)
 
 A = Channel([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]], inputs=["x", "y", "z"])
 B = Channel([[0.8, 0.2], [0.2, 0.8]], inputs=["no", "yes"], outputs=["N", "Y"])
@@ -82,7 +90,7 @@ def test_clusters_enter_the_independence_test():
         rate_a, rate_b = rng.integers(0, 2, 60)[clusters], rng.integers(0, 2, 60)[clusters]
         a = B.sample_indices((rng.random(720) < rate_a).astype(int), rng)
         b = B.sample_indices((rng.random(720) < rate_b).astype(int), rng)
-        made = two_way(np.array(["N", "Y"])[a], np.array(["N", "Y"])[b], B, B, clusters=clusters)
+        made = two_way(np.array(["N", "Y"])[a], np.array(["N", "Y"])[b], B, B, sample=SampleDesign(clusters=clusters))
         reject += made.independence().p_value < 0.05
         naive += chi2_contingency(np.bincount(2 * a + b, minlength=4).reshape(2, 2), correction=False).pvalue < 0.05
     assert abs(reject / rounds - 0.05) < 0.049
@@ -122,7 +130,9 @@ def test_a_group_of_a_weighted_sample_keeps_the_whole_design():
         np.arange(60) % 12,
     )
     q, inside = [[0.8, 0.2], [0.2, 0.8]], np.arange(60) % 3 > 0
-    found = two_way(a, b, q, q, weights=weights, clusters=clusters, inside=inside)
-    want = two_way(a, b, q, q, sample=SampleDesign(weights, clusters=clusters), inside=inside)
-    assert np.array_equal(found.proportions, want.proportions)
-    assert np.array_equal(found.joint.covariance, want.joint.covariance)
+    design = SampleDesign(weights, clusters=clusters)
+    found = two_way(a, b, q, q, sample=design, inside=inside)
+    pairs = SampledReports(2 * a + b, Channel(q).product(Channel(q)), design).where(inside)
+    want = estimate(pairs, pairs.channel)
+    assert np.array_equal(found.proportions.ravel(), want.values)
+    assert np.array_equal(found.joint.covariance, want.covariance)

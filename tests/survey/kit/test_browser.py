@@ -10,7 +10,8 @@ from kit_site import CHROMIUM, DUMP, answer_all, begin, choose, chromium, press,
 from ldpopt.exact import ExactChannel
 from ldpopt.mechanisms import randomized_response
 from ldpopt.survey.kit.folder import kit_files
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the questionnaire is not opened here")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: the questionnaire is not opened here")

@@ -16,7 +16,8 @@ from ldpopt.survey.collect.coding import Sampler
 from ldpopt.survey.collect.words import Given, create_key
 from ldpopt.survey.kit.device import report
 from ldpopt.survey.kit.folder import boundary_words, public_plan, vectors
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 from ldpopt.survey.server.submission import CODE, Reader
 
 PLANS = ten_plans()

@@ -12,7 +12,8 @@ from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt.survey import kit_files
 from ldpopt.survey.kit.folder import LANGUAGES, languages, shipped
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 
 CHANNEL = ExactChannel([[3, 1], [1, 3]], bits=2, inputs=["no", "yes"])
 PLAN = Plan('A "plan" <b>', (PlannedQuestion("vote", "vote", CHANNEL),))

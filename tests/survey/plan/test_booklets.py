@@ -19,8 +19,9 @@ from ldpopt.errors import InvalidInput
 from ldpopt.privacy import local_dp
 from ldpopt.survey import QuestionSpec, Reading, SurveySpec, plan_survey
 from ldpopt.survey.estimate.linear import contrast_variances
-from ldpopt.survey.plan.booklets import least_respondents, rule, units_of
-from ldpopt.survey.plan.plan import NOT_APPLICABLE, Plan
+from ldpopt.survey.plan.part import NOT_APPLICABLE
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.units import least_respondents, rule, units_of
 
 YES_NO = ("no", "yes")
 Z = 1.959963984540054

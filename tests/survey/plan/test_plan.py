@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from ldpopt.channel import Channel
 from ldpopt.errors import CertificateError, InvalidInput
 from ldpopt.exact import ExactChannel
-from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
+from ldpopt.survey.plan.plan import Plan, make_plan
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
 

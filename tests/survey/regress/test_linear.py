@@ -5,7 +5,7 @@ import statsmodels.formula.api as smf
 
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import randomized_response
-from ldpopt.survey import linear_regression
+from ldpopt.survey import SampleDesign, linear_regression
 
 Q = [[0.8, 0.2], [0.2, 0.8]]
 
@@ -55,7 +55,7 @@ def test_weights_are_weighted_least_squares():
     rng = np.random.default_rng(323)
     frame, w = people(rng, 400), rng.uniform(0.5, 2, 400)
     want = smf.wls("hours ~ age", frame, weights=w).fit(cov_type="HC0")
-    made = linear_regression("hours ~ age", frame, {}, weights=w)
+    made = linear_regression("hours ~ age", frame, {}, sample=SampleDesign(w))
     assert np.allclose(made.values, want.params, rtol=1e-8)
     assert np.allclose(made.standard_errors[0], want.bse * np.sqrt(400 / 399), rtol=1e-8)
 
@@ -67,4 +67,4 @@ def test_what_has_no_numbers_is_refused():
     with pytest.raises(InvalidInput):
         linear_regression("y ~ 1", {"y": [0, 1, 1]}, {"y": Q}, scores=[1.0])
     with pytest.raises(InvalidInput):
-        linear_regression("y ~ x", {"y": [1.0, 2.0, 4.0], "x": ["a", "b", "a"]}, {}, weights=[1, 2])
+        linear_regression("y ~ x", {"y": [1.0, 2.0, 4.0], "x": ["a", "b", "a"]}, {}, sample=SampleDesign([1, 2]))

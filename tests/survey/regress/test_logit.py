@@ -9,7 +9,7 @@ from scipy.special import expit
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import randomized_response, subset_selection
-from ldpopt.survey import NotIdentifiable, logistic_regression, logit_regression, with_constant
+from ldpopt.survey import NotIdentifiable, SampleDesign, logistic_regression, logit_regression, with_constant
 
 Q = np.array([[0.8, 0.2], [0.2, 0.8]])
 THREE = randomized_response(3, 2.0, inputs=["no", "rarely", "often"])
@@ -99,7 +99,7 @@ def test_weights_and_clusters_give_the_sandwich():
     rng = np.random.default_rng(306)
     frame = people(rng, 1000)
     w, cluster = rng.uniform(0.5, 2.0, 1000), rng.integers(0, 60, 1000)
-    made = logit_regression("evade ~ age", frame, {}, weights=w, clusters=cluster)
+    made = logit_regression("evade ~ age", frame, {}, sample=SampleDesign(w, clusters=cluster))
     plain = sm.GLM(frame.evade, sm.add_constant(frame[["age"]]), family=sm.families.Binomial(), var_weights=w)
     want = plain.fit(cov_type="cluster", cov_kwds={"groups": cluster, "use_correction": False})
     assert np.allclose(made.values, want.params, atol=1e-6)
@@ -138,7 +138,7 @@ def test_what_cannot_be_fitted_is_refused():
     with pytest.raises(InvalidInput):
         logit_regression("evade ~ age", frame, {"evade": Q}, reference="maybe")
     with pytest.raises(InvalidInput):
-        logit_regression("evade ~ age", frame, {"evade": Q}, weights=np.zeros(300))
+        logit_regression("evade ~ age", frame, {"evade": Q}, sample=SampleDesign(np.ones(299)))
 
 
 def test_intervals_cover():

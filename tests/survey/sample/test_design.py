@@ -11,7 +11,6 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.survey import (
-    CountTable,
     GivenReplicates,
     Jackknife,
     LonelyUnit,
@@ -121,19 +120,6 @@ def test_between_a_census_and_an_infinite_population_the_variance_is_unbiased():
     true = chances @ (values - chances @ values) ** 2
     assert np.isclose(chances @ values, 0.5)
     assert np.isclose(chances @ variances, true, rtol=1e-10)
-
-
-def test_linearisation_of_frequencies_is_that_of_count_tables():
-    """The same sample as a mergeable table and as reports with their design has one variance."""
-    rng = np.random.default_rng(3)
-    _, w, s, c = sample(3)
-    y = rng.integers(0, 3, len(w))
-    table = estimate(CountTable.from_reports(y, Q, w, s, c), Q)
-    designed = estimate(SampledReports.of(y, Q, SampleDesign(w, s, c)), Q)
-    assert np.allclose(table.values, designed.values, atol=1e-14)
-    assert np.allclose(table.covariance, designed.covariance, rtol=1e-10)
-    assert table.degrees == designed.degrees
-    assert np.allclose(table.intervals().lower, designed.intervals().lower, atol=1e-12)
 
 
 def test_jackknife_is_the_loop_that_leaves_one_unit_out():

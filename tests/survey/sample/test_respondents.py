@@ -26,7 +26,7 @@ from ldpopt.survey import (
     privatize,
     two_way,
 )
-from ldpopt.survey.plan.spec import Reading
+from ldpopt.survey.plan.reading import Reading
 
 FLIP = [[0.9, 0.1], [0.1, 0.9]]
 N = 1200

@@ -1,0 +1,172 @@
+"""A question with its exact channel: the channel's inputs are the answers, and its integers prove the guarantees."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Channel
+from ldpopt.distribution import Array, number, unit_interval
+from ldpopt.errors import Phrase, invalid
+from ldpopt.exact import ExactChannel
+from ldpopt.labels import Label, as_text, to_jsonable
+from ldpopt.results import Result
+from ldpopt.schema import check, dump, key, kind, listed, mapped, record, text
+from ldpopt.survey.plan.part import Part, cells_of, read_label
+from ldpopt.survey.plan.reading import PLAIN_READING, Reading, check_answers, distinct_as_text
+from ldpopt.survey.plan.spec import QuestionSpec
+
+MAX_DENOMINATOR = 10**6
+"""The largest denominator of a booklet's probability."""
+
+
+def _epsilon(value: Any, what: str) -> float:
+    return math.inf if value == "inf" else number(value, what, 'a finite number of nats or "inf"')
+
+
+def _fraction(value: Any, what: str) -> Fraction:
+    short = isinstance(value, str) and re.fullmatch(r"[0-9]{1,7}(/0*[1-9][0-9]{0,6})?", value)
+    if not (isinstance(value, Fraction) or short):
+        raise invalid(what, 'a fraction such as "3/10"', Phrase(kind(value)))
+    share = Fraction(value)
+    if not 0 < share <= 1 or share.denominator > MAX_DENOMINATOR:
+        raise invalid(what, f"above 0 and at most 1, with a denominator of at most {MAX_DENOMINATOR}", str(share))
+    return share
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedQuestion(Result):
+    """A question with its exact channel; the channel's inputs are the categories.
+
+    epsilon (nats), eta : the claimed guarantees of the channel; by default the best that its integers prove. A claim
+        that they do not prove is `CertificateError`.
+    unknown, missing : the category for an answer that is not listed, and for a missing one; None refuses the file.
+    pilot : the expected shares of the answers, for which the channel was designed, if any.
+    expected : planned precision, by name (e.g. ``{"half_width": 0.02, "respondents": 1500}``), if known.
+    reading : how answers are written in files, and how missing answers are treated.
+    probability : the share of respondents who are asked; below 1, each respondent is asked one of such questions.
+    parts : for several questions that share a report, each of them; the categories are then tuples of their answers.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> plan_survey(spec).plan.question("vote").reports
+    ('0', '1')
+    """
+
+    name: str = key(text)
+    column: str = key()
+    channel: ExactChannel = key(load=lambda data, _: ExactChannel.from_dict(data), dump=ExactChannel.to_dict)
+    epsilon: float = key(default=math.nan, load=_epsilon, dump=lambda value: "inf" if math.isinf(value) else value)
+    eta: float = key(default=math.nan, load=unit_interval)
+    unknown: Label | None = key(default=None, load=read_label, dump=to_jsonable)
+    missing: Label | None = key(default=None, load=read_label, dump=to_jsonable)
+    pilot: Array | None = key(default=None)
+    expected: Mapping[str, float] | None = key(mapped(number), default=None)
+    reading: Reading = key(record(Reading), default=PLAIN_READING)
+    probability: Fraction = key(_fraction, default=Fraction(1), omit=True, dump=str)
+    parts: tuple[Part, ...] = key(listed(record(Part)), default=(), omit=True)
+
+    def __post_init__(self) -> None:
+        what = f"question {self.name!r}"
+        check(self, what)
+        put = object.__setattr__
+        put(self, "column", "" if self.parts and self.column == "" else text(self.column, f"{what}: column"))
+        if not isinstance(self.channel, ExactChannel):
+            raise invalid(f"{what}: channel", "an ExactChannel", type(self.channel).__name__)
+        proof = self.channel.proof()
+        for name, proved in (("epsilon", proof.epsilon), ("eta", proof.eta)):
+            claimed = float(getattr(self, name))
+            put(self, name, proved if math.isnan(claimed) else claimed)
+        self.channel.verify(self.epsilon, self.eta)
+        distinct_as_text(self.channel.outputs, f"{what}: reports")
+        check_answers(self, what)
+        plain = self.column == "" and self.reading == Reading(missing_answers="refuse")
+        if self.parts and not (self.categories == cells_of(self.parts) and plain):
+            raise invalid(f"{what}: channel", "the cells of its parts as inputs, and no column", self.categories[:8])
+
+    @property
+    def answers(self) -> tuple[Part | PlannedQuestion, ...]:
+        """The questions that a report is about: the parts, or the question itself."""
+        return self.parts or (self,)
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether some respondents have no report of this question."""
+        return self.probability < 1 or any(one.reading.left_out for one in self.answers)
+
+    @property
+    def places(self) -> npt.NDArray[np.intp]:
+        """(k, answers) for each category, the positions of its answers among those of the parts."""
+        if not self.parts:
+            return np.arange(len(self.categories))[:, None]
+        known = [{label: at for at, label in enumerate(part.categories)} for part in self.parts]
+        return np.array([[of[label] for of, label in zip(known, cell, strict=True)] for cell in cells_of(self.parts)])
+
+    def members(self, *names: str) -> Array:
+        """(r, k) 1 where an answer to one of its parts, or answers to several together, are those of a category."""
+        asked = [one.name for one in self.answers]
+        at = [asked.index(name) for name in names]
+        wanted = np.array(list(product(*(range(len(self.answers[i].categories)) for i in at))))
+        return np.asarray((self.places[:, at] == wanted[:, None]).all(axis=2), dtype=np.float64)
+
+    @property
+    def categories(self) -> tuple[Label, ...]:
+        """The possible answers, in the order of the channel's rows."""
+        return self.channel.inputs
+
+    @property
+    def reports(self) -> tuple[str, ...]:
+        """The possible reports as text, in the order of the channel's columns."""
+        return tuple(as_text(label) for label in self.channel.outputs)
+
+    @property
+    def shares(self) -> Array:
+        """The pilot, or equal shares if there is none, shape (k,)."""
+        k = len(self.categories)
+        return np.full(k, 1 / k) if self.pilot is None else self.pilot
+
+    @property
+    def report_channel(self) -> Channel:
+        """The channel in floats, with its reports as the text that data files hold."""
+        return Channel(self.channel.matrix, self.categories, self.reports)
+
+    @property
+    def plainly_read(self) -> bool:
+        """Whether files hold the categories themselves, without codes or bins, and no missing answer is left out."""
+        return all(
+            one.reading == Reading(missing_answers="refuse" if one.missing is None else "counted")
+            for one in self.answers
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as JSON-ready values."""
+        return dump(self)
+
+
+def planned_question(
+    question: QuestionSpec, channel: ExactChannel, probability: Fraction = Fraction(1)
+) -> PlannedQuestion:
+    """A question of a description with its exact channel; `InvalidInput` if that exceeds its own epsilon or eta."""
+    planned = PlannedQuestion(
+        name=question.name,
+        column=question.column,
+        channel=channel,
+        unknown=question.unknown,
+        missing=question.missing,
+        pilot=question.pilot,
+        reading=question.reading,
+        probability=probability,
+    )
+    for what in ("epsilon", "eta"):
+        asked = getattr(question, what)
+        if asked is not None and getattr(planned, what) > asked:
+            raise invalid(f"question {question.name!r}: {what}", f"at most {asked!r}", getattr(planned, what))
+    return planned

@@ -1,0 +1,172 @@
+"""Questions with targets -> the units that are asked together, and the respondents that any survey needs [Scarf]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ldpopt.distribution import Array
+from ldpopt.errors import invalid
+from ldpopt.labels import Label
+from ldpopt.survey.estimate.intervals import two_sided
+from ldpopt.survey.plan.part import NOT_APPLICABLE, Part, cells_of
+from ldpopt.survey.plan.spec import QuestionSpec
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What the respondents must suffice for: the variance of `row` @ cells at most `variance`."""
+
+    key: tuple[str, ...]
+    row: Array
+    variance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """Questions that are only asked together: one, or one with those that its answer decides on."""
+
+    questions: tuple[QuestionSpec, ...]
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The questions as parts of a report; a question that not everybody is asked has one more answer."""
+        return tuple(
+            Part(
+                q.name, q.column, (*q.categories, NOT_APPLICABLE) if q.asked_if else q.categories, q.unknown, q.missing,
+                q.reading, None if q.asked_if else q.pilot, q.asked_if,
+            )
+            for q in self.questions
+        )  # fmt: skip
+
+    @cached_property
+    def cells(self) -> tuple[tuple[Label, ...], ...]:
+        """The K possible answers to all of them."""
+        return cells_of(self.parts)
+
+    @cached_property
+    def pilot(self) -> Array:
+        """(K,) the pilot of the cells, with independent answers."""
+        laws = [
+            dict(zip(part.asked, question.shares, strict=True))
+            for part, question in zip(self.parts, self.questions, strict=True)
+        ]
+        return np.array(
+            [math.prod(law.get(label, 1.0) for law, label in zip(laws, cell, strict=True)) for cell in self.cells]
+        )
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """A target for every share: among those who are asked, for a question that not everybody is."""
+        targets = []
+        for at, (part, question) in enumerate(zip(self.parts, self.questions, strict=True)):
+            if (width := question.width) is None:
+                continue
+            asked = np.array([cell[at] != NOT_APPLICABLE or not part.asked_if for cell in self.cells], dtype=float)
+            for label, share in zip(part.asked, question.shares, strict=True):
+                inside = np.array([float(cell[at] == label) for cell in self.cells])
+                row = (inside - share * asked) / float(asked @ self.pilot) + share
+                targets.append(Target((part.name, repr(label)), row, (width.width / two_sided(width.level)) ** 2))
+        return tuple(targets)
+
+    @property
+    def name(self) -> str:
+        """The name of the first question."""
+        return self.questions[0].name
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that the first question fixes for all of them; 0 if it does not."""
+        return self.questions[0].epsilon or 0.0
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a single question."""
+        return len(self.questions) == 1
+
+    @property
+    def even(self) -> bool:
+        """Whether all cells of the pilot are equal."""
+        return bool(np.ptp(self.pilot) <= 1e-12)
+
+    @cached_property
+    def kind(self) -> tuple[object, ...]:
+        """Equal for units with the same designs."""
+        rows = tuple((target.row.tobytes(), target.variance) for target in self.targets)
+        tests = tuple((q.test.power, q.test.level, q.test.alternative.tobytes()) for q in self.questions if q.test)
+        return self.pilot.tobytes(), rows, tests, tuple((type(q), q.eta) for q in self.questions)
+
+    @cached_property
+    def information(self) -> float:
+        """The respondents that the unit needs where a report has information 1: the bound is this over rho^2."""
+        need = 0.0
+        for part in self.parts:
+            if not (mine := [target for target in self.targets if target.key[0] == part.name]):
+                continue
+            rows = np.array([target.row - float(target.row @ self.pilot) for target in mine])
+            values, vectors = np.linalg.eigh((rows * self.pilot) @ rows.T)
+            root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+            together = float(np.trace(root)) ** 2 / sum(target.variance for target in mine)
+            alone = max(float(row**2 @ self.pilot) / t.variance for row, t in zip(rows, mine, strict=True))
+            need += max(together, alone)
+        return need
+
+
+def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:
+    """The questions with those that they decide on, each group in the order of the description."""
+    names = [question.name for question in questions]
+    group = {name: name for name in names}
+    for at, question in enumerate(questions):
+        if question.asked_if and question.epsilon is not None:
+            raise invalid(
+                f"question {question.name!r}: epsilon", "none beside asked_if (the report is shared)", question.epsilon
+            )
+        for name, labels in question.asked_if:
+            if name not in names[:at]:
+                raise invalid(f"question {question.name!r}: asked_if", "questions that stand before it", name)
+            known = questions[names.index(name)].categories
+            if lacking := [label for label in labels if label not in known]:
+                raise invalid(f"question {question.name!r}: asked_if", f"answers of {name!r}", lacking[0])
+            old, new = group[question.name], group[name]
+            group = {one: new if there == old else there for one, there in group.items()}
+    return tuple(Unit(tuple(q for q in questions if group[q.name] == root)) for root in dict.fromkeys(group.values()))
+
+
+def rule(m: int, epsilon: float) -> float:
+    """max_c c ((e^eps - 1) / (2^c + e^eps - 1))^2: what a report tells of m yes/no questions, c of them at random."""
+    fall = math.exp(-epsilon)
+    gain = -math.expm1(-epsilon)
+    return max(c * (gain / (2.0**c * fall + gain)) ** 2 for c in range(1, min(m, 1000) + 1))
+
+
+EXACT = 7
+"""Up to this many yes/no questions the rule is proved to be the optimum, for every epsilon."""
+
+
+def least_respondents(units: Sequence[Unit], epsilon: float | None) -> float:
+    """A number of respondents below which no epsilon-LDP survey, interactive or not, meets every target [Scarf].
+
+    epsilon : in nats; None for a promise that is no epsilon-LDP, of which only the sample's own variance is known.
+
+    It is the sum of the questions' needs over a bound of rho^2, the information of one report: that of `rule` for up to
+    seven yes/no questions at even pilots; tanh(eps/2)^2 for more of them up to eps = ln 3, and (e^eps - 1)/8 beyond;
+    sinh(eps/2)^2 for any. The bound is that of Cramer and Rao for unbiased estimates at the pilot.
+    """
+    alone = [float((t.row - t.row @ unit.pilot) ** 2 @ unit.pilot) / t.variance for unit in units for t in unit.targets]
+    need = sum(unit.information for unit in units)
+    if not alone or epsilon is None:
+        return max(alone, default=0.0)
+    counted = [unit for unit in units if unit.targets]
+    rho = math.sinh(min(epsilon, 700.0) / 2) ** 2
+    if all(unit.plain and len(unit.cells) == 2 and unit.even for unit in counted):
+        if len(counted) <= EXACT:
+            rho = min(rho, rule(len(counted), epsilon))
+        else:
+            rho = min(
+                rho, math.tanh(epsilon / 2) ** 2 if epsilon <= math.log(3) else math.expm1(min(epsilon, 700.0)) / 8
+            )
+    return max(*alone, need / rho)
