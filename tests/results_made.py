@@ -54,7 +54,7 @@ from ldpopt.frontiers import envelope
 from ldpopt.io import Populations
 from ldpopt.mechanisms import randomized_response
 from ldpopt.reproduce import Outcome, Table, Verdict
-from ldpopt.survey.paper.devices import DICE
+from ldpopt.survey.paper.design import DICE
 from ldpopt.survey.server import RoundState, Summary
 
 FLIP = Channel([[0.75, 0.25], [0.25, 0.75]], ["yes", "no"], ["yes", "no"])

@@ -19,8 +19,7 @@ from ldpopt import LocalDP, optimal_channel
 from ldpopt.design import Denominator, FisherInformation
 from ldpopt.exact import ExactChannel
 from ldpopt.mechanisms import Crosswise, ForcedResponse, Kuk, Warner
-from ldpopt.survey.paper.design import design_sheet
-from ldpopt.survey.paper.devices import DEVICES, device_named
+from ldpopt.survey.paper.design import DEVICES, design_sheet, device_named
 
 HERE = Path(__file__).parent
 ANSWERS = (2, 3, 4, 5, 6)

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ldpopt.survey.paper.devices import PaperDevice
+from ldpopt.survey.paper.design import PaperDevice
 
 FAMILY = "body"
 

@@ -29,8 +29,7 @@ from ldpopt.survey.estimate.noncompliance import (
     with_cheaters,
 )
 from ldpopt.survey.estimate.numbers import Quantile, among_answered, mean, population_total, quantile
-from ldpopt.survey.estimate.projections import Projection, norm_sub, simplex_projection
-from ldpopt.survey.estimate.results import Intervals
+from ldpopt.survey.estimate.results import Intervals, Projection, norm_sub, simplex_projection
 from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
 from ldpopt.survey.hypothesis_tests import (
@@ -44,8 +43,7 @@ from ldpopt.survey.hypothesis_tests import (
 )
 from ldpopt.survey.kit.device import Device
 from ldpopt.survey.kit.folder import kit_files
-from ldpopt.survey.paper.design import PaperSurvey, paper_survey
-from ldpopt.survey.paper.devices import PaperDevice, device_named
+from ldpopt.survey.paper.design import PaperDevice, PaperSurvey, device_named, paper_survey
 from ldpopt.survey.paper.entry import enter_reports
 from ldpopt.survey.plan.budget import Budget, Needed, Split, split_budget
 from ldpopt.survey.plan.numbers_and_sets import MultiSelect, NumericQuestion, multi_select, numeric_question

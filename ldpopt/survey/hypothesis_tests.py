@@ -20,7 +20,7 @@ from ldpopt.survey.estimate.linear import (
     pilot_of,
     report_covariance,
 )
-from ldpopt.survey.estimate.projections import simplex_projection
+from ldpopt.survey.estimate.results import simplex_projection
 from ldpopt.survey.estimate.sampled import as_table, as_tables, sampling_variance
 
 REDUNDANT = 1e-12

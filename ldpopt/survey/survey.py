@@ -15,11 +15,10 @@ from ldpopt.survey.collect.aggregate import Counts, ReportRows, aggregate, read_
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.manifest import in_table
 from ldpopt.survey.collect.randomness import Randomness
-from ldpopt.survey.estimate.booklets import estimate_booklets
 from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.counts import positions, report_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
-from ldpopt.survey.estimate.groups import estimate_waves
+from ldpopt.survey.estimate.groups import estimate_booklets, estimate_waves
 from ldpopt.survey.estimate.linear import Estimator
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion

@@ -1,6 +1,7 @@
 """``ldpopt survey kit`` makes a folder, whole or not at all."""
 
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -44,3 +45,15 @@ def test_what_does_not_fit_is_refused(refused, run, tmp_path):
     assert "a channel that guarantees something" in refused("survey", "kit", "bare.json")
     assert run("survey", "kit", "plan.json").exit_code == 0
     assert "expected a path that does not exist yet" in refused("survey", "kit", "plan.json")
+
+
+def test_a_kit_says_who_is_asked_which_booklet(run, tmp_path):
+    """Each booklet with the share of devices that draw it; a question that all are asked has none."""
+    planned = [("vote", Fraction(1)), ("car", Fraction(1, 3)), ("pet", Fraction(2, 3))]
+    channel = ExactChannel([[3, 1], [1, 3]], bits=2, inputs=["no", "yes"])
+    made = Plan("demo", tuple(PlannedQuestion(name, name, channel, probability=share) for name, share in planned))
+    (tmp_path / "plan.json").write_text(made.to_json(), encoding="utf-8")
+    told = run("survey", "kit", "plan.json").stdout
+    assert "car: 2 answers, epsilon 1.099, eta 0.5, a booklet for 1/3 of the devices\n" in told
+    assert "pet: 2 answers, epsilon 1.099, eta 0.5, a booklet for 2/3 of the devices\n" in told
+    assert "vote: 2 answers, epsilon 1.099, eta 0.5\n" in told

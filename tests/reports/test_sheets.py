@@ -12,7 +12,7 @@ from ldpopt.reports import sheet_drawing
 from ldpopt.reports.sheets import paper_sheets
 from ldpopt.reports.words import sheet_text
 from ldpopt.survey import QuestionSpec, SurveySpec, paper_survey, plan_survey
-from ldpopt.survey.paper.devices import DEVICES, device_named
+from ldpopt.survey.paper.design import DEVICES, device_named
 
 pypdf = pytest.importorskip("pypdf")
 

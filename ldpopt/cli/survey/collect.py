@@ -45,7 +45,8 @@ def kit(
     for question in made.questions:
         proof = question.channel.proof()
         claims = f"epsilon {proof.epsilon:.4g}, eta {proof.eta:.4g}"
-        say(f"  {question.name}: {len(question.categories)} answers, {claims}")
+        drawn = f", a booklet for {question.probability} of the devices" if question.probability < 1 else ""
+        say(f"  {question.name}: {len(question.categories)} answers, {claims}{drawn}")
     if made.carry:
         say(f"  not asked here, so missing from these reports: {', '.join(made.carry)}")
     mode = "memoised under a key of the device" if made.respondent is not None else "fresh"
@@ -236,8 +237,7 @@ def paper(
     ldpopt survey paper plan.json --device two-dice
     """
     from ldpopt.reports.sheets import PAPERS, paper_sheets
-    from ldpopt.survey.paper.design import paper_files, paper_survey
-    from ldpopt.survey.paper.devices import device_named
+    from ldpopt.survey.paper.design import device_named, paper_files, paper_survey
 
     if size not in PAPERS:
         raise invalid("--paper", f"one of {', '.join(PAPERS)}", size)

@@ -224,9 +224,9 @@ def describe(
         people = given.people(plan, asked, (question,))
         found = people.estimate(question)
         shown, notes = [], []
-        planned = plan.question(question)
-        if planned.reading.own_category and planned.missing is not None:
-            found = among_answered(found, planned.missing)
+        asked_of = plan.part(question)
+        if asked_of.reading.own_category and asked_of.missing is not None:
+            found = among_answered(found, asked_of.missing)
             notes.append("Among those who answered.")
         try:
             middle = mean(found, points_of)

@@ -19,7 +19,7 @@ from ldpopt.reproduce.experiment import Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import worst_pair
 from ldpopt.reproduce.statements import bounded, claim, holds_if, off_by
 from ldpopt.survey.estimate.linear import efficient_loadings
-from ldpopt.survey.plan.booklets import EXACT, rule
+from ldpopt.survey.plan.units import EXACT, rule
 from ldpopt.tolerances import CLAIM_ATTAINED
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER)}

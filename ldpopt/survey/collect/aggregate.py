@@ -21,8 +21,7 @@ from ldpopt.results import Result
 from ldpopt.schema import dump, flag, key, listed, load, mapping, text, version_of, whole
 from ldpopt.survey.collect.answers import Partition, batches, column_names, partitions, refuse_nested
 from ldpopt.survey.collect.batch import require_columns
-from ldpopt.survey.collect.delivery import Delivery, admit, refuse_twice
-from ldpopt.survey.collect.manifest import row_set
+from ldpopt.survey.collect.manifest import Delivery, admit, refuse_twice, row_set
 from ldpopt.survey.collect.runner import Runner, Threads
 from ldpopt.survey.plan.plan import BOOKLET, Plan
 from ldpopt.survey.server.databases import database, is_database
@@ -159,6 +158,8 @@ def aggregate(
     >>> int(counts["vote"].sum()), counts.simulation
     (100, True)
     """
+    if isinstance(reports, Plan) and not isinstance(plan, Plan):  # the order of the arguments in earlier versions
+        plan, reports = reports, plan
     if not isinstance(plan, Plan):
         raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
     names = _table_names(plan, pairs)

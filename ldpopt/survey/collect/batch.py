@@ -143,10 +143,9 @@ class Privatizer:
     def _reports(self, batch: Any, numbers: Rows, streams: Any, tally: Tally) -> Any:
         import pyarrow as pa
 
-        respondents, ids = None, None
+        respondents = None
         if streams is None:
-            ids = self.ids(batch, int(numbers[0]) if len(numbers) else 0)
-            respondents = self.source.respondents(ids)
+            respondents = self.source.respondents(self.ids(batch, int(numbers[0]) if len(numbers) else 0))
             tally.row_set = total([tally.row_set, self.source.row_set(respondents, 0)])
         columns = {}
         if booklets := self.plan.booklets:
@@ -158,7 +157,7 @@ class Privatizer:
                 columns[question.name] = self._column(q, batch, numbers, streams, respondents, tally)
                 continue
             places = np.flatnonzero(drawn == booklets.index(question))
-            asked = None if ids is None else self.source.respondents(ids.take(pa.array(places)))
+            asked = None if respondents is None else respondents.take(places)
             reports = self._column(q, batch.take(pa.array(places)), numbers[places], streams, asked, tally)
             where = np.full(len(numbers), -1)
             where[places] = np.arange(len(places))

@@ -136,7 +136,7 @@ class Coder:
         import pyarrow as pa
 
         reading = question.reading
-        codes = [(code, self._place(question, label)) for code, label in reading.codes]
+        codes = [(code, _place(question, label)) for code, label in reading.codes]
         known = {code for code, _ in codes}
         codes += [(text, at) for at, text in enumerate(map(as_text, question.categories)) if text not in known]
         written = [code for code, _ in codes]
@@ -147,24 +147,26 @@ class Coder:
         # A column of numbers is compared as numbers: 7, 7.0 and the text "7" are one answer.
         whole = [text if text.removeprefix("-").isdecimal() and str(int(text)) == text else None for text in written]
         self._whole = pa.array([int(t) if t is not None and len(t) < 18 else None for t in whole], pa.int64())
-        self._codes = {"unknown": self._position(question.unknown), "missing": self._position(question.missing)}
-        if reading.left_out:
-            self._codes["missing"] = 0  # drawn like the others, but not written
-
-    def codes(self, column: Any, tally: Tally, row: Callable[[int], int]) -> Codes:
-        """Unsigned positions for a pyarrow array of answers; `tally` counts the answers that the policies mapped.
-
-        row : the number of the data row at a place of the column, for the message when a policy refuses.
-        """
-        return self.read(column, tally, row)[0]
+        # A missing answer that is left out is drawn like the others, but not written.
+        missing = question.categories[0] if reading.left_out else question.missing
+        self._codes = {
+            policy: None if label is None else _place(question, label)
+            for policy, label in (("unknown", question.unknown), ("missing", missing))
+        }
 
     def read(self, column: Any, tally: Tally, row: Callable[[int], int]) -> tuple[Codes, npt.NDArray[np.bool_] | None]:
-        """`codes`, and a mask of the rows whose report stays empty since missing answers are left out, or None."""
+        """Unsigned positions for a pyarrow array of answers, and a mask of the rows whose report stays empty, or None.
+
+        tally : counts the answers that the policies mapped. row : the number of the data row at a place of the column,
+            for the message when a policy refuses. Reports stay empty where missing answers are left out.
+        """
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         column = values_hidden(f"column {self._question.column!r}", self._without_codes, column)
         codes = values_hidden(f"column {self._question.column!r}", self._positions, column)
-        absent = _to_numpy(pc.is_null(column, nan_is_null=True)) if column.null_count or _floating(column) else None
+        some = column.null_count or pa.types.is_floating(column.type)
+        absent = _to_numpy(pc.is_null(column, nan_is_null=True)) if some else None
         made = codes.astype(self._kind)
         if absent is not None:
             self._apply("missing", made, absent, tally, row)
@@ -212,13 +214,6 @@ class Coder:
         made[where] = code
         counts = getattr(tally, policy)
         counts[self._question.name] = counts.get(self._question.name, 0) + count
-
-    def _position(self, label: Any) -> int | None:
-        return None if label is None else self._place(self._question, label)
-
-    @staticmethod
-    def _place(question: Part | PlannedQuestion, label: Any) -> int:
-        return [type(one) is type(label) and one == label for one in question.categories].index(True)
 
     def _lookup(self, column: Any) -> Any:
         """An int32 array of positions, null where the answer is no category."""
@@ -285,10 +280,8 @@ def _at(row: Callable[[int], int], places: npt.NDArray[np.intp]) -> Callable[[in
     return lambda place: row(int(places[place]))
 
 
-def _floating(column: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_floating(column.type))
+def _place(question: Part | PlannedQuestion, label: Any) -> int:
+    return [type(category) is type(label) and category == label for category in question.categories].index(True)
 
 
 def _to_numpy(array: Any) -> npt.NDArray[Any]:

@@ -22,6 +22,7 @@ import os
 import secrets
 import stat
 import struct
+from copy import copy
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -225,6 +226,12 @@ class Respondents:
 
     def __len__(self) -> int:
         return len(self._states)
+
+    def take(self, places: npt.NDArray[np.intp]) -> Respondents:
+        """The respondents at some places, in the order of the places."""
+        some = copy(self)
+        some._states = self._states[places]
+        return some
 
     def words(self, tags: list[bytes], answers: npt.NDArray[Any] | None = None) -> MemoisedWords:
         """The words of a question, one for each id in order.

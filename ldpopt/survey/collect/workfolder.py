@@ -6,7 +6,6 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -259,16 +258,12 @@ def remove(work: Path) -> None:
     _forget(away)
 
 
-def left_aside(work: Path) -> Iterator[Path]:
-    """The folders that killed attempts at this run left half made or half removed."""
-    pattern = re.compile(re.escape(f"{work.name}{AWAY}") + "[0-9a-f]{16}")
-    return (work.with_name(name) for name in os.listdir(work.parent) if pattern.fullmatch(name))
-
-
 def remove_left_aside(work: Path) -> None:
-    """Remove the folders that `left_aside` finds. Folders of other runs stay."""
-    for left in list(left_aside(work)):
-        _forget(left)
+    """Remove the folders that killed attempts at this run left half made or half removed. Those of other runs stay."""
+    pattern = re.compile(re.escape(f"{work.name}{AWAY}") + "[0-9a-f]{16}")
+    for name in os.listdir(work.parent):
+        if pattern.fullmatch(name):
+            _forget(work.with_name(name))
 
 
 def tally_of(data: Any) -> Tally:

@@ -25,8 +25,7 @@ from ldpopt.survey.estimate.linear import (
     contrast_name,
     report_covariance,
 )
-from ldpopt.survey.estimate.projections import Projection, simplex_projection
-from ldpopt.survey.estimate.results import Estimated, Intervals, text_table
+from ldpopt.survey.estimate.results import Estimated, Intervals, Projection, simplex_projection, text_table
 from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt.survey.sample.design import SamplingVariance
 

@@ -1,4 +1,4 @@
-"""Reports of several groups or waves -> a table or an estimate for each, differences, and one estimate of all waves."""
+"""Reports of several groups, waves or booklets -> a table for each, differences, and one estimate of all [Rao; SSW]."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array
@@ -16,7 +17,7 @@ from ldpopt.survey.estimate.counts import CountTable, factor, report_column
 from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.intervals import IntervalMethod, Score
-from ldpopt.survey.estimate.linear import Estimator
+from ldpopt.survey.estimate.linear import Estimator, NotIdentifiable, efficient_contrasts, pilot_of
 from ldpopt.survey.estimate.results import Estimated, Intervals, p_values_of, quotient, text_table
 from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt.survey.sample.design import SampleDesign
@@ -177,3 +178,80 @@ def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimato
     part = np.asarray([np.bincount(wave, law * row, len(share)) for row in found.loadings], dtype=np.float64)
     shifts = np.where(share > 0, quotient(part, share) - part.sum(axis=1, keepdims=True), 0.0)
     return replace(found, loadings=found.loadings - shifts[:, wave])
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What the reports of one booklet tell of r quantities, which are weights (r, k) of its k answers, the `contrasts`.
+
+    at : (n,) each respondent's report, as a position among the outputs of `channel`; -1 for none. Counts (m,) of the
+        outputs may stand for it. pilot : (k,) the expected shares of the answers.
+    """
+
+    name: str
+    channel: Channel
+    at: npt.NDArray[np.intp]
+    contrasts: Array
+    pilot: Array
+
+
+def estimate_booklets(
+    sources: Sequence[Source], labels: tuple[Label, ...], design: SampleDesign | None = None, counted: bool = False
+) -> Estimate:
+    """The estimate of r quantities, named `labels`, from the reports of one booklet or more.
+
+    design : of the sample of all respondents, those without a report included; None for a simple sample.
+    counted : whether the sources have counts.
+
+    The reports of all booklets count as those of one channel whose output is the booklet together with the report.
+    `NotIdentifiable` if a booklet does not tell a quantity, `InvalidInput` if nobody has a report.
+    """
+    outputs = tuple((source.name, label) for source in sources for label in source.channel.outputs)
+    ends = np.cumsum([source.channel.shape[1] for source in sources])
+    reports = np.full(0 if counted else len(sources[0].at), -1)
+    for end, source in zip(ends, sources, strict=True):
+        if not counted:
+            reports[source.at >= 0] = source.at[source.at >= 0] + end - source.channel.shape[1]
+    counts = (
+        np.hstack([source.at for source in sources])
+        if counted
+        else np.bincount(reports[reports >= 0], minlength=ends[-1])
+    )
+    if not counts.any():
+        raise invalid("reports", "at least one that is not empty", "none")
+    # What the table is of: its outputs are those of every booklet, and its answers are nobody's.
+    channel = Channel(np.full((2, len(outputs)), 1 / len(outputs)), (0, 1), outputs)
+    table: CountTable | SampledReports = CountTable.from_counts(counts, outputs)
+    if design is not None:
+        table = SampledReports(np.maximum(reports, 0), channel, design).where(reports >= 0)
+    parts = zip(sources, np.split(table.frequencies, ends[:-1]), np.split(counts, ends[:-1]), strict=True)
+    told = [_told(source, law, int(own.sum())) for source, law, own in parts]
+    precision = np.array([share / variances for _, _, variances, share in told])
+    weights = precision / precision.sum(axis=0)
+    values = np.sum([weight * own for weight, (own, *_) in zip(weights, told, strict=True)], axis=0)
+    # Linearised about the booklets' shares of the reports, which are random.
+    loadings = [
+        weight[:, None] / share * (loading - own[:, None]) if share else 0 * loading
+        for weight, (own, loading, _, share) in zip(weights, told, strict=True)
+    ]
+    name = "generalised least squares" + (f", combined over {len(sources)} booklets" if len(sources) > 1 else "")
+    return Estimate(values, labels, np.hstack(loadings) + values[:, None], table, channel, name)
+
+
+def _told(source: Source, law: Array, n: int) -> tuple[Array, Array, Array, float]:
+    """What one booklet tells: values (r,), loadings (r, m), variances (r,) of one report, and its share of reports."""
+    channel, share, r = source.channel, float(law.sum()), len(source.contrasts)
+    frequencies = law / share if share else law
+    both, identified = efficient_contrasts(
+        channel, source.pilot, np.vstack([source.contrasts, np.eye(channel.shape[0])])
+    )
+    if not identified[:r].all():
+        expected = f"booklet {source.name!r}: expected reports that tell of every answer, got others"
+        raise NotIdentifiable(expected, source.contrasts)
+    loadings, cells = both[:r], both[r:]
+    if share and channel.shape[0] != channel.shape[1] and identified.all():
+        # The loadings of least variance at a first estimate, as for a single question.
+        loadings = efficient_contrasts(channel, pilot_of(cells @ frequencies, n), source.contrasts)[0]
+    expected_law = channel.push(source.pilot)
+    variances = loadings**2 @ expected_law - (loadings @ expected_law) ** 2
+    return loadings @ frequencies, loadings, np.maximum(variances, 1e-300), share

@@ -17,8 +17,7 @@ from ldpopt.errors import SolverError, invalid
 from ldpopt.simulation import Rng, generator
 from ldpopt.survey.estimate.intervals import check_level
 from ldpopt.survey.estimate.linear import Estimator, GeneralizedLeastSquares, efficient_loadings, require_identifiable
-from ldpopt.survey.estimate.projections import simplex_projection
-from ldpopt.survey.estimate.results import Estimated, Intervals
+from ldpopt.survey.estimate.results import Estimated, Intervals, simplex_projection
 from ldpopt.survey.estimate.sampled import as_table
 
 ENTRIES = 1 << 22

@@ -14,7 +14,7 @@ from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, finite_array, positive_integer
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.results import ByValue
-from ldpopt.survey.estimate.projections import simplex_projection
+from ldpopt.survey.estimate.results import simplex_projection
 from ldpopt.tolerances import REGULAR
 
 

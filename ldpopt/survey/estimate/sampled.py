@@ -24,7 +24,7 @@ from ldpopt.survey.estimate.linear import (
     report_covariance,
     require_identifiable,
 )
-from ldpopt.survey.estimate.projections import simplex_projection
+from ldpopt.survey.estimate.results import simplex_projection
 from ldpopt.survey.sample.design import SampleDesign, SamplingVariance
 
 Mask = npt.NDArray[np.bool_]

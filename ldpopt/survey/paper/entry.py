@@ -39,7 +39,7 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, aggregate, plan_survey
     >>> from ldpopt.survey.paper.design import paper_survey
-    >>> from ldpopt.survey.paper.devices import TWO_DICE
+    >>> from ldpopt.survey.paper.design import TWO_DICE
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
     >>> plan = paper_survey(plan_survey(spec).plan, TWO_DICE).plan
     >>> with TemporaryDirectory() as folder:

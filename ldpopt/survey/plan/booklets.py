@@ -117,11 +117,11 @@ class BookletPlanner:
         known = [booklet for booklet in shortest if booklet is not None]
         best = _shared_out(known)
         one_question = _needed(_rational(*best))
-        order = sorted(
-            range(len(self.units)), key=lambda at: (len(self.units[at].cells), repr(self.units[at].kind), at)
-        )
+        # A missing answer that is left out would leave out the answers beside it, so such questions stay alone.
+        order = [at for at, unit in enumerate(self.units) if not any(q.reading.left_out for q in unit.questions)]
+        order.sort(key=lambda at: (len(self.units[at].cells), repr(self.units[at].kind), at))
         for length in range(2, longest + 1 if self.epsilon > ALONE else 2):
-            if best[1] <= CLOSE * least or deadline.over() or length > len(self.units):
+            if best[1] <= CLOSE * least or deadline.over() or length > len(order):
                 break
             longer = [self._booklet(units, deadline) for units in self._candidates(order, length)]
             known = [*(booklet for booklet in longer if booklet is not None), *known]
@@ -138,12 +138,12 @@ class BookletPlanner:
         step = length if m % length == 0 else 1
         ranks = {tuple(sorted(order[(start + more) % m] for more in range(length))) for start in range(0, m, step)}
         kinds = [repr(unit.kind) for unit in self.units]
-        if len(set(kinds)) > 1 and math.comb(m, length) <= MAX_SETS:
+        if len({kinds[at] for at in order}) > 1 and math.comb(m, length) <= MAX_SETS:
             of_kind: dict[tuple[str, ...], tuple[int, ...]] = {}
-            for chosen in combinations(range(m), length):
+            for chosen in combinations(sorted(order), length):
                 of_kind.setdefault(tuple(sorted(kinds[at] for at in chosen)), chosen)
             if len(of_kind) <= MAX_KINDS:
-                ranks |= set(combinations(range(m), length))
+                ranks |= set(combinations(sorted(order), length))
         return [tuple(self.units[at] for at in chosen) for chosen in sorted(ranks)]
 
     def _booklet(self, units: tuple[Unit, ...], deadline: Deadline, more: Sequence[Target] = ()) -> Booklet | None:

@@ -135,155 +135,114 @@ def split_within(
     """
     if not questions and not drawn:
         raise invalid("questions", "at least one", "none")
-    curves: dict[str, _Curve | _Given] = {}
+    curves: dict[str, _Curve] = {}
     known: dict[tuple[bytes, Any], _Curve] = {}
     for name, needs in {**questions, **drawn}.items():
         if callable(needs):
-            curves[name] = _Given(needs)
+            curves[name] = _Curve(cache(needs))
             continue
         given, target = needs
         pilot = distribution(given, f"{name}: pilot")
-        curves[name] = known.setdefault((pilot.tobytes(), target), _Curve(pilot, target, designed, deadline.inner))
-    made: dict[str, _Curve | _Given | _Drawn] = {name: curves[name] for name in questions}
-    if drawn:
-        made[BOOKLET] = _Drawn([curves[name] for name in drawn])
+        if (kind := (pilot.tobytes(), target)) not in known:
+            known[kind] = _of_channels(QuestionPlanner(pilot), target, designed, deadline.inner)
+        curves[name] = known[kind]
+    shares = {name: curves[name] for name in questions}
+    if drawn:  # the respondents of questions of which each person is asked one add up
+        block = [curves[name] for name in drawn]
+        shares[BOOKLET] = _Curve(
+            lambda epsilon: math.fsum(curve.needed(epsilon) for curve in block),
+            lambda epsilon: all([curve.settled(epsilon) for curve in block]),
+        )
     for _ in deadline.rounds(range(CORRECTIONS)):
-        split = _split(made, budget, spent, deadline.inner)
-        if all([curve.settled(split.epsilons[name]) for name, curve in made.items()]):
+        split = _split(shares, budget, spent, deadline.inner)
+        if all([curve.settled(split.epsilons[name]) for name, curve in shares.items()]):
             break
     return split
 
 
+@dataclass(frozen=True)
+class _Curve:
+    """Respondents needed, as a number, for every epsilon.
+
+    settled : whether the curve is exact at an epsilon and not that of something that stands in for the channels there;
+        after the call it is.
+    """
+
+    needed: Callable[[float], float]
+    settled: Callable[[float], bool] = lambda _: True
+
+
 def _split(
-    curves: Mapping[str, _Curve | _Given | _Drawn],
-    budget: Budget,
-    spent: Sequence[tuple[float, float]],
-    deadline: Deadline,
+    curves: Mapping[str, _Curve], budget: Budget, spent: Sequence[tuple[float, float]], deadline: Deadline
 ) -> Split:
-    most = budget.epsilon
+    most, used = budget.epsilon, math.fsum(epsilon for epsilon, _ in spent)
 
     def parts(n: float) -> dict[str, float] | None:
-        made = {}
+        least = {}
         for name, curve in curves.items():
-            epsilon = _least_epsilon(curve, n, most, deadline)
-            if epsilon is None:
+            if (epsilon := _least_epsilon(curve.needed, n, most, deadline)) is None:
                 return None
-            made[name] = epsilon
-        return made
+            least[name] = epsilon
+        return least
 
-    def allowed(n: float) -> bool:
-        made = parts(n)
+    def allowed(epsilons: Mapping[str, float] | None) -> bool:
         # The cap min(1, tanh(epsilon/2)) on eta holds for every channel of that epsilon [GI, Prop 2].
-        return made is not None and budget.allows([*spent, *((e, math.tanh(e / 2)) for e in made.values())])
+        return epsilons is not None and budget.allows([*spent, *((e, math.tanh(e / 2)) for e in epsilons.values())])
 
-    low = max(curve(most) for curve in curves.values())
-    high = low
-    while not allowed(high):
-        if deadline.late:
-            return _even(curves, budget, spent, deadline)
+    low = high = max(curve.needed(most) for curve in curves.values())
+    while not allowed(parts(high)):
+        if deadline.late:  # even shares, for want of time
+            share = (most - used) / len(curves) * (1 - 1e-12)
+            even = dict.fromkeys(curves, share)
+            if not share >= MIN_EPSILON or not allowed(even):
+                late = f"time_limit: {deadline.seconds:g} s were over before a split within the budget was known"
+                raise SolverError(late)
+            return Split(even, math.ceil(max(curve.needed(share) for curve in curves.values())))
         high *= 2
         if high > 1e15:
             raise InvalidInput(f"budget: expected enough for {len(curves) + len(spent)} questions, got {budget}")
     low = max(low, high / 2)
     while high > low * (1 + SPLIT_RESPONDENTS) and not deadline.over():
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if allowed(middle) else (middle, high)
-    made = parts(high)
-    assert made is not None
-    epsilons = _filled(made, budget, math.fsum(epsilon for epsilon, _ in spent))
-    needed = max(curve(epsilons[name]) for name, curve in curves.items())
+        low, high = (low, middle) if allowed(parts(middle)) else (middle, high)
+    epsilons = parts(high)
+    assert epsilons is not None
+    if budget.delta == 0 and budget.eta == 1:  # scaled up to the small rest of the budget that bisection left
+        share = (most - used) * (1 - 1e-12) / math.fsum(epsilons.values())
+        epsilons = {name: epsilon * max(share, 1.0) for name, epsilon in epsilons.items()}
+    needed = max(curve.needed(epsilons[name]) for name, curve in curves.items())
     return Split(epsilons, math.ceil(min(high, needed)))
 
 
-def _even(
-    curves: Mapping[str, _Curve | _Given | _Drawn],
-    budget: Budget,
-    spent: Sequence[tuple[float, float]],
-    deadline: Deadline,
-) -> Split:
-    """Even shares, for want of time; `SolverError` where the budget does not allow them."""
-    share = (budget.epsilon - math.fsum(epsilon for epsilon, _ in spent)) / len(curves) * (1 - 1e-12)
-    if not share >= MIN_EPSILON or not budget.allows([*spent, *[(share, math.tanh(share / 2))] * len(curves)]):
-        raise SolverError(f"time_limit: {deadline.seconds:g} s were over before a split within the budget was known")
-    needed = max(curve(share) for curve in curves.values())
-    return Split(dict.fromkeys(curves, share), math.ceil(needed))
+def _of_channels(planner: QuestionPlanner, target: Precision, designed: int, deadline: Deadline) -> _Curve:
+    """The curve of optimal channels.
 
+    At equal shares it is known; for more than `designed` categories the best subset selection gives its shape, and the
+    optimal channel at the last epsilon its height.
+    """
+    pilot, k = planner.pilot, len(planner.pilot)
+    width = target if isinstance(target, HalfWidth) else None
 
-def _filled(epsilons: dict[str, float], budget: Budget, spent: float) -> dict[str, float]:
-    """The epsilons scaled up in proportion, so that they use the small rest of the budget that bisection left."""
-    if budget.delta > 0 or budget.eta < 1:
-        return epsilons
-    share = (budget.epsilon - spent) * (1 - 1e-12) / math.fsum(epsilons.values())
-    return {name: epsilon * max(share, 1.0) for name, epsilon in epsilons.items()}
+    def respondents(channel: Channel) -> float:
+        return float(target.respondents(channel, pilot))
 
+    def optimal(epsilon: float) -> float:
+        return respondents(planner.channel(epsilon, precision=width, **deadline.passed))
 
-class _Curve:
-    """Respondents needed, as a number, for every epsilon."""
+    if width is not None and width.category is None and uniform(pilot):
+        return _Curve(lambda epsilon: float(width.respondents_for(variance_at_uniform(k, epsilon))))
+    if k <= designed:
+        return _Curve(cache(optimal))
+    sizes = [size for size in range(1, k) if math.comb(k, size) * k <= 2**16]
+    shape = cache(lambda epsilon: min(respondents(subset_selection(k, epsilon, size)) for size in sizes))
+    height = 1.0
 
-    def __init__(self, pilot: Array, target: Precision, designed: int, deadline: Deadline) -> None:
-        self.deadline = deadline
-        self.planner, self.target, self.height = QuestionPlanner(pilot), target, 1.0
-        self.shape_of = target if isinstance(target, HalfWidth) else None
-        self.uniform = self.shape_of is not None and self.shape_of.category is None and uniform(pilot)
-        self.stands_in = len(pilot) > designed and not self.uniform
-        self._shape = cache(self._needed)
+    def settled(epsilon: float) -> bool:
+        nonlocal height
+        before, height = height, optimal(epsilon) / shape(epsilon)
+        return abs(height / before - 1) <= 0.01
 
-    def __call__(self, epsilon: float) -> float:
-        """The respondents at `epsilon`."""
-        return self.height * self._shape(epsilon)
-
-    def settled(self, epsilon: float) -> bool:
-        """Whether the height already was that of the optimal channel at `epsilon`. After the call it is."""
-        if not self.stands_in:
-            return True
-        before, channel = self.height, self._channel(epsilon)
-        self.height = self._respondents(channel) / self._shape(epsilon)
-        return abs(self.height / before - 1) <= 0.01
-
-    def _needed(self, epsilon: float) -> float:
-        k = len(self.planner.pilot)
-        if self.uniform and self.shape_of is not None:
-            return float(self.shape_of.respondents_for(variance_at_uniform(k, epsilon)))
-        if not self.stands_in:
-            return self._respondents(self._channel(epsilon))
-        sizes = [size for size in range(1, k) if math.comb(k, size) * k <= 2**16]
-        return min(self._respondents(subset_selection(k, epsilon, size)) for size in sizes)
-
-    def _channel(self, epsilon: float) -> Channel:
-        return self.planner.channel(epsilon, precision=self.shape_of, **self.deadline.passed)
-
-    def _respondents(self, channel: Channel) -> float:
-        return float(self.target.respondents(channel, self.planner.pilot))
-
-
-class _Given:
-    """Respondents needed, by a function of epsilon."""
-
-    def __init__(self, needed: Callable[[float], float]) -> None:
-        self._needed = cache(needed)
-
-    def __call__(self, epsilon: float) -> float:
-        """The respondents at `epsilon`."""
-        return self._needed(epsilon)
-
-    def settled(self, epsilon: float) -> bool:
-        """Always: nothing stands in for the function."""
-        return True
-
-
-class _Drawn:
-    """Respondents needed if each is asked one of several questions."""
-
-    def __init__(self, curves: Sequence[_Curve | _Given]) -> None:
-        self.curves = curves
-
-    def __call__(self, epsilon: float) -> float:
-        """The respondents at `epsilon`."""
-        return math.fsum(curve(epsilon) for curve in self.curves)
-
-    def settled(self, epsilon: float) -> bool:
-        """As for one question."""
-        return all([curve.settled(epsilon) for curve in self.curves])
+    return _Curve(lambda epsilon: height * shape(epsilon), settled)
 
 
 def uniform(pilot: Array) -> bool:

@@ -17,7 +17,7 @@ from ldpopt.results import Result
 from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.groups import pooled_channel
 from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance
-from ldpopt.survey.estimate.projections import simplex_projection
+from ldpopt.survey.estimate.results import simplex_projection
 from ldpopt.survey.plan.planned_question import PlannedQuestion
 from ldpopt.survey.plan.question import QuestionPlanner
 from ldpopt.survey.plan.spec import SurveySpec

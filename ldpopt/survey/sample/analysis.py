@@ -22,9 +22,9 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue, Pictured
 from ldpopt.schema import listed, mapping, text
 from ldpopt.survey.collect.aggregate import ReportRows
-from ldpopt.survey.estimate.booklets import Source, estimate_booklets
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.estimate import Estimate, estimate
+from ldpopt.survey.estimate.groups import Source, estimate_booklets
 from ldpopt.survey.estimate.intervals import check_level
 from ldpopt.survey.estimate.linear import Estimator
 from ldpopt.survey.estimate.sampled import SampledReports
@@ -272,7 +272,8 @@ class Selection(ByValue):
             found = list(self._pairs(*questions, who))
         if not found:
             wanted = " and ".join(questions)
-            served = f"together = [{json.dumps(list(questions))}] in [budget] plans one"
+            table = f"together = [{json.dumps(list(questions))}] in [budget] of survey.toml"
+            served = f"{table}, then ldpopt survey plan survey.toml"
             raise invalid("table", f"a booklet that asks {wanted} together ({served})", Phrase("none"))
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -15,10 +16,9 @@ from ldpopt.channel import Channel, Label
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.collect.aggregate import read_rows
-from ldpopt.survey.collect.delivery import refuse_twice
-from ldpopt.survey.estimate.booklets import estimate_booklets
+from ldpopt.survey.collect.manifest import refuse_twice
 from ldpopt.survey.estimate.counts import factor
-from ldpopt.survey.estimate.groups import Difference, difference
+from ldpopt.survey.estimate.groups import Difference, difference, estimate_booklets
 from ldpopt.survey.estimate.tables import TwoWayTable, two_way
 from ldpopt.survey.hypothesis_tests import TestResult, two_sample, wald_result
 from ldpopt.survey.plan.plan import Plan
@@ -156,10 +156,13 @@ class Respondents(Selection):
         """Columns and channels for a formula, for those whose reports are not empty, and their sample."""
         asked = parse_formula(formula)
         named = [n for n in (asked.outcome, *asked.columns) if n in self.plan.answers]
-        for name in named:
-            if not alone(self.plan, name):
-                own = 'a question with a report of its own (design = "one question" in [budget] gives each one)'
-                raise invalid("formula", own, f"{name}, which is asked together with others")
+        drawn = {one.name for name in named for one in self.plan.answers[name] if one.probability < 1}
+        if len(drawn) > 1 or not all(alone(self.plan, name) for name in named):
+            serves = f"everyone = {json.dumps(named)} in [budget] of survey.toml, then ldpopt survey plan survey.toml"
+            got = "questions that share a report" if len(drawn) < 2 else "questions of several booklets"
+            raise invalid(
+                "formula", f"questions that the same people are asked, with a report each ({serves})", Phrase(got)
+            )
         who = self.answered(*named)
         made: dict[str, Any] = {name: column[who] for name, column in self.rows.columns.items()}
         made |= {name: self.rows.reports[name][who] for name in named}

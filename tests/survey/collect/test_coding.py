@@ -34,7 +34,7 @@ def question(categories: tuple[Any, ...], **policies: Any) -> PlannedQuestion:
 
 def codes(categories: tuple[Any, ...], column: pa.Array, **policies: Any) -> tuple[list[int], Tally]:
     tally = Tally()
-    return Coder(question(categories, **policies)).codes(column, tally, lambda at: at + 100).tolist(), tally
+    return Coder(question(categories, **policies)).read(column, tally, lambda at: at + 100)[0].tolist(), tally
 
 
 @pytest.mark.parametrize(

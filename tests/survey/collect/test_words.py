@@ -204,3 +204,15 @@ def test_the_subkey_is_doubled_in_the_field(first: int) -> None:
     mac = CMAC(algorithms.AES(key.derive(b"ldpopt memo")))
     mac.update(b"x" + bytes(13) + (1).to_bytes(2, "little") + question)
     assert respondents(key, ["x"]).macs(question)[0].tobytes() == mac.finalize()
+
+
+def test_some_respondents_have_the_words_that_they_had() -> None:
+    """Taking places gives the words of those ids alone, in that order, and leaves the others as they were."""
+    key, ids = SecretKey(bytes(range(32))), pa.array([f"r{i}" for i in range(50)], pa.string())
+    every, mark = Respondents(key, ids), tag("a")
+    before = every.macs(mark).copy()
+    for places in ([], [7], [3, 1, 3], list(range(0, 50, 2))):
+        some = every.take(np.array(places, dtype=np.intp))
+        assert len(some) == len(places)
+        assert np.array_equal(some.macs(mark), before[places])
+    assert np.array_equal(every.macs(mark), before)

@@ -10,7 +10,7 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect.coding import Tally
-from ldpopt.survey.collect.workfolder import WorkFolder, left_aside, remove, tally_of
+from ldpopt.survey.collect.workfolder import WorkFolder, remove, remove_left_aside, tally_of
 
 STATE: dict[str, Any] = {"kind": "csv", "partitions": [{"first_row": 1, "pieces": [["a.csv", 2, 9, 3]]}] * 2}
 
@@ -103,4 +103,8 @@ def test_removing_what_is_not_there(tmp_path: Path) -> None:
     remove(tmp_path / "work")
     for name in ("work.aside-0123456789abcdef", "work.aside-0123456789abcdeX", "workXaside-0123456789abcdef"):
         (tmp_path / name).mkdir()
-    assert [path.name for path in left_aside(tmp_path / "work")] == ["work.aside-0123456789abcdef"]
+    remove_left_aside(tmp_path / "work")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "work.aside-0123456789abcdeX",
+        "workXaside-0123456789abcdef",
+    ]

@@ -14,6 +14,7 @@ from ldpopt.survey import QuestionSpec, Reading, Simulated, Survey, SurveySpec, 
 from ldpopt.survey.collect.aggregate import aggregate, read_rows
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness import Memoised, booklet_steps
+from ldpopt.survey.collect.words import Respondents as WordsOf
 from ldpopt.survey.collect.words import create_key
 from ldpopt.survey.kit.folder import public_plan
 from ldpopt.survey.sample.analysis import Analysis
@@ -277,3 +278,33 @@ def test_the_experiments_on_booklets_run() -> None:
         for way in ("split", "booklets")
     )
     assert booklets < split
+
+
+def test_a_regression_over_booklets_names_the_plan_that_serves(tmp_path: Path) -> None:
+    """Questions of several booklets, or of one report, are refused with what would serve; that plan then serves."""
+    frame = people(8000, 5)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    serves = r'everyone = \["drug", "smokes"\] in \[budget\] of survey.toml, then ldpopt survey plan survey.toml'
+    plans = {
+        "booklets": survey(1.0),
+        "report": survey(2.5, together=(("drug", "smokes"),)),
+        "everyone": survey(6.0, everyone=("drug", "smokes")),
+    }
+    for name, planned in plans.items():
+        privatize(planned.plan, tmp_path / "a.csv", tmp_path / f"{name}.csv", Simulated(2))
+        read = Respondents.read(planned.plan, tmp_path / f"{name}.csv")
+        if name == "everyone":
+            assert abs(read.logit("smokes ~ drug").values[1] - np.log(0.6 / 0.4 / (0.2 / 0.8))) < 0.5
+        else:
+            with pytest.raises(InvalidInput, match=serves):
+                read.logit("drug ~ smokes")
+
+
+def test_the_ids_of_respondents_are_absorbed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once to find duplicates and once for all words, whatever the booklets: those asked one keep their states."""
+    planned, counted = survey(1.0, respondent="id"), []
+    create_key(tmp_path / "key")
+    absorb = WordsOf._absorb
+    monkeypatch.setattr(WordsOf, "_absorb", lambda self, *rest: (counted.append(len(rest[1])), absorb(self, *rest))[1])
+    planned.privatize(people(300, 2), Memoised(tmp_path / "key"))
+    assert sum(counted) == 2 * 300

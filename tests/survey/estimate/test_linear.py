@@ -19,7 +19,7 @@ from ldpopt.survey import (
 )
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.linear import contrast_name, efficient_loadings
-from ldpopt.survey.estimate.projections import norm_sub, simplex_projection
+from ldpopt.survey.estimate.results import norm_sub, simplex_projection
 
 VECTORS = st.lists(st.floats(-2, 2), min_size=1, max_size=8)
 

@@ -12,8 +12,7 @@ from ldpopt.design import FisherInformation
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import exp_lower
 from ldpopt.survey import Plan, QuestionSpec, SurveySpec, paper_survey, plan_survey
-from ldpopt.survey.paper.design import design_sheet
-from ldpopt.survey.paper.devices import DICE, TWO_D10, TWO_DICE, device_named
+from ldpopt.survey.paper.design import DICE, TWO_D10, TWO_DICE, design_sheet, device_named
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.reports.survey import survey_report
 from ldpopt.simulation import simulate
 from ldpopt.survey import QuestionSpec, Survey, SurveySpec, aggregate, enter_reports, paper_survey, plan_survey
-from ldpopt.survey.paper.devices import TWO_DICE
+from ldpopt.survey.paper.design import TWO_DICE
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from ldpopt.channel import Channel
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.privacy import local_dp
 from ldpopt.survey import QuestionSpec, Reading, SurveySpec, plan_survey
 from ldpopt.survey.estimate.linear import contrast_variances
@@ -50,6 +50,24 @@ def test_one_question_at_random_is_planned_and_proved_least(m: int, epsilon: flo
     assert planned.split == pytest.approx(split, rel=2e-4)
     assert planned.plan.epsilon <= epsilon
     assert sum(question.probability for question in planned.plan.booklets) == 1
+
+
+def test_a_question_that_leaves_missing_answers_out_shares_no_report() -> None:
+    """Its empty report would leave out the answers beside it, also of people who gave them."""
+    left_out = Reading(missing_answers="left out")
+    asked = (*yes_no(3), QuestionSpec("open", YES_NO, reading=left_out))
+    planned = plan_survey(SurveySpec("s", asked, epsilon=2.5))
+    booklets = [[one.name for one in question.answers] for question in planned.plan.booklets]
+    assert ["open"] in booklets
+    assert max(map(len, booklets)) > 1
+    assert all("open" not in names for names in booklets if len(names) > 1)
+
+
+def test_a_plan_below_the_least_number_of_respondents_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No survey of fewer people meets the targets, so a plan that says so is refused and not told as the least."""
+    monkeypatch.setattr("ldpopt.survey.plan.survey.least_respondents", lambda *_: 1e9)
+    with pytest.raises(SolverError, match="mistake of the planner"):
+        plan_survey(SurveySpec("s", yes_no(2), epsilon=1.0))
 
 
 @pytest.mark.parametrize(("m", "epsilon"), [(2, 2.0), (3, 2.0), (7, 2.0), (10, 3.0), (4, 5.0)])

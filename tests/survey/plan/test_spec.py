@@ -278,3 +278,16 @@ def test_a_file_in_another_writing_is_privatized(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(text.encode("latin-1"))
     privatize(plan, tmp_path / "a.csv", tmp_path / "r.csv", Simulated(np.random.default_rng(1)))
     assert aggregate(plan, tmp_path / "r.csv")["q"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("category", ["b", "none"])
+def test_a_declared_refusal_of_missing_answers_wins(category: str) -> None:
+    """`missing_answers = "refuse"` beside a category for them is a contradiction, and it is refused, also in a file."""
+    with pytest.raises(InvalidInput, match="missing_answers"):
+        QuestionSpec("q", ("a", "b", "none"), missing=category, reading=Reading(missing_answers="refuse"))
+    asked = f'name = "q"\ncategories = ["a", "b", "none"]\nmissing = "{category}"\n'
+    content = f'[survey]\nname = "s"\n[budget]\nepsilon = 1.0\n[[questions]]\n{asked}'
+    assert SurveySpec.from_toml(content).questions[0].reading.missing_answers == "counted"
+    with pytest.raises(InvalidInput, match="missing_answers"):
+        SurveySpec.from_toml(f'{content}missing_answers = "refuse"\n')
+    assert QuestionSpec("q", ("a", "b")).reading.missing_answers == "refuse"
