@@ -253,10 +253,9 @@ def _positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.
 
     def positions(name: str, labels: Any, may_be_empty: bool) -> npt.NDArray[np.intp]:
         column, known = batch.column(name), pa.array(labels, pa.string())
-        if pa.types.is_dictionary(column.type):
-            found = pc.index_in(pc.cast(column.dictionary, pa.string()), known).take(column.indices)
-        else:
-            found = pc.index_in(pc.cast(column, pa.string()), known)
+        coded = pa.types.is_dictionary(column.type)
+        found = pc.index_in(pc.cast(column.dictionary if coded else column, pa.string()), known)
+        found = found.take(column.indices) if coded else found
         if may_be_empty:
             found = pc.if_else(pc.is_null(column), pa.scalar(-1, found.type), found)
         if found.null_count:
