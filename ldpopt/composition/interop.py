@@ -143,14 +143,8 @@ def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
         return build(forward, infinite, law.spacing)
     swapped = tuple((pair.swapped.ordered, count) for pair, count in parts)
     backward, infinite_back = _rounded(_law(swapped, cells, law.spacing), swapped)
-    return build(
-        forward,
-        infinite,
-        law.spacing,
-        rounded_probability_mass_function_add=backward,
-        infinity_mass_add=infinite_back,
-        symmetric=False,
-    )
+    other = {"rounded_probability_mass_function_add": backward, "infinity_mass_add": infinite_back, "symmetric": False}
+    return build(forward, infinite, law.spacing, **other)
 
 
 def from_dp_accounting(distribution: Any) -> tuple[FinitePair, FinitePair]:

@@ -6,6 +6,7 @@ Outcomes so rare that their masses have lost digits cause an error of the privac
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -141,11 +142,8 @@ def largest_integer(holds: Callable[[int], bool], limit: int) -> int:
     low, high = 0, 1
     while high <= limit and holds(high):
         low, high = high, 2 * high
-    high = min(high, limit + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    between = range(low + 1, min(high, limit + 1))
+    return low + bisect_left(between, True, key=lambda count: not holds(count))
 
 
 def listed(items: Iterable[Any], what: str) -> list[Any]:

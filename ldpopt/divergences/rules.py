@@ -52,15 +52,6 @@ class Rule:
     slack: float = 0.0
 
 
-def _numbers(at_zero: float, at_infinity: float) -> Callable[[Arithmetic], tuple[Enclosure, Enclosure]]:
-    return lambda arith: (arith.of(at_zero), arith.of(at_infinity))
-
-
-def _half_log_two(arith: Arithmetic) -> tuple[Enclosure, Enclosure]:
-    half = arith.of(2.0).log() / 2
-    return half, half
-
-
 def _either(float64: Points, exact: Points) -> Points:
     """A formula that cancels: the float64 formula in the fast arithmetic, `exact` with more bits in the exact one."""
 
@@ -79,15 +70,15 @@ def _either(float64: Points, exact: Points) -> Points:
     return excess
 
 
-def _float64(f: FDivergence, error: Callable[[Any, Any], Any], exchanged: bool = False) -> Points:
-    """The float64 excess, widened by its relative error. If `exchanged`, it is a function of -d and a."""
+def _float64(f: FDivergence, error: Callable[[Any, Any], Any] | None = None, exchanged: bool = False) -> Points:
+    """The float64 excess, widened by its relative error, `LOGARITHMS`; if `exchanged`, a function of -d and a."""
 
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
         x, y = np.asarray(d.lower), np.asarray(b.lower)
         with np.errstate(all="ignore"):
             found = f._inner(-x, y, x + y) if exchanged else f._inner(x, x + y, y)
             value = np.where(np.isfinite(x + y), found, np.nan)
-            margin = error(x, y)
+            margin = LOGARITHMS if error is None else error(x, y)
             low = np.where(value == INF, 0.0, value) * (1 - margin) - 16 * SUBNORMAL
             return FLOAT.between(low, value * (1 + margin) + 16 * SUBNORMAL)
 
@@ -113,16 +104,8 @@ def _jeffreys(d: Enclosure, b: Enclosure) -> Enclosure:
     return d * d.arithmetic.where(near, d.arithmetic.where(near, x, 0.0).log1p(), a.log() - b.log())
 
 
-def _le_cam(d: Enclosure, b: Enclosure) -> Enclosure:
-    return d.abs() * (d.abs() / (2 * b + d))
-
-
 def _of(excess: Points, at_zero: float, at_infinity: float, slopes: Slopes) -> Rule:
-    return Rule(excess, _numbers(at_zero, at_infinity), slopes)
-
-
-def _logs(d: Any, b: Any) -> float:
-    return LOGARITHMS
+    return Rule(excess, lambda arith: (arith.of(at_zero), arith.of(at_infinity)), slopes)
 
 
 def _swapped(excess: Points) -> Points:
@@ -188,13 +171,12 @@ def _alpha(order: float, exchanged: bool = False) -> Rule:
 
 
 def own_rule(f: FDivergence) -> Rule:
-    """The rule of a user's own divergence: its float64 values with margins for rounding, which is not a proof.
+    """The rule of a user's own divergence: float64 values with margins for rounding, which are not a proof.
 
-    and 2^-31 of the size of f for f'(1), which is often a difference of values. This is not a proof.
+    The slack is for f'(1), which is often a difference of values.
     """
     slope = f._slope_at_one()
     size = abs(slope) + abs(float(f.generator(0.5))) + abs(float(f.generator(2.0)))
-
     slack = 2.0**-31 * size
 
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
@@ -236,13 +218,18 @@ RULES: dict[str, Rule] = {
     "squared-hellinger": _of(
         lambda d, b: (d / ((b + d).sqrt() + b.sqrt())).square(), 1.0, 1.0, lambda t: (1 - 1 / t.sqrt(), 1 - t.sqrt())
     ),
-    "le-cam": _of(_le_cam, 1.0, 1.0, lambda t: (1 - 4 / (t + 1).square(), 1 - 4 / (1 + 1 / t).square())),
+    "le-cam": _of(
+        lambda d, b: d.abs() * (d.abs() / (2 * b + d)),
+        1.0,
+        1.0,
+        lambda t: (1 - 4 / (t + 1).square(), 1 - 4 / (1 + 1 / t).square()),
+    ),
     "jeffreys": _of(_jeffreys, INF, INF, lambda t: (t.log() + 1 - 1 / t, 1 - t - t.log())),
-    "kl": _of(_either(_float64(KL, _logs), _kl), 1.0, INF, lambda t: (t.log(), 1 - t)),
-    "reverse-kl": _of(_either(_float64(REVERSE_KL, _logs), _swapped(_kl)), INF, 1.0, lambda t: (1 - 1 / t, -t.log())),
+    "kl": _of(_either(_float64(KL), _kl), 1.0, INF, lambda t: (t.log(), 1 - t)),
+    "reverse-kl": _of(_either(_float64(REVERSE_KL), _swapped(_kl)), INF, 1.0, lambda t: (1 - 1 / t, -t.log())),
     "jensen-shannon": Rule(
-        _either(_float64(JENSEN_SHANNON, _logs), _jensen_shannon),
-        _half_log_two,
+        _either(_float64(JENSEN_SHANNON), _jensen_shannon),
+        lambda arith: (arith.of(2.0).log() / 2, arith.of(2.0).log() / 2),
         lambda t: ((2 * t / (1 + t)).log() / 2, (2 / (1 + t)).log() / 2),
     ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -20,11 +20,26 @@ _LAPLACE, _NORMAL = 32 * ULP, 64 * ULP
 """The relative errors that the closed forms below may have."""
 
 
+class _Known(ContinuousPair):
+    """A pair that is determined by one number, `_parameter`."""
+
+    _parameter: ClassVar[str] = "epsilon"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._parameter}={getattr(self, self._parameter)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and repr(other) == repr(self)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
 def _log_laplace(x: float, shift: float = 0.0) -> float:
     return -abs(x - shift) - math.log(2)
 
 
-class LaplacePair(ContinuousPair):
+class LaplacePair(_Known):
     """Unit Laplace noise against the same noise moved by epsilon (nats), with measures in closed form.
 
     >>> round(LaplacePair(1.0).total_variation().value, 6)
@@ -35,15 +50,6 @@ class LaplacePair(ContinuousPair):
         epsilon = positive_epsilon(epsilon)
         edges = (-math.inf, 0.0, epsilon, math.inf)
         super().__init__(_log_laplace, partial(_log_laplace, shift=epsilon), edges, epsilon)
-
-    def __repr__(self) -> str:
-        return f"LaplacePair(epsilon={self.epsilon!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LaplacePair) and other.epsilon == self.epsilon
-
-    def __hash__(self) -> int:
-        return hash(("LaplacePair", self.epsilon))
 
     def _hockey_stick(self, epsilon: float) -> Interval:
         # 1 - e^{(t - epsilon)/2} on [-epsilon, epsilon]; below, all of 1 - e^t [GI, section VI-A].
@@ -161,7 +167,7 @@ def _log_normal(x: float, shift: float = 0.0) -> float:
     return -((x - shift) ** 2) / 2 - math.log(2 * math.pi) / 2
 
 
-class GaussianPair(ContinuousPair):
+class GaussianPair(_Known):
     """A standard normal law against one moved by mu, with measures in closed form.
 
     A mechanism that this pair dominates is mu-GDP, Gaussian differentially private [DRS].
@@ -171,21 +177,13 @@ class GaussianPair(ContinuousPair):
     """
 
     mu: float
+    _parameter = "mu"
 
     def __init__(self, mu: float) -> None:
         mu = positive(mu, "mu")
         object.__setattr__(self, "mu", mu)
         middle = sorted({0.0, mu / 2, mu})
         super().__init__(_log_normal, partial(_log_normal, shift=mu), (-math.inf, *middle, math.inf))
-
-    def __repr__(self) -> str:
-        return f"GaussianPair(mu={self.mu!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GaussianPair) and other.mu == self.mu
-
-    def __hash__(self) -> int:
-        return hash(("GaussianPair", self.mu))
 
     def _hockey_stick(self, epsilon: float) -> Interval:
         from scipy.special import erf, erfcx, log_ndtr

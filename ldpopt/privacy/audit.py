@@ -90,7 +90,7 @@ class Audit(Pictured):
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """The rows of the tables: notion with its parameters, sign, value, witness and source."""
-        return [_row(guarantee) for guarantee in self.guarantees]
+        return [(g.title, *g.printed, str(g.witness or ""), g.reference) for g in self.guarantees]
 
     def _title(self) -> str:
         return f"Guarantees of a channel with {self.shape[0]} inputs and {self.shape[1]} outputs"
@@ -186,8 +186,3 @@ def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[
         lambda: (chi_squared_contraction(channel, graph),),
         lambda: [capacity_bounded(channel, features, divergence, graph) for divergence in restricted],
     ]
-
-
-def _row(guarantee: Guarantee) -> tuple[str, str, str, str, str]:
-    witness = str(guarantee.witness) if guarantee.witness else ""
-    return guarantee.title, *guarantee.printed, witness, guarantee.reference

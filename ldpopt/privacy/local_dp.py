@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.distribution import Array, Index
+from ldpopt.distribution import Array
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.laws import log_sums, shift
 from ldpopt.privacy.loss import log_ratios
-from ldpopt.privacy.pairs import Policy, blocks
+from ldpopt.privacy.pairs import Policy, worst_pair
 from ldpopt.rounding import ULP, first_largest
 from ldpopt.tolerances import TIE
 
@@ -30,12 +31,14 @@ def local_dp(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     (1.098612289, (0, 1))
     """
     channel = as_channel(channel)
-    low, high, best = _every_pair(channel) if graph is None else _adjacent(channel, graph)
-    if best is None or high <= 0:  # below 0 only with a directed graph, for rows whose sums differ by rounding
+    if graph is not None:
+        return worst_pair("local_dp", channel, graph, _largest, REFERENCE, event=_attaining)
+    low, high, best = _every_pair(channel)
+    if best is None:
         return Guarantee("local_dp", 0.0, 0.0, None, True, REFERENCE)
     x, other, y = best
     witness = Witness((channel.inputs[x], channel.inputs[other]), (channel.outputs[y],))
-    return Guarantee("local_dp", high, max(low, 0.0), witness, True, REFERENCE)
+    return Guarantee("local_dp", high, low, witness, True, REFERENCE)
 
 
 Found = tuple[float, float, tuple[int, int, int] | None]
@@ -66,34 +69,30 @@ def _every_pair(channel: Channel) -> Found:
     return _down(float(low.max())), _up(float(high.max())), (x, other, int(used[y]))
 
 
-def _adjacent(channel: Channel, graph: Policy) -> Found:
-    """The largest log-ratio over the pairs of a policy graph, and where it occurs."""
-    q = channel.matrix
-    low, found = 0.0, []
-    for i, j in blocks(channel, graph):
-        below, above, y = _largest(q[i], q[j])
-        low = max(low, float(below.max(initial=0.0)))
-        found.append((above, i, j, y))
-    if not found:
-        return 0.0, 0.0, None
-    high, i, j, y = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    at = first_largest(high)
-    return _down(low), _up(float(high.max())), (int(i[at]), int(j[at]), int(y[at]))
-
-
-def _largest(p: Array, q: Array) -> tuple[Array, Array, Index]:
-    """Bounds on the largest log-ratio of the laws of stacked pairs, and the output that attains it."""
+def _log_ratios(p: Array, q: Array) -> tuple[Array, Array]:
+    """Bounds on the log-ratios of the laws of stacked pairs, (n, m) each."""
     by = shift(p, q)
     inside = (p > 0) & (q > 0)
     raw = log_ratios(np.where(inside, p, 1.0), np.where(inside, q, 1.0))
     logs = raw - by.value[:, None]
     error = _log_error(raw) + by.error[:, None] + ULP / 2 * np.abs(logs)
     outside = np.where(p > 0, np.inf, -np.inf)
-    above, below = np.where(inside, logs + error, outside), np.where(inside, logs - error, outside)
+    return np.where(inside, logs - error, outside), np.where(inside, logs + error, outside)
+
+
+def _largest(p: Array, q: Array) -> tuple[Array, Array]:
+    """Bounds on the largest log-ratio of the laws of stacked pairs."""
     same = (p == q).all(axis=1)
+    low, high = (np.where(same, 0.0, ends.max(axis=1)) for ends in _log_ratios(p, q))
+    return np.array([_down(value) for value in low.tolist()]), np.array([_up(value) for value in high.tolist()])
+
+
+def _attaining(p: Array, q: Array) -> npt.NDArray[np.bool_]:
+    """The first output of each pair with the largest log-ratio."""
+    above = _log_ratios(p, q)[1]
     top = above.max(axis=1, keepdims=True)
-    y = (above >= top * (1 - TIE * np.sign(top))).argmax(axis=1)
-    return np.where(same, 0.0, below.max(axis=1)), np.where(same, 0.0, above.max(axis=1)), y
+    first = (above >= top * (1 - TIE * np.sign(top))).argmax(axis=1)
+    return np.asarray(np.arange(p.shape[1]) == first[:, None])
 
 
 def _log_error(raw: Array) -> Array:
