@@ -266,7 +266,7 @@ LOADERS = (
     Loader("survey TOML", (TOML,), lambda data, _: SurveySpec.from_toml(data), 15),
     Loader("plan", (PLAN.to_json().encode(),), _plan, 10),
     Loader("channel file JSON", (CHANNEL.to_json().encode(), b"[[0.5, 0.5], [0.25, 0.75]]", EXACT),
-           _written("q.json", files.read_released), 6),
+           _written("q.json", files.read_channel), 6),
     Loader("channel file CSV", (CSV, b"0.75,0.25\n0.25,0.75\n"), _written("q.csv", files.read_channel), 6),
     Loader("pair CSV", (PAIR, b"p0,p1\n0.5,1\n0.5,0\n"), _written("p.csv", files.read_pair), 6),
     Loader("pair JSON", (b'{"p0": [0.5, 0.5], "p1": [0.25, 0.75], "labels": ["a", "b"]}',),

@@ -21,7 +21,7 @@ from ldpopt.divergences import KL
 from ldpopt.errors import CertificateError, InvalidInput
 from ldpopt.exact import ExactChannel, exp_lower
 from ldpopt.exact_rounding import integers_near, round_exact, round_to_denominator
-from ldpopt.io import read_exact, write_exact
+from ldpopt.io import read_channel, write_channel
 from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import local_dp, total_variation
 
@@ -278,13 +278,13 @@ def test_probabilities_are_the_nearest_floats_of_the_fractions():
 
 def test_a_file_keeps_the_denominator_and_is_proved_again(tmp_path):
     made = randomized_response(3, 1.0).exact(denominator=100)
-    assert read_exact(write_exact(tmp_path / "q.json", made)) == made
+    assert read_channel(write_channel(tmp_path / "q.json", made)) == made
     text = (tmp_path / "q.json").read_text()
     assert '"denominator": 100' in text
     assert '"bits"' not in text
     (tmp_path / "w.json").write_text(text.replace(f'"epsilon": {made.epsilon}', '"epsilon": 0.5'))
     with pytest.raises(CertificateError, match="not proved"):
-        read_exact(tmp_path / "w.json")
+        read_channel(tmp_path / "w.json")
     (tmp_path / "v.json").write_text(text.replace('"version": 2', '"version": 1'))
     with pytest.raises(InvalidInput):
-        read_exact(tmp_path / "v.json")
+        read_channel(tmp_path / "v.json")

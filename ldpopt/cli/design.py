@@ -179,11 +179,11 @@ def check(channel: Path, every: bool = False, json: bool = False) -> None:
     file, the exit code is 1.
     """
     from ldpopt.exact import ExactChannel
-    from ldpopt.io import read_released
+    from ldpopt.io import read_channel
     from ldpopt.privacy import audit, local_dp, proved, total_variation
 
     with progress("measuring"):
-        made = read_released(channel)
+        made = read_channel(channel)
         if isinstance(made, ExactChannel):
             if every:
                 raise invalid("--all", "a channel of floats (an exact one proves epsilon and eta)", Phrase(made))

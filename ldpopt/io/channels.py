@@ -33,12 +33,13 @@ from ldpopt.privacy.guarantee import Guarantee
 CORNER = "answer \\ report"
 
 
-def read_channel(path: PathLike) -> Channel:
+def read_channel(path: PathLike) -> Channel | ExactChannel:
     """The channel in a JSON or CSV file; see docs/channel-file.md for both.
 
     JSON may be a file of `write_channel`, or a bare list of rows. CSV has either numbers only, or output labels in the
     first line and input labels in the first column (then the cell in the corner is not a number). `InvalidInput` names
-    the file and the mistake in it. Recorded guarantees are ignored; they can be measured again.
+    the file and the mistake in it. Recorded guarantees are ignored; they can be measured again. Those of an exact
+    channel are proved again from its integers: `CertificateError` if these do not prove them.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -50,92 +51,49 @@ def read_channel(path: PathLike) -> Channel:
     return channel_of(read_text(path), path)
 
 
-def channel_of(text: str, path: PathLike) -> Channel:
+def channel_of(text: str, path: PathLike) -> Channel | ExactChannel:
     """The channel in the contents of a file: JSON or CSV by the ending of its name, or else by its first letter."""
     with naming(path):
-        if is_json(path, text):
-            if text.lstrip().startswith("["):
-                return Channel(strictjson.loads(text, "channel file"))
-            return Channel.from_json(text)
-        return Channel(*csv_parts(str(path), text))
+        if not is_json(path, text):
+            return Channel(*csv_parts(str(path), text))
+        data = strictjson.loads(text, "channel file")
+        if isinstance(data, list):
+            return Channel(data)
+        exact = isinstance(data, dict) and data.get("format") == EXACT_FORMAT
+        return ExactChannel.from_json(text) if exact else Channel.from_json(text)
 
 
 def write_channel(
-    path: PathLike, channel: ChannelLike, guarantees: Sequence[Guarantee] = (), force: bool = False
+    path: PathLike, channel: ChannelLike | ExactChannel, guarantees: Sequence[Guarantee] = (), force: bool = False
 ) -> Path:
     """Write a channel, whole or not at all, and return the path. An existing file is refused unless `force` is set.
 
     A path with the ending ``.csv`` gets labels and probabilities only. Any other gets JSON, in which `guarantees` are
-    recorded as claims. Both keep probabilities exactly; labels other than strings and 0, 1, 2, ... need JSON.
+    recorded as claims. Both keep probabilities exactly; labels other than strings and 0, 1, 2, ... need JSON. An
+    `ExactChannel` needs JSON, too, which holds its integers with the epsilon and eta that they prove.
 
     `InvalidInput` for a place that cannot be written.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     print(write_channel(Path(folder) / "q.csv", [[0.75, 0.25], [0.25, 0.75]]).read_text())
+    ...     path = write_channel(Path(folder) / "q.json", Channel([[0.75, 0.25], [0.25, 0.75]]).exact(bits=8))
+    ...     read_channel(path).bits
     answer \\ report,0,1
     0,0.75,0.25
     1,0.25,0.75
-    """
-    channel = as_channel(channel)
-    if Path(path).suffix.lower() != ".csv":
-        return write_text(path, channel.to_json(guarantees), force)
-    if guarantees:
-        raise invalid("guarantees", "a JSON file to record them in", str(path))
-    return write_text(path, to_csv(channel), force)
-
-
-def read_exact(path: PathLike) -> ExactChannel:
-    """The exact channel in a JSON file. Its recorded epsilon and eta are proved again from its integers.
-
-    `InvalidInput` names the file and the mistake in it. `CertificateError` if the integers do not prove the claims.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = write_exact(Path(folder) / "q.json", Channel([[0.75, 0.25], [0.25, 0.75]]).exact(bits=8))
-    ...     read_exact(path).bits
+    <BLANKLINE>
     8
     """
-    text = read_text(path)
-    with naming(path):
-        return ExactChannel.from_json(text)
-
-
-def write_exact(path: PathLike, channel: ExactChannel, force: bool = False) -> Path:
-    """Write an exact channel with its proved epsilon and eta, whole or not at all, and return the path.
-
-    `InvalidInput` for a path that is not a JSON file, or is taken (see `write_channel`).
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = write_exact(Path(folder) / "q.json", Channel([[0.75, 0.25], [0.25, 0.75]]).exact(bits=8))
-    ...     read_exact(path).eta
-    0.5
-    """
-    if not isinstance(channel, ExactChannel):
-        raise invalid("channel", "an ExactChannel (make one with Channel.exact)", Phrase(type(channel).__name__))
-    return write_text(path, channel.to_json(), force)
-
-
-def read_released(path: PathLike) -> Channel | ExactChannel:
-    """The channel in a file, read by `read_exact` if the file says that it is exact, and by `read_channel` otherwise.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = write_channel(Path(folder) / "q.json", [[0.75, 0.25], [0.25, 0.75]])
-    ...     type(read_released(path)).__name__
-    'Channel'
-    """
-    return released_of(read_text(path), path)
-
-
-def released_of(text: str, path: PathLike) -> Channel | ExactChannel:
-    """The channel in the contents of a file, as in `read_released`."""
-    with naming(path):
-        data = strictjson.loads(text, "channel file") if is_json(path, text) else None
-        if isinstance(data, dict) and data.get("format") == EXACT_FORMAT:
-            return ExactChannel.from_json(text)
-    return channel_of(text, path)
+    as_csv = Path(path).suffix.lower() == ".csv"
+    if as_csv and guarantees:
+        raise invalid("guarantees", "a JSON file to record them in", str(path))
+    if isinstance(channel, ExactChannel):
+        if as_csv or guarantees:
+            raise invalid("channel", "a JSON file, and no other guarantees, for an exact channel", str(path))
+        return write_text(path, channel.to_json(), force)
+    channel = as_channel(channel)
+    return write_text(path, to_csv(channel) if as_csv else channel.to_json(guarantees), force)
 
 
 def is_json(path: PathLike, text: str) -> bool:

@@ -154,6 +154,49 @@ def _times(ratio: Fraction) -> str:
     return f"{hundredths / 100:g}"
 
 
+FINEST = 10**6
+"""Words for chances near 0 or 1 stop at one in this many."""
+
+
+def at_most(chance: Fraction) -> str:
+    """Words for an upper bound on a chance. The number in them is never smaller than the bound."""
+    if chance <= 0:
+        return "0"
+    if 10 * chance <= 1:
+        return f"1 in {_three(math.floor(1 / chance), up=False):,}"
+    if (count := math.ceil(1000 * chance)) < 1000:
+        return _in_hundred(count)
+    parts = 10_000
+    while (count := math.ceil(chance * parts)) >= parts and parts < FINEST:
+        parts *= 10
+    return f"{count:,} in {parts:,}" if count < parts else "1 in 1"
+
+
+def at_least(chance: Fraction) -> str:
+    """Words for a lower bound on a chance. The number in them is never larger than the bound."""
+    if chance <= 0:
+        return "0"
+    if 10 * chance <= 1:
+        return f"1 in {_three(math.ceil(1 / chance), up=True):,}"
+    return _in_hundred(math.floor(1000 * chance)) if chance < 1 else "1 in 1"
+
+
+def as_typed(chance: Fraction) -> str:
+    """Words for a chance that somebody typed, with six digits."""
+    return f"1 in {chance.denominator:,}" if chance.numerator == 1 else f"{float(100 * chance):.6g} in 100"
+
+
+def _in_hundred(thousandths: int) -> str:
+    return f"{thousandths // 10}{f'.{thousandths % 10}' if thousandths % 10 else ''} in 100"
+
+
+def _three(count: int, up: bool) -> int:
+    """A whole number rounded up or down to three digits."""
+    digits = max(0, len(str(count)) - 3)
+    step = int(10**digits)
+    return (-(-count // step) if up else count // step) * step
+
+
 def claims_in_words(epsilon: float, eta: float) -> list[str]:
     """The claims of a plan, which its integers prove, in words."""
     claims = (("local_dp", epsilon, "[GI, Def 6]"), ("total_variation", eta, "[GI, Def 7]"))

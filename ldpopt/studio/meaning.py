@@ -19,6 +19,7 @@ from ldpopt.composition.k_fold import KFold, k_fold
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase
 from ldpopt.privacy import FinitePair, TradeOffCurve, local_dp, total_variation, trade_off
+from ldpopt.reports.words import as_typed, at_least, at_most
 from ldpopt.rounding import ULP, exact_sum, float_down, float_up
 from ldpopt.studio import fields
 from ldpopt.studio.ask import asked, designed, wishes
@@ -27,9 +28,6 @@ from ldpopt.survey.plan.question import MAX_EPSILON, MIN_EPSILON
 
 Ratio = Fraction | None
 """A ratio of probabilities; None stands for infinity."""
-
-FINEST = 10**6
-"""Words for chances near 0 or 1 stop at one in this many."""
 
 
 def as_chance(value: float) -> Fraction:
@@ -80,34 +78,6 @@ def given(prior: Fraction, rows: list[list[Fraction]], x: int, y: int, shares: l
     return None if whole == 0 else prior * rows[x][y] / whole
 
 
-def at_most(chance: Fraction) -> str:
-    """Words for an upper bound on a chance. The number in them is never smaller than the bound."""
-    if chance <= 0:
-        return "0"
-    if 10 * chance <= 1:
-        return f"1 in {_three(math.floor(1 / chance), up=False):,}"
-    if (count := math.ceil(1000 * chance)) < 1000:
-        return _in_hundred(count)
-    parts = 10_000
-    while (count := math.ceil(chance * parts)) >= parts and parts < FINEST:
-        parts *= 10
-    return f"{count:,} in {parts:,}" if count < parts else "1 in 1"
-
-
-def at_least(chance: Fraction) -> str:
-    """Words for a lower bound on a chance. The number in them is never larger than the bound."""
-    if chance <= 0:
-        return "0"
-    if 10 * chance <= 1:
-        return f"1 in {_three(math.ceil(1 / chance), up=True):,}"
-    return _in_hundred(math.floor(1000 * chance)) if chance < 1 else "1 in 1"
-
-
-def as_typed(chance: Fraction) -> str:
-    """Words for a chance that somebody typed, with six digits."""
-    return f"1 in {chance.denominator:,}" if chance.numerator == 1 else f"{float(100 * chance):.6g} in 100"
-
-
 def most_exposed(channel: Channel) -> int:
     """The position of the answer about which a report can tell the most: it has the largest ratio to another answer."""
     matrix = channel.matrix
@@ -120,17 +90,6 @@ def _ratio(top: Fraction, bottom: Fraction) -> Ratio:
     if bottom == 0:
         return None if top > 0 else Fraction(0)
     return top / bottom
-
-
-def _in_hundred(thousandths: int) -> str:
-    return f"{thousandths // 10}{f'.{thousandths % 10}' if thousandths % 10 else ''} in 100"
-
-
-def _three(count: int, up: bool) -> int:
-    """A whole number rounded up or down to three digits."""
-    digits = max(0, len(str(count)) - 3)
-    step = int(10**digits)
-    return (-(-count // step) if up else count // step) * step
 
 
 MAX_ANSWERS, MAX_REPORTS = 100, 1000

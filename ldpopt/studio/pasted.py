@@ -23,7 +23,7 @@ from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import FORMAT as EXACT
 from ldpopt.exact import ExactChannel
-from ldpopt.io.channels import csv_parts, is_json, released_of
+from ldpopt.io.channels import channel_of, csv_parts, is_json
 from ldpopt.io.table import naming
 from ldpopt.labels import distinct_labels, from_jsonable
 from ldpopt.studio.fields import of_type, raw_text
@@ -62,14 +62,14 @@ def pasted(text: str, name: str = NAMELESS) -> Pasted:
     A table may have commas, tabs, semicolons or blanks between its cells, and decimal commas where no comma separates.
     """
     if not is_json(name, text):
-        return _bounded(released_of(with_commas(text), name), name)
+        return _bounded(channel_of(with_commas(text), name), name)
     with naming(name):
         data = strictjson.loads(text, "JSON")
         if isinstance(data, dict) and data.get("schema") == SCHEMA:
             return _bounded(design_of(text), name)
         if not isinstance(data, list) and not (isinstance(data, dict) and data.get("format") in (EXACT, FORMAT)):
             raise invalid("the file", "a channel, a design or a list of rows", Phrase(_kind(data)))
-    return _bounded(released_of(text, name), name)
+    return _bounded(channel_of(text, name), name)
 
 
 def _bounded(made: Pasted, name: str) -> Pasted:

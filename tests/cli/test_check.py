@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ldpopt import Channel
-from ldpopt.io import write_channel, write_exact
+from ldpopt.io import write_channel
 from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import audit, local_dp, total_variation
 
@@ -82,7 +82,7 @@ def test_missing_files(refused):
 def test_exact_channels_are_proved_again(run, tmp_path, refused):
     """An exact channel's file is proved from its integers; one that overclaims is refused with exit code 1."""
     exact = CHANNEL.exact()
-    write_exact(tmp_path / "exact.json", exact)
+    write_channel(tmp_path / "exact.json", exact)
     found = json.loads(run("check", "exact.json", "--json").stdout)
     assert [guarantee["value"] for guarantee in found["guarantees"]] == [exact.epsilon, exact.eta]
     assert found["proved_bits"] == 62

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from ldpopt.channel import Channel
 from ldpopt.errors import CertificateError, InvalidInput
-from ldpopt.io import read_channel, read_exact, read_released, write_channel, write_exact
+from ldpopt.io import read_channel, write_channel
 from ldpopt.privacy import local_dp, total_variation
 
 CELLS = st.floats(0, 1, width=32)
@@ -155,19 +155,16 @@ def test_any_file_is_a_channel_or_an_error(tmp_path_factory, raw, suffix):
 def test_exact_channels_are_proved_when_read(tmp_path):
     """An exact channel survives its file; move 2^20 units between two weights, and its claim is not proved."""
     exact = Channel([[0.7, 0.3], [0.2, 0.8]], inputs=["no", "yes"]).exact()
-    path = write_exact(tmp_path / "q.json", exact)
-    assert read_exact(path) == exact == read_released(path)
+    path = write_channel(tmp_path / "q.json", exact)
+    assert read_channel(path) == exact
     with pytest.raises(InvalidInput, match="does not exist yet"):
-        write_exact(path, exact)
-    with pytest.raises(InvalidInput, match="ExactChannel"):
-        write_exact(tmp_path / "other.json", np.eye(2))
+        write_channel(path, exact)
+    for place, guarantees in (("q.csv", ()), ("other.json", (local_dp(exact.matrix),))):
+        with pytest.raises(InvalidInput, match="a JSON file, and no other guarantees, for an exact channel"):
+            write_channel(tmp_path / place, exact, guarantees)
     data = json.loads(path.read_text())
     data["weights"][0] = [str(int(data["weights"][0][0]) + 2**20), str(int(data["weights"][0][1]) - 2**20)]
     path.write_text(json.dumps(data))
-    for read in (read_exact, read_released):
-        with pytest.raises(CertificateError, match="not proved"):
-            read(path)
-    plain = write_channel(tmp_path / "float.json", exact.matrix)
-    assert isinstance(read_released(plain), Channel)
-    with pytest.raises(InvalidInput, match="ldpopt-exact-channel"):
-        read_exact(plain)
+    with pytest.raises(CertificateError, match="not proved"):
+        read_channel(path)
+    assert isinstance(read_channel(write_channel(tmp_path / "float.json", exact.matrix)), Channel)
