@@ -1,4 +1,7 @@
-"""Theorems 2 and 3, their proofs' integrals, and section VI-D: composition of (ε, η), exact and in the limit."""
+"""Theorems 2 and 3, their proofs' integrals, and section VI-D: composition of (ε, η), exact and in the limit.
+
+Appendix J: the chain of inequalities that proves Proposition 2, line by line.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,11 @@ from ldpopt.composition import gaussian_limit, gaussian_total_variation, k_fold,
 from ldpopt.composition.k_fold import trinomial_log_pmf
 from ldpopt.distribution import Array
 from ldpopt.mechanisms import dominating_pair
+from ldpopt.privacy import maximal_leakage
 from ldpopt.reproduce.claims.gi_regions import TESTS
 from ldpopt.reproduce.drawing import curves, line, marks, panel, picture
 from ldpopt.reproduce.experiment import Points, Row, Subject, Table, Verdict, grid
+from ldpopt.reproduce.laws import random_law, rr
 from ldpopt.reproduce.statements import Part, claim, holds_if
 
 
@@ -260,3 +265,48 @@ def membership(kind: str, first: float, k: float, second: float = 0.0) -> list[R
     law = np.exp(trinomial_log_pmf(count, first, max(0.0, erasure)))  # of the number of hits minus misses
     exact = float(1 - (1 - second) ** count * (1 - np.maximum(law - law[::-1], 0.0).sum()))
     return [FOLD(exact, k_fold(first, second, eta, count).total_variation)]
+
+
+SUM = Part("(79) as printed: Σ max ≤ log 2ε/(e^ε+1)", Subject.STEP, cells=("epsilon", "seed"))
+LOG = Part("(79) with the logarithm on the left alone", Subject.STEP, cells=("epsilon", "seed"))
+SUM_REPAIRED = Part("(79) repaired: log Σ max ≤ log 2e^ε/(e^ε+1)", Subject.STEP, cells=("epsilon", "seed"))
+LEAKAGE = Part("(80) as printed: TV = 1 - e^-I", Subject.STEP, equal=True, cells=("epsilon", "seed"))
+LEAKAGE_REPAIRED = Part("(80) repaired: TV = e^I - 1", Subject.STEP, equal=True, cells=("epsilon", "seed"))
+END = Part("(81) as printed: 1 - 2ε/(e^ε+1) = (e^ε-1)/(e^ε+1)", Subject.STEP, equal=True, cells=("epsilon", "seed"))
+PROPOSITION = Part("Proposition 2: TV ≤ (e^ε-1)/(e^ε+1)", cells=("epsilon", "seed"))
+
+
+@claim(
+    "gi-appendix-j", "[GI, eq. 79-81; GI, Prop 2]", SUM, LOG, SUM_REPAIRED, LEAKAGE, LEAKAGE_REPAIRED, END, PROPOSITION,
+    title="Appendix J, line by line",
+    ending="With the logarithm, 2e^ε and e^I - 1 in their places the chain proves the proposition, which is right.",
+    full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "pairs": 8}, quick={"epsilons": [0.5, 2.0], "pairs": 3},
+    points=grid(epsilon="epsilons", seed="pairs"), subject=Subject.STEP,
+    caption="How far each line of the chain is from its right side, as printed and repaired.",
+)  # fmt: skip
+def chain(epsilon: float, seed: float) -> list[Row]:
+    """The chain (79) to (81) as printed: ML = Σ max Q(y|x) ≤ log 2ε/(e^ε+1), TV = 1 - e^-ML ≤ (e^ε-1)/(e^ε+1)."""
+    # Random pairs whose largest loss is epsilon; seed 0 is randomized response.
+    rows = rr(epsilon)
+    if seed:
+        rng = np.random.default_rng([80, int(seed)])
+        q = random_law(rng, 4)
+        x = rng.uniform(-1, 1, 4)
+        low, high = 0.0, 60.0
+        for _ in range(200):  # the tilt at which the largest loss is epsilon
+            middle = (low + high) / 2
+            p = q * np.exp(middle * x)
+            p /= p.sum()
+            low, high = (middle, high) if np.abs(np.log(p / q)).max() < epsilon else (low, middle)
+        rows = np.stack([p, q])
+    total, leakage = float(rows.max(axis=0).sum()), float(maximal_leakage(rows).value)
+    variation, printed = total - 1, 2 * epsilon / (math.exp(epsilon) + 1)
+    return [
+        SUM(total, math.log(printed)),
+        LOG(math.log(total), math.log(printed)),
+        SUM_REPAIRED(math.log(total), math.log(2 * math.exp(epsilon) / (math.exp(epsilon) + 1))),
+        LEAKAGE(variation, -math.expm1(-leakage)),
+        LEAKAGE_REPAIRED(variation, math.expm1(leakage)),
+        END(math.tanh(epsilon / 2), 1 - printed),
+        PROPOSITION(variation, math.tanh(epsilon / 2)),
+    ]
