@@ -14,6 +14,7 @@ import typer
 from ldpopt import strictjson
 from ldpopt.cli.options import PairFlags, number, numbers, options, seconds
 from ldpopt.cli.outputs import claim, kind_of, progress, promise, say, write_all
+from ldpopt.cli.streams import part_of
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 if TYPE_CHECKING:
@@ -96,9 +97,12 @@ def _limits(**given: str | int | None) -> list[Constraint]:
 
 
 def _as_json(made: Design, paths: list[Path]) -> None:
+    from ldpopt.design.files import design_text
+
     unprivate = made.utility.unprivate
     bounds = {type(constraint).__name__: constraint.bound for constraint in made.constraints}
     found = {
+        "command": "design",
         "epsilon": bounds.get("LocalDP"),
         "eta": bounds.get("TotalVariation"),
         "limits": bounds,
@@ -107,6 +111,7 @@ def _as_json(made: Design, paths: list[Path]) -> None:
         "verified": bool(made.verify()),
         "files": [str(path) for path in paths],
         "channel": strictjson.loads(made.channel.to_json(made.guarantees)),
+        "design": strictjson.loads(design_text(made)),
     }
     print(strictjson.dumps(found), end="")
 
@@ -180,10 +185,12 @@ def check(channel: Path, every: bool = False, json: bool = False) -> None:
     """
     from ldpopt.exact import ExactChannel
     from ldpopt.io import read_channel
+    from ldpopt.io.channels import channel_of
     from ldpopt.privacy import audit, local_dp, proved, total_variation
 
     with progress("measuring"):
-        made = read_channel(channel)
+        part = part_of(channel, "channel")
+        made = read_channel(channel) if part is None else channel_of(part, channel)
         if isinstance(made, ExactChannel):
             if every:
                 raise invalid("--all", "a channel of floats (an exact one proves epsilon and eta)", Phrase(made))
@@ -217,11 +224,12 @@ def verify(file: Path, exact: bool = False, json: bool = False) -> None:
     Exit code 0: every claim holds. 1: one does not hold, and the output says which. 2: not a design file.
     """
     from ldpopt.design import load_design
-    from ldpopt.design.load import checked
+    from ldpopt.design.load import checked, design_of
     from ldpopt.reports.words import ARITHMETIC, proof_in_words
 
     with progress("verifying"):
-        design = load_design(file)
+        part = part_of(file, "design")
+        design = load_design(file) if part is None else design_of(part)
         found, exact = checked(design, exact)
     if json:
         print(strictjson.dumps(_verification(design, found, ARITHMETIC[exact])), end="")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from ldpopt.cli.streams import standard_streams
 from ldpopt.errors import InvalidInput, invalid
 
 if TYPE_CHECKING:
@@ -98,10 +99,14 @@ def options(text: str = "") -> Callable[[Declarable], Declarable]:
 
         @functools.wraps(target)
         def command(**given: Any) -> None:
-            made = {name: group(**{flag: given.pop(flag) for flag in flags}) for name, (group, flags) in groups.items()}
-            target(**given, **made)
+            with standard_streams(given, defaults) as values:
+                made = {
+                    name: group(**{flag: values.pop(flag) for flag in flags}) for name, (group, flags) in groups.items()
+                }
+                target(**values, **made)
 
         shown = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own, *late)]
+        defaults = {parameter.name: parameter.default for parameter in shown}
         vars(command)["__signature__"] = inspect.Signature(shown)
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
         return command
@@ -194,7 +199,7 @@ class PairFlags(FileFlags):
         from ldpopt.design import Divergence
         from ldpopt.divergences.base import spelled
 
-        return Divergence(spelled(self.f), pair.p0, pair.p1, inputs=pair.labels)
+        return Divergence(spelled(self.f.lower()), pair.p0, pair.p1, inputs=pair.labels)
 
 
 def seconds(text: str) -> float | None:

@@ -11,7 +11,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from ldpopt.cli.options import options
+from ldpopt.cli.streams import MESSAGES
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.extras import EXTRAS, missing
 from ldpopt.files import UNFINISHED, write_bytes_atomically
@@ -34,26 +35,36 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud8
 
 def visible(text: str) -> str:
     """Text for a terminal: what would steer it, turn its letters around, or has no letter is written as an escape."""
-    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), MESSAGES.named(text))
 
 
 def progress(
     what: str, steps: int | None = None, *, shares: bool = False
 ) -> AbstractContextManager[Callable[..., None]]:
     """The bar of every command, on standard error; the arguments are those of `ldpopt.deadline.bar`."""
+    if MESSAGES.quiet:
+        return nullcontext(lambda *_: None)
     from ldpopt.deadline import bar  # it loads numpy, which help and errors do without
 
     return bar(what, steps, shares=shares)
 
 
 def say(*what: Any) -> None:
-    """Print lines, or tables, on standard output. Lines are not wrapped unless it is a terminal."""
+    """Print lines, or tables, on standard output, or on standard error where that is asked for a file.
+
+    Lines are not wrapped unless it is a terminal.
+    """
+    if MESSAGES.quiet:
+        return
     from rich.console import Console
     from rich.segment import Segment, Segments
 
-    console = Console(highlight=False)
-    wide = console if console.is_terminal else Console(highlight=False, width=max(console.width, 160))
+    console = Console(highlight=False, stderr=MESSAGES.aside)
+    width = None if console.is_terminal else max(console.width, 160)
+    wide = Console(highlight=False, stderr=MESSAGES.aside, width=width)
     for text in what:
+        if MESSAGES.aside and isinstance(text, str) and text.startswith("wrote "):
+            continue
         if isinstance(text, str):
             wide.print(visible(text), markup=False)
         else:

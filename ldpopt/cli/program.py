@@ -10,6 +10,7 @@ import typer
 from ldpopt.cli.design import check, design, frontier, verify
 from ldpopt.cli.options import FileFlags, options
 from ldpopt.cli.outputs import Program, claim_folder, free_folder, progress, say, write_folder
+from ldpopt.cli.streams import MESSAGES
 from ldpopt.cli.survey import app as survey
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import write_text
@@ -161,10 +162,21 @@ app = typer.Typer(
     cls=Program,
     add_completion=False,
     pretty_exceptions_show_locals=False,  # local variables may be answers, ids and keys
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "token_normalize_func": str.lower},
     epilog="Exit codes: 0 done, 2 bad input (one line on standard error, nothing written), 1 no usable answer, "
     "130 interrupted.",
 )
+
+
+FIRST_STEPS = """\
+ldpopt designs and certifies locally private mechanisms. Four commands to begin with:
+
+  ldpopt design --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1     the best channel for two populations, and its proof
+  ldpopt survey new answers.csv                                    a survey from a file of answers
+  ldpopt demo                                                      a demonstration with pictures
+  ldpopt studio                                                    a page to try things on
+
+ldpopt --help lists all commands, and each of them has --help."""
 
 
 def _version(asked: bool) -> None:
@@ -173,13 +185,23 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def ldpopt(
+    context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing but errors and what --json gives.")
     ] = False,
 ) -> None:
-    """Design, certify and measure locally private mechanisms."""
+    """Design, certify and measure locally private mechanisms.
+
+    A file named - is standard input or standard output: ldpopt design people.csv -e 1 --json | ldpopt verify -
+    """
+    MESSAGES.quiet = quiet
+    if context.invoked_subcommand is None:
+        say(FIRST_STEPS)
 
 
 for command in (demo, design, verify, check, frontier, reproduce, studio):

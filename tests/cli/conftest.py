@@ -22,7 +22,7 @@ def _runner():
 def run(tmp_path, monkeypatch):
     """The program on a list of arguments, in this process; gives typer's result."""
     monkeypatch.chdir(tmp_path)
-    return lambda *arguments: _runner().invoke(app, [str(argument) for argument in arguments])
+    return lambda *arguments, input=None: _runner().invoke(app, [str(one) for one in arguments], input=input)
 
 
 @pytest.fixture
