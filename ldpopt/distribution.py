@@ -131,36 +131,32 @@ def nonnegative(value: Any, what: str, infinite: bool = False) -> float:
     return number(value, what, "a non-negative number" if infinite else "a non-negative finite number", 0.0)
 
 
+def between(value: Any, what: str, expected: str, low: float, high: float, ends: str = "[]") -> float:
+    """`value` as a finite float between two ends, of which a round bracket excludes one."""
+    result = number(value, what, expected, low)
+    if result > high or (result == low and ends[0] == "(") or (result == high and ends[1] == ")"):
+        raise invalid(what, expected, result)
+    return result
+
+
 def positive(value: Any, what: str) -> float:
     """`value` as a positive finite float."""
-    result = number(value, what, "a positive finite number")
-    if result <= 0:
-        raise invalid(what, "a positive finite number", result)
-    return result
+    return between(value, what, "a positive finite number", 0.0, math.inf, "()")
 
 
 def unit_interval(value: Any, what: str) -> float:
     """`value` as a float in [0, 1]."""
-    result = number(value, what, "a number in [0, 1]", 0.0)
-    if result > 1:
-        raise invalid(what, "a number in [0, 1]", result)
-    return result
+    return between(value, what, "a number in [0, 1]", 0.0, 1.0)
 
 
 def open_unit(value: Any, what: str) -> float:
     """`value` as a float strictly between 0 and 1."""
-    result = number(value, what, "a number strictly between 0 and 1")
-    if not 0 < result < 1:
-        raise invalid(what, "a number strictly between 0 and 1", result)
-    return result
+    return between(value, what, "a number strictly between 0 and 1", 0.0, 1.0, "()")
 
 
 def number_up_to(value: Any, what: str, most: float = 1) -> float:
     """`value` as a float above 0 and at most `most`."""
-    result = number(value, what, expected := f"a number in (0, {most:g}]")
-    if not 0 < result <= most:
-        raise invalid(what, expected, result)
-    return result
+    return between(value, what, f"a number in (0, {most:g}]", 0.0, most, "(]")
 
 
 def positive_integer(value: Any, what: str, minimum: int = 1, maximum: int | None = None) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array, number, positive_integer, stochastic
+from ldpopt.distribution import Array, number, stochastic
 from ldpopt.errors import invalid
 from ldpopt.exact import (
     MAXIMUM_BITS,
@@ -48,16 +48,14 @@ def round_exact(
     are balanced; if eta is exceeded, every row is pulled towards the mean row.
     """
     given = stochastic(matrix, "matrix")
-    bits = positive_integer(bits, "bits")
-    if bits > MAXIMUM_BITS:
-        raise invalid("bits", f"an integer from 1 to {MAXIMUM_BITS}", bits)
+    total = checked_denominator(bits)
     measured_epsilon = log_up(largest_ratio(given)[0])
     measured_eta = max(largest_distance(given)[0], largest_distance(given[::-1])[0])
     measured_eta = min(1.0, up(measured_eta, 2.0 * given.shape[1] + 8))
     epsilon = measured_epsilon if epsilon is None else _claim(epsilon, measured_epsilon, "epsilon", math.inf)
     eta = measured_eta if eta is None else _claim(eta, measured_eta, "eta", 1.0)
 
-    total, m = 1 << bits, given.shape[1]
+    m = given.shape[1]
     scaled = _scale(given, total)
     centre = _scale(given.mean(axis=0, keepdims=True), total)
     order = np.argsort(-centre[0], kind="stable")

@@ -44,7 +44,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
-from ldpopt.distribution import number
+from ldpopt.distribution import between
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label, from_jsonable
 
@@ -218,14 +218,7 @@ def choice(*words: str) -> Reader:
 def within(low: float, high: float, ends: str = "[]") -> Reader:
     """A reader of numbers between two ends, of which a round bracket excludes one."""
     expected = f"a number in {ends[0]}{low:g}, {high:g}{ends[1]}"
-
-    def read(value: Any, what: str) -> float:
-        given = number(value, what, expected)
-        if not low <= given <= high or (given == low and ends[0] == "(") or (given == high and ends[1] == ")"):
-            raise invalid(what, expected, given)
-        return given
-
-    return read
+    return lambda value, what: between(value, what, expected, low, high, ends)
 
 
 def listed(read: Reader, least: int = 0) -> Reader:

@@ -225,7 +225,8 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
     pure = _pure(several, single)
     # Products of rare masses may underflow in the pair of the best strategy, but their losses still count.
     made = replace(made, _forward=made._forward.up_to(pure[1]), _backward=made._backward.up_to(pure[1]))
-    fixed = ComposedPair.of([*single, *((max(item.rows, key=_variation_of), n) for item, n in several)])
+    farthest = [(max(item.rows, key=lambda pair: float(np.abs(pair.p - pair.q).sum())), n) for item, n in several]
+    fixed = ComposedPair.of([*single, *farthest])
     below = [(fixed, 0.0)]
     ordered = best_in_order([((item,), n) if isinstance(item, FinitePair) else (item.rows or (item.pair,), n)
                              for item, n in others])  # fmt: skip
@@ -253,10 +254,6 @@ def _together(mechanisms: Sequence[tuple[Mechanism, int]]) -> list[tuple[tuple[F
 
     together = tally((tuple(sorted(mechanism.rows, key=laws)), count) for mechanism, count in mechanisms)
     return sorted(together.items(), key=lambda part: list(map(laws, part[0])))
-
-
-def _variation_of(pair: FinitePair) -> float:
-    return float(np.abs(pair.p - pair.q).sum())
 
 
 def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:

@@ -231,7 +231,8 @@ def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> 
     erasure = unit_interval(erasure, "erasure")
 
     def meets(epsilon: float) -> bool:
-        return _meets(_erased(epsilon, erasure), count, target)
+        eta = (1 - erasure) * math.tanh(epsilon / 2) if erasure > 0 else None
+        return _meets(ParametricPair.of(epsilon, 0.0, eta), count, target)
 
     low, high = MINIMUM_EPSILON, MAXIMUM_EPSILON
     if not meets(low):
@@ -258,7 +259,3 @@ def largest_count(mechanism: Any, target: ApproximateDP, limit: int = 10**6) -> 
 
 def _meets(pair: FinitePair, count: int, target: ApproximateDP) -> bool:
     return ComposedPair.of([(pair, count)]).delta_at(target.epsilon) <= target.delta
-
-
-def _erased(epsilon: float, erasure: float) -> FinitePair:
-    return ParametricPair.of(epsilon, 0.0, (1 - erasure) * math.tanh(epsilon / 2) if erasure > 0 else None)

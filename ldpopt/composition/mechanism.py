@@ -73,8 +73,8 @@ class Mechanism(ByValue):
         if isinstance(self.own, ContinuousPair):
             found = self.own.renyi(1 + s)
             return found.lower, found.value
-        bounds = [(0.0, 0.0), *(_divergence(loss, s) for loss in self._losses)]
-        low, high = max(low for low, _ in bounds), max(high for _, high in bounds)
+        bounds = [loss.renyi(s) for loss in self._losses]
+        low, high = (max([0.0, *(float(ends.max()) for ends in side)]) for side in zip(*bounds, strict=True))
         return max(0.0, low - self._rare), high + self._rare
 
     @cached_property
@@ -115,16 +115,6 @@ class Mechanism(ByValue):
             return MCDP(self.renyi(0.0)[1], self.renyi(math.inf)[1])
         found = self.own.mcdp() if isinstance(self.own, ContinuousPair) else mcdp(self.own)
         return MCDP(found.mu.value, found.tau.value)
-
-
-def _divergence(loss: PrivacyLoss, s: float) -> Interval:
-    if s == 0:
-        low, high = loss.mean_lower, loss.mean_upper
-    elif math.isinf(s):
-        low, high = loss.top_lower, loss.top_upper
-    else:
-        low, high = loss.divergence(np.full(len(loss.p), s))
-    return float(low.max()), float(high.max())
 
 
 def as_mechanism(given: Any) -> Mechanism:

@@ -99,17 +99,15 @@ def binary(p0: Any, p1: Any, epsilon: float, *, inputs: Iterable[Label] | None =
            [0.2689, 0.7311]])
     """
     epsilon = positive_epsilon(epsilon)
+    p0, p1, labels = _hypotheses(p0, p1, inputs)
+    return Channel(staircase_matrix(np.stack([p0 >= p1, p0 < p1], axis=1), epsilon), labels, (0, 1))
+
+
+def _hypotheses(p0: Any, p1: Any, inputs: Iterable[Label] | None) -> tuple[Array, Array, tuple[Label, ...]]:
+    """Both distributions, in the order of one set of labels, and these labels."""
     (p0, p1), inputs = together([("p0", p0), ("p1", p1)], inputs)
-    matrix = staircase_matrix(favoured(p0, p1), epsilon)
-    return Channel(matrix, distinct_labels(inputs, len(matrix), "inputs"), (0, 1))
-
-
-def favoured(p0: Any, p1: Any) -> Mask:
-    """A (k, 2) mask: column 0 where P0 >= P1, column 1 elsewhere."""
     p0 = distribution(p0, "p0")
-    p1 = distribution(p1, "p1", size=len(p0))
-    first = p0 >= p1
-    return np.stack([first, ~first], axis=1)
+    return p0, distribution(p1, "p1", size=len(p0)), distinct_labels(inputs, len(p0), "inputs")
 
 
 def binary_with_erasure(
@@ -132,10 +130,11 @@ def binary_with_erasure(
     # The difference of the rows is set first: it is what eta bounds, and it may be far smaller than the entries.
     difference = min(toward_privacy(unit_interval(eta, "eta")), tanh)
     low = difference / math.expm1(reduced)
-    matrix = np.where(favoured(p0, p1), low + difference, low)
+    p0, p1, labels = _hypotheses(p0, p1, inputs)
+    matrix = np.where(np.stack([p0 >= p1, p0 < p1], axis=1), low + difference, low)
     erased = 1.0 - (2 * low + difference) if difference < tanh else 0.0
     matrix = np.hstack([matrix, np.full((len(matrix), 1), erased)])
-    return Channel(matrix, distinct_labels(inputs, len(matrix), "inputs"), (0, 1, ERASED))
+    return Channel(matrix, labels, (0, 1, ERASED))
 
 
 OUTPUTS: tuple[Label, ...] = ("first", "not last", "middle to first", "middle to last", "not first", "last")
@@ -209,14 +208,12 @@ def sort_partition_randomize(
     >>> sort_partition_randomize([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 1.0, [[0], [1], [2]]).shape
     (3, 3)
     """
-    (p0, p1), inputs = together([("p0", p0), ("p1", p1)], inputs)
-    p0 = distribution(p0, "p0")
-    p1 = distribution(p1, "p1", size=len(p0))
+    p0, p1, labels = _hypotheses(p0, p1, inputs)
     block = _block_of(blocks, len(p0))
     _check_contiguous(block, p0, p1)
     preferred = block[:, None] == np.arange(block.max() + 1)
     matrix = staircase_matrix(preferred, positive_epsilon(epsilon))
-    return Channel(matrix, distinct_labels(inputs, len(matrix), "inputs"), tuple(range(len(blocks))))
+    return Channel(matrix, labels, tuple(range(len(blocks))))
 
 
 def _block_of(blocks: Any, k: int) -> np.ndarray[Any, np.dtype[np.intp]]:

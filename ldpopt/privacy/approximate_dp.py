@@ -14,7 +14,7 @@ from ldpopt.distribution import Array, Index, nonnegative, unit_interval
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.laws import Shift, centred, scaled, shift
 from ldpopt.privacy.loss import log_ratios
-from ldpopt.privacy.pairs import Policy, in_blocks, named_event, normalised, ordered_pairs, stacked, worst_pair
+from ldpopt.privacy.pairs import Policy, in_blocks, named_event, normalised, ordered_pairs, worst_pair
 from ldpopt.rounding import SUBNORMAL, ULP, exact_sum, first_largest
 from ldpopt.tolerances import EXACT_GAP, TIE
 
@@ -44,11 +44,10 @@ def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> 
 
 def hockey_stick_of_pairs(p: Array, q: Array, epsilon: float) -> tuple[Array, Array]:
     """Lower and upper bounds on sum (p - e^epsilon q)_+ of n pairs of laws, arrays (n, m) -> (n,), (n,)."""
-    p, q = stacked(p, q)
-    eps = nonnegative(epsilon, "epsilon")
+    p, q = np.atleast_2d(p, q)
     identical = (p == q).all(axis=1)
     by = shift(p, q)
-    above, error = _positive_part(p, q, eps, by)
+    above, error = _positive_part(p, q, epsilon, by)
     m, value = p.shape[1], above.sum(axis=1)
     error = error.sum(axis=1) + (m + 2) * ULP * value
     # Subnormal products and sums have an absolute error of a unit each, which a relative error does not cover.
@@ -202,13 +201,12 @@ def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> 
 
 def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
     """Lower and upper bounds on the epsilon at `delta` of n pairs of rows, arrays (n, m) -> (n,), (n,)."""
-    p, q = stacked(p, q)
-    level = unit_interval(delta, "delta")
+    p, q = np.atleast_2d(p, q)
     identical = (p == q).all(axis=1)
     by = shift(p, q)
     kept, lost, gained, size = _events(p, q)
     error = (p.shape[1] + 4) * ULP
-    allowed = level * (1 + by.above)[:, None]
+    allowed = delta * (1 + by.above)[:, None]
     growth = np.expm1(by.value)[:, None]
     bounds = []
     for sign in (-1, 1):
@@ -225,7 +223,7 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
         logs = np.where(excess > 0, np.where(lost > 0, logs, np.inf), -np.inf)
         bounds.append(logs)
     for at, n in np.argwhere((lost == 0) & (bounds[0] < bounds[1])):  # rounding hides whether epsilon is infinite
-        bounds[0][at, n] = bounds[1][at, n] = np.inf if _exceeds(p[at], q[at], level) else -np.inf
+        bounds[0][at, n] = bounds[1][at, n] = np.inf if _exceeds(p[at], q[at], delta) else -np.inf
     low, high = (np.where(identical, 0.0, np.maximum(logs.max(axis=1), 0.0)) for logs in bounds)
     return low, high
 

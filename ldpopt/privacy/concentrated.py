@@ -20,7 +20,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.laws import scaled, shift
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.loss import privacy_loss
-from ldpopt.privacy.pairs import SCREENED, Policy, in_blocks, larger, stacked, worst_pair
+from ldpopt.privacy.pairs import SCREENED, Policy, in_blocks, larger, worst_pair
 from ldpopt.privacy.renyi import Moments
 from ldpopt.privacy.supremum import largest_slope, largest_spread
 from ldpopt.results import Result
@@ -79,9 +79,8 @@ def zcdp_of_pairs(
     p: Array, q: Array, xi: float = 0.0, max_order: float = math.inf, off: Array | float = 0.0
 ) -> tuple[Array, Array]:
     """Lower and upper bounds on rho of n pairs of rows, arrays (n, m) -> (n,), (n,); `off` as in `privacy_loss`."""
-    p, q = stacked(p, q)
+    p, q = np.atleast_2d(p, q)
     loss = privacy_loss(p, q, off)
-    span = bounded_order(max_order) - 1
     lower = np.where(loss.infinite, np.inf, 0.0)
     upper = lower.copy()
     finite = np.flatnonzero(~(loss.infinite | loss.identical))
@@ -89,7 +88,9 @@ def zcdp_of_pairs(
         return lower, upper
     loss = loss.rows(finite)
     means = loss.mean_lower, loss.mean_upper
-    lower[finite], upper[finite] = largest_slope(loss.cumulant_at, means, loss.top_upper, xi, span, loss.spread)
+    lower[finite], upper[finite] = largest_slope(
+        loss.cumulant_at, means, loss.top_upper, xi, max_order - 1, loss.spread
+    )
     return lower, upper
 
 
@@ -122,11 +123,10 @@ def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph:
 
 def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0) -> tuple[Array, Array]:
     """Lower and upper bounds on rho of n pairs of rows, in the worse direction, arrays (n, m) -> (n,), (n,)."""
-    p, q = stacked(p, q)
-    level = unit_interval(delta, "delta")
+    p, q = np.atleast_2d(p, q)
     sides = []
     for side in (0, 1):  # a cut slightly too low removes more than delta and bounds rho below; too high, above
-        left, right, off = _conditioned(p, q, level, side)
+        left, right, off = _conditioned(p, q, delta, side)
         forward, back = (zcdp_of_pairs(*pair, xi, off=off) for pair in ((left, right), (right, left)))
         sides.append(np.maximum(forward, back)[side])
     return sides[0], sides[1]
@@ -269,7 +269,7 @@ def _mean(p: Array, q: Array) -> tuple[Array, Array]:
 
 def subgaussian_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     """Lower and upper bounds on the subgaussian parameter tau of n pairs of rows, arrays (n, m) -> (n,), (n,)."""
-    p, q = stacked(p, q)
+    p, q = np.atleast_2d(p, q)
     loss = privacy_loss(p, q, 0.0)
     lower = np.where(loss.infinite, np.inf, 0.0)
     upper = lower.copy()

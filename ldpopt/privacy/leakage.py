@@ -15,7 +15,7 @@ from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs, positive_event
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.laws import centred, shift
 from ldpopt.privacy.loss import excess, log_ratios
-from ldpopt.privacy.pairs import Policy, larger, normalised, ordered_pairs, stacked, worst_pair
+from ldpopt.privacy.pairs import Policy, larger, normalised, ordered_pairs, worst_pair
 from ldpopt.rounding import SUBNORMAL, ULP, down, up
 
 
@@ -156,7 +156,7 @@ def _e_gamma(p: Array, q: Array, gamma: float) -> tuple[Array, Array]:
 
 def chi_squared_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     """Lower and upper bounds on max over b of b (1-b) sum (p-q)^2/(b p + (1-b) q), (n, m) -> (n,), (n,)."""
-    p, q = stacked(p, q)
+    p, q = np.atleast_2d(p, q)
     identical = (p == q).all(axis=1)
     by = shift(p, q)
     correction = np.expm1(by.value)[:, None] * q

@@ -96,6 +96,14 @@ class PrivacyLoss:
             low, high = np.maximum(value - off, 0.0), value + off
         return np.where(low >= 0, low, 0.0), np.where(high >= 0, high, np.inf)
 
+    def renyi(self, s: float) -> tuple[Array, Array]:
+        """Lower and upper bounds on the Rényi divergence of order 1 + s, (n,), for s in [0, inf]."""
+        if s == 0:
+            return self.mean_lower, self.mean_upper
+        if s == np.inf:
+            return self.top_lower, self.top_upper
+        return self.divergence(np.full(len(self.p), s))
+
     def divergence(self, s: Array) -> tuple[Array, Array]:
         """Lower and upper bounds on the Rényi divergence of order 1 + s, for s > 0 of shape (n,)."""
         low, high = self.cumulant(s)

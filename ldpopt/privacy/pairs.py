@@ -82,16 +82,6 @@ def in_blocks(i: Index, j: Index, outputs: int) -> Iterator[tuple[Index, Index]]
         yield i[at : at + step], j[at : at + step]
 
 
-def stacked(p: Any, q: Any) -> tuple[Array, Array]:
-    """Stacked pairs after a check: two non-negative arrays of one shape (n, m), or (m,) for one pair."""
-    p, q = np.atleast_2d(np.asarray(p, np.float64)), np.atleast_2d(np.asarray(q, np.float64))
-    if p.shape != q.shape or p.ndim != 2 or not p.size:
-        raise invalid("pairs (p, q)", "two arrays of one shape (n, m)", f"{p.shape} and {q.shape}")
-    if not (np.isfinite(p).all() and np.isfinite(q).all() and p.min() >= 0 and q.min() >= 0):
-        raise invalid("pairs (p, q)", "non-negative finite entries", "another")
-    return p, q
-
-
 def normalised(p: Array) -> Array:
     """Rows divided by their sums, each entry accurate to 4 units in the last place."""
     return np.asarray(p / p.sum(axis=1, keepdims=True, dtype=np.longdouble), dtype=np.float64)

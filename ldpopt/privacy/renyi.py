@@ -17,7 +17,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.laws import log_sums
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.loss import ROUNDED, log_ratios, privacy_loss
-from ldpopt.privacy.pairs import Policy, larger, stacked, worst_pair
+from ldpopt.privacy.pairs import Policy, larger, worst_pair
 from ldpopt.rounding import ULP
 
 REFERENCE = "[M, Def 3]"
@@ -70,14 +70,8 @@ def renyi_order(order: Any, what: str = "order") -> float:
 
 def renyi_of_pairs(p: Array, q: Array, order: float, off: Array | float = ROUNDED) -> tuple[Array, Array]:
     """Bounds on the Rényi divergence of n pairs, (n, m) -> (n,), (n,); off : as in `privacy_loss`."""
-    p, q = stacked(p, q)
-    alpha = renyi_order(order)
-    loss = privacy_loss(p, q, off)
-    if alpha == 1:
-        return loss.mean_lower, loss.mean_upper
-    if math.isinf(alpha):
-        return loss.top_lower, loss.top_upper
-    return loss.divergence(np.full(len(p), alpha - 1))
+    p, q = np.atleast_2d(p, q)
+    return privacy_loss(p, q, off).renyi(order - 1)
 
 
 def _screen(matrix: Array, alpha: float) -> tuple[Array, Array]:

@@ -435,3 +435,14 @@ def test_bad_input():
         PrivateSampler(3, 0.0)
     with pytest.raises(InvalidInput, match="3 entries"):
         PrivateSampler(3, 1.0).row([0.5, 0.5])
+
+
+@pytest.mark.parametrize("make", [binary, lambda p0, p1, epsilon: binary_with_erasure(p0, p1, epsilon, 0.2)])
+def test_distributions_with_labels_are_matched_by_them(make):
+    """Series in different orders mean the same as arrays in one order, and the labels stay."""
+    pandas = pytest.importorskip("pandas")
+    p0 = pandas.Series([0.7, 0.2, 0.1], index=["a", "b", "c"])
+    p1 = pandas.Series([0.7, 0.2, 0.1], index=["c", "b", "a"])
+    channel = make(p0, p1, 1.0)
+    assert channel.inputs == ("a", "b", "c")
+    np.testing.assert_array_equal(channel.matrix, make([0.7, 0.2, 0.1], [0.1, 0.2, 0.7], 1.0).matrix)

@@ -10,7 +10,7 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import pairs as pairs_privacy
-from ldpopt.privacy.pairs import MAX_TIED, blocks, larger, normalised, ordered_pairs, stacked, worst_pair
+from ldpopt.privacy.pairs import MAX_TIED, blocks, larger, normalised, ordered_pairs, worst_pair
 
 CHANNEL = Channel([[1.0], [1.0], [1.0]], ("a", "b", "c"))
 
@@ -184,24 +184,8 @@ def test_a_screen_is_for_large_channels_without_a_graph():
         worst_pair("test", wide, None, far, "here", screen=never, limit=3)
 
 
-def test_stacked_pairs_are_checked():
-    """One pair or many of one shape, finite and not negative."""
-    p, q = stacked([0.5, 0.5], [0.0, 1.0])
-    assert p.shape == q.shape == (1, 2)
-    for wrong in (
-        ([0.5], [0.5, 0.5]),
-        ([[]], [[]]),
-        ([-0.1], [1.0]),
-        ([1.0], [-0.1]),
-        ([np.nan], [1.0]),
-        ([1.0], [np.inf]),
-        ([1.0, np.inf], [1.0, 1.0]),
-        ([1.0, 1.0], [1.0, np.inf]),
-    ):
-        with pytest.raises(InvalidInput):
-            stacked(*wrong)
-    with pytest.raises(InvalidInput):
-        stacked(np.ones((1, 1, 1)), np.ones((1, 1, 1)))
+def test_rows_are_divided_by_their_sums():
+    """Each row becomes a law."""
     rows = normalised(np.array([[1.0, 3.0], [0.2, 0.2]]))
     assert rows.tolist() == [[0.25, 0.75], [0.5, 0.5]]
     assert larger(np.array([0.2, 0.3, 0.3]), np.array([0.1, 0.3, 0.4])).tolist() == [True, False, False]
