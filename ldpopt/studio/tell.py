@@ -36,7 +36,7 @@ from ldpopt.plots.frontier import STYLES
 from ldpopt.reports.words import guarantee_in_words, reports_in_words
 from ldpopt.studio import fields
 from ldpopt.studio.fields import FieldError, Report, State, field, names_of, picked, take, text, whole, wrong
-from ldpopt.survey.hypothesis_tests import checked_level
+from ldpopt.survey.estimate.intervals import check_level
 from ldpopt.survey.two_hypotheses import respondents_to_tell
 
 MAX_ANSWERS = 5000
@@ -206,7 +206,7 @@ def respondents(state: State, design: Design) -> dict[str, Any]:
 
 
 def _test_of(state: State) -> tuple[float, float]:
-    return take(state, "power", checked_level, 0.8), take(state, "level", checked_level, 0.05)
+    return take(state, "power", check_level, 0.8), take(state, "level", check_level, 0.05)
 
 
 def divergence(value: Any, what: str) -> FDivergence:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.distribution import Array, distribution, number, positive_integer
+from ldpopt.distribution import Array, distribution, positive_integer
 from ldpopt.errors import invalid
 from ldpopt.results import Result
+from ldpopt.survey.estimate.intervals import check_level
 from ldpopt.survey.estimate.linear import (
     GeneralizedLeastSquares,
     asymptotic_covariance,
@@ -110,7 +111,7 @@ def noncentral_power(level: Any, degrees: int, noncentrality: float) -> Power:
     """The power of a chi-squared test at `level`, by the noncentral distribution; 0 without degrees of freedom."""
     from scipy.stats import chi2, ncx2
 
-    critical = chi2.isf(checked_level(level), degrees) if degrees else math.inf
+    critical = chi2.isf(check_level(level, "level"), degrees) if degrees else math.inf
     return Power(float(ncx2.sf(critical, degrees, noncentrality)) if degrees else 0.0, False)
 
 
@@ -138,6 +139,11 @@ def goodness_of_fit(data: Any, channel: ChannelLike, p0: ArrayLike) -> TestResul
     return wald_result("goodness of fit", s, sampled.covariance, sampled.degrees)
 
 
+def _marginal(channel: Channel, p: ArrayLike, what: str) -> Array:
+    """(m,) the law of the reports of answers with the law p, (k,)."""
+    return channel.push(distribution(p, what, size=channel.shape[0], labels=channel.inputs))
+
+
 @dataclass(frozen=True)
 class _ScoreForm:
     """The score statistic per report as a function of frequencies, at a null distribution."""
@@ -150,7 +156,7 @@ class _ScoreForm:
 
     @classmethod
     def at(cls, channel: Channel, p0: ArrayLike) -> _ScoreForm:
-        q, m0 = channel.matrix, channel.push(distribution(p0, "p0", size=channel.shape[0], labels=channel.inputs))
+        q, m0 = channel.matrix, _marginal(channel, p0, "p0")
         used = m0 > 0
         loadings = np.where(used, q / np.where(used, m0, 1.0), 0.0)
         information = loadings @ q.T - 1
@@ -184,8 +190,8 @@ def goodness_of_fit_power(channel: ChannelLike, p0: ArrayLike, p1: ArrayLike, n:
 
     channel = as_channel(channel)
     null = _ScoreForm.at(channel, p0)
-    m1 = channel.push(distribution(p1, "p1", size=channel.shape[0], labels=channel.inputs))
-    n, level = positive_integer(n, "n"), checked_level(level)
+    m1 = _marginal(channel, p1, "p1")
+    n, level = positive_integer(n, "n"), check_level(level, "level")
     critical = float(chi2.isf(level, null.degrees)) if null.degrees else math.inf
     if math.comb(n + len(m1) - 1, len(m1) - 1) <= ENUMERATED:
         tables = compositions(n, len(m1))
@@ -209,8 +215,8 @@ def respondents_for_power(
 
     channel = as_channel(channel)
     null = _ScoreForm.at(channel, p0)
-    each = float(null.form(channel.push(distribution(p1, "p1", size=channel.shape[0], labels=channel.inputs))[None])[0])
-    power, level = checked_level(power, "power"), checked_level(level)
+    each = float(null.form(_marginal(channel, p1, "p1")[None])[0])
+    power, level = check_level(power, "power"), check_level(level, "level")
     if each <= 1e-15:
         raise invalid("p1", "a distribution whose reports differ from those of p0", "one that gives the same reports")
     if power <= level:
@@ -306,11 +312,3 @@ def log_multinomial(tables: Array, m: Array) -> Array:
     from scipy.special import gammaln, xlogy
 
     return np.asarray(gammaln(tables.sum(axis=1) + 1) + (xlogy(tables, m) - gammaln(tables + 1)).sum(axis=1))
-
-
-def checked_level(value: Any, what: str = "level") -> float:
-    """`value` as a float strictly between 0 and 1."""
-    result = number(value, what, "a number between 0 and 1")
-    if not 0 < result < 1:
-        raise invalid(what, "a number between 0 and 1", result)
-    return result

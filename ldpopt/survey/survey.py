@@ -147,9 +147,11 @@ class Survey(ByValue):
 
 def _positions(frame: Any, question: PlannedQuestion) -> npt.NDArray[np.intp]:
     """(n,) the reports of a question in a frame, as positions among its outputs; -1 for empty ones, if allowed."""
-    column = as_column(report_column(frame, question), "reports")
-    empty = [question.may_be_empty and (value is None or value != value) for value in column.tolist()]
-    at = np.full(len(column), -1, dtype=np.intp)
-    answered = ~np.array(empty, dtype=bool)
-    at[answered] = positions(column[answered], question.report_channel.outputs)
-    return at
+    column, outputs = report_column(frame, question), question.report_channel.outputs
+    for empty, drop in (("isna", "dropna"), ("is_null", "drop_nulls"), ("is_null", "drop_null")):
+        if question.may_be_empty and hasattr(column, drop):  # of pandas, Polars or arrow
+            answered = ~np.asarray(getattr(column, empty)(), dtype=bool)
+            at = np.full(len(answered), -1, dtype=np.intp)
+            at[answered] = positions(getattr(column, drop)(), outputs)
+            return at
+    return positions(column, outputs)

@@ -13,7 +13,8 @@ from ldpopt.distribution import Array, positive_integer
 from ldpopt.divergences import KL
 from ldpopt.errors import invalid
 from ldpopt.results import Result
-from ldpopt.survey.hypothesis_tests import ENUMERATED, Power, checked_level, compositions, log_multinomial
+from ldpopt.survey.estimate.intervals import check_level
+from ldpopt.survey.hypothesis_tests import ENUMERATED, Power, compositions, log_multinomial
 
 
 def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
@@ -73,7 +74,7 @@ def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: 
     """
     channel = as_channel(channel)
     m0, m1 = channel.push(p0), channel.push(p1)
-    n, level = positive_integer(n, "n"), checked_level(level)
+    n, level = positive_integer(n, "n"), check_level(level, "level")
     if math.comb(n + len(m0) - 1, len(m0) - 1) > ENUMERATED:
         raise invalid("n", f"at most {ENUMERATED} count tables over {len(m0)} outputs", n)
     tables = compositions(n, len(m0))
@@ -117,7 +118,7 @@ def respondents_to_tell(channel: ChannelLike, p0: Any, p1: Any, power: float = 0
     """
     channel = as_channel(channel)
     m0, m1 = _by_ratio(channel.push(p0), channel.push(p1))
-    power, level = checked_level(power, "power"), checked_level(level)
+    power, level = check_level(power, "power"), check_level(level, "level")
     # A rounding error in m0 and m1 enters the Hellinger distance squared; it would enter the exponent directly.
     if len(m0) == 1 or not float(((np.sqrt(m0) - np.sqrt(m1)) ** 2).sum()) > 1e-28:
         raise invalid("p1", "a distribution whose reports differ from those of p0", "one that gives the same reports")

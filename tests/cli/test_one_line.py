@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldpopt.survey.collect.privatize import PrivatizePartition
+from ldpopt.survey.collect.privatize import privatize_partition
 from ldpopt.survey.plan.plan import make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
@@ -78,13 +78,12 @@ def test_a_folder_that_takes_no_files(answers, line, monkeypatch):
 
 def test_answers_that_vanish_in_mid_run(answers, line, monkeypatch):
     """A file that is taken away while it is worked on is named."""
-    real = PrivatizePartition.__call__
 
-    def late(self, index):
+    def late(job, index):
         answers.unlink()
-        return real(self, index)
+        return privatize_partition(job, index)
 
-    monkeypatch.setattr(PrivatizePartition, "__call__", late)
+    monkeypatch.setattr("ldpopt.survey.collect.privatize.privatize_partition", late)
     message, code = line(*privatize())
     assert message == f"{answers}: no such file or directory"
     assert code == 1

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ldpopt.cli import app
-from ldpopt.survey import Survey, SurveySpec, logit_regression, mean, plan_survey, two_way
+from ldpopt.survey import QuestionSpec, Survey, SurveySpec, logit_regression, mean, plan_survey, two_way
 
 TOML = """
 [survey]
@@ -149,6 +149,22 @@ def test_a_number_is_described(folder):
     scored = rows(run(folder, "describe", "drug", "--scores", "0,1,10", "-q", "0.5", "-f", "csv"))
     assert float(scored[0]["estimate"]) > 1
     assert made["drug"].inputs == ("never", "once", "often")
+
+
+def test_a_number_that_shares_a_report_is_described(tmp_path):
+    """A question of a booklet with another one has its mean over all reports that are about it."""
+    numbers = [QuestionSpec(name, (1, 2)) for name in ("a", "b")]
+    planned = plan_survey(SurveySpec("s", tuple(numbers), epsilon=3.0, together=(("a", "b"),))).plan
+    assert any(question.parts for question in planned.questions)
+    (tmp_path / "plan.json").write_text(planned.to_json(), encoding="utf-8")
+    pd.DataFrame({"a": [1, 2] * 1000, "b": [1, 2] * 1000}).to_csv(tmp_path / "people.csv", index=False)
+    files = [str(tmp_path / name) for name in ("plan.json", "people.csv", "reports.csv")]
+    assert (
+        CliRunner().invoke(app, ["survey", "privatize", *files[:2], "-o", files[2], "--simulate", "1"]).exit_code == 0
+    )
+    described = CliRunner().invoke(app, ["survey", "describe", files[0], files[2], "a", "--format", "csv"])
+    assert described.exit_code == 0, described.output
+    assert abs(float(rows(described.stdout)[0]["estimate"]) - 1.5) < 0.1
 
 
 def test_every_format_is_written(folder, tmp_path):

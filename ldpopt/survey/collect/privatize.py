@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -83,61 +83,41 @@ def forget() -> None:
     _ready.cache_clear()
 
 
-@dataclass(frozen=True)
-class SpillPartition:
+def spill_partition(job: Job, buckets: int, index: int) -> None:
     """The task that writes the pseudonyms of one partition's respondents."""
-
-    job: Job
-    buckets: int
-
-    def __call__(self, index: int) -> None:
-        """Do it."""
-        folder, privatizer = _ready(self.job, "spill")
-        if folder.sealed(folder.spill(index)) is not None:
-            return
-        part, found = folder.partitions[index], []
-        _require(privatizer, folder, index)
-        row = part.first_row
-        for batch in batches(part, [str(privatizer.plan.respondent)]):
-            found.append(privatizer.source.identities(privatizer.ids(batch, row)))
-            row += batch.num_rows
-        identities = np.concatenate([np.empty((0, 2), np.uint64), *found])
-        folder.write_sealed(folder.spill(index), spilled(identities, part.first_row, self.buckets))
+    folder, privatizer = _ready(job, "spill")
+    if folder.sealed(folder.spill(index)) is not None:
+        return
+    part, found = folder.partitions[index], []
+    _require(privatizer, folder, index)
+    row = part.first_row
+    for batch in batches(part, [str(privatizer.plan.respondent)]):
+        found.append(privatizer.source.identities(privatizer.ids(batch, row)))
+        row += batch.num_rows
+    identities = np.concatenate([np.empty((0, 2), np.uint64), *found])
+    folder.write_sealed(folder.spill(index), spilled(identities, part.first_row, buckets))
 
 
-@dataclass(frozen=True)
-class SearchBucket:
+def search_bucket(job: Job, buckets: int, bucket: int) -> Rows:
     """The task that finds the duplicate rows of one bucket."""
-
-    job: Job
-    buckets: int
-
-    def __call__(self, bucket: int) -> Rows:
-        """The duplicate rows."""
-        folder = self.job.folder
-        paths = [folder.spill(index) for index in range(len(folder.partitions))]
-        return duplicates_in_bucket(paths, bucket, self.buckets)
+    folder = job.folder
+    paths = [folder.spill(index) for index in range(len(folder.partitions))]
+    return duplicates_in_bucket(paths, bucket, buckets)
 
 
-@dataclass(frozen=True)
-class PrivatizePartition:
+def privatize_partition(job: Job, index: int) -> int:
     """The task that writes the reports of one partition, and then the record that they are there."""
-
-    job: Job
-
-    def __call__(self, index: int) -> int:
-        """Do it and give back the index."""
-        folder, privatizer = _ready(self.job, "privatize")
-        dropped: Rows | None = np.empty(0, np.int64) if privatizer.plan.respondent is None else folder.dropped()
-        if dropped is None:
-            raise invalid("privatize", "the rows to leave out", "none", str(folder.path / DROPPED))
-        part = folder.partitions[index]
-        _require(privatizer, folder, index)
-        columns = [one.column for question in privatizer.plan.questions for one in question.answers]
-        table, tally = privatizer.partition(batches(part, privatizer.columns, columns), index, part.first_row, dropped)
-        write_reports(folder.part(index), table)
-        folder.record(index, tally)
-        return index
+    folder, privatizer = _ready(job, "privatize")
+    dropped: Rows | None = np.empty(0, np.int64) if privatizer.plan.respondent is None else folder.dropped()
+    if dropped is None:
+        raise invalid("privatize", "the rows to leave out", "none", str(folder.path / DROPPED))
+    part = folder.partitions[index]
+    _require(privatizer, folder, index)
+    columns = [one.column for question in privatizer.plan.questions for one in question.answers]
+    table, tally = privatizer.partition(batches(part, privatizer.columns, columns), index, part.first_row, dropped)
+    write_reports(folder.part(index), table)
+    folder.record(index, tally)
+    return index
 
 
 def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
@@ -146,9 +126,9 @@ def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
     if rows is None:
         parts = folder.partitions
         buckets = bucket_count(sum(part.rows for part in parts))
-        for _ in every(runner.map(SpillPartition(job, buckets), range(len(parts))), len(parts)):
+        for _ in every(runner.map(partial(spill_partition, job, buckets), range(len(parts))), len(parts)):
             pass
-        found: list[Any] = list(every(runner.map(SearchBucket(job, buckets), range(buckets)), buckets))
+        found: list[Any] = list(every(runner.map(partial(search_bucket, job, buckets), range(buckets)), buckets))
         rows = np.sort(np.concatenate([np.empty(0, np.int64), *found]))
         folder.write_sealed(folder.path / DROPPED, rows.astype("<i8").tobytes())
     for index in range(len(folder.partitions)):
@@ -264,7 +244,7 @@ def _run(
             refuse_duplicates(plan, find_duplicates(folder, job, runner))
         todo = folder.todo()
         done = total - len(todo)
-        for _ in every(runner.map(PrivatizePartition(job), todo), len(todo)):
+        for _ in every(runner.map(partial(privatize_partition, job), todo), len(todo)):
             done += 1
             if progress is not None:
                 progress(done, total)

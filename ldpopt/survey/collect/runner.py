@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Protocol, TypeVar
 
 from ldpopt.distribution import positive_integer
@@ -100,14 +100,9 @@ class Dask:
         finally:
             self._cancel(futures)
 
-    def total(
-        self,
-        function: Callable[[Any], T],
-        items: Sequence[Any],
-        merge: Callable[[T, T], T],
-    ) -> T:
+    def total(self, function: Callable[[Any], T], items: Sequence[Any], merge: Callable[[T, T], T]) -> T:
         """The results of at least one item, merged on the workers, a few at a time."""
-        fold = _Fold(merge)
+        fold = partial(reduce, merge)
         level = self.client.map(function, list(items), pure=False)
         while len(level) > 1:
             groups = [level[at : at + _BRANCHES] for at in range(0, len(level), _BRANCHES)]
@@ -140,14 +135,6 @@ def _lost() -> tuple[type[BaseException], ...]:
     from distributed.comm import CommClosedError
 
     return (CancelledError, asyncio.CancelledError, KilledWorker, CommClosedError)
-
-
-@dataclass(frozen=True)
-class _Fold:
-    merge: Callable[[Any, Any], Any]
-
-    def __call__(self, parts: list[Any]) -> Any:
-        return reduce(self.merge, parts)
 
 
 @contextmanager

@@ -161,7 +161,7 @@ class Estimate(Estimated):
 
     def _columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         error = np.full(len(self.values), np.nan) if self.boundary else self.standard_errors
-        return self._table(("category", "estimate", "se"), (self.values, error), self.intervals(Score(level)))
+        return self._table({"estimate": self.values, "se": error}, self.intervals(Score(level)))
 
     def _cells(self) -> list[tuple[str, list[str]]]:
         values = [f"{value:.6f}" for value in self.values]

@@ -95,14 +95,12 @@ class Difference(Estimated):
         """Draw the differences with their intervals on matplotlib axes, new ones without `ax`, and return them."""
         return super().plot(ax, **{"what": "difference"} | options)
 
-    def _columns(self) -> dict[str, list[Any]]:
-        heads = ("category", "difference", "se", "p")
-        return self._table(heads, (self.values, self.standard_errors, self.p_values), self.intervals())
+    def _estimates(self) -> dict[str, tuple[str, Any]]:
+        return {"difference": ("{:10.6f}", self.values), "se": ("{:9.6f}", self.standard_errors),
+                "p": ("{:7.4f}", self.p_values)}  # fmt: skip
 
     def __repr__(self) -> str:
-        columns = {"difference": ("{:10.6f}", self.values), "se": ("{:9.6f}", self.standard_errors),
-                   "p": ("{:7.4f}", self.p_values)}  # fmt: skip
-        return "\n".join(text_table(self.labels, columns, self.intervals(), "95 % score interval"))
+        return "\n".join(text_table(self.labels, self._estimates(), self.intervals(), "95 % score interval"))
 
 
 def difference(first: Estimate, second: Estimate) -> Difference:
@@ -225,20 +223,20 @@ def estimate_booklets(
     if design is not None:
         table = SampledReports(np.maximum(reports, 0), channel, design).where(reports >= 0)
     parts = zip(sources, np.split(table.frequencies, ends[:-1]), np.split(counts, ends[:-1]), strict=True)
-    told = [_told(source, law, int(own.sum())) for source, law, own in parts]
-    precision = np.array([share / variances for _, _, variances, share in told])
+    estimates = [_of_booklet(source, law, int(own.sum())) for source, law, own in parts]
+    precision = np.array([share / variances for _, _, variances, share in estimates])
     weights = precision / precision.sum(axis=0)
-    values = np.sum([weight * own for weight, (own, *_) in zip(weights, told, strict=True)], axis=0)
+    values = np.sum([weight * own for weight, (own, *_) in zip(weights, estimates, strict=True)], axis=0)
     # Linearised about the booklets' shares of the reports, which are random.
     loadings = [
         weight[:, None] / share * (loading - own[:, None]) if share else 0 * loading
-        for weight, (own, loading, _, share) in zip(weights, told, strict=True)
+        for weight, (own, loading, _, share) in zip(weights, estimates, strict=True)
     ]
     name = "generalised least squares" + (f", combined over {len(sources)} booklets" if len(sources) > 1 else "")
     return Estimate(values, labels, np.hstack(loadings) + values[:, None], table, channel, name)
 
 
-def _told(source: Source, law: Array, n: int) -> tuple[Array, Array, Array, float]:
+def _of_booklet(source: Source, law: Array, n: int) -> tuple[Array, Array, Array, float]:
     """What one booklet tells: values (r,), loadings (r, m), variances (r,) of one report, and its share of reports."""
     channel, share, r = source.channel, float(law.sum()), len(source.contrasts)
     frequencies = law / share if share else law

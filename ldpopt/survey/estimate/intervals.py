@@ -204,10 +204,12 @@ def two_sided(level: float, degrees: float = math.inf) -> float:
     return float(norm.isf((1 - level) / 2) if math.isinf(degrees) else t.isf((1 - level) / 2, degrees))
 
 
-def check_level(level: Any) -> None:
-    """Refuse a confidence level outside (0, 1)."""
-    if not 0 < number(level, "confidence level", "a number between 0 and 1") < 1:
-        raise invalid("confidence level", "a number between 0 and 1", level)
+def check_level(level: Any, what: str = "confidence level") -> float:
+    """A confidence level, a power or a share as a float strictly between 0 and 1."""
+    checked = number(level, what, "a number between 0 and 1")
+    if not 0 < checked < 1:
+        raise invalid(what, "a number between 0 and 1", checked)
+    return checked
 
 
 SIMULATED_OUTPUTS = 1000

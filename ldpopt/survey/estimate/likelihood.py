@@ -154,9 +154,8 @@ class Bootstrap(Estimated):
         lower, upper = np.quantile(self.draws, [tail, 1 - tail], axis=0)
         return Intervals(self.labels, lower, upper, level, "bootstrap percentile")
 
-    def _columns(self) -> dict[str, list[Any]]:
-        heads = ("category", "estimate", "se")
-        return self._table(heads, (self.values, self.standard_errors), self.intervals())
+    def _estimates(self) -> dict[str, tuple[str, Any]]:
+        return {"estimate": ("{:9.6f}", self.values), "se": ("{:9.6f}", self.standard_errors)}
 
     def _title(self) -> str:
         return f"{len(self.draws)} simulated surveys, {self.estimator}"

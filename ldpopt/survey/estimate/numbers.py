@@ -15,7 +15,7 @@ from ldpopt.distribution import Array, finite_array, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import Result
 from ldpopt.survey.estimate.estimate import Estimate
-from ldpopt.survey.estimate.intervals import IntervalMethod, Score
+from ldpopt.survey.estimate.intervals import IntervalMethod, Score, check_level
 from ldpopt.survey.estimate.results import Intervals
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -128,9 +128,7 @@ def quantile(
     >>> quantile(estimate([300, 300, 400], np.eye(3)), 0.5, [[0, 10], [10, 20], [20, 40]])
     0.5 quantile  16.6667, 95 % [15.8005, 17.5832]
     """
-    share = number(share, "share", "a number between 0 and 1")
-    if not 0 < share < 1:
-        raise invalid("share", "a number between 0 and 1", share)
+    share = check_level(share, "share")
     method = Score() if method is None else method
     ends = bin_edges(found.labels) if edges is None else finite_array(edges, "edges", 2)
     k = len(found.labels)

@@ -80,6 +80,16 @@ class Estimated(Pictured):
     """What results with several estimated quantities share: errors, a picture, and a table with intervals."""
 
     _picture, _heads = "shares", 1
+    _label = "category"
+    """The heading of the labels."""
+
+    def _estimates(self) -> dict[str, tuple[str, Any]]:
+        """The columns of the table by heading, each with the format of its values in text."""
+        raise NotImplementedError
+
+    def _columns(self: Any) -> dict[str, list[Any]]:
+        values = {head: column for head, (_, column) in self._estimates().items()}
+        return dict(self._table(values, self.intervals()))
 
     @property
     def standard_errors(self: Any) -> Array:
@@ -90,10 +100,10 @@ class Estimated(Pictured):
         made = self.intervals()
         return self.labels, self.values, made.lower, made.upper
 
-    def _table(self: Any, heads: Sequence[str], columns: Sequence[Any], limits: Intervals) -> dict[str, list[Any]]:
-        """The columns of a table: the labels, `columns` under `heads` (the first for the labels), and the limits."""
-        named = zip((*heads[1:], "lower", "upper"), (*columns, limits.lower, limits.upper), strict=True)
-        return {heads[0]: list(self.labels)} | {head: np.ravel(column).tolist() for head, column in named}
+    def _table(self: Any, columns: Mapping[str, Any], limits: Intervals) -> dict[str, list[Any]]:
+        """The columns of a table: the labels, `columns` by heading, and the limits."""
+        shown = {**columns, "lower": limits.lower, "upper": limits.upper}
+        return {self._label: list(self.labels)} | {head: np.ravel(column).tolist() for head, column in shown.items()}
 
 
 def text_table(

@@ -18,10 +18,8 @@ from ldpopt.survey.collect.words import Respondents, WordArray
 from ldpopt.survey.plan.part import Part
 from ldpopt.survey.plan.plan import BOOKLET, Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion
+from ldpopt.survey.server.submission import SCHEMA, VERSION, WITH_BOOKLET
 
-SCHEMA = "ldpopt-submission"
-VERSION, WITH_BOOKLET = 1, 2
-"""Version 2 names the booklet that the device drew; plans without booklets keep version 1."""
 ID = "device"
 """The respondent's id on a device with its own key, where no name is needed."""
 

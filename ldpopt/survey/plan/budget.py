@@ -230,7 +230,7 @@ def _of_channels(planner: QuestionPlanner, target: Precision, designed: int, dea
         return respondents(planner.channel(epsilon, precision=width, **deadline.passed))
 
     if width is not None and width.category is None and uniform(pilot):
-        return _Curve(lambda epsilon: float(width.respondents_for(variance_at_uniform(k, epsilon))))
+        return _Curve(cache(lambda epsilon: float(width.respondents_for(variance_at_uniform(k, epsilon)))))
     if k <= designed:
         return _Curve(cache(optimal))
     sizes = [size for size in range(1, k) if math.comb(k, size) * k <= 2**16]

@@ -139,10 +139,7 @@ def numeric_question(
     half = (high - low) / 2
     scaled = (fine - (low + high) / 2) / half
     spread = float(np.var(fine))
-    others = [
-        row("Laplace noise", spread + 2 * ((high - low) / epsilon) ** 2),
-        row("without privacy", spread),
-    ]
+    others = [row("Laplace noise", spread + 2 * ((high - low) / epsilon) ** 2), row("without privacy", spread)]
     if epsilon <= 20:
         others.append(
             row("piecewise mechanism", spread + half**2 * float(np.mean(piecewise(epsilon).variance(scaled))))

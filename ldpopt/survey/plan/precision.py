@@ -11,7 +11,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design import AOptimal, COptimal, MVOptimal
 from ldpopt.design.utilities.criterion import Criterion, criterion_at
-from ldpopt.distribution import Array, distribution, number
+from ldpopt.distribution import Array, distribution
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
 from ldpopt.rounding import up
@@ -52,10 +52,7 @@ class HalfWidth:
     category: int | None = None
 
     def __post_init__(self) -> None:
-        width = number(self.width, "half-width", "a number between 0 and 1")
-        if not 0 < width < 1:
-            raise invalid("half-width", "a number between 0 and 1", width)
-        object.__setattr__(self, "width", width)
+        object.__setattr__(self, "width", check_level(self.width, "half-width"))
         check_level(self.level)
         if self.category is not None and (not isinstance(self.category, int) or self.category < 0):
             raise invalid("category", "a position from 0", self.category)
@@ -117,8 +114,7 @@ class TestPower(ByValue):
     def __post_init__(self) -> None:
         object.__setattr__(self, "alternative", distribution(self.alternative, "alternative"))
         for what in ("power", "level"):
-            if not 0 < number(getattr(self, what), what, "a number between 0 and 1") < 1:
-                raise invalid(what, "a number between 0 and 1", getattr(self, what))
+            check_level(getattr(self, what), what)
         if self.power <= self.level:
             raise invalid("power", f"a number above the level {self.level:g}", self.power)
 

@@ -18,15 +18,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
-from ldpopt.design import (
-    AOptimal,
-    Divergence,
-    FisherInformation,
-    LocalDP,
-    MVOptimal,
-    TotalVariation,
-    optimal_channel,
-)
+from ldpopt.design import AOptimal, Divergence, FisherInformation, LocalDP, MVOptimal, TotalVariation, optimal_channel
 from ldpopt.design.constraints import Constraint
 from ldpopt.design.utilities.sets import Neighbourhood
 from ldpopt.distribution import distribution, positive_epsilon, positive_integer, unit_interval

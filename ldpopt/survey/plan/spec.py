@@ -230,9 +230,13 @@ class SurveySpec:
         object.__setattr__(self, "carry", tuple(dict.fromkeys([*self.carry, *design])) if design else self.carry)
         check_columns(self)
         names = [question.name for question in self.questions]
+        left_out = [question.name for question in self.questions if question.reading.left_out]
         for name in (*self.everyone, *(name for pair in self.together for name in pair)):
             if name not in names:
                 raise invalid("[budget] everyone and together", f"names of questions ({', '.join(names[:8])})", name)
+            if name in left_out and name not in self.everyone:
+                expected = 'questions with missing_answers = "category" (an empty report would leave out both answers)'
+                raise invalid("[budget] together", expected, name)
 
     @property
     def shared(self) -> tuple[QuestionSpec, ...]:

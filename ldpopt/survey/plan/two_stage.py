@@ -43,12 +43,7 @@ def pilot_shares(first: Estimate | Array) -> Array:
 
 
 def second_channel(
-    first: Estimate,
-    epsilon: float,
-    eta: float = 1.0,
-    *,
-    time_limit: float | None = None,
-    progress: Progress = False,
+    first: Estimate, epsilon: float, eta: float = 1.0, *, time_limit: float | None = None, progress: Progress = False
 ) -> Channel:
     """The optimal channel within epsilon (nats) and eta for the shares that the pilot wave estimated.
 
@@ -62,8 +57,8 @@ def second_channel(
     """
     epsilon, eta = positive_epsilon(epsilon), unit_interval(eta, "eta")
     with watched(time_limit, progress) as deadline:
-        made = _optimal(pilot_shares(first), epsilon, eta, deadline)
-    return Channel(made.matrix, first.labels, made.outputs)
+        best = _optimal(pilot_shares(first), epsilon, eta, deadline)
+    return Channel(best.matrix, first.labels, best.outputs)
 
 
 def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: int = 1) -> SurveySpec:
@@ -177,7 +172,8 @@ def plan_two_stages(
             for p in truths:
                 for _ in range(draws):
                     drawn = rng.multinomial(size, first.push(p)) / size
-                    second = _optimal(pilot_shares(_fit(first, drawn)), epsilon, eta, inner)
+                    found = GeneralizedLeastSquares().fit(drawn, first)[0]
+                    second = _optimal(pilot_shares(found), epsilon, eta, inner)
                     total += _variance([first, second], [size, n - size], p)
             expected.append(total / (len(truths) * draws))
     tried, best = np.array(shares[: len(expected)]), int(np.argmin(expected))
@@ -213,10 +209,6 @@ def advise_stages(
         n, question.epsilon, rng.dirichlet(around, 4), question.pilot, eta, draws=draws, seed=seed,
         time_limit=time_limit, progress=progress,
     )  # fmt: skip
-
-
-def _fit(channel: Channel, frequencies: Array) -> Array:
-    return GeneralizedLeastSquares().fit(frequencies, channel)[0]
 
 
 def _variance(channels: list[Channel], sizes: list[int], p: Array) -> float:

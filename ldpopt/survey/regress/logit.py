@@ -198,11 +198,7 @@ def _solved(information: Array, score: Array) -> Array | None:
 
 
 def logit_regression(
-    formula: str,
-    data: Any,
-    channels: Mapping[str, ChannelLike],
-    reference: Label = None,
-    sample: Sample | None = None,
+    formula: str, data: Any, channels: Mapping[str, ChannelLike], reference: Label = None, sample: Sample | None = None
 ) -> Regression:
     """Logistic or multinomial regression, when the outcome or predictors are private [VHG].
 

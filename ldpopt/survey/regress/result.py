@@ -119,11 +119,11 @@ class Regression(Estimated):
         return {**head, "labels": list(self.labels), **{name: array.ravel().tolist() for name, array in arrays.items()},
                 "level": level, "degrees": degrees, "log_likelihood": self.log_likelihood}  # fmt: skip
 
-    _picture = "coefficients"
+    _picture, _label = "coefficients", "label"
 
-    def _columns(self) -> dict[str, list[Any]]:
-        heads = ("label", "coefficient", "se", "p")
-        return self._table(heads, (self.values, self.standard_errors, self.p_values), self.intervals())
+    def _estimates(self) -> dict[str, tuple[str, Any]]:
+        return {"coefficient": ("{:11.4f}", self.values), "se": ("{:9.4f}", self.standard_errors.ravel()),
+                "p": ("{:7.4f}", self.p_values.ravel())}  # fmt: skip
 
     def _title(self) -> str:
         return f"{self.kind.capitalize()} regression of privatized answers, {self.n} respondents: {self.formula}"
@@ -132,9 +132,7 @@ class Regression(Estimated):
         lines = [self._title()]
         if self.kind != "linear":
             lines.append(f"log-odds of {', '.join(map(str, self.equations))} against {self.reference}")
-        columns = {"coefficient": ("{:11.4f}", self.values), "se": ("{:9.4f}", self.standard_errors.ravel()),
-                   "p": ("{:7.4f}", self.p_values.ravel())}  # fmt: skip
-        return "\n".join([*lines, *text_table(self.labels, columns, self.intervals(), "95 % interval", 4)])
+        return "\n".join([*lines, *text_table(self.labels, self._estimates(), self.intervals(), "95 % interval", 4)])
 
 
 @dataclass(frozen=True, eq=False)

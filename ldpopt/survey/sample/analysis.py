@@ -10,7 +10,7 @@ import math
 import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue, Pictured
-from ldpopt.schema import listed, mapping, text
+from ldpopt.schema import dump, key, listed, load, mapping, text
 from ldpopt.survey.collect.aggregate import ReportRows
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.estimate import Estimate, estimate
@@ -140,9 +140,14 @@ class Analysis(ByValue):
     ('sex', 'age')
     """
 
-    sample: SampleSpec = field(default_factory=SampleSpec)
-    by: tuple[str, ...] = ()
-    where: tuple[Condition, ...] = ()
+    sample: SampleSpec = key(
+        default=SampleSpec(), load=lambda data, _: SampleSpec.from_dict(data), dump=SampleSpec.to_dict
+    )
+    by: tuple[str, ...] = key(default=(), load=listed(text))
+    where: tuple[Condition, ...] = key(
+        default=(), load=lambda data, what: tuple(map(Condition.parse, listed(text)(data, what))),
+        dump=lambda conditions: list(map(str, conditions)),
+    )  # fmt: skip
     level: float = 0.95
 
     def __post_init__(self) -> None:
@@ -183,16 +188,14 @@ class Analysis(ByValue):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values; `from_dict` gives the analysis back."""
-        where = [str(condition) for condition in self.where]
-        return {"sample": self.sample.to_dict(), "by": list(self.by), "where": where, "level": self.level}
+        return dump(self)
 
     @classmethod
     def from_dict(cls, data: Any) -> Analysis:
         """The analysis that `to_dict` described; else `InvalidInput`."""
-        if set(mapping(data, "analysis")) != {"sample", "by", "where", "level"}:
+        if set(mapping(data, "analysis")) != {field.name for field in fields(cls)}:
             raise invalid("analysis", "an object with sample, by, where and level", Phrase("another"))
-        by, where = (listed(text)(data[name], f"analysis: {name}") for name in ("by", "where"))
-        return cls(SampleSpec.from_dict(data["sample"]), by, tuple(map(Condition.parse, where)), data["level"])
+        return load(cls, data, "analysis")
 
     def __str__(self) -> str:
         """The settings that differ from the default, in words; empty for the default."""

@@ -27,7 +27,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.files import UNFINISHED
 from ldpopt.survey.collect import privatize as tasks
 from ldpopt.survey.collect.batch import privatize_frame
-from ldpopt.survey.collect.privatize import Job, PrivatizePartition, privatize
+from ldpopt.survey.collect.privatize import Job, privatize, privatize_partition
 from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
 from ldpopt.survey.collect.runner import Threads
 from ldpopt.survey.collect.words import create_key
@@ -451,10 +451,10 @@ def test_a_task_takes_no_other_plan_key_or_folder(tmp_path: Path) -> None:
         (replace(job, seal="0" * 64), "work folder"),
     ):
         with pytest.raises(InvalidInput, match=said):
-            PrivatizePartition(wrong)(0)
+            privatize_partition(wrong, 0)
         tasks.forget()
     with pytest.raises(InvalidInput, match="rows to leave out"):
-        PrivatizePartition(job)(0)
+        privatize_partition(job, 0)
     tasks.forget()
     assert not folder.part(0).exists()
 

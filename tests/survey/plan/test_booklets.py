@@ -61,6 +61,8 @@ def test_a_question_that_leaves_missing_answers_out_shares_no_report() -> None:
     assert ["open"] in booklets
     assert max(map(len, booklets)) > 1
     assert all("open" not in names for names in booklets if len(names) > 1)
+    with pytest.raises(InvalidInput, match='missing_answers = "category"'):
+        SurveySpec("s", asked, epsilon=2.5, together=(("q0", "open"),))
 
 
 def test_a_plan_below_the_least_number_of_respondents_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
