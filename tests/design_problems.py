@@ -1,11 +1,13 @@
 """Problems shared by the tests of `ldpopt.design`."""
 
+import itertools
 import json
 from pathlib import Path
 
 import numpy as np
 
 from ldpopt import Divergence, LocalDP, TotalVariation
+from ldpopt.design.columns.levels import ABSENT, SHAPES
 from ldpopt.divergences import (
     CHI_SQUARED,
     JEFFREYS,
@@ -42,3 +44,19 @@ def constraints(epsilon, eta=None):
 
 def utility(k, seed, f=KL):
     return Divergence(f, *random_pair(k, seed))
+
+
+def level_shapes(k):
+    """(n, k) levels of the unit vectors and of the columns of the seven `SHAPES` on k sorted inputs.
+
+    n = k + 2(k-1) + 3 C(k-1, 2) + 2 C(k-1, 3), which grows as k^3/3.
+    """
+    units = np.where(np.eye(k, dtype=bool), 0, ABSENT).astype(np.int64)
+    found = [units]
+    for shape in SHAPES:
+        digits = np.array([int(digit) for digit in shape], dtype=np.int64)
+        cuts = np.array(list(itertools.combinations(range(1, k), len(shape) - 1)), dtype=np.int64)
+        if len(cuts):
+            blocks = (np.arange(k)[None, :, None] >= cuts[:, None, :]).sum(axis=2)
+            found.append(digits[blocks])
+    return np.concatenate(found)

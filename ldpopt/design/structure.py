@@ -189,7 +189,6 @@ class _Fewest(Blocks):
     """Blocks that prefer fewer of them among partitions of equal worth; otherwise rounding would decide ties."""
 
     def best(self, penalty: float) -> Cut:
-        """The best partition where every block costs very little more than `penalty`."""
         every = np.arange(len(self.pair))
         return super().best(penalty + 1e-13 * float(self.value(every, every + 1).sum()))
 

@@ -9,12 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from design_problems import random_pair
+from design_problems import level_shapes, random_pair
 from scipy.optimize import linprog
 
 from ldpopt import Divergence, optimal_channel
 from ldpopt.design import ApproximateLDP, Exchange, LocalDP
-from ldpopt.design.columns.levels import level_columns, level_shapes
+from ldpopt.design.columns.levels import level_columns
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, SQUARED_HELLINGER, TOTAL_VARIATION
 from ldpopt.divergences import hockey_stick as hockey
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.numbers import expect, nonnegative_array, real_array, require
-from ldpopt.design.columns.base import AnyRelaxation, Columns
 from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.prices import Charges
+from ldpopt.design.columns.staircase import AnyRelaxation, Columns
 from ldpopt.design.constraints.base import plain_caps
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array

@@ -55,6 +55,13 @@ class Branches(ByValue):
     squares: Array
     words: ClassVar[str] = "branch and bound over"
 
+    @classmethod
+    def convex(cls, gram: Array, rows: Array, prior: Array, squares: Array) -> Branches:
+        """d in the proportions of `squares`, just enough to make the form of K^T K, lambda and p convex."""
+        paid, unit = np.outer(prior, rows), 1 / np.sqrt(squares)
+        least = float(np.linalg.eigvalsh(((paid + paid.T) / 2 - gram) * unit[:, None] * unit)[0])
+        return cls(squares * max(-least, 0.0) * (1 + 1e-4))
+
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
         """No pattern is priced above this; inf where the numbers prove nothing."""
         d = finite(self.squares, (len(charges.rows),))

@@ -134,7 +134,8 @@ def _order(joined: Direct) -> list[int]:
         order, cost = [start], 0.0
         while len(order) < k:
             rest = [v for v in range(k) if v not in order]
-            after = {v: _opened(joined, [*order, v]) for v in rest}
+            # The labeled inputs that would have neighbours without a label.
+            after = {v: int(joined[np.ix_([*order, v], [w for w in rest if w != v])].any(axis=1).sum()) for v in rest}
             v = min(rest, key=lambda v: (after[v], -int(joined[v, order].sum())))
             order.append(v)
             cost += 2.0 ** after[v]
@@ -142,12 +143,6 @@ def _order(joined: Direct) -> list[int]:
             best = cost, order
     assert best is not None
     return best[1]
-
-
-def _opened(joined: Direct, done: list[int]) -> int:
-    rest = np.full(len(joined), True)
-    rest[done] = False
-    return int(joined[done][:, rest].any(axis=1).sum())
 
 
 MAX_COLUMNS, LABELED = 2**16, 2**18  # The most extreme columns that are listed: one by one, and as integer labelings.

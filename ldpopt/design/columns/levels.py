@@ -20,7 +20,6 @@ be divided at will. So only pairs that are no such sums are needed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 
@@ -50,41 +49,17 @@ def level_columns(k: int, flat: bool = False) -> Levels:
     found = []
     for size in range(1, k + 1):
         constant = [(0,) * size] if flat and 1 < size < k else []
-        for filled in [*constant, *_filling(size)]:
+        # All values 0..h occur, with h >= 1 unless the size is 1.
+        every = itertools.product(range(size), repeat=size)
+        filled = [one for one in every if (size == 1 or max(one) >= 1) and len(set(one)) == max(one) + 1]
+        for levels in [*constant, *filled]:
             for support in itertools.combinations(range(k), size):
                 column = np.full(k, ABSENT)
-                column[list(support)] = filled
+                column[list(support)] = levels
                 found.append(column)
     made = np.array(found, dtype=np.int64)
     made.setflags(write=False)
     return made
-
-
-def _filling(size: int) -> list[tuple[int, ...]]:
-    """The possible levels of a support of this size: all values 0..h occur, with h >= 1 unless the size is 1."""
-    if size == 1:
-        return [(0,)]
-    every = itertools.product(range(size), repeat=size)
-    return [one for one in every if max(one) >= 1 and len(set(one)) == max(one) + 1]
-
-
-def level_shapes(k: int) -> Levels:
-    """(n, k) levels of the unit vectors and of the columns of the seven `SHAPES` on k sorted inputs.
-
-    n = k + 2(k-1) + 3 C(k-1, 2) + 2 C(k-1, 3), which grows as k^3/3.
-
-    >>> [len(level_shapes(k)) for k in (2, 3, 4, 5)]
-    [4, 10, 21, 39]
-    """
-    units = np.where(np.eye(k, dtype=bool), 0, ABSENT).astype(np.int64)
-    found = [units]
-    for shape in SHAPES:
-        digits = np.array([int(digit) for digit in shape], dtype=np.int64)
-        cuts = np.array(list(itertools.combinations(range(1, k), len(shape) - 1)), dtype=np.int64)
-        if len(cuts):
-            blocks = (np.arange(k)[None, :, None] >= cuts[:, None, :]).sum(axis=2)
-            found.append(digits[blocks])
-    return np.concatenate(found)
 
 
 Integers = npt.NDArray[np.int64]
@@ -133,20 +108,10 @@ def integer_columns(k: int, ratio: Fraction | None, total: int, many: int = MAX_
     for base, rise in pairs(ratio, total):
         every = count(k, rise) <= many
         complete = complete and every
-        made.append(base + np.array(list(_all(k, rise) if every else _two_valued(k, rise)), dtype=np.int64))
+        steps = range(rise + 1) if every else sorted({0, rise})
+        entries = [one for one in itertools.product(steps, repeat=k) if min(one) == 0 and max(one) == rise]
+        made.append(base + np.array(entries, dtype=np.int64).reshape(-1, k))
     return np.ascontiguousarray(np.concatenate(made).T), complete
-
-
-def _all(k: int, rise: int) -> Iterator[tuple[int, ...]]:
-    for entries in itertools.product(range(rise + 1), repeat=k):
-        if min(entries) == 0 and max(entries) == rise:
-            yield entries
-
-
-def _two_valued(k: int, rise: int) -> Iterator[tuple[int, ...]]:
-    for size in range(1, k):
-        for chosen in itertools.combinations(range(k), size):
-            yield tuple(rise if x in chosen else 0 for x in range(k))
 
 
 def merged(weights: Integers) -> Integers:

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Label
-from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
 from ldpopt.design.columns.extreme import OUTWARD, Grid, TooManyColumns, common_unit, extreme_steps, slack_of
 from ldpopt.design.columns.prices import ROWS, Charges, Prices
 from ldpopt.design.columns.relaxation import ROUNDING, PolicyRelaxation
-from ldpopt.design.columns.staircase import StaircaseColumns
+from ldpopt.design.columns.staircase import BATCH, AnyRelaxation, Columns, StaircaseColumns
 from ldpopt.design.constraints.base import ColumnConstraint, plain_caps
 from ldpopt.design.constraints.local_dp import direct_limits, shortest_paths
 from ldpopt.design.utilities.fisher_information import FisherInformation
@@ -140,12 +139,8 @@ class PolicyColumns(Columns):
         self.steps, self.unit = _listed(np.ascontiguousarray(limits).tobytes(), len(limits), ordered)
         self.heights = self.steps * self.unit
         self.epsilon = float(limits.max())
-        self.ordered = ordered
-
-    @property
-    def name(self) -> str:
-        """The name of the columns in printed texts, with their number."""
-        return f"{len(self.heights)} {self.kind}"
+        self.ordered, self.count = ordered, len(self.heights)
+        self.name = f"{self.count} {self.kind}"
 
     def start(self) -> Array:
         """All of a short list; else `MAX_START` at random, and the columns in which some input stands out the most."""
@@ -158,10 +153,6 @@ class PolicyColumns(Columns):
         # The constant column, if it is listed: without it, channels may be unable to meet a cap on total variation.
         flat = np.flatnonzero(np.ptp(self.steps, axis=1) == 0)
         return np.asarray(self.heights[np.unique(np.concatenate([spread, outstanding, flat]))])
-
-    def complete(self, heights: Array) -> bool:
-        """Whether the whole list is there."""
-        return len(heights) >= len(self.heights)
 
     def best(self, prices: Prices, count: int, least: float) -> Array:
         """The best columns of the whole list, up to `count` that gain more than `least`."""
@@ -183,7 +174,8 @@ class PolicyColumns(Columns):
         if not charges.arithmetic.exact:
             return charges.most(*self.enclosed(FLOAT))
         # Enclosures in floats tell which columns may have the largest gain; only these are computed exactly.
-        floats, (base, rise) = charges.in_floats(), self.enclosed(FLOAT)
+        kernel, prior = (FLOAT.between(part.lower, part.upper) for part in (charges.kernel, charges.prior))
+        floats, (base, rise) = Charges(kernel, prior, charges.rows, charges.pairs), self.enclosed(FLOAT)
         parts = [slice(at, at + ROWS) for at in range(0, len(base), ROWS)]
         each = [floats.prices(base[part], rise[part]) for part in parts]
         low, high = (np.concatenate([np.asarray(getattr(one, end)) for one in each]) for end in ("lower", "upper"))
@@ -206,21 +198,15 @@ class PolicyColumns(Columns):
 class SearchedColumns(Columns):
     """The columns under limits (k, k) of the log-ratios between inputs, whose extreme ones are too many to list."""
 
-    kind = "columns of the policy graph"
+    kind = name = "columns of the policy graph"
 
     def __init__(self, limits: Array) -> None:
         self.limits = limits
         self.epsilon = float(limits.max())
 
-    name = kind
-
     def start(self) -> Array:
         """The constant column, and columns with peaks and valleys."""
         return first_columns(self.limits)
-
-    def complete(self, heights: Array) -> bool:
-        """False: there are too many columns to have all."""
-        return False
 
     def paying(self, prices: Prices, used: Array, least: float) -> Array:
         """The columns that local search finds from `used`, or else from the columns of `start`."""

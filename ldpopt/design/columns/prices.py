@@ -67,11 +67,6 @@ class Charges:
         found = [self.prices(base[at : at + ROWS], rise[at : at + ROWS]).upper for at in range(0, len(base), ROWS)]
         return float(np.max(np.concatenate(found)))
 
-    def in_floats(self) -> Charges:
-        """The same charges, enclosed in floats."""
-        kernel, prior = (FLOAT.between(part.lower, part.upper) for part in (self.kernel, self.prior))
-        return Charges(kernel, prior, self.rows, self.pairs)
-
     def prices(self, base: Enclosure, rise: Enclosure) -> Enclosure:
         """(n,) the gain of each column per unit of its probability, v in the module's docstring."""
         mass = base + rise @ self.prior

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from ldpopt.distribution import Array
 
 Masks = npt.NDArray[np.int64]
+Members = npt.NDArray[np.bool_]
 
 
 def members(masks: Masks, k: int) -> npt.NDArray[np.bool_]:
@@ -32,10 +33,9 @@ def members(masks: Masks, k: int) -> npt.NDArray[np.bool_]:
 
 LISTED = 12  # Up to this many masses, all subsets are listed.
 HALF = 4096  # The number of subsets of one half of the masses with which subsets of the other half are combined.
-Subsets = npt.NDArray[np.bool_]
 
 
-def subsets_near(masses: Array, target: float, count: int, rng: np.random.Generator) -> Subsets:
+def subsets_near(masses: Array, target: float, count: int, rng: np.random.Generator) -> Members:
     """(n, len(masses)) up to `count` different subsets with sums near `target`; all masses occur about equally often.
     For few masses, the subsets with the nearest sums. For many, random subsets of one random half, each combined with
     one of the few best from a sample of subsets of the other half.
@@ -62,7 +62,6 @@ def subsets_near(masses: Array, target: float, count: int, rng: np.random.Genera
     return both[np.argsort(np.abs(both @ masses - target), kind="stable")[:count]]
 
 
-Members = npt.NDArray[np.bool_]
 ADAPTED = 2  # The number of trials by which the thresholds are moved, so that the mean is right after rounding to sets.
 TRIAL = 4000  # The number of sets in a trial.
 

@@ -1,4 +1,9 @@
-"""The staircase patterns of k inputs, exp(epsilon) on a set and 1 elsewhere, and the largest gain of all 2^k [KOV14].
+"""The columns that designs for estimation are made of, and the staircase patterns of k inputs among them [KOV14].
+
+The gain of a column is what it earns above its price at given multipliers (`prices`), per unit of probability. Pricing
+a column means to compute its gain. A column is given by its logarithms (k,), in nats. Under plain LDP, columns are
+staircase patterns, exp(epsilon) on a set and 1 elsewhere, all priced in two halves or, for large alphabets, by local
+search and a relaxation; those of a policy graph stand in `policy`.
 
 A pattern is t + a for the indicator a of a set, t = 1/(e^epsilon - 1). With G = K^T K and m = t + p.a its gain is
 
@@ -17,17 +22,62 @@ the sum of their sizes, and every sum here has at most 2 k + 16 terms.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
-from ldpopt.design.columns.branches import Branches, Sizes
+from ldpopt.design.columns.branches import Branches, Form, Sizes, walk
 from ldpopt.design.columns.prices import EXACT_LIMIT, Charges, Prices, most_of_line, subsets
-from ldpopt.design.columns.relaxation import Relaxation
+from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
 from ldpopt.design.columns.thresholds import Scarf, Thresholds
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Enclosure
+from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP
+
+BATCH = 200  # The most columns that join a design in one round.
+AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes | Thresholds | Scarf
+
+
+class Columns(ABC):
+    """The columns of the channels within a constraint."""
+
+    epsilon: float
+    """The largest log-ratio of two entries of a column; inf where entries may be 0."""
+
+    kind: str
+    """The name of such columns in printed texts."""
+
+    line: bool = False
+    """Whether only a few sets can be the best ones, whatever the multipliers are (`columns.prices`)."""
+
+    name: str
+    """The same with their number."""
+
+    count: float = math.inf
+    """How many there are, without multiples of others; inf where they cannot be listed."""
+
+    def values(self, heights: Array) -> Array:
+        """The columns with these logarithms."""
+        return np.asarray(np.exp(heights))
+
+    @abstractmethod
+    def start(self) -> Array:
+        """Logarithms (n, k) of columns to begin with, some mixture of which is constant."""
+
+    @abstractmethod
+    def paying(self, prices: Prices, used: Array, least: float) -> Array:
+        """Logarithms (n, k) of columns that gain more than `least`: the best of all, or good ones near `used`."""
+
+    @property
+    @abstractmethod
+    def exact(self) -> bool:
+        """Whether a proof prices all columns; otherwise a relaxation bounds their gains."""
+
+    @abstractmethod
+    def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
+        """A proved upper bound on the gain of every column, inf where none is proved. relaxed : used if not `exact`."""
+
 
 BLOCK = 2**18  # The number of patterns that are priced at a time.
 LEAST = 1e-100  # The least t: below it the products of small numbers may underflow.
@@ -95,11 +145,7 @@ class StaircaseColumns(Columns):
         self.k = k
         self.epsilon = epsilon
         self.line = line
-
-    @property
-    def name(self) -> str:
-        """The name of the columns in printed texts, with their number."""
-        return f"{2**self.k} {self.kind}"
+        self.name, self.count = f"{2**k} {self.kind}", 2**k - 1  # the full one is a multiple of the empty one
 
     def start(self) -> Array:
         """All patterns of a small alphabet; else singletons, their complements, and sets of nearly the best size."""
@@ -117,10 +163,6 @@ class StaircaseColumns(Columns):
                 turned = np.array([np.roll(circle, turn) for turn in range(k)])
                 sets.append(turned[:, order])
         return np.asarray(np.unique(np.vstack(sets), axis=0) * self.epsilon)
-
-    def complete(self, heights: Array) -> bool:
-        """Whether all patterns are there; the full one is not counted, as it is a multiple of the empty one."""
-        return bool(len(heights) >= 2**self.k - 1)
 
     def paying(self, prices: Prices, used: Array, least: float) -> Array:
         """The patterns that local search finds; if it finds none, the best of all, where all can be priced."""
@@ -161,3 +203,35 @@ class StaircaseColumns(Columns):
         sets = subsets(self.k)
         sets = sets[:-1]  # the full pattern is a multiple of the empty one, which is priced without rounding
         return charges.most(level * np.ones(len(sets)), charges.arithmetic.of(sets))
+
+
+class SmallSetColumns(StaircaseColumns):
+    """The same where the best sets are small: a search through up to `nodes` of them finds the best, of gain `reached`.
+
+    squares : (k,) the proportions of what makes the form of the search convex (`branches`).
+    """
+
+    def __init__(self, k: int, epsilon: float, squares: Array, nodes: int) -> None:
+        super().__init__(k, epsilon)
+        self.squares, self.nodes, self.reached = squares, nodes, math.inf
+        self.leading = np.eye(k, dtype=bool)
+
+    def best(self, prices: Prices, count: int, least: float) -> Array:
+        """The best sets from a climb and a search; `SolverError` where the search would need more sets."""
+        climbed = prices.climb(self.leading, count, 0.0)
+        above = max(0.05 * prices.gains(np.where(climbed, prices.ratio, 1.0)).max(initial=0.0), least)
+        # The form that is below zero at sets priced above that.
+        values, vectors = np.linalg.eigh(prices.gram)
+        kernel, rows = (vectors * np.sqrt(np.maximum(values, 0.0))).T, prices.rows + above * prices.prior
+        charges = Charges.of(FLOAT.of(kernel), prices.prior, rows, prices.pairs)
+        squares = Branches.convex(prices.gram, rows, prices.prior, self.squares).squares
+        form = Form.of(charges, 1 / FLOAT.of(self.epsilon).expm1(), squares)
+        search = None if form is None else walk(form, self.nodes, count)
+        if search is None or not search.complete:
+            raise SolverError("small sets: more sets may pay than can be looked at; pass another method")
+        sets = np.unique(np.vstack([climbed, search.sets]), axis=0)
+        gains = prices.gains(np.where(sets, prices.ratio, 1.0))
+        self.reached = float(gains.max(initial=above))
+        order = np.argsort(-gains, kind="stable")[:count]
+        self.leading = sets[order[: self.k]] if len(sets) else self.leading
+        return np.asarray(sets[order[gains[order] > least]] * self.epsilon)

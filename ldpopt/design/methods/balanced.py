@@ -11,7 +11,7 @@ import numpy as np
 from ldpopt.deadline import Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, proved_by
 from ldpopt.design.certificates.information import InformationDual
-from ldpopt.design.columns.sets import Orbit, Subsets, orbits, subsets_near
+from ldpopt.design.columns.sets import Members, Orbit, orbits, subsets_near
 from ldpopt.design.columns.shares import best_mass, information_of, level_of
 from ldpopt.design.methods.listed import pattern_matrix, with_erased
 from ldpopt.design.methods.refusals import needs_patterns
@@ -115,7 +115,7 @@ class _Posed:
             used, rest, SharesProgram(p[:n], mass, spread, level_of(problem.epsilon), problem.cap), problem.deadline
         )
 
-    def turned(self) -> tuple[Shares, tuple[Index, Array, Subsets, Array]]:
+    def turned(self) -> tuple[Shares, tuple[Index, Array, Members, Array]]:
         """For inputs of equal probability: subset selection of the best size, by the rotations of one set [YB]."""
         k, level = len(self.used), self.program.level
         size = np.arange(1, k)
@@ -127,14 +127,14 @@ class _Posed:
         weights = np.full(k, 1 / (k * level + size[best]))
         return proved, (np.arange(k), np.full(k, 1 / k), sets, weights)
 
-    def best(self, found: Shares) -> tuple[Index, Array, Subsets, Array]:
+    def best(self, found: Shares) -> tuple[Index, Array, Members, Array]:
         """Without a cap, by a program over sets; under a cap by an orbit or, for few inputs, the better of both."""
         if self.program.cap is None:
             return self.realised(found)
         tried = [self.orbit()] + ([self.realised(found)] if len(self.used) <= PAIRED else [])
         return max(tried, key=lambda made: float(made[3] @ _information(made[2], made[1], self.program.level)))
 
-    def orbit(self) -> tuple[Index, Array, Subsets, Array]:
+    def orbit(self) -> tuple[Index, Array, Members, Array]:
         """Groups of nearly equal probability as the points of a 2-design, in which all pairs use the cap alike."""
         program, k = self.program, len(self.used)
         level, eta = program.level, program.cap or 0.0
@@ -162,7 +162,7 @@ class _Posed:
         assert best is not None
         return best
 
-    def realised(self, found: Shares) -> tuple[Index, Array, Subsets, Array]:
+    def realised(self, found: Shares) -> tuple[Index, Array, Members, Array]:
         """The group of each used input, the groups' masses, sets of groups (m, groups), and their weights."""
         program, n = self.program, len(self.program.own)
         level = program.level
@@ -223,7 +223,7 @@ class _Posed:
             room[which[x]] -= mass
         return np.unique(which, return_inverse=True)[1].reshape(-1)
 
-    def pool(self, found: Shares, sums: Array, rng: np.random.Generator) -> Subsets:
+    def pool(self, found: Shares, sums: Array, rng: np.random.Generator) -> Members:
         """The pool of sets: their part among the inputs taken whole, with their share of the rest, nearly gains."""
         program = self.program
         each = min(400, 2 ** len(sums)) if len(sums) < 60 else 400
@@ -243,7 +243,7 @@ class _Posed:
         return np.unique(np.hstack([repeated, np.vstack(parts)]), axis=0)
 
 
-def _information(sets: Subsets, masses: Array, level: float) -> Array:
+def _information(sets: Members, masses: Array, level: float) -> Array:
     return information_of(sets @ masses, ~sets @ masses, level)
 
 

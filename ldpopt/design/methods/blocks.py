@@ -61,10 +61,6 @@ class Coin:
     price: float
     most: float
 
-    def beaten(self, cut: Cut) -> bool:
-        """Whether a partition lies above the line by more than rounding."""
-        return cut.total - self.price * cut.blocks > self.most + 1e-14 * abs(cut.total)
-
 
 def best_coin(known: Iterable[Cut], eta: float, level: float) -> Coin:
     """The coin over the partitions that keeps the most with a total variation of at most `eta`, for t = `level`.
@@ -231,8 +227,8 @@ class Blocks:
             deadline.tell(1 - 0.5 ** len(asked))
             asked.add(coin.price)
             found = self.best(coin.price)
-            if not coin.beaten(found):
-                return coin
+            if not found.total - coin.price * found.blocks > coin.most + 1e-14 * abs(found.total):
+                return coin  # but for rounding no partition lies above the line
             known.append(found)
 
     def _start(self, eta: float | None) -> list[Cut]:

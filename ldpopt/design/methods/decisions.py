@@ -61,7 +61,11 @@ class DecisionProgram(Method):
         every = _solved(gains / scale, problem)
         widest = max((term.farthest for term in problem.terms), default=1.0)
         close = MatrixVariable.unit_of(problem.terms) <= SPLIT
-        made = [_used(solved.matrix, widest, close) for solved in every]
+        made = []
+        for solved in every:
+            used = stretched(np.maximum(solved.matrix, 0.0), widest)
+            used[:, used.max(axis=0) <= 1e-9] = 0.0  # decisions that come only from a solver's noise
+            made.append(stochastic(used) if close else used / used.sum(axis=1, keepdims=True))
         best = made[int(np.argmax([utility.value(matrix) for matrix in made]))]
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
@@ -113,13 +117,6 @@ def _solved(gains: Array, problem: Problem) -> list[Solved]:
     if not solved:
         raise failure
     return solved
-
-
-def _used(matrix: Array, widest: float, close: bool) -> Array:
-    """The matrix with rows that sum to one, without decisions that come only from a solver's noise."""
-    used = stretched(np.maximum(matrix, 0.0), widest)
-    used[:, used.max(axis=0) <= 1e-9] = 0.0
-    return stochastic(used) if close else np.asarray(used / used.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -214,19 +211,15 @@ class GivenSearch(Method):
         """The best channel of all starts, or the optimum without constraints on the outputs if it meets them."""
         if (found := without_budget(problem, ask)) is not None:
             return found
-        matrix, _ = Climb.of(problem).best(STARTS, np.random.default_rng(0), tuple(_halves(problem)))
+        utility, given = problem.utility, []
+        two = outputs_of(problem.given, utility.size) == 2
+        if two and utility.information and math.isfinite(problem.epsilon):
+            # Randomized response about the set nearest to one half.
+            high = 1 / (1 + math.exp(-problem.epsilon))
+            first = np.where(nearest_half(np.asarray(utility.prior))[0], high, 1 - high)
+            given.append(np.stack([first, 1 - first], axis=1))
+        matrix, _ = Climb.of(problem).best(STARTS, np.random.default_rng(0), given)
         return Candidate(matrix, f"local search from {STARTS} starts")
-
-
-def _halves(problem: Problem) -> Iterator[Array]:
-    """For mutual information with two outputs under pure LDP: randomized response about the set nearest to one half."""
-    utility = problem.utility
-    two = outputs_of(problem.given, utility.size) == 2
-    if two and utility.information and math.isfinite(problem.epsilon):
-        chosen = nearest_half(np.asarray(utility.prior))[0]
-        high = 1 / (1 + math.exp(-problem.epsilon))
-        first = np.where(chosen, high, 1 - high)
-        yield np.stack([first, 1 - first], axis=1)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.policy import columns_for
+from ldpopt.design.columns.staircase import Columns
 from ldpopt.design.methods.estimation_columns import (
     MAX_ROUNDS,
     Mixture,
@@ -28,8 +28,7 @@ from ldpopt.design.methods.estimation_columns import (
 )
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.columns import balanced
-from ldpopt.design.programs.fisher import fisher_program, kernel_at, least_multipliers
-from ldpopt.design.programs.relaxation import relax
+from ldpopt.design.programs.fisher import fisher_program, kernel_at, least_multipliers, relax
 from ldpopt.design.utilities.criterion import criterion_at
 from ldpopt.design.utilities.fisher_information import FisherInformation, worst_case
 from ldpopt.distribution import Array
@@ -103,7 +102,12 @@ class EstimationColumns(Method):
             yield from _proofs(posed, channel, columns, eta, prior, best)
 
         how = f"column generation over {columns.kind}, {len(found.heights)} generated"
-        note, shortfall = _unbound(problem, columns, eta), _coarse(columns)
+        note, shortfall = "", "the bound is rigorous but not within the tolerance"
+        if eta is None and math.isinf(problem.epsilon) and problem.eta < 1:  # else `finish` says it
+            least = math.tanh(columns.epsilon / 2)
+            note = f"eta = {problem.eta:g} does not bind: it is at least {least:.6g} [GI, Prop 2]"
+        if not columns.exact:
+            shortfall = f"with so many {columns.kind} the bound is a semidefinite relaxation, rigorous but coarse"
         return Candidate(matrix, how, prove, tolerance, note=note, shortfall=shortfall)
 
 
@@ -114,20 +118,6 @@ def _of_line(problem: Problem) -> bool:
     if contrast is None or not problem.symmetric or k > MAX_OF_CONTRAST or len(np.unique(contrast)) > MAX_WEIGHTS:
         return False
     return columns_for(problem.utility, problem.constraints)[0].line
-
-
-def _unbound(problem: Problem, columns: Columns, eta: float | None) -> str:
-    """A note on a cap on total variation that does not bind under a policy graph; without one, `finish` says it."""
-    if eta is not None or math.isfinite(problem.epsilon) or problem.eta >= 1:
-        return ""
-    return f"eta = {problem.eta:g} does not bind: it is at least {math.tanh(columns.epsilon / 2):.6g} [GI, Prop 2]"
-
-
-def _coarse(columns: Columns) -> str:
-    """Why the bound may be away from the optimum, for a note."""
-    if columns.exact:
-        return "the bound is rigorous but not within the tolerance"
-    return f"with so many {columns.kind} the bound is a semidefinite relaxation, rigorous but coarse"
 
 
 def _minimax(utility: FisherInformation, task: MixtureTask) -> tuple[Mixture, Array]:

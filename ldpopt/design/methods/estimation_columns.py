@@ -15,11 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.policy import MAX_START, PolicyColumns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
-from ldpopt.design.columns.sets import balanced_sets
-from ldpopt.design.columns.staircase import FULL, StaircaseColumns
+from ldpopt.design.columns.staircase import FULL, Columns, StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.methods.refusals import only
@@ -164,7 +162,7 @@ class MixtureTask:
             values = columns.values(heights)
             solution = fisher_program(self.criterion, [self.prior], values, columns.epsilon, self.eta)
             mixture = Mixture(heights, solution)
-            if columns.complete(heights):
+            if len(heights) >= columns.count:
                 return mixture
             prices = prices_at(self.prior, solution, columns)
             size = abs(float(prices.rows.sum())) + (self.eta or 0.0) * float(prices.pairs.sum())
@@ -244,7 +242,7 @@ class MixtureTask:
             if prior.min() > 0 and isinstance(columns, StaircaseColumns):
                 dual = survey_dual(prior, ratio, np.ones(k) if factor is None else factor)
                 rng = np.random.default_rng(k)
-                sets = balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * k, rng, self.eta)
+                sets = dual.drawn(DRAWN * k, rng, self.eta)
                 if self.eta is not None:  # sets are small
                     pairs = np.eye(k, dtype=bool)[np.column_stack(np.triu_indices(k, 1))].any(axis=1)
                     sets = np.unique(np.vstack([sets, pairs]), axis=0)
@@ -290,7 +288,7 @@ def prices_at(prior: Array, solution: FisherSolution, columns: Columns) -> Price
     return Prices(centred.T @ centred, prior, solution.rows, solution.pairs, ratio)
 
 
-def unknown(new: Array, heights: Array) -> Array:
-    """The rows of `new` that are not among `heights`."""
-    known = {row.tobytes() for row in heights}
-    return np.array([row for row in new if row.tobytes() not in known]).reshape(-1, heights.shape[1])
+def unknown(new: npt.NDArray[Any], known: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The rows of `new` that are not among the `known` ones."""
+    rows = {row.tobytes() for row in known}
+    return np.asarray(new[np.array([row.tobytes() not in rows for row in new], dtype=bool)])

@@ -15,7 +15,6 @@ denominator is rounded, repaired and improved by moves.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
@@ -149,7 +148,11 @@ def roundings(task: Task, free: Design | None) -> Integers:
         starts.append(free.channel.matrix[rows])
     decisions = task.utility.decisions
     if decisions is None:
-        starts += [*_simple(task), np.ones((task.inputs, 1))]  # the last says nothing, and is always there
+        k, ratio = task.inputs, float(task.ratio) if task.ratio is not None else 1e9
+        for blocks in range(2, k + 1):  # randomized response over blocks of neighbours
+            raised = np.where((np.arange(k) * blocks // k)[:, None] == np.arange(blocks), ratio, 1.0)
+            starts.append(raised / raised.sum(axis=1, keepdims=True))
+        starts.append(np.ones((k, 1)))  # says nothing, and is always there
     else:  # outputs have a meaning: the other channels always take one decision
         starts += [np.tile(own, (task.inputs, 1)) for own in np.eye(len(decisions))]
     every = task.problem.deadline.rounds(starts)
@@ -158,16 +161,6 @@ def roundings(task: Task, free: Design | None) -> Integers:
         tried or [task.total * starts[-1].astype(np.int64)],
         key=lambda one: (task.value(one), -one.shape[1]),
     )
-
-
-def _simple(task: Task) -> Iterator[Array]:
-    """Channels with few outputs: randomized response over blocks of neighbours, of every number of blocks."""
-    k = task.inputs
-    ratio = float(task.ratio) if task.ratio is not None else 1e9
-    for blocks in range(2, k + 1):
-        own = np.arange(k) * blocks // k
-        raised = np.where(own[:, None] == np.arange(blocks), ratio, 1.0)
-        yield raised / raised.sum(axis=1, keepdims=True)
 
 
 def _rounded(task: Task, start: Array) -> Integers | None:

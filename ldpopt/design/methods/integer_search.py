@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
@@ -144,15 +144,13 @@ def polished(task: Task, weights: Integers) -> Integers:
 
 def _moved(task: Task, weights: Integers) -> Iterator[Integers]:
     k, m = weights.shape
-    for x in range(k):
-        for gives in range(m):
-            for takes in range(m):
-                if gives != takes and weights[x, gives] > 0:
-                    made = weights.copy()
-                    made[x, gives] -= 1
-                    made[x, takes] += 1
-                    if task.allows(made):
-                        yield made
+    for x, (gives, takes) in product(range(k), permutations(range(m), 2)):
+        if weights[x, gives] > 0:
+            made = weights.copy()
+            made[x, gives] -= 1
+            made[x, takes] += 1
+            if task.allows(made):
+                yield made
 
 
 def refusal(problem: Problem) -> str:

@@ -101,7 +101,11 @@ class Partition(Method):
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses under pure LDP, and not too many inputs."""
-        return needs_pure_ldp(problem) or too_many(len(problem.reduction.pair), PARTITION_LIMIT)
+        if why := needs_pure_ldp(problem):
+            return why
+        k = len(problem.reduction.pair)
+        many = f"there are {k} inputs of distinct likelihood ratio, and it takes at most {PARTITION_LIMIT}"
+        return Limit(many) if k > PARTITION_LIMIT else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best partition, or the best coin between two; each pass takes O(k^2)."""
@@ -136,12 +140,6 @@ class MergedPartition(Method):
         """The best partition of the merged inputs."""
         starts = merge_starts(problem.reduction.pair, self.bins)
         return _coin(problem, starts, f"partition of {len(starts)} merged inputs")
-
-
-def too_many(count: int, most: int) -> str:
-    """Why a method for up to `most` inputs refuses `count` of them."""
-    why = f"there are {count} inputs of distinct likelihood ratio, and it takes at most {most}"
-    return Limit(why) if count > most else ""
 
 
 def _coin(problem: Problem, starts: Index, how: str) -> Candidate:

@@ -23,7 +23,7 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.relaxed import SaddlePoint
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import SIMPLEX
-from ldpopt.design.utilities.against_set import GRID, AgainstSet, Worst, least_pair
+from ldpopt.design.utilities.against_set import GRID, AgainstSet, least_pair
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -89,7 +89,10 @@ class Saddle(Method):
             ratios, pair = worst.ratios, [worst.p0, worst.p1]
             if lowest - worst.value <= ACCURACY * lowest:
                 break
-        coin = _coin(utility, channels, worst)
+        coin = worst.coin
+        with suppress(SolverError):  # a vertex tosses between fewer channels; it is taken unless it is worth less
+            vertex = least_pair(utility.f, utility.sets, channels, worst.ratios, SIMPLEX)
+            coin = vertex.coin if vertex.value >= worst.value * (1 - ACCURACY) else coin
         used = np.flatnonzero(coin > 1e-9)
         tossed = np.hstack([coin[i] * channels[i] for i in used])
 
@@ -104,12 +107,3 @@ class Saddle(Method):
         many = f"{len(used)} channel{'s' * (len(used) != 1)}"
         how = f"public coin between {many}, best against {len(channels)} least favourable pairs"
         return Candidate(tossed / tossed.sum(axis=1, keepdims=True), how, prove)
-
-
-def _coin(utility: AgainstSet, channels: list[Array], worst: Worst) -> Array:
-    """The weights of a vertex solution, which tosses between fewer channels, unless it is worth less."""
-    with suppress(SolverError):
-        vertex = least_pair(utility.f, utility.sets, channels, worst.ratios, SIMPLEX)
-        if vertex.value >= worst.value * (1 - ACCURACY):
-            return vertex.coin
-    return worst.coin

@@ -23,7 +23,7 @@ from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.relaxed import Dominated
-from ldpopt.design.columns.levels import ABSENT, SHAPES, Levels, level_shapes
+from ldpopt.design.columns.levels import ABSENT, SHAPES, Levels
 from ldpopt.design.methods.blocks import merge_starts
 from ldpopt.design.methods.exchange import Exchange
 from ldpopt.design.methods.listed import approximate, leveled_columns
@@ -36,7 +36,6 @@ from ldpopt.distribution import Array, Index, positive_integer
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError, invalid
 
-ALL = 16  # Up to this many inputs, all shapes are in the program from the start
 JOIN = 40  # The most shapes of one kind that join in one round
 ROUNDS = 40  # The most rounds
 PAID = 1e-8  # Gains below this share of the optimum are within the solver's accuracy
@@ -92,17 +91,17 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, dead
     families = [Family.of(shape, f, pair, epsilon) for shape in SHAPES]
     units = np.where(np.eye(k, dtype=bool), 0, ABSENT).astype(np.int64)
     two_valued = [family.levels(np.arange(k - 1), k) for family in families[:2]]
-    levels = level_shapes(k) if k <= ALL else np.concatenate([units, *two_valued])
+    levels = np.concatenate([units, *two_valued])
     left = np.concatenate([np.arange(1, k), np.arange(k - 1)])
     right = np.repeat([0, k - 1], k - 1)
     caps = ExcessCaps(left, right, np.full(len(left), delta), np.full(len(left), False))
-    for _ in deadline.rounds(range(1 if k <= ALL else ROUNDS)):
+    for _ in deadline.rounds(range(ROUNDS)):
         base, rise, excess = leveled_columns(levels, epsilon, left, right)
         columns = base + rise
         mu = _excess(f, pair.difference @ rise, pair.p0 @ columns, pair.p1 @ columns)[None]
         best = weigh(base, rise, excess, caps, mu, np.zeros(1))
         optimum, joining = float(mu[0] @ best.weights), []
-        for family in families if k > ALL else []:
+        for family in families:
             gain = family.gains(best, k, epsilon)
             most = np.argsort(-gain)[:JOIN]
             joining.append(family.levels(most[gain[most] > PAID * optimum], k))

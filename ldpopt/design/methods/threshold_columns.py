@@ -26,7 +26,7 @@ from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.thresholds import Members, Scarf, Thresholds, climb
 from ldpopt.design.constraints import LocalDP
-from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate
+from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate, unknown
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import FisherSolution
 from ldpopt.design.solve import ALMOST, CONIC, solve
@@ -109,30 +109,28 @@ class ThresholdColumns(Method):
         sets = _starting(utility, columns.epsilon, ask)
         rng = np.random.default_rng(k)
         for _ in problem.deadline.rounds(range(MAX_ROUNDS)):
-            found = program.evened(program.solve(sets, LEAST), criterion)
-            new, gains = found.search(program, sets, rng)
+            found, known = program.evened(program.solve(sets, LEAST), criterion), sets
+            new, gains = program.search(found, known, rng)
             size = float(found.rows.sum())
             if not len(new) or gains[0] <= 0.03 * tolerance * size:
                 break
-            kept = sets if len(sets) <= MANY_COLUMNS else sets[found.gains > -KEPT * size]
-            sets = np.vstack([kept, new])
+            if len(known) > MANY_COLUMNS:
+                sets = known[program.gains(found, known) > -KEPT * size]
+            sets = np.vstack([sets, new])
         with suppress(SolverError):
-            found = replace(found, theta=program.solve(found.sets, LAST).theta)
-        solution = FisherSolution(found.theta, found.rows, np.zeros((k, k)), found.kernel, np.ones(1))
-        heights = np.asarray(found.sets * columns.epsilon, dtype=np.float64)
-        matrix = Mixture(heights, solution).matrix(columns, inward(columns.epsilon))
+            found = replace(found, theta=program.solve(known, LAST).theta)
+        heights = np.where(known, columns.epsilon, 0.0)
+        matrix = Mixture(heights, found).matrix(columns, inward(columns.epsilon))
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            size, none = float(found.rows.sum()), np.zeros((k, k))
-            fields = (utility, posed.constraints, channel, utility.prior, found.kernel)
+            fields = (utility, posed.constraints, channel, utility.prior)
             if len(found.kernel) <= SEARCHED_DIRECTIONS:
-                level = max(float(gains.max(initial=0.0)), 0.0) + 0.1 * tolerance * size
-                yield EquivalenceDual(*fields, found.rows, none, Thresholds(level))
+                level = max(float(gains.max(initial=0.0)), 0.0) + 0.1 * tolerance * float(found.rows.sum())
+                yield EquivalenceDual(*fields, found.kernel, found.rows, found.pairs, Thresholds(level))
             # Scores of one second moment in all directions, and prices in proportion to the law.
-            even = program.whitened()
-            yield EquivalenceDual(*fields[:4], even, utility.prior, none, Scarf())
+            yield EquivalenceDual(*fields, program.whitened(), utility.prior, found.pairs, Scarf())
 
-        how = f"thresholds of scores in {len(found.kernel)} directions, {len(found.sets)} generated"
+        how = f"thresholds of scores in {len(found.kernel)} directions, {len(known)} generated"
         shortfall = "the bound is rigorous but not within the tolerance"
         if len(found.kernel) > SEARCHED_DIRECTIONS:
             shortfall = f"with {len(found.kernel)} directions the bound is that of second moments, rigorous but coarse"
@@ -158,31 +156,6 @@ def _starting(utility: FisherInformation, epsilon: float, ask: Ask) -> Members:
 
 
 @dataclass(frozen=True, eq=False)
-class _Mixture:
-    """sets (n, k) with weights theta (n,); kernel (d, k), centred, and rows (k,), at which they gain `gains` (n,)."""
-
-    sets: Members
-    theta: Array
-    kernel: Array
-    rows: Array
-    gains: Array
-
-    def search(self, program: _Program, sets: Members, rng: np.random.Generator) -> tuple[Members, Array]:
-        """Sets that gain, best first, and their gains."""
-        directions = program.units(sets) @ self.kernel.T
-        far = np.linalg.norm(directions, axis=1).max()
-        drawn = rng.normal(size=(STARTS, len(self.kernel)))
-        drawn *= far / np.linalg.norm(drawn, axis=1, keepdims=True)
-        found, gains = climb(self.kernel, self.rows, program.prior, program.ratio, np.vstack([directions, drawn]))
-        known = {row.tobytes() for row in sets}
-        found, first = np.unique(found, axis=0, return_index=True)
-        gains = gains[first]
-        fresh = np.array([row.tobytes() not in known for row in found], dtype=bool) & (gains > 0)
-        order = np.argsort(-gains[fresh], kind="stable")[:JOINING]
-        return found[fresh][order], gains[fresh][order]
-
-
-@dataclass(frozen=True, eq=False)
 class _Program:
     """The cone program for a pilot (k,), contrasts F (k, d) centred at it, and the ratio e^epsilon."""
 
@@ -195,13 +168,31 @@ class _Program:
         columns = np.where(sets, self.ratio, 1.0)
         return np.asarray(columns / (columns @ self.prior)[:, None])
 
+    def gains(self, found: FisherSolution, sets: Members) -> Array:
+        """(n,) what the columns of `sets` gain."""
+        units = self.units(sets)
+        return np.asarray(((units @ found.kernel.T) ** 2).sum(axis=1) - units @ found.rows)
+
+    def search(self, found: FisherSolution, known: Members, rng: np.random.Generator) -> tuple[Members, Array]:
+        """Sets that gain, best first and none of the `known` ones, and their gains."""
+        directions = self.units(known) @ found.kernel.T
+        far = np.linalg.norm(directions, axis=1).max()
+        drawn = rng.normal(size=(STARTS, len(found.kernel)))
+        drawn *= far / np.linalg.norm(drawn, axis=1, keepdims=True)
+        sets, _ = climb(found.kernel, found.rows, self.prior, self.ratio, np.vstack([directions, drawn]))
+        sets = unknown(np.unique(sets, axis=0), known)
+        gains = self.gains(found, sets)
+        order = np.argsort(-gains, kind="stable")[:JOINING]
+        order = order[gains[order] > 0]
+        return sets[order], gains[order]
+
     def whitened(self) -> Array:
         """K (d, k) whose scores K_x / p_x have mean 0 and uncorrelated unit variances, turned towards F."""
         root = np.sqrt(self.prior)
         left, _, right = np.linalg.svd(root[:, None] * self.factor, full_matrices=False)
         return np.asarray((root[:, None] * (left @ right)).T)
 
-    def evened(self, found: _Mixture, criterion: LinearCriterion) -> _Mixture:
+    def evened(self, found: FisherSolution, criterion: LinearCriterion) -> FisherSolution:
         """The same, with a kernel that is odd in every yes/no question whose answers the pilot does not tell apart.
 
         The mean of a kernel and of its mirror image is as good, and its proof needs half of the directions.
@@ -218,8 +209,8 @@ class _Program:
             row += answers - 1
         return replace(found, kernel=kernel.reshape(len(found.kernel), -1), rows=rows.ravel())
 
-    def solve(self, sets: Members, least: float) -> _Mixture:
-        """The best weights of the columns of `sets`, and the kernel and prices at which none of them gains."""
+    def solve(self, sets: Members, least: float) -> FisherSolution:
+        """The best weights of the columns of `sets`, and the centred kernel and prices at which none of them gains."""
         import cvxpy as cp
 
         units, root = self.units(sets), np.sqrt(self.prior)
@@ -242,6 +233,5 @@ class _Program:
         kernel = scale * np.asarray(scores.value) @ basis * root
         kernel = kernel - kernel.sum(axis=1)[:, None] * self.prior
         rows = scale**2 * np.asarray(prices.value) @ basis * root
-        gains = ((units @ kernel.T) ** 2).sum(axis=1) - units @ rows
-        columns = np.where(sets, self.ratio, 1.0)
-        return _Mixture(sets, weights / (columns @ self.prior), kernel, rows, gains)
+        theta = weights / (np.where(sets, self.ratio, 1.0) @ self.prior)
+        return FisherSolution(theta, rows, np.zeros((len(root), len(root))), kernel, np.ones(1))

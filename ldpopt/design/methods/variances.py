@@ -21,12 +21,11 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.columns.branches import Branches, Form, Members, Sizes, walk
+from ldpopt.design.columns.branches import Branches, Members, Sizes
 from ldpopt.design.columns.policy import columns_for
-from ldpopt.design.columns.prices import EXACT_LIMIT, Charges, Prices
+from ldpopt.design.columns.prices import EXACT_LIMIT
 from ldpopt.design.columns.relaxation import Relaxation
-from ldpopt.design.columns.sets import balanced_sets
-from ldpopt.design.columns.staircase import FULL, StaircaseColumns
+from ldpopt.design.columns.staircase import FULL, SmallSetColumns
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.methods.estimation_columns import NEGLIGIBLE, MixtureTask, inward, no_estimate, prices_at
 from ldpopt.design.problems.problem import Problem
@@ -34,7 +33,6 @@ from ldpopt.design.programs.fisher import fewer_columns
 from ldpopt.design.programs.survey_dual import SurveyDual, mixture, survey_dual
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array, number, positive_integer
-from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError, invalid
 from ldpopt.simulation import Rng, generator
 from ldpopt.tolerances import BRACKET_GAP, COARSE_GAP
@@ -69,44 +67,26 @@ class VarianceMethod(Method):
         """Why the method takes no such number of categories, or no such shares; empty where it does."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Posed:
-    """The problem in numbers: p (k,), roots of weights (k,), epsilon, its exponential, and the bound on all columns."""
-
-    prior: Array
-    factor: Array
-    epsilon: float
-    ratio: float
-    dual: SurveyDual
-
-    @classmethod
-    def of(cls, problem: Problem) -> _Posed:
-        """Solved for the bound."""
-        utility: Any = problem.utility
-        factor, epsilon = utility.criterion.diagonal(utility.size), columns_for(utility, problem.constraints)[0].epsilon
-        ratio = math.exp(epsilon)
-        return cls(utility.prior, factor, epsilon, ratio, survey_dual(utility.prior, ratio, factor))
-
-    def sets(self, count: int, rng: np.random.Generator) -> Members:
-        """(n, k) singletons, pairs where they are not too many, and `count` sets that are drawn near the best ones."""
-        k = len(self.prior)
-        sets = [np.eye(k, dtype=bool)]
-        if math.comb(k, 2) <= MAX_PAIRS:
-            sets.append(np.array([np.isin(np.arange(k), pair) for pair in combinations(range(k), 2)]))
-        sets.append(balanced_sets(self.prior, self.dual.squares, self.dual.target, self.ratio, count, rng))
-        return np.unique(np.vstack(sets), axis=0)
-
-    def columns(self, sets: Members) -> tuple[Array, Array]:
-        """Columns (n, k), each with S.p = 1, and the masses (n,) by which the patterns of the sets were divided."""
-        values = np.where(sets, self.ratio, 1.0)
-        mass = values @ self.prior
-        return values / mass[:, None], mass
+def _dual(problem: Problem) -> tuple[float, SurveyDual]:
+    """Epsilon, and the bound on all columns."""
+    utility: Any = problem.utility
+    epsilon = columns_for(utility, problem.constraints)[0].epsilon
+    return epsilon, survey_dual(utility.prior, math.exp(epsilon), utility.criterion.diagonal(utility.size))
 
 
-def equivalence_dual(problem: Problem, channel: Channel, dual: SurveyDual, factor: Array) -> EquivalenceDual:
+def _sets(dual: SurveyDual, count: int, rng: np.random.Generator) -> Members:
+    """(n, k) singletons, pairs where they are not too many, and `count` sets that are drawn near the best ones."""
+    k = len(dual.prior)
+    sets = [np.eye(k, dtype=bool)]
+    if math.comb(k, 2) <= MAX_PAIRS:
+        sets.append(np.array([np.isin(np.arange(k), pair) for pair in combinations(range(k), 2)]))
+    return np.unique(np.vstack([*sets, dual.drawn(count, rng)]), axis=0)
+
+
+def equivalence_dual(problem: Problem, channel: Channel, dual: SurveyDual) -> EquivalenceDual:
     """The certificate of a bound without pricing: K = (F M F)^(1/2) F^-1, and multipliers for K centred at p."""
     prior = problem.utility.prior
-    kernel = dual.root / factor * (1 - 2.0**-44)  # smaller than rounding, so that no column gains
+    kernel = dual.root / dual.factor * (1 - 2.0**-44)  # smaller than rounding, so that no column gains
     even = kernel.sum(axis=1)
     rows = 2 * dual.shifts - 2 * kernel.T @ even + even @ even * prior
     relaxed = Relaxation(dual.squares[None], np.zeros(1))
@@ -171,20 +151,20 @@ class SampledColumns(VarianceMethod):
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the best mixture of the drawn sets, and the form that bounds all channels."""
-        posed, k = _Posed.of(problem), problem.utility.size
-        sets = posed.sets(self.columns or 2000 + 100 * k, generator(self.rng, 0))
-        columns, mass = posed.columns(sets)
-        enough = posed.dual.least * (1 + NEAR_BOUND)
-        weights = mixture(columns, posed.factor, MAX_STEPS, COARSE_GAP / 100, enough, deadline=problem.deadline)
+        (epsilon, dual), k = _dual(problem), problem.utility.size
+        sets = _sets(dual, self.columns or 2000 + 100 * k, generator(self.rng, 0))
+        columns, mass = dual.columns(sets)
+        enough = dual.least * (1 + NEAR_BOUND)
+        weights = mixture(columns, dual.factor, MAX_STEPS, COARSE_GAP / 100, enough, deadline=problem.deadline)
         if weights is None:
             raise SolverError("sampled columns: the sets that were drawn make no channel; pass columns= or another rng")
         if k <= THINNED:
             weights = fewer_columns(columns, weights)
         used = weights > 0
-        matrix = set_channel(sets[used], (weights / mass)[used], posed.epsilon)
+        matrix = set_channel(sets[used], (weights / mass)[used], epsilon)
         return Candidate(
             matrix, f"mirror descent over {len(sets)} staircase patterns, drawn near the best",
-            lambda stated, channel: (equivalence_dual(stated, channel, posed.dual, posed.factor),),
+            lambda stated, channel: (equivalence_dual(stated, channel, dual),),
             COARSE_GAP, shortfall="the bound of so many patterns is rigorous but coarse",
         )  # fmt: skip
 
@@ -243,10 +223,14 @@ class SmallSets(VarianceMethod):
 
     def _generated(self, problem: Problem) -> Candidate:
         utility: Any = problem.utility
-        posed, k = _Posed.of(problem), utility.size
-        prior, epsilon = posed.prior, posed.epsilon
-        columns = _SmallColumns(posed, int(self.sets))
-        first = _heaviest(posed, posed.sets(100 * k, np.random.default_rng(k)))
+        (epsilon, dual), k, prior = _dual(problem), utility.size, utility.prior
+        columns = SmallSetColumns(k, epsilon, dual.squares, int(self.sets))
+        sets = _sets(dual, 100 * k, np.random.default_rng(k))
+        weights = mixture(dual.columns(sets)[0], dual.factor, MAX_STEPS, ACCURACY)
+        if weights is None:
+            raise SolverError("small sets: the sets to begin with make no channel; pass another method")
+        heavy = sets[np.argsort(-weights, kind="stable")[: k * k // 2]]
+        first = np.unique(np.vstack([heavy, np.eye(k, dtype=bool)]), axis=0)
         task = MixtureTask(utility.criterion, prior, columns, None, 10 * ACCURACY, problem.deadline)
         found = replace(task.newton(np.where(first, epsilon, 0.0)), least=NEGLIGIBLE)
         mixed, solution = found.fewer(utility, columns, None) if k <= THINNED else found, found.solution
@@ -256,59 +240,12 @@ class SmallSets(VarianceMethod):
         def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:
             fields = (stated.utility, stated.constraints, channel, prior, raised.kernel, raised.rows, raised.pairs)
             gram = prices_at(prior, raised, columns).gram
-            yield EquivalenceDual(*fields, _branches(gram, raised.rows, posed))
-            yield equivalence_dual(stated, channel, posed.dual, posed.factor)
+            yield EquivalenceDual(*fields, Branches.convex(gram, raised.rows, prior, dual.squares))
+            yield equivalence_dual(stated, channel, dual)
 
         how = f"column generation over staircase patterns of small sets, {len(found.heights)} kept"
         matrix = mixed.matrix(columns, inward(epsilon))
         return Candidate(matrix, how, prove, BRACKET_GAP, shortfall="more sets could pay than were looked at")
-
-
-def _heaviest(posed: _Posed, sets: Members) -> Members:
-    """About k^2 / 2 of the sets (n, k) that have most weight, and the singletons."""
-    k = len(posed.prior)
-    weights = mixture(posed.columns(sets)[0], posed.factor, MAX_STEPS, ACCURACY)
-    if weights is None:
-        raise SolverError("small sets: the sets to begin with make no channel; pass another method")
-    first = np.argsort(-weights, kind="stable")[: k * k // 2]
-    return np.unique(np.vstack([sets[first], np.eye(k, dtype=bool)]), axis=0)
-
-
-def _branches(gram: Array, rows: Array, posed: _Posed) -> Branches:
-    """d in the proportions of the bound's squares, just enough to make what sets pay convex."""
-    paid, unit = np.outer(posed.prior, rows), 1 / np.sqrt(posed.dual.squares)
-    least = float(np.linalg.eigvalsh(((paid + paid.T) / 2 - gram) * unit[:, None] * unit)[0])
-    return Branches(posed.dual.squares * max(-least, 0.0) * (1 + 1e-4))
-
-
-class _SmallColumns(StaircaseColumns):
-    """Staircase patterns of small sets: a search through up to `nodes` of them finds the best, of gain `reached`."""
-
-    def __init__(self, posed: _Posed, nodes: int) -> None:
-        super().__init__(len(posed.prior), posed.epsilon)
-        self.posed, self.nodes, self.reached = posed, nodes, math.inf
-        self.leading = np.eye(self.k, dtype=bool)
-
-    def best(self, prices: Prices, count: int, least: float) -> Array:
-        """The best sets from a climb and a search; `SolverError` where the search would need more sets."""
-        posed, k = self.posed, self.k
-        climbed = prices.climb(self.leading, count, 0.0)
-        above = max(0.05 * prices.gains(np.where(climbed, prices.ratio, 1.0)).max(initial=0.0), least)
-        # The form that is below zero at sets priced above that.
-        values, vectors = np.linalg.eigh(prices.gram)
-        kernel, rows = (vectors * np.sqrt(np.maximum(values, 0.0))).T, prices.rows + above * posed.prior
-        charges = Charges.of(FLOAT.of(kernel), posed.prior, rows, prices.pairs)
-        squares = _branches(prices.gram, rows, posed).squares
-        form = Form.of(charges, 1 / FLOAT.of(posed.epsilon).expm1(), squares)
-        search = None if form is None else walk(form, self.nodes, count)
-        if search is None or not search.complete:
-            raise SolverError("small sets: more sets may pay than can be looked at; pass another method")
-        sets = np.unique(np.vstack([climbed, search.sets]), axis=0)
-        gains = prices.gains(np.where(sets, prices.ratio, 1.0))
-        self.reached = float(gains.max(initial=above))
-        order = np.argsort(-gains, kind="stable")[:count]
-        self.leading = sets[order[:k]] if len(sets) else self.leading
-        return np.asarray(sets[order[gains[order] > least]] * self.epsilon)
 
 
 MAX_EVEN = 200  # The most categories: the channel has up to k^2 / 2 reports, so that 200 take four million numbers

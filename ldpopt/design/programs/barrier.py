@@ -46,29 +46,19 @@ class PairsPriced:
 class Iterate(ABC):
     """A point of a primal-dual method: `gap` is the sum of `count` products of sides and prices.
 
-    sigma : the share of the gap that the next step aims to leave. patience : the number of steps that improve neither
-    the iterate nor its gap, after which the best iterate is taken.
+    off, far : the largest dual residual and violation of a cap, inf where something overflowed. missing : the gains
+    above the prices, and what the matrix's violations may be worth. sigma : the share of the gap that the next step
+    aims to leave. patience : the number of steps that improve neither the iterate nor its gap, after which the best
+    iterate is taken.
     """
 
     gap: float
     count: int
+    off: float
+    far: float
+    missing: float
     sigma = 0.3
     patience = 20
-
-    @property
-    @abstractmethod
-    def off(self) -> float:
-        """The largest dual residual, inf where something overflowed."""
-
-    @property
-    @abstractmethod
-    def far(self) -> float:
-        """The largest violation of a cap, inf where something overflowed."""
-
-    @property
-    @abstractmethod
-    def missing(self) -> float:
-        """The gains above the prices, and what the matrix's violations may be worth."""
 
     @abstractmethod
     def toward(self, mu: float) -> tuple[float, Callable[[float], Self]]:

@@ -54,10 +54,6 @@ class Pairs:
         """(n, k) for every input the sum of the values (n, pairs) of its pairs on the left and on the right."""
         return np.asarray(on_left @ self.on[0] + on_right @ self.on[1])
 
-    def gather_each(self, weights: Array, on_left: Array, on_right: Array) -> Array:
-        """(n, n, k) the same with the values multiplied by the weights (n, pairs) of every label in turn."""
-        return np.stack([self.gather(one * on_left, one * on_right) for one in weights])
-
     def excess(self, q: Array) -> Array:
         """(n, sticks) by how much the left input exceeds the right one, in units of the cap; it may be negative."""
         return np.asarray(q[:, self.left[self.count :]] * self.on_left + q[:, self.right[self.count :]] * self.on_right)

@@ -81,21 +81,13 @@ class _Point(Iterate):
         products = [*inside.sides(pairs), (s, nu)]
         self.gap = sum(float((value * price).sum()) for value, price in products)
         self.count = sum(value.size for value, _ in products)
-
-    @property
-    def off(self) -> float:
-        return largest(self.left, self.inside.by_zero + self.inside.by_excess - self.nu[self.pairs.count :])
-
-    @property
-    def far(self) -> float:
-        return largest(self.over, self.lack)
-
-    @property
-    def missing(self) -> float:
+        self.off = largest(self.left, inside.by_zero + inside.by_excess - nu[pairs.count :])
+        self.far = largest(self.over, self.lack)
         # Where rows are close, columns are nearly constant, and differences between inputs count for less.
-        mean = self.left.mean(axis=1, keepdims=True)
-        unpaid = np.maximum(mean + self.pairs.tv_bound * np.abs(self.left - mean), 0.0).max(axis=0).sum()
-        return float(unpaid + np.abs(self.lack) @ np.abs(self.rows) + np.abs(self.over) @ self.nu)
+        with np.errstate(all="ignore"):
+            mean = self.left.mean(axis=1, keepdims=True)
+            unpaid = np.maximum(mean + pairs.tv_bound * np.abs(self.left - mean), 0.0).max(axis=0).sum()
+            self.missing = float(unpaid + np.abs(self.lack) @ np.abs(rows) + np.abs(self.over) @ nu)
 
     @cached_property
     def newton(self) -> _Newton:
@@ -135,7 +127,7 @@ class _Newton:
         # The first unknown of a label is the growth of its whole column, along which psi has no curvature.
         growth = np.einsum("ip,jp->ij", linear.levels / self.loose, linear.levels)
         growth[labels, labels] += (linear.along * q).sum(axis=1)
-        tied = pairs.gather_each(linear.levels / self.loose, linear.on_left, linear.on_right)
+        tied = np.stack([pairs.gather(w * linear.on_left, w * linear.on_right) for w in linear.levels / self.loose])
         tied[labels, labels] += linear.along
         tied *= q
         whole[:, 0] = tied
@@ -196,19 +188,10 @@ class _Moments(Iterate):
         self.over = 1 - level.sum(axis=0) - s
         self.gap = float((q * z).sum() + s @ nu)
         self.count = q.size + len(s)
-
-    @property
-    def off(self) -> float:
-        return largest(self.dual)
-
-    @property
-    def far(self) -> float:
-        return largest(self.over)
-
-    @property
-    def missing(self) -> float:
-        unpaid = np.maximum(self.dual - self.z, 0.0).max(axis=0).sum()
-        return float(unpaid + np.abs(1 - self.q.sum(axis=0)) @ np.abs(self.rows) + np.abs(self.over) @ self.nu)
+        self.off, self.far = largest(self.dual), largest(self.over)
+        with np.errstate(all="ignore"):
+            unpaid = np.maximum(self.dual - z, 0.0).max(axis=0).sum()
+            self.missing = float(unpaid + np.abs(1 - q.sum(axis=0)) @ np.abs(rows) + np.abs(self.over) @ nu)
 
     def settled(self, accuracy: float) -> bool:
         return self.gap <= accuracy and self.off <= accuracy

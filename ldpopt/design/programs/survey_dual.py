@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
+from ldpopt.design.columns.sets import Members, balanced_sets
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
@@ -35,8 +36,14 @@ STEPS = 80  # The most Newton steps; half of them are enough in practice
 
 @dataclass(frozen=True, eq=False)
 class SurveyDual:
-    """d (k,) and a (k,), the form M (k, k), its root (F M F)^(1/2) (k, k) and the target J0 (k, k)."""
+    """d (k,) and a (k,), the form M (k, k), its root (F M F)^(1/2) (k, k) and the target J0 (k, k).
 
+    prior, ratio, factor : p (k,), E, and the diagonal of F (k,), for which they are.
+    """
+
+    prior: Array
+    ratio: float
+    factor: Array
     squares: Array
     shifts: Array
     form: Array
@@ -48,10 +55,20 @@ class SurveyDual:
         """The bound on tr(W J^-1)."""
         return float(np.trace(self.root) ** 2 / (2 * self.shifts.sum()))
 
+    def drawn(self, count: int, rng: np.random.Generator, eta: float | None = None) -> Members:
+        """(n, k) up to `count` sets near the best ones. eta : a cap on total variation, which makes sets smaller."""
+        return balanced_sets(self.prior, self.squares, self.target, self.ratio, count, rng, eta)
+
+    def columns(self, sets: Members) -> tuple[Array, Array]:
+        """Columns (n, k), each with S.p = 1, and the masses (n,) by which the patterns of the sets were divided."""
+        values = np.where(sets, self.ratio, 1.0)
+        mass = values @ self.prior
+        return values / mass[:, None], mass
+
 
 def survey_dual(prior: Array, ratio: float, factor: Array) -> SurveyDual:
     """The best bound for a positive `prior` (k,), columns with entries from 1 to `ratio`, and F = diag(`factor`)."""
-    search = _Search(prior, factor, (ratio + 1) ** 2 / (4 * ratio))
+    search = _Search(prior, factor, ratio)
     x = search.start()
     at = search.at(x)
     if at is None:
@@ -101,7 +118,12 @@ class _Search:
 
     prior: Array
     factor: Array
-    bend: float
+    ratio: float
+
+    @property
+    def bend(self) -> float:
+        """c."""
+        return (self.ratio + 1) ** 2 / (4 * self.ratio)
 
     def form(self, x: Array) -> Array:
         """M."""
@@ -173,7 +195,8 @@ class _Search:
         roots = np.sqrt(at.values)
         root = (at.vectors * roots) @ at.vectors.T
         turned = self.factor[:, None] * at.vectors
-        return SurveyDual(d, a, self.form(x), root, (turned / roots) @ turned.T)
+        target = (turned / roots) @ turned.T
+        return SurveyDual(self.prior, self.ratio, self.factor, d, a, self.form(x), root, target)
 
 
 BALANCED = 12  # The number of first steps, which only bring the rows near to one
@@ -203,13 +226,14 @@ def mixture(
     pace, moved = PACE, np.zeros(n)
     for step in deadline.rounds(range(steps)):
         w = np.exp(logs)
-        inverse = _inverse(_information(columns, w))
+        inverse = _inverse(columns, w)
         if inverse is None:
             break
         off = columns.T @ w - 1
         if step % PATIENCE == 0:
             exact = w * (1 - columns @ (inverse @ off))
-            reached = _reached(columns, exact, factor)
+            variances = _inverse(columns, exact)
+            reached = np.inf if variances is None else float(np.diag(variances) @ factor**2)
             if reached < best * (1 - gain):
                 best, found, at = reached, np.asarray(exact), logs
                 if best <= enough:
@@ -230,22 +254,13 @@ def mixture(
     return found
 
 
-def _reached(columns: Array, weights: Array, factor: Array) -> float:
+def _inverse(columns: Array, weights: Array) -> Array | None:
+    """The inverse of sum w Y Y^T; None where it has none, or a weight is negative."""
     if not weights.min() >= 0:
-        return np.inf
-    inverse = _inverse(_information(columns, weights))
-    return np.inf if inverse is None else float((np.diag(inverse) * factor**2).sum())
-
-
-def _information(columns: Array, weights: Array) -> Array:
-    """sum w Y Y^T, as a square: half of the work."""
+        return None
     rooted = columns * np.sqrt(weights)[:, None]
-    return np.asarray(rooted.T @ rooted)
-
-
-def _inverse(information: Array) -> Array | None:
     try:
-        found = np.linalg.inv(information)
+        inverse = np.linalg.inv(rooted.T @ rooted)  # of a square: half of the work
     except np.linalg.LinAlgError:
         return None
-    return np.asarray(found, dtype=np.float64) if np.isfinite(found).all() and np.diag(found).min() > 0 else None
+    return np.asarray(inverse) if np.isfinite(inverse).all() and np.diag(inverse).min() > 0 else None

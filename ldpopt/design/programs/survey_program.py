@@ -28,75 +28,6 @@ from ldpopt.design.utilities.criterion import Criterion, differences
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
-
-@dataclass(frozen=True, eq=False)
-class Local:
-    """A criterion near given weights theta.
-
-    size : -slope . theta. slope : (n,) in the weights. products : Phi (n, k (k + 1) / 2). each, by : the single
-    variances (l,) and their slopes (n, l) for the largest variance, where l = k; for other criteria l = 0.
-    """
-
-    size: float
-    slope: Array
-    products: Array
-    each: Array
-    by: Array
-
-
-class Shape:
-    """A criterion over columns v (n, k)."""
-
-    def __init__(self, criterion: Criterion, v: Array, prior: Array) -> None:
-        k = len(prior)
-        self.v, self.prior = v, prior
-        self.limits = k if criterion.limited else 0
-        self.logarithmic = criterion.logarithmic
-        root = criterion.diagonal(k)
-        self.factor = None if root is None else np.diag(root)
-        self.left, self.right = np.triu_indices(k)
-        self.twice = np.where(self.left == self.right, 1.0, 2.0)
-
-    def at(self, theta: Array, weights: Array) -> Local:
-        """At weights `theta` (n,) of the columns and `weights` (l,) of the single variances."""
-        information = (self.v * theta[:, None]).T @ self.v
-        values, vectors = np.linalg.eigh(information)
-        if not values[0] > 0:
-            raise SolverError("design for estimation: the columns leave some share unknown; pass another method")
-        root = vectors / np.sqrt(values)
-        if self.logarithmic:
-            z = self.v @ root
-            slope = -(z**2).sum(axis=1)
-            return Local(float(len(values)), slope, self._products(z, None), *self._alone())
-        half = root.T @ self._root(weights)
-        d, turn = np.linalg.eigh(half @ half.T)
-        d = np.maximum(d, 0.0)
-        z = self.v @ (root @ turn)
-        each, by = self._alone()
-        if self.limits:
-            inverse = root @ root.T
-            each, by = np.diag(inverse) - self.prior**2, -((self.v @ inverse) ** 2)
-        return Local(float(d.sum()), -(z**2) @ d, self._products(z, d), each, by)
-
-    def kernel(self, information: Array, weights: Array) -> Array:
-        """K (r, k) for which |K S|^2 / (S . p) is minus the slope; for `DOptimal`, for centred columns: |K u|^2."""
-        if not self.logarithmic:
-            return np.asarray(self._root(weights).T @ np.linalg.inv(information))
-        t = differences(len(information))
-        values, vectors = np.linalg.eigh(t.T @ information @ t)
-        return np.asarray((vectors / np.sqrt(values)).T @ t.T)
-
-    def _root(self, weights: Array) -> Array:
-        return np.diag(np.sqrt(weights)) if self.factor is None else self.factor
-
-    def _alone(self) -> tuple[Array, Array]:
-        return np.zeros(0), np.zeros((len(self.v), 0))
-
-    def _products(self, z: Array, d: Array | None) -> Array:
-        weight = self.twice if d is None else self.twice * (d[self.left] + d[self.right])
-        return np.asarray(z[:, self.left] * z[:, self.right] * np.sqrt(weight))
-
-
 STEPS = 80  # The most steps; about 20 are enough
 REACH = 0.99  # A step goes at most this share of the way to where a weight, a slack, a room or a price becomes zero
 IDLE = 8  # Steps without gain after which rounding is taken to be in the way
@@ -167,14 +98,15 @@ def survey_program(
 
 @dataclass(frozen=True, eq=False)
 class _Near:
-    """The criterion near a point, and how far the point is from meeting its equations.
+    """The criterion near a point (`_Program.local`), and how far the point is from meeting its equations.
 
     dual : (n,) the slacks that the prices imply. short : (k,) what the row sums lack. missing : (m,) the room that the
     limits leave, less the point's. used : (n, m) what the columns use of the limits. gap : relative to the criterion.
     off : the largest of the gap and of the relative errors, where errors of rows and limits count 1/`STRICT` times.
     """
 
-    local: Local
+    size: float
+    products: Array
     dual: Array
     short: Array
     missing: Array
@@ -184,7 +116,7 @@ class _Near:
 
 
 class _Program:
-    """Columns S (n, k), what they use of the caps (n, pairs), and the shape of the criterion over them."""
+    """Columns S (n, k), what they use of the caps (n, pairs), and the criterion over v = S / (S . p)^(1/2)."""
 
     def __init__(self, criterion: Criterion, prior: Array, columns: Array, eta: float | None) -> None:
         n, k = columns.shape
@@ -194,40 +126,80 @@ class _Program:
         self.columns, self.prior, self.mass, self.most = columns, prior, columns @ prior, columns.max(axis=1)
         self.above = np.maximum(columns[:, x] - columns[:, other], 0.0) if capped else np.zeros((n, 0))
         self.caps = np.full(self.above.shape[1], eta if capped else 1.0)
-        self.shape = Shape(criterion, columns / np.sqrt(self.mass)[:, None], prior)
+        self.v, self.limits = columns / np.sqrt(self.mass)[:, None], k if criterion.limited else 0
+        self.logarithmic, self.root = criterion.logarithmic, criterion.diagonal(k)
+        self.left, self.right = np.triu_indices(k)
+        self.twice = np.where(self.left == self.right, 1.0, 2.0)
+
+    def local(self, theta: Array, weights: Array) -> tuple[float, Array, Array, Array, Array]:
+        """The criterion at weights `theta` (n,) of the columns and `weights` (l,) of the single variances.
+
+        Its size, -slope . theta; its slope (n,); Phi (n, k (k + 1) / 2); and the single variances (l,) with their
+        slopes (n, l), where l = k for the largest variance and 0 for other criteria.
+        """
+        information = (self.v * theta[:, None]).T @ self.v
+        values, vectors = np.linalg.eigh(information)
+        if not values[0] > 0:
+            raise SolverError("design for estimation: the columns leave some share unknown; pass another method")
+        root = vectors / np.sqrt(values)
+        each, by = np.zeros(0), np.zeros((len(self.v), 0))
+        if self.logarithmic:
+            z, size, slope, twice = self.v @ root, float(len(values)), np.ones(len(values)), self.twice
+        else:
+            slope, turn = np.linalg.eigh((half := root.T @ self.factor(weights)) @ half.T)
+            slope = np.maximum(slope, 0.0)
+            z, size = self.v @ (root @ turn), float(slope.sum())
+            twice = self.twice * (slope[self.left] + slope[self.right])
+        if self.limits:
+            inverse = root @ root.T
+            each, by = np.diag(inverse) - self.prior**2, -((self.v @ inverse) ** 2)
+        products = z[:, self.left] * z[:, self.right] * np.sqrt(twice)
+        return size, -(z**2) @ slope, products, each, by
+
+    def factor(self, weights: Array) -> Array:
+        """F, which for the largest variance is that of its weights."""
+        return np.diag(np.sqrt(weights) if self.root is None else self.root)
+
+    def kernel(self, information: Array, weights: Array) -> Array:
+        """K (r, k) for which |K S|^2 / (S . p) is minus the slope; for `DOptimal`, for centred columns: |K u|^2."""
+        if not self.logarithmic:
+            return np.asarray(self.factor(weights).T @ np.linalg.inv(information))
+        t = differences(len(information))
+        values, vectors = np.linalg.eigh(t.T @ information @ t)
+        return np.asarray((vectors / np.sqrt(values)).T @ t.T)
 
     def start(self) -> Central:
         """Equal weights, and slacks and prices for which the gap is about `FIRST`."""
-        (n, k), limits = self.columns.shape, self.shape.limits
+        (n, k), limits = self.columns.shape, self.limits
         theta, weights = np.full(n, k / self.columns.sum()), np.full(limits, 1 / max(1, limits))
-        near = self.shape.at(theta, weights)
-        share = FIRST * near.size / (n + limits + len(self.caps))
+        size, _, _, each, _ = self.local(theta, weights)
+        share = FIRST * size / (n + limits + len(self.caps))
         room = np.maximum(self.caps - self.above.T @ theta, FIRST * self.caps)
-        level = float(near.each.max(initial=0.0)) + FIRST * near.size
-        slack = FIRST * near.size / n / theta
-        rooms, prices = np.append(level - near.each, room), np.append(weights, share / room)
-        return Central(theta, slack, near.size * self.prior, rooms, prices, level)
+        level = float(each.max(initial=0.0)) + FIRST * size
+        slack = FIRST * size / n / theta
+        rooms, prices = np.append(level - each, room), np.append(weights, share / room)
+        return Central(theta, slack, size * self.prior, rooms, prices, level)
 
     def near(self, at: Central) -> _Near:
         """The criterion and the errors of the equations at a point."""
-        limits = self.shape.limits
-        local = self.shape.at(at.theta, at.prices[:limits])
+        limits = self.limits
+        size, slope, products, each, by = self.local(at.theta, at.prices[:limits])
         short = 1 - self.columns.T @ at.theta
-        missing = np.append(at.level - local.each, self.caps - self.above.T @ at.theta) - at.room
-        dual = local.slope + self.columns @ at.rows + self.above @ at.prices[limits:]
-        scale = np.append(np.full(limits, local.size), self.caps)
+        missing = np.append(at.level - each, self.caps - self.above.T @ at.theta) - at.room
+        dual = slope + self.columns @ at.rows + self.above @ at.prices[limits:]
+        scale = np.append(np.full(limits, size), self.caps)
         missed = max(
             float(np.abs(short).max() / self.caps.min(initial=1.0)), float(np.abs(missing / scale).max(initial=0.0))
         )
-        gap = float(at.theta @ at.slack + at.room @ at.prices) / local.size
-        unpaid = float(np.abs((dual - at.slack) / self.most).max()) / local.size
+        gap = float(at.theta @ at.slack + at.room @ at.prices) / size
+        unpaid = float(np.abs((dual - at.slack) / self.most).max()) / size
         off = max(gap, unpaid, (missed - 1e-9) / STRICT)
-        return _Near(local, dual, short, missing, np.hstack([local.by, self.above]), gap, off)
+        return _Near(size, products, dual, short, missing, np.hstack([by, self.above]), gap, off)
 
     def step(self, at: Central, near: _Near, goal: float) -> tuple[Central, float]:
         """The point after a Newton step towards the relative gap `goal`, and the share of the step that was taken."""
-        limits, k = self.shape.limits, len(self.prior)
-        mu = goal * near.local.size / (len(at.theta) + len(at.room))
+        limits, k = self.limits, len(self.prior)
+        mu = goal * near.size / (len(at.theta) + len(at.room))
         try:
             change, d_level, d_theta = self._solved(at, near, mu)
         except (np.linalg.LinAlgError, ValueError) as error:
@@ -247,8 +219,8 @@ class _Program:
 
     def _solved(self, at: Central, near: _Near, mu: float) -> tuple[Array, float, Array]:
         """The changes of lambda and of the prices together, of the level, and of theta."""
-        k, m, limits = len(self.prior), len(at.room), self.shape.limits
-        products, used = near.local.products, near.used
+        k, m, limits = len(self.prior), len(at.room), self.limits
+        products, used = near.products, near.used
         ratio, right = at.theta / at.slack, mu / at.theta - near.dual
         whole = np.hstack([products, self.columns, used]) * np.sqrt(ratio)[:, None]
         gram, side = whole.T @ whole, whole.T @ (right * np.sqrt(ratio))
@@ -276,13 +248,13 @@ class _Program:
 
     def solution(self, at: Central) -> SurveySolution:
         """The weights, and multipliers for the kernel centred at p."""
-        k, limits = len(self.prior), self.shape.limits
+        k, limits = len(self.prior), self.limits
         nu = np.zeros((k, k))
         if len(self.caps):
             nu[self.pairs] = at.prices[limits:]
         information = (self.columns * (at.theta / self.mass)[:, None]).T @ self.columns
-        kernel = self.shape.kernel(information, at.prices[:limits])
-        if self.shape.logarithmic:
+        kernel = self.kernel(information, at.prices[:limits])
+        if self.logarithmic:
             # |J^-1/2 S|^2 / (S.p)^2 is 1 + |K u|^2 for u = S / (S.p) - 1.
             return SurveySolution(at.theta, at.rows - self.prior, nu, kernel, np.ones(1), at)
         even = kernel.sum(axis=1)

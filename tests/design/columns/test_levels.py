@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from design_problems import level_shapes
 
-from ldpopt.design.columns.levels import ABSENT, level_columns, level_shapes
+from ldpopt.design.columns.levels import ABSENT, level_columns
 
 
 def rank(rows):

@@ -12,7 +12,7 @@ from ldpopt.design.columns.extreme import Grid, extreme_steps
 from ldpopt.design.columns.policy import SearchedColumns, policy_limits
 from ldpopt.design.columns.prices import Charges, Prices
 from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation, least_eigenvalue
-from ldpopt.design.programs.relaxation import relax_patterns, relax_policy
+from ldpopt.design.programs.fisher import relax_patterns, relax_policy
 from ldpopt.enclosures import EXACT, FLOAT
 
 

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from design_problems import DIVERGENCES, random_pair
+from design_problems import DIVERGENCES, level_shapes, random_pair
 
 from ldpopt import Divergence, InvalidInput, LocalDP, optimal_channel
 from ldpopt.design import ApproximateLDP, Dominated, Exchange, LevelLP, LevelShapes, MutualInformation
-from ldpopt.design.columns.levels import level_shapes
 from ldpopt.design.methods.shapes import SHAPES, Family, shape_program
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.divergences import KL
