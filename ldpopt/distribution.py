@@ -173,6 +173,12 @@ def at_least_two(value: Any, what: str = "k") -> int:
     return positive_integer(value, what, 2)
 
 
+def plain(value: Any) -> Any:
+    """A Python float for a zero-dimensional array."""
+    array = np.asarray(value)
+    return float(array) if array.ndim == 0 else array
+
+
 class Checked:
     """A frozen dataclass whose fields are checked when it is made: `class Laplace(Checked, epsilon=positive_epsilon)`.
 

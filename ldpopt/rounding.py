@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -67,14 +68,13 @@ def float_up(exact: Fraction) -> float:
     try:
         nearest = float(exact)
     except OverflowError:
-        return math.inf
+        return math.inf if exact > 0 else -sys.float_info.max
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def float_down(exact: Fraction) -> float:
-    """The largest float that is not above a non-negative number."""
-    above = float_up(exact)
-    return above if above < math.inf and Fraction(above) == exact else math.nextafter(above, 0.0)
+    """The largest float that is not above a fraction."""
+    return -float_up(-exact) + 0.0
 
 
 def exact_sum(values: npt.NDArray[np.float64]) -> Fraction:

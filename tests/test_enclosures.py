@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ldpopt.enclosures import EXACT, FLOAT, Exact, arithmetic, floats
-from ldpopt.enclosures.base import float_below
 from ldpopt.errors import CertificateError, InvalidInput
+from ldpopt.rounding import float_down
 
 INF = math.inf
 BOTH = pytest.mark.parametrize("of", [FLOAT, EXACT], ids=["float", "exact"])
@@ -310,9 +310,9 @@ def test_the_ends_of_numbers_that_no_float_holds(of):
 @example(Fraction(2) ** -1074 * Fraction(1, 3))
 @example(-(Fraction(2) ** 1024) - 1)
 @example(Fraction(2) ** 1024)
-def test_float_below(value):
+def test_float_down(value):
     """The largest float not above a Fraction, beyond the range of floats too."""
-    found = float_below(value)
+    found = float_down(value)
     assert found == -INF or Fraction(found) <= value
     assert found >= sys.float_info.max or Fraction(float(np.nextafter(found, INF))) > value
 

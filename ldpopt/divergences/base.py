@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, distribution
+from ldpopt.distribution import Array, distribution, plain
 from ldpopt.divergences.checked import (
     Function,
     check_derivative,
@@ -112,11 +112,11 @@ class FDivergence:
             top = float(self._generator(np.float64(math.inf)))
         if math.isnan(top):
             top = math.inf if self.slope_at_infinity > 0 else -math.inf
-        return _plain(np.where(t == 0, self.at_zero, np.where(np.isinf(t), top, inner)))
+        return plain(np.where(t == 0, self.at_zero, np.where(np.isinf(t), top, inner)))
 
     def derivative(self, t: Any) -> Any:
         """f'(t) for t in (0, inf); at a kink, some subgradient."""
-        return _plain(self._derivative(np.asarray(t, dtype=np.float64)))
+        return plain(self._derivative(np.asarray(t, dtype=np.float64)))
 
     def perspective(self, a: Any, b: Any) -> Any:
         """The perspective mu(a, b) = b f(a/b) of f, for a, b >= 0, with mu(a, 0) = a lim f(t)/t and mu(0, 0) = 0.
@@ -138,7 +138,7 @@ class FDivergence:
                 value = np.where(inside & ~np.isfinite(value), safe, value)
             value = np.where((a == 0) & (b > 0), b * self.at_zero, value)
             value = np.where((b == 0) & (a > 0), a * self.slope_at_infinity, value)
-        return _plain(value)
+        return plain(value)
 
     def excess(self, a: Any, b: Any) -> Any:
         """mu(a, b) - f'(1) (a - b) >= 0, without cancellation near a = b; over laws, its sum is that of mu."""
@@ -165,13 +165,13 @@ class FDivergence:
         """The excess of d = a - b, with its limits where a or b is zero."""
         inside = (a > 0) & (b > 0)
         if inside.all():
-            return _plain(self._inner(d, a, b))
+            return plain(self._inner(d, a, b))
         value = self._inner(*(np.where(inside, part, one) for part, one in ((d, 0.0), (a, 1.0), (b, 1.0))))
         slope = self._slope_at_one()
         with np.errstate(over="ignore", invalid="ignore"):
             edge = np.where(a > 0, a * (self.slope_at_infinity - slope), 0.0)
             edge = np.where(b > 0, b * (self.at_zero + slope), edge)
-        return _plain(np.where(inside, value, np.where((a > 0) | (b > 0), edge, 0.0)))
+        return plain(np.where(inside, value, np.where((a > 0) | (b > 0), edge, 0.0)))
 
     def positive_excess(self, a: Array, b: Array) -> Array:
         """`excess` for arrays with positive entries only, which is faster; the solvers use it."""
@@ -192,7 +192,7 @@ class FDivergence:
         """
         ratio = np.asarray(ratio, dtype=np.float64)
         slope = np.asarray(self.derivative(ratio)) - self._slope_at_one()
-        return _plain(slope), _plain(np.asarray(self.excess(ratio, np.ones_like(ratio))) - ratio * slope)
+        return plain(slope), plain(np.asarray(self.excess(ratio, np.ones_like(ratio))) - ratio * slope)
 
     def chord(self, low: Any, high: Any) -> tuple[Any, Any]:
         """(on_a, on_b) of the plane on_a * a + on_b * b that meets `excess` where a / (a + b) is low and high.
@@ -210,7 +210,7 @@ class FDivergence:
         with np.errstate(invalid="ignore"):
             on_a = np.where(apart, (above * (1 - low) - below * (1 - high)) / width, below)
             on_b = np.where(apart, (high * below - low * above) / width, below)
-        return _plain(on_a), _plain(on_b)
+        return plain(on_a), plain(on_b)
 
     def _slope_at_one(self) -> float:
         return float(self._derivative(np.float64(1.0)))
@@ -225,8 +225,8 @@ class FDivergence:
         s = np.asarray(s, dtype=np.float64)
         if self._conjugate is not None:
             with np.errstate(all="ignore"):
-                return _plain(np.asarray(self._conjugate(s), dtype=np.float64))
-        return _plain(np.vectorize(self._numeric_conjugate, otypes=[np.float64])(s))
+                return plain(np.asarray(self._conjugate(s), dtype=np.float64))
+        return plain(np.vectorize(self._numeric_conjugate, otypes=[np.float64])(s))
 
     def _numeric_conjugate(self, s: float) -> float:
         from scipy.optimize import minimize_scalar
@@ -318,9 +318,3 @@ def spelling(f: FDivergence) -> str:
     if f.recipe is None:
         raise invalid("divergence", "a named one", f.name)
     return ":".join(map(str, f.recipe))
-
-
-def _plain(value: Any) -> Any:
-    """A Python float for a zero-dimensional result."""
-    array = np.asarray(value)
-    return float(array) if array.ndim == 0 else array

@@ -265,15 +265,6 @@ class Enclosure(ABC):
         raise TypeError("an enclosure is no array of numbers; take .lower, .upper or .midpoint")
 
 
-def float_below(value: Fraction) -> float:
-    """The largest float64 that is not above `value`."""
-    try:
-        nearest = float(value)
-    except OverflowError:
-        return LARGEST_FLOAT if value > 0 else -np.inf
-    return nearest if Fraction(nearest) <= value else float(np.nextafter(nearest, -np.inf))
-
-
 def real_array(values: Any) -> npt.NDArray[Any]:
     """`values` as float64, else as an object array of floats and Fractions; `InvalidInput` for no real number."""
     raw = np.asarray(values)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.enclosures.base import LARGEST_FLOAT, Arithmetic, Array, Enclosure, Values, float_below, product, real_array
+from ldpopt.enclosures.base import LARGEST_FLOAT, Arithmetic, Array, Enclosure, Values, product, real_array
 from ldpopt.errors import CertificateError
-from ldpopt.rounding import SUBNORMAL, ULP
+from ldpopt.rounding import SUBNORMAL, ULP, float_down, float_up
 
 MARGIN = 9 * ULP
 """Relative error allowed to exp, expm1, log and log1p: 8 units in the last place, and one for its own rounding."""
@@ -225,8 +225,9 @@ class FloatArithmetic(Arithmetic):
             return FloatEnclosure(np.asarray(values.lower), np.asarray(values.upper))
         array = real_array(values)
         if array.dtype == object:
-            low = np.array([_below(value) for value in array.ravel()]).reshape(array.shape)
-            return FloatEnclosure(low, -np.array([_below(-value) for value in array.ravel()]).reshape(array.shape))
+            ends = [(float_down(x), float_up(x)) if isinstance(x, Fraction) else (x, x) for x in array.ravel()]
+            low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+            return FloatEnclosure(low.reshape(array.shape), high.reshape(array.shape))
         if np.isnan(array).any():
             return FloatEnclosure(array, array.copy())
         return FloatEnclosure(array, array)
@@ -248,10 +249,6 @@ class FloatArithmetic(Arithmetic):
         one, two = self.of(yes), self.of(no)
         low = np.where(mask, one._low, two._low)
         return FloatEnclosure(low, low if one._point and two._point else np.where(mask, one._high, two._high))
-
-
-def _below(value: float | Fraction) -> float:
-    return float_below(value) if isinstance(value, Fraction) else value
 
 
 FLOAT = FloatArithmetic()

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, Checked, number, positive
+from ldpopt.distribution import Array, Checked, number, plain, positive
 from ldpopt.errors import SolverError, invalid
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import ULP, down, up
@@ -52,12 +52,6 @@ def answers(x: Any) -> Array:
     if not np.isfinite(values).all():
         raise invalid("answers", "finite numbers", x)
     return values
-
-
-def plain(value: Any) -> Any:
-    """A Python float for a zero-dimensional array."""
-    array = np.asarray(value)
-    return float(array) if array.ndim == 0 else array
 
 
 LOWEST_ORDER = 1.01

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, number, positive_integer, unit_interval
+from ldpopt.distribution import Array, number, plain, positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.additive import guarantee, plain
-from ldpopt.privacy.concentrated import MeanConcentrated
+from ldpopt.mechanisms.additive import guarantee
+from ldpopt.privacy.concentrated import MeanConcentrated, bounded_order
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
@@ -65,8 +65,6 @@ class ContinuousPair:
         if not found <= self.epsilon * (1 + LOSS_EXCESS) + 1e-3 * LOSS_EXCESS:
             raise invalid("epsilon", f"at least {found!r}, a loss that occurs", self.epsilon)
 
-    # -- measures ----------------------------------------------------------------------------------
-
     def total_variation(self) -> Guarantee:
         """The total variation distance eta [GI, Def 7]."""
         low, high = self._hockey_stick(0.0)
@@ -110,10 +108,10 @@ class ContinuousPair:
         def mixed(x: Any) -> Any:
             return np.logaddexp(kept + log_q(x), math.log(share) + log_p(x))
 
-        if math.isinf(self.epsilon) or self.epsilon > 700:
-            return ContinuousPair(mixed, log_q, self.edges, self.epsilon)
-        # The other direction's largest loss, -log(1 - r + r e^-epsilon), is smaller.
-        return ContinuousPair(mixed, log_q, self.edges, up(math.log1p(share * math.expm1(self.epsilon)), 16))
+        largest = self.epsilon
+        if largest <= 700:  # the other direction's largest loss, -log(1 - r + r e^-epsilon), is smaller
+            largest = up(math.log1p(share * math.expm1(largest)), 16)
+        return ContinuousPair(mixed, log_q, self.edges, largest)
 
     def renyi(self, order: float) -> Guarantee:
         """The Rényi divergence of an order in [1, inf], in nats [M, Def 3]; order 1 is KL, inf the largest loss."""
@@ -123,11 +121,9 @@ class ContinuousPair:
 
     def zcdp(self, xi: float = 0.0, max_order: float = math.inf) -> Guarantee:
         """rho = sup over orders 1 < alpha < max_order of (D_alpha - xi)/alpha, in nats [BS, Def 1.1 and 8.4]."""
-        xi = number(xi, "xi")
-        if not (isinstance(max_order, (int, float)) and max_order > 1):
-            raise invalid("max_order", "a number in (1, inf]", max_order)
-        low, high = self._zcdp(xi, float(max_order))
-        bounded = {} if math.isinf(max_order) else {"max_order": float(max_order)}
+        xi, top = number(xi, "xi"), bounded_order(max_order)
+        low, high = self._zcdp(xi, top)
+        bounded = {} if math.isinf(top) else {"max_order": top}
         return guarantee("zcdp", low, high, "[BS, Def 1.1]", xi=xi, **bounded)
 
     def mcdp(self) -> MeanConcentrated:
@@ -166,8 +162,6 @@ class ContinuousPair:
         """The smallest missed-detection rate of a test at each false-alarm rate in [0, 1], rounded down [GI, Def 2]."""
         rates = type_one_errors(false_alarm)
         return plain(np.array([self._missed(rate) for rate in rates.ravel().tolist()]).reshape(rates.shape))
-
-    # -- quadrature, replaced by closed forms in subclasses -------------------------------------------
 
     def _integral(self, function: Callable[[float], float], cuts: Sequence[float] = ()) -> Interval:
         """The integral over the support, also cut at the points `cuts`, and an estimate of its error."""

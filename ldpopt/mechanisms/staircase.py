@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, positive_epsilon, unit_interval
+from ldpopt.distribution import Array, plain, positive_epsilon, unit_interval
 from ldpopt.errors import SolverError, invalid
-from ldpopt.mechanisms.additive import AdditiveNoise, Noise, enlarge, guarantee, plain
+from ldpopt.mechanisms.additive import AdditiveNoise, Noise, enlarge, guarantee
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import up

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.distribution import Array, Checked, finite_array, positive_epsilon, positive_integer
+from ldpopt.distribution import Array, Checked, finite_array, plain, positive_epsilon, positive_integer
 from ldpopt.errors import Phrase, invalid
-from ldpopt.mechanisms.additive import answers, plain
+from ldpopt.mechanisms.additive import answers
 from ldpopt.mechanisms.continuous_pair import expm2
 from ldpopt.mechanisms.oracles import check_size
 from ldpopt.privacy.guarantee import Guarantee

@@ -74,8 +74,6 @@ class FinitePair(Pictured):
         object.__setattr__(self, "q", q)
         object.__setattr__(self, "outputs", distinct_labels(outputs, len(p), "outputs"))
 
-    # -- pairs that dominate others ------------------------------------------------------------------
-
     @classmethod
     def of_parameters(cls, epsilon: Any, delta: Any = 0.0, eta: Any = None) -> FinitePair:
         """The pair that dominates every (epsilon, delta)-DP and eta-TV mechanism [GI, eq. 7-8, 70-71].
@@ -149,8 +147,6 @@ class FinitePair(Pictured):
             step *= 4
         return self  # the rate 1, which dominates every smaller one
 
-    # -- properties ----------------------------------------------------------------------------------
-
     @cached_property
     def channel(self) -> Channel:
         """The channel with rows p and q."""
@@ -185,8 +181,6 @@ class FinitePair(Pictured):
     def symmetric(self) -> bool:
         """Whether exchanging p and q gives the same pair up to relabelling, exactly."""
         return np.array_equal(self.ordered.p, self.ordered.q[::-1])
-
-    # -- measures ------------------------------------------------------------------------------------
 
     local_dp = local_dp_of
     total_variation = total_variation_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, distribution, number, unit_interval
+from ldpopt.distribution import Array, between, distribution, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.rounding import ULP
 from ldpopt.tolerances import MAXIMUM_EPSILON
@@ -21,10 +21,7 @@ from ldpopt.tolerances import MAXIMUM_EPSILON
 def nonnegative_epsilon(epsilon: Any, what: str = "epsilon") -> float:
     """`epsilon` in nats as a float between 0 and `tolerances.MAXIMUM_EPSILON`."""
     expected = f"a number of nats between 0 and {MAXIMUM_EPSILON:g}"
-    value = number(epsilon, what, expected)
-    if not 0 <= value <= MAXIMUM_EPSILON:
-        raise invalid(what, expected, value)
-    return value
+    return between(epsilon, what, expected, 0.0, MAXIMUM_EPSILON)
 
 
 def largest_eta(epsilon: float, delta: float) -> float:
