@@ -1,11 +1,13 @@
 """Published bounds on how much of a divergence any private channel can keep, with one small function for each.
 
-`compare` shows the exact optimum beside all of them.
+`compare` shows the exact optimum beside all of them; `chernoff`, `stein` and `respondents_to_decide` bound decisions.
 """
 
 from ldpopt.bounds.comparison import BoundRow, Comparison, compare
+from ldpopt.bounds.decisions import Decision, Exponent, chernoff, respondents_to_decide, stein
 from ldpopt.bounds.published import (
     asoodeh_zhang,
+    binary_share,
     binary_share_ghazi_issa,
     binary_share_kairouz,
     capacity_mass,
@@ -17,11 +19,13 @@ from ldpopt.bounds.published import (
     ghazi_issa_total_variation,
     information_capacity,
     information_under_cap,
+    jeffreys_of_total_variation,
     kairouz_oh_viswanath,
 )
 
 __all__ = [
-    "BoundRow", "Comparison", "asoodeh_zhang", "binary_share_ghazi_issa", "binary_share_kairouz", "capacity_mass",
-    "compare", "dobrushin", "duchi_jordan_wainwright", "erased_share", "ghazi_issa", "ghazi_issa_corollary",
-    "ghazi_issa_total_variation", "information_capacity", "information_under_cap", "kairouz_oh_viswanath",
+    "BoundRow", "Comparison", "Decision", "Exponent", "asoodeh_zhang", "binary_share", "binary_share_ghazi_issa",
+    "binary_share_kairouz", "capacity_mass", "chernoff", "compare", "dobrushin", "duchi_jordan_wainwright",
+    "erased_share", "ghazi_issa", "ghazi_issa_corollary", "ghazi_issa_total_variation", "information_capacity",
+    "information_under_cap", "jeffreys_of_total_variation", "kairouz_oh_viswanath", "respondents_to_decide", "stein",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 from ldpopt.bounds.published import (
     CONTRACTED,
     asoodeh_zhang,
+    binary_share,
     binary_share_ghazi_issa,
     binary_share_kairouz,
     dobrushin,
@@ -18,6 +19,7 @@ from ldpopt.bounds.published import (
     ghazi_issa,
     ghazi_issa_corollary,
     ghazi_issa_total_variation,
+    jeffreys_of_total_variation,
     kairouz_oh_viswanath,
 )
 from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
@@ -62,7 +64,7 @@ class Comparison(Pictured):
     """The rows of `compare`, by divergence, with the designs behind them.
 
     >>> len(compare([0.9, 0.1], [0.4, 0.6], 1.0))
-    39
+    50
     """
 
     epsilon: float
@@ -170,11 +172,14 @@ def published(
         yield "[DJW, Thm 1; GI, Thm 6]", True, duchi_jordan_wainwright(p0, p1, epsilon)
         yield "[GI, Cor 2]", True, ghazi_issa_corollary(p0, p1, epsilon)
         yield "[GI, Thm 7]", True, ghazi_issa(p0, p1, epsilon, eta)
+        yield "best constant [SPR]", True, jeffreys_of_total_variation(p0, p1, epsilon, eta)
     if f is KL:
         reached = utility.value(binary(p0, p1, epsilon))
         yield "[KOV14, Thm 7], from the binary mechanism", True, reached / binary_share_kairouz(epsilon)
         yield "[GI, VII-B1], from the binary mechanism", True, reached / binary_share_ghazi_issa(epsilon)
     if any(f is contracted for contracted in CONTRACTED):
+        reached = utility.value(binary(p0, p1, epsilon))
+        yield "best share [SPR], from the binary mechanism", True, reached / binary_share(epsilon)
         yield "[AZ, Thm 1]", True, asoodeh_zhang(f, p0, p1, epsilon)
     yield "[Dobrushin]", True, dobrushin(f, p0, p1, eta)
     yield "[GI, Thm 8]", False, erased_share(epsilon, eta) * pure

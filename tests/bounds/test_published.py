@@ -24,6 +24,7 @@ import pytest
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.bounds import (
     asoodeh_zhang,
+    binary_share,
     binary_share_ghazi_issa,
     binary_share_kairouz,
     capacity_mass,
@@ -35,6 +36,7 @@ from ldpopt.bounds import (
     ghazi_issa_total_variation,
     information_capacity,
     information_under_cap,
+    jeffreys_of_total_variation,
     kairouz_oh_viswanath,
 )
 from ldpopt.channel import Channel
@@ -73,6 +75,7 @@ def test_the_binary_mechanism_reaches_its_shares_of_the_optimum():
         epsilon, optimum = instance["epsilon"], instance["optimum_without_eta"]["kl"]
         reached = binary_kl(instance["p0"], instance["p1"], epsilon)
         assert reached >= binary_share_ghazi_issa(epsilon) * optimum
+        assert reached >= binary_share(epsilon) * optimum * (1 - 1e-12)
         assert reached >= binary_share_kairouz(epsilon) * optimum
         assert reached <= optimum * (1 + 1e-9)
 
@@ -355,7 +358,9 @@ def test_duchi_jordan_wainwright(trials):
 def test_ghazi_issa(trials):
     """[GI, Thm 7] J(M0, M1) <= 2 eta min{2, e^eps} (e^eps - 1) TV(P0, P1)^2 for every eps-LDP, eta-TV channel."""
     for p0, p1, q, epsilon, eta in trials:
-        assert JEFFREYS(q.push(p0), q.push(p1)) <= ghazi_issa(p0, p1, epsilon, eta) * (1 + 1e-12)
+        reached = JEFFREYS(q.push(p0), q.push(p1))
+        assert reached <= jeffreys_of_total_variation(p0, p1, epsilon, eta) * (1 + 1e-12)
+        assert reached <= ghazi_issa(p0, p1, epsilon, eta) * (1 + 1e-12)
 
 
 def test_the_corollary(trials):

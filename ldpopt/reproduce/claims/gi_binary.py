@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.bounds import binary_share_ghazi_issa, binary_share_kairouz, ghazi_issa_total_variation
+from ldpopt.bounds import binary_share, binary_share_ghazi_issa, binary_share_kairouz, ghazi_issa_total_variation
 from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, JEFFREYS, JENSEN_SHANNON, KL, SQUARED_HELLINGER, TOTAL_VARIATION
@@ -116,12 +116,6 @@ def threshold(divergence: str, k: float, seed: float) -> Row:
     return {"threshold": low, "at 0.001": float(shorts[0]), "certified": float(binary_value(f, p0, p1, low)) / bound}
 
 
-def least_share(epsilon: float) -> float:
-    """The infimum of BIN/OPT over all pairs, for every operator convex f."""
-    e = math.exp(epsilon)
-    return 4 / (e + 1) ** 2 / max(1 / e, 2 / (e + 2))
-
-
 def extremal(t: float) -> tuple[Array, Array]:
     """The pair that approaches the least share as t tends to 0."""
     tiny, hair = 1e-12, 1e-7
@@ -134,11 +128,11 @@ def _share_verdict(table: Table) -> Verdict:
     low = np.array([rows.column("exact").min() for _, rows in table.groups("epsilon")])
     newer, older, least = (
         np.array([bound(epsilon) for epsilon in epsilons])
-        for bound in (binary_share_ghazi_issa, binary_share_kairouz, least_share)
+        for bound in (binary_share_ghazi_issa, binary_share_kairouz, binary_share)
     )
     searched = table.where(part="search")
     deepest = searched.row("exact", np.argmin)
-    close = max(table.where(part="extremal", epsilon=e, exact=min).rows[0]["exact"] / least_share(e) for e in epsilons)
+    close = max(table.where(part="extremal", epsilon=e, exact=min).rows[0]["exact"] / binary_share(e) for e in epsilons)
     gap = float((table.having(lambda row: "at least" in row).ratio("exact", "at least") - 1).max())
     right = bool((low >= newer).all() and (newer >= older).all() and (low >= least * (1 - 1e-6)).all())
     return Verdict(
@@ -151,7 +145,7 @@ def _share_verdict(table: Table) -> Verdict:
         f"{gap:.0e}.",
         {"older share at ε = 1": binary_share_kairouz(1.0), "newer share at ε = 1": binary_share_ghazi_issa(1.0),
          "extremal family over the least share, largest": float(close)}
-        | {f"least share, ε = {e:g}": least_share(e) for e in epsilons}
+        | {f"least share, ε = {e:g}": binary_share(e) for e in epsilons}
         | {f"smallest share found by search, ε = {e:g}": float(rows.column("exact").min())
            for e, rows in searched.groups("epsilon")},
     )  # fmt: skip
@@ -169,7 +163,7 @@ def _share_verdict(table: Table) -> Verdict:
     draw=picture(
         panel("Figure 5: share of the KL optimum kept by the binary mechanism", "ε (nats)", "share",
               *(formula(np.vectorize(bound), "epsilon", label, at, 200, np.linspace)
-                for at, bound, label in ((2, least_share, "best possible"),
+                for at, bound, label in ((2, binary_share, "best possible"),
                                          (1, binary_share_ghazi_issa, "1/(min(2, e^ε)(e^ε+1)) [GI]"),
                                          (0, binary_share_kairouz, "1/(2(e^ε+1)²) [KOV14]"))),
               marks("epsilon", "exact", "deepest found by search", where={"part": "search"}, ms=6),

@@ -1,0 +1,196 @@
+"""Two populations and limits of privacy -> how fast, and with how few respondents, they can be told apart.
+
+For s in (0, 1) let OPT_s be the most that a channel keeps of the f-divergence 1 - t^s; then 1 - OPT_s is the least
+affinity sum_y M0(y)^s M1(y)^(1-s) of the reports' laws. Affinities of independent reports multiply, also where each
+channel is chosen in view of earlier reports, so that all bounds on respondents hold for interactive protocols, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from ldpopt.deadline import watched
+from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
+from ldpopt.distribution import number, positive_epsilon, unit_interval
+from ldpopt.divergences import KL
+from ldpopt.divergences.named import alpha as alpha_divergence
+from ldpopt.errors import Phrase, invalid
+from ldpopt.results import Result
+
+_MAX_DESIGNS = 400
+_END = 1e-3
+"""The least order that is designed for, and one minus the largest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exponent(Result):
+    """The rate at which errors fall with the number of respondents under the best channel, in nats a respondent.
+
+    lower, upper : the best rate lies between them. order : the s of the affinity whose optimum reaches `lower` (1 for
+    Stein's exponent). design : the channel that reaches it.
+
+    >>> from ldpopt.bounds import stein
+    >>> found = stein([0.9, 0.1], [0.4, 0.6], 1.0)
+    >>> found.order, found.lower <= found.upper
+    (1.0, True)
+    """
+
+    lower: float
+    upper: float
+    order: float
+    design: Design
+
+
+@dataclass(frozen=True, eq=False)
+class Decision(Result):
+    """How many respondents a decision between two populations needs: at least `lower`; `upper` suffice with `design`.
+
+    >>> from ldpopt.bounds import respondents_to_decide
+    >>> found = respondents_to_decide([0.9, 0.1], [0.4, 0.6], 0.05, 0.05, 1.0)
+    >>> found.lower, found.upper
+    (30, 107)
+    """
+
+    lower: int
+    upper: int
+    design: Design
+
+
+def chernoff(
+    p0: Any,
+    p1: Any,
+    epsilon: float,
+    eta: float | None = None,
+    *,
+    tolerance: float = 1e-4,
+    time_limit: float | None = None,
+) -> Exponent:
+    """The best Chernoff exponent: the larger of the two errors falls like exp(-n C) [Chernoff; SPR].
+
+    p0, p1 : distributions of the answers, shape (k,). epsilon : nats. eta : cap on the total variation, in [0, 1].
+    tolerance : of upper over lower, relative. time_limit : in seconds; the bracket that is known then is returned.
+
+    It is the maximum over s of -log(1 - OPT_s). For a fixed channel this is concave in s and zero at 0 and 1, so that
+    between orders a < b, at which it is at most A and B, it is at most min(s A / a, (1 - s) B / (1 - b)).
+
+    >>> found = chernoff([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 2.0, 0.5)
+    >>> round(found.lower, 6), round(found.order, 6)
+    (0.068274, 0.5)
+    """
+    optimum = _optima(p0, p1, epsilon, eta)
+    slack = number(tolerance, "tolerance")
+    if not 0 < slack < 1:
+        raise invalid("tolerance", "a number between 0 and 1", tolerance)
+    orders = [_END, 0.5, 1 - _END]
+    with watched(time_limit, False) as deadline:
+        for _ in deadline.rounds(range(_MAX_DESIGNS)):
+            rates = [_rates(optimum(s), s) for s in orders]
+            best = int(np.argmax([low for low, _ in rates]))
+            peaks = _peaks(orders, [high for _, high in rates])
+            upper, peak = max(peaks)
+            if upper <= rates[best][0] * (1 + slack):
+                break
+            orders = sorted({*orders, peak})
+    return Exponent(rates[best][0], max(upper, rates[best][0]), orders[best], optimum(orders[best]))
+
+
+def stein(p0: Any, p1: Any, epsilon: float, eta: float | None = None, *, time_limit: float | None = None) -> Exponent:
+    """The best Stein exponent: with one error held at any level, the other falls like exp(-n E) [KOV14, section 1].
+
+    p0, p1 : distributions of the answers, shape (k,); the error under p0 is held. epsilon : nats. eta : cap on the
+    total variation, in [0, 1]. time_limit : in seconds.
+
+    It is the largest KL divergence of the reports' laws. By the chain rule no interactive protocol has a larger one.
+
+    >>> round(stein([0.9, 0.1], [0.4, 0.6], 1.0).lower, 6)
+    0.108541
+    """
+    made = optimal_channel(Divergence(KL, p0, p1), _limits(epsilon, eta), time_limit=time_limit)
+    return Exponent(made.lower_bound, made.upper_bound, 1.0, made)
+
+
+def respondents_to_decide(
+    p0: Any, p1: Any, alpha: float, beta: float, epsilon: float, eta: float | None = None
+) -> Decision:
+    """How many respondents tell two populations apart with errors alpha and beta, from below and above [Chernoff; SPR].
+
+    p0, p1 : distributions of the answers, shape (k,). alpha, beta : the largest errors under p0 and p1, in (0, 1).
+    epsilon : nats. eta : cap on the total variation, in [0, 1].
+
+    No protocol, interactive or not, does with fewer than n >= log((1-alpha)^s beta^(1-s) + alpha^s (1-beta)^(1-s)) /
+    log(1 - OPT_s) for any s. With the channel of OPT_s a likelihood ratio test does with n >= log(alpha^s
+    beta^(1-s)) / log(1 - OPT_s). Both are taken at the best s found. Raises `InvalidInput` for limits under
+    which no report tells the populations apart, and for disjoint ones, which `mechanisms.binary` serves best.
+
+    >>> respondents_to_decide([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 0.05, 0.2, 2.0, 0.5).lower
+    8
+    """
+    optimum = _optima(p0, p1, epsilon, eta)
+    errors = []
+    for name, error in (("alpha", alpha), ("beta", beta)):
+        errors.append(number(error, name))
+        if not 0 < errors[-1] < 1:
+            raise invalid(name, "an error between 0 and 1", error)
+    a, b = errors
+    if not _rates(optimum(0.5), 0.5)[0] > 0:
+        raise invalid("epsilon, eta", "limits under which a report tells p0 and p1 apart", Phrase("none that does"))
+
+    def needed(s: float) -> float:
+        joint = (1 - a) ** s * b ** (1 - s) + a**s * (1 - b) ** (1 - s)
+        return max(-math.log(joint), 0.0) / _rates(optimum(s), s)[1] if a + b < 1 else 0.0
+
+    def enough(s: float) -> float:
+        return -(s * math.log(a) + (1 - s) * math.log(b)) / _rates(optimum(s), s)[0]
+
+    below, above = _best(lambda s: -needed(s)), _best(enough)
+    lower = math.ceil(needed(below) * (1 - 1e-12))
+    return Decision(lower, max(lower, math.ceil(enough(above) * (1 + 1e-12))), optimum(above))
+
+
+def _best(loss: Callable[[float], float]) -> float:
+    return float(minimize_scalar(loss, bounds=(_END, 1 - _END), method="bounded", options={"xatol": 1e-3}).x)
+
+
+def _limits(epsilon: float, eta: float | None) -> list[Constraint]:
+    epsilon = positive_epsilon(epsilon)
+    implied = eta is None or unit_interval(eta, "eta") >= math.tanh(epsilon / 2)
+    return [LocalDP(epsilon)] if implied or eta is None else [LocalDP(epsilon), TotalVariation(eta)]
+
+
+def _optima(p0: Any, p1: Any, epsilon: float, eta: float | None) -> Callable[[float], Design]:
+    """The optimal channel for each order s, designed once: the alpha-divergence is (1 - t^s)/(s (1 - s))."""
+    limits = _limits(epsilon, eta)
+    known: dict[float, Design] = {}
+
+    def optimum(s: float) -> Design:
+        if s not in known:
+            known[s] = optimal_channel(Divergence(alpha_divergence(s), p0, p1), limits)
+        return known[s]
+
+    return optimum
+
+
+def _rates(design: Design, s: float) -> tuple[float, float]:
+    """-log(1 - OPT_s) from below and above: the logarithm rounds, outward here."""
+    low, high = (-math.log1p(-min(s * (1 - s) * kept, 1.0)) if kept < math.inf else math.inf
+                 for kept in (design.lower_bound, design.upper_bound))  # fmt: skip
+    return low * (1 - 1e-15), high * (1 + 1e-15)
+
+
+def _peaks(orders: list[float], rates: list[float]) -> list[tuple[float, float]]:
+    """(bound, order at which it is reached) between neighbours; beyond the first and last the bound is at the ends."""
+    made = [(rates[0] / (1 - orders[0]), orders[0] / 2), (rates[-1] / orders[-1], (1 + orders[-1]) / 2)]
+    for a, b, low, high in zip(orders, orders[1:], rates, rates[1:], strict=False):
+        rising, falling = low / a, high / (1 - b)
+        total = rising + falling
+        s = min(max(falling / total, a), b) if total > 0 else (a + b) / 2
+        bound = min(s * rising, (1 - s) * falling)
+        margin = (b - a) / 10
+        made.append((bound, min(max(s, a + margin), b - margin)))
+    return made
