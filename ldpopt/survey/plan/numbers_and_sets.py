@@ -70,10 +70,8 @@ class NumericQuestion(Result):
         x = np.clip(np.asarray(numbers, dtype=np.float64), self.low, self.high)
         if not np.isfinite(x).all():
             raise invalid("numbers", "finite ones", "others")
-        step = self.grid[1] - self.grid[0]
-        at = np.clip(((x - self.low) / step).astype(int), 0, len(self.grid) - 2)
-        up = rng.random(x.shape) < (x - self.grid[at]) / step
-        return np.asarray(self.grid[at + up])
+        below, share = _around(x, self.grid)
+        return np.asarray(self.grid[below + (rng.random(x.shape) < share)])
 
     def mean(self, reports: Any) -> Estimate:
         """The mean of the numbers from reports of the channel, unbiased [Rao]."""
@@ -151,11 +149,16 @@ def numeric_question(
 
 def _shares(numbers: Array, grid: Array) -> Array:
     """The shares of the grid points after numbers were moved to them at random."""
+    below, share = _around(numbers, grid)
+    moved = np.bincount(below, 1 - share, len(grid)) + np.bincount(below + 1, share, len(grid))
+    return distribution(np.maximum(moved, 1e-9) / np.maximum(moved, 1e-9).sum(), "pilot")
+
+
+def _around(numbers: Array, grid: Array) -> tuple[Any, Array]:
+    """The position of the grid point at or below each number, and how far the number is on the way to the next one."""
     step = grid[1] - grid[0]
-    at = np.clip(((numbers - grid[0]) / step).astype(int), 0, len(grid) - 2)
-    up = (numbers - grid[at]) / step
-    made = np.bincount(at, 1 - up, len(grid)) + np.bincount(at + 1, up, len(grid))
-    return distribution(np.maximum(made, 1e-9) / np.maximum(made, 1e-9).sum(), "pilot")
+    below = np.clip(((numbers - grid[0]) / step).astype(int), 0, len(grid) - 2)
+    return below, (numbers - grid[below]) / step
 
 
 MAX_OPTIONS = 10

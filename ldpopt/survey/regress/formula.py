@@ -18,6 +18,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.counts import factor as codes_of
 from ldpopt.survey.estimate.counts import positions
+from ldpopt.survey.estimate.linear import require_identifiable
 
 _NAME = r"(?:`[^`]+`|[^\W\d]\w*(?:\.\w+)*)"
 _FACTOR = rf"(?:C\s*\(\s*{_NAME}\s*\)|{_NAME})"
@@ -141,8 +142,13 @@ class Regressors:
 
 
 def regressors(formula: Formula, data: Any, channels: Mapping[str, ChannelLike], n: int) -> Regressors:
-    """The design of `formula` from the columns of `data`; those in `channels` hold reports of private answers."""
+    """The design of `formula` from the columns of `data`; those in `channels` hold reports of private answers.
+
+    `NotIdentifiable` for a channel that does not determine them.
+    """
     private = {name: as_channel(channels[name]) for name in formula.columns if name in channels}
+    for channel in private.values():
+        require_identifiable(channel)
     cells = list(product(*(range(channel.shape[0]) for channel in private.values())))
     if len(cells) > MAX_CELLS:
         raise invalid("private predictors", f"at most {MAX_CELLS} combinations of answers", len(cells))

@@ -47,9 +47,6 @@ def linear_regression(
     known = {name: as_channel(channel) for name, channel in channels.items()}
     y = _numbers(data, asked.outcome, known, scores)
     n = len(y)
-    for name in asked.columns:
-        if name in known:
-            require_identifiable(known[name])
     design = regressors(asked, data, known, n)
     check_size(sample, n)
     w = np.ones(n) if sample is None else sample.weights

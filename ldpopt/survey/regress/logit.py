@@ -225,9 +225,6 @@ def logit_regression(
     asked = parse_formula(formula)
     known = {name: as_channel(channel) for name, channel in channels.items()}
     known_outcome, outcome = _outcome(data, asked.outcome, known.get(asked.outcome))
-    for name in (asked.outcome, *asked.columns):
-        if name in known:
-            require_identifiable(known[name])
     answers, labels = _from_reference(known_outcome, reference)
     design = regressors(asked, data, known, len(outcome))
     check_size(sample, len(outcome))
@@ -316,6 +313,7 @@ def _fitted(formula: str, model: CellLikelihood, labels: tuple[Label, ...]) -> R
 def _outcome(data: Any, name: str, channel: Channel | None) -> tuple[Channel, Any]:
     """The channel of the outcome (the identity if it is public), and the position of every report among its outputs."""
     if channel is not None:
+        require_identifiable(channel)
         return channel, positions(data[name], channel.outputs)
     code, kinds = in_order(*public_column(data, name))
     if not 2 <= len(kinds) <= 50:
