@@ -9,7 +9,7 @@ import errno
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
@@ -201,14 +201,9 @@ def held(path: Path, what: str, expected: str) -> Iterator[None]:
         yield
     finally:
         try:
-            _remove(path)
+            with suppress(
+                PermissionError
+            ):  # removed while held, since later it could be another's; in use, it may stay
+                path.unlink(missing_ok=True)
         finally:
             lock.release()
-
-
-def _remove(path: Path) -> None:
-    """Remove the file while the lock is held: later it could be the next holder's. A file in use may stay, empty."""
-    try:
-        path.unlink(missing_ok=True)
-    except PermissionError:
-        return

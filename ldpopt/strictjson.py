@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from typing import Any
 
@@ -17,13 +18,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _constant(text: str) -> Any:
-    raise invalid("JSON number", "a finite number", text)
-
-
-def _float(text: str) -> float:
+def _finite(text: str) -> float:
     value = float(text)
-    if value in (float("inf"), float("-inf")):
+    if not math.isfinite(value):
         raise invalid("JSON number", "a finite double", text)
     return value
 
@@ -33,7 +30,7 @@ def loads(text: str | bytes, what: str = "JSON") -> Any:
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_finite, parse_float=_finite)
     except InvalidInput:
         raise
     except RecursionError:

@@ -36,7 +36,8 @@ def loads(text: str | bytes, what: str = "TOML") -> dict[str, Any]:
             text = text.decode("utf-8")
     except UnicodeDecodeError as error:
         raise invalid(what, "UTF-8 text", Phrase(f"byte {error.start} that is not")) from None
-    if _KEY.search(_QUOTED.sub(_bare, text)):
+    # A comment is nothing; a string may be a part of a key, so a name stands for it.
+    if _KEY.search(_QUOTED.sub(lambda hit: "" if hit[0].startswith("#") else "s", text)):
         raise invalid(what, f"keys of at most {MAX_DEPTH} parts", Phrase("a longer one"))
     try:
         return tomllib.loads(text)
@@ -44,8 +45,3 @@ def loads(text: str | bytes, what: str = "TOML") -> dict[str, Any]:
         raise invalid(what, "TOML of moderate depth", Phrase("deeply nested brackets")) from None
     except ValueError as error:
         raise invalid(what, "valid TOML", Phrase(str(error))) from None
-
-
-def _bare(found: re.Match[str]) -> str:
-    """Nothing for a comment; a name for a string, which may be a part of a key."""
-    return "" if found[0].startswith("#") else "s"

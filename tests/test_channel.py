@@ -457,7 +457,7 @@ def edit(**changes):
         (edit(inputs=["a", None]), "expected labels that are strings, numbers or lists of them, got None"),
         (edit(inputs=["a", {}]), "channel file: expected labels that are strings, numbers or lists of them, got {}"),
         (edit().replace('"version"', '"format"'), "JSON object: expected distinct keys, got 'format' twice"),
-        (edit().replace("0.5", "NaN"), "JSON number: expected a finite number, got 'NaN'"),
+        (edit().replace("0.5", "NaN"), "JSON number: expected a finite double, got 'NaN'"),
         (b"\xff\xfe", "channel file: expected UTF-8 text"),
     ],
 )  # fmt: skip

@@ -71,16 +71,12 @@ def _larger(one: Enclosure, two: Enclosure) -> Enclosure:
 def _at(rule: Rule, d: Enclosure, b: Enclosure) -> Enclosure:
     """The excess at single points of the domain, with its limits where b or a = b + d is exactly zero."""
     arith, a = d.arithmetic, b + d
-    no_d, no_a, no_b = (_zero(part) for part in (d, a, b))
+    no_d, no_a, no_b = (np.asarray((np.asarray(x.lower) == 0) & (np.asarray(x.upper) == 0)) for x in (d, a, b))
     edge = no_d | no_a | no_b
     inner = rule.excess(arith.where(edge, 0.0, d), arith.where(edge, 1.0, b))
     at_zero, at_infinity = rule.limits(arith)
     value = arith.where(no_a, b * at_zero, arith.where(no_b, d * at_infinity, inner))
     return arith.where(no_d, 0.0, value)
-
-
-def _zero(points: Enclosure) -> npt.NDArray[np.bool_]:
-    return np.asarray((np.asarray(points.lower) == 0) & (np.asarray(points.upper) == 0))
 
 
 def _rule(f: FDivergence, arith: Arithmetic) -> Rule:

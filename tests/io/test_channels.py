@@ -109,7 +109,7 @@ BAD = [
     ("c.csv", "[[1, 0], [0, 1]]\n[]", "expected 4 cells in each line, got 1 at line 2"),
     ("c.json", "0.5,0.5", "channel file: expected valid JSON, got Extra data: line 1 column 4 (char 3)"),
     ("c.json", "{}", 'channel file: expected an object with "format": "ldpopt-channel", got'),
-    ("c.json", "[[0.5, NaN]]", "JSON number: expected a finite number, got 'NaN'"),
+    ("c.json", "[[0.5, NaN]]", "JSON number: expected a finite double, got 'NaN'"),
     ("c.json", "[]", "channel: expected 2 dimensions, got shape (0,)"),
     ("c.json", '[["a"]]', "channel: expected an array of numbers, got [['a']]"),
     ("c.json", "[[1], [0.5, 0.5]]", "channel: expected an array of numbers, got"),
