@@ -248,7 +248,9 @@ def _shared_out(booklets: Sequence[Booklet]) -> tuple[list[tuple[Booklet, float]
     if found.status != 0:
         raise SolverError(f"booklets: {found.message}")
     people = found.x * scale.max()
-    used = [(one, n) for one, n in zip(booklets, people, strict=True) if n > 1e-9 * people.max()]
+    # The solver leaves a trace of booklets that it does not need; together these serve no target by BOOKLETS of it.
+    least = BOOKLETS / len(booklets)
+    used = [(one, n) for one, n in zip(booklets, people, strict=True) if n * max(one.served.values()) > least]
     return used, float(sum(n for _, n in used))
 
 
