@@ -43,6 +43,7 @@ VIEWS = {
 JOBS = {
     "report": "takeaway:page", "takeaway": "takeaway:taken", "inspect": "inspect:view", "design": "tell:job",
     "envelope": "tell:envelope", "phases": "tell:phases", "survey": "ask:told", "split": "ask:split",
+    "questionnaire": "questionnaire:planned", "growth": "questionnaire:growth",
 }  # fmt: skip
 """For each NAME in ``/api/jobs/NAME`` the ``module:function``, called with a state and a function for the progress."""
 RUNNING = 3

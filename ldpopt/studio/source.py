@@ -15,6 +15,7 @@ from ldpopt.divergences import FDivergence
 from ldpopt.divergences.base import spelling
 from ldpopt.reports.page import render
 from ldpopt.studio.tell import Posed
+from ldpopt.survey.plan.spec import SurveySpec
 from ldpopt.version import __version__
 
 SHORT = {
@@ -168,7 +169,17 @@ def survey_code(title: str, questions: Sequence[Planned]) -> str:
 
 def survey_file(title: str, questions: Sequence[Planned]) -> str:
     """The survey's description in the form that ``ldpopt survey plan`` reads."""
-    return _program("survey.toml", title=title, questions=questions)
+    parts = [(name, design.channel.inputs, design.utility.prior, limits_of(design), width)
+             for name, design, width in questions]  # fmt: skip
+    return _program("survey.toml", title=title, questions=parts, budget={})
+
+
+def booklets_file(spec: SurveySpec) -> str:
+    """The same of questions that share a budget, of which respondents are asked booklets."""
+    no_limits: dict[str, float] = {}
+    parts = [(one.name, one.categories, one.shares, no_limits, one.half_width) for one in spec.questions]
+    budget = {"epsilon": spec.epsilon, **({} if spec.eta is None else {"eta": spec.eta})}
+    return _program("survey.toml", title=spec.name, questions=parts, budget=budget)
 
 
 def survey_command(title: str, questions: Sequence[Planned], respondents: int) -> str:

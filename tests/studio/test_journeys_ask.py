@@ -2,12 +2,14 @@
 
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from studio_asgi import packed
 from studio_site import repainted, state_of
 
 from ldpopt.studio.ask import Together
+from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
 from ldpopt.survey.plan.budget import Budget, split_budget
 from ldpopt.survey.plan.question import QuestionPlanner
 
@@ -119,6 +121,35 @@ def test_drag_the_split_and_take_the_best(opened):
     found = split_budget({name: ([0.2, 0.8], Together(w)) for name, w in (("a", 0.03), ("b", 0.06))}, Budget(2.0))
     assert number(page, "people") == pytest.approx(found.respondents, rel=0.012)
     assert number(page, "people") <= even
+
+
+def test_several_questions_are_planned_as_a_questionnaire(opened):
+    """The people for booklets, one question each and a split follow epsilon and the questions; the bound is drawn."""
+    questions = [{**YES_NO, "pilot": [0.5, 0.5], "name": name} for name in ("Ever?", "Now?", "Often?")]
+    page = opened("ask", link("ask", questions=questions, epsilon=3.0))
+    ready(page)
+    card = page.locator(".questionnaire")
+
+    def planned(count, epsilon):
+        card.locator('xpath=self::*[@data-state="done"]').wait_for()
+        spec = SurveySpec("s", tuple(QuestionSpec(str(at), ("yes", "no"), half_width=0.03) for at in range(count)),
+                          epsilon=epsilon)  # fmt: skip
+        found, said = plan_survey(spec), card.inner_text()
+        for people in (found.respondents, found.one_question, found.split, found.least):
+            assert f"{people:,.0f}" in said
+        return said
+
+    assert "everybody: Ever?, Now?, Often?" in planned(3, 3.0)
+    assert violations(page) == []
+    with page.expect_download() as saved:
+        page.locator("#save-booklets").click()
+    assert plan_survey(SurveySpec.from_toml(Path(saved.value.path()).read_text("utf-8"))).plan.epsilon <= 3.0
+    repainted(page, lambda: typed(page, "epsilon", 1))
+    assert "1/3 of the people: Ever?" in planned(3, 1.0)
+    repainted(page, lambda: page.get_by_role("button", name="Remove it").click())
+    assert "1/2 of the people: Now?" in planned(2, 1.0)
+    repainted(page, lambda: page.get_by_role("button", name="Remove it").click())
+    assert card.is_hidden()
 
 
 def test_bad_input_is_told_beside_its_field(opened):

@@ -2,6 +2,7 @@
 
 import { channelMap, intervals, protocols, repeats } from "./ask_pictures.js";
 import { question } from "./ask_question.js";
+import { questionnaire } from "./ask_questionnaire.js";
 import { h, percent, shown } from "./dom.js";
 import { button, checkbox, numberField, select, slider } from "./fields.js";
 import { parts } from "./shares.js";
@@ -44,7 +45,8 @@ export const view = {
     const split = parts(budget, { title: "ε of each question: drag the cuts", file: "split", onChange: (next) => change({ split: next }) });
     const splitting = h("div", { class: "progress", hidden: true }), needs = h("ul", { class: "words" });
     budget.append(h("div", { "data-field": "split" }), h("p", { class: "tools" }, button("Best split", best, { id: "best-split" }), button("Equal parts", () => change({ split: null }))), splitting, needs);
-    results.append(budget);
+    const booklets = questionnaire(results, studio);
+    booklets.card.before(budget);
     const compared = h("section", { class: "card", "aria-label": "Protocols" });
     const survey = h("section", { class: "card", "aria-label": "Simulated surveys" });
     const shape = h("section", { class: "card", "aria-label": "The channel" });
@@ -109,6 +111,7 @@ export const view = {
         split.update({ names: told.questions.map((each) => each.name), split: told.split, epsilon: told.epsilon });
         needs.replaceChildren(...told.questions.map((each) => h("li", {}, `${each.name}: ε ${shown(each.epsilon, 3)}, ±${shown(100 * each.half_width, 3)} points, ${shown(each.needed)} people for ±${shown(100 * each.wanted, 3)}`)));
       }
+      booklets.update(several ? { ...now, epsilon: told.epsilon } : null);
       compared.hidden = !told.protocols.length;
       if (told.protocols.length) pictures.protocols.update({ rows: told.protocols, open: one.open });
       pictures.channel.update(told.channel);

@@ -16,7 +16,16 @@ export function protocols(host) {
   });
 }
 
-function drawProtocols({ rows, open }, width) {
+/** Bars of the people for each way of asking several questions. data: {rows, open}, `open` a lower bound for any survey. */
+export function ways(host) {
+  return picture(host, {
+    title: "People needed, by who is asked what", file: "questionnaire", draw: (data, width) => drawProtocols(data, width, "lower bound"),
+    describe: ({ rows, open }) => `${rows[0].name} needs the fewest, ${shown(rows[0].needed)}; no private survey of fewer than ${shown(open)} people reaches the half-widths.`,
+    table: ({ rows, open }) => ({ head: ["way of asking", "people needed", "times the lower bound for any private survey"], rows: rows.map((one) => [one.name, one.needed, one.needed / open]) }),
+  });
+}
+
+function drawProtocols({ rows, open }, width, line = "without privacy") {
   const tall = 24, left = Math.min(width * 0.42, 14 + Math.max(...rows.map((one) => widthOf(one.name, 12)))), w = width - left - 78;
   // Some protocols need a hundred times the people: bars stop at three times the least, and say so.
   const most = Math.min(Math.max(...rows.map((one) => one.needed)), 3 * rows[0].needed);
@@ -25,11 +34,11 @@ function drawProtocols({ rows, open }, width) {
     const y = 2 + at * tall, over = one.needed > most, long = (w * Math.min(one.needed, most)) / most;
     place.append(svg("text", { x: left - 6, y: y + tall / 2, class: `tick end middle${one.optimal ? " strong" : ""}` }, cut(one.name, left - 6), svg("title", {}, one.name)),
       svg("rect", { x: left, y: y + 4, width: Math.max(1, long), height: tall - 8, class: one.optimal ? "population-1" : "population-0" },
-        svg("title", {}, `${one.name}: ${shown(one.needed)} people, or ±${points(one.half_width)}`)),
+        svg("title", {}, `${one.name}: ${shown(one.needed)} people${one.half_width ? `, or ±${points(one.half_width)}` : ""}`)),
       svg("text", { x: left + long + 5, y: y + tall / 2, class: "tick small middle" }, `${over ? "→ " : ""}${shown(one.needed)}`));
   });
   const x = left + Math.min(w, (w * open) / most), foot = rows.length * tall + 4;
-  place.append(svg("line", { x1: x, x2: x, y1: 2, y2: foot, class: "cursor" }), svg("text", { x: x + 4, y: foot + 12, class: "label" }, cut(`without privacy: ${shown(open)}`, width - x - 4)));
+  place.append(svg("line", { x1: x, x2: x, y1: 2, y2: foot, class: "cursor" }), svg("text", { x: x + 4, y: foot + 12, class: "label" }, cut(`${line}: ${shown(open)}`, width - x - 4)));
   return place;
 }
 

@@ -103,7 +103,7 @@ export function tellCurves(host, studio) {
 }
 
 /** A button that starts a job, a progress bar, and a button that cancels the job. */
-function work(figure, label, start, done) {
+export function work(figure, label, start, done) {
   const line = h("div", { class: "progress" }), said = h("span", { class: "note", role: "status" });
   const made = { state: null, reset };
   let running = null;

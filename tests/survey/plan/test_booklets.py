@@ -290,7 +290,7 @@ def test_no_bound_is_above_a_design_that_meets_the_targets() -> None:
 
 @pytest.mark.parametrize("m", [3, 8])
 def test_a_trace_of_a_booklet_is_left_out(m):
-    """At uneven pilots the program's solution has booklets of a ten-millionth of the people: the plan is made without."""
+    """At uneven pilots the program's solution has booklets of a ten-millionth of the people: the plan has none."""
     spec = SurveySpec("s", tuple(QuestionSpec(f"q{i}", (0, 1), pilot=(0.3, 0.7)) for i in range(m)), epsilon=3.0)
     planned = plan_survey(spec)
     assert planned.least <= planned.respondents < planned.one_question < planned.split

@@ -1,0 +1,75 @@
+"""The questions of the view "Ask" as a questionnaire: who is asked what, and the people that each way needs.
+
+Everybody may be asked everything, with a part of epsilon for each question, or one booklet each with all of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ldpopt.distribution import positive_epsilon
+from ldpopt.studio import fields
+from ldpopt.studio.ask import Asked, questions_of, wishes
+from ldpopt.studio.fields import Report, State, field, take
+from ldpopt.studio.source import booklets_file
+from ldpopt.survey.estimate.intervals import two_sided
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt.survey.plan.survey import plan_survey
+
+GROWN = (1, 2, 3, 5, 8, 12, 20, 30)
+"""Numbers of questions at which the people are computed, for questionnaires of questions like the shown one."""
+
+
+def questionnaire(state: State, questions: list[Asked]) -> SurveySpec:
+    """The survey of these questions under the budget of a state, with distinct names."""
+    _, level, eta = wishes(state)
+    widths = two_sided(0.95) / two_sided(level)  # plans have targets for intervals of 95 %
+    names: list[str] = []
+    for at, question in enumerate(questions, start=1):
+        names.append(question.name if question.name not in names else f"{question.name} {at}")
+    with field("level"):
+        asked = tuple(
+            QuestionSpec(name, one.labels, pilot=one.pilot, half_width=one.target.width * widths)
+            for name, one in zip(names, questions, strict=True)
+        )
+    return SurveySpec("survey", asked, epsilon=take(state, "epsilon", positive_epsilon), eta=None if eta == 1 else eta)
+
+
+def planned(state: State, report: Report) -> dict[str, Any]:
+    """The plan for the questions of a state: the people that each way of asking needs, the fewest first, its booklets.
+
+    least : no private survey of fewer people reaches the half-widths. file : a description that plans the same.
+    """
+    spec = questionnaire(state, questions_of(state))
+    found = plan_survey(spec, progress=report)
+    booklets = {tuple(one.name for one in asked.answers): asked.probability for asked in found.plan.questions}
+    joint = any(len(names) > 1 for names in booklets)
+    ways = {"one question each": found.one_question, "a split of ε": found.split}
+    ways |= {"booklets": found.respondents} if joint else {}
+    chosen = "booklets" if joint else "one question each" if found.plan.booklets else "a split of ε"
+    return {
+        "ways": [
+            {"name": name, "needed": needed, "optimal": name == chosen}
+            for name, needed in sorted(ways.items(), key=lambda way: way[1])
+        ],
+        "least": found.least,
+        "respondents": found.respondents,
+        "epsilon": spec.epsilon,
+        "booklets": [{"questions": names, "share": str(share)} for names, share in booklets.items()],
+        "file": booklets_file(spec),
+    }
+
+
+def growth(state: State, report: Report) -> dict[str, Any]:
+    """The people for 1 to 30 questions like the shown one, and the lower bound for any private survey."""
+    questions = questions_of(state)
+    shown = questions[take(state, "at", fields.position(len(questions)), 0)]
+    counts = []
+    for at, m in enumerate(GROWN):
+        found = plan_survey(questionnaire(state, [shown] * m))
+        people = {"planned": found.respondents, "one_question": found.one_question, "split": found.split}
+        if m == 1:  # there is no other way of asking
+            people = dict.fromkeys(people, found.respondents)
+        counts.append({"questions": m, "least": found.least, **people})
+        report((at + 1) / len(GROWN))
+    return {"counts": counts}
