@@ -24,6 +24,7 @@ The form is in z_x = s_x / unit_x, where unit_x is the most that s_x can be for 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -63,22 +64,14 @@ def least_eigenvalue(form: Enclosure) -> float:
     shift = max(0.0, -float(np.linalg.eigvalsh(middle)[0])) + n * ULP * size
     for _ in range(TRIES):
         shifted = middle + shift * np.eye(n)
-        if _factors(shifted):
-            trace = float(np.diag(shifted).sum())
-            # The shifted diagonal is itself rounded, by half an ulp.
-            lost = (4 * n + 32) * ULP * trace + n * n * 1e-300
-            return -(shift + lost + off) * (1 + 8 * ULP)
+        with suppress(np.linalg.LinAlgError):
+            if np.isfinite(shifted).all() and np.isfinite(np.linalg.cholesky(shifted)).all():
+                trace = float(np.diag(shifted).sum())
+                # The shifted diagonal is itself rounded, by half an ulp.
+                lost = (4 * n + 32) * ULP * trace + n * n * 1e-300
+                return -(shift + lost + off) * (1 + 8 * ULP)
         shift *= 16
     return -math.inf
-
-
-def _factors(matrix: Array) -> bool:
-    if not np.isfinite(matrix).all():
-        return False
-    try:
-        return bool(np.isfinite(np.linalg.cholesky(matrix)).all())
-    except np.linalg.LinAlgError:
-        return False
 
 
 CLASSES = 6  # The number of classes of masses where total variation is capped.

@@ -70,22 +70,15 @@ class Scarf(ByValue):
         second = arithmetic.of(float(rows.max() * (1 + 2 * len(rows) * ULP)))
         square = (epsilon / 2).exp()
         share = ((square - 1 / square) / 2).square()
-        if _is_odd(charges):
+        # Whether the law is even, and every score odd, when the order of the inputs is reversed.
+        kernel, low, high = charges.kernel, p.lower, p.upper
+        even = np.array_equal(low, low[::-1]) and np.array_equal(high, high[::-1])
+        if even and np.array_equal(kernel.lower, -kernel.upper[:, ::-1]):
             ratio = epsilon.exp()
             three = float(FLOAT.of(ratio).upper) <= 3
             share = ((ratio - 1) / (ratio + 1)).square() if three else (ratio - 1) / 8
         paid = arithmetic.of(charges.rows) / p
         return float((second * share - paid.min()).upper)
-
-
-def _is_odd(charges: Charges) -> bool:
-    """Whether the law is even, and every score odd, when the order of the inputs is reversed."""
-    kernel, p = charges.kernel, charges.prior
-    return (
-        np.array_equal(kernel.lower, -kernel.upper[:, ::-1])
-        and np.array_equal(p.lower, p.lower[::-1])
-        and np.array_equal(p.upper, p.upper[::-1])
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -157,11 +157,10 @@ def _minimax(utility: FisherInformation, task: MixtureTask) -> tuple[Mixture, Ar
 
 def _inside(utility: FisherInformation, prior: Array) -> Array:
     """The distribution, or one a little nearer to the pilot that is exactly in the neighbourhood."""
-    for share in (0.0, 2.0**-45, 2.0**-38, 2.0**-30, 2.0**-20):
-        near = (1 - share) * prior + share * utility.prior
-        if utility.stands_for(near):
-            return np.asarray(near)
-    return np.asarray(utility.prior)
+    for share in (0.0, 2.0**-45, 2.0**-38, 2.0**-30, 2.0**-20, 1.0):
+        if utility.stands_for(near := (1 - share) * prior + share * utility.prior):
+            break
+    return np.asarray(near)
 
 
 def _proofs(

@@ -147,9 +147,7 @@ class MixtureTask:
         return self.by_cones(heights, 0.9 * self.gap)
 
     def size(self, prices: Prices) -> float:
-        """The criterion at these prices; 1, in units of one direction, for a logarithm."""
-        if self.criterion.logarithmic:
-            return 1.0
+        """The criterion at these prices."""
         return abs(float(prices.rows.sum())) + (self.eta or 0.0) * float(prices.pairs.sum())
 
     def by_cones(self, heights: Array, least: float, keep: float = KEEP) -> Mixture:
@@ -165,7 +163,7 @@ class MixtureTask:
             if len(heights) >= columns.count:
                 return mixture
             prices = prices_at(self.prior, solution, columns)
-            size = abs(float(prices.rows.sum())) + (self.eta or 0.0) * float(prices.pairs.sum())
+            size = self.size(prices)
             new = unknown(columns.paying(prices, heights[mixture.used(columns)], least * size), heights)
             if len(new) == 0:
                 return mixture

@@ -1,10 +1,8 @@
 """Many inputs under (epsilon, delta)-LDP -> a channel of unimodal level shapes, and a bound from points that dominate.
 
-In every case that was looked at, unit vectors and the seven shapes of `columns.levels.SHAPES` were enough. That is not
-proved, so that the program gives a channel without a bound. Three facts keep it small. The value of a shape is a
-function of sums over blocks, so that all shapes are priced by prefix sums. Where a shape has an excess, its level 0
-lies at an end of the list, so that only pairs with the first or the last input are needed: about 3 k rows. Only shapes
-that gain at the dual values join the program.
+Three facts keep the program small. The value of a shape is a function of sums over blocks, so that all shapes are
+priced by prefix sums. Where a shape has an excess, its level 0 lies at an end of the list, so that only pairs with the
+first or the last input are needed: about 3 k rows. Only shapes that gain at the dual values join the program.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Two hypotheses under divergences between rows -> the best channel, by the interior-point methods of `row_exchange`.
 
-Beside constraints that the interior-point program cannot hold, the optimum under one kind of constraint alone is often
-the optimum under both. Where it is not, the programs of `Exchange` hold both kinds. Where their solvers fail, there is
-a local search.
+Beside constraints that these cannot hold, the optimum under one kind of constraint alone is often that of both. Where
+it is not, the programs of `Exchange` hold both kinds. Where their solvers fail, there is a local search.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ def beside(problem: Problem, ask: Ask) -> Candidate:
         if easier is None or _value(problem, found.matrix) >= _value(problem, easier[0].matrix):
             return found
     except SolverError:
-        # Where cone programs fail, a local search still gives a channel, and the gap tells how good it is.
-        if easier is None:
+        if easier is None:  # a local search still gives a channel, and the gap tells how good it is
             found = LocalSearch(3, outputs=3).find(problem, ask)
             return replace(found, matrix=private(found.matrix, problem.constraints, problem.inputs))
     return easier[0]

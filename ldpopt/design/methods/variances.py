@@ -1,8 +1,6 @@
-"""From the expected shares of many categories to the channel with the least sum of variances under one epsilon [KW].
+"""The expected shares of many categories -> the channel with the least sum of variances under one epsilon [KW].
 
-The 2^k staircase patterns of k categories are too many to list. `EvenPilot` knows the best sizes where all shares are
-expected to be equal; `SmallSets` searches all sets that count where reports favour few categories each; and
-`SampledColumns` draws sets near the best ones, with a bound on all.
+The 2^k staircase patterns of k categories are too many to list.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -59,23 +59,15 @@ class AlphabetProgram:
 
         Raises `SolverError` where there is no such matrix, or none was found.
         """
-        return self._free.solve(gains, sides) if sides is None else self._boxed.solve(gains, sides)
+        return self._posed(sides is not None, False).solve(gains, sides)
 
     def elastic(self, gains: Array, sides: Array) -> Leaf:
         """The multipliers of the program whose equations may be violated at a price, so that it is always feasible."""
-        return self._elastic.solve(gains, sides)[1]
+        return self._posed(True, True).solve(gains, sides)[1]
 
     @cached_property
-    def _free(self) -> _Posed:
-        return _Posed(self, False, False)
-
-    @cached_property
-    def _boxed(self) -> _Posed:
-        return _Posed(self, True, False)
-
-    @cached_property
-    def _elastic(self) -> _Posed:
-        return _Posed(self, True, True)
+    def _posed(self) -> Callable[[bool, bool], _Posed]:
+        return cache(partial(_Posed, self))
 
 
 def _pose(cp: Any, q: Any, term: Term) -> list[Any]:

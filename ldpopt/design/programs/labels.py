@@ -53,23 +53,17 @@ def chord_gains(f: FDivergence, pair: Pair, knots: Array) -> LabelGains:
     """The chords of the divergence between neighbouring posteriors `knots`, above it for columns in between."""
     tilt, height = 2 * knots - 1, excess_at(f, knots)
     width = np.diff(tilt)
-    if not np.isfinite(height[[0, -1]]).all():
-        return _open_ended(f, pair, knots, height)
+    finite = np.isfinite(height[[0, -1]])
+    if not finite.all():
+        # Beside an end where the divergence is infinite, the tangent at the nearest cut (`tails`).
+        each = [chord_gains(f, pair, knots[int(not finite[0]) : len(knots) - int(not finite[1])])]
+        each = each if finite[0] else [tangents_at(f, pair, knots[1:2]), *each]
+        each = each if finite[1] else [*each, tangents_at(f, pair, knots[-2:-1])]
+        return LabelGains(np.concatenate([one.each for one in each]), np.concatenate([one.flat for one in each]))
     slope = np.diff(height) / width
     # At posterior 1/2 the divergence is zero, and the chords on either side pass through zero exactly.
     level = (height[:-1] * tilt[1:] - height[1:] * tilt[:-1]) / width
     return LabelGains(slope[:, None] * pair.difference + level[:, None] * (pair.p0 + pair.p1), 2 * level)
-
-
-def _open_ended(f: FDivergence, pair: Pair, knots: Array, height: Array) -> LabelGains:
-    """The chords, with the tangent at the nearest cut beside an end where the divergence is infinite (`tails`)."""
-    closed = slice(int(not np.isfinite(height[0])), len(knots) - int(not np.isfinite(height[-1])))
-    made = [chord_gains(f, pair, knots[closed])]
-    if not np.isfinite(height[0]):
-        made.insert(0, tangents_at(f, pair, knots[1:2]))
-    if not np.isfinite(height[-1]):
-        made.append(tangents_at(f, pair, knots[-2:-1]))
-    return LabelGains(np.concatenate([one.each for one in made]), np.concatenate([one.flat for one in made]))
 
 
 def excess_at(f: FDivergence, posterior: Array) -> Array:
