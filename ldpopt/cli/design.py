@@ -215,7 +215,7 @@ def check(channel: Path, every: bool = False, json: bool = False) -> None:
 
 
 @options("""
-    file: FILE | Design file, written by `Design.save` or --save-design.
+    file: FILE | Design file (`Design.save`, --save-design), or proof of the respondents needed (`survey plan --proof`).
     exact: --exact | Compute in balls of 256 bits instead of float64 rounded outward.
     """)
 def verify(file: Path, exact: bool = False, json: bool = False) -> None:
@@ -223,15 +223,22 @@ def verify(file: Path, exact: bool = False, json: bool = False) -> None:
 
     Exit code 0: every claim holds. 1: one does not hold, and the output says which. 2: not a design file.
     """
-    from ldpopt.design import load_design
-    from ldpopt.design.load import checked, design_of
+    from ldpopt.design.certificates.respondents import RespondentsBound
+    from ldpopt.design.load import checked, design_of, load_proof
     from ldpopt.reports.words import ARITHMETIC, proof_in_words
 
     with progress("verifying"):
         part = part_of(file, "design")
-        design = load_design(file) if part is None else design_of(part)
+        design = load_proof(file) if part is None else design_of(part)
         found, exact = checked(design, exact)
-    if json:
+    if isinstance(design, RespondentsBound):
+        claims = {"verified": bool(found), "failures": list(found.failures), "arithmetic": ARITHMETIC[exact]}
+        if json:
+            recomputed = {"bound": _plain(found.bound)}
+            print(strictjson.dumps(claims | {"least": design.least, "recomputed": recomputed}), end="")
+        else:
+            say(design.sentence, *(f"- {line}" for line in found.failures), f"Computed in {ARITHMETIC[exact]}.")
+    elif json:
         print(strictjson.dumps(_verification(design, found, ARITHMETIC[exact])), end="")
     else:
         said = "Every claim was recomputed in {}, and the proof holds." if found else "Computed in {}."

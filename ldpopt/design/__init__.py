@@ -27,7 +27,7 @@ _HOMES = {
     "ldpopt.design.candidate": ("Method",),
     "ldpopt.design.constraints.base": ("AlphabetConstraint", "ColumnConstraint", "Constraint"),
     "ldpopt.design.design": ("Design",),
-    "ldpopt.design.load": ("load_design",),
+    "ldpopt.design.load": ("load_design", "load_respondents"),
     "ldpopt.design.methods.choose": ("METHODS",),
     "ldpopt.design.optimal": ("optimal_channel",),
     "ldpopt.design.structure": ("Structure", "Structures", "structures"),

@@ -23,6 +23,8 @@ from ldpopt.design.certificates.relaxed import Dominated as Dominated
 from ldpopt.design.certificates.relaxed import PartsBound as PartsBound
 from ldpopt.design.certificates.relaxed import Relaxed as Relaxed
 from ldpopt.design.certificates.relaxed import SaddlePoint as SaddlePoint
+from ldpopt.design.certificates.respondents import RespondentsBound as RespondentsBound
+from ldpopt.design.certificates.respondents import SharedInformation as SharedInformation
 from ldpopt.design.constraints.base import AlphabetConstraint as AlphabetConstraint
 from ldpopt.design.constraints.base import ColumnConstraint as ColumnConstraint
 from ldpopt.design.constraints.base import Constraint as Constraint
@@ -39,6 +41,7 @@ from ldpopt.design.constraints.outputs import Outputs as Outputs
 from ldpopt.design.constraints.outputs import Support as Support
 from ldpopt.design.design import Design as Design
 from ldpopt.design.load import load_design as load_design
+from ldpopt.design.load import load_respondents as load_respondents
 from ldpopt.design.methods.balanced import BalancedSets as BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound as BranchAndBound
 from ldpopt.design.methods.choose import METHODS as METHODS
@@ -165,12 +168,14 @@ __all__ = [
     "PrivateSampling",
     "Relaxed",
     "RenyiLDP",
+    "RespondentsBound",
     "Rounded",
     "Saddle",
     "SaddlePoint",
     "SampledColumns",
     "SamplingDual",
     "SamplingProgram",
+    "SharedInformation",
     "SmallSets",
     "Structure",
     "Structures",
@@ -186,6 +191,7 @@ __all__ = [
     "WeightedSum",
     "WorstOf",
     "load_design",
+    "load_respondents",
     "optimal_channel",
     "structures",
 ]

@@ -1,4 +1,7 @@
-"""A design and its certificate written to a file: schema ``ldpopt-design``, version 1 (docs/design-file.md)."""
+"""A design and its certificate written to a file: schema ``ldpopt-design``, version 1 (docs/design-file.md).
+
+A bound on respondents is a file of its own: schema ``ldpopt-respondents``, version 1.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ldpopt.design.codec.records import certificate, encode, problem_part
+from ldpopt.design.codec.records import certificate, encode, problem_part, record
 from ldpopt.files import PathLike, write_text
 
 SCHEMA = "ldpopt-design"
+RESPONDENTS = "ldpopt-respondents"
 VERSION = 1
 
 
@@ -38,6 +42,21 @@ def design_text(design: Any) -> str:
         "edges": problem_part("edges", design.edges, ""),
         "certificate": None if design.certificate is None else certificate(design.certificate, design, "certificate"),
     }
+    return _lines(made)
+
+
+def write_respondents(bound: Any, path: PathLike, force: bool = False) -> Path:
+    """Write a `RespondentsBound` like a design. Returns the path."""
+    return write_text(path, respondents_text(bound), force)
+
+
+def respondents_text(bound: Any) -> str:
+    """The contents of the file of a bound on respondents."""
+    return _lines({"schema": RESPONDENTS, "version": VERSION, **record(bound, "bound")})
+
+
+def _lines(made: dict[str, Any]) -> str:
+    """A JSON object with a line for each of its parts."""
     lines = (
         f"{json.dumps(key)}: {json.dumps(part, allow_nan=False, ensure_ascii=False)}" for key, part in made.items()
     )

@@ -15,6 +15,7 @@ from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate, Unbounded
 from ldpopt.design.certificates.capacity import InformationCapacity, PairwiseInformation
 from ldpopt.design.certificates.relaxed import Contraction, PartsBound, Relaxed
+from ldpopt.design.certificates.respondents import SharedInformation
 from ldpopt.design.constraints.base import plain_of
 from ldpopt.design.design import Design, is_certified, relative_gap
 from ldpopt.design.methods.balanced import BalancedSets
@@ -24,6 +25,7 @@ from ldpopt.design.methods.partition import envelope_duals
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.pairwise import pairwise_weights
 from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.privacy import Guarantee
@@ -53,6 +55,8 @@ def proofs(problem: Problem, candidate: Candidate, made: Arranged, near: Certifi
         yield near.of(*fields, edges=made.edges)
     if candidate.prove is not None:
         yield from candidate.prove(problem, made.channel)
+    if isinstance(problem.whole, FisherInformation):
+        yield SharedInformation(*fields)
     if problem.whole.contracts and not problem.whole.continuous:
         yield Contraction(*fields)
     if problem.whole.information:

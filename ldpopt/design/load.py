@@ -1,4 +1,7 @@
-"""A design read from a file of schema ``ldpopt-design``, version 1 (docs/design-file.md), and checked."""
+"""A design read from a file of schema ``ldpopt-design``, version 1 (docs/design-file.md), and checked.
+
+A bound on respondents is read from a file of schema ``ldpopt-respondents``.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.design.certificates.base import Certificate, Verification
+from ldpopt.design.certificates.respondents import RespondentsBound
 from ldpopt.design.codec.kinds import FILE, expect_keys
 from ldpopt.design.codec.records import Reader, real
 from ldpopt.design.design import Design
-from ldpopt.design.files import SCHEMA, VERSION
+from ldpopt.design.files import RESPONDENTS, SCHEMA, VERSION
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike, read_text
 from ldpopt.privacy import Guarantee
@@ -38,23 +42,65 @@ def load_design(path: PathLike) -> Design:
     ...     bool(load_design(path).verify())
     True
     """
+    return design_of(_text(path))
+
+
+def load_respondents(path: PathLike) -> RespondentsBound:
+    """The bound on respondents in a file that `RespondentsBound.save` wrote. `verify` tells whether it holds [Scarf].
+
+    Nothing in the file is run. `InvalidInput` names the part of the file that is missing, unknown or of the wrong kind.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from ldpopt.design import RespondentsBound
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "least.json"
+    ...     halves, one = (np.array([0.5, 0.5]),), (np.array([[1.0, 0.0]]),)
+    ...     RespondentsBound.of(1.0, halves, one, (np.array([1e-4]),), (np.ones(1),)).save(path)
+    ...     load_respondents(path).least
+    11706
+    """
+    return _respondents(_text(path))
+
+
+def load_proof(path: PathLike) -> Design | RespondentsBound:
+    """The design or the bound on respondents in a file, whichever it states."""
+    text = _text(path)
+    return _respondents(text) if f'"{RESPONDENTS}"' in text[:200] else design_of(text)
+
+
+def _respondents(text: str) -> RespondentsBound:
+    data = _object_of(text, RESPONDENTS)
+    parts = {name: part for name, part in data.items() if name not in ("schema", "version")}
+    bound: RespondentsBound = Reader().read(parts, RespondentsBound, "bound")
+    return bound
+
+
+def _text(path: PathLike) -> str:
+    """The text of a file that is not too large."""
     try:
         size = Path(path).stat().st_size
     except (OSError, TypeError, ValueError):
         size = 0  # reading it says why
     if size > LARGEST:
         raise invalid(str(path), f"a file of at most {LARGEST} bytes", size)
-    return design_of(read_text(path))
+    return read_text(path)
+
+
+def _object_of(text: str | bytes, schema: str) -> dict[str, Any]:
+    """The object of a schema in the contents of a file."""
+    data = strictjson.loads(text, FILE)
+    said = data.get("schema") if isinstance(data, dict) else data
+    if not isinstance(data, dict) or said != schema:
+        raise invalid(FILE, f'an object with "schema": "{schema}"', said)
+    if data.get("version") != VERSION or isinstance(data["version"], (bool, float)):
+        raise invalid(FILE, f"version {VERSION}", data.get("version"))
+    return data
 
 
 def design_of(text: str | bytes) -> Design:
     """The design that the contents of a file state."""
-    data = strictjson.loads(text, FILE)
-    said = data.get("schema") if isinstance(data, dict) else data
-    if not isinstance(data, dict) or said != SCHEMA:
-        raise invalid(FILE, f'an object with "schema": "{SCHEMA}"', said)
-    if data.get("version") != VERSION or isinstance(data["version"], (bool, float)):
-        raise invalid(FILE, f"version {VERSION}", data.get("version"))
+    data = _object_of(text, SCHEMA)
     expect_keys(data, KEYS, "the file")
     try:
         return _design(data)
@@ -85,7 +131,7 @@ def _design(data: dict[str, Any]) -> Design:
     )
 
 
-def checked(design: Design, exact: bool = False) -> tuple[Verification, bool]:
+def checked(design: Design | RespondentsBound, exact: bool = False) -> tuple[Verification, bool]:
     """The result of a check, and whether it was exact.
 
     Another processor may sum in another order, and then recompute a bound that is one digit looser than the stated one.

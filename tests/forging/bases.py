@@ -232,6 +232,8 @@ def _certificates(design: Any) -> Iterator[Any]:
             yield ld.InformationDual(*fields, np.array([0]), rows, np.full((2, 2), 0.01 * capacity.bound))
     if isinstance(own, ld.BranchDual):
         yield _pruned(own)
+    if isinstance(design.utility, ld.FisherInformation) and design.utility.criterion.additive:
+        yield ld.SharedInformation(*fields)
     if any(isinstance(one, ld.Outputs) for one in design.constraints) and not isinstance(own, ld.Relaxed):
         kept = tuple(one for one in design.constraints if not isinstance(one, ld.Outputs))
         yield ld.Relaxed(*fields, ld.Contraction(design.utility, kept, design.channel))

@@ -179,12 +179,13 @@ def _codes(given: Sequence[str]) -> dict[str, list[str]]:
     design_effect: --design-effect | Factor by which clusters and weights raise the number of respondents needed.
       [default: survey.toml's]
     picture: --picture | Picture (png, svg, pdf) of the budget's split, and of widths and power against respondents.
+    proof: --proof | File for the proof of how many respondents any survey needs; `ldpopt verify` checks it.
     """)
 def plan(
     survey: Path, out: Path = Path("plan.json"), respondents: int | None = None,
     after: tuple[Path, str] | None = None, stages: bool = False, nonresponse: float | None = None,
-    design_effect: float | None = None, picture: Path | None = None, time_limit: str = "", json: bool = False,
-    force: bool = False,
+    design_effect: float | None = None, picture: Path | None = None, proof: Path | None = None, time_limit: str = "",
+    json: bool = False, force: bool = False,
 ) -> None:  # fmt: skip
     """For every question design the channel that needs the fewest respondents, and write the plan.
 
@@ -192,11 +193,12 @@ def plan(
     """
     from dataclasses import replace
 
+    from ldpopt.design.files import respondents_text
     from ldpopt.plots.planning import survey_picture
     from ldpopt.survey.plan.spec import SurveySpec
     from ldpopt.survey.plan.survey import plan_survey
 
-    claim([out] if picture is None else [out, picture], force)
+    claim([one for one in (out, picture, proof) if one is not None], force)
     kind = "png" if picture is None else kind_of(picture)
     limit = seconds(time_limit)
     if stages and respondents is None:
@@ -221,6 +223,8 @@ def plan(
     files = {out: made.plan.to_json().encode()}
     if picture is not None:
         files[picture] = survey_picture(made.plan, spec, kind)
+    if proof is not None and made.proof is not None:
+        files[proof] = respondents_text(made.proof).encode()
     write_all(files, force)
     if json:
         print(strictjson.dumps(made.to_dict()), end="")

@@ -214,9 +214,8 @@ class End:
 
 def _support(term: Moment, cuts: Array, inputs: int) -> Array:
     """(inputs,) the weighted sum of the tangent planes of one label's cuts."""
-    alone = cuts.copy()
-    alone[1] = 0.0
-    return np.asarray(term.support(alone, 1, inputs)[0]) if cuts.size else np.zeros(inputs)
+    alone = cuts * np.array([1.0, 0.0, 1.0, 1.0])[:, None]
+    return np.asarray(term.support(alone, 1, inputs)[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,7 +111,8 @@ class ColumnConstraint(Measured):
 
     def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
         """A cap D >= 0, in nats, on the log-ratio of any two entries of any column; None where there is no such cap."""
-        return None
+        epsilon = math.inf if self.plain is None else self.plain[0]
+        return arithmetic.of(epsilon) if epsilon < math.inf else None
 
     def log_limits(self, inputs: Sequence[Label]) -> Array | None:
         """(k, k) caps, in nats, on log Q[x, y] / Q[x', y], inf for none; None where it caps no ratio of two inputs."""

@@ -16,13 +16,14 @@ from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatter
 from ldpopt.design.registry import Asked
 from ldpopt.distribution import Array, Index, number_up_to, positive_epsilon
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, renyi, zcdp
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.tolerances import SAME_ORDER
 
-LARGE = 3.0  # For caps above this, only the power a^o b^(1-o) of psi is posed, without its linear part.
+LARGE = 3.0
+"""For caps above this, the power a^o b^(1-o) of psi is posed without its linear part, whose sum is a constant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +56,8 @@ class Moment(Term):
         """sum_y psi - cap; inf where an output of the left input is impossible for the right one."""
         a, b = matrix[self.left], matrix[self.right]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if self.order == 1:
-                power = np.where(a > 0, a * np.log(a / b), 0.0)
-            else:
-                power = np.where(a > 0, a * (a / b) ** (self.order - 1), 0.0)
+            factor = np.log(a / b) if self.order == 1 else (a / b) ** (self.order - 1)
+            power = np.where(a > 0, a * factor, 0.0)
         shift = a - b if self.order == 1 else self.order * a - (self.order - 1) * b
         return np.asarray((power - shift).sum(axis=1) - self.cap)
 
@@ -66,15 +65,8 @@ class Moment(Term):
         """The term of these pairs alone."""
         return replace(self, left=self.left[pairs], right=self.right[pairs])
 
-    def slopes(self, t: Array) -> tuple[Array, Array]:
-        """The partial derivatives of psi at a/b = t: psi(a, b) >= slope_a a + slope_b b."""
-        log = np.log(t)
-        if self.order == 1:
-            return log, 1 - t
-        return self.order * np.expm1((self.order - 1) * log), -(self.order - 1) * np.expm1(self.order * log)
-
     def enclosed_slopes(self, t: Array, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
-        """The same, enclosed, for positive floats t."""
+        """The partial derivatives of psi at positive a/b = t: psi(a, b) >= slope_a a + slope_b b."""
         ratio = arithmetic.of(t)
         log = ratio.log()
         if self.order == 1:
@@ -86,8 +78,8 @@ class Moment(Term):
         """The weighted sum of the tangent planes of each label."""
         pair, label = multiplier[:2].astype(np.intp)
         on_left, on_right = (
-            np.bincount(label * inputs + side[pair], multiplier[3] * slope, labels * inputs)
-            for side, slope in zip((self.left, self.right), self.slopes(multiplier[2]), strict=True)
+            np.bincount(label * inputs + side[pair], multiplier[3] * slope.midpoint, labels * inputs)
+            for side, slope in zip((self.left, self.right), self.enclosed_slopes(multiplier[2], FLOAT), strict=True)
         )
         return np.asarray((on_left + on_right).reshape(labels, inputs))
 
@@ -155,10 +147,8 @@ class Moment(Term):
         return self._pose_power(a, b)
 
     def _pose_power(self, a: Any, b: Any) -> list[Any]:
-        """a^o b^(1-o) <= moment as a tower of second-order cones, far better solved than a power cone. The tower stands
-        for a fraction near 1/o, and uses copies of a and b: the dual values of the copies are slopes of a tangent plane
-        whatever the fraction is. For caps above `LARGE` the linear part of psi is left out; its sum over outputs is a
-        constant.
+        """a^o b^(1-o) <= moment as a tower of second-order cones, far better solved than a power cone. It stands for a
+        fraction near 1/o. The dual values of the copies of a and b are slopes of a tangent plane, whatever it is.
         """
         import cvxpy as cp
         from cvxpy.utilities.power_tools import gm_constrs
@@ -175,8 +165,8 @@ class Moment(Term):
         return [*links, cp.sum(slack, axis=1) <= np.ones(len(self)), *tower]
 
     def multiplier(self, posed: list[Any]) -> Array:
-        """The tangent plane at each cone's dual point: its weight, and the ratio that gives its coefficient of a. Its
-        coefficient of b is then on the safe side, because the dual point lies in the dual cone.
+        """The tangent plane at each cone's dual point, by its weight and its coefficient of a. That of b is then on the
+        safe side, because the dual point lies in the dual cone.
         """
         if not posed:
             return np.zeros((4, 0))
@@ -266,13 +256,8 @@ class RenyiLDP(ColumnConstraint):
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
         """sum_y Q[x, y]^order Q[x', y]^(1 - order) <= exp((order - 1) epsilon) for every ordered pair."""
-        if math.isinf(self.order):
-            return (Ratio(self.epsilon),)
-        return (Moment(*all_pairs(len(inputs)), self.order, self.epsilon),)
-
-    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
-        """epsilon at order inf, else None."""
-        return arithmetic.of(self.epsilon) if math.isinf(self.order) else None
+        endless = math.isinf(self.order)
+        return (Ratio(self.epsilon) if endless else Moment(*all_pairs(len(inputs)), self.order, self.epsilon),)
 
     def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
         """The cap on the moment of every order from 1 up to this one; None beyond."""

@@ -60,11 +60,11 @@ class LinearCriterion(Criterion):
 
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
         """The sum of the least variances of unbiased estimates of F^T p."""
-        f = self._enclosed_factor(len(scores) + 1, scores.arithmetic)
+        f = self.enclosed_factor(len(scores) + 1, scores.arithmetic)
         found = least_variances(scores, f[:-1] - f[-1][None, :])
         return None if found is None else found.sum()
 
-    def _enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
+    def enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
         """F, enclosed."""
         return arithmetic.of(self.factor(k))
 
@@ -89,7 +89,7 @@ class LinearCriterion(Criterion):
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """tr(K F_c)^2 / most with F_c = F - 1 p^T F, by Cauchy and Schwarz for any unbiased estimate [KW]."""
-        f = self._enclosed_factor(len(prior), kernel.arithmetic)
+        f = self.enclosed_factor(len(prior), kernel.arithmetic)
         return (kernel.T * (f - (prior @ f)[None, :])).sum().square() / most
 
 
@@ -154,7 +154,7 @@ class AOptimal(LinearCriterion):
         """A root F (k, r) of the weights: W = F F^T."""
         return np.eye(k) if self.root is None else self.root
 
-    def _enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
+    def enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
         """F, enclosed for weights of single categories; other weights are taken to be F F^T with the float root F."""
         if self.single is None:
             return arithmetic.of(self.factor(k))

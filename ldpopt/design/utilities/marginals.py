@@ -107,6 +107,11 @@ class Marginals(LinearCriterion):
         return np.eye(math.prod(sizes))[answer]
 
     @property
+    def plain(self) -> bool:
+        """Whether the shares of single questions alone count."""
+        return not self.pairs and self.contrasts is None
+
+    @property
     def name(self) -> str:
         """The name of the criterion, which says of how many questions."""
         more = [f"{len(self.pairs)} pairs"] if self.pairs else []
@@ -123,11 +128,10 @@ class Marginals(LinearCriterion):
         """F (K, d): an orthonormal basis of each question's differences, times roots of weights."""
         return self.directions
 
-    def _enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
+    def enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
         """F, enclosed where every question has one weight; other roots are taken as the floats that they are."""
-        plain = not self.pairs and self.contrasts is None
         weights = self._weights()
-        if not plain or any(np.ptp(own) > 0 for own in weights):
+        if not self.plain or any(np.ptp(own) > 0 for own in weights):
             return arithmetic.of(self.directions)
         blocks = []
         for j, own in enumerate(weights):

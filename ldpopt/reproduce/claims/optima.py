@@ -9,6 +9,7 @@ import numpy as np
 
 from ldpopt.bounds import asoodeh_zhang, information_capacity
 from ldpopt.design import Divergence, FisherInformation, LocalDP, MutualInformation, optimal_channel
+from ldpopt.design.certificates.respondents import COMPARED
 from ldpopt.design.columns.sets import members
 from ldpopt.design.columns.shares import information_of, level_of
 from ldpopt.distribution import Array
@@ -19,7 +20,7 @@ from ldpopt.reproduce.experiment import Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import worst_pair
 from ldpopt.reproduce.statements import bounded, claim, holds_if, off_by
 from ldpopt.survey.estimate.linear import efficient_loadings
-from ldpopt.survey.plan.units import EXACT, rule
+from ldpopt.survey.plan.units import rule
 from ldpopt.tolerances import CLAIM_ATTAINED
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER)}
@@ -233,7 +234,7 @@ def _ways(ax: Any, table: Table) -> None:
     quick={"sizes": [3, 10], "epsilons": [0.5, 1.0, 2.0]},
     points=grid(m="sizes", epsilon="epsilons"),
     judge=bounded(
-        f"Attained for ε up to ln 3 ({{_small:.1g}} away) and for up to {EXACT} questions; elsewhere at most "
+        f"Attained for ε up to ln 3 ({{_small:.1g}} away) and for up to {COMPARED} questions; elsewhere at most "
         "{_rule.high:.3g} times the bound. Splitting ε needs up to {split over the rule, largest:.3g} times the "
         "respondents.",
         {"_rule": "rule / bound"},
@@ -260,5 +261,5 @@ def asked(m: float, epsilon: float) -> Row:
         "sampled": m / sampled * _one(epsilon / sampled),
         "one": m * _one(epsilon),
         "rule": best,
-        "bound": best if m <= EXACT else 0.25 * m / least,
+        "bound": best if m <= COMPARED else 0.25 * m / least,
     }

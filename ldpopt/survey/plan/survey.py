@@ -12,7 +12,9 @@ from typing import Any
 from ldpopt.channel import Channel
 from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design import Design
+from ldpopt.design.certificates.respondents import RespondentsBound
 from ldpopt.distribution import positive_integer
+from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.exact_rounding import round_exact
 from ldpopt.results import Pictured
@@ -22,7 +24,7 @@ from ldpopt.survey.plan.part import cells_of
 from ldpopt.survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
 from ldpopt.survey.plan.planned_question import PlannedQuestion, planned_question
 from ldpopt.survey.plan.spec import SurveySpec
-from ldpopt.survey.plan.units import Unit, least_respondents, units_of
+from ldpopt.survey.plan.units import Unit, respondents_bound, units_of
 
 SPLITTING = 0.3
 """The share of the progress that the split of the budget is."""
@@ -36,8 +38,9 @@ class PlannedSurvey(Pictured):
     respondents : of a simple random sample, who meet every target with this plan.
     split : if everybody is asked everything and epsilon is split; inf if that is too little for each question.
     one_question : if each respondent is asked one of the questions that share the budget.
-    least : no epsilon-LDP survey of fewer people, interactive or not, meets the targets at the pilot, by unbiased
-        estimates. Without a pilot answers are taken as even, which for yes/no questions is the least favourable case.
+    proof : that no epsilon-LDP survey of fewer people than `least`, interactive or not, meets the targets at the pilot,
+        by unbiased estimates. Without a pilot answers are taken as even, which for yes/no questions is the least
+        favourable case. `proof.verify()` recomputes it.
     """
 
     plan: Plan
@@ -46,9 +49,14 @@ class PlannedSurvey(Pictured):
     respondents: int = 0
     split: float = math.inf
     one_question: float = math.inf
-    least: int = 0
+    proof: RespondentsBound | None = None
 
     _picture, _heads = "budget_split", 1
+
+    @property
+    def least(self) -> int:
+        """The proved number of people whom any survey needs; 0 where nothing is proved."""
+        return 0 if self.proof is None else self.proof.least
 
     def _drawn(self) -> tuple[Any, ...]:
         return (self.plan,)
@@ -78,9 +86,8 @@ class PlannedSurvey(Pictured):
         if self.plan.booklets:
             others = [("split over the questions", self.split), ("one question each", self.one_question)]
             known = "; ".join(f"{name} {value:,.0f}" for name, value in others if math.isfinite(value))
-            lines.append(
-                f"  {self.respondents:,} respondents, each asked one booklet ({known}; any survey needs {self.least:,})"
-            )
+            least = f"any survey needs {self.least:,}, proved"
+            lines.append(f"  {self.respondents:,} respondents, each asked one booklet ({known}; {least})")
         for q in self.plan.questions:
             expected = "; ".join(f"{name.replace('_', ' ')} {value:.6g}" for name, value in (q.expected or {}).items())
             k, m = q.channel.shape
@@ -228,7 +235,7 @@ class _Planning:
         longest = 1 if self.spec.design == "one question" else MAX_LENGTH
         turn = self.deadline.part(SPLITTING, 1.0).turn(before, before + 1)
         planner = BookletPlanner(self.shared, block, self.eta, self.spec.together, self.searched)
-        return planner.plan(longest, least_respondents(self.shared, block), turn)
+        return planner.plan(longest, respondents_bound(self.shared, block).proved(FLOAT), turn)
 
     @property
     def respondents(self) -> int:
@@ -254,12 +261,11 @@ class _Planning:
         if self.drawn is not None:
             others = [everybody.respondents for everybody in self.everybody.values()]
             one_question = _whole(max(self.drawn.one_question, *others, 0.0))
-        least = least_respondents(self.units, None if spec.delta else spec.epsilon or plan.epsilon)
-        least = math.ceil(least * (1 - 1e-9))
-        if self.respondents < least:
+        proof = respondents_bound(self.units, None if spec.delta else spec.epsilon or plan.epsilon)
+        if self.respondents < (least := proof.least):
             got = f"a plan for {self.respondents:,}, which is a mistake of the planner: please report it"
             raise SolverError(f"plan: expected at least {least:,} respondents, as any survey needs, got {got}")
-        return PlannedSurvey(plan, designs, spec.delta, self.respondents, self.split, one_question, least)
+        return PlannedSurvey(plan, designs, spec.delta, self.respondents, self.split, one_question, proof)
 
     def _question(
         self, booklet: Booklet, share: Fraction, epsilon: float, designs: dict[str, Design]

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ldpopt.design.certificates.respondents import RespondentsBound
 from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.labels import Label
@@ -101,19 +102,22 @@ class Unit:
         return self.pilot.tobytes(), rows, tests, tuple((type(q), q.eta) for q in self.questions)
 
     @cached_property
-    def information(self) -> float:
-        """The respondents that the unit needs where a report has information 1: the bound is this over rho^2."""
-        need = 0.0
+    def weights(self) -> Array:
+        """(targets,) of each target in the bound on the respondents: all of a question's together, or the widest."""
+        weights = np.zeros(len(self.targets))
         for part in self.parts:
-            if not (mine := [target for target in self.targets if target.key[0] == part.name]):
+            mine = [at for at, target in enumerate(self.targets) if target.key[0] == part.name]
+            if not mine:
                 continue
-            rows = np.array([target.row - float(target.row @ self.pilot) for target in mine])
-            values, vectors = np.linalg.eigh((rows * self.pilot) @ rows.T)
-            root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-            together = float(np.trace(root)) ** 2 / sum(target.variance for target in mine)
-            alone = max(float(row**2 @ self.pilot) / t.variance for row, t in zip(rows, mine, strict=True))
-            need += max(together, alone)
-        return need
+            rows = np.array([self.targets[at].row - float(self.targets[at].row @ self.pilot) for at in mine])
+            wanted = np.array([self.targets[at].variance for at in mine])
+            root = float(np.linalg.svd(rows * np.sqrt(self.pilot), compute_uv=False).sum())
+            alone = rows**2 @ self.pilot / wanted
+            if root**2 / wanted.sum() >= alone.max():
+                weights[mine] = (root / wanted.sum()) ** 2
+            else:
+                weights[mine[int(alone.argmax())]] = alone.max() / wanted[alone.argmax()]
+        return weights
 
 
 def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:
@@ -143,30 +147,16 @@ def rule(m: int, epsilon: float) -> float:
     return max(c * (gain / (2.0**c * fall + gain)) ** 2 for c in range(1, min(m, 1000) + 1))
 
 
-EXACT = 7
-"""Up to this many yes/no questions the rule is proved to be the optimum, for every epsilon."""
-
-
-def least_respondents(units: Sequence[Unit], epsilon: float | None) -> float:
-    """A number of respondents below which no epsilon-LDP survey, interactive or not, meets every target [Scarf].
+def respondents_bound(units: Sequence[Unit], epsilon: float | None) -> RespondentsBound:
+    """The proof that no epsilon-LDP survey of fewer people, interactive or not, meets every target [Scarf].
 
     epsilon : in nats; None for a promise that is no epsilon-LDP, of which only the sample's own variance is known.
-
-    It is the sum of the questions' needs over a bound of rho^2, the information of one report: that of `rule` for up to
-    seven yes/no questions at even pilots; tanh(eps/2)^2 for more of them up to eps = ln 3, and (e^eps - 1)/8 beyond;
-    sinh(eps/2)^2 for any. The bound is that of Cramer and Rao for unbiased estimates at the pilot.
     """
-    alone = [float((t.row - t.row @ unit.pilot) ** 2 @ unit.pilot) / t.variance for unit in units for t in unit.targets]
-    need = sum(unit.information for unit in units)
-    if not alone or epsilon is None:
-        return max(alone, default=0.0)
     counted = [unit for unit in units if unit.targets]
-    rho = math.sinh(min(epsilon, 700.0) / 2) ** 2
-    if all(unit.plain and len(unit.cells) == 2 and unit.even for unit in counted):
-        if len(counted) <= EXACT:
-            rho = min(rho, rule(len(counted), epsilon))
-        else:
-            rho = min(
-                rho, math.tanh(epsilon / 2) ** 2 if epsilon <= math.log(3) else math.expm1(min(epsilon, 700.0)) / 8
-            )
-    return max(*alone, need / rho)
+    return RespondentsBound.of(
+        math.inf if epsilon is None else epsilon,
+        tuple(unit.pilot for unit in counted),
+        tuple(np.array([target.row for target in unit.targets]) for unit in counted),
+        tuple(np.array([target.variance for target in unit.targets]) for unit in counted),
+        tuple(unit.weights for unit in counted),
+    )

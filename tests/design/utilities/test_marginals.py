@@ -46,7 +46,7 @@ def test_weights_pairs_and_contrasts_count_as_they_say():
 def test_its_directions_are_enclosed():
     """The enclosed factor holds the float one, to a few units in the last place."""
     marginals = Marginals((2, 5, 3), weights=[1, 0.3, 2])
-    enclosed = marginals._enclosed_factor(30, FLOAT)
+    enclosed = marginals.enclosed_factor(30, FLOAT)
     assert np.abs(np.asarray(enclosed.midpoint) - marginals.directions).max() < 1e-14
     assert (np.asarray(enclosed.upper) >= np.asarray(enclosed.lower)).all()
 

@@ -21,7 +21,7 @@ from ldpopt.survey import QuestionSpec, Reading, SurveySpec, plan_survey
 from ldpopt.survey.estimate.linear import contrast_variances
 from ldpopt.survey.plan.part import NOT_APPLICABLE
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.units import least_respondents, rule, units_of
+from ldpopt.survey.plan.units import respondents_bound, rule, units_of
 
 YES_NO = ("no", "yes")
 Z = 1.959963984540054
@@ -67,7 +67,8 @@ def test_a_question_that_leaves_missing_answers_out_shares_no_report() -> None:
 
 def test_a_plan_below_the_least_number_of_respondents_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     """No survey of fewer people meets the targets, so a plan that says so is refused and not told as the least."""
-    monkeypatch.setattr("ldpopt.survey.plan.survey.least_respondents", lambda *_: 1e9)
+    forged = replace(respondents_bound(units_of(yes_no(2)), 1.0), least=10**9)
+    monkeypatch.setattr("ldpopt.survey.plan.survey.respondents_bound", lambda *_: forged)
     with pytest.raises(SolverError, match="mistake of the planner"):
         plan_survey(SurveySpec("s", yes_no(2), epsilon=1.0))
 
@@ -284,7 +285,7 @@ def test_no_bound_is_above_a_design_that_meets_the_targets() -> None:
         asked = QuestionSpec("q", tuple(range(k)), pilot=rng.dirichlet(np.ones(k)) * 0.9 + 0.1 / k, half_width=0.05)
         epsilon = float(rng.uniform(0.2, 4))
         planned = plan_survey(SurveySpec("s", (asked,), epsilon=epsilon))
-        assert least_respondents(units_of((asked,)), epsilon) <= planned.respondents
+        assert respondents_bound(units_of((asked,)), epsilon).least <= planned.respondents
         assert planned.least <= planned.respondents
 
 

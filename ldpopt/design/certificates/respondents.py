@@ -1,0 +1,174 @@
+"""How little one private report tells of many questions -> bounds on errors, and on the respondents of any survey.
+
+Let phi_1, ..., phi_d be functions of the answer with mean 0 and covariance I under its law p. A report y with column q
+has the score a = E[q phi]/E[q], and the information of one report about the means of phi is Lambda, the average of
+a a^T. So tr Lambda <= rho^2, the largest |a|^2 of any column. With T = v.phi for the direction v of a, E T = 0 and
+E T^2 = 1, the best column is e^epsilon where T > r, and (e^epsilon - 1) E(T - r)_+ = r = |a|. As E(T - r)_+ is at most
+(sqrt(1 + r^2) - r)/2 [Scarf], rho^2 <= sinh^2(epsilon/2), for any answers and any law.
+
+For yes/no questions with independent even answers, T is symmetric: E(T - r)_+ = (E max(|T|, r) - r)/2. Below r = 1/2,
+max(|t|, r) <= (1 + t^2)/2, so that r <= tanh(epsilon/2). Beyond, max(|t|, r) <= r + t^2/(4 r), so that r^2 <=
+(e^epsilon - 1)/8; for epsilon <= log 3 that is at most 1/4. For up to seven questions all columns were compared: the
+best are randomized responses about the joint answer to c of them.
+
+Let F^T p be estimated from n reports, S = F^T (diag p - p p^T) F. By Cramer and Rao its covariance is at least
+S^(1/2) Lambda^-1 S^(1/2)/n, and by Cauchy and Schwarz the trace of that is at least (tr S^(1/2))^2/(n rho^2). This
+holds for unbiased estimates and every protocol, interactive or not, in which each respondent's part is epsilon-LDP.
+tr S^(1/2) is the sum of the singular values of A = diag(p)^(1/2) (F - 1 p^T F), and so at least tr(Z^T A)/|Z| for any
+Z.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.design.certificates.base import Certificate, Verification
+from ldpopt.design.certificates.numbers import Unproved, expect, nonnegative, real_array, require, weights_array
+from ldpopt.design.constraints.base import plain_caps, tanh_of_half
+from ldpopt.design.registry import Kind
+from ldpopt.design.utilities.criteria import LinearCriterion
+from ldpopt.design.utilities.fisher_information import FisherInformation
+from ldpopt.design.utilities.laws import law
+from ldpopt.design.utilities.marginals import Marginals
+from ldpopt.distribution import Array
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure, arithmetic
+from ldpopt.results import Result
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+COMPARED = 7
+"""Up to this many yes/no questions all columns were compared."""
+
+
+def information_limit(epsilon: Enclosure, even: int) -> Enclosure:
+    """A number that rho^2 is at most. even : the number of questions, where all are yes/no with independent even
+    answers; else 0.
+    """
+    gain, rest, fall = epsilon.expm1(), -(-epsilon).expm1(), (-epsilon).exp()
+    any_law = gain * rest / 4
+    if 0 < even <= COMPARED:
+        each = [(rest / (fall * 2.0**c + rest)).square() * c for c in range(1, even + 1)]
+        return epsilon.arithmetic.stack(each).max().minimum(any_law)
+    if even:
+        small = float(epsilon.exp().upper) <= 3
+        return any_law.minimum(tanh_of_half(epsilon).square() if small else gain / 8)
+    return any_law
+
+
+def root_trace(p: Array, factor: Enclosure) -> Enclosure:
+    """A number that is surely at most tr S^(1/2), and nearly equal to it, for a law p (k,) and F (k, r)."""
+    of, mean = factor.arithmetic, law(p, factor.arithmetic)
+    a = mean.sqrt()[:, None] * (factor - (mean @ factor)[None, :])
+    middle = np.asarray(a.midpoint)
+    require(np.isfinite(middle).all(), "the linear functions are not finite")
+    left, _, right = np.linalg.svd(middle, full_matrices=False)
+    z = left @ right if len(left) >= right.shape[1] else (left @ right).T
+    size = (of.of(z.T) @ of.of(z) - np.eye(z.shape[1])).square().sum().sqrt() + 1  # at least |Z|^2
+    proved: Enclosure = (a * (left @ right)).sum() / size.sqrt()
+    return proved
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SharedInformation(Certificate):
+    """No epsilon-LDP channel has a sum of variances below (tr S^(1/2))^2 / rho^2 for one respondent [Scarf].
+
+    It takes no numbers. rho^2 is sinh^2(epsilon/2), and less for yes/no questions at the even pilot, where one question
+    at random is optimal up to epsilon = log 3. Other constraints are ignored, which can only lower the bound.
+    """
+
+    proves = FisherInformation
+    argument = "one budget of information for all questions, by Scarf's inequality"
+    tight = False
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """(tr S^(1/2))^2 / rho^2 at the utility's prior."""
+        prior, criterion = self.utility.prior, self.utility.criterion
+        if not isinstance(criterion, LinearCriterion):
+            raise Unproved(f"the {criterion.name} is no sum of variances of fixed functions")
+        epsilon, _ = plain_caps(self.constraints)
+        require(epsilon < math.inf, "no constraint asks for LocalDP between all inputs")
+        shape = criterion.shape if isinstance(criterion, Marginals) and criterion.plain else (len(prior),)
+        even = len(shape) if set(shape) == {2} and np.ptp(prior) == 0 else 0
+        root = root_trace(prior, criterion.enclosed_factor(len(prior), arithmetic)).positive()
+        return root.square() / information_limit(arithmetic.of(epsilon), even)
+
+
+@dataclass(frozen=True, eq=False)
+class RespondentsBound(Kind, Result):
+    """No epsilon-LDP survey of fewer than `least` people meets all targets by unbiased estimates [Scarf].
+
+    It is for the pilots, that is, for shares that are as expected.
+
+    epsilon : in nats; inf for a survey without such a promise, of which the variance of the sample alone is known.
+    pilots : (k,) for each of several questions with independent answers. targets : (t, k) for each, linear functions of
+    its shares. variances : (t,) for each, what their estimates may have. weights : (t,) for each, non-negative numbers,
+    any of which prove a bound: n sum w tau >= (sum of the questions' tr S^(1/2))^2 / rho^2 for F = targets^T sqrt(w).
+    """
+
+    epsilon: float
+    pilots: tuple[Array, ...]
+    targets: tuple[Array, ...]
+    variances: tuple[Array, ...]
+    weights: tuple[Array, ...]
+    least: int
+
+    @classmethod
+    def of(
+        cls, epsilon: float, pilots: tuple[Array, ...], targets: tuple[Array, ...], variances: tuple[Array, ...],
+        weights: tuple[Array, ...],
+    ) -> RespondentsBound:  # fmt: skip
+        """The bound with the number that is proved, less 1e-9 of it, which a plan may fall short by rounding."""
+        bound = cls(epsilon, pilots, targets, variances, weights, 0)
+        return replace(bound, least=math.ceil(bound.proved(FLOAT) * (1 - 1e-9)))
+
+    def proved(self, arithmetic: Arithmetic) -> float:
+        """The number that the weights prove, rounded down. Raises `Unproved` for malformed parts."""
+        parts = [expect(getattr(self, name), tuple, name) for name in ("pilots", "targets", "variances", "weights")]
+        require(len({len(part) for part in parts}) == 1, "pilots, targets, variances and weights differ in number")
+        root, paid, sampled, even = arithmetic.zeros(()), arithmetic.zeros(()), 0.0, 0
+        for pilot, rows, wanted, given in zip(*parts, strict=True):
+            p = weights_array(pilot, (-1,), "a pilot", "a pilot")
+            functions = real_array(rows, (-1, len(p)), "targets")
+            require(len(functions), "a question has no targets")
+            tau = arithmetic.of(weights_array(wanted, (len(functions),), "variances", "the targets"))
+            require((np.asarray(tau.lower) > 0).all(), "a variance is not positive")
+            weights = arithmetic.of(weights_array(given, (len(functions),), "weights", "the targets"))
+            factor, mean = arithmetic.of(functions).T, law(p, arithmetic)
+            root = root + root_trace(p, factor * weights.sqrt()[None, :]).positive()
+            paid = paid + (weights * tau).sum()
+            spread = (mean @ (factor - (mean @ factor)[None, :]).square()) / tau
+            sampled = max(sampled, float(np.asarray(spread.lower).max()))
+            even += len(p) == 2 and p[0] == p[1]
+        if not parts[0] or self.epsilon == math.inf or nonnegative(self.epsilon, "epsilon") == 0:
+            return sampled
+        limit = information_limit(arithmetic.of(self.epsilon), even if even == len(parts[0]) else 0)
+        private = float((root.square() / paid / limit).lower)
+        return max(sampled, private) if math.isfinite(private) else sampled
+
+    @property
+    def sentence(self) -> str:
+        """What is claimed."""
+        promise = "" if self.epsilon == math.inf else f"{self.epsilon:g}-LDP "
+        return f"No {promise}survey of fewer than {self.least:,} people meets all targets by unbiased estimates."
+
+    def verify(self, exact: bool = False) -> Verification:
+        """Recompute the number; false where it is below `least`. exact : in balls of 256 bits."""
+        value: Any = self.least
+        try:
+            proved = self.proved(arithmetic(exact))
+            least = nonnegative(value, "the number of respondents")
+        except Unproved as error:
+            return Verification(math.nan, math.nan, self.epsilon, math.nan, (str(error),))
+        wrong = () if least <= math.ceil(proved) else (f"the number proved is {math.ceil(proved):,}, not {value:,}",)
+        return Verification(least, proved, self.epsilon, math.nan, wrong)
+
+    def save(self, path: str | PathLike[str], force: bool = False) -> None:
+        """Write the bound to a file that `load_respondents` reads; an existing file is refused unless `force`."""
+        from ldpopt.design.files import write_respondents
+
+        write_respondents(self, path, force)
