@@ -43,6 +43,8 @@ from ldpopt.design import (
     PatternLP,
     PrivateSampling,
     RenyiLDP,
+    RespondentsBound,
+    SharedInformation,
     Support,
     WeightedSum,
     WorstOf,
@@ -193,6 +195,8 @@ def of_certificates():
     # Of two classes none is chosen for a small problem: they bound where better ones cannot be had.
     yield InformationCapacity(information, (one,), randomized_response(3, 1.0))
     yield Unbounded(pair, (one,), randomized_response(3, 1.0))
+    yield SharedInformation(FisherInformation(P), (one,), randomized_response(3, 1.0))
+    yield RespondentsBound.of(1.0, (P,), (np.eye(3),), (np.full(3, 1e-4),), (np.ones(3),))
 
 
 def others():

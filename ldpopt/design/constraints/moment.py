@@ -112,8 +112,7 @@ class Moment(Term):
     def checked(self, multiplier: Any, labels: int) -> tuple[Index, Index, Array, Array]:
         """The pairs, labels, ratios and weights of the cuts with positive weight; `Unproved` for a malformed one."""
         cuts = real_numbers(multiplier, "the values of a multiplier")
-        if cuts.size == 0:
-            cuts = np.zeros((4, 0))
+        cuts = cuts if cuts.size else np.zeros((4, 0))
         if cuts.ndim != 2 or len(cuts) != 4:
             raise Unproved(f"the multiplier of a moment has shape {cuts.shape}, not (4, cuts)")
         pair, label, t, z = cuts
@@ -165,9 +164,7 @@ class Moment(Term):
         return [*links, cp.sum(slack, axis=1) <= np.ones(len(self)), *tower]
 
     def multiplier(self, posed: list[Any]) -> Array:
-        """The tangent plane at each cone's dual point, by its weight and its coefficient of a. That of b is then on the
-        safe side, because the dual point lies in the dual cone.
-        """
+        """The tangent plane at each cone's dual point, in the dual cone, by its weight and its coefficient of a."""
         if not posed:
             return np.zeros((4, 0))
         tiny = 1e-300
@@ -264,8 +261,7 @@ class RenyiLDP(ColumnConstraint):
         return moment_cap(order, self.epsilon, arithmetic) if 1 <= order <= self.order else None
 
 
-GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])
-"""The orders at which a channel is first compared with its cap."""
+GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])  # Orders at which a channel is compared first.
 SUMMIT = 0.9
 """Peaks of the grid below this share of rho are passed over: between its orders the rate is not that much higher."""
 
@@ -311,17 +307,14 @@ class ConcentratedLDP(ColumnConstraint):
 
     def implies(self, other: Any) -> bool:
         """True of the same with rho no smaller, and of `RenyiLDP` with epsilon at least order * rho [BS, Def 1.1]."""
-        if isinstance(other, ConcentratedLDP):
-            return other.rho >= self.rho
         if isinstance(other, RenyiLDP):
             return math.isfinite(other.order) and Fraction(other.epsilon) >= Fraction(other.order) * Fraction(self.rho)
-        return False
+        return isinstance(other, ConcentratedLDP) and other.rho >= self.rho
 
     def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
         """The cap on the moment of any finite order, whether it is posed or not."""
-        if not 1 <= order < math.inf:
-            return None
-        return moment_cap(order, Fraction(order) * Fraction(self.rho), arithmetic)
+        finite = 1 <= order < math.inf
+        return moment_cap(order, Fraction(order) * Fraction(self.rho), arithmetic) if finite else None
 
     def tightened(self, matrix: Array) -> ConcentratedLDP | None:
         """The same with one more order, the one that `matrix` (k, m) exceeds most.
@@ -347,7 +340,8 @@ class ConcentratedLDP(ColumnConstraint):
         exceeded: dict[float, float] = {}
         for at in summits.tolist():
             ends = usable[max(at - 1, 0)], usable[min(at + 1, len(usable) - 1)]
-            peak = minimize_scalar(lambda a: -rate(a), bounds=ends, method="bounded", options={"xatol": 1e-4 * ends[0]})
+            room = 1e-3 * (ends[1] - ends[0])
+            peak = minimize_scalar(lambda a: -rate(a), bounds=ends, method="bounded", options={"xatol": room})
             order = max((float(peak.x), *ends), key=rate)
             near = min(abs(order - known) for known in self.orders) <= SAME_ORDER * (order - 1)
             if rate(order) > self.rho * (1 + 1e-7) and not near:
