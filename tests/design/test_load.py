@@ -107,7 +107,7 @@ REFUSED = {
     "version true": (changed(version=True), "version 1"),
     "an unknown key": (changed(more=1), "the keys"),
     "a repeated key": (design_text(PLAIN).replace('"note"', '"method"'), "distinct keys"),
-    "no number": (design_text(PLAIN).replace('"tolerance": 1e-06', '"tolerance": NaN'), "finite number"),
+    "no number": (design_text(PLAIN).replace('"tolerance": 1e-06', '"tolerance": NaN'), "finite double"),
     "beyond doubles": (design_text(PLAIN).replace('"tolerance": 1e-06', '"tolerance": 1e999'), "finite double"),
     "an unknown utility": (changed(utility__kind="os"), "utility.kind"),
     "a constraint as utility": (changed(utility={"kind": "LocalDP", "epsilon": 1.0}), "utility.kind"),

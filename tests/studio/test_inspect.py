@@ -168,7 +168,7 @@ def test_labels_of_a_table():
         ({"text": "{}"}, "text", "a channel, a design or a list of rows"),
         ({"text": '{"format": "ldpopt-plan"}'}, "text", "ldpopt-plan"),
         ({"text": "[" * 100_000}, "text", "moderate depth"),
-        ({"text": "[[NaN, 1]]"}, "text", "a finite number"),
+        ({"text": "[[NaN, 1]]"}, "text", "a finite double"),
         ({"text": "[[1e999, 1]]"}, "text", "a finite double"),
         ({"text": '{"schema": "ldpopt-design", "version": 1}'}, "text", "utility"),
         ({"text": "0.5,0.5\n0.5"}, "text", "cells in each line"),
