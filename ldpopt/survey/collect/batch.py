@@ -98,7 +98,7 @@ class Privatizer:
         return list(dict.fromkeys(named + ([self.plan.respondent] if self.plan.respondent else [])))
 
     def ids(self, batch: Any, first_row: int) -> Any:
-        """The respondent ids of a record batch as text."""
+        """The respondent ids of a record batch as text, in one writing: 5, "5.0", "00005" and " 5" are one person."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -106,10 +106,15 @@ class Privatizer:
         column = batch.column(self.plan.respondent)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
+        if pa.types.is_floating(column.type):  # as spreadsheets and pandas keep whole numbers
+            column = values_hidden(f"{what}, whole numbers", pc.cast, column, pa.int64())
         texts = (pa.string(), pa.large_string(), pa.string_view())
         if not (column.type in texts or pa.types.is_integer(column.type)):
             raise invalid(what, "text or integers", str(column.type))
         column = values_hidden(what, pc.cast, column, pa.large_string())
+        if pc.any(pc.match_substring_regex(column, r"^[+0\s]|\s$|\.0*$|[^\x00-\x7f]")).as_py():
+            column = pc.utf8_trim_whitespace(pc.utf8_normalize(column, "NFC"))
+            column = pc.replace_substring_regex(column, r"^\+?0*([0-9]+)(?:\.0*)?$", r"\1")
         empty = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
         if pc.any(empty).as_py():
             raise invalid(what, "an id in every row", "none", f"row {first_row + pc.index(empty, True).as_py()}")

@@ -203,8 +203,8 @@ LONGEST = 4096
 class Respondents:
     """The CMAC states of a batch of respondent ids, from which the words of each question follow.
 
-    ids : a pyarrow string array without nulls. An id is its UTF-8 text: 7 and "7" are one respondent, "07" is
-        another.
+    ids : a pyarrow string array without nulls. An id is its UTF-8 text, in the writing that
+        `Privatizer.ids` gives it: 7, "7" and "07" are one respondent.
 
     A word is the AES-CMAC (RFC 4493) of a message, computed for all ids at once. The message is the id, padded with
     zeros to whole blocks that end with its length, and then one block with the question's tag.

@@ -26,7 +26,7 @@ from ldpopt.survey.collect.batch import (
     spilled,
 )
 from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
-from ldpopt.survey.collect.words import create_key
+from ldpopt.survey.collect.words import create_key, read_key
 from ldpopt.survey.plan.plan import Plan, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
@@ -73,7 +73,7 @@ def test_rows_are_numbered_across_batches(key: Memoised) -> None:
 
 
 def test_every_respondent_has_an_id(key: Memoised) -> None:
-    """Empty and missing ids are refused with their row, numbers and texts are taken, other types are not."""
+    """Empty and missing ids are refused with their row, whole numbers and texts are taken, nothing else is."""
     made = plan(respondent="id")
     for ids in (["a", "", "c"], ["a", None, "c"]):
         with pytest.raises(InvalidInput, match="row 2"):
@@ -81,8 +81,9 @@ def test_every_respondent_has_an_id(key: Memoised) -> None:
     for ids in (pa.array([1, 2]), pa.array(["1", "2"]), pa.array(["1", "2"]).dictionary_encode()):
         reports, _ = privatize_frame(made, pa.table({"id": ids, "answer": ["no", "yes"]}), key)
         assert reports.column("q").to_pylist() == ["0", "1"]
-    with pytest.raises(InvalidInput, match="text or integers"):
-        privatize_frame(made, pa.table({"id": [1.0, 2.0], "answer": ["no", "yes"]}), key)
+    for ids in ([1.5, 2.0], [True, False]):
+        with pytest.raises(InvalidInput, match="whole numbers|text or integers"):
+            privatize_frame(made, pa.table({"id": ids, "answer": ["no", "yes"]}), key)
 
 
 def test_what_is_needed_is_there_once() -> None:
@@ -148,3 +149,23 @@ def test_buckets_stay_small() -> None:
     """A bucket holds about half a million rows at most, up to tens of billions of rows."""
     assert bucket_count(1) == 1
     assert all(n / bucket_count(n) <= 1 << 19 for n in (10**6, 10**8, 3 * 10**10))
+
+
+def test_an_id_is_one_person_in_every_writing(tmp_path):
+    """Zeros before a number, a decimal point after it, spaces and composed letters make nobody somebody else."""
+    create_key(tmp_path / "key")
+    spec = SurveySpec("s", (QuestionSpec("q", ("no", "yes")),), respondent="id")
+    made = make_plan(spec, {"q": [[0.75, 0.25], [0.25, 0.75]]})
+    privatizer = Privatizer(made, "memoised", read_key(tmp_path / "key"))
+    same = ["5", "5.0", "00005", " 5", "5 ", "+5", "5.", "\t5"]
+    other = ["50", "5a", "005a", "0", "00", "0.50", "5.5", "-5", "5 0", ""]
+    for column in (pa.array(same), pa.array([5, 5]), pa.array([5.0, 5.0]), pa.array(same).dictionary_encode()):
+        found = privatizer.ids(pa.record_batch([column], ["id"]), 1)
+        assert set(found.to_pylist()) == {"5"}
+    assert privatizer.ids(pa.record_batch([pa.array(other[:-1])], ["id"]), 1).to_pylist() == [
+        "50", "5a", "005a", "0", "0", "0.50", "5.5", "-5", "5 0",
+    ]  # fmt: skip
+    assert len(set(privatizer.ids(pa.record_batch([pa.array(["é", "e\u0301", " é"])], ["id"]), 1).to_pylist())) == 1
+    for wrong in (pa.array([5.5]), pa.array(["5", " "]), pa.array(["5", ""]), pa.array([None, "5"])):
+        with pytest.raises(InvalidInput, match="respondent column"):
+            privatizer.ids(pa.record_batch([wrong], ["id"]), 1)
