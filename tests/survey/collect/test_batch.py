@@ -82,7 +82,7 @@ def test_every_respondent_has_an_id(key: Memoised) -> None:
         reports, _ = privatize_frame(made, pa.table({"id": ids, "answer": ["no", "yes"]}), key)
         assert reports.column("q").to_pylist() == ["0", "1"]
     for ids in ([1.5, 2.0], [True, False]):
-        with pytest.raises(InvalidInput, match="whole numbers|text or integers"):
+        with pytest.raises(InvalidInput, match=r"whole numbers|text or integers"):
             privatize_frame(made, pa.table({"id": ids, "answer": ["no", "yes"]}), key)
 
 
