@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.design.certificates.respondents import RespondentsBound
 from ldpopt.distribution import Array
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label
 from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.plan.part import NOT_APPLICABLE, Part, cells_of
@@ -137,7 +137,12 @@ def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:
                 raise invalid(f"question {question.name!r}: asked_if", f"answers of {name!r}", lacking[0])
             old, new = group[question.name], group[name]
             group = {one: new if there == old else there for one, there in group.items()}
-    return tuple(Unit(tuple(q for q in questions if group[q.name] == root)) for root in dict.fromkeys(group.values()))
+    units = [Unit(tuple(q for q in questions if group[q.name] == root)) for root in dict.fromkeys(group.values())]
+    for question in (question for unit in units if not unit.plain for question in unit.questions):
+        if question.test is not None:
+            expected = "a half_width alone, where asked_if makes questions share a report"
+            raise invalid(f"question {question.name!r}: alternative", expected, Phrase("a power, too"))
+    return tuple(units)
 
 
 def rule(m: int, epsilon: float) -> float:

@@ -65,6 +65,16 @@ def test_a_question_that_leaves_missing_answers_out_shares_no_report() -> None:
         SurveySpec("s", asked, epsilon=2.5, together=(("q0", "open"),))
 
 
+@pytest.mark.parametrize("tested", [0, 1])
+@pytest.mark.parametrize("width", [None, 0.1])
+def test_a_power_is_not_promised_where_questions_share_a_report(tested: int, width: float | None) -> None:
+    """Nothing plans for a test of questions that hang on one another, so a target power is refused and not ignored."""
+    asked = [QuestionSpec("a", YES_NO), QuestionSpec("b", YES_NO, asked_if={"a": ["yes"]})]
+    asked[tested] = replace(asked[tested], alternative=(0.3, 0.7), half_width=width)
+    with pytest.raises(InvalidInput, match="alternative"):
+        plan_survey(SurveySpec("s", tuple(asked), epsilon=1.0))
+
+
 def test_a_plan_below_the_least_number_of_respondents_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     """No survey of fewer people meets the targets, so a plan that says so is refused and not told as the least."""
     forged = replace(respondents_bound(units_of(yes_no(2)), 1.0), least=10**9)
