@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ldpopt.design.arrange import Arranged, arrange, rearranged
@@ -35,14 +35,8 @@ LISTED: tuple[Method, ...] = (PatternLP(), MarginalPatterns(), LevelLP(), Balanc
 """The methods whose certificates are prices that hold for every column that the constraints allow."""
 
 
-@dataclass(frozen=True)
-class Unavailable:
-    """A proof that could not be made, and why."""
-
-    why: str
-
-
-Proofs = Iterator[Certificate | Unavailable]
+Proofs = Iterator[Certificate | str]
+"""Certificates, and for a proof that could not be made the reason."""
 
 
 def proofs(problem: Problem, candidate: Candidate, made: Arranged, near: Certificate | None, ask: Ask) -> Proofs:
@@ -83,19 +77,16 @@ def _without_given(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
         return
     # Where that problem has no finite answer, or no solver finds it, this proof is lost, not the design.
     known = _certificate(ask, problem.whole, problem.free.constraints)
-    if isinstance(known, Unavailable):
-        yield known
-    else:
-        yield Relaxed(problem.whole, problem.constraints, made.channel, known)
+    yield known if isinstance(known, str) else Relaxed(problem.whole, problem.constraints, made.channel, known)
 
 
-def _certificate(ask: Ask, *problem: Any, **how: Any) -> Certificate | Unavailable:
+def _certificate(ask: Ask, *problem: Any, **how: Any) -> Certificate | str:
     """The certificate of another problem's design, or why there is none."""
     try:
         design = ask(*problem, **how)
     except (SolverError, InvalidInput) as error:
-        return Unavailable(str(error))
-    return Unavailable(design.note) if design.certificate is None else design.certificate
+        return str(error)
+    return str(design.note) if design.certificate is None else design.certificate
 
 
 def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
@@ -113,7 +104,7 @@ def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
         if method is not None:
             known = _certificate(ask, problem.whole, kept, method=method)
             fields = (problem.whole, problem.constraints, made.channel)
-            yield known if isinstance(known, Unavailable) else known.of(*fields)
+            yield known if isinstance(known, str) else known.of(*fields)
 
 
 def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
@@ -123,7 +114,7 @@ def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
         if problem.deadline.over():
             return
         known = _certificate(ask, part, problem.constraints)
-        if isinstance(known, Unavailable):
+        if isinstance(known, str):
             yield known
             return
         certificates.append(known)
@@ -166,8 +157,8 @@ def _best(
     best, bound = None, -math.inf if utility.error else math.inf
     reasons: list[str] = []
     for certificate in proofs(problem, candidate, made, near, ask):
-        if isinstance(certificate, Unavailable):
-            reasons.append(certificate.why)
+        if isinstance(certificate, str):
+            reasons.append(certificate)
             continue
         proved = certificate.bound_in(FLOAT)
         if proved.why:
