@@ -58,7 +58,7 @@ def load_respondents(path: PathLike) -> RespondentsBound:
     ...     halves, one = (np.array([0.5, 0.5]),), (np.array([[1.0, 0.0]]),)
     ...     RespondentsBound.of(1.0, halves, one, (np.array([1e-4]),), (np.ones(1),)).save(path)
     ...     load_respondents(path).least
-    11706
+    11707
     """
     return _respondents(_text(path))
 
