@@ -18,7 +18,7 @@ from ldpopt import strictjson
 from ldpopt.errors import InvalidInput
 from ldpopt.files import read_text
 
-OUTPUTS = ("out", "picture", "save_design")
+OUTPUTS = ("out", "picture", "save_design", "proof")
 """Parameters that name files to be written; every other path is read."""
 
 _KINDS = {b"{": ".json", b"[": ".json", b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx"}

@@ -14,6 +14,7 @@ from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files import read_text
 from ldpopt.reports.survey import among_those_who_answered, survey_report
+from ldpopt.reports.words import consent_paragraph
 from ldpopt.results import Result
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect import aggregate as counting
@@ -64,6 +65,7 @@ TOLERANCE = 1e-9
 
 _IMAGE = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
 _HOW = re.compile(r'<meta name="ldpopt-analysis" content="([^"]*)">')
+_CONSENT = re.compile(r"<!-- ldpopt plan ([0-9a-f]{64}) -->")
 _MARK = re.compile(r'<meta name="ldpopt-reports" content="([0-9a-f]{32}) (\S+)">')
 
 
@@ -107,11 +109,12 @@ class Findings(Result):
 
 
 def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Findings:
-    """Check a folder with one plan and, as far as they are there, its reports, counts, estimates and page.
+    """Check a folder with one plan and, as far as they are there, its reports, counts, estimates, page and consent.
 
     The plan is proved again from its integers. Reports must belong to it and have the bytes and rows that their
     manifests state; they are counted again, and counts, estimates (``ldpopt survey estimate --json``) and the text of
-    pages are recomputed from them. Keys, work folders and raw answers must not be there. Others are not checked.
+    pages are recomputed from them. A consent form must be of this plan. Keys, work folders and raw answers must not be
+    there. Others are not checked.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -129,7 +132,8 @@ def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Finding
     claims = f"epsilon {ceil_digits(plan.epsilon, 4)} and eta {ceil_digits(plan.eta, 4)}"
     found = [Finding(plans[0].name, True, f"every report within {claims}, proved from integers")]
     checks: dict[str, Callable[[Path], str]] = {
-        "reports": checked.reports, counting.FORMAT: checked.counts, "results": checked.estimates, "page": checked.page
+        "reports": checked.reports, counting.FORMAT: checked.counts, "results": checked.estimates, "page": checked.page,
+        "consent": checked.consent,
     }  # fmt: skip
     for kind, check in checks.items():
         found += [_finding(path, check) for path in paths if kinds[path] == kind]
@@ -198,6 +202,18 @@ class _Checked:
         if bare != survey_report(self.plan, found, counts, pictures=False, analysis=analysis):
             raise invalid("page", "the text that its reports give", Phrase("another"), str(path))
         return f"text and tables from {counts.rows:,} reports, made again"
+
+    def consent(self, path: Path) -> str:
+        """Compare a consent form with the one that its plan gives."""
+        text = read_text(path)
+        mark = _CONSENT.search(text)
+        if mark is None or mark[1] != self.plan.checksum:
+            expected = "a consent form of this plan (`ldpopt survey consent` writes it)"
+            raise invalid("consent form", expected, Phrase("one of another plan"), str(path))
+        promised = consent_paragraph(self.plan).splitlines()
+        if not {line for line in promised if "<!--" not in line} <= set(text.splitlines()):
+            raise _CannotTell("made of this plan, but what it promises was changed by hand")
+        return "what this plan promises, word for word"
 
     def _add(self, counts: counting.Counts, paths: list[Path]) -> None:
         self.by_rows[total(counts.sources)], self.paths[total(counts.sources)] = counts, paths
@@ -276,6 +292,8 @@ def _kind(path: Path) -> str:
             return "key"
     if path.suffix in (".html", ".htm"):
         return "page"
+    if path.suffix == ".md" and path.stat().st_size < 1 << 20 and "<!-- ldpopt plan" in read_text(path):
+        return "consent"
     return _json_kind(path) if path.suffix == ".json" else ""
 
 

@@ -87,3 +87,26 @@ def test_verify_a_delivery(delivered, run):
     made = run("survey", "verify", "delivery")
     assert made.exit_code == 1
     assert "FAILED: estimates.json" in made.stdout
+
+
+def test_a_consent_form_of_another_plan_is_refused(run, delivered):
+    """The form is made of the plan: beside another plan it fails, and changed promises are not confirmed."""
+    folder = delivered / "form"
+    folder.mkdir()
+    shutil.copy(delivered / "one.json", folder / "plan.json")
+    for plan, code, said in (
+        ("three.json", 1, "FAILED: consent.md: consent form: expected a consent form of this plan"),
+        ("one.json", 0, "ok: consent.md: what this plan promises, word for word"),
+    ):
+        assert run("survey", "consent", plan, "-o", "form/consent.md", "--force").exit_code == 0
+        found = run("survey", "verify", "form")
+        assert found.exit_code == code
+        assert said in " ".join(found.stdout.split())
+    text = (folder / "consent.md").read_text("utf-8")
+    for changed, said in (
+        (text.replace("Taking part is voluntary.", "Taking part is voluntary. Ask Ada."), "word for word"),
+        (text.replace("e^1", "e^0.1"), "changed by hand"),
+    ):
+        (folder / "consent.md").write_text(changed, "utf-8")
+        assert said in " ".join(run("survey", "verify", "form").stdout.split())
+    assert "e^3" in run("survey", "consent", "three.json", "-o", "-").stdout

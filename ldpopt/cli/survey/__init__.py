@@ -7,7 +7,7 @@ import typer
 from ldpopt.cli.outputs import Discreet
 from ldpopt.cli.survey.collect import aggregate, collect, enter, export, invitations, kit, paper, privatize
 from ldpopt.cli.survey.estimate import compare, describe, estimate, regress, report, table, verify
-from ldpopt.cli.survey.plan import new, plan
+from ldpopt.cli.survey.plan import consent, new, plan
 
 app = typer.Typer(
     cls=Discreet,
@@ -17,7 +17,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    new, plan, privatize, kit, paper, enter, collect, invitations, export, aggregate, estimate, table, compare, regress,
-    describe, report, verify,
+    new, plan, consent, privatize, kit, paper, enter, collect, invitations, export, aggregate, estimate, table,
+    compare, regress, describe, report, verify,
 ):  # fmt: skip
     app.command()(command)

@@ -244,3 +244,18 @@ def plan(
     if picture is not None:
         say(f"wrote {picture}")
     say(f"wrote {out}, checksum {made.plan.checksum[:16]}")
+
+
+@options("""
+    out: --out -o | File for the consent form.
+    """)
+def consent(plan: Path, out: Path = Path("consent.md"), force: bool = False) -> None:
+    """Write the draft of a consent form: what this plan does with answers, and what it protects and does not.
+
+    Its last line names the plan, so that `ldpopt survey verify` refuses it beside another one.
+    """
+    from ldpopt.reports.words import consent_paragraph
+
+    claim([out], force)
+    write_all({out: consent_paragraph(read_plan(plan)).encode()}, force)
+    say(f"wrote {out}; read it, and write it again whenever the plan changes")
