@@ -55,7 +55,7 @@ STEPS = [
     ("survey", "new", "people.csv", "-o", "proposed.toml", "--epsilon", "4"),
     ("survey", "plan", "proposed.toml", "-o", "proposed.json"),
     ("survey", "plan", "survey.toml", "-n", "200"),
-    ("survey", "consent", "plan.json"),
+    ("survey", "consent", "plan.json", "-o", "form.md"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.csv", "--key", "key", "--new-key"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.parquet", "--key", "key"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "simulated.csv", "--simulate", "1"),
