@@ -39,7 +39,9 @@ async def call(app: Any, method: str, path: str, headers: Any = OURS, body: byte
     sent: list[Any] = []
 
     async def receive() -> Any:
-        return given.pop(0) if given else {"type": "http.disconnect"}
+        if not given:
+            await asyncio.Event().wait()  # the page waits for its answer
+        return given.pop(0)
 
     async def send(message: Any) -> None:
         sent.append(message)

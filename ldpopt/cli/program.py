@@ -143,7 +143,7 @@ def studio(people: FileFlags, port: int | None = None, no_browser: bool = False)
     say("The studio runs until Ctrl-C, for this machine alone.")
     if not no_browser:
         webbrowser.open(where)
-    serve(application(token, number, start), listener)
+    serve(application(token, number, start), listener, hurried=True)
 
 
 def _listening(port: int | None) -> socket.socket:

@@ -1,6 +1,6 @@
 """The studio as a process: its files, views and jobs, and the checks of who may ask for them.
 
-Views answer at once; jobs run in processes that can be killed.
+Views answer at once, in a process of theirs; jobs run in others. Each can be killed.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import secrets
 import signal
 import threading
 import traceback
-from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib import import_module
 from multiprocessing.connection import Connection
@@ -50,6 +49,53 @@ RUNNING = 3
 """Jobs that run at once. Another one replaces the oldest."""
 KEPT = 24
 """The most jobs whose results are kept."""
+
+
+VIEW_SECONDS = 60
+"""A view that takes longer is given up."""
+
+
+class Views:
+    """The process that answers views, one after another. It is killed with a view that nobody waits for any more."""
+
+    def __init__(self) -> None:
+        self._process: _Job | None = None
+        self._turn = asyncio.Lock()
+
+    def warm(self) -> None:
+        """Start the process, unless it runs."""
+        if self._process is None or not self._process.process.is_alive():
+            self.close()
+            self._process = _Job(lasting=True)
+
+    async def outcome(self, place: str, state: Any, gone: Callable[[], Awaitable[bool]]) -> dict[str, Any]:
+        """The outcome of a view; an ``error`` if it takes too long, and if `gone` says that the page left."""
+        async with self._turn:
+            if await gone():
+                return {"error": "The page asked for something else."}
+            await asyncio.to_thread(self.warm)
+            process = self._process
+            assert process is not None
+            process.begin(place, state)
+            said = None
+            try:
+                for _ in range(20 * VIEW_SECONDS):
+                    said = await asyncio.to_thread(process.answer, 0.05)
+                    if said is not None:
+                        return said
+                    if await gone():
+                        break
+            finally:
+                if said is None:  # its answer may not be taken for that of the next view
+                    self.close()
+            await asyncio.to_thread(self.warm)
+            return {"error": f"This takes longer than {VIEW_SECONDS} seconds here: try it with fewer answers."}
+
+    def close(self) -> None:
+        """Kill the process."""
+        if self._process is not None:
+            self._process.kill()
+        self._process = None
 
 
 class Jobs:
@@ -109,12 +155,15 @@ class Jobs:
 
 
 class _Job:
-    """A process for one job, and its last message. Both ends send JSON, so neither makes the other run code."""
+    """A process for one job, or for views, and its last message.
 
-    def __init__(self) -> None:
+    Both ends send JSON, so neither makes the other run code.
+    """
+
+    def __init__(self, lasting: bool = False) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, there = context.Pipe()
-        self.process = context.Process(target=_work, args=(there,), daemon=True)
+        self.process = context.Process(target=_work, args=(there, lasting), daemon=True)
         self.process.start()
         there.close()
         self.progress, self.end = 0.0, dict[str, Any]()
@@ -137,6 +186,17 @@ class _Job:
             self.finish({"error": "The work ended before it was done; there may not have been enough memory."})
         return {"progress": 1.0 if self.end else self.progress, "done": bool(self.end), **self.end}
 
+    def answer(self, seconds: float) -> dict[str, Any] | None:
+        """The outcome of a view; None if there is none within `seconds`."""
+        try:
+            if self.end or not self.pipe.poll(seconds):
+                return self.end or None
+            said: dict[str, Any] = json.loads(self.pipe.recv_bytes())
+            return said
+        except (EOFError, OSError):
+            self.finish({"error": "The work ended before it was done; there may not have been enough memory."})
+            return self.end
+
     def finish(self, end: dict[str, Any]) -> None:
         self.end = end
         if self.process.is_alive():
@@ -149,17 +209,21 @@ class _Job:
             self.finish({"error": "This was cancelled."})
 
 
-def _work(pipe: Connection) -> None:
-    """The function of the process: it imports what most jobs need, waits for one job, and does it."""
+def _work(pipe: Connection, lasting: bool) -> None:
+    """The function of a process: it imports what most jobs need, and does one job, or views until it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the studio, which then ends this process
-    import_module("ldpopt.studio.tell")
+    prepared = import_module("ldpopt.studio.tell")
+    if lasting:
+        prepared.warm()
 
     def send(said: dict[str, Any]) -> None:
         pipe.send_bytes(json.dumps(said).encode())
 
     try:
+        while lasting:
+            send(outcome(*json.loads(pipe.recv_bytes())))
         place, state = json.loads(pipe.recv_bytes())
-    except EOFError:
+    except (EOFError, OSError):
         return
     send(outcome(place, state, lambda share: send({"progress": min(1.0, float(share))})))
     pipe.close()
@@ -219,19 +283,17 @@ class _Studio:
     """The functions that answer requests which the guard has accepted."""
 
     def __init__(self, start: dict[str, Any]) -> None:
-        self._start, self._files, self._jobs = start, static_files(FILES), Jobs(JOBS)
-        # One at a time: two would only share the processor, and only the later request matters.
-        self._turn = ThreadPoolExecutor(1, "view")
+        self._start, self._files, self._jobs, self._views = start, static_files(FILES), Jobs(JOBS), Views()
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
         """Keep a process for jobs ready while the studio runs, and end all processes afterwards."""
-        self._turn.submit(outcome, "tell:warm")
+        await asyncio.to_thread(self._views.warm)
         await asyncio.to_thread(self._jobs.warm)
         try:
             yield
         finally:
-            self._turn.shutdown(wait=False, cancel_futures=True)
+            self._views.close()
             self._jobs.close()
 
     async def start(self, _: Request) -> Response:
@@ -246,7 +308,7 @@ class _Studio:
         if place is None:
             raise Refused(404, "There is no view of this name.")
         state = await _state(request)
-        made = await asyncio.get_running_loop().run_in_executor(self._turn, outcome, place, state)
+        made = await self._views.outcome(place, state, request.is_disconnected)
         if "result" in made:
             return said(200, made["result"])
         return said(422, {"errors": made.get("errors") or {"": made["error"]}})

@@ -1,6 +1,13 @@
 """``ldpopt studio`` before it serves: what is wrong is said in one line."""
 
+import contextlib
+import http.client
+import json
+import signal
 import socket
+import threading
+import time
+import urllib.request
 
 import pytest
 from typer.testing import CliRunner
@@ -41,3 +48,29 @@ def test_a_file_that_is_none_is_said(tmp_path):
     assert code == 2
     assert "expected entries that sum to 1" in line
     assert "http" not in line
+
+
+def test_control_c_ends_it_at_once(spawn):
+    """While a large view is computed, too: within seconds, without a traceback."""
+    pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")
+    process = spawn("studio", "--no-browser", "--port", "0")
+    address = process.stdout.readline().strip()
+    root, _, token = address.partition("/?token=")
+    many = [1 / 3000] * 3000
+    state = json.dumps({"p0": [*many[:-2], 2 / 3000, 0.0], "p1": many, "epsilon": 1.0, "eta": 0.3}).encode()
+    headers = {"x-studio-token": token, "content-type": "application/json"}
+    asked = threading.Thread(
+        target=lambda: ended(urllib.request.Request(root + "/api/tell", state, headers)), daemon=True
+    )
+    asked.start()
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+
+
+def ended(request):
+    """Ask, and take whatever end the studio makes of it."""
+    with contextlib.suppress(OSError, http.client.HTTPException), urllib.request.urlopen(request, timeout=60):
+        pass

@@ -209,22 +209,25 @@ CONNECTIONS = 4096
 """The most connections at once. Others get an answer that asks them to try again."""
 
 
-def serve(app: Starlette, listener: socket.socket) -> None:
-    """Serve the application at a listening socket, until the process is told to end."""
+def serve(app: Starlette, listener: socket.socket, hurried: bool = False) -> None:
+    """Serve the application at a listening socket, until the process is told to end.
+
+    hurried : requests that have begun are then cut off after a second, without a word, instead of after 20.
+    """
     need("uvicorn")
     import uvicorn
 
     config = uvicorn.Config(
         app,
         access_log=False,
-        log_level="error",  # requests that are not HTTP are not logged
+        log_level="critical" if hurried else "error",  # requests that are not HTTP are not logged
         server_header=False,
         proxy_headers=False,
         ws="none",
         lifespan="on",
         limit_concurrency=CONNECTIONS,
         timeout_keep_alive=20,
-        timeout_graceful_shutdown=20,
+        timeout_graceful_shutdown=1 if hurried else 20,
     )
     uvicorn.Server(config).run(sockets=[listener])
 
