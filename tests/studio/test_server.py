@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 import sys
-import time
 from pkgutil import resolve_name
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 pytest.importorskip("starlette", reason="starlette is not installed: the studio is not served here")
 from studio_asgi import HOST, OURS, PORT, TOKEN, ask, call, post
 
-from ldpopt.studio.server import JOBS, LARGEST, VIEWS, Jobs, Views, studio
+from ldpopt.studio.server import JOBS, LARGEST, VIEWS, studio
 
 STATE = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
 KIND, GIVEN = (b"content-type", b"application/json"), (b"x-studio-token", TOKEN.encode())
@@ -250,59 +249,3 @@ def test_thousands_of_malformed_requests_are_refused(app):
     assert statuses[422] > 300
     assert statuses[200] < 450
     assert [path for path in opened if not str(path).startswith("/dev/")] == []
-
-
-def test_a_view_that_nobody_waits_for_is_killed():
-    """When the page has left a large view, the next view is answered; one that is abandoned in the queue never runs."""
-    many = [1 / 3000] * 3000
-    large = STATE | {"p0": [*many[:-2], 2 / 3000, 0.0], "p1": many}
-
-    async def scene():
-        views, looks = Views(), []
-
-        async def gone():
-            looks.append(1)
-            return len(looks) > 3
-
-        async def stays():
-            return False
-
-        async def left():
-            return True
-
-        try:
-            first = asyncio.create_task(views.outcome("tell:view", large, gone))
-            await asyncio.sleep(0)
-            second = asyncio.create_task(views.outcome("tell:view", large, left))
-            third = asyncio.create_task(views.outcome("tell:view", STATE, stays))
-            return await asyncio.gather(first, second, third)
-        finally:
-            views.close()
-
-    first, second, third = asyncio.run(scene())
-    assert "error" in first
-    assert "error" in second
-    assert third["result"]["proof"]["verified"] is True
-
-
-def test_a_job_runs_tells_its_progress_and_can_be_killed():
-    """A job's result is the function's; one that is cancelled is gone, with its process."""
-    jobs = Jobs(JOBS)
-    jobs.warm()
-    try:
-        which = jobs.start("phases", STATE)
-        seen = []
-        while not (told := jobs.look(which))["done"]:
-            seen.append(told["progress"])
-            time.sleep(0.02)
-        assert seen == sorted(seen)
-        assert told["result"]["pieces"][0]["low"] == 0.05
-        long = jobs.start("envelope", STATE)
-        process = jobs._jobs[long].process
-        assert process.is_alive()
-        assert jobs.cancel(long)
-        assert not process.is_alive()
-        assert jobs.look(long) is None
-        assert not jobs.cancel(long)
-    finally:
-        jobs.close()

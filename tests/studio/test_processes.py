@@ -1,0 +1,65 @@
+"""Views and jobs run in processes that can be killed, and their results are the functions' own."""
+
+import asyncio
+import time
+
+from ldpopt.studio.processes import Jobs, Views
+from ldpopt.studio.server import JOBS
+
+STATE = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
+
+
+def test_a_view_that_nobody_waits_for_is_killed():
+    """When the page has left a large view, the next view is answered; one that is abandoned in the queue never runs."""
+    many = [1 / 3000] * 3000
+    large = STATE | {"p0": [*many[:-2], 2 / 3000, 0.0], "p1": many}
+
+    async def scene():
+        views, looks = Views(), []
+
+        async def gone():
+            looks.append(1)
+            return len(looks) > 3
+
+        async def stays():
+            return False
+
+        async def left():
+            return True
+
+        try:
+            first = asyncio.create_task(views.outcome("tell:view", large, gone))
+            await asyncio.sleep(0)
+            second = asyncio.create_task(views.outcome("tell:view", large, left))
+            third = asyncio.create_task(views.outcome("tell:view", STATE, stays))
+            return await asyncio.gather(first, second, third)
+        finally:
+            views.close()
+
+    first, second, third = asyncio.run(scene())
+    assert "error" in first
+    assert "error" in second
+    assert third["result"]["proof"]["verified"] is True
+
+
+def test_a_job_runs_tells_its_progress_and_can_be_killed():
+    """A job's result is the function's; one that is cancelled is gone, with its process."""
+    jobs = Jobs(JOBS)
+    jobs.warm()
+    try:
+        which = jobs.start("phases", STATE)
+        seen = []
+        while not (told := jobs.look(which))["done"]:
+            seen.append(told["progress"])
+            time.sleep(0.02)
+        assert seen == sorted(seen)
+        assert told["result"]["pieces"][0]["low"] == 0.05
+        long = jobs.start("envelope", STATE)
+        process = jobs._jobs[long].process
+        assert process.is_alive()
+        assert jobs.cancel(long)
+        assert not process.is_alive()
+        assert jobs.look(long) is None
+        assert not jobs.cancel(long)
+    finally:
+        jobs.close()
