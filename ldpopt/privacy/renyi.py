@@ -16,11 +16,12 @@ from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.laws import log_sums
 from ldpopt.privacy.local_dp import local_dp
-from ldpopt.privacy.loss import ROUNDED, log_ratios, privacy_loss
+from ldpopt.privacy.loss import ROUNDED, PrivacyLoss, log_ratios, privacy_loss
 from ldpopt.privacy.pairs import Policy, larger, worst_pair
 from ldpopt.rounding import ULP
 
 REFERENCE = "[M, Def 3]"
+SCANNED = 41  # Orders that are compared first when the highest rate is sought.
 
 
 @overload
@@ -72,6 +73,24 @@ def renyi_of_pairs(p: Array, q: Array, order: float, off: Array | float = ROUNDE
     """Bounds on the Rényi divergence of n pairs, (n, m) -> (n,), (n,); off : as in `privacy_loss`."""
     p, q = np.atleast_2d(p, q)
     return privacy_loss(p, q, off).renyi(order - 1)
+
+
+def highest_rate(loss: PrivacyLoss, low: float, high: float) -> tuple[float, float]:
+    """The order a in [low, high] with the largest D_a / a of any pair, to 1e-4 of the range, and that rate.
+
+    The largest of several pairs may have several peaks: a scan tells the highest one.
+    """
+    from scipy.optimize import minimize_scalar
+
+    def rate(order: float) -> float:
+        return float(loss.renyi(order - 1)[0].max() / order)
+
+    scan = np.linspace(low, high, SCANNED).tolist()
+    peak = max(range(SCANNED), key=lambda at: rate(scan[at]))
+    ends = scan[max(peak - 1, 0)], scan[min(peak + 1, SCANNED - 1)]
+    found = minimize_scalar(lambda a: -rate(a), bounds=ends, method="bounded", options={"xatol": 1e-4 * (high - low)})
+    order = max((float(found.x), scan[peak]), key=rate)
+    return order, rate(order)
 
 
 def _screen(matrix: Array, alpha: float) -> tuple[Array, Array]:

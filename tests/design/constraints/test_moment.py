@@ -73,6 +73,27 @@ def test_interior_orders_are_found():
     assert ConcentratedLDP(float(zcdp(rare))).tightened(rare) is None
 
 
+@pytest.mark.parametrize("inputs", [2, 5, 12])
+def test_the_added_order_is_the_worst(inputs):
+    """The added order is the one that is exceeded most: it reaches the supremum over all orders to a share of 1e-8."""
+    rng = np.random.default_rng(inputs)
+    for _ in range(5):
+        matrix = 0.9 * rng.dirichlet(np.full(6, 0.7), inputs) + 0.1 / 6
+        worst = zcdp(matrix)
+        tighter = ConcentratedLDP(0.9 * float(worst), (12.0,)).tightened(matrix)
+        assert tighter is not None
+        (order,) = set(tighter.orders) - {12.0}
+        assert float(renyi(matrix, order)) / order >= worst.lower * (1 - 1e-8)
+
+
+def test_designs_of_many_orders_are_sharp():
+    """Where several orders bind at once, the program has each of them to enough digits that the design is certified."""
+    design = optimal_channel(Divergence(KL, *pair(12, 0)), ConcentratedLDP(1.0))
+    assert len(design.method.split("orders")[1].split(",")) >= 3
+    assert design.certified
+    assert design.relative_gap <= 2e-7
+
+
 def test_pure_privacy_is_concentrated():
     """epsilon-LDP channels are (epsilon tanh(epsilon/2))-zCDP, so that the zCDP optimum is not smaller [GI; BS]."""
     utility = Divergence(KL, *pair(2, 9))
