@@ -225,7 +225,7 @@ def verify(file: Path, exact: bool = False, json: bool = False) -> None:
     """
     from ldpopt.design.certificates.respondents import RespondentsBound
     from ldpopt.design.load import checked, design_of, load_proof
-    from ldpopt.reports.words import ARITHMETIC, proof_in_words
+    from ldpopt.reports.words import ARITHMETIC, proof_in_words, recomputed_in
 
     with progress("verifying"):
         part = part_of(file, "design")
@@ -239,11 +239,14 @@ def verify(file: Path, exact: bool = False, json: bool = False) -> None:
         else:
             say(design.sentence, *(f"- {line}" for line in found.failures), f"Computed in {ARITHMETIC[exact]}.")
     elif json:
-        print(strictjson.dumps(_verification(design, found, ARITHMETIC[exact])), end="")
+        print(strictjson.dumps(_verification(design, found, recomputed_in(design, exact))), end="")
     else:
         said = "Every claim was recomputed in {}, and the proof holds." if found else "Computed in {}."
         lines = proof_in_words(design, found)
-        say(*(f"- {line}" if line in found.failures else line for line in lines), said.format(ARITHMETIC[exact]))
+        say(
+            *(f"- {line}" if line in found.failures else line for line in lines),
+            said.format(recomputed_in(design, exact)),
+        )
     if not found:
         raise typer.Exit(1)
 

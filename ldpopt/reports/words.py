@@ -110,6 +110,12 @@ ARITHMETIC = {False: "float64, rounded outward", True: "balls of 256 bits"}
 """How a proof was recomputed, by whether it was exact."""
 
 
+def recomputed_in(design: Design, exact: bool) -> str:
+    """The arithmetic in which a design was checked, and what of it was trusted."""
+    trusted = ", with the probabilities and densities of the two laws trusted from scipy.stats in floats"
+    return ARITHMETIC[exact] + trusted * bool(design.utility.continuous)
+
+
 def verdict(design: Design) -> str:
     """A sentence about whether the design's proof holds, after it was recomputed."""
     if design.certificate is None:

@@ -20,7 +20,7 @@ from ldpopt.exact import ExactChannel
 from ldpopt.labels import as_text
 from ldpopt.privacy import Guarantee, audit, local_dp, proved, total_variation
 from ldpopt.privacy.guarantee import MORE_IS_MORE_PRIVATE
-from ldpopt.reports.words import ARITHMETIC, guarantee_in_words, proof_in_words
+from ldpopt.reports.words import guarantee_in_words, proof_in_words, recomputed_in
 from ldpopt.rounding import ceil_digits, floor_digits
 from ldpopt.studio.fields import Report, State, field, flag, numbers, plain, take, wrong
 from ldpopt.studio.pasted import NAMELESS, Mended, Pasted, claims, contents, file_name, mended, parts, pasted
@@ -150,7 +150,7 @@ def _checked(design: Design) -> dict[str, Any]:
     said = proof_in_words(design, check)
     if check:
         tight = "" if design.certified else ", of a bound that is not tight"
-        recomputed = f"Every claim in the file was recomputed in {ARITHMETIC[exact]}."
+        recomputed = f"Every claim in the file was recomputed in {recomputed_in(design, exact)}."
         return {"badge": _badge("green", f"The proof holds{tight}", [recomputed]), "proof": said}
     if design.certificate is None and len(check.failures) == 1:
         return {"badge": _badge("grey", "The design carries no proof", list(check.failures)), "proof": []}

@@ -60,7 +60,8 @@ class EnvelopeDual(Certificate):
     def argument(self) -> str:
         """Why the bound holds."""
         coarser = f", for {count(self.points)} points that dominate the hypotheses" if self.points is not None else ""
-        return "potentials of the blocks of the sorted inputs, by the envelope theorem" + coarser
+        trusted = ", with probabilities and densities trusted from scipy.stats" if self.cuts is not None else ""
+        return "potentials of the blocks of the sorted inputs, by the envelope theorem" + coarser + trusted
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """kappa (A + eta (U - A)_+) with U = u_n - u_0."""

@@ -26,7 +26,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating, knots, reduce
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
-from ldpopt.errors import invalid
+from ldpopt.errors import InvalidInput, invalid
 from ldpopt.rounding import ULP
 
 # The share by which the potential of each input is raised, so that rounding makes no difference of two too small.
@@ -50,14 +50,20 @@ def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> Envel
     return EnvelopeDual(problem.whole, problem.constraints, channel, level, potentials, None)
 
 
-def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> Iterator[Certificate]:
-    """Proofs for a channel of any method: for the inputs themselves if they are few, else for points that dominate."""
+def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> Iterator[Certificate | str]:
+    """Proofs for a channel of any method: for the inputs themselves if they are few, else for points that dominate. The
+    reason instead, for laws of which nothing is proved.
+    """
     pair, f = problem.reduction.pair, problem.utility.f
     if problem.cells is None and own_in_time(problem):
         blocks = Blocks(f, pair, problem.epsilon)
         yield own_envelope_dual(problem, made.channel, blocks.coin(problem.cap).price)
         return
-    first, second = problem.utility.pair if problem.cells is None else problem.cells.endpoints()
+    try:
+        first, second = problem.utility.pair if problem.cells is None else problem.cells.endpoints()
+    except InvalidInput as error:
+        yield str(error)
+        return
     source = first / first.sum(), second / second.sum()
     # Points are dense between neighbouring inputs that the channel treats differently.
     at = np.flatnonzero((candidate.matrix[1:] != candidate.matrix[:-1]).any(axis=1))

@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.problems.likelihood import check_masses, posterior_range
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
-from ldpopt.errors import invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.rounding import exact_sum
 
 QUOTIENT_ERROR = 2.0**-50  # Quotients that are equal in exact numbers differ by at most this share in floats.
@@ -109,16 +110,10 @@ def reduce(p0: Array, p1: Array) -> Reduction:
     return Reduction(Pair(a, b, whole.difference[occurs]).merge(np.flatnonzero(new)), classes)
 
 
-ATOMS = 1e7  # The most integers of a cell that are scanned. A longer cell is taken to hold every posterior.
-_INNER = np.linspace(0.0, 1.0, 9)
-
-
 @dataclass(frozen=True, eq=False)
 class Cells:
     """Two frozen `scipy.stats` distributions cut at `edges` (interior cut points, increasing). Cell i is (edges[i-1],
-    edges[i]]. The likelihood ratio may be any function that does not oscillate inside a cell on a scale finer than an
-    eighth of it: the range of the ratio is sampled there and widened by the largest step seen. Unbounded cells are
-    taken to hold every ratio. Distributions on the integers are scanned, not sampled.
+    edges[i]]. The cells' masses are those of `scipy.stats`, in floats.
     """
 
     p0: Any
@@ -129,7 +124,7 @@ class Cells:
     def of(cls, p0: Any, p1: Any, count: int) -> Cells:
         """About `count` cells, fine where either hypothesis has mass, down to a tail of 1e-12."""
         levels = np.concatenate([np.linspace(0, 1, count // 4)[1:-1], 10.0 ** np.linspace(-12, -2, count // 16)])
-        points = [np.asarray(tail(levels), float) for p in (p0, p1) for tail in (p.ppf, p.isf)]
+        points = [_evaluated(p, name, levels) for p in (p0, p1) for name in ("ppf", "isf")]
         edges = np.unique(np.concatenate(points))
         edges = edges[np.isfinite(edges)]
         # The quantile functions of both tails may give one point up to rounding: it is one edge, not two.
@@ -154,56 +149,44 @@ class Cells:
     @property
     def labels(self) -> tuple[str, ...]:
         """The cells as text, e.g. ``"(-0.5, 0.25]"``."""
-        ends = ["-inf", *(f"{edge:.9g}" for edge in self.edges), "inf"]
+        cuts = [f"{edge:.9g}" for edge in self.edges]
+        if len(set(cuts)) < len(cuts):
+            cuts = [repr(edge) for edge in self.edges.tolist()]
+        ends = ["-inf", *cuts, "inf"]
         return tuple(f"({a}, {b}]" if b != "inf" else f"({a}, inf)" for a, b in pairwise(ends))
 
     def endpoints(self) -> tuple[Array, Array]:
         """Masses (P0, P1) of a finite pair that dominates the hypotheses, shape (2 cells,) each. The mass of each cell
-        is spread to two points, with the smallest and the largest ratio that the cell may hold.
+        is spread to two points, with the smallest and the largest ratio that the cell may hold. Raises `InvalidInput`
+        for laws of which no such range is proved.
         """
         p0, p1 = self.masses
         total = p0 + p1
         used = total > 0
         s = np.divide(p0, total, out=np.full_like(p0, 0.5), where=used)
-        low, high = self._posterior_range()
+        low, high = posterior_range(self.p0, self.p1, self.edges)
+        check_masses(p0, p1, low, high)
         low, high = np.minimum(low, s), np.maximum(high, s)
         width = np.where(high > low, high - low, 1.0)
         up = total * np.where(high > low, (s - low) / width, 0.0)
         down = total - up
         return np.concatenate([low * down, high * up]), np.concatenate([(1 - low) * down, (1 - high) * up])
 
-    def _posterior_range(self) -> tuple[Array, Array]:
-        left, right = self.edges[:-1], self.edges[1:]
-        first = (0.0, 1.0)
-        if hasattr(self.p0.dist, "pmf"):
-            low, high = np.array([self._atoms(a, b) for a, b in pairwise(self.edges)]).T
-            start = min(self.p0.support()[0], self.p1.support()[0])
-            first = self._atoms(start - 1, self.edges[0]) if np.isfinite(start) else first
-        else:
-            x = left[:, None] + (right - left)[:, None] * _INNER
-            with np.errstate(all="ignore"):
-                s = 1 / (1 + np.exp(self.p1.logpdf(x) - self.p0.logpdf(x)))
-            s = np.where(np.isnan(s), 0.5, s)
-            step = np.abs(np.diff(s, axis=1)).max(axis=1)
-            low, high = s.min(axis=1) - step, s.max(axis=1) + step
-        return (
-            np.clip(np.concatenate([[first[0]], low, [0.0]]), 0, 1),
-            np.clip(np.concatenate([[first[1]], high, [1.0]]), 0, 1),
-        )
 
-    def _atoms(self, left: float, right: float) -> tuple[float, float]:
-        """The range of the posterior over the integers in (left, right]."""
-        if not right - left <= ATOMS:
-            return 0.0, 1.0
-        x = np.arange(np.floor(left) + 1, np.floor(right) + 1)
-        m0, m1 = self.p0.pmf(x), self.p1.pmf(x)
-        used = m0 + m1 > 0
-        s = m0[used] / (m0 + m1)[used]
-        return (float(s.min()), float(s.max())) if s.size else (0.5, 0.5)
+def _evaluated(p: Any, name: str, points: Array) -> Array:
+    """A function of a law at some points. Raises `InvalidInput` where `scipy.stats` fails or says NaN."""
+    try:
+        with np.errstate(all="ignore"):
+            values = np.asarray(getattr(p, name)(points), dtype=np.float64)
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise InvalidInput(f"p0 and p1: expected laws that scipy.stats can evaluate, got {error} from {name}") from None
+    if np.isnan(values).any():
+        raise invalid("p0 and p1", "laws that scipy.stats can evaluate", Phrase(f"NaN from {name}"))
+    return values
 
 
 def _masses(p: Any, edges: Array) -> Array:
-    below, above = p.cdf(edges), p.sf(edges)
+    below, above = _evaluated(p, "cdf", edges), _evaluated(p, "sf", edges)
     # Differences of the smaller tail keep relative accuracy on both sides.
     inner = np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
     mass = np.maximum(np.concatenate([[below[0]], inner, [above[-1]]]), 0.0)

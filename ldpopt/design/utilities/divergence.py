@@ -22,6 +22,9 @@ from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
 
+LARGEST_LOC = 1e12
+"""The largest location of a law on the integers, so that floats tell its atoms apart."""
+
 
 def tangents(f: FDivergence, p0: Array, p1: Array, matrix: Array) -> Array:
     """(n, k) gradients of mu at the columns of `matrix` (k, n): linear functions that touch mu there from below."""
@@ -86,8 +89,7 @@ class Divergence(ColumnUtility):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.continuous:
-            if is_frozen(self.p0) != is_frozen(self.p1):
-                raise invalid("p0 and p1", "two arrays or two scipy.stats distributions", "one of each")
+            _check_frozen(self.p0, self.p1)
             return
         (p0, p1), inputs = labelled_laws((("p0", self.p0), ("p1", self.p1)), self.inputs)
         if np.abs(p0 - p1).max() <= 4 * np.finfo(float).eps:
@@ -179,3 +181,32 @@ def marginal_divergence(f: FDivergence, p0: Array, p1: Array, matrix: Array) -> 
 def is_frozen(p: Any) -> bool:
     """Whether `p` is a frozen `scipy.stats` distribution."""
     return hasattr(p, "cdf") and hasattr(p, "ppf") and hasattr(p, "dist")
+
+
+def is_discrete(law: Any) -> bool:
+    """Whether a frozen `scipy.stats` distribution has atoms, not a density."""
+    return hasattr(law.dist, "pmf")
+
+
+def parameters(law: Any) -> tuple[list[float], float, float]:
+    """The shapes, the location and the scale of a frozen `scipy.stats` distribution, each a single number."""
+    try:
+        shapes, loc, scale = law.dist._parse_args(*law.args, **law.kwds)
+        return [float(one) for one in shapes], float(loc), float(scale)
+    except (AttributeError, TypeError, ValueError):
+        raise invalid("p0 and p1", "distributions with a number for each parameter", law.args or law.kwds) from None
+
+
+def _check_frozen(p0: Any, p1: Any) -> None:
+    """Raise `InvalidInput` unless both laws are of one kind, continuous or on the integers."""
+    if not (is_frozen(p0) and is_frozen(p1)):
+        raise invalid("p0 and p1", "two arrays or two scipy.stats distributions", "one of each")
+    if is_discrete(p0) != is_discrete(p1):
+        raise InvalidInput(
+            "p0 and p1: expected two discrete or two continuous distributions, got one of each "
+            "(every answer names its hypothesis; mechanisms.binary is the optimal channel)"
+        )
+    for law in (p0, p1):
+        _, loc, _ = parameters(law)
+        if is_discrete(law) and not (loc.is_integer() and abs(loc) <= LARGEST_LOC):
+            raise invalid("p0 and p1", f"a discrete distribution with a whole loc up to {LARGEST_LOC:g} in size", loc)
