@@ -7,6 +7,8 @@ which imports nothing of the package.
 import json
 import subprocess
 import sys
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +40,8 @@ def workbook_rows(path: Path) -> list[list[Any]] | None:
 def _read(path: str, memory: int, seconds: int) -> list[list[Any]]:
     from python_calamine import CalamineWorkbook
 
-    if sys.platform != "win32":
-        import resource
-
+    with suppress(ImportError):  # only POSIX has limits; elsewhere the clock alone ends the process
+        resource: Any = import_module("resource")
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
