@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +36,8 @@ from ldpopt.design.programs.prices import LabelPrices, tangent_planes, tried_eve
 from ldpopt.design.programs.smooth import CLOSE, moment_program, smooth_program
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT
+from ldpopt.errors import SolverError
+from ldpopt.tolerances import CERTIFIED_GAP
 
 MAX_STALE = 5  # The most rounds in turn that bring bound and value no nearer
 MAX_STEPS = 10  # The most steps of a search from a channel with fewer outputs
@@ -47,11 +50,24 @@ SHARE = 0.1  # Intervals are cut where the chord is above the utility by more th
 MAX_WHOLE = 300
 
 
-def row_exchange(problem: Problem) -> RowExchange:
-    """The exchange that suits a problem: for an infinite end of the ratios under moments alone, or for the others."""
+def row_exchange(problem: Problem, rounds: int, accuracy: float) -> tuple[RowExchange, int]:
+    """The exchange that suits a problem, after its rounds, and their number.
+
+    It is the one for an infinite end of the ratios under moments alone, or for the others. Where the first ends without
+    a certificate, as under small caps, the second is run too, and the one whose bound is nearer is taken.
+    """
     labels = Labels.of(problem)
     infinite = not np.isfinite(excess_at(labels.f, np.array([labels.low, labels.high]))).all()
-    return (EndlessExchange if infinite and all(term.conic for term in labels.terms) else FiniteExchange)(problem)
+    endless = infinite and all(term.conic for term in labels.terms)
+    exchange = (EndlessExchange if endless else FiniteExchange)(problem)
+    number = exchange.run(rounds, accuracy)
+    if endless and exchange.gap > CERTIFIED_GAP and not problem.deadline.over():
+        with suppress(SolverError):
+            other = FiniteExchange(problem)
+            more = other.run(rounds, accuracy)
+            if other.gap < exchange.gap:
+                return other, number + more
+    return exchange, number
 
 
 class RowExchange(ABC):
@@ -70,6 +86,11 @@ class RowExchange(ABC):
     def pose(self, problem: Problem) -> None:
         """Take over the problem's orders."""
         self.problem, self.terms = problem, problem.terms
+
+    @property
+    def gap(self) -> float:
+        """By which share of the bound the value is below it; 1 without a bound."""
+        return 1 - self.value / self.least if self.least > 0 else 0.0
 
     @abstractmethod
     def round(self, number: int, accuracy: float) -> None:

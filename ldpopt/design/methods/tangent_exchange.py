@@ -144,8 +144,7 @@ class TangentExchange(Method):
         """The best channel of the programs, after orders that it exceeds were added."""
         if not applies(problem) or len(problem.reduction.pair) < 2:
             return beside(problem, ask)
-        exchange = row_exchange(problem)
-        rounds = exchange.run(self.rounds, self.accuracy or ACCURACY)
+        exchange, rounds = row_exchange(problem, self.rounds, self.accuracy or ACCURACY)
         how = f"exchange over {len(exchange.knots) - 1} ratio intervals in {rounds} rounds" + orders(exchange.problem)
         proof = exchange.proof
         matrix = private(cleanest(problem, exchange.champion, exchange.better), problem.constraints, problem.inputs)
