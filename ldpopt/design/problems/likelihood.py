@@ -111,6 +111,8 @@ SIZES = 1e-150, 1e150
 """Locations and scales are at most as large as this, and scales at least as large."""
 MARGIN = 2.0**-46
 """The relative error allowed to a log density of `scipy.stats`, of its own size and that of its terms."""
+UNDERFLOW = -690.0
+"""The logarithm of a float below which its digits are lost."""
 NEGLIGIBLE = 1e-12
 """Posteriors that are nearer to 0 or to 1 are not told apart."""
 DISAGREEMENT, SEEN = 1e-6, 1e-8
@@ -168,7 +170,10 @@ class Known:
                 terms = self.largest * math.log(2 + self.largest) + np.abs(x - self.loc) * np.asarray(slope)
             size = terms * np.log(2 + terms) if self.discrete else terms
             error = MARGIN * (1 + np.abs(value) + size)
-            value = np.where(np.isfinite(value + error), value, np.nan)
+            # Some families take the logarithm of a density, which has lost its digits where it underflows.
+            own = "_logpmf" if self.discrete else "_logpdf"
+            precise = (value > UNDERFLOW) | (own in vars(type(self.law.dist)))
+            value = np.where(np.isfinite(value + error) & precise, value, np.nan)
         return FLOAT.between(value, value) + FLOAT.between(-error, error)
 
     def alone(self, other: Known, left: Array, right: Array) -> Mask:

@@ -262,6 +262,18 @@ def test_an_unknown_law_has_a_design_and_no_proof():
         posterior_range(stats.norm.__class__(a=0.0, name="norm")(), stats.norm(), np.array([0.0, 1.0]))
 
 
+def test_logarithms_of_densities_that_underflow_are_not_used():
+    """Far in a tail scipy's Laplace density is subnormal, and its logarithm wrong in the first digit: no range is built
+    on it.
+    """
+    far = likelihood.Known.of(stats.laplace()).log_density(np.array([1.0, 744.2, 800.0]))
+    assert far.lower.tolist()[1:] == [-np.inf] * 2
+    assert far.upper.tolist()[1:] == [np.inf] * 2
+    assert far.lower[0] == pytest.approx(-1 - math.log(2), rel=1e-12)
+    near = likelihood.Known.of(stats.norm()).log_density(np.array([100.0]))
+    assert near.lower[0] == pytest.approx(-5000 - math.log(2 * math.pi) / 2, rel=1e-12)
+
+
 def test_masses_that_contradict_the_densities_prove_nothing():
     """Where the distribution function and the density of a law disagree, neither is believed."""
     cells = Cells(stats.norm(0, 1), stats.norm(1, 1), np.linspace(-2, 3, 50))
