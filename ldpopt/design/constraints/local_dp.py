@@ -59,19 +59,22 @@ class Edges:
 
 
 def edges(graph: Policy) -> Edges:
-    """The edges of `graph`, weights from the attribute ``weight`` (1 where missing); self-loops are dropped. Raises
-    `InvalidInput` for something that is no graph and for weights that are not positive numbers.
+    """The edges of `graph`, weights from the attribute ``weight`` (1 where missing), of parallel edges the least.
+
+    All limits hold, so that the least is the limit. Self-loops are dropped. Raises `InvalidInput` for something that
+    is no graph and for weights that are not positive numbers.
     """
     if not (hasattr(graph, "edges") and hasattr(graph, "nodes")):
         raise invalid("policy graph", "a networkx graph over the inputs", type(graph).__name__)
-    listed = []
+    least: dict[tuple[Any, Any], float] = {}
     for a, b, given in graph.edges(data="weight", default=1.0):
         weight = number(given, "edge weight", "a positive number")
         if weight <= 0:
             raise invalid("edge weight", "a positive number", weight, f"edge {(a, b)}")
         if a != b:
-            listed += [(a, b, weight)] if graph.is_directed() else [(a, b, weight), (b, a, weight)]
-    return Edges(tuple(listed), graph)
+            for ends in ((a, b),) if graph.is_directed() else ((a, b), (b, a)):
+                least[ends] = min(least.get(ends, weight), weight)
+    return Edges(tuple((a, b, weight) for (a, b), weight in least.items()), graph)
 
 
 def weighted_local_dp(channel: Channel, policy: Edges) -> Guarantee:

@@ -149,3 +149,20 @@ def test_both_arithmetics_refuse_the_same():
         floats, balls = (other.bound_in(arithmetic(exact)).value for exact in (False, True))
         assert balls == pytest.approx(floats, rel=1e-9)
         assert not balls < design.value
+
+
+@pytest.mark.parametrize("weights", [(1.0, 3.0), (3.0, 1.0), (1.0, 1.0)])
+@pytest.mark.parametrize("directed", [False, True])
+def test_of_parallel_edges_the_least_weight_is_the_limit(weights, directed):
+    """In whatever order they are given, parallel edges ask for what the tightest of them asks for, with its proof."""
+    many = nx.MultiDiGraph() if directed else nx.MultiGraph()
+    many.add_nodes_from(range(3))
+    ends = [(0, 1), (1, 0), (1, 2), (2, 1)] if directed else [(0, 1), (1, 2)]
+    for a, b in ends:
+        for weight in weights if {a, b} == {0, 1} else (1.0,):
+            many.add_edge(a, b, weight=weight)
+    utility = Divergence(KL, [0.7, 0.2, 0.1], [0.1, 0.3, 0.6])
+    simple, found = (optimal_channel(utility, LocalDP(1.0, graph=one)) for one in (nx.path_graph(3), many))
+    assert found.certified
+    assert found.value == pytest.approx(simple.value, rel=1e-9)
+    assert found.guarantees[0].value <= 1.0
