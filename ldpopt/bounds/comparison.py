@@ -134,8 +134,8 @@ def compare(
     >>> loosest.divergence, loosest.reference, round(loosest.looseness, 2)
     ('KL divergence', '[KOV14, Thm 7], from the binary mechanism', 42.59)
     """
-    epsilon = positive_epsilon(epsilon)
-    eta = math.tanh(epsilon / 2) if eta is None else min(unit_interval(eta, "eta"), math.tanh(epsilon / 2))
+    epsilon, limits = positive_epsilon(epsilon), limits_of(epsilon, eta)
+    eta = limits[1].bound if len(limits) > 1 else math.tanh(epsilon / 2)
     rows: list[BoundRow] = []
     designs = []
     divergences = (TOTAL_VARIATION, *CONTRACTED)
@@ -143,9 +143,6 @@ def compare(
         for at, f in enumerate(divergences):
             turn = deadline.turn(at, len(divergences))
             utility = Divergence(f, p0, p1)
-            limits: list[Constraint] = [LocalDP(epsilon)]
-            if eta < math.tanh(epsilon / 2):
-                limits.append(TotalVariation(eta))
             design = optimal_channel(utility, limits, **turn.part(0.0, 0.7).passed)
             designs.append(design)
             rows += [
@@ -153,6 +150,14 @@ def compare(
                 for reference, above, value in published(utility, epsilon, eta, deadline=turn.part(0.7, 1.0))
             ]
     return Comparison(epsilon, eta, tuple(rows), tuple(designs))
+
+
+def limits_of(epsilon: float, eta: float | None) -> list[Constraint]:
+    """The constraints of epsilon and eta; a cap that epsilon implies [GI, Prop 2], or none, is left out."""
+    pure = LocalDP(positive_epsilon(epsilon))
+    if eta is None or unit_interval(eta, "eta") >= math.tanh(pure.epsilon / 2):
+        return [pure]
+    return [pure, TotalVariation(eta)]
 
 
 def published(
@@ -173,12 +178,11 @@ def published(
         yield "[GI, Cor 2]", True, ghazi_issa_corollary(p0, p1, epsilon)
         yield "[GI, Thm 7]", True, ghazi_issa(p0, p1, epsilon, eta)
         yield "best constant [SPR]", True, jeffreys_of_total_variation(p0, p1, epsilon, eta)
-    if f is KL:
-        reached = utility.value(binary(p0, p1, epsilon))
-        yield "[KOV14, Thm 7], from the binary mechanism", True, reached / binary_share_kairouz(epsilon)
-        yield "[GI, VII-B1], from the binary mechanism", True, reached / binary_share_ghazi_issa(epsilon)
     if any(f is contracted for contracted in CONTRACTED):
         reached = utility.value(binary(p0, p1, epsilon))
+        if f is KL:
+            yield "[KOV14, Thm 7], from the binary mechanism", True, reached / binary_share_kairouz(epsilon)
+            yield "[GI, VII-B1], from the binary mechanism", True, reached / binary_share_ghazi_issa(epsilon)
         yield "best share [SPR], from the binary mechanism", True, reached / binary_share(epsilon)
         yield "[AZ, Thm 1]", True, asoodeh_zhang(f, p0, p1, epsilon)
     yield "[Dobrushin]", True, dobrushin(f, p0, p1, eta)

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from ldpopt.bounds.comparison import limits_of
 from ldpopt.deadline import watched
-from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
-from ldpopt.distribution import number, positive_epsilon, unit_interval
+from ldpopt.design import Design, Divergence, optimal_channel
+from ldpopt.distribution import number
 from ldpopt.divergences import KL
 from ldpopt.divergences.named import alpha as alpha_divergence
 from ldpopt.errors import Phrase, invalid
@@ -111,7 +112,7 @@ def stein(p0: Any, p1: Any, epsilon: float, eta: float | None = None, *, time_li
     >>> round(stein([0.9, 0.1], [0.4, 0.6], 1.0).lower, 6)
     0.108541
     """
-    made = optimal_channel(Divergence(KL, p0, p1), _limits(epsilon, eta), time_limit=time_limit)
+    made = optimal_channel(Divergence(KL, p0, p1), limits_of(epsilon, eta), time_limit=time_limit)
     return Exponent(made.lower_bound, made.upper_bound, 1.0, made)
 
 
@@ -138,34 +139,32 @@ def respondents_to_decide(
         if not 0 < errors[-1] < 1:
             raise invalid(name, "an error between 0 and 1", error)
     a, b = errors
-    if not _rates(optimum(0.5), 0.5)[0] > 0:
-        raise invalid("epsilon, eta", "limits under which a report tells p0 and p1 apart", Phrase("none that does"))
 
     def needed(s: float) -> float:
         joint = (1 - a) ** s * b ** (1 - s) + a**s * (1 - b) ** (1 - s)
         return max(-math.log(joint), 0.0) / _rates(optimum(s), s)[1] if a + b < 1 else 0.0
 
     def enough(s: float) -> float:
-        return -(s * math.log(a) + (1 - s) * math.log(b)) / _rates(optimum(s), s)[0]
+        rate = _rates(optimum(s), s)[0]
+        return -(s * math.log(a) + (1 - s) * math.log(b)) / rate if rate > 0 else math.inf
 
-    below, above = _best(lambda s: -needed(s)), _best(enough)
-    lower = math.ceil(needed(below) * (1 - 1e-12))
+    above = _best(enough)
+    if not enough(above) < math.inf:
+        raise invalid("epsilon, eta", "limits under which a report tells p0 and p1 apart", Phrase("none that does"))
+    lower = math.ceil(needed(_best(lambda s: -needed(s))) * (1 - 1e-12))
     return Decision(lower, max(lower, math.ceil(enough(above) * (1 + 1e-12))), optimum(above))
 
 
 def _best(loss: Callable[[float], float]) -> float:
-    return float(minimize_scalar(loss, bounds=(_END, 1 - _END), method="bounded", options={"xatol": 1e-3}).x)
-
-
-def _limits(epsilon: float, eta: float | None) -> list[Constraint]:
-    epsilon = positive_epsilon(epsilon)
-    implied = eta is None or unit_interval(eta, "eta") >= math.tanh(epsilon / 2)
-    return [LocalDP(epsilon)] if implied or eta is None else [LocalDP(epsilon), TotalVariation(eta)]
+    found = minimize_scalar(
+        lambda s: loss(float(s)), bounds=(_END, 1 - _END), method="bounded", options={"xatol": 1e-3}
+    )
+    return float(found.x)
 
 
 def _optima(p0: Any, p1: Any, epsilon: float, eta: float | None) -> Callable[[float], Design]:
     """The optimal channel for each order s, designed once: the alpha-divergence is (1 - t^s)/(s (1 - s))."""
-    limits = _limits(epsilon, eta)
+    limits = limits_of(epsilon, eta)
     known: dict[float, Design] = {}
 
     def optimum(s: float) -> Design:

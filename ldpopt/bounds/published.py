@@ -87,7 +87,7 @@ def jeffreys_of_total_variation(p0: Any, p1: Any, epsilon: float, eta: float = 1
     0.032436
     """
     growth, eta = math.expm1(positive_epsilon(epsilon)), unit_interval(eta, "eta")
-    pure = growth * max(2 / (growth + 3), 1 / (growth + 1)) if growth < math.inf else 2.0
+    pure = growth * max(2 / (growth + 3), 1 / (growth + 1))
     return _times_squared_tv(growth * min(2 * eta, pure), p0, p1)
 
 

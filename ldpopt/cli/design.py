@@ -14,7 +14,6 @@ import typer
 from ldpopt import strictjson
 from ldpopt.cli.options import PairFlags, number, numbers, options, seconds
 from ldpopt.cli.outputs import claim, kind_of, progress, promise, say, write_all
-from ldpopt.cli.streams import part_of
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 if TYPE_CHECKING:
@@ -185,12 +184,10 @@ def check(channel: Path, every: bool = False, json: bool = False) -> None:
     """
     from ldpopt.exact import ExactChannel
     from ldpopt.io import read_channel
-    from ldpopt.io.channels import channel_of
     from ldpopt.privacy import audit, local_dp, proved, total_variation
 
     with progress("measuring"):
-        part = part_of(channel, "channel")
-        made = read_channel(channel) if part is None else channel_of(part, channel)
+        made = read_channel(channel)
         if isinstance(made, ExactChannel):
             if every:
                 raise invalid("--all", "a channel of floats (an exact one proves epsilon and eta)", Phrase(made))
@@ -224,12 +221,11 @@ def verify(file: Path, exact: bool = False, json: bool = False) -> None:
     Exit code 0: every claim holds. 1: one does not hold, and the output says which. 2: not a design file.
     """
     from ldpopt.design.certificates.respondents import RespondentsBound
-    from ldpopt.design.load import checked, design_of, load_proof
+    from ldpopt.design.load import checked, load_proof
     from ldpopt.reports.words import ARITHMETIC, proof_in_words, recomputed_in
 
     with progress("verifying"):
-        part = part_of(file, "design")
-        design = load_proof(file) if part is None else design_of(part)
+        design = load_proof(file)
         found, exact = checked(design, exact)
     if isinstance(design, RespondentsBound):
         claims = {"verified": bool(found), "failures": list(found.failures), "arithmetic": ARITHMETIC[exact]}

@@ -5,18 +5,15 @@ Both pass through a private temporary file, whose name no message shows.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ldpopt import strictjson
 from ldpopt.errors import InvalidInput
-from ldpopt.files import read_text
 
 OUTPUTS = ("out", "picture", "save_design", "proof")
 """Parameters that name files to be written; every other path is read."""
@@ -88,9 +85,9 @@ def _output(folder: Path, name: str, given: dict[str, Any], default: Any) -> Pat
 
 
 def _is_dash(value: Any) -> bool:
-    return (
-        any(map(_is_dash, value)) if isinstance(value, list) else isinstance(value, (str, Path)) and str(value) == "-"
-    )
+    if isinstance(value, list):
+        return any(map(_is_dash, value))
+    return isinstance(value, (str, Path)) and str(value) == "-"
 
 
 def _read(folder: Path) -> Path:
@@ -102,12 +99,3 @@ def _read(folder: Path) -> Path:
     path.write_bytes(content)
     MESSAGES.names[str(path)] = "standard input"
     return path
-
-
-def part_of(path: Path, part: str) -> str | None:
-    """The text of ``design`` or ``channel`` in what ``ldpopt design --json`` printed; None for any other file."""
-    with suppress(OSError), path.open("rb") as file:
-        if re.match(rb'\s*\{\s*"command": "design"', file.read(64)):
-            answer = strictjson.loads(read_text(path), str(path))
-            return strictjson.dumps(answer[part]) if part in answer else None
-    return None

@@ -88,8 +88,10 @@ def _text(path: PathLike) -> str:
 
 
 def _object_of(text: str | bytes, schema: str) -> dict[str, Any]:
-    """The object of a schema in the contents of a file."""
+    """The object of a schema in the contents of a file, or in what ``ldpopt design --json`` printed."""
     data = strictjson.loads(text, FILE)
+    if isinstance(data, dict) and data.get("command") == "design":
+        data = data.get("design")
     said = data.get("schema") if isinstance(data, dict) else data
     if not isinstance(data, dict) or said != schema:
         raise invalid(FILE, f'an object with "schema": "{schema}"', said)

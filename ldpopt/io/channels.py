@@ -57,6 +57,9 @@ def channel_of(text: str, path: PathLike) -> Channel | ExactChannel:
         if not is_json(path, text):
             return Channel(*csv_parts(str(path), text))
         data = strictjson.loads(text, "channel file")
+        if isinstance(data, dict) and data.get("command") == "design":  # what `ldpopt design --json` printed
+            data = data.get("channel")
+            text = strictjson.dumps(data)
         if isinstance(data, list):
             return Channel(data)
         exact = isinstance(data, dict) and data.get("format") == EXACT_FORMAT

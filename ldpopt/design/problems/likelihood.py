@@ -150,11 +150,9 @@ class Known:
         if builder is None or family is None or not _same(law.dist, family):
             raise _unproved(f"the likelihood ratio of the law {name!r} between two cut points is not known")
         shapes, loc, scale = parameters(law)
-        sized = all(SHAPES[0] <= one <= SHAPES[1] for one in shapes) and abs(loc) <= SIZES[1]
-        sized = (
-            sized and SIZES[0] <= scale <= SIZES[1] and not (name in ("geom", "nbinom", "binom") and shapes[-1] >= 1)
-        )
-        if not sized:
+        shaped = all(SHAPES[0] <= one <= SHAPES[1] for one in shapes)
+        sized = abs(loc) <= SIZES[1] and SIZES[0] <= scale <= SIZES[1]
+        if not shaped or not sized or (name in ("geom", "nbinom", "binom") and shapes[-1] >= 1):
             raise _unproved(f"the parameters of the law {name!r} are beyond those that floats serve well")
         low, high, terms = builder(Fraction(loc), Fraction(scale), *map(Fraction, shapes))
         return cls(law, discrete, low, high, _difference(terms, {}), loc, max([1.0, *shapes]))
