@@ -106,6 +106,10 @@ def regression_table(
     said = [f"{found.kind.capitalize()} regression of the true answers of {found.n:,} respondents: {found.formula}."]
     if found.kind != "linear":
         said.append(f"Log-odds of {', '.join(map(as_text, found.equations))} against {as_text(found.reference)}.")
+    if found.method == "moments":
+        said.append(
+            "By moments: in the equations for true answers, each report counts as an unbiased indicator of them."
+        )
     said += [f"{name}: compared with {as_text(level_)}." for name, level_ in found.levels.items()]
     if found.log_likelihood is not None:
         said.append(f"Log-likelihood of the reports {found.log_likelihood:.4f}.")

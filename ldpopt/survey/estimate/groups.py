@@ -202,7 +202,7 @@ def estimate_booklets(
     counted : whether the sources have counts.
 
     The reports of all booklets count as those of one channel whose output is the booklet together with the report.
-    `NotIdentifiable` if a booklet does not tell a quantity, `InvalidInput` if nobody has a report.
+    `NotIdentifiable` if no booklet with reports tells a quantity, `InvalidInput` if nobody has a report.
     """
     outputs = tuple((source.name, label) for source in sources for label in source.channel.outputs)
     ends = np.cumsum([source.channel.shape[1] for source in sources])
@@ -223,33 +223,39 @@ def estimate_booklets(
     if design is not None:
         table = SampledReports(np.maximum(reports, 0), channel, design).where(reports >= 0)
     parts = zip(sources, np.split(table.frequencies, ends[:-1]), np.split(counts, ends[:-1]), strict=True)
-    estimates = [_of_booklet(source, law, int(own.sum())) for source, law, own in parts]
+    estimates = []
+    for source, law, own in parts:
+        share = float(law.sum())
+        loadings, variances = loadings_of(source, law / share if share else law, int(own.sum()))
+        estimates.append((loadings @ law / share if share else 0 * variances, loadings, variances, share))
     precision = np.array([share / variances for _, _, variances, share in estimates])
+    if not (told := precision.sum(axis=0) > 0).all():
+        expected = "reports: expected a booklet whose reports tell of"
+        raise NotIdentifiable(f"{expected} {labels[int(np.argmin(told))]!r}, got none", sources[0].contrasts)
     weights = precision / precision.sum(axis=0)
     values = np.sum([weight * own for weight, (own, *_) in zip(weights, estimates, strict=True)], axis=0)
     # Linearised about the booklets' shares of the reports, which are random.
-    loadings = [
+    combined = [
         weight[:, None] / share * (loading - own[:, None]) if share else 0 * loading
         for weight, (own, loading, _, share) in zip(weights, estimates, strict=True)
     ]
     name = "generalised least squares" + (f", combined over {len(sources)} booklets" if len(sources) > 1 else "")
-    return Estimate(values, labels, np.hstack(loadings) + values[:, None], table, channel, name)
+    return Estimate(values, labels, np.hstack(combined) + values[:, None], table, channel, name)
 
 
-def _of_booklet(source: Source, law: Array, n: int) -> tuple[Array, Array, Array, float]:
-    """What one booklet tells: values (r,), loadings (r, m), variances (r,) of one report, and its share of reports."""
-    channel, share, r = source.channel, float(law.sum()), len(source.contrasts)
-    frequencies = law / share if share else law
+def loadings_of(source: Source, frequencies: Array, n: int) -> tuple[Array, Array]:
+    """Loadings (r, m) of what the n reports of a booklet tell, and the variance (r,) of one report about each quantity.
+
+    frequencies : (m,) of its reports. Where it does not tell a quantity the loadings are 0 and the variance is inf.
+    """
+    channel, r = source.channel, len(source.contrasts)
     both, identified = efficient_contrasts(
         channel, source.pilot, np.vstack([source.contrasts, np.eye(channel.shape[0])])
     )
-    if not identified[:r].all():
-        expected = f"booklet {source.name!r}: expected reports that tell of every answer, got others"
-        raise NotIdentifiable(expected, source.contrasts)
     loadings, cells = both[:r], both[r:]
-    if share and channel.shape[0] != channel.shape[1] and identified.all():
+    if n and channel.shape[0] != channel.shape[1] and identified.all():
         # The loadings of least variance at a first estimate, as for a single question.
         loadings = efficient_contrasts(channel, pilot_of(cells @ frequencies, n), source.contrasts)[0]
-    expected_law = channel.push(source.pilot)
-    variances = loadings**2 @ expected_law - (loadings @ expected_law) ** 2
-    return loadings @ frequencies, loadings, np.maximum(variances, 1e-300), share
+    law, told = channel.push(source.pilot), identified[:r]
+    variances = np.maximum(loadings**2 @ law - (loadings @ law) ** 2, 1e-300)
+    return np.where(told[:, None], loadings, 0.0), np.where(told, variances, np.inf)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.channel import Channel, Label
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.estimate.counts import column as as_column
@@ -123,16 +123,12 @@ class Regressors:
         cells. A cell is a combination of answers to the private predictors.
     public : (u, q), the public columns with a constant, from which the private predictors are modelled.
     group : (n,), the public row of each respondent. levels : the reference level of each factor.
-    cell_channel : (z, r), the channel from a person's cell to the reports of all private predictors together.
-    reports : (n,), the positions of these reports.
     """
 
     names: tuple[str, ...]
     values: Array
     public: Array
     group: Codes
-    cell_channel: Array
-    reports: Codes
     levels: dict[str, Label]
 
     @property
@@ -141,15 +137,9 @@ class Regressors:
         return bool(self.values.shape[1] > 1)
 
 
-def regressors(formula: Formula, data: Any, channels: Mapping[str, ChannelLike], n: int) -> Regressors:
-    """The design of `formula` from the columns of `data`; those in `channels` hold reports of private answers.
-
-    `NotIdentifiable` for a channel that does not determine them.
-    """
-    private = {name: as_channel(channels[name]) for name in formula.columns if name in channels}
-    for channel in private.values():
-        require_identifiable(channel)
-    cells = list(product(*(range(channel.shape[0]) for channel in private.values())))
+def regressors(formula: Formula, data: Any, private: Mapping[str, Sequence[Label]], n: int) -> Regressors:
+    """The design of `formula` from the public columns of `data` and the answers of its `private` predictors."""
+    cells = list(product(*(range(len(labels)) for labels in private.values())))
     if len(cells) > MAX_CELLS:
         raise invalid("private predictors", f"at most {MAX_CELLS} combinations of answers", len(cells))
     categorical = {factor.name for term in formula.terms for factor in term if factor.categorical}
@@ -158,7 +148,7 @@ def regressors(formula: Formula, data: Any, channels: Mapping[str, ChannelLike],
     for name in formula.columns:
         if inside := name in private:
             code = np.array([cell[list(private).index(name)] for cell in cells], dtype=np.intp)
-            kinds = list(private[name].inputs)
+            kinds = list(private[name])
         else:
             code, kinds = public_column(data, name, n)
         made = _coded(name, kinds, code, name in categorical, levels, inside)
@@ -184,12 +174,19 @@ def regressors(formula: Formula, data: Any, channels: Mapping[str, ChannelLike],
     if (scale == 0).any() or np.linalg.matrix_rank(flat / scale) < flat.shape[1]:
         raise invalid("formula", "predictors of which none follows from the others", Phrase("collinear ones"))
     public = np.column_stack([np.ones(len(firsts)), *[one[firsts] for one in open_columns]])
-    matrix, reports = _together(private, data, n)
-    return Regressors(tuple(title for title, _ in terms), values, public, group, matrix, reports, levels)
+    return Regressors(tuple(title for title, _ in terms), values, public, group, levels)
 
 
-def _together(private: Mapping[str, Channel], data: Any, n: int) -> tuple[Array, Codes]:
-    """The product of the predictors' channels, and the position of every respondent's reports in it."""
+def private_predictors(formula: Formula, channels: Mapping[str, Channel]) -> dict[str, Channel]:
+    """The channels of the private predictors, in order. `NotIdentifiable` for one that does not determine answers."""
+    private = {name: channels[name] for name in formula.columns if name in channels}
+    for channel in private.values():
+        require_identifiable(channel)
+    return private
+
+
+def reports_together(private: Mapping[str, Channel], data: Any, n: int) -> tuple[Array, Codes]:
+    """The product of the predictors' channels (z, r), and the position of every respondent's reports in it (n,)."""
     matrix: Array = np.ones((1, 1))
     reports: Codes = np.zeros(n, dtype=np.intp)
     for name, channel in private.items():

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
@@ -15,10 +16,16 @@ from ldpopt.survey.estimate.counts import positions
 from ldpopt.survey.estimate.estimate import estimate
 from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, require_identifiable
 from ldpopt.survey.estimate.numbers import scores_of
-from ldpopt.survey.regress.formula import Regressors, numbers_of, parse_formula, public_column, regressors
-from ldpopt.survey.regress.result import Regression, Sample, check_size, inverse_of
-
-_CHUNK = 1 << 22
+from ldpopt.survey.regress.formula import (
+    numbers_of,
+    parse_formula,
+    private_predictors,
+    public_column,
+    regressors,
+    reports_together,
+)
+from ldpopt.survey.regress.moments import Indicators, Moments
+from ldpopt.survey.regress.result import Regression, Sample, check_size
 
 
 def linear_regression(
@@ -47,38 +54,15 @@ def linear_regression(
     known = {name: as_channel(channel) for name, channel in channels.items()}
     y = _numbers(data, asked.outcome, known, scores)
     n = len(y)
-    design = regressors(asked, data, known, n)
+    private = private_predictors(asked, known)
+    design = regressors(asked, data, {name: channel.inputs for name, channel in private.items()}, n)
     check_size(sample, n)
-    w = np.ones(n) if sample is None else sample.weights
-    d = len(design.names)
-    if n <= d:
-        raise invalid("data", f"more respondents than the {d} coefficients", n)
-    inside = _inside(design)
-    u, z = design.values.shape[:2]
-    mass, moment = np.zeros((u, z)), np.zeros((u, z))
-    for cell in range(z):
-        each = w * inside[cell, design.reports]
-        mass[:, cell], moment[:, cell] = (np.bincount(design.group, one, u) for one in (each, each * y))
-    flat = design.values.reshape(-1, d)
-    squares = (flat * mass.reshape(-1, 1)).T @ flat
-    inverse = inverse_of(squares)
-    b = inverse @ (flat.T @ moment.ravel())
-    influence = np.zeros((n, d))
-    fitted = design.values @ b
-    step = max(1, _CHUNK // (d * z))
-    for at in range(0, n, step):
-        rows = slice(at, at + step)
-        group, part = design.group[rows], inside[:, design.reports[rows]].T  # (s, z)
-        residual = part * (y[rows, None] - fitted[group])
-        influence[rows] = np.einsum("sz,szd->sd", residual, design.values[group])
-    influence = influence @ inverse
-    if sample is None:
-        covariance, degrees = influence.T @ influence * (n / (n - d)), float(n - d)
-    else:
-        total = sample.total_variance(influence)
-        covariance, degrees = total.covariance, total.degrees
+    matrix, reports = reports_together(private, data, n)
+    inside = _inside(matrix, reports)
+    indicators = Indicators(reports, inside.T, inside.T[..., None], y)
+    b, covariance, degrees = Moments(design, indicators, False, sample).fit()
     named = formula, "linear", design.names, (asked.outcome,), None
-    return Regression(*named, b[None], covariance, n, degrees, design.levels)
+    return Regression(*named, b, covariance, n, degrees, design.levels, method="moments")
 
 
 def _numbers(data: Any, name: str, channels: Mapping[str, Any], scores: ArrayLike | None) -> Array:
@@ -100,11 +84,10 @@ def _numbers(data: Any, name: str, channels: Mapping[str, Any], scores: ArrayLik
     return np.asarray((values @ estimate(np.bincount(y, minlength=channel.shape[1]), channel).loadings)[y])
 
 
-def _inside(design: Regressors) -> Array:
-    """The unbiased indicator of every private cell for every report, (z, r): a left inverse of the channel."""
-    q = design.cell_channel
-    if q.shape == (1, 1):
+def _inside(matrix: Array, reports: npt.NDArray[np.intp]) -> Array:
+    """The unbiased indicator of every private cell for every report, (z, r): a left inverse of the channel (z, r)."""
+    if matrix.shape == (1, 1):
         return np.ones((1, 1))
-    frequencies = np.bincount(design.reports, minlength=q.shape[1]) / len(design.reports)
-    channel = Channel(q / q.sum(axis=1, keepdims=True))
-    return GeneralizedLeastSquares().fit(frequencies, channel, len(design.reports))[1]
+    frequencies = np.bincount(reports, minlength=matrix.shape[1]) / len(reports)
+    channel = Channel(matrix / matrix.sum(axis=1, keepdims=True))
+    return GeneralizedLeastSquares().fit(frequencies, channel, len(reports))[1]

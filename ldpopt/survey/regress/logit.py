@@ -16,13 +16,26 @@ from ldpopt.errors import SolverError, invalid
 from ldpopt.survey.estimate.counts import positions, report_column
 from ldpopt.survey.estimate.likelihood import MaximumLikelihood
 from ldpopt.survey.estimate.linear import require_identifiable
-from ldpopt.survey.regress.formula import Regressors, in_order, parse_formula, public_column, regressors
+from ldpopt.survey.regress.formula import (
+    Regressors,
+    in_order,
+    parse_formula,
+    private_predictors,
+    public_column,
+    regressors,
+    reports_together,
+)
 from ldpopt.survey.regress.result import Regression, Sample, check_size, inverse_of, softmax
 
 CHUNK = 1 << 21
 """The most entries of score arrays that are in memory at once."""
 
 TINY = 1e-300
+
+UNFITTED = (
+    "regression: no finite maximum was reached; a predictor separates the reports, or so few reports carry the "
+    "answer that their likelihood has no peak (drop predictors, join categories, or collect more reports)"
+)
 
 
 @dataclass(frozen=True)
@@ -44,10 +57,13 @@ class CellLikelihood:
     the design, with answer 0 as its reference, and Pr(z | x) one in the public columns. The vector of coefficients has
     those of the answers first (a - 1 rows of d), then those of the predictors (z - 1 rows of q).
 
+    predictors : G, (z, r1). reports : (n,) positions of the reports of all private predictors together.
     answers : Q, (a, r2). outcome : (n,) positions of the answers' reports. sample : None for a simple sample.
     """
 
     design: Regressors
+    predictors: Array
+    reports: npt.NDArray[np.intp]
     answers: Array
     outcome: npt.NDArray[np.intp]
     sample: Sample | None
@@ -80,10 +96,7 @@ class CellLikelihood:
             now, score, information = self._at(b, cells)
             if np.abs(b * scale).max() > 60:
                 break
-        raise SolverError(
-            "regression: no finite maximum was reached; a predictor separates the reports, or so few reports carry the "
-            "answer that their likelihood has no peak (drop predictors, join categories, or collect more reports)"
-        )
+        raise SolverError(UNFITTED)
 
     def null_log_likelihood(self) -> float | None:
         """The log-likelihood of an intercept alone, or else of equal chances; None if some predictor is private."""
@@ -107,8 +120,8 @@ class CellLikelihood:
     def _counted(self) -> Array:
         """The weight of every (public row, pair of reports), (u, r1, r2)."""
         u = len(self.design.values)
-        r1, r2 = self.design.cell_channel.shape[1], self.answers.shape[1]
-        at = (self.design.group * r1 + self.design.reports) * r2 + self.outcome
+        r1, r2 = self.predictors.shape[1], self.answers.shape[1]
+        at = (self.design.group * r1 + self.reports) * r2 + self.outcome
         weights = None if self.sample is None else self.sample.weights
         counted = np.bincount(at, weights, u * r1 * r2)
         return np.asarray(counted, dtype=np.float64).reshape(u, r1, r2)
@@ -119,7 +132,7 @@ class CellLikelihood:
         answered = _logit(design, b[: self.split].reshape(len(self.answers) - 1, -1))
         mixed = _logit(public, b[self.split :].reshape(design.shape[1] - 1, public.shape[1]))
         given = answered @ self.answers
-        return mixed, answered, given, np.einsum("uz,zr,uzs->urs", mixed, self.design.cell_channel, given)
+        return mixed, answered, given, np.einsum("uz,zr,uzs->urs", mixed, self.predictors, given)
 
     def _value(self, b: Array, cells: Array) -> float:
         return sum(_log_likelihood(cells[rows], self._joint(b, rows)[3]) for rows in self._chunks())
@@ -141,7 +154,7 @@ class CellLikelihood:
         """d Pr(r1, r2 | x) / d coefficients, (u, r1, r2, c), and the probabilities."""
         mixed, answered, given, both = self._joint(b, rows)
         design, public = self.design.values[rows], self.design.public[rows]
-        g, q = self.design.cell_channel, self.answers
+        g, q = self.predictors, self.answers
         # d Pr(r2 | z) / d log-odds of answer a = Pr(a | z) (Q[a, r2] - Pr(r2 | z)).
         turned = answered[:, :, 1:, None] * (q[None, None, 1:, :] - given[:, :, None, :])
         first = np.einsum("uz,zr,uzas,uzd->ursad", mixed, g, turned, design, optimize=True)
@@ -159,13 +172,13 @@ class CellLikelihood:
             slopes, both = self._slopes(b, rows)
             low, high = np.searchsorted(sorted_groups, [rows.start, rows.stop])
             who = order[low:high]
-            at = (self.design.group[who] - rows.start, self.design.reports[who], self.outcome[who])
+            at = (self.design.group[who] - rows.start, self.reports[who], self.outcome[who])
             made[who] = slopes[at] / np.maximum(both[at], TINY)[:, None]
         return made
 
     def _chunks(self) -> Iterator[slice]:
         u, z, d = self.design.values.shape
-        r1, r2 = self.design.cell_channel.shape[1], self.answers.shape[1]
+        r1, r2 = self.predictors.shape[1], self.answers.shape[1]
         each = r1 * r2 * ((len(self.answers) - 1) * d + (z - 1) * self.design.public.shape[1])
         size = max(1, CHUNK // max(each, 1))
         for start in range(0, u, size):
@@ -225,10 +238,12 @@ def logit_regression(
     asked = parse_formula(formula)
     known = {name: as_channel(channel) for name, channel in channels.items()}
     known_outcome, outcome = _outcome(data, asked.outcome, known.get(asked.outcome))
-    answers, labels = _from_reference(known_outcome, reference)
-    design = regressors(asked, data, known, len(outcome))
+    answers, labels = from_reference(known_outcome, reference)
+    private = private_predictors(asked, known)
+    design = regressors(asked, data, {name: channel.inputs for name, channel in private.items()}, len(outcome))
     check_size(sample, len(outcome))
-    return _fitted(formula, CellLikelihood(design, answers, outcome, sample), labels)
+    predictors, reports = reports_together(private, data, len(outcome))
+    return _fitted(formula, CellLikelihood(design, predictors, reports, answers, outcome, sample), labels)
 
 
 def logistic_regression(
@@ -268,11 +283,12 @@ def logistic_regression(
     names = tuple(map(str, getattr(design, "columns", (f"x{i}" for i in range(d))))) if names is None else names
     if len(names) != d:
         raise invalid("names", f"{d} names", len(names))
-    answers, labels = _from_reference(channel, channel.inputs[1 - channel.inputs.index(success)])
+    answers, labels = from_reference(channel, channel.inputs[1 - channel.inputs.index(success)])
     rows, group = np.unique(x, axis=0, return_inverse=True)
     none = np.zeros(len(x), dtype=np.intp)
-    public = Regressors(names, rows[:, None], np.ones((len(rows), 1)), group.reshape(-1), np.ones((1, 1)), none, {})
-    return _fitted(f"{success} ~ {' + '.join(names)}", CellLikelihood(public, answers, y, None), labels)
+    public = Regressors(names, rows[:, None], np.ones((len(rows), 1)), group.reshape(-1), {})
+    likelihood = CellLikelihood(public, np.ones((1, 1)), none, answers, y, None)
+    return _fitted(f"{success} ~ {' + '.join(names)}", likelihood, labels)
 
 
 def with_constant(design: Any) -> Any:
@@ -321,7 +337,7 @@ def _outcome(data: Any, name: str, channel: Channel | None) -> tuple[Channel, An
     return Channel(np.eye(len(kinds)), kinds), code
 
 
-def _from_reference(answers: Channel, reference: Label) -> tuple[Array, tuple[Label, ...]]:
+def from_reference(answers: Channel, reference: Label) -> tuple[Array, tuple[Label, ...]]:
     """The rows of the channel and their labels, with the reference first."""
     labels = answers.inputs
     first = [0] if reference is None else [at for at, one in enumerate(labels) if reference in (one, str(one))]

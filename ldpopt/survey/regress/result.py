@@ -34,6 +34,7 @@ class Regression(Estimated):
     null_log_likelihood : the same for a model with an intercept alone (for a design that cannot express one, for equal
         chances); None also for private predictors.
     levels : the first level of each factor, with which the others are compared.
+    method : "likelihood" of the reports, or "moments": the equations for true answers, in unbiased indicators of them.
 
     >>> from ldpopt.survey import logit_regression
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
@@ -54,6 +55,7 @@ class Regression(Estimated):
     levels: Mapping[str, Label]
     log_likelihood: float | None = None
     null_log_likelihood: float | None = None
+    method: str = "likelihood"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -112,7 +114,7 @@ class Regression(Estimated):
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """JSON-ready values."""
         limits = self.intervals(level)
-        head = {name: getattr(self, name) for name in ("formula", "kind", "n", "reference")}
+        head = {name: getattr(self, name) for name in ("formula", "kind", "method", "n", "reference")}
         arrays = {"coefficients": self.values, "standard_errors": self.standard_errors, "p_values": self.p_values,
                   "lower": limits.lower, "upper": limits.upper}  # fmt: skip
         degrees = None if math.isinf(self.degrees) else self.degrees

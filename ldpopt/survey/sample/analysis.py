@@ -9,10 +9,9 @@ import json
 import math
 import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,10 @@ from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.groups import Source, estimate_booklets
 from ldpopt.survey.estimate.intervals import check_level
-from ldpopt.survey.estimate.linear import Estimator
+from ldpopt.survey.estimate.linear import Estimator, efficient_contrasts
 from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.planned_question import PlannedQuestion
 from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.sample.spec import SampleSpec
 
@@ -264,35 +264,22 @@ class Selection(ByValue):
             return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
         return estimate(SampledReports(y, channel, self.design).where(who), channel, estimator)
 
-    def sources(self, questions: tuple[str, ...], who: npt.NDArray[np.bool_]) -> list[Source]:
+    def sources(self, questions: tuple[str, ...], who: npt.NDArray[np.bool_], what: str = "table") -> list[Source]:
         """What the respondents in a mask (n,) were asked of these questions together, by booklet.
 
-        `InvalidInput` if no booklet asks them together.
+        `InvalidInput`, which names `what` needs it, if the reports of no booklet tell of all their answers together.
         """
         asked = {name: np.where(who, at, -1) for name, at in self.rows.reports.items()}
         found = sources_of(self.plan, questions, asked)
-        if not found and len(questions) == 2:
-            found = list(self._pairs(*questions, who))
+        if len(questions) > 1:
+            found = [one for one in found if efficient_contrasts(one.channel, one.pilot, one.contrasts)[1].all()]
         if not found:
-            wanted = " and ".join(questions)
-            table = f"together = [{json.dumps(list(questions))}] in [budget] of survey.toml"
-            served = f"{table}, then ldpopt survey plan survey.toml"
-            raise invalid("table", f"a booklet that asks {wanted} together ({served})", Phrase("none"))
+            wanted = f"{', '.join(questions[:-1])} and {questions[-1]}"
+            pair = f"together = [{json.dumps(list(questions), ensure_ascii=False)}]"
+            everyone = f"everyone = {json.dumps(list(questions), ensure_ascii=False)}"
+            served = f"{pair if len(questions) == 2 else everyone} in [budget] of survey.toml, then ldpopt survey plan"
+            raise invalid(what, f"a booklet that asks {wanted} together ({served} survey.toml)", Phrase("none"))
         return found
-
-    def _pairs(self, first: str, second: str, who: npt.NDArray[np.bool_]) -> Iterator[Source]:
-        """Two questions with a report each, of respondents who were asked both."""
-        for a, b in product(self.plan.answers[first], self.plan.answers[second]):
-            if a.probability < 1 and b.probability < 1:
-                continue
-            y, z = self.rows.reports[a.name], self.rows.reports[b.name]
-            at = np.where(who & (y >= 0) & (z >= 0), y * len(b.reports) + z, -1)
-            channel = a.report_channel.product(b.report_channel)
-            contrasts, pilot = (
-                np.asarray(np.kron(*both), dtype=np.float64)
-                for both in ((a.members(first), b.members(second)), (a.shares, b.shares))
-            )
-            yield Source(f"{a.name}, {b.name}", channel, at, contrasts, pilot)
 
 
 def alone(plan: Plan, question: str) -> bool:
@@ -310,18 +297,33 @@ def estimate_counts(plan: Plan, question: str, counts: Any, estimator: Estimator
 
 
 def sources_of(plan: Plan, questions: tuple[str, ...], reports: Any) -> list[Source]:
-    """What reports tell of questions together, for each booklet that holds them all.
+    """What reports tell of questions together, for each booklet whose respondents are asked them all.
 
-    reports : by planned question, the reports (n,) as positions, or their counts (m,).
+    reports : by planned question, the reports (n,) as positions; for a single question their counts (m,) will do.
     """
-    return [
-        Source(
-            f"{one.name}, round {plan.round}",
-            one.report_channel,
-            np.asarray(reports[one.name]),
-            one.members(*questions),
-            one.shares,
-        )
-        for one in plan.questions
-        if set(questions) <= {part.name for part in one.answers}
-    ]
+    ways: dict[tuple[str, ...], list[PlannedQuestion]] = {}
+    for drawn in plan.booklets or (None,):
+        holder = {one.name: asked for asked in (*plan.everyone, drawn) if asked is not None for one in asked.answers}
+        if all(name in holder for name in questions):
+            several = {holder[name].name: holder[name] for name in questions}
+            ways[tuple(several)] = list(several.values())
+    return [_source(plan, questions, several, reports) for several in ways.values()]
+
+
+def _source(plan: Plan, questions: tuple[str, ...], several: Sequence[PlannedQuestion], reports: Any) -> Source:
+    """Reports of several planned questions as one, of those who have them all."""
+    first, *rest = several
+    channel, at, pilot = first.report_channel, np.asarray(reports[first.name]), first.shares
+    own = [[name for name in questions if name in {part.name for part in one.answers}] for one in several]
+    contrasts = first.members(*own[0])
+    for one, names in zip(rest, own[1:], strict=True):
+        y = np.asarray(reports[one.name])
+        at = np.where((at >= 0) & (y >= 0), at * len(one.reports) + y, -1)
+        channel, pilot = channel.product(one.report_channel), np.outer(pilot, one.shares).ravel()
+        contrasts = np.asarray(np.kron(contrasts, one.members(*names)), dtype=np.float64)
+    order = [name for names in own for name in names]
+    if order != list(questions):
+        sizes = [len(plan.part(name).categories) for name in order]
+        turned = np.arange(len(contrasts)).reshape(sizes).transpose([order.index(name) for name in questions])
+        contrasts = contrasts[turned.ravel()]
+    return Source(f"{', '.join(one.name for one in several)}, round {plan.round}", channel, at, contrasts, pilot)

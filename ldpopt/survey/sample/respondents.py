@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -18,13 +17,14 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.collect.aggregate import read_rows
 from ldpopt.survey.collect.manifest import refuse_twice
 from ldpopt.survey.estimate.counts import factor
-from ldpopt.survey.estimate.groups import Difference, difference, estimate_booklets
+from ldpopt.survey.estimate.groups import Difference, Source, difference, estimate_booklets
 from ldpopt.survey.estimate.tables import TwoWayTable, two_way
 from ldpopt.survey.hypothesis_tests import TestResult, two_sample, wald_result
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.regress.formula import in_order, numbers_first, parse_formula
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
+from ldpopt.survey.regress.moments import moment_regression
 from ldpopt.survey.regress.result import Regression, Sample, Subsample
 from ldpopt.survey.sample.analysis import Analysis, Selection, alone, groups_of
 
@@ -143,31 +143,58 @@ class Respondents(Selection):
         return made, tests
 
     def logit(self, formula: str, reference: Label = None) -> Regression:
-        """Logistic or multinomial regression for the respondents of the analysis, by `logit_regression`."""
-        data, channels, sample = self._data(formula)
-        return logit_regression(formula, data, channels, reference, sample=sample)
+        """Logistic or multinomial regression for the respondents of the analysis.
+
+        It is `logit_regression` of questions that the same people answer with a report each, else `moment_regression`
+        over all booklets that ask them together. If none does, `InvalidInput` says what plan would serve.
+        """
+        if (separate := self._separate(formula)) is not None:
+            data, channels, sample = separate
+            return logit_regression(formula, data, channels, reference, sample=sample)
+        data, answers, sources, sample = self._shared(formula)
+        return moment_regression(formula, data, answers, sources, True, reference, sample=sample)
 
     def linear(self, formula: str, scores: Any = None) -> Regression:
-        """Linear regression for the respondents of the analysis, by `linear_regression`."""
-        data, channels, sample = self._data(formula)
-        return linear_regression(formula, data, channels, scores, sample=sample)
+        """Linear regression for the respondents of the analysis, by `linear_regression`, else as in `logit`."""
+        if (separate := self._separate(formula)) is not None:
+            data, channels, sample = separate
+            return linear_regression(formula, data, channels, scores, sample=sample)
+        data, answers, sources, sample = self._shared(formula)
+        return moment_regression(formula, data, answers, sources, False, scores=scores, sample=sample)
 
-    def _data(self, formula: str) -> tuple[dict[str, Any], dict[str, Channel], Sample | None]:
-        """Columns and channels for a formula, for those whose reports are not empty, and their sample."""
-        asked = parse_formula(formula)
-        named = [n for n in (asked.outcome, *asked.columns) if n in self.plan.answers]
+    def _separate(self, formula: str) -> tuple[dict[str, Any], dict[str, Channel], Sample | None] | None:
+        """Columns and channels for a formula, for those whose reports are not empty, and their sample.
+
+        None unless its questions have a report each and are asked of the same people.
+        """
+        named = self._asked_in(formula)
         drawn = {one.name for name in named for one in self.plan.answers[name] if one.probability < 1}
         if len(drawn) > 1 or not all(alone(self.plan, name) for name in named):
-            serves = f"everyone = {json.dumps(named)} in [budget] of survey.toml, then ldpopt survey plan survey.toml"
-            got = "questions that share a report" if len(drawn) < 2 else "questions of several booklets"
-            raise invalid(
-                "formula", f"questions that the same people are asked, with a report each ({serves})", Phrase(got)
-            )
+            return None
         who = self.answered(*named)
-        made: dict[str, Any] = {name: column[who] for name, column in self.rows.columns.items()}
-        made |= {name: self.rows.reports[name][who] for name in named}
-        sample = self.design if self.design is None or who.all() else Subsample(self.design, who)
-        return made, {name: self._side(name)[1] for name in named}, sample
+        data = self._public(who) | {name: self.rows.reports[name][who] for name in named}
+        return data, {name: self._side(name)[1] for name in named}, self._sample(who)
+
+    def _shared(self, formula: str) -> tuple[dict[str, Any], dict[str, tuple[Label, ...]], list[Source], Sample | None]:
+        """Public columns, the answers of the formula's questions, their reports together, and the sample."""
+        named = self._asked_in(formula)
+        sources = self.sources(named, self.meant, "formula")
+        who = np.logical_or.reduce([source.at >= 0 for source in sources])
+        if not who.any():
+            raise invalid(f"reports of {', '.join(named)}", "at least one that is not empty", Phrase("none"))
+        sources = [replace(source, at=source.at[who]) for source in sources]
+        return self._public(who), {name: self._categories(name) for name in named}, sources, self._sample(who)
+
+    def _asked_in(self, formula: str) -> tuple[str, ...]:
+        """The questions that a formula names: its predictors in order, and then the outcome."""
+        asked = parse_formula(formula)
+        return tuple(name for name in (*asked.columns, asked.outcome) if name in self.plan.answers)
+
+    def _public(self, who: npt.NDArray[np.bool_]) -> dict[str, Any]:
+        return {name: column[who] for name, column in self.rows.columns.items()}
+
+    def _sample(self, who: npt.NDArray[np.bool_]) -> Sample | None:
+        return self.design if self.design is None or who.all() else Subsample(self.design, who)
 
 
 def against_wave(

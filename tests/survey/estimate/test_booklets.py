@@ -281,10 +281,10 @@ def test_the_experiments_on_booklets_run() -> None:
 
 
 def test_a_regression_over_booklets_names_the_plan_that_serves(tmp_path: Path) -> None:
-    """Questions of several booklets, or of one report, are refused with what would serve; that plan then serves."""
+    """Questions that nobody is asked together are refused with what would serve; each of those plans then serves."""
     frame = people(8000, 5)
     frame.to_csv(tmp_path / "a.csv", index=False)
-    serves = r'everyone = \["drug", "smokes"\] in \[budget\] of survey.toml, then ldpopt survey plan survey.toml'
+    more = r" in \[budget\] of survey.toml, then ldpopt survey plan survey.toml"
     plans = {
         "booklets": survey(1.0),
         "report": survey(2.5, together=(("drug", "smokes"),)),
@@ -293,11 +293,15 @@ def test_a_regression_over_booklets_names_the_plan_that_serves(tmp_path: Path) -
     for name, planned in plans.items():
         privatize(planned.plan, tmp_path / "a.csv", tmp_path / f"{name}.csv", Simulated(2))
         read = Respondents.read(planned.plan, tmp_path / f"{name}.csv")
-        if name == "everyone":
-            assert abs(read.logit("smokes ~ drug").values[1] - np.log(0.6 / 0.4 / (0.2 / 0.8))) < 0.5
+        if name == "booklets":
+            with pytest.raises(InvalidInput, match=r'formula: .*together = \[\["drug", "smokes"\]\]' + more):
+                read.logit("smokes ~ drug")
+            with pytest.raises(InvalidInput, match=r'everyone = \["drug", "party", "smokes"\]' + more):
+                read.linear("smokes ~ drug + party")
         else:
-            with pytest.raises(InvalidInput, match=serves):
-                read.logit("drug ~ smokes")
+            found = read.logit("smokes ~ drug")
+            assert found.method == ("moments" if name == "report" else "likelihood")
+            assert abs(found.values[1] - np.log(0.6 / 0.4 / (0.2 / 0.8))) < 0.5
 
 
 def test_the_ids_of_respondents_are_absorbed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
