@@ -209,20 +209,25 @@ def claims_in_words(epsilon: float, eta: float) -> list[str]:
     return [guarantee_in_words(Guarantee(name, cap, cap, None, True, source)) for name, cap, source in claims]
 
 
-def consent_paragraph(plan: Plan) -> str:
-    """A draft in Markdown for a consent form: what happens to the answers, and what is protected or not."""
-    several = len(plan.questions) > 1
+def promises_in_words(plan: Plan) -> list[str]:
+    """The claims of a plan for one round, in words: for all reports of a respondent together."""
     promised = claims_in_words(plan.epsilon, plan.eta)
     if len(plan.everyone) + bool(plan.booklets) > 1:
         promised = [one.replace("any report is", "all your reports together are") for one in promised]
         promised = [one.replace("with your report,", "with all your reports,") for one in promised]
+    return promised
+
+
+def consent_paragraph(plan: Plan) -> str:
+    """A draft in Markdown for a consent form: what happens to the answers, and what is protected or not."""
+    several = len(plan.questions) > 1
     epsilon, _ = plan.over_rounds(2)
     return render(
         "consent.md.code",
         plan=plan,
         several=several and not plan.booklets,
         everybody=[one.name for question in plan.everyone for one in question.answers],
-        promised=promised,
+        promised=promises_in_words(plan),
         twice=epsilon,
         left_out=[name for name in plan.answers if plan.part(name).reading.left_out],
         own_category=[name for name in plan.answers if plan.part(name).reading.own_category],

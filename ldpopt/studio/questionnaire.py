@@ -14,7 +14,7 @@ from ldpopt.studio.fields import Report, State, field, take
 from ldpopt.studio.source import booklets_file
 from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
-from ldpopt.survey.plan.survey import plan_survey
+from ldpopt.survey.plan.survey import PlannedSurvey, plan_survey
 
 GROWN = (1, 2, 3, 5, 8, 12, 20, 30)
 """Numbers of questions at which the people are computed, for questionnaires of questions like the shown one."""
@@ -35,22 +35,35 @@ def questionnaire(state: State, questions: list[Asked]) -> SurveySpec:
     return SurveySpec("survey", asked, epsilon=take(state, "epsilon", positive_epsilon), eta=None if eta == 1 else eta)
 
 
+def planned_of(state: State, report: Report = lambda share: None) -> tuple[SurveySpec, PlannedSurvey]:
+    """The description of a state's questions, and their plan."""
+    spec = questionnaire(state, questions_of(state))
+    return spec, plan_survey(spec, progress=report)
+
+
+def way_of(found: PlannedSurvey) -> str:
+    """How a plan asks."""
+    joint = any(len(asked.answers) > 1 for asked in found.plan.questions)
+    return "booklets" if joint else "one question each" if found.plan.booklets else "a split of ε"
+
+
+def ways_of(found: PlannedSurvey) -> dict[str, float]:
+    """The people whom each way of asking needs."""
+    ways = {"one question each": found.one_question, "a split of ε": found.split}
+    return ways | ({"booklets": found.respondents} if way_of(found) == "booklets" else {})
+
+
 def planned(state: State, report: Report) -> dict[str, Any]:
     """The plan for the questions of a state: the people that each way of asking needs, the fewest first, its booklets.
 
     least : no private survey of fewer people reaches the half-widths. file : a description that plans the same.
     """
-    spec = questionnaire(state, questions_of(state))
-    found = plan_survey(spec, progress=report)
+    spec, found = planned_of(state, report)
     booklets = {tuple(one.name for one in asked.answers): asked.probability for asked in found.plan.questions}
-    joint = any(len(names) > 1 for names in booklets)
-    ways = {"one question each": found.one_question, "a split of ε": found.split}
-    ways |= {"booklets": found.respondents} if joint else {}
-    chosen = "booklets" if joint else "one question each" if found.plan.booklets else "a split of ε"
     return {
         "ways": [
-            {"name": name, "needed": needed, "optimal": name == chosen}
-            for name, needed in sorted(ways.items(), key=lambda way: way[1])
+            {"name": name, "needed": needed, "optimal": name == way_of(found)}
+            for name, needed in sorted(ways_of(found).items(), key=lambda way: way[1])
         ],
         "least": found.least,
         "respondents": found.respondents,

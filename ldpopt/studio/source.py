@@ -155,39 +155,48 @@ Planned = tuple[str, Design, float]
 """A question's name, its design and its target half-width."""
 
 
-def survey_code(title: str, questions: Sequence[Planned]) -> str:
-    """A program that designs the channel of every question and makes the plan."""
-
-    def criterion(design: Design) -> str:
-        return "" if isinstance(design.utility.criterion, AOptimal) else f", {design.utility.criterion!r}"
-
-    used = [one for _, design, _ in questions for one in design.constraints]
-    used += [design.utility.criterion for _, design, _ in questions if criterion(design)]
-    needed = ["FisherInformation", "optimal_channel", *(type(one).__name__ for one in used)]
-    return _program("survey", title=title, questions=questions, criterion=criterion, needed=needed)
+def survey_code(question: Planned) -> str:
+    """A program that designs the channel of a question and makes the plan."""
+    name, design, width = question
+    by_default = isinstance(design.utility.criterion, AOptimal)
+    needed = ["FisherInformation", "optimal_channel", *(type(one).__name__ for one in design.constraints)]
+    needed += [] if by_default else [type(design.utility.criterion).__name__]
+    criterion = "" if by_default else f", {design.utility.criterion!r}"
+    return _program("survey", name=name, design=design, width=width, criterion=criterion, needed=needed)
 
 
-def survey_file(title: str, questions: Sequence[Planned]) -> str:
+def survey_file(question: Planned) -> str:
     """The survey's description in the form that ``ldpopt survey plan`` reads."""
-    parts = [(name, design.channel.inputs, design.utility.prior, limits_of(design), width)
-             for name, design, width in questions]  # fmt: skip
-    return _program("survey.toml", title=title, questions=parts, budget={})
+    name, design, width = question
+    parts = [(name, design.channel.inputs, design.utility.prior, limits_of(design), width)]
+    return _program("survey.toml", title="survey", questions=parts, budget={})
+
+
+def survey_command(question: Planned, respondents: int) -> str:
+    """The commands that plan the same survey, or a program if commands have no option for the page's aim."""
+    if isinstance(question[1].utility.criterion, AOptimal):
+        made = here("survey.toml", survey_file(question))
+        return f"{made}ldpopt survey plan survey.toml --respondents {respondents} --out plan.json\n"
+    return f"{here('survey.py', survey_code(question))}{shlex.join(['python', 'survey.py'])}\n"
+
+
+def booklets_code(spec: SurveySpec) -> str:
+    """A program that plans several questions which share a budget."""
+    return _program("questionnaire", spec=spec)
 
 
 def booklets_file(spec: SurveySpec) -> str:
-    """The same of questions that share a budget, of which respondents are asked booklets."""
+    """The description of several questions which share a budget."""
     no_limits: dict[str, float] = {}
     parts = [(one.name, one.categories, one.shares, no_limits, one.half_width) for one in spec.questions]
     budget = {"epsilon": spec.epsilon, **({} if spec.eta is None else {"eta": spec.eta})}
     return _program("survey.toml", title=spec.name, questions=parts, budget=budget)
 
 
-def survey_command(title: str, questions: Sequence[Planned], respondents: int) -> str:
-    """The commands that plan the same survey, or a program if commands have no option for the page's aim."""
-    if all(isinstance(design.utility.criterion, AOptimal) for _, design, _ in questions):
-        made = here("survey.toml", survey_file(title, questions))
-        return f"{made}ldpopt survey plan survey.toml --respondents {respondents} --out plan.json\n"
-    return f"{here('survey.py', survey_code(title, questions))}{shlex.join(['python', 'survey.py'])}\n"
+def booklets_command(spec: SurveySpec) -> str:
+    """The commands that plan it, and write the proof of how many people any survey needs."""
+    made = here("survey.toml", booklets_file(spec))
+    return f"{made}ldpopt survey plan survey.toml --out plan.json --proof bound.json\n"
 
 
 def limits_of(design: Design) -> dict[str, Any]:

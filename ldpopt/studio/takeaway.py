@@ -18,7 +18,7 @@ from markupsafe import Markup
 from ldpopt.channel import Channel
 from ldpopt.citation import cite
 from ldpopt.design import Design
-from ldpopt.design.files import design_text
+from ldpopt.design.files import design_text, respondents_text
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt.io.channels import to_csv
@@ -26,7 +26,7 @@ from ldpopt.labels import as_text
 from ldpopt.plots.channel import design_picture
 from ldpopt.privacy import Guarantee, local_dp, total_variation
 from ldpopt.reports.page import render, table
-from ldpopt.reports.words import guarantee_in_words, proof_in_words, reports_in_words, verdict
+from ldpopt.reports.words import guarantee_in_words, promises_in_words, proof_in_words, reports_in_words, verdict
 from ldpopt.rounding import ceil_digits
 from ldpopt.studio import ask, meaning, source
 from ldpopt.studio.ask import designed, wishes
@@ -34,6 +34,7 @@ from ldpopt.studio.fields import State, choice, mapping, take
 from ldpopt.studio.inspect import hypotheses, looked, own_limits
 from ldpopt.studio.inspect import view as inspected
 from ldpopt.studio.pasted import NAMELESS, contents
+from ldpopt.studio.questionnaire import planned_of, ways_of
 from ldpopt.studio.source import Planned, limits_of, survey_code, survey_command, survey_file
 from ldpopt.studio.tell import posed, respondents, solved
 from ldpopt.survey.plan.plan import make_plan
@@ -66,35 +67,39 @@ def channel_files(channel: Channel, guarantees: Any = (), stem: str = "channel")
 
 
 def _ask(state: State) -> Taken:
-    """The plan of the survey, with the design of every question."""
-    told, planned = asked_designs(state)
-    files = {}
-    for at, (_, design, _) in enumerate(planned):
-        stem = "" if len(planned) == 1 else f"-{at + 1}"
-        files[f"design{stem}.json"] = design_text(design)
-        files |= channel_files(design.channel, design.guarantees, f"channel{stem}")
-    questions = tuple(
-        QuestionSpec(name, design.channel.inputs, pilot=design.utility.prior, half_width=width, **limits_of(design))
-        for name, design, width in planned
+    """The plan of the survey: of one question with its design, of several as "Who is asked what" shows it."""
+    if len(ask.questions_of(state)) > 1:
+        spec, found = planned_of(_at_its_epsilon(state))
+        files = {"plan.json": found.plan.to_json(), "survey.toml": source.booklets_file(spec)}
+        files |= {} if found.proof is None else {"bound.json": respondents_text(found.proof)}
+        return Taken(source.booklets_code(spec), source.booklets_command(spec), files, "survey.py", SHOWN)
+    told, planned = asked_design(state)
+    name, design, width = planned
+    question = QuestionSpec(
+        name, design.channel.inputs, pilot=design.utility.prior, half_width=width, **limits_of(design)
     )
-    plan = make_plan(SurveySpec("survey", questions), {name: design.channel for name, design, _ in planned})
-    files = {"plan.json": plan.to_json(), "survey.toml": survey_file("survey", planned), **files}
-    command = survey_command("survey", planned, told["respondents"])
-    return Taken(survey_code("survey", planned), command, files, "survey.py")
+    plan = make_plan(SurveySpec("survey", (question,)), {name: design.channel})
+    files = {"plan.json": plan.to_json(), "survey.toml": survey_file(planned), "design.json": design_text(design)}
+    files |= channel_files(design.channel, design.guarantees)
+    return Taken(survey_code(planned), survey_command(planned, told["respondents"]), files, "survey.py")
 
 
-def asked_designs(state: State) -> tuple[dict[str, Any], list[Planned]]:
-    """The content of the survey's view, and the name, the design and the target half-width of each question."""
-    shown, (_, _, eta) = ask.told(state), wishes(state)
-    planned: list[Planned] = []
-    for question, answer in zip(ask.questions_of(state), shown["questions"], strict=True):
-        used = {name for name, _, _ in planned}
-        names = (question.name, *(f"{question.name} {at}" for at in range(2, 99)))
-        design = designed(question, answer["epsilon"], eta).design
-        planned.append((next(name for name in names if name not in used), design, question.target.width))
-    return shown, planned
+def _at_its_epsilon(state: State) -> State:
+    """The state with the epsilon that the page shows, also where it is found from people and half-widths."""
+    return {**state, "epsilon": ask.told(state)["epsilon"]} if state.get("solve") == "epsilon" else state
 
 
+def asked_design(state: State) -> tuple[dict[str, Any], Planned]:
+    """The content of the view of one question, and its name, design and target half-width."""
+    shown, (_, _, eta), (question,) = ask.told(state), wishes(state), ask.questions_of(state)
+    return shown, (
+        question.name,
+        designed(question, shown["questions"][0]["epsilon"], eta).design,
+        question.target.width,
+    )
+
+
+SHOWN = "The plan is the one under “Who is asked what”, whatever the split of ε above it is."
 DOWNLOAD = "Download the files first; the commands read them."
 TYPES = {"json": "application/json", "csv": "text/csv", "py": "text/x-python", "toml": "text/plain"}
 
@@ -174,7 +179,7 @@ AT_ONCE = 4000
 """Up to this many letters, a file is inspected in a fraction of a second."""
 SLOW: dict[str, Callable[[State], bool]] = {
     "tell": lambda state: not posed(state).quick,
-    "ask": lambda state: ask.view(state) == {"slow": True},
+    "ask": lambda state: len(ask.questions_of(state)) > 1 or ask.view(state) == {"slow": True},
     "meaning": lambda state: False,
     "inspect": lambda state: len(take(state, "text", contents)) > AT_ONCE,
 }
@@ -193,8 +198,9 @@ def page(state: State, report: Callable[[float], None] = lambda share: None) -> 
     filters: dict[str, Callable[..., Any]] = {"in_words": guarantee_in_words, "row": _row, "number": _number}
     if values.get("channel", True) is not None:
         values["made"] = taken({"view": name, "state": dict(inner)})
+    template = values.pop("template", name)
     content = render(
-        f"{name}.html", "ldpopt.studio", filters, probabilities=_probabilities, version=__version__, **values
+        f"{template}.html", "ldpopt.studio", filters, probabilities=_probabilities, version=__version__, **values
     )
     return {"name": f"{name}.html", "type": "text/html", "content": content}
 
@@ -254,18 +260,50 @@ def _meaning_values(state: State) -> dict[str, Any]:
 
 
 def _ask_values(state: State) -> dict[str, Any]:
-    """A survey: the questions and people, the guarantees, and each question's channel."""
-    told, planned = asked_designs(state)
+    """A survey of one question: the people, the guarantees, and the channel. Of several: who is asked what."""
+    if len(ask.questions_of(state)) > 1:
+        return _questionnaire_values(_at_its_epsilon(state))
+    told, (name, design, _) = asked_design(state)
+    one = told["questions"][0]
+    numbers = [f"{one['epsilon']:.6g}", f"{one['eta']:.6g}", f"{one['half_width']:.4g}"]
     return {
         "title": f"A survey of {told['respondents']:,} people",
         "told": told,
-        "questions": [
-            [name, str(len(one["labels"])), f"{one['epsilon']:.6g}", f"{one['eta']:.6g}", f"{one['half_width']:.4g}"]
-            + [f"{one[key]:,}" for key in ("needed", "open")]
-            for (name, _, _), one in zip(planned, told["questions"], strict=True)
+        "question": [name, str(len(one["labels"])), *numbers, f"{one['needed']:,}", f"{one['open']:,}"],
+        "name": name,
+        "design": design,
+        "proof": proof_in_words(design, design.verify()),
+        "papers": list(map(str, cite(design))),
+    }
+
+
+def _questionnaire_values(state: State) -> dict[str, Any]:
+    """A survey of several questions: the people that each way of asking needs, the booklets, and their channels."""
+    spec, found = planned_of(state)
+    ways = sorted(ways_of(found).items(), key=lambda way: way[1])
+    return {
+        "template": "questionnaire",
+        "title": f"A survey of {found.respondents:,} people",
+        "spec": spec,
+        "found": found,
+        "ways": [[name, f"{needed:,.0f}" if math.isfinite(needed) else "out of reach"] for name, needed in ways],
+        "widths": ", ".join(f"{one.name} ±{one.half_width:.4g}" for one in spec.questions),
+        "booklets": [
+            [
+                ", ".join(one.name for one in asked.answers),
+                str(asked.probability),
+                *map(str, asked.channel.shape),
+                ceil_digits(asked.epsilon),
+                ceil_digits(asked.eta),
+            ]
+            for asked in found.plan.questions
         ],
-        "planned": [(name, design, proof_in_words(design, design.verify())) for name, design, _ in planned],
-        "papers": list(map(str, cite([design for _, design, _ in planned]))),
+        "promises": promises_in_words(found.plan),
+        "proofs": {
+            asked.name: proof_in_words(design, design.verify()) if (design := found.designs.get(asked.name)) else []
+            for asked in found.plan.questions
+        },
+        "papers": list(map(str, cite([*found.designs.values(), found.proof or "KW"]))),
     }
 
 
