@@ -31,6 +31,9 @@ IN_SPAN = 1e-13
 NULL_SPACE, CLASS_RANK = 1e-14, 1e-13
 """Relatively smaller singular values count as zero: of the moments of a law, and of a class of functions on it."""
 
+EXPRESSED = 1e-7
+"""How far a channel may be from a constraint that the caller gave as a cvxpy expression: solvers come this close."""
+
 FACE = 1e-7
 """An output counts as possible under the moments asked for when the solver gives it at least this weight."""
 

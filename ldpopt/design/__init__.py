@@ -29,6 +29,7 @@ _HOMES = {
     "ldpopt.design.design": ("Design",),
     "ldpopt.design.load": ("load_design", "load_respondents"),
     "ldpopt.design.methods.choose": ("METHODS",),
+    "ldpopt.design.methods.convex_program": ("PosedProgram", "problem"),
     "ldpopt.design.optimal": ("optimal_channel",),
     "ldpopt.design.structure": ("Structure", "Structures", "structures"),
     "ldpopt.design.utilities.base": ("ColumnUtility", "Utility"),

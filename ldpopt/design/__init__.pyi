@@ -45,6 +45,9 @@ from ldpopt.design.load import load_respondents as load_respondents
 from ldpopt.design.methods.balanced import BalancedSets as BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound as BranchAndBound
 from ldpopt.design.methods.choose import METHODS as METHODS
+from ldpopt.design.methods.convex_program import ConvexProgram as ConvexProgram
+from ldpopt.design.methods.convex_program import PosedProgram as PosedProgram
+from ldpopt.design.methods.convex_program import problem as problem
 from ldpopt.design.methods.decisions import DecisionProgram as DecisionProgram
 from ldpopt.design.methods.decisions import GivenDecisions as GivenDecisions
 from ldpopt.design.methods.decisions import GivenSearch as GivenSearch
@@ -117,6 +120,7 @@ __all__ = [
     "Constraint",
     "Contamination",
     "Contraction",
+    "ConvexProgram",
     "Criterion",
     "DOptimal",
     "DecisionProgram",
@@ -165,6 +169,7 @@ __all__ = [
     "PatternLP",
     "PolicyDual",
     "PolicyLP",
+    "PosedProgram",
     "PrivateSampling",
     "Relaxed",
     "RenyiLDP",
@@ -193,5 +198,6 @@ __all__ = [
     "load_design",
     "load_respondents",
     "optimal_channel",
+    "problem",
     "structures",
 ]

@@ -32,7 +32,7 @@ def arrange(problem: Problem, candidate: Candidate) -> Arranged:
     """The channel of a candidate. Raises `Unrepairable` where its matrix is too far from the constraints."""
     if problem.denominator is not None:
         return _of_integers(problem, candidate.matrix)
-    if problem.given:
+    if problem.given or problem.placed:
         return _given(problem, candidate.matrix)
     if problem.utility.pair is not None:
         return _of_pair(problem, candidate.matrix)
@@ -65,7 +65,7 @@ def _given(problem: Problem, matrix: Array) -> Arranged:
     matrix = rows[problem.reduction.classes] if reduced else rows
     names = next((made for c in problem.given if (made := c.output_labels(problem.labels)) is not None), None)
     channel = Channel(matrix, problem.labels, problem.utility.decisions or names)
-    if not any(c.labelled for c in problem.given) and problem.utility.decisions is None:
+    if not problem.placed and problem.utility.decisions is None:
         merged = channel.merge().matrix
         if problem.utility.pair is not None:
             merged = merged[:, _by_ratio(merged, *problem.utility.pair)]

@@ -57,12 +57,14 @@ class Method(Kind, ABC):
 
     reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`. solves : the kind of utility that it is made for,
     where there is one. preference : its place in `METHODS`, which are tried in ascending order. integral : whether it
-    finds multiples of 1/D; problems with a `Denominator` are given to such methods only.
+    finds multiples of 1/D; problems with a `Denominator` are given to such methods only. by_cvxpy :
+    whether it solves programs through cvxpy.
     """
 
     reference: ClassVar[str] = ""
     solves: ClassVar[type] = Utility
     integral: ClassVar[bool] = False
+    by_cvxpy: ClassVar[bool] = False
 
     @classmethod
     def usual(cls) -> Self:

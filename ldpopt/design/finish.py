@@ -62,8 +62,11 @@ def proofs(problem: Problem, candidate: Candidate, made: Arranged, near: Certifi
             )
     if problem.plain and problem.utility.pair is not None and math.isfinite(problem.epsilon):
         yield from envelope_duals(problem, candidate, made)
+    if problem.known is not None:
+        yield from _without(problem, problem.known, made, ask)
+        return
     if problem.given:
-        yield from _without_given(problem, made, ask)
+        yield from _without(problem, problem.free, made, ask)
         return
     if candidate.prove is None and isinstance(problem.utility, ColumnUtility) and problem.utility.pair is None:
         yield from _by_fewer(problem, made, ask)
@@ -71,12 +74,12 @@ def proofs(problem: Problem, candidate: Candidate, made: Arranged, near: Certifi
         yield from _by_parts(problem, made, ask)
 
 
-def _without_given(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
-    """The certificate of the problem without constraints on the outputs, whose optimum is at least as good."""
-    if problem.free is None or problem.deadline.over():
+def _without(problem: Problem, fewer: Problem | None, made: Arranged, ask: Ask) -> Proofs:
+    """The certificate of the problem with fewer constraints, whose optimum is at least as good."""
+    if fewer is None or problem.deadline.over():
         return
     # Where that problem has no finite answer, or no solver finds it, this proof is lost, not the design.
-    known = _certificate(ask, problem.whole, problem.free.constraints)
+    known = _certificate(ask, problem.whole, fewer.constraints)
     yield known if isinstance(known, str) else Relaxed(problem.whole, problem.constraints, made.channel, known)
 
 

@@ -56,6 +56,7 @@ class BalancedSets(Method):
     """
 
     reference: ClassVar[str] = "[KOV14]"
+    by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 190
 
     def refuses(self, problem: Problem) -> str:

@@ -63,6 +63,7 @@ class BranchAndBound(Method):
         LocalSearch(self.starts, self.rng)
 
     reference: ClassVar[str] = "[CCP; FS]"
+    by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 60
 
     def refuses(self, problem: Problem) -> str:

@@ -22,7 +22,8 @@ def choose(problem: Problem, named: Method | None) -> Method:
     """The method that the caller named, or the first that does not refuse; `InvalidInput` says why none does."""
     if named is not None:
         if not isinstance(named, Method):
-            raise invalid("method", "a method object such as Partition()", named)
+            called = ", ".join(type(method).__name__ for method in METHODS if method.by_cvxpy)
+            raise invalid("method", f"a method object such as Partition(), or one that calls cvxpy ({called})", named)
         if why := refusal(named, problem):
             # A method for pairs of hypotheses may be used by one for sets of hypotheses.
             outer = (other.using(named) for other in METHODS if not refusal(other, problem))

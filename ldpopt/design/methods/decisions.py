@@ -41,6 +41,7 @@ class DecisionProgram(Method):
     """
 
     reference: ClassVar[str] = "[BCP]"
+    by_cvxpy: ClassVar[bool] = True
     solves = ExpectedLoss
     preference: ClassVar[int] = 90
 
@@ -131,6 +132,7 @@ class SamplingProgram(Method):
     """
 
     reference: ClassVar[str] = "[PAL]"
+    by_cvxpy: ClassVar[bool] = True
     solves = PrivateSampling
     preference: ClassVar[int] = 100
 
@@ -199,6 +201,7 @@ class GivenSearch(Method):
     """
 
     reference: ClassVar[str] = "[CCP]"
+    by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 80
 
     def refuses(self, problem: Problem) -> str:
@@ -233,6 +236,7 @@ class GivenDecisions(Method):
     """
 
     reference: ClassVar[str] = "[BCP]"
+    by_cvxpy: ClassVar[bool] = True
     solves = ExpectedLoss
     preference: ClassVar[int] = 70
 

@@ -69,6 +69,7 @@ class EstimationColumns(Method):
     """
 
     reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
+    by_cvxpy: ClassVar[bool] = True
     solves = FisherInformation
     preference: ClassVar[int] = 150
 

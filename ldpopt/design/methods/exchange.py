@@ -132,6 +132,7 @@ class Exchange(Method):
         check_rounds(self.rounds, self.accuracy)
 
     reference: ClassVar[str] = "[HK]"
+    by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 210
 
     def refuses(self, problem: Problem) -> str:

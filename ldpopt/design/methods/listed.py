@@ -49,6 +49,7 @@ class PatternLP(Method):
     """
 
     reference: ClassVar[str] = "[KOV14, Thm 2 and 4]"
+    by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 160
 
     def refuses(self, problem: Problem) -> str:
@@ -124,6 +125,7 @@ class LevelLP(Method):
     """
 
     reference: ClassVar[str] = "[KOV14, Thm 2 and 4]"
+    by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 180
 
     def refuses(self, problem: Problem) -> str:
@@ -211,6 +213,7 @@ class PolicyLP(Method):
     """
 
     reference: ClassVar[str] = "[KOV14, Thm 2 and 4]"
+    by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 230
 
     def refuses(self, problem: Problem) -> str:

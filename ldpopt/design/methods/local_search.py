@@ -67,6 +67,7 @@ class LocalSearch(Method):
             object.__setattr__(self, "outputs", positive_integer(self.outputs, "outputs"))
 
     reference: ClassVar[str] = "[CCP]"
+    by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 240
 
     @classmethod
@@ -191,7 +192,7 @@ def without_budget(problem: Problem, ask: Ask) -> Candidate | None:
             "one input impossible under all [GI, Def 6], got a mask without one"
         )
     free = problem.free
-    if free is None or any(c.labelled for c in problem.given):
+    if free is None or problem.placed:
         return None
     hard = outputs < 3 or len(problem.inputs) > SMALL or problem.others or problem.utility.pair is None
     if not free.plain and hard:

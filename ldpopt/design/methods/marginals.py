@@ -62,6 +62,7 @@ class MarginalPatterns(Method):
     """
 
     reference: ClassVar[str] = "[KOV14]"
+    by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 170
 
     def refuses(self, problem: Problem) -> str:

@@ -60,7 +60,8 @@ def needs_ratios(problem: Problem) -> str:
     """Why a method that chooses outputs by the likelihood ratio of two hypotheses refuses; empty if it does not."""
     if problem.utility.pair is None:
         return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
-    return "constraints fix the outputs, which it chooses by likelihood ratio" if problem.given else ""
+    fixed = problem.given or problem.placed
+    return "constraints fix the outputs, which it chooses by likelihood ratio" if fixed else ""
 
 
 def needs_pure_ldp(problem: Problem) -> str:

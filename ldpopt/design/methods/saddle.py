@@ -49,6 +49,7 @@ class Saddle(Method):
 
     method: Any = None
     reference: ClassVar[str] = "[HS; Huber]"
+    by_cvxpy: ClassVar[bool] = True
     solves = AgainstSet
     preference: ClassVar[int] = 110
 

@@ -161,6 +161,7 @@ class LevelShapes(Method):
     points: int = 16
 
     reference: ClassVar[str] = "[KOV14, Thm 2]"
+    by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 220
 
     def __post_init__(self) -> None:

@@ -71,6 +71,7 @@ class ThresholdColumns(Method):
     """
 
     reference: ClassVar[str] = "[KW]"
+    by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 115
 
     def refuses(self, problem: Problem) -> str:

@@ -130,6 +130,7 @@ class SampledColumns(VarianceMethod):
     rng: Rng = field(default=None, compare=False)
 
     reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
+    by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 140
     max_epsilon: ClassVar[float] = 12.0
 

@@ -16,11 +16,13 @@ from ldpopt.design.constraints.base import (
     AlphabetConstraint,
     ColumnConstraint,
     Constraint,
+    Measured,
     parts,
     plain_caps,
     plain_of,
     symmetric,
 )
+from ldpopt.design.constraints.expression import Expressed
 from ldpopt.design.constraints.outputs import Denominator
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.problems.reduction import Cells, Pair, Reduction, reduce
@@ -130,6 +132,17 @@ class Problem:
         known = (AlphabetConstraint, ColumnConstraint, Denominator)
         return tuple(c.expression for c in self.constraints if not isinstance(c, known))
 
+    @cached_property
+    def placed(self) -> bool:
+        """Whether a constraint speaks of outputs by name or position, so that they are neither merged nor sorted."""
+        return any(getattr(c, "labelled", False) for c in self.constraints)
+
+    @property
+    def known(self) -> Problem | None:
+        """The problem without the caller's own expressions; None where there are none, or no constraint is left."""
+        rest = tuple(c for c in self.constraints if isinstance(c, Measured | Denominator))
+        return replace(self, constraints=rest) if rest and len(rest) < len(self.constraints) else None
+
     @property
     def free(self) -> Problem | None:
         """The problem without the constraints on the outputs; None where no constraint is left."""
@@ -154,14 +167,16 @@ class Problem:
 
 def listed(constraints: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:
     """The constraints as a tuple. Raises `InvalidInput` for anything that is no constraint."""
-    expected = "LocalDP(epsilon), TotalVariation(eta), or another object with bound, measure and expression"
-    if isinstance(constraints, (type, Constraint)):
+    expected = "LocalDP(epsilon), a function of the matrix, or another object with bound, measure and expression"
+    if isinstance(constraints, (type, Constraint)) or callable(constraints):
         given: tuple[Any, ...] = (constraints,)
     else:
         try:
             given = tuple(constraints)
         except TypeError:
             raise invalid("constraint", expected, constraints) from None
+    functions = (callable(one) and not isinstance(one, (type, Constraint)) for one in given)
+    given = tuple(Expressed(one) if own else one for one, own in zip(given, functions, strict=True))
     for constraint in given:
         if isinstance(constraint, type) or not isinstance(constraint, Constraint):
             raise invalid("constraint", expected, getattr(constraint, "__name__", type(constraint).__name__))
