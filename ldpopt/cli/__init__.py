@@ -18,7 +18,7 @@ def main() -> int:
     try:
         from ldpopt.cli.program import app
 
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="ldpopt")
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except KeyboardInterrupt:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from ldpopt.cli.options import options
 from ldpopt.cli.streams import MESSAGES
@@ -219,7 +219,23 @@ class Discreet(TyperGroup):
         raise LdpoptError(said)
 
 
-class Program(TyperGroup):
+class _Flags:
+    """Commands whose help shows no type beside flags that take no value."""
+
+    def get_params(self, context: Any) -> list[Any]:
+        """All parameters, `--help` among them."""
+        params: list[Any] = super().get_params(context)  # type: ignore[misc]
+        for one in params:
+            if getattr(one, "is_bool_flag", False) and one.metavar is None:
+                one.metavar = ""
+        return params
+
+
+class Command(_Flags, TyperCommand):
+    """One command."""
+
+
+class Program(_Flags, TyperGroup):
     """The group of commands; bad input ends it with one line and exit code 2."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:

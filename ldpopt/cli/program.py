@@ -9,7 +9,7 @@ import typer
 
 from ldpopt.cli.design import check, design, frontier, verify
 from ldpopt.cli.options import FileFlags, options
-from ldpopt.cli.outputs import Program, claim_folder, free_folder, progress, say, write_folder
+from ldpopt.cli.outputs import Command, Program, claim_folder, free_folder, progress, say, write_folder
 from ldpopt.cli.streams import MESSAGES
 from ldpopt.cli.survey import app as survey
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -160,7 +160,6 @@ def _listening(port: int | None) -> socket.socket:
 
 app = typer.Typer(
     cls=Program,
-    add_completion=False,
     pretty_exceptions_show_locals=False,  # local variables may be answers, ids and keys
     context_settings={"help_option_names": ["-h", "--help"], "token_normalize_func": str.lower},
     epilog="Exit codes: 0 done, 2 bad input (one line on standard error, nothing written), 1 no usable answer, "
@@ -205,5 +204,5 @@ def ldpopt(
 
 
 for command in (demo, design, verify, check, frontier, reproduce, studio):
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(survey, name="survey")

@@ -92,6 +92,31 @@ def test_a_reader_that_leaves_is_no_crash(spawn, tmp_path):
         assert process.returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("shell", "asked"),
+    [
+        ("bash", {"COMP_WORDS": "ldpopt survey pl", "COMP_CWORD": "2"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "ldpopt survey pl"}),
+        ("fish", {"_TYPER_COMPLETE_ARGS": "ldpopt survey pl", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
+    ],
+)
+def test_shells_complete_commands_and_options(shell, asked):
+    """What the script of a shell asks for the words typed so far is answered, and nothing else is printed."""
+    environment = os.environ | asked | {"_LDPOPT_COMPLETE": f"complete_{shell}"}
+    answered = subprocess.run(
+        [sys.executable, "-m", "ldpopt"], env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert "plan" in answered.stdout
+    assert "privatize" not in answered.stdout
+    assert answered.stderr == ""
+
+
+def test_help_shows_no_type_beside_a_flag(run):
+    """A flag takes no value, and its help says none."""
+    for command in ((), ("design",), ("survey", "plan")):
+        assert "bool" not in run(*command, "--help").stdout
+
+
 def test_help_loads_nothing_heavy():
     """Importing the program loads no numpy, no solver and no plotting: the help is there at once."""
     code = (

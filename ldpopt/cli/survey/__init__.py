@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ldpopt.cli.outputs import Discreet
+from ldpopt.cli.outputs import Command, Discreet
 from ldpopt.cli.survey.collect import aggregate, collect, enter, export, invitations, kit, paper, privatize
 from ldpopt.cli.survey.estimate import compare, describe, estimate, regress, report, table, verify
 from ldpopt.cli.survey.plan import consent, new, plan
@@ -20,4 +20,4 @@ for command in (
     new, plan, consent, privatize, kit, paper, enter, collect, invitations, export, aggregate, estimate, table,
     compare, regress, describe, report, verify,
 ):  # fmt: skip
-    app.command()(command)
+    app.command(cls=Command)(command)
