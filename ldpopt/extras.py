@@ -20,6 +20,7 @@ EXTRAS = {
     "starlette": "collect",
     "uvicorn": "collect",
     "psycopg": "collect",
+    "sklearn": "sklearn",
 }
 """The extra that installs each module; the empty string for a module that ldpopt itself installs."""
 

@@ -15,7 +15,7 @@ METHODS: tuple[Method, ...] = tuple(
         key=lambda method: method.preference,
     )
 )
-"""All methods, in the order in which they are tried."""
+"""All methods, in the order in which they are tried; those without a preference of their own only where named."""
 
 
 def choose(problem: Problem, named: Method | None) -> Method:
@@ -32,7 +32,7 @@ def choose(problem: Problem, named: Method | None) -> Method:
             raise invalid("method", "one that applies", Phrase(f"{type(named).__name__}: {why}"))
         return named
     reasons: list[str] = []
-    for method in METHODS:
+    for method in (one for one in METHODS if one.preference < Method.preference):
         if not (why := refusal(method, problem)):
             return method
         own = method.solves is not Utility and isinstance(problem.utility, method.solves)

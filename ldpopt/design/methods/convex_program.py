@@ -20,6 +20,8 @@ from ldpopt.design.columns.levels import LIMIT, level_columns
 from ldpopt.design.columns.sets import members
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.methods.listed import approximate, leveled_columns, of_classes
+from ldpopt.design.methods.local_search import ENTRIES
+from ldpopt.design.methods.refusals import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
 from ldpopt.design.utilities.base import ColumnUtility, Utility, columns_of
@@ -83,7 +85,8 @@ def problem(utility: Utility, constraints: Constraint | Iterable[Constraint]) ->
 class ConvexProgram(Method):
     """The plain cvxpy program (`design.problem`), without scaling or column generation: for teaching and for distrust.
 
-    Where another method applies too, its certificate is the proof, so that two searches that share nothing agree.
+    It is used only where it is named. Where another method applies too, its certificate is the proof, so that two
+    searches that share nothing agree.
 
     >>> from ldpopt.design import LocalDP, MutualInformation, optimal_channel
     >>> design = optimal_channel(MutualInformation([0.5, 0.5]), LocalDP(1.0), method=ConvexProgram())
@@ -118,7 +121,7 @@ def _refusal(problem: Problem) -> str:
     """Why there is no such program; empty where there is."""
     utility, k = problem.utility, problem.utility.size
     if isinstance(utility, ExpectedLoss):
-        return ""
+        return too_large(problem, *utility.loss.shape, ENTRIES)
     estimation = isinstance(utility, FisherInformation) and utility.neighbourhood is None
     if problem.cells is not None or not (estimation or isinstance(utility, ColumnUtility)):
         return f"{utility.name} is no finite sum over columns, criterion at one pilot, or loss"
