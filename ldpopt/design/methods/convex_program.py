@@ -121,7 +121,8 @@ def _refusal(problem: Problem) -> str:
     """Why there is no such program; empty where there is."""
     utility, k = problem.utility, problem.utility.size
     if isinstance(utility, ExpectedLoss):
-        return too_large(problem, *utility.loss.shape, ENTRIES)
+        inputs, decisions = utility.loss.shape
+        return too_large(problem, inputs, decisions, ENTRIES)
     estimation = isinstance(utility, FisherInformation) and utility.neighbourhood is None
     if problem.cells is not None or not (estimation or isinstance(utility, ColumnUtility)):
         return f"{utility.name} is no finite sum over columns, criterion at one pilot, or loss"
