@@ -130,7 +130,10 @@ def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Finding
         return Findings((Finding(plans[0].name, False, str(error)),))
     checked = _Checked(plan, runner)
     claims = f"epsilon {ceil_digits(plan.epsilon, 4)} and eta {ceil_digits(plan.eta, 4)}"
-    found = [Finding(plans[0].name, True, f"every report within {claims}, proved from integers")]
+    said = f"all reports of a person within {claims}, proved from integers"
+    said += f"; seen by everybody is who left {', '.join(plan.seen)} empty" if plan.seen else ""
+    said += f"; not protected, as the plan accepts: {', '.join(plan.unprotected)}" if plan.unprotected else ""
+    found = [Finding(plans[0].name, True, said)]
     checks: dict[str, Callable[[Path], str]] = {
         "reports": checked.reports, counting.FORMAT: checked.counts, "results": checked.estimates, "page": checked.page,
         "consent": checked.consent,

@@ -18,7 +18,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.labels import as_text
 from ldpopt.privacy import local_dp
 from ldpopt.reports.page import interval_table, render
-from ldpopt.reports.words import claims_in_words
+from ldpopt.reports.words import promises_in_words, question_in_words
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect.manifest import total
 from ldpopt.survey.estimate.intervals import Score
@@ -122,7 +122,6 @@ def survey_report(
             for row, share in zip(budget, [*(str(q.probability) for q in plan.questions), ""], strict=True)
         ]
     several = len(plan.questions) > 1
-    whole = plan if several else plan.questions[0]
     return render(
         "survey.html",
         title=f"Simulation: {plan.name}" if simulation else plan.name,
@@ -133,7 +132,7 @@ def survey_report(
         simulation=simulation,
         unlabelled=unlabelled,
         budget=budget if several else None,
-        promise=claims_in_words(whole.epsilon, whole.eta),
+        promise=promises_in_words(plan),
         questions=[page.question(plan, name, found[name]) for name in plan.answers],
         by=", ".join(asked.by),
         percent=page.percent,
@@ -170,7 +169,7 @@ class _Page:
             "intervals": self.intervals(found, f"{found.n:,} reports"),
             "effect": _effect(found),
             "groups": self.groups(both),
-            "promise": claims_in_words(max(one.epsilon for one in asked), max(one.eta for one in asked)),
+            "promise": question_in_words(plan, name),
             "booklets": [] if alone(plan, name) else [one.name for one in asked],
             "pilot": asked[0].pilot is not None,
             "shape": (k, m),

@@ -19,6 +19,8 @@ from ldpopt.labels import as_text
 from ldpopt.privacy import Guarantee
 from ldpopt.reports.page import render
 from ldpopt.rounding import ceil_digits, up
+from ldpopt.survey.plan.plan import over_rounds
+from ldpopt.survey.plan.spec import ORDER, PERSON
 from ldpopt.tolerances import CERTIFIED_GAP
 
 if TYPE_CHECKING:
@@ -210,25 +212,58 @@ def claims_in_words(epsilon: float, eta: float) -> list[str]:
 
 
 def promises_in_words(plan: Plan) -> list[str]:
-    """The claims of a plan for one round, in words: for all reports of a respondent together."""
-    promised = claims_in_words(plan.epsilon, plan.eta)
+    """What all reports of a respondent together promise, and which answers they do not protect, in words."""
+    unprotected, seen = plan.unprotected, plan.seen
+    said = claims_in_words(*plan.promised()) if set(unprotected) < set(plan.answers) else []
     if len(plan.everyone) + bool(plan.booklets) > 1:
-        promised = [one.replace("any report is", "all your reports together are") for one in promised]
-        promised = [one.replace("with your report,", "with all your reports,") for one in promised]
-    return promised
+        said = [one.replace("any report is", "all your reports together are") for one in said]
+        said = [one.replace("with your report,", "with all your reports,") for one in said]
+    if seen:
+        names = ", ".join(map(repr, seen))
+        said = [f"{one[:-1]}, as long as both leave the same questions out of {names} empty." for one in said]
+        said.append(
+            f"Leaving {names} empty is seen by everybody, with certainty: no limit holds for whether you answer."
+        )
+    said += [_not_protected(plan, name) for name in unprotected]
+    if singled := dict(plan.revealed).get(PERSON):
+        columns = ", ".join(map(repr, singled))
+        said.append(f"You may be recognised among all who took part, since few others have your {columns}.")
+    return said
+
+
+def question_in_words(plan: Plan, name: str) -> list[str]:
+    """What the report about one question promises, in words."""
+    if name in plan.unprotected:
+        return [_not_protected(plan, name)]
+    asked = plan.answers[name]
+    return claims_in_words(max(one.epsilon for one in asked), max(one.eta for one in asked))
+
+
+def _not_protected(plan: Plan, name: str) -> str:
+    told = _told_by(plan, plan.unprotected[name])
+    return f"NOT PROTECTED is your answer to {name!r}: {told} it, exactly or nearly."
+
+
+def _told_by(plan: Plan, by: tuple[str, ...]) -> str:
+    """What tells an answer, with its verb."""
+    words = {ORDER: "the order in which the reports stand"}
+    words |= {name: f"which answers to {name!r} are empty" for name in plan.seen}
+    words |= {name: f"{name!r}, which is published as it is," for name in plan.carry}
+    words |= {str(plan.respondent): "your number in this survey, to whoever knows it,"}
+    return " and ".join(words.get(name, repr(name)) for name in by) + (" tells" if len(by) == 1 else " tell")
 
 
 def consent_paragraph(plan: Plan) -> str:
     """A draft in Markdown for a consent form: what happens to the answers, and what is protected or not."""
     several = len(plan.questions) > 1
-    epsilon, _ = plan.over_rounds(2)
+    epsilon, eta = plan.promised()
     return render(
         "consent.md.code",
         plan=plan,
         several=several and not plan.booklets,
         everybody=[one.name for question in plan.everyone for one in question.answers],
         promised=promises_in_words(plan),
-        twice=epsilon,
-        left_out=[name for name in plan.answers if plan.part(name).reading.left_out],
+        once=ceil_digits(epsilon, 4) if epsilon else "",
+        twice=ceil_digits(over_rounds(epsilon, eta, 2)[0], 4),
         own_category=[name for name in plan.answers if plan.part(name).reading.own_category],
     )

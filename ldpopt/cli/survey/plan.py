@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ldpopt.datafiles.columns import FileProfile
     from ldpopt.survey.plan.propose import Proposal, Wishes
+    from ldpopt.survey.plan.spec import Revealed
 
 
 @options("""
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     missing_code: --missing-code [COLUMN=]CODE | A code for 'no answer', in one column or in all.
     missing: --missing WORD | Missing answers: a protected `category`, `left-out` (seen by everybody), or `refuse` the
       file.
+    accept: --accept QUESTION=COLUMN | Publish what tells the answer to a question: a column, the empty reports of
+      another question, or the 'row order'; 'respondent=COLUMN' if it singles people out. The consent form says so.
     # How a text file is written (guessed where not given)
     delimiter: --delimiter | Delimiter of the file: "," ";" "tab" or "|".
     encoding: --encoding | Encoding of the file: utf-8, cp1252, cp1250, ...
@@ -48,7 +51,8 @@ def new(
     file: Path, out: Path = Path("survey.toml"), consent: Path = Path("consent.md"), name: str = "",
     epsilon: float | None = None, question: list[str] | None = None, respondent: str = "",
     carry: list[str] | None = None, bins: list[str] | None = None, missing_code: list[str] | None = None,
-    missing: str = "category", half_width: float = 0.05, delimiter: str = "", encoding: str = "", decimal: str = "",
+    missing: str = "category", accept: list[str] | None = None,
+    half_width: float = 0.05, delimiter: str = "", encoding: str = "", decimal: str = "",
     yes: bool = False, force: bool = False,
 ) -> None:  # fmt: skip
     """Read a file of answers, and write a survey.toml that can be planned at once and a draft of the consent form.
@@ -81,7 +85,9 @@ def new(
     if not made.questions:
         why = "; ".join(f"{name}: {why}" for name, why in made.aside[:3]) or "only ids and carried columns"
         raise invalid("file", "a column of few different answers, or of numbers", Phrase(f"none ({why})"), str(file))
-    title = name or " ".join(file.stem.split()) or "Survey"
+    title, revealed = name or " ".join(file.stem.split()) or "Survey", _accepted(accept or [])
+    with progress("looking for leaks"):
+        made, dropped = _without_leaks(found, made, title, revealed)
     with progress("counting respondents", shares=True) as step:
         table = respondents_needed(draft_spec(found, made, title, epsilon or EPSILON), EPSILONS, progress=step)
     needs = ["\nRespondents for the widths asked for, against the budget:"]
@@ -89,17 +95,60 @@ def new(
     if asking:
         say(*needs)
         epsilon = typer.prompt("Budget epsilon", default=EPSILON, type=float) if epsilon is None else epsilon
-    spec = draft_spec(found, made, title, EPSILON if epsilon is None else epsilon)
+    spec = draft_spec(found, made, title, EPSILON if epsilon is None else epsilon, revealed)
     text = draft(found, made, spec, table)
     with progress("designing", shares=True) as step:
         planned = plan_survey(SurveySpec.from_toml(text), progress=step).plan
     write_all({out: text.encode(), consent: consent_paragraph(planned).encode()}, force)
     if not asking:  # a refusal prints only its own line
         say(*lines, *needs)
+    say(*dropped)
     left = len(made.questions) - len(asked_first(made))
     more = f"; {left} more stand in comments" if left else ""
     say(f"\nwrote {out} ({_counted(len(spec.questions), 'question')}{more}) and {consent}")
     say(f"Read both. Then: ldpopt survey plan {out}")
+
+
+def _without_leaks(found: FileProfile, made: Proposal, title: str, revealed: Revealed) -> tuple[Proposal, list[str]]:
+    """The proposal with its routes, and without the columns of a sample that were taken from their names and leak.
+
+    Lines about these columns are for the person at the terminal. `InvalidInput` for leaks of what was asked for.
+    """
+    from dataclasses import replace
+
+    from ldpopt.survey.collect.answers import partitions
+    from ldpopt.survey.collect.leaks import find_leaks, refuse_leaks, routed, sampled_rows, unaccepted
+    from ldpopt.survey.plan.draft import DESIGN, draft_spec
+    from ldpopt.survey.sample.spec import SampleSpec
+
+    ids = [] if made.respondent is None else [made.respondent]
+    sample = {role: name for role in DESIGN if (name := getattr(made.sample, role, None)) is not None}
+    columns = [*made.names, *made.carry, *sample.values(), *ids]
+    table = sampled_rows(partitions([found.path], found.dialect), list(dict.fromkeys(columns)))
+    made, lines = routed(made, table), []
+    spec = draft_spec(found, made, title, revealed=revealed)
+    leaks = unaccepted(find_leaks(spec, table), spec.revealed)
+    for leak in leaks:
+        for role in [role for role, column in sample.items() if column in leak.by]:
+            lines.append(f"  {sample.pop(role)}: not carried as {role}, {str(leak).partition(', ')[2]}")
+            lines.append(
+                f"    (to publish it, as the consent form says then: --accept {leak.what}={','.join(leak.by)})"
+            )
+    if lines:
+        made = replace(made, sample=SampleSpec(**sample) if sample else None)
+        spec = draft_spec(found, made, title, revealed=revealed)
+    refuse_leaks(spec, table)
+    return made, lines
+
+
+def _accepted(given: Sequence[str]) -> Revealed:
+    made: dict[str, list[str]] = {}
+    for one in given:
+        name, sign, by = one.partition("=")
+        if not (name and sign and by):
+            raise invalid("--accept", "QUESTION=COLUMN", one)
+        made.setdefault(name, []).extend(by.split(","))
+    return tuple((name, tuple(by)) for name, by in made.items())
 
 
 def _seen(found: FileProfile, made: Proposal) -> list[str]:
@@ -121,7 +170,7 @@ def _seen(found: FileProfile, made: Proposal) -> list[str]:
         shown = ", ".join(str(label) for label in asked.categories[:8]) + (", ..." if len(asked.categories) > 8 else "")
         missing = f"; no answer: {', '.join(codes)}" if (codes := asked.reading.missing_codes) else ""
         lines.append(f"  {asked.name}: {len(asked.categories)} answers ({shown}){missing}")
-        lines += [f"    {remark}" for remark in question.remarks if remark.startswith("Seen once")]
+        lines += [f"    {remark}" for remark in question.seen]
     if len(made.questions) > 30:
         lines.append(f"  ... and {len(made.questions) - 30} more columns that could be asked")
     lines += [f"  {name}: not asked, {why}" for name, why in made.aside[:30]]

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.collect.answers import values_hidden
 from ldpopt.survey.collect.coding import JointCoder, Sampler, Tally
-from ldpopt.survey.collect.manifest import Manifest, total, with_manifest
+from ldpopt.survey.collect.leaks import ROWS, refuse_leaks
+from ldpopt.survey.collect.manifest import SIMULATED, Manifest, total, with_manifest
 from ldpopt.survey.collect.randomness import Randomness, WordSource, default_randomness
 from ldpopt.survey.collect.words import SecretKey
 from ldpopt.survey.plan.plan import BOOKLET, Plan
@@ -79,6 +80,12 @@ def duplicates_in_bucket(paths: Sequence[Path], bucket: int, buckets: int) -> np
 Rows = npt.NDArray[np.int64]
 
 
+def columns_of(plan: Plan) -> list[str]:
+    """The columns of the answers that a plan needs."""
+    named = [one.column for question in plan.questions for one in question.answers] + list(plan.carry)
+    return list(dict.fromkeys(named + ([plan.respondent] if plan.respondent else [])))
+
+
 class Privatizer:
     """A plan made ready to privatize partitions of rows."""
 
@@ -94,8 +101,7 @@ class Privatizer:
     @property
     def columns(self) -> list[str]:
         """The columns of the answers that are needed."""
-        named = [one.column for question in self.plan.questions for one in question.answers] + list(self.plan.carry)
-        return list(dict.fromkeys(named + ([self.plan.respondent] if self.plan.respondent else [])))
+        return columns_of(self.plan)
 
     def ids(self, batch: Any, first_row: int) -> Any:
         """The respondent ids of a record batch as text, in one writing: 5, "5.0", "00005" and " 5" are one person."""
@@ -203,7 +209,10 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
     randomness = default_randomness(plan, randomness)
     privatizer = Privatizer(plan, randomness.mode, randomness.key())
     table = _table(answers, privatizer.columns)
-    batches = table.select(privatizer.columns).combine_chunks().to_batches(1 << 16)
+    table = table.select(privatizer.columns).combine_chunks()
+    if randomness.mode != SIMULATED and table.num_rows:
+        refuse_leaks(plan, table.slice(0, ROWS))
+    batches = table.to_batches(1 << 16)
     dropped: Rows = np.empty(0, np.int64)
     if plan.respondent is not None:
         identities, row = [], 1

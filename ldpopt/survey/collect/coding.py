@@ -22,6 +22,7 @@ from ldpopt.survey.collect.words import CHUNK, WordArray, Words
 from ldpopt.survey.plan.part import Part
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion
+from ldpopt.survey.plan.spec import QuestionSpec
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -132,7 +133,7 @@ class Tally:
 class Coder:
     """Finds the position of each answer to one question among its categories."""
 
-    def __init__(self, question: Part | PlannedQuestion) -> None:
+    def __init__(self, question: Part | PlannedQuestion | QuestionSpec) -> None:
         import pyarrow as pa
 
         reading = question.reading
@@ -160,13 +161,7 @@ class Coder:
         tally : counts the answers that the policies mapped. row : the number of the data row at a place of the column,
             for the message when a policy refuses. Reports stay empty where missing answers are left out.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        column = values_hidden(f"column {self._question.column!r}", self._without_codes, column)
-        codes = values_hidden(f"column {self._question.column!r}", self._positions, column)
-        some = column.null_count or pa.types.is_floating(column.type)
-        absent = _to_numpy(pc.is_null(column, nan_is_null=True)) if some else None
+        codes, absent = self.positions(column)
         made = codes.astype(self._kind)
         if absent is not None:
             self._apply("missing", made, absent, tally, row)
@@ -174,6 +169,16 @@ class Coder:
         if unknown.any():
             self._apply("unknown", made, unknown if absent is None else unknown & ~absent, tally, row)
         return made, absent if self._question.reading.left_out else None
+
+    def positions(self, column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+        """The positions before any policy, -1 for an answer without a category, and where none is; None if nowhere."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = values_hidden(f"column {self._question.column!r}", self._without_codes, column)
+        codes = values_hidden(f"column {self._question.column!r}", self._positions, column)
+        some = column.null_count or pa.types.is_floating(column.type)
+        return codes, _to_numpy(pc.is_null(column, nan_is_null=True)) if some else None
 
     def _without_codes(self, column: Any) -> Any:
         """The column with null in place of the codes that stand for "no answer"."""
@@ -280,7 +285,7 @@ def _at(row: Callable[[int], int], places: npt.NDArray[np.intp]) -> Callable[[in
     return lambda place: row(int(places[place]))
 
 
-def _place(question: Part | PlannedQuestion, label: Any) -> int:
+def _place(question: Part | PlannedQuestion | QuestionSpec, label: Any) -> int:
     return [type(category) is type(label) and category == label for category in question.categories].index(True)
 
 

@@ -22,6 +22,7 @@ from ldpopt.survey.collect.batch import (
     Privatizer,
     Rows,
     bucket_count,
+    columns_of,
     duplicates_in_bucket,
     refuse_duplicates,
     require_columns,
@@ -29,6 +30,8 @@ from ldpopt.survey.collect.batch import (
 )
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.commit import forget_note, publish, published, refuse_taken, write_reports
+from ldpopt.survey.collect.leaks import refuse_leaks, sampled_rows
+from ldpopt.survey.collect.manifest import SIMULATED
 from ldpopt.survey.collect.randomness import Memoised, Randomness, default_randomness
 from ldpopt.survey.collect.runner import LostWork, Runner, Threads, every
 from ldpopt.survey.collect.words import read_key
@@ -207,6 +210,8 @@ def privatize(
             folder = _begin(work, output, plan, files, randomness, asked)
             if plan.respondent is None and not alike:
                 refuse_copies(folder)
+            if randomness.mode != SIMULATED:
+                _refuse_leaks(plan, folder)
             tally = _run(folder, plan, files, randomness, runner or Threads(), progress)
             publish(folder, plan, output, single, tally, asked)
         remove(work)
@@ -222,6 +227,19 @@ def _begin(
         return WorkFolder.resume(work, plan, files, randomness, asked)
     forget_note(output)  # about reports that are no longer there
     return WorkFolder.create(work, plan, files, randomness, asked)
+
+
+def _refuse_leaks(plan: Plan, folder: WorkFolder) -> None:
+    """`InvalidInput`, and no folder, if the reports would show answers that the plan does not say they show."""
+    columns = columns_of(plan)
+    try:
+        for path in dict.fromkeys(piece.path for part in folder.partitions for piece in part.pieces):
+            require_columns(columns, column_names(Path(path), plan.file), path)
+            refuse_nested(Path(path), columns, plan.carry)
+        refuse_leaks(plan, sampled_rows(folder.partitions, columns))
+    except InvalidInput:
+        remove(folder.path)
+        raise
 
 
 def _run(

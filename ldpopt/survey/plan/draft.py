@@ -12,7 +12,7 @@ from ldpopt.datafiles.delimited import PLAIN, delimiter_in_words
 from ldpopt.schema import dump
 from ldpopt.survey.plan.budget import EPSILONS, Needed
 from ldpopt.survey.plan.propose import Proposal, ProposedQuestion
-from ldpopt.survey.plan.spec import DEFAULT_WIDTH, SurveySpec
+from ldpopt.survey.plan.spec import DEFAULT_WIDTH, Revealed, SurveySpec
 from ldpopt.survey.plan.survey import respondents_needed
 
 MAX_QUESTIONS = 10
@@ -26,6 +26,8 @@ _COMMENTS = {
     "respondent": "the column of ids: a repeated run then repeats every report",
     "duplicates": 'a second row of a respondent: "refuse" the file, or keep the "first"',
     "carry": "public: these columns stand in the reports as they are",
+    "revealed": "accepted: what is named tells these answers, and the consent form says so",
+    "asked_if": "only after these answers",
     "epsilon": "nats, for all answers of one respondent; smaller is more private",
     "nonresponse": "the share of those invited who will not answer",
     "design_effect": "of the sample: above 1 for clusters and unequal weights",
@@ -49,7 +51,7 @@ def asked_first(proposal: Proposal) -> tuple[ProposedQuestion, ...]:
 
 
 def draft_spec(
-    found: FileProfile, proposal: Proposal, name: str, epsilon: float = EPSILON, first_of_duplicates: bool = False
+    found: FileProfile, proposal: Proposal, name: str, epsilon: float = EPSILON, revealed: Revealed = ()
 ) -> SurveySpec:
     """The survey that the draft describes; `InvalidInput` if no column could be a question."""
     return SurveySpec(
@@ -57,10 +59,10 @@ def draft_spec(
         tuple(question.spec for question in asked_first(proposal)),
         epsilon=epsilon,
         respondent=proposal.respondent,
-        first_of_duplicates=first_of_duplicates,
         carry=proposal.carry,
         sample=proposal.sample,
         file=found.dialect,
+        revealed=revealed,
     )
 
 
@@ -90,14 +92,14 @@ def draft(found: FileProfile, proposal: Proposal, spec: SurveySpec, table: Seque
         "# Read it, mend it, then:  ldpopt survey plan survey.toml",
         "#",
         "# Answers, bins and codes below were found in the file. Whoever reads the plan learns which answers occur:",
-        "# delete what gives somebody away. No shares were taken from the file.",
+        "# delete what gives somebody away. No counts of answers and no extremes stand here.",
         "",
         "[survey]",
         *_keys(survey, "name", "round"),
     ]
     if spec.respondent is None:
         lines += ['# respondent = "id"  # the column of ids, if there is one: a repeated run then repeats every report']
-    lines += _keys(survey, *(["respondent", "duplicates"] if spec.respondent else []), "carry")
+    lines += _keys(survey, *(["respondent", "duplicates"] if spec.respondent else []), "carry", "revealed")
     if sample:
         lines += ["", "[sample]  # how respondents were drawn; these columns are public and stand in the reports, too"]
         lines += _keys(sample, *DESIGN)
@@ -141,8 +143,9 @@ def table_lines(table: Sequence[Needed], rows: int | None = None) -> list[str]:
 
 def _question(question: ProposedQuestion) -> list[str]:
     asked, said = question.spec, dump(question.spec)
+    said["asked_if"] = dict(said["asked_if"])
     lines = [f"# {line}" for line in question.remarks]
-    lines += ["[[questions]]", *_keys(said, "name", "categories", "bins", "missing_codes", "missing")]
+    lines += ["[[questions]]", *_keys(said, "name", "asked_if", "categories", "bins", "missing_codes", "missing")]
     policy = asked.reading.missing_answers or "refuse"
     if policy != "refuse":
         lines += [f"# {_POLICIES[policy]}", *_keys(said, "missing_answers")]
@@ -156,13 +159,15 @@ def _points(spec: SurveySpec) -> str:
 
 def _keys(values: Mapping[str, Any], *names: str) -> list[str]:
     """Lines of TOML with their comments, for these names or for all; nothing for what is absent."""
-    wanted = {name: values[name] for name in names or values if values[name] not in (None, [])}
+    wanted = {name: values[name] for name in names or values if values.get(name) not in (None, [], {})}
     comments = {name: f"  # {_COMMENTS[name]}" if name in _COMMENTS else "" for name in wanted}
     return [f"{name} = {_toml(value)}{comments[name]}" for name, value in wanted.items()]
 
 
 def _toml(value: Any) -> str:
-    """A text, a number or a list of them in the syntax of TOML."""
+    """A text, a number, or a list or table of them in the syntax of TOML."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_toml(name)} = {_toml(one)}' for name, one in value.items())} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, float):

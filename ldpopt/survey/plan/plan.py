@@ -22,7 +22,17 @@ from ldpopt.rounding import float_up
 from ldpopt.schema import check, dump, key, kind, listed, load, record, text, version_of
 from ldpopt.survey.plan.part import Part
 from ldpopt.survey.plan.planned_question import PlannedQuestion, planned_question
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec, check_columns, in_a_word, keeps_first
+from ldpopt.survey.plan.reading import conditions
+from ldpopt.survey.plan.spec import (
+    PERSON,
+    QuestionSpec,
+    Revealed,
+    SurveySpec,
+    as_lists,
+    check_columns,
+    in_a_word,
+    keeps_first,
+)
 from ldpopt.survey.sample.spec import SampleSpec
 
 FORMAT = "ldpopt-plan"
@@ -62,6 +72,7 @@ class Plan(Pictured):
     derivation: int = key(default=DERIVATIONS[-1])
     file: Dialect = key(default=PLAIN, load=_dialect, dump=lambda dialect: list(astuple(dialect)))
     sample: SampleSpec | None = key(record(SampleSpec), default=None, omit=True, dump=SampleSpec.to_dict)
+    revealed: Revealed = key(conditions, default=(), omit=True, dump=as_lists)
 
     _picture, _heads = "budget_split", 1
 
@@ -114,15 +125,32 @@ class Plan(Pictured):
         return next(one for one in self.answers[name][0].answers if one.name == name)
 
     @property
+    def seen(self) -> tuple[str, ...]:
+        """The questions of which everybody sees who did not answer, since their reports are empty then."""
+        return tuple(name for name in self.answers if self.part(name).reading.left_out)
+
+    @property
+    def unprotected(self) -> dict[str, tuple[str, ...]]:
+        """The questions whose answers are told by something else in the reports, with what tells them."""
+        return {name: tuple(map(str, by)) for name, by in self.revealed if name != PERSON}
+
+    def promised(self) -> tuple[float, float]:
+        """(epsilon, eta) of a respondent's reports together, between answers to all questions but the `unprotected`.
+
+        The answers must leave the same questions among `seen` empty: between answering and not answering one of these
+        nothing is promised, since an empty report shows it. Both are 0 if no answer is protected.
+        """
+        kept = [q for q in self.questions if any(one.name not in self.unprotected for one in q.answers)]
+        return _together(kept)
+
+    @property
     def epsilon(self) -> float:
-        """A bound on the epsilon (nats) of a respondent's reports in one round.
+        """A bound on the epsilon (nats) of a respondent's reports in one round, if the same of them are empty.
 
         It is the sum of the claims of what everybody is asked, and the largest claim of a booklet: which booklet a
         respondent gets does not depend on answers. Rounded up.
         """
-        claims = [question.epsilon for question in self.everyone]
-        claims.append(max((question.epsilon for question in self.booklets), default=0.0))
-        return math.inf if math.inf in claims else float_up(sum(map(Fraction, claims), Fraction(0)))
+        return _together(self.questions)[0]
 
     @property
     def eta(self) -> float:
@@ -130,15 +158,11 @@ class Plan(Pictured):
 
         Of the booklets, the largest eta counts.
         """
-        etas = [question.eta for question in self.everyone]
-        etas.append(max((question.eta for question in self.booklets), default=0.0))
-        return float_up(1 - math.prod((1 - Fraction(eta) for eta in etas), start=Fraction(1)))
+        return _together(self.questions)[1]
 
     def over_rounds(self, rounds: int) -> tuple[float, float]:
         """(epsilon, eta) of all reports after `rounds` rounds under plans with these guarantees."""
-        rounds = positive_integer(rounds, "rounds")
-        epsilon = math.inf if math.isinf(self.epsilon) else float_up(Fraction(self.epsilon) * rounds)
-        return epsilon, float_up(1 - (1 - Fraction(self.eta)) ** rounds)
+        return over_rounds(self.epsilon, self.eta, rounds)
 
     def question(self, name: str) -> PlannedQuestion:
         """The question of that name."""
@@ -203,6 +227,23 @@ class Plan(Pictured):
         return plan
 
 
+def over_rounds(epsilon: float, eta: float, rounds: int) -> tuple[float, float]:
+    """(epsilon, eta) of the reports of `rounds` rounds together, each within epsilon (nats) and eta; rounded up."""
+    rounds = positive_integer(rounds, "rounds")
+    total = math.inf if math.isinf(epsilon) else float_up(Fraction(epsilon) * rounds)
+    return total, float_up(1 - (1 - Fraction(eta)) ** rounds)
+
+
+def _together(questions: Sequence[PlannedQuestion]) -> tuple[float, float]:
+    """(epsilon, eta) of all reports of one respondent about these questions, rounded up."""
+    everyone = [q for q in questions if q.probability == 1]
+    drawn = [q for q in questions if q.probability < 1]
+    claims = [q.epsilon for q in everyone] + [max((q.epsilon for q in drawn), default=0.0)]
+    etas = [q.eta for q in everyone] + [max((q.eta for q in drawn), default=0.0)]
+    epsilon = math.inf if math.inf in claims else float_up(sum(map(Fraction, claims), Fraction(0)))
+    return epsilon, float_up(1 - math.prod((1 - Fraction(eta) for eta in etas), start=Fraction(1)))
+
+
 Channels = Mapping[str, ChannelLike | ExactChannel] | Callable[[QuestionSpec], ChannelLike | ExactChannel]
 
 
@@ -242,6 +283,7 @@ def plan_of(spec: SurveySpec, planned: Sequence[PlannedQuestion]) -> Plan:
         spec.carry,
         sample=spec.sample,
         file=spec.file,
+        revealed=spec.revealed,
     )
     used = {"epsilon": plan.epsilon if spec.delta == 0 else composed_epsilon(plan, spec.delta), "eta": plan.eta}
     for what, together in used.items():

@@ -44,14 +44,17 @@ _SAID_MISSING = {
 
 @dataclass(frozen=True, eq=False)
 class ProposedQuestion(Result):
-    """A question that a column could become, with remarks for the person who checks the proposal.
+    """A question that a column could become, with remarks for whoever reads the proposal.
 
-    >>> ProposedQuestion(QuestionSpec("vote", ("no", "yes")), ("Seen once in the file: 'yes'.",)).spec.name
+    seen : what was counted in the file, for the holder of the answers alone.
+
+    >>> ProposedQuestion(QuestionSpec("vote", ("no", "yes")), seen=("Seen once in the file: 'yes'.",)).spec.name
     'vote'
     """
 
     spec: QuestionSpec
     remarks: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
 
     def _columns(self) -> dict[str, list[Any]]:
         return {
@@ -204,11 +207,11 @@ def _question(column: ColumnProfile, wishes: Wishes) -> ProposedQuestion | str:
         return _binned(column, column.numbers[~coded], codes, missing, wishes)
     if not few or values is None:
         return "every row has its own answer" if column.distinct else f"it has more than {MOST_CATEGORIES} answers"
-    remarks = []
+    once_seen = []
     if once := sorted(value for value, count in values.items() if count == 1):
         shown = ", ".join(map(repr, once[:5])) + (", ..." if len(once) > 5 else "")
-        remarks.append(f"Seen once in the file: {shown}. Is it a slip, or does it give somebody away?")
-    return _proposed(column, _sorted(values), (), codes, missing, wishes, remarks)
+        once_seen.append(f"Seen once in the file: {shown}. Is it a slip, or does it give somebody away?")
+    return _proposed(column, _sorted(values), (), codes, missing, wishes, (), once_seen)
 
 
 def _binned(
@@ -223,10 +226,10 @@ def _binned(
     if not edges:
         return "its numbers are nearly all the same"
     labels = bin_labels(edges, column.whole)
-    remarks = [f"Numbers, cut into bins; the file has {shown(numbers.min())} to {shown(numbers.max())}."]
+    remarks, seen = ["Numbers, cut into bins."], [f"From {shown(numbers.min())} to {shown(numbers.max())}."]
     if column.numeric + missing < column.rows:
         remarks.append("Some cells are neither numbers nor codes for missing answers: `unknown` says where they go.")
-    return _proposed(column, labels, edges, codes, missing, wishes, remarks)
+    return _proposed(column, labels, edges, codes, missing, wishes, remarks, seen)
 
 
 def _proposed(
@@ -236,14 +239,15 @@ def _proposed(
     codes: tuple[str, ...],
     missing: int,
     wishes: Wishes,
-    remarks: list[str],
+    remarks: Sequence[str],
+    seen: list[str],
 ) -> ProposedQuestion:
     policy = wishes.missing_answers if missing else "refuse"
     label = NO_ANSWER if NO_ANSWER not in categories else f"{NO_ANSWER} at all"
     own = policy == "category"
     if missing:
         about = "About " if column.values is None and codes else ""
-        remarks.append(f"{about}{missing:,} of {column.rows:,} answers are missing in the file.")
+        seen.append(f"{about}{missing:,} of {column.rows:,} answers are missing.")
     reading = Reading((), edges, codes, policy)
     spec = QuestionSpec(
         column.name,
@@ -253,7 +257,7 @@ def _proposed(
         reading=reading,
     )
     said = [f'"{" ".join(column.wording.split())[:160]}"'] if column.wording else []
-    return ProposedQuestion(spec, (*said, *remarks))
+    return ProposedQuestion(spec, (*said, *remarks), tuple(seen))
 
 
 def _missing_codes(column: ColumnProfile, wishes: Wishes) -> tuple[str, ...]:

@@ -27,6 +27,9 @@ DEFAULT_POWER = 0.8
 DEFAULT_WIDTH = 0.05
 """The target half-width of a question that names no target."""
 
+ORDER, PERSON = "row order", "respondent"
+"""What `revealed` calls the order of the rows, and a respondent whom carried columns single out."""
+
 
 @dataclass(frozen=True, eq=False)
 class QuestionSpec(ByValue):
@@ -170,6 +173,15 @@ def in_a_word(first: bool) -> str:
     return "first" if first else "refuse"
 
 
+Revealed = tuple[tuple[str, tuple[Label, ...]], ...]
+"""Pairs of a question, or `PERSON`, and what reveals it."""
+
+
+def as_lists(pairs: Revealed) -> dict[str, list[str]]:
+    """The pairs as a table of lists, as files have them."""
+    return {name: [str(one) for one in by] for name, by in pairs}
+
+
 @dataclass(frozen=True)
 class SurveySpec:
     """A survey to plan: its questions, and the privacy budget of one respondent.
@@ -189,6 +201,9 @@ class SurveySpec:
     first_of_duplicates : if a respondent has several rows, whether to keep the first or refuse the file; in a file
         "first" or "refuse".
     carry : columns that are public and go into the reports unchanged.
+    revealed : what may be published although it tells an answer: pairs of the question and of the carried columns, ids,
+        questions with empty reports, or `ORDER`, that tell it. `PERSON` stands for whom carried columns single out.
+        The consent form says so. Anything else that tells an answer is refused when answers are privatized.
     file : how files of answers are written, if they are text.
     nonresponse : the share of invited people who will not answer, in [0, 1). The plan says how many to invite.
     design_effect : the factor by which clusters and weights raise the respondents needed, compared with a simple random
@@ -221,6 +236,7 @@ class SurveySpec:
     nonresponse: float = key(within(0, 1, "[)"), default=0.0, table="planning")
     design_effect: float = key(within(1, 1e6), default=1.0, table="planning")
     sample: SampleSpec | None = key(record(SampleSpec), default=None)
+    revealed: Revealed = key(conditions, default=(), table="survey", omit=True, dump=as_lists)
 
     def __post_init__(self) -> None:
         check(self, "survey")
@@ -275,3 +291,9 @@ def check_columns(survey: Any) -> None:
             raise invalid("carried columns", "none that holds raw answers", column)
         if column in names:
             raise invalid("carried columns", "none named like a question", column)
+    asked = [one.name for q in survey.questions for one in getattr(q, "answers", (q,))]
+    sources = [*survey.carry, *asked, *filter(None, [survey.respondent]), ORDER]
+    for what, by in survey.revealed:
+        for name, known in ((what, [*asked, PERSON]), *((one, sources) for one in by)):
+            if name not in known:
+                raise invalid("revealed", f"names out of {', '.join(map(str, known[:8]))}", name)

@@ -341,7 +341,7 @@ def test_a_refusal_leaves_nothing(
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_the_first_of_duplicates(tmp_path: Path, memoised: Memoised, ending: str) -> None:
     """With that policy later rows of a respondent are left out and counted, across files, and in memory too."""
-    raw = pd.concat([frame(0), frame(1), frame(0).assign(vote=1), frame(2).iloc[:5]])
+    raw = pd.concat([frame(0), frame(1), frame(0).assign(vote=frame(3)["vote"].to_numpy()), frame(2).iloc[:5]])
     folder = tmp_path / "answers"
     folder.mkdir()
     for number, part in enumerate(np.array_split(np.arange(len(raw)), 3)):

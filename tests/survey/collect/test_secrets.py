@@ -50,7 +50,7 @@ def clean() -> dict[str, list[Any]]:
         "id": [f"{canary('id')}{i}" for i in range(N)],
         "vote": ["no", "yes"] * (N // 2),
         "age": [1, 2, 3] * (N // 3),
-        "region": ["north", "south"] * (N // 2),
+        "region": ["north", "north", "south", "south", "north"] * (N // 5),
         "note": [canary("note")] * N,
     }
 

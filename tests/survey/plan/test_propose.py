@@ -74,7 +74,7 @@ def test_ids_weights_text_and_constants_are_not_asked(tmp_path: Path) -> None:
 def test_a_category_seen_once_is_pointed_at(tmp_path: Path) -> None:
     """It may be a slip, or somebody."""
     made = proposed(tmp_path, {"q": ["a", "b"] * 20 + ["B"]})
-    assert "Seen once in the file: 'B'" in made.questions[0].remarks[0]
+    assert "Seen once in the file: 'B'" in made.questions[0].seen[0]
 
 
 def test_wishes_are_kept_or_refused(tmp_path: Path) -> None:
@@ -139,6 +139,6 @@ def test_the_consent_paragraph_says_what_is_not_protected(tmp_path: Path) -> Non
     plan = plan_survey(draft_spec(profile(tmp_path / "a.csv", delimiter=";"), made, "Demo", 1.0)).plan
     said = consent_paragraph(plan)
     assert "not replaced: weight." in said
-    assert "Whether you answered is not hidden for: q." in said
+    assert "Leaving 'q' empty is seen by everybody" in said
     assert "e^1" in said
     assert plan.questions[0].reading == Reading(missing_answers="left out")
