@@ -1,11 +1,11 @@
-"""The exact optimum beside every published bound, for the answers' distributions in two populations."""
+"""Two populations -> the exact optimum beside every published bound and textbook mechanism [GI, section VII]."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, overload
 
 from ldpopt.bounds.published import (
     CONTRACTED,
@@ -26,7 +26,9 @@ from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
-from ldpopt.mechanisms import binary
+from ldpopt.errors import invalid
+from ldpopt.mechanisms import binary, randomized_response, subset_selection, truncated_geometric
+from ldpopt.privacy import total_variation
 from ldpopt.results import Pictured, Result
 
 
@@ -34,9 +36,10 @@ from ldpopt.results import Pictured, Result
 class BoundRow(Result):
     """One bound beside the optimum that it bounds, both in the unit of the divergence.
 
-    optimum, upper_bound, certified : the value and the proved upper bound of the designed channel, between which the
-        true optimum lies, and whether they are close enough.
-    above : True if the bound lies above the optimum, False if it lies below. value : the bound, possibly inf.
+    epsilon, eta : the limits. optimum, upper_bound, certified : the value and the
+        proved upper bound of the designed channel, between which the true optimum lies, and whether they are close.
+    reference : where the bound is from, or the name of a mechanism. above : True if the bound lies above the optimum,
+        False if it lies below, as what a mechanism keeps. value : the bound, possibly inf.
 
     >>> from ldpopt.bounds import compare
     >>> row = compare([0.9, 0.1], [0.4, 0.6], 1.0).rows[0]
@@ -44,6 +47,8 @@ class BoundRow(Result):
     ('total variation', 1.0)
     """
 
+    epsilon: float
+    eta: float
     divergence: str
     reference: str
     above: bool
@@ -67,28 +72,42 @@ class Comparison(Pictured):
     50
     """
 
-    epsilon: float
-    eta: float
     rows: tuple[BoundRow, ...]
     designs: tuple[Design, ...]
 
     _picture, _limit = "bounds", 100
+
+    @property
+    def limits(self) -> list[tuple[float, float]]:
+        """The compared (epsilon, eta), in the order asked."""
+        return list(dict.fromkeys((row.epsilon, row.eta) for row in self.rows))
 
     def _columns(self) -> dict[str, list[Any]]:
         names = [field.name for field in fields(BoundRow)] + ["looseness"]
         return {name: [getattr(row, name) for row in self.rows] for name in names}
 
     def _cells(self) -> list[tuple[str, list[str]]]:
-        heads = ("divergence", "optimum", "", "bound", "times off", "source")
+        heads = ("ε", "η", "divergence", "optimum", "", "bound", "times off", "source")
         signs = {True: "≤", False: "≥"}
         rows = [
-            (r.divergence, f"{r.optimum:.6g}", signs[r.above], f"{r.value:.6g}", f"{r.looseness:.4g}", r.reference)
+            (
+                f"{r.epsilon:.4g}",
+                f"{r.eta:.4g}",
+                r.divergence,
+                f"{r.optimum:.6g}",
+                signs[r.above],
+                f"{r.value:.6g}",
+                f"{r.looseness:.4g}",
+                r.reference,
+            )
             for r in self.rows
         ]
         return [(head, list(column)) for head, column in zip(heads, zip(*rows, strict=True), strict=True)]
 
     def _title(self) -> str:
-        return f"Bounds at epsilon {self.epsilon:g}, eta {self.eta:g}"
+        limits = self.limits
+        at = "epsilon {:g}, eta {:g}".format(*limits[0]) if len(limits) == 1 else f"{len(limits)} limits (epsilon, eta)"
+        return f"Bounds at {at}"
 
     def __iter__(self) -> Iterator[BoundRow]:
         return iter(self.rows)
@@ -97,32 +116,42 @@ class Comparison(Pictured):
         return len(self.rows)
 
     def __repr__(self) -> str:
-        lines = [self._title()]
-        shown = ""
+        lines, shown, many = [self._title()], None, len(self.limits) > 1
         for row in self.rows:
-            if row.divergence != shown:
-                shown = row.divergence
+            if (row.divergence, row.epsilon, row.eta) != shown:
+                shown = row.divergence, row.epsilon, row.eta
                 proved = "" if row.certified else f" (at most {row.upper_bound:.6g})"
-                lines.append(f"{shown}: optimum {row.optimum:.6g}{proved}")
+                at = f" at epsilon {row.epsilon:g}, eta {row.eta:g}" if many else ""
+                lines.append(f"{row.divergence}{at}: optimum {row.optimum:.6g}{proved}")
             sign = "<=" if row.above else ">="
             lines.append(f"  {sign} {row.value:<12.6g} {row.looseness:>9.4g} times off  {row.reference}")
         return "\n".join(lines)
 
 
+@overload
 def compare(
-    p0: Any,
-    p1: Any,
-    epsilon: float,
-    eta: float | None = None,
+    question: Divergence,
+    epsilons: Iterable[float] | float,
+    etas: Iterable[float | None] | float | None = None,
+    /,
     *,
     time_limit: float | None = None,
     progress: Progress = False,
-) -> Comparison:
-    """The exact optimum beside every bound of this package, for every divergence for which there is a bound.
+) -> Comparison: ...
+@overload
+def compare(
+    p0: Any, p1: Any, epsilon: float, eta: float | None = None,
+    *, time_limit: float | None = None, progress: Progress = False,
+) -> Comparison: ...  # fmt: skip
+def compare(*asked: Any, time_limit: float | None = None, progress: Progress = False, **named: Any) -> Comparison:
+    """The exact optimum beside every bound of this package, over (epsilon, eta) or for every divergence with a bound.
 
-    p0, p1 : distributions of the answers in the two populations, shape (k,).
-    epsilon : nats. eta : limit on the total variation, in [0, 1], or None for no limit; a value above tanh(epsilon/2)
-        limits nothing [GI, Prop 2].
+    With a question, a `Divergence` of two finite populations (its f may be your own): at every (epsilon, eta), its
+    optimum, the textbook mechanisms, erased until they are eta-TV, and every bound that applies. With p0 and p1,
+    distributions of shape (k,): the bounds at one (epsilon, eta), for every divergence that has one.
+
+    epsilon, epsilons : nats. eta, etas : limits on the total variation, in [0, 1], or None for no limit; a value above
+        tanh(epsilon/2) limits nothing [GI, Prop 2].
     time_limit : in seconds, for all optima together. progress : as for `optimal_channel`.
 
     Bounds that use only epsilon or only eta are compared with the optimum under both limits, which they bound, too. The
@@ -133,23 +162,71 @@ def compare(
     >>> loosest = max(table, key=lambda row: row.looseness)
     >>> loosest.divergence, loosest.reference, round(loosest.looseness, 2)
     ('KL divergence', '[KOV14, Thm 7], from the binary mechanism', 42.59)
+    >>> grid = compare(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [1.0, 2.0], [0.2, None])
+    >>> [round(row.looseness, 3) for row in grid if row.reference == "binary mechanism"]
+    [1.156, 1.027, 1.287, 1.15]
     """
+    each = _over_limits if asked and isinstance(asked[0], Divergence) else _over_divergences
+    with watched(time_limit, progress) as deadline:
+        return each(deadline, *asked, **named)
+
+
+def _over_divergences(deadline: Deadline, p0: Any, p1: Any, epsilon: float, eta: float | None = None) -> Comparison:
+    """The bounds at one (epsilon, eta) for every divergence that has one."""
     epsilon, limits = positive_epsilon(epsilon), limits_of(epsilon, eta)
     eta = limits[1].bound if len(limits) > 1 else math.tanh(epsilon / 2)
+    return _compared(deadline, [(Divergence(f, p0, p1), epsilon, eta) for f in (TOTAL_VARIATION, *CONTRACTED)], False)
+
+
+def _over_limits(deadline: Deadline, question: Divergence, epsilons: Any, etas: Any = None) -> Comparison:
+    """The bounds and mechanisms of one question at every (epsilon, eta)."""
+    if question.continuous:
+        raise invalid("question", "a Divergence of finite populations", question)
+    grid = [
+        (question, positive_epsilon(epsilon), math.tanh(epsilon / 2) if eta is None else unit_interval(eta, "eta"))
+        for epsilon in (epsilons if isinstance(epsilons, Iterable) else [epsilons])
+        for eta in (etas if isinstance(etas, Iterable) else [etas])
+    ]
+    if not grid:
+        raise invalid("compare", "at least one epsilon and one eta", "none")
+    return _compared(deadline, list(dict.fromkeys(grid)), True)
+
+
+def _compared(deadline: Deadline, asked: list[tuple[Divergence, float, float]], mechanisms: bool) -> Comparison:
+    """The rows of questions at (epsilon, eta), with those of mechanisms or without."""
     rows: list[BoundRow] = []
-    designs = []
-    divergences = (TOTAL_VARIATION, *CONTRACTED)
-    with watched(time_limit, progress) as deadline:
-        for at, f in enumerate(divergences):
-            turn = deadline.turn(at, len(divergences))
-            utility = Divergence(f, p0, p1)
-            design = optimal_channel(utility, limits, **turn.part(0.0, 0.7).passed)
-            designs.append(design)
-            rows += [
-                BoundRow(f.name, reference, above, value, design.value, design.upper_bound, design.certified)
-                for reference, above, value in published(utility, epsilon, eta, deadline=turn.part(0.7, 1.0))
-            ]
-    return Comparison(epsilon, eta, tuple(rows), tuple(designs))
+    designs: list[Design] = []
+    for number, (question, epsilon, eta) in enumerate(asked):
+        turn, limits = deadline.turn(number, len(asked)), limits_of(epsilon, eta)
+        known = [one for one in designs if one.utility is question and list(one.constraints) == limits]
+        designs.append(known[0] if known else optimal_channel(question, limits, **turn.part(0.0, 0.7).passed))
+        design, cap = designs[-1], min(eta, math.tanh(epsilon / 2))
+        bounds = list(published(question, epsilon, cap, deadline=turn.part(0.7, 1.0)))
+        bounds += [(name, False, value) for name, value in textbook(question, epsilon, cap)] if mechanisms else []
+        optimum = design.value, design.upper_bound, design.certified
+        rows += [BoundRow(epsilon, eta, question.f.name, *bound, *optimum) for bound in bounds]
+    return Comparison(tuple(rows), tuple(designs))
+
+
+LISTED_SETS = 4096
+"""The most subsets of one size that are reports of subset selection in a comparison."""
+
+
+def textbook(question: Divergence, epsilon: float, eta: float) -> Iterator[tuple[str, float]]:
+    """(name, value) of textbook mechanisms at epsilon, each erased until it is eta-TV, which scales divergences."""
+    k = question.size
+    channels = {
+        "binary mechanism": [binary(question.p0, question.p1, epsilon)],
+        "randomized response": [randomized_response(k, epsilon)],
+        "subset selection, best size": [
+            subset_selection(k, epsilon, size) for size in range(1, k) if math.comb(k, size) <= LISTED_SETS
+        ],
+        "truncated geometric": [truncated_geometric(k, epsilon)],
+    }
+    for name, those in channels.items():
+        kept = [question.value(each) * min(1.0, eta / total_variation(each).value) for each in those]
+        if kept:
+            yield name, max(kept)
 
 
 def limits_of(epsilon: float, eta: float | None) -> list[Constraint]:

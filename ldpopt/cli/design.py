@@ -17,7 +17,9 @@ from ldpopt.cli.outputs import claim, kind_of, progress, promise, say, write_all
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 if TYPE_CHECKING:
+    from ldpopt.bounds import Comparison
     from ldpopt.design import Constraint, Design, Verification
+    from ldpopt.frontiers import Frontier
 
 
 @options("""
@@ -141,19 +143,21 @@ def _as_text(made: Design, names: tuple[str, str], paths: list[Path], proof: Pat
     eta: --eta -t ETA,... | Caps on the total variation, each in [0, 1]. [default: 0 to 1 in steps of 0.05]
     out: --out -o | File for the table (CSV).
     picture: --picture | File for the picture (png, svg, pdf). [default: beside the table]
+    compared: --bounds | A line for every published bound and textbook mechanism at every point, too, in one process.
     jobs: --jobs -j N | Number of processes; -1 for one on each core.
     resume: --resume FOLDER | Keep finished parts in FOLDER, and continue from them when the same command is run again.
     """)
 def frontier(
     pair: PairFlags, epsilon: str = "0.5,1,2", eta: str = ",".join(f"{i / 20:g}" for i in range(21)),
-    out: Path = Path("frontier.csv"), picture: Path | None = None, jobs: int = 1, resume: Path | None = None,
-    time_limit: str = "", force: bool = False,
+    out: Path = Path("frontier.csv"), picture: Path | None = None, compared: bool = False, jobs: int = 1,
+    resume: Path | None = None, time_limit: str = "", force: bool = False,
 ) -> None:  # fmt: skip
     """Tabulate and draw the utility of the optimal channel and of textbook mechanisms, over epsilon and eta.
 
     ldpopt frontier --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1,2
     """
     from ldpopt import plots
+    from ldpopt.bounds import compare
     from ldpopt.distribution import positive_epsilon, unit_interval
     from ldpopt.frontiers import frontier as tabulate
 
@@ -164,10 +168,16 @@ def frontier(
     limit = seconds(time_limit)
     epsilons = [positive_epsilon(value) for value in numbers(epsilon, "epsilon")]
     etas = [unit_interval(value, "eta") for value in numbers(eta, "eta")]
+    if compared and (jobs != 1 or resume is not None):
+        raise InvalidInput("--bounds: expected neither --jobs nor --resume beside it, got one")
     posed = pair.utility(pair.read())
     with progress("designing", shares=True) as step:
-        made = tabulate(posed, epsilons, etas, jobs=jobs, resume=resume, time_limit=limit, progress=step)
-        files = {out: made.to_csv().encode(), picture: plots.picture(plots.frontier(made), kind)}
+        made: Comparison | Frontier
+        if compared:
+            made = compare(posed, epsilons, etas, time_limit=limit, progress=step)
+        else:
+            made = tabulate(posed, epsilons, etas, jobs=jobs, resume=resume, time_limit=limit, progress=step)
+        files = {out: made.to_csv().encode(), picture: plots.picture(made.plot(), kind)}
     write_all(files, force)
     say(repr(made), *(f"wrote {path}" for path in files))
 

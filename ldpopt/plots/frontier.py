@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpopt.distribution import Array
-from ldpopt.frontiers import Frontier, Sweep
-from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, finished, ink, legend_above, shade, with_unit, written
+from ldpopt.frontiers import Frontier, FrontierRow, Sweep
+from ldpopt.plots.figure import (
+    FIRST,
+    SECOND,
+    Axes,
+    axes_on,
+    finished,
+    ink,
+    legend_above,
+    panels,
+    shade,
+    with_unit,
+    written,
+)
 
 if TYPE_CHECKING:
     from ldpopt.bounds import Comparison
@@ -125,11 +138,11 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
     return finished(ax, "cap η on total variation", f"{value} of the reports", "both")
 
 
-def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
+def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None, label: str = "") -> Axes:
     """Draw the share of the optimum that a mechanism loses, 1 - baseline / optimum, at every (epsilon, eta).
 
     frontier : from `ldpopt.frontier`, over a grid. baseline : one of its columns, such as ``"binary_with_erasure"``.
-    ax : matplotlib axes; without them a new figure is made.
+    ax : matplotlib axes; without them a new figure is made. label : of the colours, instead of the baseline's name.
 
     Above the curve eta = tanh(epsilon/2) the cap on eta has no effect [GI, Prop 2]. Returns the axes. Raises
     `InvalidInput` for an unknown column.
@@ -167,7 +180,7 @@ def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("ε (nats)")
     ax.set_ylabel("cap η on total variation")
     bar = ax.figure.colorbar(mesh, ax=ax, format=PercentFormatter(1.0), pad=0.02)
-    bar.set_label(f"share of the optimum missed by\n{name}")
+    bar.set_label(label or f"share of the optimum missed by\n{name}")
     bar.outline.set_visible(False)
     return ax
 
@@ -181,16 +194,21 @@ def _edges(centres: Array) -> Array:
 
 
 def bounds(comparison: Comparison, ax: Axes | None = None) -> Axes:
-    """Draw the ratio of each bound of a `Comparison` to the optimum, on a logarithmic scale.
+    """Draw a `Comparison`: at one (epsilon, eta) the ratio of each bound to the optimum, on a logarithmic scale.
+
+    Of a question over several limits, side by side: the frontier, the share of the optimum that the binary mechanism
+    misses, and the share of the tightest bound that no channel reaches; with `ax`, the frontier alone.
 
     comparison : from `bounds.compare`. ax : matplotlib axes; without them a new figure is made.
 
-    Bounds that are infinite are left out. Returns the axes.
+    Bounds that are infinite are left out. Returns the axes, of several the first.
 
     >>> from ldpopt.bounds import compare
     >>> bounds(compare([0.9, 0.1], [0.4, 0.6], 1.0)).get_xlabel()
     'times off the optimum'
     """
+    if len(comparison.limits) > 1:
+        return _over_limits(comparison, ax)
     rows = [row for row in comparison.rows if 0 < row.looseness < np.inf][::-1]
     ax = axes_on(ax, 8.5, 1.0 + 0.21 * max(len(rows), 4))
     at = np.arange(len(rows))
@@ -203,6 +221,37 @@ def bounds(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ax.set_ylim(-0.7, len(rows) - 0.3)
     legend_above(ax, 8)
     return finished(ax, "times off the optimum", grid="x")
+
+
+_COLUMNS = {
+    "binary mechanism": "binary_with_erasure",
+    "randomized response": "randomized_response_with_erasure",
+    "[GI, Thm 8]": "erased_optimum",
+    "[GI, Thm 5]": "tv_bound",
+    "[DJW, Thm 1; GI, Thm 6]": "thm6",
+    "[GI, Thm 7]": "thm7",
+}
+"""What a frontier calls a row of a comparison."""
+
+
+def _over_limits(comparison: Comparison, ax: Axes | None) -> Axes:
+    """The three pictures of a comparison over several limits, or the first of them on `ax`."""
+    rows, reached = [], []
+    for limits, design in zip(comparison.limits, comparison.designs, strict=True):
+        these = [row for row in comparison.rows if (row.epsilon, row.eta) == limits]
+        known: dict[str, Any] = dict.fromkeys(_COLUMNS.values())
+        known |= {_COLUMNS[row.reference]: row.value for row in these if row.reference in _COLUMNS}
+        known |= {name: getattr(design, name) for name in ("lower_bound", "upper_bound", "certified")}
+        rows.append(FrontierRow(*limits, optimum=design.value, **known))
+        tightest = min(row.value for row in these if row.above)
+        reached.append(replace(rows[-1], optimum=tightest, erased_optimum=design.value))
+    table, to_bounds = (Frontier(tuple(each), comparison.designs[0].utility) for each in (rows, reached))
+    if ax is not None:
+        return frontier(table, ax)
+    first, second, third = panels((8.5, 5.0, 5.0), 4.2)
+    gap_map(table, "binary_with_erasure", second)
+    gap_map(to_bounds, "erased_optimum", third, "share of the tightest bound\nthat no channel reaches")
+    return frontier(table, first)
 
 
 def trade_off(curve: Any, ax: Axes | None = None) -> Axes:

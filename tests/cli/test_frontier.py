@@ -3,6 +3,7 @@
 import csv
 
 from ldpopt import Divergence, frontier
+from ldpopt.bounds import compare
 from ldpopt.divergences import CHI_SQUARED, KL
 
 PAIR = ("--p0", "0.5,0.3,0.2", "--p1", "0.2,0.3,0.5")
@@ -28,6 +29,16 @@ def test_the_default_grid(run, tmp_path):
     assert {row["epsilon"] for row in rows} == {"0.5", "1.0", "2.0"}
     best = max(float(row["optimum"]) for row in rows)
     assert best <= KL(P0, P1)
+
+
+def test_bounds_and_mechanisms_at_every_point(run, refused, tmp_path):
+    """With --bounds the table is that of `bounds.compare`, drawn too; it runs in one process."""
+    asked = ("frontier", *PAIR, "-e", "1,2", "-t", "0,0.3", "--bounds", "--picture", "frontier.pdf")
+    assert run(*asked).exit_code == 0
+    expected = compare(Divergence(KL, P0, P1), [1.0, 2.0], [0.0, 0.3])
+    assert (tmp_path / "frontier.csv").read_text() == expected.to_csv()
+    assert (tmp_path / "frontier.pdf").read_bytes().startswith(b"%PDF")
+    assert "neither --jobs nor --resume" in refused(*asked, "--force", "--jobs", "2")
 
 
 def test_bad_input(refused, tmp_path):
