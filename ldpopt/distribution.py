@@ -16,6 +16,8 @@ from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON, ROW_SUM
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
+Reader = Callable[[Any, str], Any]
+"""From what was given, and its name, to the value in its final form; `InvalidInput` where there is none."""
 
 
 def finite_array(values: Any, what: str, ndim: int) -> Array:
@@ -173,6 +175,11 @@ def at_least_two(value: Any, what: str = "k") -> int:
     return positive_integer(value, what, 2)
 
 
+def optional(read: Reader) -> Reader:
+    """The reader of a value that may be None."""
+    return lambda value, what: None if value is None else read(value, what)
+
+
 def plain(value: Any) -> Any:
     """A Python float for a zero-dimensional array."""
     array = np.asarray(value)
@@ -182,15 +189,15 @@ def plain(value: Any) -> Any:
 class Checked:
     """A frozen dataclass whose fields are checked when it is made: `class Laplace(Checked, epsilon=positive_epsilon)`.
 
-    Every keyword names a field, and its function makes the valid value of what was given and the field's name.
+    Every keyword names a field, and is the reader of its value.
     """
 
-    _checks: ClassVar[Mapping[str, Callable[[Any, str], Any]]] = {}
+    _readers: ClassVar[Mapping[str, Reader]] = {}
 
-    def __init_subclass__(cls, **checks: Callable[[Any, str], Any]) -> None:
+    def __init_subclass__(cls, **readers: Reader) -> None:
         super().__init_subclass__()
-        cls._checks = {**cls._checks, **checks}
+        cls._readers = {**cls._readers, **readers}
 
     def __post_init__(self) -> None:
-        for name, check in self._checks.items():
-            object.__setattr__(self, name, check(getattr(self, name), name))
+        for name, read in self._readers.items():
+            object.__setattr__(self, name, read(getattr(self, name), name))

@@ -44,12 +44,11 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
-from ldpopt.distribution import between
+from ldpopt.distribution import Reader, between
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label, from_jsonable
 
 T = TypeVar("T")
-Reader = Callable[[Any, str], Any]
 
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", type(None): "nothing"}
 _ENTRY = re.compile(r"(?:^\s*|(?<=[.;] ))((?:\w+(?: \([^)]*\))?(?:, )?)+) : ", re.MULTILINE)

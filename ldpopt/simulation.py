@@ -27,6 +27,12 @@ def generator(rng: Rng, seed: int | None = None) -> np.random.Generator:
     return np.random.default_rng(seed if rng is None else int(rng))
 
 
+def random(rng: Rng, what: str) -> Rng:
+    """`rng` itself, where `generator` takes it."""
+    generator(rng)
+    return rng
+
+
 def simulate(matrix: Array, x: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> npt.NDArray[np.intp]:
     """Report positions for answer positions `x` of any shape: how many cumulative probabilities are at most u.
 

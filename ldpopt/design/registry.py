@@ -23,11 +23,12 @@ import importlib
 import inspect
 import pkgutil
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
+from ldpopt.distribution import Checked, Reader
 from ldpopt.errors import InvalidInput
 
 _PACKAGE = __name__.rpartition(".")[0]
@@ -49,7 +50,7 @@ class Asked:
     type: type = float
 
 
-class Kind:
+class Kind(Checked):
     """A class that registers itself, by its own name, if it is one of this package; a user's own class does not."""
 
     takes: ClassVar[tuple[type, ...]] = ()
@@ -57,19 +58,16 @@ class Kind:
     asks: ClassVar[tuple[Asked, ...]] = ()
     """What commands and pages ask for to make one; empty for a kind that they do not offer. A command may join several
     numbers that no other kind asks for by colons, under the last name: ``--renyi ORDER:NATS``."""
-    checks: ClassVar[tuple[tuple[str, Callable[[Any, str], Any]], ...]] = ()
-    """Fields, each with its reader (value, name), which gives it in its final form or raises `InvalidInput`."""
     preference: ClassVar[int] = 1000
     """Its place among its like where they are listed or tried, in ascending order."""
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
+    def __init_subclass__(cls, **readers: Reader) -> None:
+        super().__init_subclass__(**readers)
         if cls.__module__.startswith(f"{_PACKAGE}.") and not cls.__name__.startswith("_"):
+            known = _KINDS.setdefault(cls.__name__, cls)
+            if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise TypeError(f"{cls.__name__}: expected a name of its own, got that of {known.__module__}")
             _KINDS[cls.__name__] = cls
-
-    def __post_init__(self) -> None:
-        """Read the fields that `checks` names."""
-        vars(self).update({name: read(getattr(self, name), name) for name, read in self.checks})
 
     @classmethod
     def made(cls, values: Mapping[str, Any]) -> Self:

@@ -1,12 +1,13 @@
 """What commands and pages ask people for, as the kinds declare it."""
 
+import math
 from dataclasses import fields
 
 import pytest
 
-from ldpopt import InvalidInput
+from ldpopt import InvalidInput, design
 from ldpopt.design import Outputs, constraints, utilities
-from ldpopt.design.registry import answers, choices, chosen
+from ldpopt.design.registry import Kind, answers, choices, chosen, kinds
 from ldpopt.divergences.base import spelled, spellings
 
 VALUES = {"epsilon": 1.0, "delta": 0.01, "rho": 0.5, "renyi_order": 2.0, "renyi": 0.5, "eta": 0.3, "outputs": 2}
@@ -37,6 +38,34 @@ def test_a_wrong_value_is_refused_by_its_kind():
     """The kind checks what it is made of."""
     with pytest.raises(InvalidInput, match="m: expected"):
         Outputs.made({"outputs": 0})
+
+
+def test_two_kinds_of_one_name_are_refused():
+    """A file names a kind by its name alone: a second kind of the package with that name would take its place unseen."""
+    with pytest.raises(TypeError, match=r"Outputs: expected a name of its own, got that of ldpopt.design.constraints"):
+        type("Outputs", (Kind,), {"__module__": "ldpopt.design.utilities.another"})
+    assert kinds(constraints)["Outputs"] is Outputs
+    assert type("Outputs", (Kind,), {"__module__": "mine"}) is not Outputs
+
+
+@pytest.mark.parametrize(
+    ("method", "field", "wrong"),
+    [
+        (design.LocalSearch, "starts", 0), (design.LocalSearch, "outputs", 1.5), (design.LocalSearch, "rng", "seed"),
+        (design.BranchAndBound, "nodes", 0), (design.BranchAndBound, "starts", True),
+        (design.BranchAndBound, "rng", -1), (design.SampledColumns, "columns", 0),
+        (design.SampledColumns, "rng", 0.5), (design.SmallSets, "sets", 0.0), (design.SmallSets, "sets", math.inf),
+        (design.SmallSets, "sets", math.nan), (design.MergedPartition, "bins", 1), (design.LevelShapes, "bins", 1),
+        (design.LevelShapes, "points", 2), (design.Exchange, "rounds", 0), (design.Exchange, "accuracy", 0.0),
+        (design.Exchange, "accuracy", math.nan), (design.TangentExchange, "rounds", True),
+        (design.TangentExchange, "accuracy", -1.0),
+    ],
+)  # fmt: skip
+def test_a_method_checks_what_it_is_given(method, field, wrong):
+    """Settings are refused where they are given, by the name of the field; None stands for the usual one."""
+    with pytest.raises(InvalidInput, match=f"^{field}: expected "):
+        method(**{field: wrong})
+    assert method(**{field: getattr(method(), field)}) == method()
 
 
 def test_the_divergence_names_every_spelling():

@@ -219,7 +219,7 @@ class Excesses(ColumnConstraint):
 
 
 @dataclass(frozen=True)
-class TotalVariation(Excesses):
+class TotalVariation(Excesses, eta=unit_interval):
     """sum_y |Q[x, y] - Q[x', y]| / 2 <= eta for any two inputs, eta in [0, 1] [GI, Def 7].
 
     >>> TotalVariation(0.4).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= TotalVariation(0.41).bound
@@ -227,7 +227,6 @@ class TotalVariation(Excesses):
     """
 
     eta: float
-    checks = (("eta", unit_interval),)
     capped = "eta"
     asks = (Asked("eta", "Cap on the total variation, in [0, 1].", "ETA"),)
     preference = 50
@@ -243,7 +242,7 @@ class TotalVariation(Excesses):
 
 
 @dataclass(frozen=True)
-class ApproximateLDP(Excesses):
+class ApproximateLDP(Excesses, epsilon=nonnegative, delta=unit_interval):
     """sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+ <= delta for all ordered pairs of inputs [GI, Def 1].
 
     (a)_+ is max(a, 0), and the sum is called the hockey-stick divergence. epsilon is in nats, from 0 (then this is
@@ -255,7 +254,6 @@ class ApproximateLDP(Excesses):
 
     epsilon: float
     delta: float
-    checks = (("epsilon", nonnegative), ("delta", unit_interval))
     capped = "delta"
     asks = (EPSILON, Asked("delta", "Delta of (epsilon, delta)-LDP, in (0, 1].", "DELTA"))
     preference = 20

@@ -22,7 +22,7 @@ from ldpopt.tolerances import INVARIANT
 
 
 @dataclass(frozen=True, eq=False)
-class Invariant(AlphabetConstraint):
+class Invariant(AlphabetConstraint, p=distribution):
     """p Q = p: reports have the same law as answers, so that tables need no correction [PRAM, section 3].
 
     p : distribution of shape (k,). The channel has k outputs, labelled like its inputs. The equation must hold to 1e-13
@@ -33,7 +33,6 @@ class Invariant(AlphabetConstraint):
     """
 
     p: Any
-    checks = (("p", distribution),)
     symmetric = False  # outputs are named like inputs, so that no two inputs are alike
     balances = True  # `mend` scales rows and columns in turn, and keeps zeros
     bound = INVARIANT

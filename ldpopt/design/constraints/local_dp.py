@@ -122,7 +122,7 @@ def direct_limits(shortest: Array, room: Array | float) -> npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LocalDP(ColumnConstraint):
+class LocalDP(ColumnConstraint, epsilon=positive_epsilon):
     """Pure local differential privacy: every Q[x, y] <= exp(epsilon) Q[x', y], epsilon > 0 in nats [GI, Def 6].
 
     graph : a networkx graph over the input labels (or positions 0..k-1), whose edges are the pairs x, x' that must be
@@ -136,7 +136,6 @@ class LocalDP(ColumnConstraint):
     epsilon: float
     graph: Policy = None
     listed: Edges | None = field(init=False, repr=False, compare=False, default=None)
-    checks = (("epsilon", positive_epsilon),)
     capped = "epsilon"
     asks = (EPSILON,)
     preference = 10

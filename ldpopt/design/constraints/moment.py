@@ -208,7 +208,7 @@ def moment_cap(order: float, epsilon: float | Fraction, arithmetic: Arithmetic) 
 
 
 @dataclass(frozen=True)
-class RenyiLDP(ColumnConstraint):
+class RenyiLDP(ColumnConstraint, order=renyi_order, epsilon=positive_epsilon):
     """The Rényi divergence of `order` in [1, inf] between any two rows is at most epsilon > 0 nats [M, Def 4].
 
     Order 1 bounds the KL divergence, order inf is `LocalDP(epsilon)`. In between, (order - 1) epsilon must be at
@@ -227,7 +227,6 @@ class RenyiLDP(ColumnConstraint):
     preference = 40
     private = True
     capped = "epsilon"
-    checks = (("order", lambda order, _: renyi_order(order)), ("epsilon", positive_epsilon))
 
     def __post_init__(self) -> None:
         super().__post_init__()

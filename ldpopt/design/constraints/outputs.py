@@ -18,7 +18,7 @@ from ldpopt.privacy.guarantee import Witness
 
 
 @dataclass(frozen=True)
-class Outputs(AlphabetConstraint):
+class Outputs(AlphabetConstraint, m=positive_integer):
     """At most m >= 1 different reports, log2(m) bits each: a budget of communication.
 
     Outputs cannot be split at will, so that staircase patterns do not suffice; the optimum is bounded by branching on
@@ -32,7 +32,6 @@ class Outputs(AlphabetConstraint):
     m: int
     asks = (Asked("outputs", "Largest number of different reports.", "M", "m", int),)
     preference = 60
-    checks = (("m", positive_integer),)
     capped = "m"
     labelled = False  # exchanging two outputs changes nothing
 

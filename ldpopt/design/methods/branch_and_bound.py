@@ -23,12 +23,12 @@ from ldpopt.design.candidate import Ask, Candidate, Method, proved_by
 from ldpopt.design.certificates.boxes import Boxes, BranchDual, Leaf, Split, leaf_bound
 from ldpopt.design.certificates.hypotheses import Classes
 from ldpopt.design.constraints.base import outputs_of
-from ldpopt.design.methods.local_search import STARTS, Climb, LocalSearch, too_large_to_climb, without_budget
+from ldpopt.design.methods.local_search import STARTS, Climb, too_large_to_climb, without_budget
 from ldpopt.design.problems.problem import Problem
-from ldpopt.distribution import Array, positive_integer
+from ldpopt.distribution import Array, optional, positive_integer
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
-from ldpopt.simulation import Rng, generator
+from ldpopt.simulation import Rng, generator, random
 from ldpopt.tolerances import CERTIFIED_GAP
 
 NARROW = 1e-9  # Intervals of log-ratios narrower than this share of all log-ratios are not split
@@ -39,7 +39,7 @@ CLIMBS = 20  # How many of the channels found in boxes start a local search
 
 
 @dataclass(frozen=True)
-class BranchAndBound(Method):
+class BranchAndBound(Method, nodes=optional(positive_integer), starts=positive_integer, rng=random):
     """Local search, then branch and bound on the reports' likelihood ratios; for constraints on outputs, proved [FS].
 
     nodes : the most programs of boxes to solve. By default from 30 to 1500, fewer where programs are large; with a
@@ -56,11 +56,6 @@ class BranchAndBound(Method):
     nodes: int | None = None
     starts: int = STARTS
     rng: Rng = field(default=None, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.nodes is not None:
-            object.__setattr__(self, "nodes", positive_integer(self.nodes, "nodes"))
-        LocalSearch(self.starts, self.rng)
 
     reference: ClassVar[str] = "[CCP; FS]"
     by_cvxpy: ClassVar[bool] = True

@@ -29,7 +29,7 @@ from ldpopt.design.constraints.repair import private
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.refusals import needs_ratios, too_many_pairs
-from ldpopt.design.problems.problem import Problem, check_rounds
+from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.intervals import Memory, closed, interval_program
 from ldpopt.design.programs.knots import allowed_posteriors, cut_knots, even_knots, graded_knots, widest_ratio
@@ -47,7 +47,7 @@ from ldpopt.design.programs.labels import (
     values_of,
 )
 from ldpopt.design.programs.row_pairs import first_pairs, tight_pairs, violated_pairs
-from ldpopt.distribution import Array, Index
+from ldpopt.distribution import Array, Index, positive, positive_integer
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
 
@@ -110,7 +110,7 @@ MAX_THINNED = 3  # How often, at most, a third of the knots is dropped when a so
 
 
 @dataclass(frozen=True)
-class Exchange(Method):
+class Exchange(Method, rounds=positive_integer, accuracy=positive):
     """The ratio-labelled program, whose labels are exchanged until they fit; for every convex constraint, with a proof.
 
     A label is an interval of likelihood ratios of the reports, with one report each. In rounds, a convex program over
@@ -127,9 +127,6 @@ class Exchange(Method):
 
     rounds: int = ROUNDS
     accuracy: float = ACCURACY
-
-    def __post_init__(self) -> None:
-        check_rounds(self.rounds, self.accuracy)
 
     reference: ClassVar[str] = "[HK]"
     by_cvxpy: ClassVar[bool] = True

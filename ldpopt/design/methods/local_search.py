@@ -23,9 +23,9 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import columns_of, gradients_of
 from ldpopt.design.utilities.divergence import tangents_apart
-from ldpopt.distribution import Array, positive_integer
+from ldpopt.distribution import Array, optional, positive_integer
 from ldpopt.errors import InvalidInput, SolverError
-from ldpopt.simulation import Rng, generator
+from ldpopt.simulation import Rng, generator, random
 
 STARTS = 20  # The number of starts by default
 STEPS = 60
@@ -38,7 +38,7 @@ CELLS = 10_000
 
 
 @dataclass(frozen=True)
-class LocalSearch(Method):
+class LocalSearch(Method, starts=positive_integer, rng=random, outputs=optional(positive_integer)):
     """Local search from many starts, for every convex constraint and any alphabet: a channel, but no proof [CCP].
 
     It takes up to 200 inputs, channels of up to 10,000 entries, and programs of up to 100,000 entries: outputs, times
@@ -59,12 +59,6 @@ class LocalSearch(Method):
     starts: int = STARTS
     rng: Rng = field(default=None, compare=False)
     outputs: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "starts", positive_integer(self.starts, "starts"))
-        generator(self.rng)  # refuses what is none
-        if self.outputs is not None:
-            object.__setattr__(self, "outputs", positive_integer(self.outputs, "outputs"))
 
     reference: ClassVar[str] = "[CCP]"
     by_cvxpy: ClassVar[bool] = True

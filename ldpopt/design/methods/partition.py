@@ -24,9 +24,9 @@ from ldpopt.design.methods.blocks import LARGEST, Blocks, merge_starts
 from ldpopt.design.methods.refusals import needs_pure_ldp
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating, knots, reduce
-from ldpopt.distribution import Array, Index
+from ldpopt.distribution import Array, Index, at_least_two
 from ldpopt.divergences import FDivergence
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt.errors import InvalidInput
 from ldpopt.rounding import ULP
 
 # The share by which the potential of each input is raised, so that rounding makes no difference of two too small.
@@ -119,7 +119,7 @@ class Partition(Method):
 
 
 @dataclass(frozen=True)
-class MergedPartition(Method):
+class MergedPartition(Method, bins=at_least_two):
     """`Partition` on at most `bins` runs of answers of nearly equal ratio, which are merged; for any number of answers.
 
     >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
@@ -133,10 +133,6 @@ class MergedPartition(Method):
     bins: int = 4000
     reference: ClassVar[str] = "[SPR]"
     preference: ClassVar[int] = 50
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.bins, int) or self.bins < 2:
-            raise invalid("bins", "an integer of at least 2", self.bins)
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses under pure LDP."""

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import ClassVar
 
@@ -30,9 +31,9 @@ from ldpopt.design.problems.reduction import Pair, dominating
 from ldpopt.design.programs.columns import ExcessCaps, Weighed, weigh, with_erasure
 from ldpopt.design.programs.labels import excess_at
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.distribution import Array, Index, positive_integer
+from ldpopt.distribution import Array, Index, at_least_two, positive_integer
 from ldpopt.divergences import FDivergence
-from ldpopt.errors import InvalidInput, SolverError, invalid
+from ldpopt.errors import InvalidInput, SolverError
 
 JOIN = 40  # The most shapes of one kind that join in one round
 ROUNDS = 40  # The most rounds
@@ -138,7 +139,7 @@ SHORT = "the shapes are enough in every case that was looked at, but the bound i
 
 
 @dataclass(frozen=True)
-class LevelShapes(Method):
+class LevelShapes(Method, bins=at_least_two, points=partial(positive_integer, minimum=3)):
     """The best channel of unit vectors and unimodal level shapes, for two hypotheses and any number of inputs.
 
     A level shape is a column whose entries are 1, exp(-epsilon) or exp(-2 epsilon) on blocks of neighbours in the order
@@ -163,12 +164,6 @@ class LevelShapes(Method):
     reference: ClassVar[str] = "[KOV14, Thm 2]"
     by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 220
-
-    def __post_init__(self) -> None:
-        positive_integer(self.bins, "bins")
-        positive_integer(self.points, "points")
-        if self.bins < 2 or self.points < 3:
-            raise invalid("bins and points", "at least 2 bins and 3 points", (self.bins, self.points))
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, and one ApproximateLDP between all inputs."""

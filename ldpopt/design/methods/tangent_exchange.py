@@ -21,9 +21,9 @@ from ldpopt.design.methods.exchange import Exchange, Labels
 from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.refusals import needs_ratios, too_many_pairs
 from ldpopt.design.methods.row_exchange import row_exchange
-from ldpopt.design.problems.problem import Problem, check_rounds
+from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.labels import value_of
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, optional, positive, positive_integer
 from ldpopt.errors import InvalidInput, SolverError
 
 # An easier problem's optimum is taken if its repair for the whole problem costs at most this share.
@@ -109,7 +109,7 @@ MIN_TV_BOUND = 0.01  # Other constraints that keep rows closer than this are lef
 
 
 @dataclass(frozen=True)
-class TangentExchange(Method):
+class TangentExchange(Method, rounds=positive_integer, accuracy=optional(positive)):
     """The ratio-labelled program for divergences between rows: `RenyiLDP` and `ConcentratedLDP` [BS, Def 1.1].
 
     It solves a convex program with one report for each of a few likelihood ratios, and adds ratios until its bound and
@@ -129,9 +129,6 @@ class TangentExchange(Method):
     accuracy: float | None = None
     reference: ClassVar[str] = "[HK]"
     preference: ClassVar[int] = 200
-
-    def __post_init__(self) -> None:
-        check_rounds(self.rounds, ACCURACY if self.accuracy is None else self.accuracy)
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and a cap on divergences between rows."""

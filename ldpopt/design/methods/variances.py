@@ -30,9 +30,9 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fewer_columns
 from ldpopt.design.programs.survey_dual import SurveyDual, mixture, survey_dual
 from ldpopt.design.utilities.fisher_information import FisherInformation
-from ldpopt.distribution import Array, number, positive_integer
-from ldpopt.errors import SolverError, invalid
-from ldpopt.simulation import Rng, generator
+from ldpopt.distribution import Array, optional, positive, positive_integer
+from ldpopt.errors import SolverError
+from ldpopt.simulation import Rng, generator, random
 from ldpopt.tolerances import BRACKET_GAP, COARSE_GAP
 
 
@@ -106,7 +106,7 @@ THINNED = 40  # Up to this many categories, reports are reduced to k (k + 1) / 2
 
 
 @dataclass(frozen=True)
-class SampledColumns(VarianceMethod):
+class SampledColumns(VarianceMethod, columns=optional(positive_integer), rng=random):
     """A design for estimation with many categories: columns drawn near the best ones, and a bound without pricing.
 
     It makes a sum of variances small, under `LocalDP` alone. There are 2^k staircase patterns, too many to list. But
@@ -133,11 +133,6 @@ class SampledColumns(VarianceMethod):
     by_cvxpy: ClassVar[bool] = True
     preference: ClassVar[int] = 140
     max_epsilon: ClassVar[float] = 12.0
-
-    def __post_init__(self) -> None:
-        if self.columns is not None:
-            object.__setattr__(self, "columns", positive_integer(self.columns, "columns"))
-        generator(self.rng)  # refuses what is none
 
     def refuses_size(self, utility: Any, epsilon: float) -> str:
         """It takes 25 to 256 possible categories."""
@@ -174,7 +169,7 @@ SETTLED = 1e-7  # A relative price that is not looked into
 
 
 @dataclass(frozen=True)
-class SmallSets(VarianceMethod):
+class SmallSets(VarianceMethod, sets=positive):
     """A design for estimation whose reports favour few of many categories each, priced by branch and bound.
 
     It makes a sum of variances small, under `LocalDP` alone. The best reports favour sets of about
@@ -197,10 +192,6 @@ class SmallSets(VarianceMethod):
     reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
     preference: ClassVar[int] = 130
     max_epsilon: ClassVar[float] = 4.0  # beyond, the best weights are too few for Newton's method to tell their prices
-
-    def __post_init__(self) -> None:
-        if not number(self.sets, "sets", "a number of sets above 0") > 0:
-            raise invalid("sets", "a number of sets above 0", self.sets)
 
     def refuses_size(self, utility: Any, epsilon: float) -> str:
         """It takes 25 to 64 possible categories, where reports favour few."""

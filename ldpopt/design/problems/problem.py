@@ -28,7 +28,6 @@ from ldpopt.design.constraints.terms import Term
 from ldpopt.design.problems.reduction import Cells, Pair, Reduction, reduce
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.distribution import positive_integer
 from ldpopt.errors import InvalidInput, invalid
 
 CELLS = 8000  # How many intervals a continuous pair is cut into. The gap that these leave is far below the tolerance.
@@ -188,10 +187,3 @@ def listed(constraints: Constraint | Iterable[Constraint]) -> tuple[Constraint, 
 def pose(utility: Divergence, constraints: Constraint | Iterable[Constraint]) -> Problem:
     """The problem of a `Divergence`."""
     return Problem.of(utility, constraints)
-
-
-def check_rounds(rounds: int, accuracy: float) -> None:
-    """Raise `InvalidInput` unless `rounds` is a positive integer and `accuracy`, a relative gap, is positive."""
-    positive_integer(rounds, "rounds")
-    if not accuracy > 0:
-        raise invalid("accuracy", "a positive number", accuracy)

@@ -157,7 +157,7 @@ STEPS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class AgainstSet(Utility):
+class AgainstSet(Utility, f=f_divergence):
     """The least D_f(P0 Q || P1 Q) over all P0 and P1 of two convex sets [HS; Huber].
 
     f : an `FDivergence`. p0, p1 : each a distribution of shape (k,), or the `Hull` of several distributions, or those
@@ -178,7 +178,6 @@ class AgainstSet(Utility):
     p0: Any
     p1: Any
     inputs: tuple[Label, ...] | None = None
-    checks = (("f", f_divergence),)
 
     def __post_init__(self) -> None:
         super().__post_init__()

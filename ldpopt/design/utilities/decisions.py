@@ -99,7 +99,7 @@ class ExpectedLoss(Utility):
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateSampling(Utility):
+class PrivateSampling(Utility, f=f_divergence):
     """Minus the largest D_f(P_i || Q_i), where who holds the distribution P_i releases one draw from Q_i [PAL].
 
     f : an `FDivergence`. distributions : array (n, k), n >= 2 distributions P_i on k answers. inputs, answers : labels
@@ -117,7 +117,6 @@ class PrivateSampling(Utility):
     distributions: Any
     inputs: tuple[Label, ...] | None = None
     answers: tuple[Label, ...] | None = None
-    checks = (("f", f_divergence),)
     unprivate = 0.0  # a draw from the distribution itself loses nothing
 
     def __post_init__(self) -> None:

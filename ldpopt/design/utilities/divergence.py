@@ -56,7 +56,7 @@ def tangents_apart(f: FDivergence, apart: Array, p1: Array, matrix: Array) -> Ar
 
 
 @dataclass(frozen=True, eq=False)
-class Divergence(ColumnUtility):
+class Divergence(ColumnUtility, f=f_divergence):
     """D_f(M0 || M1) of the laws M0 = P0 Q and M1 = P1 Q of the report under two hypotheses [GI, section VII].
 
     Parameters
@@ -78,7 +78,6 @@ class Divergence(ColumnUtility):
     p0: Any
     p1: Any
     inputs: tuple[Label, ...] | None = None
-    checks = (("f", f_divergence),)
     contracts = True
     asks = (
         Asked("p0", "Probabilities of P0, such as 0.5,0.3,0.2.", "P0", type=list),

@@ -28,7 +28,7 @@ class Neighbourhood(Kind, ABC):
     @property
     def name(self) -> str:
         """The name of the set in designs and printed tables, with its size."""
-        return self.words.format(getattr(self, self.checks[0][0]))
+        return self.words.format(*(getattr(self, size) for size in self._readers))
 
     @abstractmethod
     def highest(self, gradient: Array, pilot: Array) -> Array:
@@ -52,7 +52,7 @@ class Neighbourhood(Kind, ABC):
 
 
 @dataclass(frozen=True)
-class Box(Neighbourhood):
+class Box(Neighbourhood, radius=number_up_to):
     """Every distribution whose shares all differ from the pilot's by at most `radius`, in (0, 1].
 
     >>> Box(0.1).highest(np.array([1.0, 0.0, 0.0]), np.array([0.2, 0.3, 0.5])).round(3)
@@ -60,7 +60,6 @@ class Box(Neighbourhood):
     """
 
     radius: float
-    checks = (("radius", number_up_to),)
 
     words = "shares within {:g} of the pilot"
 
@@ -94,11 +93,10 @@ class Box(Neighbourhood):
 
 
 @dataclass(frozen=True)
-class Contamination(Neighbourhood):
+class Contamination(Neighbourhood, share=number_up_to):
     """(1 - share) pilot + share q for any distribution q: up to a `share` in (0, 1] of people are unlike it [Huber]."""
 
     share: float
-    checks = (("share", number_up_to),)
 
     words = "the pilot with up to {:g} of anything else"
 
@@ -122,7 +120,7 @@ class Contamination(Neighbourhood):
 
 
 @dataclass(frozen=True)
-class TotalVariationBall(Neighbourhood):
+class TotalVariationBall(Neighbourhood, radius=number_up_to):
     """Every distribution within total variation `radius` in (0, 1] of the pilot [Huber].
 
     >>> TotalVariationBall(0.1).highest(np.array([1.0, 0.0, 0.0]), np.array([0.2, 0.3, 0.5])).round(3)
@@ -130,7 +128,6 @@ class TotalVariationBall(Neighbourhood):
     """
 
     radius: float
-    checks = (("radius", number_up_to),)
 
     words = "total variation {:g} around the pilot"
 
@@ -284,7 +281,7 @@ class Hull(HypothesisSet):
 
 
 @dataclass(frozen=True, eq=False)
-class Around(HypothesisSet):
+class Around(HypothesisSet, pilot=distribution):
     """The distributions near `pilot`, shape (k,): in a `Box`, a `Contamination` or a `TotalVariationBall` around it.
 
     >>> from ldpopt.design import Contamination
@@ -294,7 +291,6 @@ class Around(HypothesisSet):
 
     pilot: Any
     neighbourhood: Neighbourhood
-    checks = (("pilot", distribution),)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -80,5 +80,5 @@ def test_refusals_are_sentences():
     utility = Divergence(KL, [0.5, 0.3, 0.2], [0.5, 0.5, 0.0])
     with pytest.raises(InvalidInput, match="is infinite"):
         optimal_channel(utility, ApproximateLDP(1.0, 0.1), method=LevelShapes())
-    with pytest.raises(InvalidInput, match="at least 2 bins and 3 points"):
+    with pytest.raises(InvalidInput, match="points: expected an integer of at least 3"):
         LevelShapes(points=2)
