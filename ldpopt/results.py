@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from html import escape
 from itertools import repeat
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import as_text
 from ldpopt.rounding import ceil_digits, floor_digits
 
-__all__ = ["ByValue", "Pictured", "Result"]
+__all__ = ["ByValue", "Pictured", "Result", "Rows"]
 
 _SCALARS = str, bool, int, float, np.generic, Fraction
 
@@ -142,6 +142,30 @@ class Result(ByValue):
 
     def _repr_html_(self) -> str:
         return self._html(self._limit)
+
+
+Record = TypeVar("Record")
+
+
+class Rows(Result, Generic[Record]):
+    """A result that is a table of records: it has their number, and gives them one by one.
+
+    `_records` names the field that holds them. `_named` are the attributes of a record that are the columns of the
+    table, by default all its fields.
+    """
+
+    _records: ClassVar[str] = "rows"
+    _named: ClassVar[tuple[str, ...]] = ()
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(getattr(self, self._records))
+
+    def __len__(self) -> int:
+        return len(getattr(self, self._records))
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = self._named or tuple(field.name for one in list(self)[:1] for field in fields(cast(Any, one)))
+        return {name: [getattr(one, name) for one in self] for name in names}
 
 
 class Pictured(Result):

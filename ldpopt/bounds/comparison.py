@@ -29,7 +29,7 @@ from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.errors import invalid
 from ldpopt.mechanisms import binary, randomized_response, subset_selection, truncated_geometric
 from ldpopt.privacy import total_variation
-from ldpopt.results import Pictured, Result
+from ldpopt.results import Pictured, Result, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class BoundRow(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Pictured):
+class Comparison(Rows[BoundRow], Pictured):
     """The rows of `compare`, by divergence, with the designs behind them.
 
     >>> len(compare([0.9, 0.1], [0.4, 0.6], 1.0))
@@ -76,15 +76,12 @@ class Comparison(Pictured):
     designs: tuple[Design, ...]
 
     _picture, _limit = "bounds", 100
+    _named = (*(field.name for field in fields(BoundRow)), "looseness")
 
     @property
     def limits(self) -> list[tuple[float, float]]:
         """The compared (epsilon, eta), in the order asked."""
         return list(dict.fromkeys((row.epsilon, row.eta) for row in self.rows))
-
-    def _columns(self) -> dict[str, list[Any]]:
-        names = [field.name for field in fields(BoundRow)] + ["looseness"]
-        return {name: [getattr(row, name) for row in self.rows] for name in names}
 
     def _cells(self) -> list[tuple[str, list[str]]]:
         heads = ("ε", "η", "divergence", "optimum", "", "bound", "times off", "source")
@@ -108,12 +105,6 @@ class Comparison(Pictured):
         limits = self.limits
         at = "epsilon {:g}, eta {:g}".format(*limits[0]) if len(limits) == 1 else f"{len(limits)} limits (epsilon, eta)"
         return f"Bounds at {at}"
-
-    def __iter__(self) -> Iterator[BoundRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     def __repr__(self) -> str:
         lines, shown, many = [self._title()], None, len(self.limits) > 1

@@ -6,7 +6,7 @@ Calibration inverts it: the largest epsilon or count that still meets a target, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -35,7 +35,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
 from ldpopt.privacy.supremum import each, largest_slope
 from ldpopt.privacy.trade_off import TradeOffCurve
-from ldpopt.results import Result
+from ldpopt.results import Result, Rows
 from ldpopt.rounding import bisected, down, toward_privacy, up
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 
@@ -53,7 +53,7 @@ class Entry(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ledger(Result):
+class Ledger(Rows[Entry]):
     """An account of what one person has released: mechanisms with counts, composed adaptively.
 
     `add` returns a new ledger. For (epsilon, delta) notions, the pairs of distributions that dominate the mechanisms
@@ -68,8 +68,7 @@ class Ledger(Result):
 
     entries: tuple[Entry, ...] = ()
 
-    def _columns(self) -> dict[str, list[Any]]:
-        return {"name": [entry.name for entry in self.entries], "count": [entry.count for entry in self.entries]}
+    _records, _named = "entries", ("name", "count")
 
     def add(self, mechanism: Any, count: int = 1, name: str = "", features: Any = None) -> Ledger:
         """The ledger with `count` more uses of `mechanism`, which equals adding it `count` times.
@@ -90,12 +89,6 @@ class Ledger(Result):
         if not isinstance(other, Ledger):
             return NotImplemented
         return Ledger(self.entries + other.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self.entries)
 
     @cached_property
     def composed(self) -> ComposedPair:

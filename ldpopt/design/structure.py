@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,7 @@ from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import SolverError, invalid
-from ldpopt.results import Pictured, Result
+from ldpopt.results import Pictured, Result, Rows
 
 MAX_PIECES = 500  # More pieces than this are no structures, but ties that rounding decides.
 Pattern = tuple[Label, ...]
@@ -59,7 +59,7 @@ class Structure(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Structures(Pictured):
+class Structures(Rows[Structure], Pictured):
     """The distinct optimal structures over a range of epsilon, in order, with the points at which they change.
 
     The break point lies between one structure's `high` and the next one's `low`, which are at most `tolerance` apart.
@@ -70,7 +70,7 @@ class Structures(Pictured):
     utility: Divergence | ColumnUtility
     eta: float
     tolerance: float
-    _picture = "structures"
+    _picture, _records = "structures", "pieces"
 
     @property
     def breaks(self) -> Array:
@@ -101,12 +101,6 @@ class Structures(Pictured):
     def _title(self) -> str:
         cap = f", eta = {self.eta:g}" if self.eta < 1 else ""
         return f"Structures of {self.utility.name}{cap}; break points to {self.tolerance:g}"
-
-    def __iter__(self) -> Iterator[Structure]:
-        return iter(self.pieces)
-
-    def __len__(self) -> int:
-        return len(self.pieces)
 
     def __repr__(self) -> str:
         lines = [self._title()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from ldpopt.design.methods.blocks import Blocks, Cut
 from ldpopt.design.problems.problem import pose
 from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.results import Result
+from ldpopt.results import Result, Rows
 
 MAX_INPUTS = 2000
 """The largest number of different likelihood ratios for which corners are searched; more would take minutes."""
@@ -36,7 +35,7 @@ class Corner(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class Envelope(Result):
+class Envelope(Rows[Corner]):
     """The optimum for every cap eta at one epsilon: straight between its corners, constant after the last [SPR].
 
     corners : in the order of eta; the first, at (0, 0), is a channel that says nothing.
@@ -52,8 +51,7 @@ class Envelope(Result):
     corners: tuple[Corner, ...]
     complete: bool = True
 
-    def _columns(self) -> dict[str, list[Any]]:
-        return {name: [getattr(one, name) for one in self.corners] for name in ("eta", "value", "blocks")}
+    _records = "corners"
 
     def at(self, eta: float) -> float:
         """The optimum for a cap eta in [0, 1], in the unit of the divergence.

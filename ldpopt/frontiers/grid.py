@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -19,7 +19,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike
 from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, table_text
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
-from ldpopt.results import Pictured, Result
+from ldpopt.results import Pictured, Result, Rows
 
 BOUNDS = ("tv_bound", "thm6", "thm7")
 BASELINES = ("binary_with_erasure", "randomized_response_with_erasure", "erased_optimum")
@@ -55,7 +55,7 @@ class FrontierRow(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Frontier(Pictured):
+class Frontier(Rows[FrontierRow], Pictured):
     """The rows of a frontier, by epsilon and then eta, as a small table."""
 
     rows: tuple[FrontierRow, ...]
@@ -76,7 +76,7 @@ class Frontier(Pictured):
         return np.asarray(1 - np.divide(kept, optimum, out=np.ones_like(kept), where=optimum > 0))
 
     def _columns(self) -> dict[str, list[Any]]:
-        table = {field.name: [getattr(row, field.name) for row in self.rows] for field in fields(FrontierRow)}
+        table = super()._columns()
         del table["upper_bound" if self.utility.error else "lower_bound"]  # the optimum itself
         compared = (*BASELINES, *BOUNDS)
         shown = [name for name in compared if any(value is not None for value in table[name])]
@@ -84,12 +84,6 @@ class Frontier(Pictured):
 
     def _title(self) -> str:
         return f"Frontier of {self.utility.name}"
-
-    def __iter__(self) -> Iterator[FrontierRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     def __repr__(self) -> str:
         known = [(head, self.gap(name)) for head, name in zip(_HEADS, BASELINES, strict=True) if self._has(name)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -21,7 +21,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike
 from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, table_text
 from ldpopt.privacy import Guarantee
-from ldpopt.results import Pictured, Result, shown
+from ldpopt.results import Pictured, Result, Rows, shown
 
 Parameter: TypeAlias = float | tuple[float, ...]
 Family: TypeAlias = Callable[[Any], Constraint | Iterable[Constraint]]
@@ -57,7 +57,7 @@ class SweepRow(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep(Pictured):
+class Sweep(Rows[SweepRow], Pictured):
     """The rows of a sweep in the order of its parameters, as a small table.
 
     utility : the utility of the designs; if it depends on the parameter, that of the first design.
@@ -67,6 +67,7 @@ class Sweep(Pictured):
     utility: Utility
 
     _picture = "sweep"
+    _named = ("parameter", "value", "lower_bound", "upper_bound", "relative_gap", "certified")
 
     def _is_limit(self, name: str) -> bool:
         # Columns that are not fields of the row hold guarantees.
@@ -98,10 +99,8 @@ class Sweep(Pictured):
         return all(row.certified for row in self.rows)
 
     def _columns(self) -> dict[str, list[Any]]:
-        table: dict[str, list[Any]] = {"parameter": list(self.parameters)}
-        bound = "lower_bound" if self.utility.error else "upper_bound"
-        for name in ("value", bound, "relative_gap", "certified"):
-            table[name] = [getattr(row, name) for row in self.rows]
+        table = super()._columns()
+        del table["upper_bound" if self.utility.error else "lower_bound"]  # the value itself
         for row in self.rows:
             for guarantee in row.guarantees:
                 table.setdefault(guarantee.notion, [math.nan] * len(self.rows))
@@ -112,12 +111,6 @@ class Sweep(Pictured):
 
     def _title(self) -> str:
         return f"Sweep of {self.utility.name}, {len(self)} designs"
-
-    def __iter__(self) -> Iterator[SweepRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     def __repr__(self) -> str:
         heads = f"{'parameter':>18}{'value':>14}{'gap':>10}  certified"

@@ -15,7 +15,7 @@ from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files import read_text
 from ldpopt.reports.survey import among_those_who_answered, survey_report
 from ldpopt.reports.words import consent_paragraph
-from ldpopt.results import Result
+from ldpopt.results import Result, Rows
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect import aggregate as counting
 from ldpopt.survey.collect.manifest import FOLDER, SIDECAR, total
@@ -83,14 +83,13 @@ class Finding(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class Findings(Result):
+class Findings(Rows[Finding]):
     """The result of `verify_delivery`; true if no check failed. `simulation`: whether the reports are simulated."""
 
     findings: tuple[Finding, ...]
     simulation: bool = False
 
-    def _columns(self) -> dict[str, list[Any]]:
-        return {name: [getattr(one, name) for one in self.findings] for name in ("name", "holds", "said")}
+    _records = "findings"
 
     @property
     def failures(self) -> tuple[Finding, ...]:

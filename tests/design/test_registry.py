@@ -41,7 +41,7 @@ def test_a_wrong_value_is_refused_by_its_kind():
 
 
 def test_two_kinds_of_one_name_are_refused():
-    """A file names a kind by its name alone: a second kind of the package with that name would take its place unseen."""
+    """A file names a kind by its name alone: a second kind of that name would take its place unseen."""
     with pytest.raises(TypeError, match=r"Outputs: expected a name of its own, got that of ldpopt.design.constraints"):
         type("Outputs", (Kind,), {"__module__": "ldpopt.design.utilities.another"})
     assert kinds(constraints)["Outputs"] is Outputs

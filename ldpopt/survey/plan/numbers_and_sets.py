@@ -16,7 +16,7 @@ from ldpopt.distribution import Array, distribution, number, positive_epsilon
 from ldpopt.errors import invalid
 from ldpopt.labels import distinct_labels
 from ldpopt.mechanisms import piecewise, randomized_response
-from ldpopt.results import Result
+from ldpopt.results import Result, Rows
 from ldpopt.rounding import toward_privacy
 from ldpopt.survey.estimate.estimate import Estimate, estimate_contrasts
 from ldpopt.survey.estimate.intervals import two_sided
@@ -38,7 +38,7 @@ class NumericRow(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NumericQuestion(Result):
+class NumericQuestion(Rows[NumericRow]):
     """A number between `low` and `high`, reported through a grid; made by `numeric_question`.
 
     grid : the points that numbers are moved to. design : the channel between grid points, with its certificate.
@@ -52,8 +52,7 @@ class NumericQuestion(Result):
     design: Design
     rows: tuple[NumericRow, ...]
 
-    def _columns(self) -> dict[str, list[Any]]:
-        return {name: [getattr(row, name) for row in self.rows] for name in ("name", "respondents")}
+    _named = ("name", "respondents")
 
     @property
     def channel(self) -> Channel:
@@ -183,7 +182,7 @@ class SetDesign(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MultiSelect(Result):
+class MultiSelect(Rows[SetDesign]):
     """A question of which any number of J options may be chosen; made by `multi_select`.
 
     options : the J options. epsilon : in nats, for the whole answer.
@@ -194,9 +193,7 @@ class MultiSelect(Result):
     epsilon: float
     designs: tuple[SetDesign, ...]
 
-    def _columns(self) -> dict[str, list[Any]]:
-        names = ("name", "respondents", "why")
-        return {name: [getattr(one, name) for one in self.designs] for name in names}
+    _records, _named = "designs", ("name", "respondents", "why")
 
     @property
     def best(self) -> SetDesign:

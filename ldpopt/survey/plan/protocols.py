@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ldpopt.distribution import Array, distribution, positive_epsilon, unit_inte
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.mechanisms import FrequencyOracle
 from ldpopt.privacy import local_dp, total_variation
-from ldpopt.results import Pictured, Result
+from ldpopt.results import Pictured, Result, Rows
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.estimate.linear import NotIdentifiable, require_identifiable
 from ldpopt.survey.plan.precision import HalfWidth
@@ -42,7 +42,7 @@ class ProtocolRow(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProtocolTable(Pictured):
+class ProtocolTable(Rows[ProtocolRow], Pictured):
     """Protocols for one question, the fewest respondents first.
 
     rows : the `ProtocolRow` of each protocol. precision : the target. unprivate : respondents needed without privacy.
@@ -58,16 +58,7 @@ class ProtocolTable(Pictured):
                 return row
         raise invalid("protocol", f"one of {', '.join(row.protocol for row in self.rows)}", protocol)
 
-    def __iter__(self) -> Iterator[ProtocolRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
     _picture = "protocols"
-
-    def _columns(self) -> dict[str, list[Any]]:
-        return {field.name: [getattr(row, field.name) for row in self.rows] for field in fields(ProtocolRow)}
 
     def _cells(self) -> list[tuple[str, list[str]]]:
         cells = []
