@@ -40,9 +40,9 @@ def refusals(value: Any) -> list[str]:
 
 def _declared(value: Any) -> dict[str, Any]:
     """The shared checks that a class declares for its fields."""
-    checks = getattr(value, "_checks", {}) if inspect.isclass(value) else {}
-    named = {name: checks[name] for name in inspect.signature(value).parameters if name in checks} if checks else {}
-    return {name: check for name, check in named.items() if getattr(check, "__name__", "") in VALIDATORS}
+    readers = getattr(value, "_readers", {}) if inspect.isclass(value) else {}
+    named = {name: readers[name] for name in inspect.signature(value).parameters if name in readers} if readers else {}
+    return {name: read for name, read in named.items() if getattr(read, "__name__", "") in VALIDATORS}
 
 
 def _sources(value: Any) -> list[str]:

@@ -6,19 +6,21 @@ A channel to its guarantees (``ldpopt check``), and a design file to whether its
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ldpopt import strictjson
-from ldpopt.cli.options import PairFlags, number, numbers, options, seconds
-from ldpopt.cli.outputs import claim, kind_of, progress, promise, say, write_all
+from ldpopt.cli.options import PairFlags, declared, number, numbers, options, seconds
+from ldpopt.cli.outputs import Command, claim, kind_of, progress, promise, say, write_all
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 if TYPE_CHECKING:
     from ldpopt.bounds import Comparison
     from ldpopt.design import Constraint, Design, Verification
+    from ldpopt.design.registry import Asked
     from ldpopt.frontiers import Frontier
 
 
@@ -29,16 +31,11 @@ if TYPE_CHECKING:
     save_design: --save-design FILE | File for the whole design with its proof, for `ldpopt verify`.
     picture: --picture | File for the picture (png, svg, pdf). [default: beside the channel file]
     json: --json | Everything, channel included, as JSON on standard output.
-    # Other limits
-    delta: --delta DELTA | Delta of (epsilon, delta)-LDP, in (0, 1].
-    rho: --rho RHO | Limit of zero-concentrated privacy (zCDP).
-    renyi: --renyi ORDER:NATS | Limit of the Rényi divergence of one order, such as 2:0.5.
-    outputs: --outputs M | Largest number of different reports.
     """)
 def design(
-    pair: PairFlags, epsilon: str = "", delta: str = "", rho: str = "", renyi: str = "", outputs: int | None = None,
-    eta: str = "", out: Path | None = None, save_design: Path | None = None, picture: Path | None = None,
-    json: bool = False, time_limit: str = "", force: bool = False,
+    context: typer.Context, pair: PairFlags, epsilon: str = "", eta: str = "", out: Path | None = None,
+    save_design: Path | None = None, picture: Path | None = None, json: bool = False, time_limit: str = "",
+    force: bool = False,
 ) -> None:  # fmt: skip
     """Design the channel that best tells two populations apart within a privacy limit, and prove that it is optimal.
 
@@ -49,7 +46,7 @@ def design(
     from ldpopt.io import seen_once
     from ldpopt.plots.channel import design_picture
 
-    constraints = _limits(epsilon=epsilon, eta=eta, delta=delta, rho=rho, renyi=renyi, outputs=outputs)
+    constraints = _limits(epsilon=epsilon, eta=eta, **context.obj)
     limit = seconds(time_limit)
     if out is None and not json:
         out = Path("channel.json")
@@ -78,6 +75,34 @@ def design(
             say(f"\nSeen once in the file: {shown}. Is it a slip, or does it give somebody away?")
 
 
+class Limited(Command):
+    """A command that takes, beside its own options, every number that a constraint asks for (`registry.flags`)."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options; those of constraints are looked up when the command is used, since that loads numpy."""
+        return super().get_params(ctx) + self._others
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, with the values of these options as the context's object."""
+        ctx.obj = {one.name: ctx.params.pop(one.name) for one in self._others}
+        return super().invoke(ctx)
+
+    @cached_property
+    def _others(self) -> list[Any]:
+        from ldpopt.design import constraints
+        from ldpopt.design.registry import flags
+
+        asked = {name: of for name, of in flags(constraints).items() if name not in {one.name for one in self.params}}
+        lines = (f"{name}: --{name} {_units(of)} | {of[-1].help}" for name, of in asked.items())
+        types: dict[str, Any] = {name: int | None if of[-1].type is int else str for name, of in asked.items()}
+        return declared("\n".join(["# Other limits", *lines]), types)
+
+
+def _units(asked: tuple[Asked, ...]) -> str:
+    """The value of an option in the help: ``ORDER:NATS`` where it joins several numbers."""
+    return ":".join(one.unit for one in asked)
+
+
 def _limits(**given: str | int | None) -> list[Constraint]:
     """The constraints that the options stand for; at least one of them must be a limit of privacy."""
     from ldpopt.design import constraints
@@ -89,7 +114,7 @@ def _limits(**given: str | int | None) -> list[Constraint]:
             continue
         parts = str(given[name]).split(":")
         if len(parts) != len(asked):
-            raise InvalidInput(f"--{name}: expected {':'.join(one.unit for one in asked)}, got {given[name]!r}")
+            raise InvalidInput(f"--{name}: expected {_units(asked)}, got {given[name]!r}")
         values |= {one.name: one.type(number(part, one.name)) for one, part in zip(asked, parts, strict=True)}
     kinds: Any = chosen(constraints, values)
     if not any(kind.private for kind in kinds):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
@@ -87,6 +87,9 @@ def options(text: str = "") -> Callable[[Declarable], Declarable]:
         late: list[inspect.Parameter] = []
         for parameter in inspect.signature(target, eval_str=True).parameters.values():
             group = parameter.annotation
+            if group is typer.Context:
+                own.append(parameter)
+                continue
             if not (isinstance(group, type) and is_dataclass(group)):
                 own.append(parameter.replace(annotation=Annotated[group, declared[parameter.name]]))
                 continue
@@ -112,6 +115,21 @@ def options(text: str = "") -> Callable[[Declarable], Declarable]:
         return command
 
     return declare
+
+
+def declared(text: str, types: Mapping[str, Any]) -> list[Any]:
+    """Options that a command has beside its parameters, by lines as in `_declared`, with the types of their values."""
+
+    def command(**given: Any) -> None:
+        """No command: only its options are asked for."""
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parts = [inspect.Parameter(name, keyword, default="" if of is str else None, annotation=of)
+             for name, of in types.items()]  # fmt: skip
+    vars(command)["__signature__"] = inspect.Signature(parts)
+    alone = typer.Typer(add_completion=False)
+    alone.command()(options(text)(command))
+    return typer.main.get_command(alone).params
 
 
 @options("""

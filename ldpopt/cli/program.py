@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.design import check, design, frontier, verify
+from ldpopt.cli.design import Limited, check, design, frontier, verify
 from ldpopt.cli.options import FileFlags, options
 from ldpopt.cli.outputs import Command, Program, claim_folder, free_folder, progress, say, write_folder
 from ldpopt.cli.streams import MESSAGES
@@ -204,5 +204,5 @@ def ldpopt(
 
 
 for command in (demo, design, verify, check, frontier, reproduce, studio):
-    app.command(cls=Command)(command)
+    app.command(cls=Limited if command is design else Command)(command)
 app.add_typer(survey, name="survey")

@@ -295,7 +295,7 @@ def test_an_interrupted_design_leaves_nothing(run, monkeypatch, tmp_path, when):
 def test_the_options_of_limits_are_those_that_constraints_declare():
     """Every number that a constraint asks for has its option, with the declared unit and sentence."""
     design = get_command(app).commands["design"]
-    shown = {option.name: option for option in design.params}
+    shown = {option.name: option for option in design.get_params(design.context_class(design))}
     for name, asked in flags(constraints).items():
         assert shown[name].metavar == ":".join(one.unit for one in asked)
         assert shown[name].help == asked[-1].help
