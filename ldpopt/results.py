@@ -152,6 +152,11 @@ class Rows(Result, Generic[Record]):
 
     `_records` names the field that holds them. `_named` are the attributes of a record that are the columns of the
     table, by default all its fields.
+
+    >>> from ldpopt import LocalDP, MutualInformation, sweep
+    >>> made = sweep(MutualInformation([0.5, 0.5]), LocalDP, [0.5, 1.0])
+    >>> len(made), [row.parameter for row in made]
+    (2, [0.5, 1.0])
     """
 
     _records: ClassVar[str] = "rows"

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 import networkx as nx
 import numpy as np
+from method_examples import proved_by
 
 from ldpopt import (
     ApproximateLDP,
@@ -49,7 +50,8 @@ from ldpopt.design import (
     WeightedSum,
     WorstOf,
 )
-from ldpopt.design.certificates.base import Unbounded
+from ldpopt.design.certificates.base import Certificate, Unbounded
+from ldpopt.design.codec.kinds import subkinds
 from ldpopt.divergences import KL
 from ldpopt.divergences import TOTAL_VARIATION as DISTANCE
 from ldpopt.frontiers import envelope
@@ -159,13 +161,14 @@ def of_designs():
 
 
 def of_certificates():
-    """A certificate of every class, each of a small problem that is proved by it."""
+    """A certificate of every class, each of a small problem that is proved by it; of a new class, its method's own."""
     pair, one, information = Divergence(KL, P, Q), LocalDP(1.0), MutualInformation(P)
     path = LocalDP(1.0, graph=nx.path_graph(3))
     mixed, mask = [0.25, 0.5, 0.25], np.array([[True, True, False], [True, True, True]])
     two = Divergence(DISTANCE, [0.375, 0.625], [0.625, 0.375])
     loss = ExpectedLoss(P, 1.0 - np.eye(3))
     distances = WeightedSum([1.0, 2.0], [Divergence(DISTANCE, p, Q) for p in (P, mixed)])
+    made = []
     for utility, constraints, method in [
         (pair, [TotalVariation(0.2)], None),
         (pair, [one, TotalVariation(0.3)], None),
@@ -191,11 +194,16 @@ def of_certificates():
         (PrivateSampling(DISTANCE, [P, Q]), [LocalDP(0.5), TotalVariation(0.1)], None),
         (FisherInformation(P), [one], None),
     ]:
-        yield optimal_channel(utility, constraints, method=method).certificate
-    # Of two classes none is chosen for a small problem: they bound where better ones cannot be had.
-    yield InformationCapacity(information, (one,), randomized_response(3, 1.0))
-    yield Unbounded(pair, (one,), randomized_response(3, 1.0))
-    yield SharedInformation(FisherInformation(P), (one,), randomized_response(3, 1.0))
+        made.append(optimal_channel(utility, constraints, method=method).certificate)
+    # Of some classes none is chosen for a small problem: they bound where better ones cannot be had.
+    for kind, utility in (
+        (InformationCapacity, information),
+        (Unbounded, pair),
+        (SharedInformation, FisherInformation(P)),
+    ):
+        made.append(kind(utility, (one,), randomized_response(3, 1.0)))
+    yield from made
+    yield from (design.certificate for design in proved_by({*subkinds(Certificate)} - {*map(type, made)}))
     yield RespondentsBound.of(1.0, (P,), (np.eye(3),), (np.full(3, 1e-4),), (np.ones(3),))
 
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
+from method_examples import design_of
 
 from ldpopt import deadline as module
 from ldpopt.design import (
@@ -36,9 +37,11 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.candidate import Candidate, Method
+from ldpopt.design.methods.choose import choose
 from ldpopt.design.methods.marginals import MarginalPatterns
 from ldpopt.design.methods.shapes import LevelShapes
 from ldpopt.design.methods.variances import SampledColumns
+from ldpopt.design.problems.problem import Problem
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
 
@@ -81,6 +84,13 @@ CASES = {
     "rounded": (PAIR, [LocalDP(1.0), Denominator(20)], None),
 }
 """A small problem for every method that has loops, and some that have none."""
+
+ONE_PROGRAM = {"Erasure", "EvenPilot", "MergedPartition", "LevelLP", "PolicyLP", "GivenDecisions"}
+CHOSEN = {type(choose(Problem.of(u, c), method)).__name__ for u, c, method in CASES.values()}
+for kind in map(type, METHODS):
+    if kind.__name__ not in CHOSEN | ONE_PROGRAM:  # a new method, whose docstring shows its problem
+        shown = design_of(kind)
+        CASES[kind.__name__] = shown.utility, shown.constraints, kind.usual()
 
 CUT = ("exchange", "branch and bound", "patterns", "estimation", "divergences between rows")
 """Some that one round does not settle, so that the clock below is not idle."""
@@ -205,12 +215,8 @@ def test_branch_and_bound_uses_the_time_it_has():
 
 def test_every_method_is_looked_at():
     """The cases above choose each method of `METHODS` that has a loop of its own or asks for other designs."""
-    one_program = {"Erasure", "EvenPilot", "MergedPartition", "LevelLP", "PolicyLP", "GivenDecisions"}
-    from ldpopt.design.methods.choose import choose
-    from ldpopt.design.problems.problem import Problem
-
     chosen = {type(choose(Problem.of(u, c), method)).__name__ for u, c, method in CASES.values()}
-    assert {type(method).__name__ for method in METHODS} <= chosen | one_program
+    assert {type(method).__name__ for method in METHODS} <= chosen | ONE_PROGRAM
 
 
 def test_near_designs_of_early_ones_prove_no_less_than_they_are_worth(late):

@@ -14,12 +14,14 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from method_examples import proved_by
 from scipy import stats
 from truth.problems import KINDS, of_kind
 
 from forging.judge import Judge
 from ldpopt import InvalidInput, LocalDP, SolverError, TotalVariation, optimal_channel
 from ldpopt import design as ld
+from ldpopt.design.codec.kinds import subkinds
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION, hockey_stick
 
 SECONDS = 8.0
@@ -175,7 +177,8 @@ def bases(
     """The certificates of designs by class, of which the truth is known; at most `most` a class, and `quick` ones."""
     made: dict[str, list[Base]] = defaultdict(list)
     slow: dict[str, Base] = {}
-    for name, design in found:
+
+    def take(name: str, design: Any) -> None:
         judge.found(design.utility, design.constraints, None if design.utility.continuous else design.channel.matrix)
         for certificate in _certificates(design):
             kind = type(certificate).__name__ + ", real answers" * design.utility.continuous
@@ -183,6 +186,12 @@ def bases(
                 made[kind].append(Base(name, design, certificate))
             elif not made[kind]:
                 slow.setdefault(kind, Base(name, design, certificate))
+
+    for name, design in found:
+        take(name, design)
+    known = {type(base.certificate) for each in made.values() for base in each}
+    for design in proved_by({*subkinds(ld.Certificate)} - known - {type(base.certificate) for base in slow.values()}):
+        take(f"example of {design.method}", design)
     return {kind: made[kind] or [slow[kind]] for kind in sorted({*made, *slow}) if made[kind] or kind in slow}
 
 
