@@ -18,6 +18,7 @@ from ldpopt.reports.words import consent_paragraph
 from ldpopt.results import Result, Rows
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect import aggregate as counting
+from ldpopt.survey.collect.ledger import ENDING
 from ldpopt.survey.collect.manifest import FOLDER, SIDECAR, total
 from ldpopt.survey.collect.runner import Runner
 from ldpopt.survey.collect.workfolder import is_work
@@ -272,6 +273,8 @@ def _others(kinds: Mapping[Path, str]) -> Iterator[Finding]:
     for path, kind in kinds.items():
         if kind == "":
             yield Finding(path.name, None, "no file of a survey that can be recomputed")
+        elif kind == "ledger":
+            yield Finding(path.name, None, "the ledger of privacy, for the holder of the answers: do not hand it on")
         elif kind in MUST_NOT and not (kind == "sidecar" and path.with_name(path.name.removesuffix(SIDECAR)).exists()):
             yield Finding(path.name, False, MUST_NOT[kind])
 
@@ -289,6 +292,8 @@ def _kind(path: Path) -> str:
         return "reports"
     if path.name.endswith(SIDECAR):
         return "sidecar"
+    if path.name.endswith(ENDING):
+        return "ledger"
     with open(path, "rb") as file:
         if file.read(17) == b"ldpopt-survey-key":
             return "key"

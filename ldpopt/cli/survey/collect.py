@@ -151,15 +151,19 @@ def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
     workers: --workers | Number of threads, or of Dask workers with --dask.
     dask: --dask | Run on a local Dask cluster.
     scheduler: --scheduler | Run on the Dask cluster at tcp://...
-    alike: --alike | Files with the same content are of different people; they are refused otherwise.
+    alike: --alike | Answers that were in this or an earlier run are of other people; they are refused otherwise.
     """)
 def privatize(
     plan: Path, answers: list[Path], out: Path, key: Path | None = None, new_key: bool = False,
     simulate: int | None = None, workers: int = 1, dask: bool = False, scheduler: str | None = None,
     alike: bool = False,
 ) -> None:  # fmt: skip
-    """Privatize answers in files. An interrupted run continues when it is repeated, and ends with the same bytes."""
+    """Privatize answers in files. An interrupted run continues when it is repeated, and ends with the same bytes.
+
+    PLAN.ledger records keyed marks of the answers, so that no second report of them is drawn in the same round.
+    """
     from ldpopt.extras import need
+    from ldpopt.survey.collect.ledger import ledger_of
     from ldpopt.survey.collect.privatize import privatize as run
     from ldpopt.survey.collect.runner import Threads
 
@@ -182,8 +186,12 @@ def privatize(
 
             runner = stack.enter_context(dask_runner(scheduler, workers))
         step = stack.enter_context(progress("privatizing"))
-        tally = run(made, list(answers), out, randomness, runner, step, alike)
+        tally = run(made, list(answers), out, randomness, runner, step, alike, ledger_of(plan))
     say(f"{tally.rows:,} reports in {out}; {tally.duplicates:,} duplicate rows left out")
+    if tally.other_rounds:
+        epsilon, _ = made.over_rounds(1 + tally.other_rounds)
+        rounds = f"{tally.other_rounds} other round{'s' * (tally.other_rounds > 1)}"
+        say(f"  The same answers were reported in {rounds}: up to epsilon {epsilon:.4g} together.")
     for name in made.answers:
         unknown, missing = tally.unknown.get(name, 0), tally.missing.get(name, 0)
         if unknown or missing:

@@ -106,6 +106,7 @@ class Tally:
 
     rows : number of reports written. duplicates : number of rows left out because an earlier row has their respondent.
     row_set : the fingerprint of the rows (a keyed checksum of whose rows they are), as in the manifest of the reports.
+    other_rounds : in how many other rounds the same answers were reported, as far as a ledger says.
     unknown, missing : for each question, how many unknown and missing answers its policy handled.
     """
 
@@ -114,6 +115,7 @@ class Tally:
     unknown: dict[str, int] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
     row_set: str = NO_ROWS
+    other_rounds: int = 0
 
     def __add__(self, other: Tally) -> Tally:
         rows = total([self.row_set, other.row_set])

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt import strictjson
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import need
 from ldpopt.files import held
+from ldpopt.schema import dump, load
 from ldpopt.survey.collect.answers import ANSWERS, batches, column_names, input_files, refuse_nested
 from ldpopt.survey.collect.batch import (
     Privatizer,
@@ -31,6 +33,7 @@ from ldpopt.survey.collect.batch import (
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.commit import forget_note, publish, published, refuse_taken, write_reports
 from ldpopt.survey.collect.leaks import refuse_leaks, sampled_rows
+from ldpopt.survey.collect.ledger import Ledger, Marking, Marks
 from ldpopt.survey.collect.manifest import SIMULATED
 from ldpopt.survey.collect.randomness import Memoised, Randomness, default_randomness
 from ldpopt.survey.collect.runner import LostWork, Runner, Threads, every
@@ -54,13 +57,15 @@ from ldpopt.survey.plan.plan import Plan
 class Job:
     """What a worker is told about a run: its folder and its seal, so that the folder of another run is recognised.
 
-    plan : the checksum of the caller's plan. key_file : the caller's key file, or None for the run's own key.
+    plan : the checksum of the caller's plan. key_file : the caller's key file, or None for the run's own key. ledger :
+        the ledger of privacy, or None for marks under the run's own key.
     """
 
     work: str
     seal: str
     plan: str
     key_file: str | None
+    ledger: str | None = None
 
     @property
     def folder(self) -> WorkFolder:
@@ -81,9 +86,18 @@ def _ready(job: Job, _: str) -> tuple[WorkFolder, Privatizer]:
     return folder, Privatizer(plan, folder.state["mode"], key)
 
 
+@lru_cache(maxsize=2)
+def _secret(job: Job, _: str) -> bytes:
+    """The key of the marks of a run's rows."""
+    if job.ledger is not None:
+        return Ledger(Path(job.ledger)).secret()
+    return read_key(job.key_file or job.folder.path / KEY).derive(b"ldpopt marks")
+
+
 def forget() -> None:
     """Forget the keys of earlier tasks in this process."""
     _ready.cache_clear()
+    _secret.cache_clear()
 
 
 def spill_partition(job: Job, buckets: int, index: int) -> None:
@@ -117,7 +131,10 @@ def privatize_partition(job: Job, index: int) -> int:
     part = folder.partitions[index]
     _require(privatizer, folder, index)
     columns = [one.column for question in privatizer.plan.questions for one in question.answers]
-    table, tally = privatizer.partition(batches(part, privatizer.columns, columns), index, part.first_row, dropped)
+    marking = Marking(privatizer.columns, _secret(job, ""))
+    found = marking.passing(batches(part, privatizer.columns, columns))
+    table, tally = privatizer.partition(found, index, part.first_row, dropped)
+    folder.write_sealed(folder.marks(index), strictjson.dumps(dump(marking.marks)).encode())
     write_reports(folder.part(index), table)
     folder.record(index, tally)
     return index
@@ -154,6 +171,7 @@ def privatize(
     runner: Runner | None = None,
     progress: Callable[[int, int], None] | None = None,
     alike: bool = False,
+    ledger: str | Path | None = None,
 ) -> Tally:
     """Write a privatized report for every answer, and tally what the plan's policies did.
 
@@ -172,6 +190,10 @@ def privatize(
     progress : called with (partitions done, partitions in all).
     alike : files with the same content are of different people. Otherwise a plan without respondents refuses them,
         as a second report of the same answers spends their epsilon twice. One file under two names is always refused.
+    ledger : the ledger of privacy, a file that is made by the first run; the commands keep it beside the plan. Answers,
+        or a stretch of them, of which other reports were drawn in the same round are refused, whatever the writing or
+        the name of their file; those of other rounds are counted. Rows in another order are recognised where they
+        differ enough. Without one, only the rows of this run are compared with each other.
 
     All reports appear at once, at the end. Until then a work folder ``.NAME.partial`` beside them holds the finished
     partitions. After a kill the same call continues from there, and ends with the same bytes. If the plan's policies
@@ -212,7 +234,10 @@ def privatize(
                 refuse_copies(folder)
             if randomness.mode != SIMULATED:
                 _refuse_leaks(plan, folder)
-            tally = _run(folder, plan, files, randomness, runner or Threads(), progress)
+            path = None if ledger is None or randomness.mode == SIMULATED else Path(ledger).resolve()
+            tally = _run(folder, plan, files, randomness, runner or Threads(), progress, path)
+            if randomness.mode != SIMULATED:
+                tally = _entered(folder, plan, randomness.mode, tally, path, alike)
             publish(folder, plan, output, single, tally, asked)
         remove(work)
     forget_note(output)
@@ -242,6 +267,31 @@ def _refuse_leaks(plan: Plan, folder: WorkFolder) -> None:
         raise
 
 
+def _entered(folder: WorkFolder, plan: Plan, mode: str, tally: Tally, ledger: Path | None, alike: bool) -> Tally:
+    """The tally with the number of rounds that the answers were in, after they were entered into the ledger.
+
+    `InvalidInput`, and no folder, for answers that come twice, or that were reported before in this round.
+    """
+    marks = Marks()
+    for index in range(len(folder.partitions)):
+        content = folder.sealed(folder.marks(index))
+        if content is None:
+            folder.again(index)
+            raise LostWork(f"part {index + 1} is not as it was written; the same call does it again")
+        own = load(Marks, strictjson.loads(content, "marks"), "marks")
+        marks = marks + own if marks.rows else own
+    words = f"{folder.state['key']} {plan.checksum if mode == Memoised.mode else folder.state['run']}"
+    try:
+        if marks.repeats and not alike and mode != Memoised.mode:
+            expected = "every person's answers once (or alike=True, --alike, if they are other people's)"
+            raise invalid("answers", expected, Phrase("stretches of rows that come again"))
+        rounds = 0 if ledger is None else Ledger(ledger).enter(plan, words, marks, alike)
+    except InvalidInput:
+        remove(folder.path)
+        raise
+    return replace(tally, other_rounds=rounds)
+
+
 def _run(
     folder: WorkFolder,
     plan: Plan,
@@ -249,13 +299,16 @@ def _run(
     randomness: Randomness,
     runner: Runner,
     progress: Callable[[int, int], None] | None,
+    ledger: Path | None,
 ) -> Tally:
     """Do the work that is left and return the tally of all of it.
 
     The work folder is removed if an answer is refused.
     """
     key_file = str(Path(randomness.key_file).resolve()) if isinstance(randomness, Memoised) else None
-    job = Job(str(folder.path), folder.seal, plan.checksum, key_file)
+    if ledger is not None:
+        Ledger(ledger).secret()  # made before workers read it
+    job = Job(str(folder.path), folder.seal, plan.checksum, key_file, None if ledger is None else str(ledger))
     total = len(folder.partitions)
     try:
         if plan.respondent is not None:

@@ -176,6 +176,14 @@ class WorkFolder:
         content, end = content[:-_SEAL], content[-_SEAL:]
         return content if end == self._seal(path, content) else None
 
+    def marks(self, index: int) -> Path:
+        """The path of the keyed marks of a partition's rows."""
+        return self.path / RECORDS / f"{index:06d}.marks"
+
+    def again(self, index: int) -> None:
+        """Let a partition be done again."""
+        self._record(index).unlink(missing_ok=True)
+
     def dropped(self) -> npt.NDArray[np.int64] | None:
         """The sorted numbers of the rows to leave out, once they are known."""
         content = self.sealed(self.path / DROPPED)
@@ -268,7 +276,7 @@ def remove_left_aside(work: Path) -> None:
 
 def tally_of(data: Any) -> Tally:
     """The tally in a record; `InvalidInput` for anything else."""
-    fields = {"rows": 0, "duplicates": 0, "unknown": {}, "missing": {}}
+    fields = {"rows": 0, "duplicates": 0, "unknown": {}, "missing": {}, "other_rounds": 0}
     if not isinstance(data, dict) or set(data) != {*fields, "row_set"}:
         raise invalid("tally", f"an object with {', '.join(fields)} and row_set", Phrase(type(data).__name__))
     row_set(data["row_set"], "tally")

@@ -68,7 +68,7 @@ def test_junk_for_a_record(folder: WorkFolder, junk: bytes) -> None:
 )
 def test_tallies_are_counts(change: dict[str, Any]) -> None:
     """A tally that was read is made of counts alone."""
-    tally = {"rows": 1, "duplicates": 0, "unknown": {"q": 1}, "missing": {}, "row_set": "7" * 32}
+    tally = {"rows": 1, "duplicates": 0, "unknown": {"q": 1}, "missing": {}, "row_set": "7" * 32, "other_rounds": 0}
     assert tally_of(tally) == Tally(1, 0, {"q": 1}, {}, "7" * 32)
     with pytest.raises(InvalidInput, match="tally"):
         tally_of(tally | change)

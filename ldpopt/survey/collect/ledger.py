@@ -1,0 +1,234 @@
+"""Raw answers -> keyed marks of them -> the ledger of a plan, which tells that answers were reported already.
+
+A second fresh report of the same answers spends their epsilon again. The ledger lies beside the plan, has a key of its
+own and holds no answer: with the key a guess at a whole stretch of rows can be checked, and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt import strictjson
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.files import NO_FILE, create_private, held
+from ldpopt.schema import check, dump, key, kind, listed, load, text, version_of, whole
+from ldpopt.survey.collect.answers import values_hidden
+from ldpopt.survey.collect.words import SecretKey
+from ldpopt.survey.plan.plan import Plan
+
+FORMAT, VERSION = "ldpopt-ledger", 1
+ENDING = ".ledger"
+"""Ends the name of the ledger, after the name of the plan."""
+
+BITS = 64.0
+"""A stretch of rows is long enough if other people would give the same answers in the same order once in 2 to this."""
+
+FEWEST_BITS = 20.0
+"""The same, of a whole file or of its rows in any order."""
+
+MARKS = 1024
+"""The most marks of stretches that are kept of a run: the smallest, so that they are the same of the same rows."""
+
+COMMON = 3
+"""So many stretches in common are no chance."""
+
+Numbers = npt.NDArray[np.uint64]
+
+
+def _mixed(numbers: Numbers) -> Numbers:
+    """A bijection of 64-bit numbers without structure (splitmix64)."""
+    with np.errstate(over="ignore"):
+        numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return numbers ^ (numbers >> np.uint64(31))
+
+
+def _rows(batch: Any, columns: Sequence[str], secret: bytes) -> Numbers:
+    """A keyed number of each row: 5, "5.0" and " 5" in a column are the same, and so is every writing of a file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = np.zeros(batch.num_rows, np.uint64)
+    for at, name in enumerate(columns):
+        column = batch.column(name)
+        column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        different = values_hidden(f"column {name!r}", pc.cast, column.dictionary, pa.large_string()).to_pylist()
+        marks = np.array([_mark(value, name, secret) for value in [*different, None]], np.uint64)
+        places = np.asarray(pc.fill_null(column.indices, len(different)).to_numpy(zero_copy_only=False), np.int64)
+        found = _mixed(found ^ marks[places] if at == 0 else _mixed(found) + marks[places])
+    return found
+
+
+def _mark(value: str | None, column: str, secret: bytes) -> int:
+    plain = (value or "").strip()
+    with suppress(ValueError):
+        plain = repr(float(plain))
+    content = f"{len(column)} {column} {plain}".encode()
+    return int.from_bytes(hashlib.blake2b(content, key=secret, digest_size=8).digest(), "little")
+
+
+def _stretches(rows: Numbers, length: int) -> Numbers:
+    """A number of every stretch of so many rows, a power of two, unless it overlaps its own repetition."""
+    made, span = rows, 1
+    while span < length:
+        made = _mixed(_mixed(made[:-span]) + made[span:])
+        span *= 2
+    order = np.argsort(made, kind="stable")
+    again = (made[order][1:] == made[order][:-1]) & (np.diff(order) < length)
+    periodic = np.isin(made, made[order][1:][again])
+    return made[~periodic]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Keyed marks of some rows of answers.
+
+    rows : how many there are. content : of all rows in any order; empty if others might have the same by chance.
+    orders : of all rows of a batch in their order. stretches : the smallest marks of stretches of rows, rising.
+    """
+
+    rows: int = key(whole, default=0)
+    content: str = key(default="")
+    orders: tuple[str, ...] = key(listed(text), default=())
+    stretches: tuple[str, ...] = key(listed(text), default=())
+
+    def __post_init__(self) -> None:
+        check(self, "marks")
+
+    def __add__(self, other: Marks) -> Marks:
+        sums = [int(one, 16) for one in (self.content, other.content) if one]
+        content = f"{sum(sums) % (1 << 64):016x}" if len(sums) == 2 else ""
+        kept = tuple(sorted((*self.stretches, *other.stretches))[:MARKS])
+        return Marks(self.rows + other.rows, content, (*self.orders, *other.orders), kept)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether some of the rows come twice, in one order."""
+        again = len(self.stretches) - len(set(self.stretches))
+        return again >= COMMON or len(set(self.orders)) < len(self.orders)
+
+    def same(self, other: Marks) -> bool:
+        """Whether some of the rows are the same people's."""
+        whole = bool(self.content) and (self.rows, self.content) == (other.rows, other.content)
+        common = len(set(self.stretches) & set(other.stretches))
+        return whole or common >= COMMON or bool(set(self.orders) & set(other.orders))
+
+
+class Marking:
+    """Marks batches of rows as they pass, under a key."""
+
+    def __init__(self, columns: Sequence[str], secret: bytes) -> None:
+        self._columns, self._secret, self._orders = columns, secret, list[str]()
+        self._count = self._sum = self._different = 0
+        self._stretches = np.empty(0, np.uint64)
+
+    def passing(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """The record batches, each after it was marked."""
+        for batch in batches:
+            self._add(_rows(batch, self._columns, self._secret))
+            yield batch
+
+    def _add(self, rows: Numbers) -> None:
+        _, counts = np.unique(rows, return_counts=True)
+        n, shares = len(rows), counts / max(1, len(rows))
+        entropy = float(-(shares * np.log2(shares)).sum())
+        self._count, self._different = self._count + n, max(self._different, len(counts))
+        self._sum = (self._sum + sum(map(int, rows.tolist()))) % (1 << 64)
+        if n * entropy >= FEWEST_BITS:
+            self._orders.append(hashlib.blake2b(rows.tobytes(), key=self._secret, digest_size=8).hexdigest())
+        length = 1 << max(3, int(np.ceil(np.log2(BITS / max(entropy, 1e-3)))))
+        for span in (length, 2 * length):
+            if n >= 2 * span:
+                self._stretches = np.sort(np.concatenate([self._stretches, _stretches(rows, span)]))[:MARKS]
+
+    @property
+    def marks(self) -> Marks:
+        """The marks of all rows that passed."""
+        # The same counts of k kinds of rows come by chance with about the probability (n / k) ** (-(k - 1) / 2).
+        n, k = self._count, max(1, self._different)
+        sure = (k - 1) / 2 * np.log2(max(2.0, n / k)) >= FEWEST_BITS
+        stretches = tuple(f"{one:016x}" for one in self._stretches)
+        return Marks(n, f"{self._sum:016x}" if sure else "", tuple(self._orders), stretches)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run in the ledger: its plan's survey, round and checksum, what its words come from, and its marks."""
+
+    survey: str = key(text)
+    round: int = key(whole)
+    plan: str = key(text)
+    words: str = key(text)
+    marks: Marks = key(load=lambda data, what: load(Marks, data, what), dump=dump)
+
+
+class Ledger:
+    """The ledger at a path, which is made when the first run is entered."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def _content(self) -> tuple[bytes, list[Entry]] | None:
+        try:
+            data = strictjson.loads(self.path.read_bytes(), str(self.path))
+        except NO_FILE:
+            return None
+        version_of(data, f"ledger {self.path}", FORMAT, (VERSION,))
+        try:
+            secret = bytes.fromhex(data["key"])
+        except (KeyError, TypeError, ValueError):
+            raise invalid("ledger", "its key", Phrase("none"), str(self.path)) from None
+        runs = data.get("runs")
+        if not isinstance(runs, list) or len(secret) != 32:
+            raise invalid("ledger", "a list of runs and a key", Phrase(kind(runs)), str(self.path))
+        return secret, [load(Entry, one, f"ledger {self.path}") for one in runs]
+
+    def secret(self) -> bytes:
+        """The key of the ledger, which is made if there is no ledger."""
+        if (found := self._content()) is None:
+            with suppress(FileExistsError):
+                self._write(SecretKey.fresh().derive(b"ldpopt ledger"), [], new=True)
+            found = self._content()
+        assert found is not None
+        return found[0]
+
+    def _write(self, secret: bytes, runs: Sequence[Entry], new: bool = False) -> None:
+        said = {"format": FORMAT, "version": VERSION, "key": secret.hex(), "runs": [dump(one) for one in runs]}
+        create_private(self.path, strictjson.dumps(said).encode(), force=not new)
+
+    def enter(self, plan: Plan, words: str, marks: Marks, alike: bool) -> int:
+        """Enter a run before its reports appear; in how many other rounds the same answers were reported.
+
+        words : what the words come from, a key or a run. The same words repeat the same reports and spend nothing.
+        alike : whether the same answers are those of other people. `InvalidInput` for answers that were reported in
+            this round with other words.
+        """
+        with held(self.path.with_name(f".{self.path.name}.lock"), "ledger", "no other run that writes it"):
+            secret = self.secret()
+            runs = (self._content() or (secret, []))[1]
+            entry = Entry(plan.name, plan.round, plan.checksum, words, marks)
+            before = [one for one in runs if one.words != words and not alike and one.marks.same(marks)]
+            if any(one.round == plan.round for one in before):
+                raise InvalidInput(
+                    f"answers: expected ones of which no reports were drawn in round {plan.round} before, got the same "
+                    "people's again, which would spend their epsilon twice. Take the reports that are there, or a "
+                    "plan of another round, which counts them again (or --alike, alike=True, for other people's), "
+                    f"at {self.path}"
+                )
+            if not any((one.words, one.plan, one.marks) == (words, plan.checksum, marks) for one in runs):
+                self._write(secret, [*runs, entry])
+        return len({one.round for one in before})
+
+
+def ledger_of(plan: Path) -> Path:
+    """Where the ledger of a plan's file lies."""
+    return plan.with_name(plan.name + ENDING)

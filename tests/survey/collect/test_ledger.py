@@ -1,0 +1,153 @@
+"""No second fresh report of the same answers in a round, whatever its name, writing or order; chance is let through."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldpopt.errors import InvalidInput
+from ldpopt.survey.collect.ledger import Ledger, Marking, Marks, ledger_of
+from ldpopt.survey.collect.privatize import privatize
+from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
+from ldpopt.survey.collect.words import create_key
+from ldpopt.survey.plan.plan import Plan, make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+
+N = 600
+
+
+def plan(**changes: Any) -> Plan:
+    questions = (QuestionSpec("vote", ("no", "yes")), QuestionSpec("age", (1, 2, 3)))
+    return make_plan(
+        SurveySpec("s", questions, **changes), lambda q: np.eye(len(q.categories)) * 0.5 + 0.5 / len(q.categories)
+    )
+
+
+def people(seed: int, n: int = N) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"vote": rng.choice(["no", "yes"], n), "age": rng.integers(1, 4, n), "note": rng.random(n)})
+
+
+DUPLICATES = {
+    "itself": lambda raw: raw,
+    "other columns": lambda raw: raw[["age", "vote"]],
+    "one more column": lambda raw: raw.assign(more=1),
+    "numbers as text": lambda raw: raw.assign(age=raw["age"].astype(str)),
+    "a hundred of them": lambda raw: raw.iloc[200:300],
+    "without the first": lambda raw: raw.iloc[40:],
+    "without the last": lambda raw: raw.iloc[:-100],
+    "with newcomers": lambda raw: pd.concat([people(99, 300), raw]),
+    "the first half": lambda raw: raw.iloc[: N // 2],
+    "two changed": lambda raw: raw.assign(vote=["yes", "no", *raw["vote"][2:]]),
+}
+
+
+@pytest.mark.parametrize("kind", DUPLICATES)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_same_people_again_are_refused(tmp_path: Path, kind: str, ending: str) -> None:
+    """In another run, in another format or name, in part or among others, and nothing is left behind."""
+    raw, ledger = people(1), ledger_of(tmp_path / "plan.json")
+    raw.to_csv(tmp_path / "a.csv", index=False)
+    assert privatize(plan(), tmp_path / "a.csv", tmp_path / "r.csv", ledger=ledger).rows == N
+    getattr(DUPLICATES[kind](raw), f"to_{ending}")(tmp_path / f"b.{ending}", index=False)
+    with pytest.raises(InvalidInput, match="spend their epsilon twice"):
+        privatize(plan(), tmp_path / f"b.{ending}", tmp_path / "again.csv", ledger=ledger)
+    there = {"a.csv", f"b.{ending}", "r.csv", "r.csv.manifest.json", "plan.json.ledger"}
+    assert {path.name for path in tmp_path.iterdir()} == there
+    assert os.name != "posix" or ledger.stat().st_mode & 0o077 == 0
+    people(2).to_csv(tmp_path / "c.csv", index=False)
+    assert privatize(plan(), tmp_path / "c.csv", tmp_path / "other.csv", ledger=ledger).other_rounds == 0
+
+
+def test_the_same_people_twice_in_one_run_are_refused(tmp_path: Path) -> None:
+    """As two halves of one file, and as files of other bytes; --alike takes them."""
+    raw = people(3)
+    pd.concat([raw, raw]).to_csv(tmp_path / "twice.csv", index=False)
+    raw.to_csv(tmp_path / "a.csv", index=False)
+    raw.to_csv(tmp_path / "b.csv", index=False, lineterminator="\r\n")
+    for answers in (tmp_path / "twice.csv", [tmp_path / "a.csv", tmp_path / "b.csv"]):
+        with pytest.raises(InvalidInput, match="come again"):
+            privatize(plan(), answers, tmp_path / "r.csv")
+    assert privatize(plan(), tmp_path / "twice.csv", tmp_path / "r.csv", alike=True).rows == 2 * N
+
+
+def test_rows_in_another_order_are_recognised(tmp_path: Path) -> None:
+    """Where rows differ enough, their order does not matter; two answers in any order might be anybody's."""
+    raw = people(4).assign(age=lambda one: 1 + one.index % 3)
+    fine = make_plan(
+        SurveySpec("s", (QuestionSpec("vote", ("no", "yes")),), carry=("day",)), {"vote": [[0.7, 0.3], [0.3, 0.7]]}
+    )
+    raw["day"] = np.random.default_rng(5).integers(0, 60, N)
+    raw.to_csv(tmp_path / "a.csv", index=False)
+    raw.sample(frac=1, random_state=0).to_csv(tmp_path / "b.csv", index=False)
+    privatize(fine, tmp_path / "a.csv", tmp_path / "r.csv", ledger=tmp_path / "l")
+    with pytest.raises(InvalidInput, match="epsilon twice"):
+        privatize(fine, tmp_path / "b.csv", tmp_path / "s.csv", ledger=tmp_path / "l")
+
+
+def test_rounds_are_counted_and_memoised_words_spend_nothing(tmp_path: Path) -> None:
+    """A plan of another round counts the answers; the same key repeats its reports, and another key is refused."""
+    raw = people(6).assign(id=[f"p{one}" for one in np.random.default_rng(7).permutation(N)])
+    raw.to_csv(tmp_path / "a.csv", index=False)
+    for name in ("k", "other"):
+        create_key(tmp_path / name)
+    for number, (made, source, rounds) in enumerate([
+        (plan(respondent="id"), Memoised(tmp_path / "k"), 0), (plan(respondent="id"), Memoised(tmp_path / "k"), 0),
+        (plan(respondent="id"), Simulated(1), 0), (plan(respondent="id", round=2), Fresh(), 1),
+        (plan(respondent="id", round=3), Fresh(), 2),
+    ]):  # fmt: skip
+        tally = privatize(made, tmp_path / "a.csv", tmp_path / f"{number}.csv", source, ledger=tmp_path / "l")
+        assert (tally.rows, tally.other_rounds) == (N, rounds)
+    assert (tmp_path / "0.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
+    for source in (Memoised(tmp_path / "other"), Fresh()):
+        with pytest.raises(InvalidInput, match="epsilon twice"):
+            privatize(plan(respondent="id"), tmp_path / "a.csv", tmp_path / "r.csv", source, ledger=tmp_path / "l")
+
+
+def marks(raw: pd.DataFrame, secret: bytes = b"k" * 32) -> Marks:
+    import pyarrow as pa
+
+    marking = Marking(["vote", "age"], secret)
+    list(marking.passing(pa.table(raw).to_batches(1 << 16)))
+    return marking.marks
+
+
+def test_other_people_are_let_through() -> None:
+    """Of 300 pairs of files of independent people, from 1 to 5,000 and from rare to even answers, none is the same."""
+    rng = np.random.default_rng(8)
+    for _ in range(300):
+        n, share = int(10 ** rng.uniform(0, 3.7)), rng.uniform(0.001, 0.5)
+        one, other = (marks(pd.DataFrame({"vote": rng.random(n) < share, "age": rng.integers(0, 3, n) * (share > 0.2)}))
+                      for _ in range(2))  # fmt: skip
+        assert not one.same(other)
+        assert not one.repeats
+
+
+def test_marks_say_nothing_without_the_key_and_join() -> None:
+    """Under two keys no mark is the same; of parts they add up; a ledger that is none is refused."""
+    raw = people(9)
+    one, other = marks(raw), marks(raw, b"o" * 32)
+    assert one.same(one)
+    assert not one.same(other)
+    halves = marks(raw.iloc[:300]) + marks(raw.iloc[300:])
+    assert halves.rows == N
+    assert halves.same(one)
+
+
+HEAD = '"format": "ldpopt-ledger", "version": 1'
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", f'{{{HEAD}, "key": "xx", "runs": []}}', f'{{{HEAD}, "key": "", "runs": 1}}']
+)
+def test_a_file_that_is_no_ledger(tmp_path: Path, content: str) -> None:
+    """It is refused, and not overwritten."""
+    (tmp_path / "l").write_text(content)
+    with pytest.raises(InvalidInput):
+        Ledger(tmp_path / "l").secret()
+    assert (tmp_path / "l").read_text() == content
