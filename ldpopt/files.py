@@ -14,8 +14,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
-from filelock import FileLock, Timeout
-
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -190,6 +188,8 @@ def held(path: Path, what: str, expected: str) -> Iterator[None]:
     The file is empty and its owner's. One that a killed process left is no lock. The system's errors are not
     translated.
     """
+    from filelock import FileLock, Timeout  # most commands hold nothing
+
     lock = FileLock(path, timeout=0, mode=0o600)
     try:
         lock.acquire()

@@ -1,12 +1,26 @@
 """Results for readers: guarantees in plain words, pictures of a design, and self-contained pages."""
 
-from ldpopt.plots.channel import design_picture
-from ldpopt.reports.delivery import Finding, Findings, results, verify_delivery
-from ldpopt.reports.page import embed, page, table
-from ldpopt.reports.survey import survey_report
-from ldpopt.reports.words import guarantee_in_words, reports_in_words, verdict
+from __future__ import annotations
 
-__all__ = [
-    "Finding", "Findings", "design_picture", "embed", "guarantee_in_words", "page", "reports_in_words", "results",
-    "survey_report", "table", "verdict", "verify_delivery",
-]  # fmt: skip
+import importlib
+from typing import Any
+
+from ldpopt.reports.page import embed as embed
+from ldpopt.reports.page import page as page  # a module of this name, too
+from ldpopt.reports.page import table as table
+
+_HOMES = {
+    "ldpopt.plots.channel": ("design_picture",),
+    "ldpopt.reports.delivery": ("Finding", "Findings", "results", "verify_delivery"),
+    "ldpopt.reports.survey": ("survey_report",),
+    "ldpopt.reports.words": ("guarantee_in_words", "reports_in_words", "verdict"),
+}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+__all__ = ["embed", "page", "table", *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    """A name when it is first used: the words of a proof need neither surveys nor pictures."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

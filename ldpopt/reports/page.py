@@ -15,20 +15,24 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from rich.cells import cell_len
 
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 
 @cache
 def _templates(package: str) -> Environment:
     """The templates of a package, which may build on those of this one."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # words alone need no templates
+
     loaders = [PackageLoader(name) for name in dict.fromkeys((package, "ldpopt.reports"))]
     made = Environment(
         loader=ChoiceLoader(loaders),

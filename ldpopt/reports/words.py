@@ -19,8 +19,6 @@ from ldpopt.labels import as_text
 from ldpopt.privacy import Guarantee
 from ldpopt.reports.page import render
 from ldpopt.rounding import ceil_digits, up
-from ldpopt.survey.plan.plan import over_rounds
-from ldpopt.survey.plan.spec import ORDER, PERSON
 from ldpopt.tolerances import CERTIFIED_GAP
 
 if TYPE_CHECKING:
@@ -213,6 +211,8 @@ def claims_in_words(epsilon: float, eta: float) -> list[str]:
 
 def promises_in_words(plan: Plan) -> list[str]:
     """What all reports of a respondent together promise, and which answers they do not protect, in words."""
+    from ldpopt.survey.plan.spec import PERSON  # surveys load slowly, and the words of a proof need none
+
     unprotected, seen = plan.unprotected, plan.seen
     said = claims_in_words(*plan.promised()) if set(unprotected) < set(plan.answers) else []
     if len(plan.everyone) + bool(plan.booklets) > 1:
@@ -246,6 +246,8 @@ def _not_protected(plan: Plan, name: str) -> str:
 
 def _told_by(plan: Plan, by: tuple[str, ...]) -> str:
     """What tells an answer, with its verb."""
+    from ldpopt.survey.plan.spec import ORDER
+
     words = {ORDER: "the order in which the reports stand"}
     words |= {name: f"which answers to {name!r} are empty" for name in plan.seen}
     words |= {name: f"{name!r}, which is published as it is," for name in plan.carry}
@@ -255,6 +257,8 @@ def _told_by(plan: Plan, by: tuple[str, ...]) -> str:
 
 def consent_paragraph(plan: Plan) -> str:
     """A draft in Markdown for a consent form: what happens to the answers, and what is protected or not."""
+    from ldpopt.survey.plan.plan import over_rounds
+
     several = len(plan.questions) > 1
     epsilon, eta = plan.promised()
     return render(
