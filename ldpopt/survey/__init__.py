@@ -1,5 +1,6 @@
 """Surveys: plan the questions, privatize the answers, count the reports, estimate with honest errors."""
 
+from ldpopt.survey import plan
 from ldpopt.survey.collect.aggregate import Counts, ReportRows, aggregate, read_rows
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.privatize import privatize
@@ -54,7 +55,7 @@ from ldpopt.survey.plan.propose import Proposal, ProposedQuestion, Wishes, propo
 from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
 from ldpopt.survey.plan.question import QuestionPlanner
 from ldpopt.survey.plan.reading import Reading
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec, question_types
 from ldpopt.survey.plan.survey import PlannedSurvey, plan_survey, respondents_needed
 from ldpopt.survey.plan.two_stage import (
     TwoStagePlan,
@@ -103,3 +104,7 @@ __all__ = [
     "tables_by_group", "two_sample", "two_sample_power", "two_way", "two_way_from_counts", "with_cheaters",
     "with_constant",
 ]  # fmt: skip
+
+_TYPES = question_types(plan)
+globals().update(_TYPES)
+__all__ += [name for name in _TYPES if name not in __all__]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,8 +53,9 @@ class QuestionSpec(ByValue):
         who was asked. Its pilot and target are about those who are asked.
     reading : how answers are written in files, and how missing answers are treated.
 
-    A type of question is a subclass, ``class AnyOf(QuestionSpec, type="any of")``, in a file of its own: its keys, the
-    categories that they mean, and, where they are others, its `target`, `design` and `expected` precision.
+    A type of question is a subclass, ``class AnyOf(QuestionSpec, type="any of")``, in a file of its own in this folder:
+    its keys, the categories that they mean, and, where they are others, its `target`, `design` and `expected`
+    precision.
 
     >>> QuestionSpec("vote", ("no", "yes"), epsilon=1.0).categories
     ('no', 'yes')
@@ -146,6 +150,13 @@ class QuestionSpec(ByValue):
 
 
 QuestionSpec.types[QuestionSpec.type_name] = QuestionSpec
+
+
+def question_types(room: ModuleType) -> dict[str, type[QuestionSpec]]:
+    """The types of questions by the names of their classes, after every module of a package was imported."""
+    for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+        importlib.import_module(module.name)
+    return {kind.__name__: kind for kind in QuestionSpec.types.values()}
 
 
 def _question(value: Any, what: str) -> QuestionSpec:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +18,9 @@ from ldpopt.errors import InvalidInput
 from ldpopt.labels import Label
 from ldpopt.schema import key, listed, text
 from ldpopt.survey import QuestionSpec, Simulated, Survey, estimate_contrasts, plan_survey, privatize_frame
+from ldpopt.survey import plan as plan_room
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.spec import SurveySpec
+from ldpopt.survey.plan.spec import SurveySpec, question_types
 
 TOML = """
 [survey]
@@ -70,6 +73,35 @@ def test_a_type_goes_from_the_file_through_the_plan_to_its_estimate(any_of: type
     counts = Survey(plan).estimate("paid", reports).table
     made = estimate_contrasts(counts, plan.questions[0].report_channel, question.members.T, question.options)
     assert np.abs(made.values - [0.7, 0.6]).max() < 5 * made.standard_errors.max() < 0.1
+
+
+RATING = """
+from dataclasses import dataclass
+from ldpopt.schema import key, whole
+from ldpopt.survey.plan.spec import QuestionSpec
+
+@dataclass(frozen=True, eq=False)
+class Rating(QuestionSpec, type="rating"):
+    categories: tuple[int, ...] = key(default=())
+    highest: int = key(whole, default=5)
+
+    def __post_init__(self):
+        object.__setattr__(self, "categories", tuple(range(1, self.highest + 1)))
+        super().__post_init__()
+"""
+
+
+def test_a_file_in_the_folder_is_a_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new type is one file: whoever imports the surveys can write it in survey.toml."""
+    (tmp_path / "rating.py").write_text(RATING)
+    monkeypatch.setattr(plan_room, "__path__", [*plan_room.__path__, str(tmp_path)])
+    try:
+        assert set(question_types(plan_room)) == {"QuestionSpec", "Rating"}
+        asked = TOML.replace("any of", "rating").replace('options = ["cash", "card"]', "highest = 3")
+        assert SurveySpec.from_toml(asked).questions[0].categories == (1, 2, 3)
+    finally:
+        QuestionSpec.types.pop("rating", None)
+        sys.modules.pop("ldpopt.survey.plan.rating", None)
 
 
 def test_other_types_are_refused(any_of: type[QuestionSpec]) -> None:
