@@ -210,13 +210,19 @@ def frontier(
 @options("""
     channel: CHANNEL | Channel file, or any matrix whose rows sum to 1: CSV, or JSON.
     every: --all | Measure every notion of privacy. It is slow from about 100 inputs on.
+    shuffled: --shuffled RESPONDENTS 1.. | Also what is guaranteed if a shuffler hides which of so many respondents sent
+      which report.
+    delta: --delta DELTA | Delta of that guarantee, in [0, 1].
     """)
-def check(channel: Path, every: bool = False, json: bool = False) -> None:
+def check(
+    channel: Path, every: bool = False, shuffled: int | None = None, delta: str = "1e-6", json: bool = False
+) -> None:
     """Measure the guarantees of a channel, whatever its file claims.
 
     For an exact channel the proof is computed again from its integers. If the integers do not prove the claims of the
     file, the exit code is 1.
     """
+    from ldpopt.composition import shuffled as after_shuffling
     from ldpopt.exact import ExactChannel
     from ldpopt.io import read_channel
     from ldpopt.privacy import audit, local_dp, proved, total_variation
@@ -229,6 +235,7 @@ def check(channel: Path, every: bool = False, json: bool = False) -> None:
             found, report = proved(made), None
         else:
             found, report = (local_dp(made), total_variation(made)), audit(made) if every else None
+        central = [] if shuffled is None else [after_shuffling(made, shuffled).epsilon_at(number(delta, "--delta"))]
     if json:
         k, m = made.shape
         exact = {}
@@ -236,12 +243,14 @@ def check(channel: Path, every: bool = False, json: bool = False) -> None:
             whole = made.denominator
             exact = {"proved_bits": made.bits} if whole & (whole - 1) == 0 else {"proved_denominator": whole}
         shown = {"inputs": k, "outputs": m, **exact, "guarantees": [guarantee.to_dict() for guarantee in found]}
-        print(strictjson.dumps(shown if report is None else shown | report.to_dict()), end="")
+        shown |= {} if report is None else report.to_dict()
+        shown |= {"shuffled": central[0].to_dict()} if central else {}
+        print(strictjson.dumps(shown), end="")
         return
     say(f"{channel}: {made!r}")
     if isinstance(made, ExactChannel):
         say("Proved in integer arithmetic from the weights in the file.")
-    say(*(f"\n{guarantee} {guarantee.reference}{promise(guarantee)}" for guarantee in found))
+    say(*(f"\n{guarantee} {guarantee.reference}{promise(guarantee)}" for guarantee in (*found, *central)))
     if report is not None:
         say("", report)
 

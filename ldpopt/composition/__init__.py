@@ -13,6 +13,7 @@ from ldpopt.composition.k_fold import (
     kov15,
 )
 from ldpopt.composition.ledger import Ledger, largest_count, largest_epsilon
+from ldpopt.composition.shuffling import Shuffled, shuffled
 from ldpopt.composition.sums import (
     advanced_composition,
     compose_approximate,
@@ -31,10 +32,10 @@ from ldpopt.composition.sums import (
 from ldpopt.privacy.finite_pair import FinitePair
 
 __all__ = [
-    "ComposedPair", "FinitePair", "GaussianLimit", "KFold", "Ledger", "PrivacyFilter", "PrivacyOdometer",
+    "ComposedPair", "FinitePair", "GaussianLimit", "KFold", "Ledger", "PrivacyFilter", "PrivacyOdometer", "Shuffled",
     "advanced_composition", "compose", "compose_approximate", "compose_approximate_zcdp", "compose_mcdp",
     "compose_pure", "compose_renyi", "compose_same_input", "compose_zcdp", "from_dp_accounting", "gaussian_limit",
     "gaussian_total_variation", "gaussian_trade_off", "k_fold", "kov15", "largest_count", "largest_epsilon",
-    "renyi_advanced_composition", "restricted_parallel", "restricted_sequential", "subsample", "to_dp_accounting",
-    "to_dp_event", "zcdp_advanced_composition", "zcdp_advanced_delta",
+    "renyi_advanced_composition", "restricted_parallel", "restricted_sequential", "shuffled", "subsample",
+    "to_dp_accounting", "to_dp_event", "zcdp_advanced_composition", "zcdp_advanced_delta",
 ]  # fmt: skip

@@ -132,7 +132,7 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
         for i, j in blocks(channel, graph):
             yield i, j, 0.0
         return
-    alike = _unlike(channel.matrix)
+    alike = unlike(channel.matrix)
     if alike is not None and len(alike) <= max(MAX_ENTRIES // m, 64):
         yield *np.divmod(alike, k), 0.0
         return
@@ -156,7 +156,7 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
         yield i, j, rest
 
 
-def _unlike(matrix: Array) -> Index | None:
+def unlike(matrix: Array) -> Index | None:
     """One ordered pair of every kind, as i k + j, for a channel with few different entries; None for other channels.
 
     Two pairs are of one kind if every (p_y, q_y) occurs for as many outputs: they differ in the names of outputs only.

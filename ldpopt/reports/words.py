@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 def guarantee_in_words(guarantee: Guarantee) -> str:
     """A sentence about what a guarantee means for the person who answers; without such a sentence, its symbols."""
+    if guarantee.notion == "shuffled_dp" and "delta" in guarantee.parameters:
+        return _shuffled_dp(guarantee)
     say = _SENTENCES.get(guarantee.notion)
     return f"{guarantee}." if say is None else say(guarantee.value)
 
@@ -42,6 +44,17 @@ def _local_dp(epsilon: float) -> str:
     return (
         f"Whatever you answer, any report is at most {ratio} (e^{ceil_digits(epsilon, 5)}) times likelier than under "
         "any other answer."
+    )
+
+
+def _shuffled_dp(guarantee: Guarantee) -> str:
+    if math.isinf(guarantee.value):
+        return "Even shuffled, some report may rule out answers."
+    ratio = ceil_digits(up(math.exp(min(guarantee.value, 700.0))), 6)
+    return (
+        f"If a shuffler hides who of {guarantee.parameters['respondents']:,} people sent which report, whatever is "
+        f"made of all reports is at most {ratio} (e^{ceil_digits(guarantee.value, 5)}) times likelier than under any "
+        f"other answer of yours, but for a chance of {ceil_digits(guarantee.parameters['delta'])}."
     )
 
 

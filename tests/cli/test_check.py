@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ldpopt import Channel
+from ldpopt.composition import shuffled
 from ldpopt.io import write_channel
 from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import audit, local_dp, total_variation
@@ -94,3 +95,15 @@ def test_exact_channels_are_proved_again(run, tmp_path, refused):
     assert (result.exit_code, result.stdout) == (1, "")
     assert "is not proved" in result.stderr
     assert "a channel of floats" in refused("check", "exact.json", "--all")
+
+
+def test_what_shuffling_guarantees(run, tmp_path):
+    """--shuffled adds the central guarantee, in words and as JSON, beside the channel's own."""
+    write_channel(tmp_path / "q.json", CHANNEL)
+    expected = shuffled(CHANNEL, 5000).epsilon_at(1e-5)
+    found = json.loads(run("check", "q.json", "--shuffled", "5000", "--delta", "1e-5", "--json").stdout)
+    assert found["shuffled"] == expected.to_dict()
+    assert len(found["guarantees"]) == 2
+    assert "hides who of 5,000 people sent which report" in run("check", "q.json", "--shuffled", "5000").stdout
+    assert run("check", "q.json", "--shuffled", "0").exit_code == 2
+    assert "delta" in run("check", "q.json", "--shuffled", "10", "--delta", "2").stderr

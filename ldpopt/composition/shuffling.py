@@ -1,0 +1,222 @@
+"""A channel, n respondents and a shuffler that forgets who sent which report -> central guarantees, from both sides.
+
+Two data sets that differ in one answer give histograms of n reports. From above each other report is, with
+probability sum_y min_x Q[x, y], a draw that does not depend on the answer behind it, and otherwise shown with its
+sender: the privacy blanket [BBGN]. A channel with two reports is bounded more sharply by `two_answers`. From below all
+others have the answer that hides least, so that the truth lies between. Both are sums of n independent scores.
+
+The bound by counts of two clones and of all other reports together [WangVR] is left out: for 4-ary randomized response
+it lies below the truth (docs/research/shuffling.md says why).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.composition.crowd import LARGEST, Crowd
+from ldpopt.composition.two_answers import shuffled_delta
+from ldpopt.distribution import Array, nonnegative, positive_integer, unit_interval
+from ldpopt.privacy.approximate_dp import approximate_dp, hockey_stick
+from ldpopt.privacy.guarantee import Guarantee, Witness
+from ldpopt.privacy.local_dp import local_dp
+from ldpopt.privacy.pairs import normalised, unlike
+from ldpopt.results import Result
+from ldpopt.rounding import ULP
+
+NOTION = "shuffled_dp"
+
+MAX_RESPONDENTS = 10**8
+
+_OTHERS = 128
+"""The lower bound tries at most so many answers of the others, ..."""
+
+_TRIED = 4
+"""... and for them so many different distances of two inputs, the largest ones."""
+
+_CLOSE = 2e-4
+"""An epsilon is found to this relative error of each bound."""
+
+_STEPS = 1.0001, 1.012, 1.03, 1.1
+"""How far above the lower bound the sharper bound for two reports is tried."""
+
+
+def shuffled(channel: ChannelLike, respondents: int) -> Shuffled:
+    """What a channel guarantees once the reports of all respondents are shuffled: (epsilon, delta)-DP for each of them.
+
+    channel : every respondent's reports are drawn from it, independently. respondents : how many there are, a
+    population fixed in advance, from 1 to 10^8; answers may be any. Nothing is protected beyond the channel if
+    the shuffler shows senders or order, or if fewer people take part [BBGN].
+
+    >>> from ldpopt.mechanisms import randomized_response
+    >>> found = shuffled(randomized_response(3, 1.0), 10_000).epsilon_at(1e-6)
+    >>> print(round(found.lower, 4), round(found.value, 4), found.notion)
+    0.038 0.038 shuffled_dp
+    """
+    return Shuffled(as_channel(channel), positive_integer(respondents, "respondents", maximum=MAX_RESPONDENTS))
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffled(Result):
+    """Guarantees of `respondents` shuffled reports of one channel: delta at an epsilon, and epsilon at a delta."""
+
+    channel: Channel
+    respondents: int
+
+    def _columns(self) -> dict[str, list[Any]]:
+        deltas = [1e-9, 1e-6, 1e-3]
+        found = [self.epsilon_at(delta) for delta in deltas]
+        return {"delta": deltas, "epsilon": [one.value for one in found], "lower": [one.lower for one in found]}
+
+    def delta_at(self, epsilon: Any) -> Guarantee:
+        """The delta at `epsilon` >= 0 nats: at most `value`, and for some answers of the others at least `lower`."""
+        epsilon = nonnegative(epsilon, "epsilon")
+        alone = hockey_stick(self.channel, epsilon)
+        if self.respondents == 1 or epsilon > LARGEST or alone.value == 0:
+            lower = alone.lower if self.respondents == 1 else 0.0
+            return self._found("epsilon", epsilon, alone.value, lower)
+        value = min(alone.value, self._blanket_delta(epsilon))
+        if self._shares is not None:
+            value = min(value, shuffled_delta(*self._shares, self.respondents, epsilon))
+        lower = max(
+            (crowd.lower(epsilon) for crowd in self._hidden_least(lambda one: one.estimate(epsilon))), default=0.0
+        )
+        return self._found("epsilon", epsilon, value, lower)
+
+    def epsilon_at(self, delta: Any) -> Guarantee:
+        """The epsilon at `delta` in [0, 1], in nats: at most `value`; above `lower` for some answers of others."""
+        delta = unit_interval(delta, "delta")
+        alone = local_dp(self.channel) if delta == 0 else approximate_dp(self.channel, delta)
+        if self.respondents == 1 or delta == 0 or alone.value == 0:
+            return self._found("delta", delta, alone.value, alone.lower)
+        top = min(alone.value, LARGEST)
+        lower = 0.0
+        for crowd in self._hidden_least(lambda crowd: crowd.epsilon(delta, top)):
+            lower = max(lower, _crossing(crowd, crowd.lower, delta, top)[0])
+        value = self._blanket_epsilon(delta, top)
+        if self._shares is not None:
+            for step in _STEPS[self.respondents > 100 :]:
+                tried = max(lower * step, 1e-9 * top)
+                if tried >= value:
+                    break
+                if shuffled_delta(*self._shares, self.respondents, tried, delta) <= delta:
+                    value = tried
+        return self._found("delta", delta, value if value < top else alone.value, lower)
+
+    def _found(self, name: str, level: float, value: float, lower: float) -> Guarantee:
+        parameters = {name: level, "respondents": self.respondents}
+        return Guarantee(NOTION, value, min(lower, value), self._witness, False, "[BBGN]", parameters)
+
+    @cached_property
+    def _witness(self) -> Witness | None:
+        """The pair of inputs that the blanket hides least."""
+        i, j = self._pairs
+        return Witness((self.channel.inputs[i[0]], self.channel.inputs[j[0]])) if len(i) else None
+
+    @cached_property
+    def _rows(self) -> Array:
+        """The rows, divided by their sums, of reports that occur."""
+        return normalised(self.channel.matrix[:, self.channel.matrix.max(axis=0) > 0])
+
+    @cached_property
+    def _blanket(self) -> Array:
+        """What every answer sends each report with at least."""
+        return np.asarray(self._rows.min(axis=0))
+
+    @cached_property
+    def _shares(self) -> tuple[float, float] | None:
+        """The least and the largest probability of the second report if there are two."""
+        if self._rows.shape[1] != 2:
+            return None
+        yes = self._rows[:, 1]
+        return float(yes.min()) * (1 - 8 * ULP), min(1.0, float(yes.max()) * (1 + 8 * ULP))
+
+    @cached_property
+    def _pairs(self) -> tuple[Any, Any]:
+        """The ordered pairs of different rows, one of each kind, by how little the blanket hides them."""
+        rows, hidden = self._rows, self._blanket
+        k = len(rows)
+        kinds = unlike(rows) if (hidden == hidden[0]).all() else None
+        i, j = np.divmod(np.arange(k * k) if kinds is None else kinds, k)
+        distance = _distances(rows, hidden)[i, j]
+        differ = (rows[i] != rows[j]).any(axis=1) if len(i) * rows.shape[1] < 1 << 24 else i != j
+        order = np.argsort(-distance[differ], kind="stable")
+        return i[differ][order], j[differ][order]
+
+    def _crowd(self, x: int, other: int, others: Array) -> Crowd:
+        return Crowd.of(self._rows[x], self._rows[other], others, self.respondents)
+
+    def _hidden_least(self, cost: Callable[[Crowd], float]) -> list[Crowd]:
+        """The two crowds, all others with one answer, that are told apart best by estimate."""
+        rows, k = self._rows, len(self._rows)
+        thirds = range(0, k, -(-k // _OTHERS))
+        distances = np.array([_distances(rows, rows[third]) for third in thirds]).ravel()
+        values, first = np.unique(np.round(distances / max(distances.max(), 1e-300), 9), return_index=True)
+        crowds = set()
+        for at in first[values > 0][-_TRIED:]:
+            third, pair = divmod(int(at), k * k)
+            x, other = divmod(pair, k)
+            crowds |= {self._crowd(a, b, rows[thirds[third]]) for a, b in ((x, other), (other, x))}
+        return sorted(crowds, key=cost)[-2:]
+
+    def _left(self, epsilon: float, limit: float) -> Iterator[Crowd]:
+        """The crowds under the blanket whose delta at epsilon is not surely at most a limit."""
+        i, j = self._pairs
+        known = set()
+        for x, other in zip(i, j, strict=True):
+            crowd = self._crowd(x, other, self._blanket)
+            if crowd not in known and not crowd.surely_at_most(epsilon, limit):
+                yield crowd
+            known.add(crowd)
+
+    def _blanket_delta(self, epsilon: float) -> float:
+        i, j = self._pairs
+        worst = self._crowd(i[0], j[0], self._blanket).upper(epsilon)
+        for crowd in self._left(epsilon, worst):
+            worst = max(worst, crowd.upper(epsilon))
+        return worst
+
+    def _blanket_epsilon(self, delta: float, top: float) -> float:
+        i, j = self._pairs
+        first = self._crowd(i[0], j[0], self._blanket)
+        worst = _crossing(first, first.upper, delta, top)[1]
+        for crowd in self._left(worst, delta):
+            if crowd.upper(worst) > delta:
+                worst = max(worst, _crossing(crowd, crowd.upper, delta, top)[1])
+        return worst
+
+
+def _distances(rows: Array, others: Array) -> Array:
+    """sum (p - q)^2 / w of every pair of rows, (k, k): what matters among many others of the law w."""
+    from scipy.spatial.distance import cdist
+
+    scaled = rows / np.sqrt(np.maximum(others, 1e-100))
+    return np.asarray(cdist(scaled, scaled, "sqeuclidean"))
+
+
+def _crossing(crowd: Crowd, bound: Callable[[float], float], delta: float, top: float) -> tuple[float, float]:
+    """(the largest epsilon tried at which a falling bound exceeds delta, the least at which it does not, or top)."""
+    low, high, step, aim = 0.0, top, 1e-5, delta
+    at = crowd.epsilon(delta, top)
+    for turn in range(24):
+        value = bound(at)
+        if value > delta:
+            low = at
+        else:
+            high = at
+        if high - low <= _CLOSE * high:
+            break
+        if turn < 2 and value > 0:  # the estimate errs by the same factor nearby
+            aim = min(max(aim * delta / value, 1e-300), 0.9)
+            if low < (at := crowd.epsilon(aim, top)) < high:
+                continue
+        inside = math.sqrt(low) * math.sqrt(high)
+        at = high / (1 + step) if low == 0 else min(low * (1 + step), inside if high < top else top)
+        step *= 8
+    return low, high

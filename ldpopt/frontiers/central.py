@@ -1,0 +1,117 @@
+"""A utility, a central limit and a number of respondents -> what each family of channels keeps after shuffling.
+
+A shuffler lets each report be less private than what all of them together guarantee. For each family the largest local
+epsilon is sought at which its channel, shuffled, is surely (epsilon, delta)-DP; what is claimed is measured on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ldpopt.channel import Channel
+from ldpopt.composition import shuffled
+from ldpopt.design import LocalDP, optimal_channel
+from ldpopt.design.utilities.base import Utility
+from ldpopt.distribution import positive_epsilon, positive_integer, unit_interval
+from ldpopt.errors import invalid
+from ldpopt.mechanisms import randomized_response, subset_selection
+from ldpopt.privacy import Guarantee
+from ldpopt.results import Result
+
+Family = Callable[[float], Channel]
+
+_LARGEST = 30.0
+"""No larger local epsilon is tried: reports then show the answer but for a chance of 1e-13."""
+
+_CLOSE = 3e-4
+"""A local epsilon is found to this relative error."""
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffledRow(Result):
+    """What one family keeps: the local epsilon, the central guarantee measured, and the utility of the channel.
+
+    epsilon : local, in nats. central : the `Guarantee` after shuffling, within the limit. value : the utility, or the
+    error. channel : the mechanism.
+    """
+
+    family: str
+    epsilon: float
+    central: Guarantee
+    value: float
+    channel: Channel
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffledComparison(Result):
+    """The families at one central guarantee, the best first."""
+
+    rows: tuple[ShuffledRow, ...]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {
+            "family": [row.family for row in self.rows],
+            "local": [row.epsilon for row in self.rows],
+            "epsilon": [row.central.value for row in self.rows],
+            "value": [row.value for row in self.rows],
+        }
+
+
+def after_shuffling(
+    utility: Utility, epsilon: float, delta: float, respondents: int, families: Mapping[str, Family] | None = None
+) -> ShuffledComparison:
+    """Compare channels at one *central* guarantee: (epsilon, delta)-DP of all shuffled reports together [BBGN].
+
+    utility : what a channel keeps. epsilon : nats, positive. delta : in (0, 1). families : a channel for each local
+    epsilon, by name; by default the optimal local channel, randomized response and the best subset selection. The
+    optimal local channel need not be the best one after shuffling: splitting a report weakens a shuffled guarantee.
+
+    >>> from ldpopt import FisherInformation
+    >>> family = {"kRR": lambda epsilon: randomized_response(5, epsilon)}
+    >>> made = after_shuffling(FisherInformation([0.2] * 5), 0.1, 1e-6, 10_000, family)
+    >>> round(made.rows[0].epsilon, 2), made.rows[0].central.value <= 0.1
+    (2.03, True)
+    """
+    limit, n = positive_epsilon(epsilon), positive_integer(respondents, "respondents")
+    level = unit_interval(delta, "delta")
+    if not 0 < level < 1:
+        raise invalid("delta", "a number between 0 and 1", delta)
+    if families is None:
+        families = _families(utility)
+
+    def kept(name: str, family: Family) -> ShuffledRow | None:
+        low, high = min(limit, _LARGEST), _LARGEST
+        best = family(low)
+        if not shuffled(best, n).delta_at(limit).value <= level:
+            return None  # no family of epsilon-LDP channels comes here: shuffling does not cost
+        while high - low > _CLOSE * high:
+            middle = math.sqrt(low * high)
+            made = family(middle)
+            if shuffled(made, n).delta_at(limit).value <= level:
+                low, best = middle, made
+            else:
+                high = middle
+        central = shuffled(best, n).epsilon_at(level)
+        central = replace(central, value=min(central.value, limit))  # delta at the limit was proved
+        return ShuffledRow(name, low, central, utility.value(best), best)
+
+    rows = [row for row in (kept(name, family) for name, family in families.items()) if row is not None]
+    return ShuffledComparison(tuple(sorted(rows, key=lambda row: row.value if utility.error else -row.value)))
+
+
+def _families(utility: Utility) -> dict[str, Family]:
+    """The optimal local channel and the textbook ones for as many answers."""
+    k = utility.size
+
+    def subsets(epsilon: float) -> Channel:
+        size = max(1, min(k - 1, round(k / (1 + math.exp(epsilon)))))
+        return subset_selection(k, epsilon, size)
+
+    made: dict[str, Family] = {
+        "optimal local channel": lambda epsilon: optimal_channel(utility, [LocalDP(epsilon)]).channel,
+        "randomized response": lambda epsilon: randomized_response(k, epsilon),
+    }
+    return made | ({"subset selection": subsets} if 3 <= k <= 20 else {})
