@@ -12,6 +12,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from ldpopt.cli.options import options, seconds
 from ldpopt.cli.outputs import claim, claim_folder, progress, say, write_all, write_folder
 from ldpopt.cli.survey.arguments import read_plan
@@ -67,10 +69,12 @@ EXPOSED = (
     origin: --origin URL | Another site whose pages may submit: https://...
     rate: --rate 1.. | Most submissions a second, from all senders together.
     close: --close | Close the plan's round in the database forever, and exit.
+    check: --check | Try everything that a collector needs, a durable write among it, and exit: 1 if something fails.
     """)
 def collect(
     plan: Path, db: str = "reports.db", kit: Path | None = None, host: str = "127.0.0.1", port: int = 8000,
     token: Path | None = None, origin: list[str] | None = None, rate: float = 2000, close: bool = False,
+    check: bool = False,
 ) -> None:  # fmt: skip
     """Serve a questionnaire and collect the reports in a database. A report is acknowledged when it is on disk.
 
@@ -92,6 +96,14 @@ def collect(
     from ldpopt.extras import need
 
     need("starlette", "uvicorn")  # checked before a database is made
+    if check:
+        from ldpopt.survey.server.health import checks
+
+        found = list(checks(made, db, kit, token, host, port))
+        say(*(f"{'ok' if holds else 'FAILED'}: {what}" for holds, what in found))
+        if not all(holds for holds, _ in found):
+            raise typer.Exit(1)
+        return
     files = static_files(kit, made.checksum) if kit is not None else None
     with listening(host, port) as listener:
         secret = token_of(token) if token is not None else None

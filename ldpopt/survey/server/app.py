@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.extras import need
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.server.health import TEXT, Health
+from ldpopt.survey.server.limits import HEADER_BYTES
 from ldpopt.survey.server.store import Outcome, RoundState, Store, Unavailable
 from ldpopt.survey.server.submission import Reader, Refused, Submission
 from ldpopt.survey.server.web import HEADERS, Sender, StaticFile, body, encoded, file_of, no_route, refusal, said
@@ -68,6 +70,7 @@ class Writer:
 
     def __init__(self, store: Store, day: Callable[[], str] = today) -> None:
         self._store, self._day = store, day
+        self.health = Health(self._probe)
         self._waiting: list[tuple[Submission, asyncio.Future[Outcome]]] = []
         self._more = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "ldpopt-writer")
@@ -97,9 +100,17 @@ class Writer:
         self._more.set()
         return await done
 
-    async def state(self) -> RoundState:
-        """The round's state, asked between two commits."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._store.state)
+    @property
+    def metrics(self) -> str:
+        """What was done so far, in numbers."""
+        return self.health.metrics(len(self._waiting), self._store.free())
+
+    async def _probe(self) -> RoundState:
+        """The round's state after a durable write between two commits."""
+        begun = time.monotonic()
+        state = await asyncio.get_running_loop().run_in_executor(self._thread, self._store.probe)
+        self.health.committed(time.monotonic() - begun)
+        return state
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -108,14 +119,16 @@ class Writer:
             self._more.clear()
             while self._waiting:
                 taken = self._waiting[:MAX_BATCH]
-                batch = [submission for submission, _ in taken]
+                batch, begun = [submission for submission, _ in taken], time.monotonic()
                 try:
                     outcomes = await loop.run_in_executor(self._thread, self._store.write, batch, self._day())
                 except Exception as error:  # every waiting request must get an answer, whatever went wrong
+                    self.health.failed()
                     for _, done in taken:
                         if not done.done():
                             done.set_exception(error if isinstance(error, Unavailable) else Unexpected(error))
                 else:
+                    self.health.committed(time.monotonic() - begun)
                     for (_, done), outcome in zip(taken, outcomes, strict=True):
                         if not done.done():
                             done.set_result(outcome)
@@ -129,8 +142,6 @@ class Unexpected(RuntimeError):
         super().__init__(type(error).__name__)
 
 
-FAILING = 60.0
-"""Seconds for which health says that a submission could not be stored, unless a later one was."""
 RATE = 2000.0
 """Submissions a second that are accepted by default."""
 PAGE_POLICY = (
@@ -170,7 +181,7 @@ def collector(
     >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
     >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
     ...     [route.path for route in collector(plan, store).routes]
-    ['/submissions', '/healthz', '/counts', '/{path:path}']
+    ['/submissions', '/healthz', '/readyz', '/metrics', '/counts', '/{path:path}']
     """
     need("starlette")
     from starlette.applications import Starlette
@@ -182,7 +193,9 @@ def collector(
     made = _Collector(plan, store, kit or {}, token, rate)
     routes = [
         Route("/submissions", made.submit, methods=["POST"]),
-        Route("/healthz", made.health, methods=["GET"]),
+        Route("/healthz", made.alive, methods=["GET"]),
+        Route("/readyz", made.ready, methods=["GET"]),
+        Route("/metrics", made.metrics, methods=["GET"]),
         Route("/counts", made.counts, methods=["GET"]),
         Route("/{path:path}", made.page, methods=["GET"]),
     ]
@@ -201,8 +214,7 @@ class _Collector:
         self._plan, self._store, self._kit, self._token = plan, store, kit, token
         self._reader, self._writer = Reader(plan, store.others()), Writer(store)
         self._bucket = Bucket(rate)
-        self._health: asyncio.Task[RoundState] | None = None
-        self._asked = self._complained = self._failed = -math.inf
+        self._complained = -math.inf
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -215,7 +227,12 @@ class _Collector:
             self._store.close()
 
     async def submit(self, request: Request) -> Response:
-        """Store the reports of a submission."""
+        """Store the reports of a submission, and count the answer."""
+        answer = await self._answer(request)
+        self._writer.health.answered(answer.status_code)
+        return answer
+
+    async def _answer(self, request: Request) -> Response:
         try:
             if not self._bucket.take():
                 raise Refused(429, BUSY)
@@ -226,36 +243,30 @@ class _Collector:
         except Refused as refused:
             return refusal(refused.status, refused.error)
         except Unavailable as error:
-            now = self._failed = time.monotonic()
+            now = time.monotonic()
             if now - self._complained >= 5:  # a full disk may be that of the log, too
                 self._complained = now
                 _LOG.error("%s", error)
             return refusal(503, "Reports cannot be stored at this moment.")
-        self._failed = -math.inf
         if outcome in (Outcome.STORED, Outcome.REPEATED):
             return said(201 if outcome is Outcome.STORED else 200, {"stored": True})
         return refusal(*_ANSWERS[outcome])
 
-    async def health(self, _: Request) -> Response:
-        """Whether the database answers, asked at most once a second, and took the last submission, if it was lately."""
-        if time.monotonic() - self._failed < FAILING:
+    async def alive(self, _: Request) -> Response:
+        """That the process answers, and nothing more."""
+        return said(200, {"ok": True})
+
+    async def ready(self, _: Request) -> Response:
+        """Whether a durable write succeeded within the last seconds, so that a submission would be stored."""
+        closed = await self._writer.health.ready()
+        if closed is None:
             return refusal(503, "Reports cannot be stored at this moment.")
-        now = asyncio.get_running_loop().time()
-        if self._health is None or (self._health.done() and now - self._asked >= 1):
-            self._health, self._asked = asyncio.create_task(self._writer.state()), now
-        try:
-            state = await asyncio.shield(self._health)
-        except Unavailable:
-            return refusal(503, "The database does not answer.")
-        return said(200, {"ok": True, "closed": state.closed})
+        return said(200, {"ok": True, "closed": closed})
 
     async def counts(self, request: Request) -> Response:
         """How many reports and invitations there are, for the holder of the token."""
-        if self._token is None:
-            return refusal(404, "There is nothing here.")
-        given = request.headers.get("authorization", "").encode("latin-1")
-        if not hmac.compare_digest(given, f"Bearer {self._token}".encode()):
-            return refusal(401, "This needs the collector's token.", {"www-authenticate": "Bearer"})
+        if (refused := self._refused(request)) is not None:
+            return refused
         try:
             found = await asyncio.to_thread(self._store.summary)
         except Unavailable:
@@ -264,6 +275,23 @@ class _Collector:
         invitations = {"drawn": found.drawn, "used": found.used}
         held = {"closed": found.closed, "reports": found.reports, "days": dict(found.days), "invitations": invitations}
         return said(200, plan | held)
+
+    async def metrics(self, request: Request) -> Response:
+        """What the collector did since it started, for Prometheus, which sends the token."""
+        from starlette.responses import Response
+
+        if (refused := self._refused(request)) is not None:
+            return refused
+        return Response(self._writer.metrics, 200, {"content-type": TEXT})
+
+    def _refused(self, request: Request) -> Response | None:
+        """The answer to a request without the token; None with it."""
+        if self._token is None:
+            return refusal(404, "There is nothing here.")
+        given = request.headers.get("authorization", "").encode("latin-1")
+        if not hmac.compare_digest(given, f"Bearer {self._token}".encode()):
+            return refusal(401, "This needs the collector's token.", {"www-authenticate": "Bearer"})
+        return None
 
     async def page(self, request: Request) -> Response:
         """A file of the kit."""
@@ -281,6 +309,9 @@ class _Headers:
             await self._app(scope, receive, send)
             return
         sent = Sender(send, _ADDED)
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
+            await refusal(431, "The headers of the request are long.")(scope, receive, sent)
+            return
         try:
             await self._app(scope, receive, sent)
         except Exception as error:

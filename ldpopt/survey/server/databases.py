@@ -7,6 +7,7 @@ machines, write at once.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -156,6 +157,10 @@ class SqliteStore(Store):
         with self._errors(), closing(self._connect()) as db:
             db.execute("BEGIN")
             yield db
+
+    def free(self) -> int:
+        """Free bytes on the disk of the file."""
+        return shutil.disk_usage(self._path.parent).free
 
     def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
         rows = [(self._number, one.id, day, one.codes) for one in new]

@@ -116,9 +116,9 @@ def decide(
 class Store(ABC):
     """One round in a database: what every dialect of SQL says alike. Parameters are written ``?``.
 
-    Only one thread at a time may call `write`, `state`, `others`, `invite`, `close_round` and `close`; `summary` and
-    `rows` open connections of their own. All raise `Unavailable` if the database does not answer or has no room. Then
-    nothing of the call is stored or, if only the answer to a commit was lost, all of it.
+    Only one thread at a time may call `write`, `state`, `probe`, `others`, `invite`, `close_round` and `close`;
+    `summary` and `rows` open connections of their own. All raise `Unavailable` if the database does not answer or has
+    no room. Then nothing of the call is stored or, if only the answer to a commit was lost, all of it.
     """
 
     _db: Any = None
@@ -221,6 +221,17 @@ class Store(ABC):
         """Whether the round is closed, and whether it needs invitations, as the database says now."""
         with self._connected() as db:
             return self._state(db)
+
+    def probe(self) -> RoundState:
+        """The round's state, after a write that changes nothing was committed, durably, as a submission would be."""
+        with self._transaction(alone=False) as db:
+            for change in ("+", "-"):  # SQLite writes no page for an update that changes nothing
+                self._run(db, f"UPDATE rounds SET drawn = drawn {change} 1 WHERE number = ?", self._number)
+            return self._state(db)
+
+    def free(self) -> int | None:
+        """Free bytes on the disk of the database, where that is known."""
+        return None
 
     def others(self) -> dict[str, int]:
         """The numbers of other plans' rounds in the database, by the checksums of the plans."""

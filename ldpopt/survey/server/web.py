@@ -24,6 +24,7 @@ from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import need
 from ldpopt.files import create_private, read_text
+from ldpopt.survey.server.limits import limited_protocol
 from ldpopt.survey.server.submission import Refused
 
 if TYPE_CHECKING:
@@ -219,6 +220,7 @@ def serve(app: Starlette, listener: socket.socket, hurried: bool = False) -> Non
 
     config = uvicorn.Config(
         app,
+        http=limited_protocol(),
         access_log=False,
         log_level="critical" if hurried else "error",  # requests that are not HTTP are not logged
         server_header=False,
@@ -259,12 +261,13 @@ def loopback(host: str) -> bool:
 def token_of(path: Path) -> str:
     """The token in a file. A missing file is made, with a new token that only its owner can read.
 
-    A file of this user that others can read is refused; on Windows a file's mode does not show it.
+    A file that everybody can read is refused, and one of this user that its group can read; on Windows a file's mode
+    does not show it.
     """
     if not path.exists():
         create_private(path, f"{secrets.token_urlsafe(32)}\n".encode())
     status = path.stat()
-    if hasattr(os, "geteuid") and status.st_uid == os.geteuid() and status.st_mode & 0o077:
+    if hasattr(os, "geteuid") and status.st_mode & (0o077 if status.st_uid == os.geteuid() else 0o007):
         mode = Phrase(f"mode {stat.S_IMODE(status.st_mode):04o}")
         raise invalid("token file", "mode 0600 (no access for group and others)", mode, str(path))
     token = read_text(path).strip()

@@ -91,7 +91,7 @@ def test_invitations_and_the_end_of_a_round(tmp_path):
     assert statuses(tmp_path, post(first), before=lambda store: drawn.extend(draw_invitations(PLAN, store, 1))) == [403]
     invited = first | {"invitation": drawn[0]}
     assert statuses(tmp_path, post(invited), post(second | {"invitation": drawn[0]}), post(first)) == [201, 403, 200]
-    made = ask(tmp_path, post(invited), post(second), get("/healthz"), before=lambda store: store.close_round())
+    made = ask(tmp_path, post(invited), post(second), get("/readyz"), before=lambda store: store.close_round())
     assert [one.status_code for one in made] == [200, 503, 200]
     assert made[1].headers["retry-after"]
     assert made[2].json() == {"ok": True, "closed": True}
@@ -187,17 +187,35 @@ def test_what_nobody_thought_of_is_neither_told_nor_logged(tmp_path, monkeypatch
 
 
 def test_a_database_that_cannot_store_is_503(tmp_path, monkeypatch):
-    """Where nothing can be stored nothing is acknowledged, and health says so."""
+    """Where nothing can be stored nothing is acknowledged, it is not ready and says so; it is alive all the time."""
 
     def gone(*_):
         raise Unavailable("gone")
 
     with monkeypatch.context() as patch:
         patch.setattr("ldpopt.survey.server.databases.SqliteStore.write", gone)
-        assert statuses(tmp_path, get("/healthz"), post(body_of(PLAN, (1, 1, 1))), get("/healthz")) == [200, 503, 503]
-        patch.setattr("ldpopt.survey.server.databases.SqliteStore.state", gone)
-        assert statuses(tmp_path, get("/healthz")) == [503]
-    assert statuses(tmp_path, post(body_of(PLAN, (1, 1, 1))), get("/healthz")) == [201, 200]
+        patch.setattr("ldpopt.survey.server.databases.SqliteStore.probe", gone)
+        asked = [get("/readyz"), post(body_of(PLAN, (1, 1, 1))), get("/readyz"), get("/healthz")]
+        assert statuses(tmp_path, *asked) == [503, 503, 503, 200]
+    assert statuses(tmp_path, post(body_of(PLAN, (1, 1, 1))), get("/readyz")) == [201, 200]
+
+
+def test_metrics_are_for_the_holder_of_the_token(tmp_path):
+    """Prometheus gets numbers with the token, and nobody else; a text without a report or an id."""
+    body, good = body_of(PLAN, (1, 1, 1)), get("/metrics", authorization=f"Bearer {TOKEN}")
+    assert statuses(tmp_path, get("/metrics")) == [404]
+    made = ask(tmp_path, post(body), post(body), post(b"{"), get("/metrics"), good, token=TOKEN)
+    assert [one.status_code for one in made] == [201, 200, 400, 401, 200]
+    lines = made[-1].text.splitlines()
+    assert {"ldpopt_submissions_accepted_total 2", 'ldpopt_submissions_refused_total{status="400"} 1'} <= set(lines)
+    assert "ldpopt_submissions_waiting 0" in lines
+    assert any(line.startswith("ldpopt_disk_free_bytes ") and int(line.split()[1]) > 0 for line in lines)
+    assert body["id"] not in made[-1].text
+
+
+def test_long_headers_are_refused(tmp_path):
+    """More than 16 kB of headers get 431, before anything is read."""
+    assert statuses(tmp_path, get("/healthz", **{"x-long": "x" * 20_000}), get("/healthz")) == [431, 200]
 
 
 def test_nothing_of_the_sender_is_kept_or_logged(tmp_path, caplog):
