@@ -93,7 +93,7 @@ class Rating(QuestionSpec, type="rating"):
 
 def test_a_file_in_the_folder_is_a_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new type is one file: whoever imports the surveys can write it in survey.toml."""
-    (tmp_path / "rating.py").write_text(RATING)
+    (tmp_path / "rating_of_a_test.py").write_text(RATING)
     monkeypatch.setattr(plan_room, "__path__", [*plan_room.__path__, str(tmp_path)])
     try:
         assert set(question_types(plan_room)) == {"QuestionSpec", "Rating"}
@@ -101,7 +101,7 @@ def test_a_file_in_the_folder_is_a_type(tmp_path: Path, monkeypatch: pytest.Monk
         assert SurveySpec.from_toml(asked).questions[0].categories == (1, 2, 3)
     finally:
         QuestionSpec.types.pop("rating", None)
-        sys.modules.pop("ldpopt.survey.plan.rating", None)
+        sys.modules.pop("ldpopt.survey.plan.rating_of_a_test", None)
 
 
 def test_other_types_are_refused(any_of: type[QuestionSpec]) -> None:
