@@ -1,8 +1,8 @@
 """Every tolerance of the package, each with its name: the numbers that decide what is small enough.
 
 No tolerance enters a privacy claim. Claims are rounded outward instead, so that they are never too small
-(`ldpopt.rounding`). Bounds on rounding errors stand beside the arithmetic that they bound, and the steps of a search
-beside the search: they decide nothing.
+(`ldpopt.rounding`). Bounds on rounding errors stand beside the arithmetic that they bound, and the sizes of a search
+beside the search.
 """
 
 from __future__ import annotations
@@ -133,6 +133,52 @@ COLUMN_GAP = 1e-10
 
 ASKED = 1e-8
 """Of every criterion at least this share of its best column's value is asked; a mixture spends about that on it."""
+
+EXCHANGE_GAP, CONIC_GAP, ROW_GAP, TANGENT_GAP = 1e-8, 3e-7, 5e-8, 1e-9
+"""The relative gaps at which rounds end: of labels or sets, of cone programs, of divergences of rows, and of risks."""
+
+BALANCED_GAP, SMALL_SETS_GAP, INTEGER_GAP = 2e-8, 1.5e-5, 1e-5
+"""The same for balanced sets, for weights of small sets, and for cuts of integer programs."""
+
+CLIMB_GAIN = 1e-9
+"""A climb from channel to channel ends with a step that gains a smaller share than this."""
+
+REPAIR_LOSS = 1e-7
+"""The optimum of an easier problem is taken if its repair for the whole problem costs at most this share."""
+
+MERGED_SHARES, MERGED_FREE = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-13), 1e-9
+"""Shares of the utility that one merger of outputs may cost: the coarsest is taken that costs less than the last."""
+
+CLOSE_ROWS = 1e-6
+"""Where rows differ by less than this, columns are merged only with columns whose rows differ about as much."""
+
+NOISE_SHARE, NOISE_SIZE = 1e-11, 1e-13
+"""Entries below this share of their column's largest, and columns nowhere larger, are noise and mean zero."""
+
+NEGLIGIBLE_WEIGHT, NEGLIGIBLE_EXACT, SETTLED_PRICE = 1e-6, 1e-12, 1e-7
+"""Relatively smaller weights of columns count as zero, as a solver gives them or nearly exact; and smaller prices."""
+
+SHAPE_GAIN, INTERVAL_GAIN, VIOLATED = 1e-8, 1e-10, 1e-9
+"""Gains of shapes or intervals, in units of the optimum, and excesses over caps that are within solvers' accuracy."""
+
+ORDER_PAID, IDLE_PRICE = 1e-6, 1e-6
+"""An order stays while its prices exceed this share of the optimum; prices below this share of the accuracy go."""
+
+SAME_TANGENT, MEETING = 1e-6, 1e-9
+"""Nearer ratios share one tangent; two sets of hypotheses meet where their total variation is at most this."""
+
+SILENT, ERASED_MASS = 1e-12, 1e-12
+"""A report whose probabilities agree to this share under all inputs is an erasure; a rarer one is only rounding."""
+
+NARROW_BOX, TIGHT_LIMIT = 1e-9, 1e-9
+"""Narrower intervals, as a share of all log-ratios, are not split; limits nearer, as one of the largest, are equal."""
+
+WIDER_POINTS, OUTER_SHARE, POSTERIOR_ROUNDING = 1e-6, 1e-8, 1e-12
+"""How far outer points stand beyond the posteriors, relative to their range; their mass; what rounding may change."""
+
+SAME_END, DISAGREEMENT, SEEN_MASS = 1e-12, 1e-6, 1e-8
+"""Posteriors nearer to 0 or 1 are at that end; a cell of at least this mass may be so far from its range of ratios."""
+
 CLAIM_ROUNDING = 1e-9
 """In `reproduce`: the largest relative difference of two sides of an inequality that can be due to rounding."""
 

@@ -15,9 +15,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.labels import posteriors
 from ldpopt.distribution import Array
-
-SILENT = 1e-12
-"""A report whose probabilities under all inputs agree to this relative tolerance says nothing: it is an erasure."""
+from ldpopt.tolerances import SILENT
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ import numpy.typing as npt
 from ldpopt.design.constraints.local_dp import direct_limits, shortest_paths
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
+from ldpopt.tolerances import TIGHT_LIMIT
 
 PARTIAL = 2**21  # The most labelings of the inputs labeled so far.
 FARTHEST, MAX_INPUTS = 60, 100
@@ -147,8 +148,6 @@ def _order(joined: Direct) -> list[int]:
 
 MAX_COLUMNS, LABELED = 2**16, 2**18  # The most extreme columns that are listed: one by one, and as integer labelings.
 STEPS = 2**20  # The most steps of the search for them.
-TIGHT = 1e-9
-"""The distance, relative to the largest limit, at which floats count as equal; used in searches, not in proofs."""
 BITS = 36  # The least limit is 2^36 units; fewer where the largest sum would not be an integer of float64.
 OUTWARD = 2.0**-41
 """The share by which proofs enlarge the unit, for the rounding of limits, of products and of sums along paths."""
@@ -156,7 +155,7 @@ OUTWARD = 2.0**-41
 
 def slack_of(limits: Array) -> float:
     """The distance at which floats count as equal, for these limits."""
-    return TIGHT * max(float(limits[np.isfinite(limits)].max()), 1e-300)
+    return TIGHT_LIMIT * max(float(limits[np.isfinite(limits)].max()), 1e-300)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.shares import Shares, SharesProgram, cut_caps, weigh_sets
 from ldpopt.design.solve import SIMPLEX
 from ldpopt.distribution import Array, Index
+from ldpopt.tolerances import BALANCED_GAP
 
 ALL = 20  # Up to this many inputs, all of them are taken whole: the program is exact
 WHOLE = 16  # The most inputs that are taken whole among more
@@ -35,7 +36,6 @@ CAPPED_ALL, CAPPED_WHOLE, CAPPED_ROUNDS = 14, 9, 2
 PAIRED = 36  # The most inputs for which the program has all pairs
 ROOM = 2.0**-38  # The share of the weights that is left to erasure under a cap
 TRIED = 24  # The most orbits (families of sets, `columns.sets`) that are looked at
-CLOSE = 2e-8  # The relative gap at which to stop
 MOST = 2000  # The most answers: a channel may need as many reports, which takes a gigabyte
 
 
@@ -189,7 +189,7 @@ class _Posed:
             of_sets = np.concatenate([_information(basic, masses, level), worth[chosen]])
             made = weigh_sets(sets.T.astype(np.float64), of_sets, level, caps)
             value, pairs = float(of_sets @ made.weights), made.pairs()
-            if found.bound <= value * (1 + CLOSE):
+            if found.bound <= value * (1 + BALANCED_GAP):
                 break
             cut = ((pool @ pairs) * ~pool).sum(axis=1) if pairs.any() else 0.0
             gains = (worth - level * math.fsum(made.rows) - pool @ made.rows - cut) / mean

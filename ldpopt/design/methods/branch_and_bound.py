@@ -29,9 +29,8 @@ from ldpopt.distribution import Array, optional, positive_integer
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.simulation import Rng, generator, random
-from ldpopt.tolerances import CERTIFIED_GAP
+from ldpopt.tolerances import CERTIFIED_GAP, NARROW_BOX
 
-NARROW = 1e-9  # Intervals of log-ratios narrower than this share of all log-ratios are not split
 FAR = 40.0  # The log-ratio at which an infinite interval is taken to end when its middle is looked for
 WORK, MANY = 150_000, 1500  # The default budget of boxes times entries and slacks of a program, and the most boxes
 CLIMBING = 0.2  # The share of the progress bar that the local search takes, before the boxes
@@ -109,7 +108,7 @@ class Tree:
         self.value = climb.value(matrix)
         self.nodes: list[Split | Leaf] = []
         self.climbs = CLIMBS
-        self.narrow = NARROW * float(np.ptp(np.clip(boxes.root, -FAR, FAR)))
+        self.narrow = NARROW_BOX * float(np.ptp(np.clip(boxes.root, -FAR, FAR)))
 
     def grow(self, budget: int, deadline: Deadline = UNLIMITED) -> int:
         """Split boxes until the bound meets the value, `budget` programs are solved, or the time is over.
@@ -169,7 +168,7 @@ class Tree:
             best = int(np.argmin(bounds))
             return known[best], bounds[best], cut
         bound, reached = proved(leaf), float((gains[0] * q.T).sum())
-        if not bound <= reached + NARROW * abs(self.value) and (whole := proved(parent)) < bound:
+        if not bound <= reached + NARROW_BOX * abs(self.value) and (whole := proved(parent)) < bound:
             leaf, bound = parent, whole  # the multipliers of an inaccurate solution are worse than the parent's
         return leaf, bound, self._cut(q, gains, box) or cut
 

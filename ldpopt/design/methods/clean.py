@@ -19,22 +19,18 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
-
-# Shares of the utility that one merger may cost; the coarsest level that costs nothing in the end is taken.
-LEVELS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-13)
-FREE = 1e-9
-FINE = 1e-6  # Where rows differ by less than this, columns are merged only with columns whose rows differ about as much
+from ldpopt.tolerances import CLOSE_ROWS, MERGED_FREE, MERGED_SHARES, NOISE_SHARE, NOISE_SIZE
 
 
 def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array]) -> Array:
-    """The channel with the fewest outputs among those of `LEVELS` that keep the most utility once repaired.
+    """The channel with the fewest outputs among those of `MERGED_SHARES` that keep the most utility once repaired.
 
     Merging keeps the sums of rows and every constraint that is a convex sum over outputs. improve : a function that may
     improve each merged channel before it is measured.
     """
     pair, f = problem.reduction.pair, problem.utility.f
     best, most, last = None, -np.inf, np.zeros(0)
-    for level in LEVELS:
+    for level in MERGED_SHARES:
         q = merge(matrix, f, pair, level)
         if not problem.deadline.late:
             q = improve(q)
@@ -47,7 +43,7 @@ def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array])
         except SolverError:
             continue
         value = value_of(f, pair, q)
-        if value > most + FREE * abs(most) or best is None:
+        if value > most + MERGED_FREE * abs(most) or best is None:
             best, most = q, value
     return matrix if best is None else best
 
@@ -63,7 +59,7 @@ def merge(matrix: Array, f: FDivergence, pair: Pair, share: float) -> Array:
     q = q[:, np.argsort(posteriors(pair, q), kind="stable")]
     worth = values_of(f, pair, q)
     most = share * float(worth.sum())
-    fine = float(np.ptp(q, axis=0).max(initial=0.0)) < FINE
+    fine = float(np.ptp(q, axis=0).max(initial=0.0)) < CLOSE_ROWS
     if q.shape[1] > 1:
         cost = _cost(f, pair, q, worth, fine)
     while q.shape[1] > 1:
@@ -91,8 +87,6 @@ def _cost(f: FDivergence, pair: Pair, q: Array, worth: Array, fine: bool) -> Arr
     return np.asarray(cost)
 
 
-NOISE = 1e-11  # Entries below this share of their column's largest are a solver's noise, and mean zero
-NOTHING = 1e-13  # Columns that are nowhere larger than this mean zero, too
 LITTLE = 1e-3  # Where the centre needs more weight than this, the least sufficient weight is searched for
 
 
@@ -140,7 +134,7 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
 
 def _finished(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None) -> bool:
     """Whether a matrix is a channel, up to rounding of its rows' sums, without noise and within every constraint."""
-    noise = (matrix != 0) & ~(matrix > NOISE * matrix.max(axis=0))  # of a solver, or below zero
+    noise = (matrix != 0) & ~(matrix > NOISE_SHARE * matrix.max(axis=0))  # of a solver, or below zero
     stochastic = np.abs(matrix.sum(axis=1) - 1).max() <= matrix.shape[1] * ULP
     return bool(stochastic and not noise.any() and within(Channel(matrix, inputs), constraints))
 
@@ -148,7 +142,7 @@ def _finished(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[La
 def _clean(matrix: Array) -> Array:
     """The matrix with a solver's noise set to zero."""
     top = matrix.max(axis=0)
-    return np.where((matrix > NOISE * top) & (top > NOTHING), matrix, 0.0)
+    return np.where((matrix > NOISE_SHARE * top) & (top > NOISE_SIZE), matrix, 0.0)
 
 
 def _centre(

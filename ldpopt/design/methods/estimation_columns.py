@@ -31,10 +31,9 @@ from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
+from ldpopt.tolerances import NEGLIGIBLE_EXACT, NEGLIGIBLE_WEIGHT
 
 MAX_ROUNDS = 60  # The most rounds of pricing; columns that still gain then make the gap wider, not the bound wrong
-NEGLIGIBLE = 1e-6  # Weights below this share of the largest are taken for zero
-NEGLIGIBLE_EXACT = 1e-12  # The same share where weights are nearly exact: many small ones add up in rows and caps
 DRAWN = 50  # The number of sets that are drawn at the start, for each category
 LEAST_WEIGHT = 1e-4  # The least weight of a variance, in units of the largest, for which columns are drawn
 FIRST_GAP = 0.1  # The relative gap of the first round of Newton's method
@@ -67,7 +66,7 @@ class Mixture:
 
     heights: Array
     solution: FisherSolution
-    least: float = NEGLIGIBLE
+    least: float = NEGLIGIBLE_WEIGHT
 
     def used(self, columns: Columns) -> npt.NDArray[np.bool_]:
         """(n,) whether a column counts: by weight times spread, relative to others, or by weight if it is constant."""

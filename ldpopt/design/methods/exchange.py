@@ -50,6 +50,7 @@ from ldpopt.design.programs.row_pairs import first_pairs, tight_pairs, violated_
 from ldpopt.distribution import Array, Index, positive, positive_integer
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
+from ldpopt.tolerances import CLIMB_GAIN, CONIC_GAP, EXCHANGE_GAP
 
 MAX_CORRECTED_INPUTS = 100  # With more inputs than this, multipliers are taken from the solver without correction
 
@@ -101,11 +102,8 @@ class Round:
 ROUNDS = 40
 GRID = 25
 FIRST_KNOTS = 13
-ACCURACY = 1e-8
-CONIC_ACCURACY = 3e-7
 MAX_SMOOTH_ORDER = 1.2  # Divergences of orders up to this are left to the interior-point method of `TangentExchange`
 MAX_RESCALED = 12  # How often, at most, a program is posed again in units nearer to its optimum
-MIN_GAIN = 1e-9  # A climb ends with a step that gains a smaller share than this
 MAX_THINNED = 3  # How often, at most, a third of the knots is dropped when a solver fails
 
 
@@ -126,7 +124,7 @@ class Exchange(Method, rounds=positive_integer, accuracy=positive):
     """
 
     rounds: int = ROUNDS
-    accuracy: float = ACCURACY
+    accuracy: float = EXCHANGE_GAP
 
     reference: ClassVar[str] = "[HK]"
     by_cvxpy: ClassVar[bool] = True
@@ -261,7 +259,7 @@ class Labels:
             stale = 0 if best is None or gap < 0.7 * best.gap else stale + 1
             if best is None or gap <= best.gap:
                 best = Round(solved, knots, tuple(active), scale, self.terms, gap, q)
-            if gap <= (CONIC_ACCURACY if self.conic else accuracy) or (self.conic and stale == 3):
+            if gap <= (CONIC_GAP if self.conic else accuracy) or (self.conic and stale == 3):
                 break
             if settled and value <= 0 and bound <= 0:
                 break
@@ -333,7 +331,7 @@ class Labels:
         for _ in self.deadline.inner.rounds(range(steps)):
             new = best(tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0))
             reached = self.value(new)
-            if not anew and reached <= value * (1 + MIN_GAIN):
+            if not anew and reached <= value * (1 + CLIMB_GAIN):
                 return
             matrix, value, anew = merge(new, self.f, self.pair, share), reached, False
             yield matrix

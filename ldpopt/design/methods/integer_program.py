@@ -43,6 +43,7 @@ from ldpopt.design.utilities.criterion import scores
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.exact_rounding import integers_near
+from ldpopt.tolerances import INTEGER_GAP
 
 KEPT = 300  # The most columns that the search may use: the best ones by their reduced costs
 NODES = 500  # The most nodes of the search tree
@@ -179,7 +180,6 @@ def _rounded(task: Task, start: Array) -> Integers | None:
 MOST = 4  # The most inputs; with more, the columns are too many for a search, and `Rounded` does better
 CUTS = 8  # The most cuts at weights that need not be integers, which cost one linear program each
 SEARCHES = 4  # The most searches for integer weights, each with all cuts so far
-CLOSE = 1e-5  # The relative gap to the solver's bound at which no further cut is made
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -
         if (found := moves.climb(weights)) is not None and task.value(found) > task.value(best):
             best = found
         # The solver's bound is on D divided by the error.
-        ended = ended and -task.value(best) * bound <= (1 + CLOSE) * task.total
+        ended = ended and -task.value(best) * bound <= (1 + INTEGER_GAP) * task.total
         if ended:
             break
         cuts.append(_cut(task.utility, _mixed(task, weights, away), program.columns))

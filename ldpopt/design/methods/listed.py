@@ -34,10 +34,10 @@ from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.rounding import toward_privacy
+from ldpopt.tolerances import ERASED_MASS
 
 # The most inputs for which the pattern program applies, and for which 2^k patterns are priced fast.
 MAX_INPUTS, MAX_PRICED = 14, 16
-ERASED = 1e-12  # An erasure of smaller probability is rounding
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def with_erased(level: float, inside: npt.NDArray[Any], weights: Array) -> Array
     level : t. inside : (k, n) the sets. Erasure takes what is missing to one.
     """
     mass = level * weights.sum() + float((inside @ weights).max(initial=0.0))
-    if mass > 1 - ERASED:
+    if mass > 1 - ERASED_MASS:
         weights, mass = weights / mass, 1.0
     return np.append((1 - mass) / level, weights) * (level + 1)
 

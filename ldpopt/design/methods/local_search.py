@@ -26,10 +26,10 @@ from ldpopt.design.utilities.divergence import tangents_apart
 from ldpopt.distribution import Array, optional, positive_integer
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.simulation import Rng, generator, random
+from ldpopt.tolerances import CLIMB_GAIN
 
 STARTS = 20  # The number of starts by default
 STEPS = 60
-GAIN = 1e-9
 INPUTS = 200  # The most inputs; with more, one start takes minutes
 # The most outputs times inputs and constrained pairs of inputs: a start solves dozens of programs of that size.
 ENTRIES = 100_000
@@ -164,7 +164,7 @@ class Climb:
             value, before = self.value(q), most
             if most == -np.inf or value > most:
                 champion, most = q, value
-            if not most - before > GAIN * max(abs(most), 1e-12):
+            if not most - before > CLIMB_GAIN * max(abs(most), 1e-12):
                 break
         return champion, most
 

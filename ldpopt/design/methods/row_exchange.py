@@ -37,14 +37,12 @@ from ldpopt.design.programs.smooth import CLOSE, moment_program, smooth_program
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
-from ldpopt.tolerances import CERTIFIED_GAP
+from ldpopt.tolerances import CERTIFIED_GAP, IDLE_PRICE, ORDER_PAID
 
 MAX_STALE = 5  # The most rounds in turn that bring bound and value no nearer
 MAX_STEPS = 10  # The most steps of a search from a channel with fewer outputs
 MAX_OLD_LABELS = 6  # The most labels of a program that stay in the next one
 MAX_NEW_ORDERS = 3  # The most orders that are added at a time
-MIN_PAID = 1e-6  # An order stays while its prices add up to more than this share of the optimum
-IDLE = 1e-6  # Prices below this share of the accuracy, and pairs of them, are left out of a proof
 SHARE = 0.1  # Intervals are cut where the chord is above the utility by more than this share of the gap
 # Terms of up to this many pairs are posed whole; of larger ones, and of orders added later, pairs that bind join.
 MAX_WHOLE = 300
@@ -193,7 +191,7 @@ class FiniteExchange(RowExchange):
         constraints: list[Any] = list(self.problem.constraints)
         for at, constraint in enumerate(constraints):
             if hasattr(constraint, "tightened"):
-                dear = tuple(order for order in constraint.orders if paid[order] > MIN_PAID)
+                dear = tuple(order for order in constraint.orders if paid[order] > ORDER_PAID)
                 constraints[at] = replace(constraint, orders=dear) if dear else constraint
         self.pose(replace(self.problem, constraints=tuple(constraints)))
 
@@ -211,7 +209,7 @@ class FiniteExchange(RowExchange):
 
     def tried(self, solved: PairsPriced, scale: float, least: float) -> Array:
         """Prove by a program's prices at all ratios; the posteriors where columns gain most beyond them."""
-        prices = LabelPrices.of(self.terms, solved, IDLE * least)
+        prices = LabelPrices.of(self.terms, solved, IDLE_PRICE * least)
         first = joined_knots(posteriors(self.pair, self.champion), self.grid)
         tried = tried_everywhere(self.f, self.pair, prices, first, scale, self.value / scale, least)
         self.knots = tried.knots

@@ -27,9 +27,9 @@ from ldpopt.design.utilities.against_set import GRID, AgainstSet, least_pair
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
+from ldpopt.tolerances import EXCHANGE_GAP
 
 ROUNDS = 100
-ACCURACY = 1e-8
 ENTRIES = 200_000  # The most entries of the tangents of one channel: every round adds a channel
 
 
@@ -88,12 +88,12 @@ class Saddle(Method):
             channels.append(design.channel.matrix)
             worst = least_pair(utility.f, utility.sets, channels, ratios)
             ratios, pair = worst.ratios, [worst.p0, worst.p1]
-            if lowest - worst.value <= ACCURACY * lowest:
+            if lowest - worst.value <= EXCHANGE_GAP * lowest:
                 break
         coin = worst.coin
         with suppress(SolverError):  # a vertex tosses between fewer channels; it is taken unless it is worth less
             vertex = least_pair(utility.f, utility.sets, channels, worst.ratios, SIMPLEX)
-            coin = vertex.coin if vertex.value >= worst.value * (1 - ACCURACY) else coin
+            coin = vertex.coin if vertex.value >= worst.value * (1 - EXCHANGE_GAP) else coin
         used = np.flatnonzero(coin > 1e-9)
         tossed = np.hstack([coin[i] * channels[i] for i in used])
 

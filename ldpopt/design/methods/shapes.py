@@ -34,10 +34,10 @@ from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, Index, at_least_two, positive_integer
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
+from ldpopt.tolerances import SHAPE_GAIN
 
 JOIN = 40  # The most shapes of one kind that join in one round
 ROUNDS = 40  # The most rounds
-PAID = 1e-8  # Gains below this share of the optimum are within the solver's accuracy
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, dead
         for family in families:
             gain = family.gains(best, k, epsilon)
             most = np.argsort(-gain)[:JOIN]
-            joining.append(family.levels(most[gain[most] > PAID * optimum], k))
+            joining.append(family.levels(most[gain[most] > SHAPE_GAIN * optimum], k))
         if not sum(map(len, joining)):
             break
         # Shapes that are far from gaining are dropped.

@@ -25,15 +25,13 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.labels import value_of
 from ldpopt.distribution import Array, optional, positive, positive_integer
 from ldpopt.errors import InvalidInput, SolverError
-
-# An easier problem's optimum is taken if its repair for the whole problem costs at most this share.
-MAX_REPAIR_LOSS = 1e-7
+from ldpopt.tolerances import REPAIR_LOSS, ROW_GAP
 
 
 def beside(problem: Problem, ask: Ask) -> Candidate:
     """A channel under both kinds: the optimum under one kind if it is that of both, else a program of both."""
     easier = _under_one_kind(problem, ask)
-    if easier is not None and easier[1] >= 1 - MAX_REPAIR_LOSS:
+    if easier is not None and easier[1] >= 1 - REPAIR_LOSS:
         return easier[0]
     try:
         found = _of_both(problem, ask)
@@ -75,7 +73,7 @@ def _under_one_kind(problem: Problem, ask: Ask) -> tuple[Candidate, float] | Non
                 proof = design.certificate
                 prove = None if proof is None else proved_by(Relaxed, proof)
                 best = Candidate(mended, design.method, prove), share
-            if share >= 1 - MAX_REPAIR_LOSS:
+            if share >= 1 - REPAIR_LOSS:
                 break
     return best
 
@@ -104,7 +102,6 @@ def orders(problem: Problem) -> str:
 
 
 ROUNDS = 25
-ACCURACY = 5e-8
 MIN_TV_BOUND = 0.01  # Other constraints that keep rows closer than this are left to programs in units of their own
 
 
@@ -141,7 +138,7 @@ class TangentExchange(Method, rounds=positive_integer, accuracy=optional(positiv
         """The best channel of the programs, after orders that it exceeds were added."""
         if not applies(problem) or len(problem.reduction.pair) < 2:
             return beside(problem, ask)
-        exchange, rounds = row_exchange(problem, self.rounds, self.accuracy or ACCURACY)
+        exchange, rounds = row_exchange(problem, self.rounds, self.accuracy or ROW_GAP)
         how = f"exchange over {len(exchange.knots) - 1} ratio intervals in {rounds} rounds" + orders(exchange.problem)
         proof = exchange.proof
         matrix = private(cleanest(problem, exchange.champion, exchange.better), problem.constraints, problem.inputs)

@@ -25,7 +25,7 @@ from ldpopt.design.columns.prices import EXACT_LIMIT
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.design.columns.staircase import FULL, SmallSetColumns
 from ldpopt.design.constraints.repair import stochastic
-from ldpopt.design.methods.estimation_columns import NEGLIGIBLE, MixtureTask, inward, no_estimate, prices_at
+from ldpopt.design.methods.estimation_columns import MixtureTask, inward, no_estimate, prices_at
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fewer_columns
 from ldpopt.design.programs.survey_dual import SurveyDual, mixture, survey_dual
@@ -33,7 +33,7 @@ from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array, optional, positive, positive_integer
 from ldpopt.errors import SolverError
 from ldpopt.simulation import Rng, generator, random
-from ldpopt.tolerances import BRACKET_GAP, COARSE_GAP
+from ldpopt.tolerances import BRACKET_GAP, COARSE_GAP, NEGLIGIBLE_WEIGHT, SETTLED_PRICE, SMALL_SETS_GAP
 
 
 class VarianceMethod(Method):
@@ -164,8 +164,6 @@ class SampledColumns(VarianceMethod, columns=optional(positive_integer), rng=ran
 
 
 MAX_SMALL = 64  # The most categories: the program's time grows with their sixth power
-ACCURACY = 1.5e-5  # The relative accuracy of the weights, and what a set may gain at the end
-SETTLED = 1e-7  # A relative price that is not looked into
 
 
 @dataclass(frozen=True)
@@ -216,15 +214,15 @@ class SmallSets(VarianceMethod, sets=positive):
         (epsilon, dual), k, prior = _dual(problem), utility.size, utility.prior
         columns = SmallSetColumns(k, epsilon, dual.squares, int(self.sets))
         sets = _sets(dual, 100 * k, np.random.default_rng(k))
-        weights = mixture(dual.columns(sets)[0], dual.factor, MAX_STEPS, ACCURACY)
+        weights = mixture(dual.columns(sets)[0], dual.factor, MAX_STEPS, SMALL_SETS_GAP)
         if weights is None:
             raise SolverError("small sets: the sets to begin with make no channel; pass another method")
         heavy = sets[np.argsort(-weights, kind="stable")[: k * k // 2]]
         first = np.unique(np.vstack([heavy, np.eye(k, dtype=bool)]), axis=0)
-        task = MixtureTask(utility.criterion, prior, columns, None, 10 * ACCURACY, problem.deadline)
-        found = replace(task.newton(np.where(first, epsilon, 0.0)), least=NEGLIGIBLE)
+        task = MixtureTask(utility.criterion, prior, columns, None, 10 * SMALL_SETS_GAP, problem.deadline)
+        found = replace(task.newton(np.where(first, epsilon, 0.0)), least=NEGLIGIBLE_WEIGHT)
         mixed, solution = found.fewer(utility, columns, None) if k <= THINNED else found, found.solution
-        unpaid = 1.01 * columns.reached + SETTLED * float(solution.rows.sum())
+        unpaid = 1.01 * columns.reached + SETTLED_PRICE * float(solution.rows.sum())
         raised = replace(solution, rows=solution.rows + unpaid * prior)
 
         def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:

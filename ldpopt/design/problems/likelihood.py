@@ -25,6 +25,7 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.errors import InvalidInput
 from ldpopt.rounding import float_down, float_up
+from ldpopt.tolerances import DISAGREEMENT, SAME_END, SEEN_MASS
 
 Mask = npt.NDArray[np.bool_]
 End = Fraction | float
@@ -113,10 +114,6 @@ MARGIN = 2.0**-46
 """The relative error allowed to a log density of `scipy.stats`, of its own size and that of its terms."""
 UNDERFLOW = -690.0
 """The logarithm of a float below which its digits are lost."""
-NEGLIGIBLE = 1e-12
-"""Posteriors that are nearer to 0 or to 1 are not told apart."""
-DISAGREEMENT, SEEN = 1e-6, 1e-8
-"""How far the posterior of a cell with at least the mass `SEEN` may be from the range of its likelihood ratio."""
 
 
 def _same(dist: Any, family: Any) -> bool:
@@ -238,8 +235,8 @@ def posterior_range(p0: Any, p1: Any, edges: Array) -> tuple[Array, Array]:
     least = np.where(only1, 0.0, np.where(both, np.clip(low.lower, 0, 1), 1.0))
     most = np.where(only0, 1.0, np.where(both, np.clip(high.upper, 0, 1), 0.0))
     # Posteriors nearer to 0 or 1 than floats can compare are moved outward: it costs less than the cells' masses do.
-    least = np.where(least < NEGLIGIBLE, 0.0, np.minimum(least, 1 - NEGLIGIBLE))
-    most = np.where(most > 1 - NEGLIGIBLE, 1.0, np.maximum(most, NEGLIGIBLE))
+    least = np.where(least < SAME_END, 0.0, np.minimum(least, 1 - SAME_END))
+    most = np.where(most > 1 - SAME_END, 1.0, np.maximum(most, SAME_END))
     empty = ~(both | only0 | only1)
     return np.where(empty, 0.5, least), np.where(empty, 0.5, most)
 
@@ -260,7 +257,7 @@ def _log_range(one: Known, two: Known, left: Array, right: Array) -> tuple[Array
 def check_masses(p0: Array, p1: Array, low: Array, high: Array) -> None:
     """Raise `InvalidInput` where the posterior of a cell's masses is not within the range of its likelihood ratio."""
     total = p0 + p1
-    seen = total > SEEN
+    seen = total > SEEN_MASS
     s = p0[seen] / total[seen]
     if not ((s >= low[seen] - DISAGREEMENT) & (s <= high[seen] + DISAGREEMENT)).all():
         raise _unproved("the probabilities that scipy.stats gives to cells contradict its densities")

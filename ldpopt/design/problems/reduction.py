@@ -28,6 +28,7 @@ from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.rounding import exact_sum
+from ldpopt.tolerances import OUTER_SHARE, POSTERIOR_ROUNDING, WIDER_POINTS
 
 QUOTIENT_ERROR = 2.0**-50  # Quotients that are equal in exact numbers differ by at most this share in floats.
 
@@ -214,17 +215,11 @@ def spread(p0: Array, p1: Array, knots: Array) -> Pair:
     return Pair.plain(q0 / q0.sum(), q1 / q1.sum())
 
 
-WIDER = 1e-6  # How far the outermost points stand beyond the hypotheses' own posteriors, as a share of their range.
-ROUNDING = 1e-12  # More than rounding can change a posterior.
-SHARE = 1e-8
-"""The share of the mass that goes to the outermost points, so that the pair dominates in spite of rounding."""
-
-
 def dominating(p0: Array, p1: Array, knots: Array) -> tuple[Array, Array]:
     """The two masses of points near `knots` that dominate the pair (p0, p1), with room for rounding."""
     low, high = float(knots[0]), float(knots[-1])
     # Where the hypotheses are near each other, rounding is a larger share of all that tells them apart.
-    share, room = (max(least, ROUNDING / (high - low)) for least in (SHARE, WIDER))
+    share, room = (max(least, POSTERIOR_ROUNDING / (high - low)) for least in (OUTER_SHARE, WIDER_POINTS))
     room *= high - low
     low, high = max(0.0, low - room), min(1.0, high + room)
     inner = spread(p0, p1, np.unique(np.concatenate([[low], knots[1:-1], [high]])))

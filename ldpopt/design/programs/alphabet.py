@@ -31,10 +31,11 @@ from ldpopt.design.constraints.base import AlphabetConstraint, Expression
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.programs.labels import FARTHEST, MatrixVariable, nearby
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
-from ldpopt.design.utilities.against_set import GRID, RATIO_TOL, tangents
+from ldpopt.design.utilities.against_set import GRID, tangents
 from ldpopt.design.utilities.decisions import PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
+from ldpopt.tolerances import SAME_TANGENT, TANGENT_GAP
 
 PENALTY = 10.0  # The cost, in units of the utility, of a violated equation, in a program that must stay feasible
 # Ratios above the first are posed from the largest entry of each column; ratios above the second are not posed.
@@ -144,7 +145,6 @@ class _Posed:
 
 
 ROUNDS = 40
-ACCURACY = 1e-9
 # A larger ratio between all inputs is left to `repair`: raising entries to it costs less than solvers can tell.
 OPEN = 1e10
 STEEPEST = 1e6  # Tangents whose coefficients are larger, in units of the risk, are left out: solvers fail on them
@@ -274,7 +274,7 @@ def _within(
         missed = reached - float(worst.value) * scale
         stale = 0 if missed < 0.5 * gap else stale + 1
         gap = min(gap, missed)
-        if gap <= ACCURACY * max(reached, 1e-3) or stale == 6 or not reached < math.inf:
+        if gap <= TANGENT_GAP * max(reached, 1e-3) or stale == 6 or not reached < math.inf:
             break
         scale = max(reached, 1e-2 * scale)
         now = held / np.maximum(matrix.ravel(), 1e-12)
@@ -283,7 +283,9 @@ def _within(
         now = np.where(_steep(utility, now, held) <= STEEPEST * scale, now, nearer)
         steep = _steep(utility, now, held)
         at = [
-            np.append(old, r) if r > 0 and high <= STEEPEST * scale and np.abs(old / r - 1).min() > RATIO_TOL else old
+            np.append(old, r)
+            if r > 0 and high <= STEEPEST * scale and np.abs(old / r - 1).min() > SAME_TANGENT
+            else old
             for old, r, high in zip(at, now, steep, strict=True)
         ]
     assert best is not None

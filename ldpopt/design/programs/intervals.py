@@ -32,9 +32,8 @@ from ldpopt.design.programs.labels import Solved
 from ldpopt.design.solve import SIMPLEX, solve
 from ldpopt.distribution import Array, Index
 from ldpopt.errors import SolverError
+from ldpopt.tolerances import INTERVAL_GAIN, VIOLATED
 
-LEAST = 1e-10  # Gains below this, in units of the optimum, are within the solver's accuracy
-VIOLATED = 1e-9  # How far a cap may be exceeded before more of its excess is posed
 ROUNDS = 200
 
 
@@ -145,7 +144,7 @@ def _peaks(kept: Array, others: Index) -> Index:
     beside = np.diff(others) == 1
     left = np.concatenate([[-np.inf], np.where(beside, kept[:-1], -np.inf)])
     right = np.concatenate([np.where(beside, kept[1:], -np.inf), [-np.inf]])
-    return np.flatnonzero((kept > LEAST) & (kept >= left) & (kept >= right))
+    return np.flatnonzero((kept > INTERVAL_GAIN) & (kept >= left) & (kept >= right))
 
 
 def _priced(profits: Array, terms: Sequence[Term], prices: Sequence[Array]) -> tuple[Array, list[Array]]:

@@ -28,10 +28,9 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import SolverError, invalid
 from ldpopt.labels import distinct_labels, together
 from ldpopt.results import ByValue
+from ldpopt.tolerances import MEETING, SAME_TANGENT, TANGENT_GAP
 
 ROUNDS = 40
-ACCURACY = 1e-9
-RATIO_TOL = 1e-6  # Ratios nearer than this share one tangent, which is off by about the square of their distance.
 GRID = np.geomspace(0.05, 20.0, 12)  # The ratios of the first tangents.
 Sets = tuple[HypothesisSet, HypothesisSet]
 
@@ -132,11 +131,11 @@ def least_pair(
         coin = np.maximum(np.asarray(most.dual_value), 0.0)
         stale = 0 if reached - value < 0.5 * gap else stale + 1
         gap = min(gap, reached - value)
-        if gap <= ACCURACY * max(reached, 1e-3 * scale) or stale == 4:
+        if gap <= TANGENT_GAP * max(reached, 1e-3 * scale) or stale == 4:
             break
         ratio = np.clip(m0, 1e-12, None) / np.clip(m1, 1e-12, None)
         at = [
-            np.append(old, r) if np.abs(old / r - 1).min() > RATIO_TOL else old
+            np.append(old, r) if np.abs(old / r - 1).min() > SAME_TANGENT else old
             for old, r in zip(at, ratio, strict=True)
         ]
         scale = max(reached, 1e-2 * scale)
@@ -151,7 +150,6 @@ def least_pair(
     return Worst(a, b, value, coin / coin.sum(), LowerLine(every, weights), kept)
 
 
-MEETING = 1e-9  # Sets are taken to meet where the total variation between them is at most this.
 STEPS = 1000
 """The most steps towards a linear function that separates two sets, before a solver is asked for their distance."""
 
