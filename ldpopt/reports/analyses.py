@@ -41,7 +41,9 @@ def share_table(
         for row in _shares(found, level)
     ]
     columns = ("question", *(("group",) if grouped else ()), "answer", "share", *LIMITS, "respondents")
-    return ResultTable(title, columns, tuple(rows), ("share", *LIMITS), (_level(level), UNCLIPPED, *notes))
+    any_found = next(one for inside in estimates.values() for one in inside.values())
+    said = f"{100 * level:g} % {any_found.intervals(Score(level)).interval}s."
+    return ResultTable(title, columns, tuple(rows), ("share", *LIMITS), (said, UNCLIPPED, *notes))
 
 
 def two_way_rows(

@@ -135,6 +135,7 @@ def survey_report(
         promise=promises_in_words(plan),
         questions=[page.question(plan, name, found[name]) for name in plan.answers],
         by=", ".join(asked.by),
+        interval=next(iter(found.values())).whole.intervals(Score(asked.level)).interval if asked.by else "",
         percent=page.percent,
         level=asked.level,
     )
@@ -162,7 +163,7 @@ class _Page:
         rows = found.n if self.counts is None else self.counts.rows
         missing = missing_in_words(part, found.n, rows if asked[0].probability == 1 else None)
         answered: str | Markup = ""
-        if missing and part.reading.own_category and part.missing is not None:
+        if missing and part.reading.own_category and part.missing is not None and not self.asked.anytime:
             answered = self.intervals(among_answered(found, part.missing), "Among those who answered")
         return {
             "name": name,
@@ -170,7 +171,11 @@ class _Page:
             "effect": _effect(found),
             "groups": self.groups(both),
             "promise": question_in_words(plan, name),
-            "booklets": [] if alone(plan, name) else [one.name for one in asked],
+            "booklets": []
+            if alone(plan, name)
+            else [
+                f"{one.name} ({one.channel.shape[0]} answers, {one.channel.shape[1]} possible reports)" for one in asked
+            ],
             "pilot": asked[0].pilot is not None,
             "shape": (k, m),
             "channel": None if channel is None else _channel_in_words(channel),
@@ -183,7 +188,7 @@ class _Page:
     def intervals(self, found: Estimate, of: str) -> Markup:
         """The estimates with their intervals, as a table."""
         shown, labels = found.intervals(Score(self.asked.level)), [as_text(label) for label in found.labels]
-        said = f"{of}; {self.percent} score intervals."
+        said = f"{of}; {self.percent} {shown.interval}s."
         return interval_table(labels, found.values, shown.lower, shown.upper, said, self.percent)
 
     def groups(self, both: Findings) -> list[list[str]]:
@@ -232,7 +237,7 @@ def _effect(found: Estimate) -> str:
     if found.table.simple:
         variances = np.diag(found.loadings * found.table.frequencies @ found.loadings.T) - found.values**2
     else:
-        variances = found.n * found.moments.variance / found.moments.size
+        variances = found.n * np.diag(found.sampling.covariance)
     plain = max(float((p * (1 - p)).max()), 1 / max(found.n, 1))
     effect = float(variances.max()) / plain
     of = "" if found.table.simple else ", of the sample and of privacy together"

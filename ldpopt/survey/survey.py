@@ -64,11 +64,14 @@ class Survey(ByValue):
         """A pyarrow table of reports for a pandas, Polars or pyarrow frame of answers."""
         return privatize_frame(self.plan, frame, randomness)[0]
 
-    def estimates(self, counts: Counts) -> dict[str, Estimate]:
-        """The `Estimate` of every question, by name, from counts of the plan's reports; `InvalidInput` for others."""
+    def estimates(self, counts: Counts, anytime: bool = False) -> dict[str, Estimate]:
+        """The `Estimate` of every question, by name, from counts of the plan's reports; `InvalidInput` for others.
+
+        anytime : as for `estimate`.
+        """
         if counts.plan != self.plan.checksum:
             raise InvalidInput(f"counts: expected those of the plan {self.plan.name!r}, got those of another plan")
-        return {name: estimate_counts(self.plan, name, counts) for name in self.plan.answers}
+        return {name: estimate_counts(self.plan, name, counts, None, anytime) for name in self.plan.answers}
 
     def findings(
         self, reports: Counts | str | Path | list[Path], analysis: Analysis | None = None, unlabelled: bool = False
@@ -86,7 +89,8 @@ class Survey(ByValue):
             if not asked.of_counts:
                 expected = f"reports, whose public columns {', '.join(asked.columns)} are needed (--simple leaves the "
                 raise invalid("estimates", expected + "design of the plan out)", Phrase("counts"))
-            return {name: Findings(one, {}) for name, one in self.estimates(reports).items()}, reports
+            found = self.estimates(reports, asked.anytime)
+            return {name: Findings(one, {}) for name, one in found.items()}, reports
         if asked.of_counts:
             return self.findings(aggregate(self.plan, reports, unlabelled=unlabelled), asked)
         rows = read_rows(self.plan, reports, asked.columns, unlabelled)
@@ -112,14 +116,16 @@ class Survey(ByValue):
                 estimates[name] = estimate_booklets(sources, self.plan.part(name).categories, counted=True)
         return estimates
 
-    def estimate(self, question: str, reports: Any, estimator: Estimator | None = None) -> Estimate:
+    def estimate(
+        self, question: str, reports: Any, estimator: Estimator | None = None, anytime: bool = False
+    ) -> Estimate:
         """The `Estimate` of a question from its counts, or from reports: a column, a data frame, or a path.
 
         A frame may be the result of `privatize`, or its file read by pandas, Polars or pyarrow. A path leads to files
         of reports, which `aggregate` checks and counts. Reports whose manifest names another plan are `InvalidInput`; a
         frame without a manifest, such as one of pandas, is accepted without this check. If the plan declares how the
         sample was drawn, this is used for files and frames, which must have its columns. Counts and single columns are
-        treated as a simple sample.
+        treated as a simple sample. anytime : as for the function `estimate`.
         """
         sample = self.plan.sample or SampleSpec()
         if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
@@ -127,14 +133,14 @@ class Survey(ByValue):
             if said is not None:
                 said.require(self.plan, "the table")
         if isinstance(reports, (str, Path)) and sample.trivial:
-            return estimate_counts(self.plan, question, aggregate(self.plan, reports), estimator)
+            return estimate_counts(self.plan, question, aggregate(self.plan, reports), estimator, anytime)
         if isinstance(reports, (str, Path)):
             rows = read_rows(self.plan, reports, sample.columns)
         elif hasattr(reports, "column_names") or hasattr(reports, "columns"):
             rows = self._rows(question, reports, sample)
         else:
-            return estimate(reports, self.plan.question(question).report_channel, estimator)
-        return Selection(self.plan, rows, Analysis(sample)).estimate(question, None, estimator)
+            return estimate(reports, self.plan.question(question).report_channel, estimator, anytime)
+        return Selection(self.plan, rows, Analysis(sample, anytime=anytime)).estimate(question, None, estimator)
 
     def _rows(self, question: str, frame: Any, sample: SampleSpec) -> ReportRows:
         """The reports of a frame that are about a question, with the columns of the sample."""

@@ -282,6 +282,26 @@ def test_a_page_of_a_design_is_made_and_checked_again(run, sampled):
     assert run("survey", "verify", "out").exit_code != 0
 
 
+def test_sequences_say_when_to_stop_and_are_checked_again(run, sampled):
+    """With --anytime estimates, pages and their check have confidence sequences; a design that has none is refused."""
+    (sampled / "out").mkdir()
+    for name in ("plan.json", "reports.csv", "reports.csv.manifest.json"):
+        (sampled / name).rename(sampled / "out" / name)
+    there = ("out/plan.json", "out/reports.csv", "--simple", "--weights", "w", "--anytime")
+    assert run("survey", "report", *there, "-o", "out/page.html").exit_code == 0
+    (sampled / "out" / "estimates.json").write_text(run("survey", "estimate", *there, "--json").stdout, "utf-8")
+    shown = run("survey", "estimate", *there).output
+    assert "95 % confidence sequence" in shown
+    assert "Collect on: 1 of 1 questions" in shown
+    assert "no weight, and no cluster, is larger" in shown
+    assert "95 % confidence sequences." in (sampled / "out" / "page.html").read_text("utf-8")
+    said = run("survey", "verify", "out")
+    assert said.exit_code == 0, said.output
+    refused = run("survey", "estimate", "out/plan.json", "out/reports.csv", "--anytime")
+    assert refused.exit_code == 2
+    assert "--anytime: expected a simple sample" in refused.output
+
+
 def test_wrong_flags_are_one_line(run, sampled):
     for flags, message in (
         (("--by", "sexe"), "one of the public columns of the reports (age"),

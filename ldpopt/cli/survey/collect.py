@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,8 @@ from ldpopt.files import create_private, read_text
 if TYPE_CHECKING:
     from ldpopt.survey.collect.randomness import Randomness
     from ldpopt.survey.collect.runner import Runner
+    from ldpopt.survey.plan.plan import Plan
+    from ldpopt.survey.server.progress import Progress
 
 
 @options("""
@@ -65,7 +67,7 @@ EXPOSED = (
     kit: --kit | Serve the files of this folder (ldpopt survey kit).
     host: --host | Address to listen at. Any address except loopback lets other machines send reports, unencrypted.
     port: --port 0..65535 | Port to listen at; 0 chooses a free one.
-    token: --token | File with the token that /counts asks for; it is made if it is missing.
+    token: --token | File with the token that /counts and /progress ask for; it is made if it is missing.
     origin: --origin URL | Another site whose pages may submit: https://...
     rate: --rate 1.. | Most submissions a second, from all senders together.
     close: --close | Close the plan's round in the database forever, and exit.
@@ -108,13 +110,26 @@ def collect(
     with listening(host, port) as listener:
         secret = token_of(token) if token is not None else None
         with database(db, made, create=True) as store:
-            app = collector(made, store, files, secret, tuple(origin or ()), rate)
+            app = collector(made, store, files, secret, tuple(origin or ()), rate, lambda: _progress(made, db))
             print(f"collecting {what} at {address(host, listener)} into {shown(db)}", flush=True)
             if store.state().closed:
                 print("This round is closed: every new submission is refused.", flush=True)
             if not loopback(host):
                 print(EXPOSED, file=sys.stderr, flush=True)
             serve(app, listener)
+
+
+def _progress(plan: Plan, db: str) -> list[Progress]:
+    """How near the questions are to the widths wanted, by the reports in a database."""
+    from ldpopt.survey.collect.aggregate import aggregate
+    from ldpopt.survey.sample.analysis import estimate_counts
+    from ldpopt.survey.server.progress import progress_of
+
+    counts, found = aggregate(plan, db), dict.fromkeys(plan.answers)
+    for name in found:
+        with suppress(InvalidInput):  # nobody was asked it yet
+            found[name] = estimate_counts(plan, name, counts, None, True)
+    return progress_of(plan, found)
 
 
 @options("""

@@ -5,6 +5,7 @@ Reports to tables of results: ``ldpopt survey table``, ``compare``, ``describe``
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,26 +28,38 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
     from ldpopt.survey.sample.analysis import Analysis, Findings
+    from ldpopt.survey.sample.respondents import Differences
     from ldpopt.survey.survey import Survey
 
 
-@options("wave: --wave PLAN REPORTS | An earlier wave of other respondents, which is included in the estimate.")
+ANYTIME = """
+    anytime: --anytime | Intervals that hold at all looks together, so that you may look as often as you like, and stop.
+    """
+
+
+@options(f"""
+    wave: --wave PLAN REPORTS | An earlier wave of other respondents, which is included in the estimate.
+    {ANYTIME.strip()}
+    """)
 def estimate(
     plan: Path, data: str, sample: SampleFlags, results: ResultFlags, by: list[str] | None = None,
-    wave: tuple[Path, str] | None = None, unlabelled: bool = False, json: bool = False,
+    wave: tuple[Path, str] | None = None, unlabelled: bool = False, json: bool = False, anytime: bool = False,
 ) -> None:  # fmt: skip
     """Estimate the share of every answer, with score intervals that follow the design of the sample."""
     from ldpopt.reports.analyses import share_table
     from ldpopt.reports.delivery import results as as_data
     from ldpopt.reports.survey import among_those_who_answered, missing_of
+    from ldpopt.survey.server.progress import in_words, progress_of
     from ldpopt.survey.survey import Survey
 
     as_table = results.format is not None or results.out is not None
     if json and as_table:
         raise invalid("--json", "no --format or --out beside it", Phrase("one"))
+    if anytime and wave is not None:
+        raise invalid("--anytime", "no --wave beside it", Phrase("one"))
     results.chosen()
     made = read_plan(plan)
-    asked, level = sample.analysis(made, by), sample.level
+    asked, level = replace(sample.analysis(made, by), anytime=anytime), sample.level
     with progress("estimating"):
         found, counts = Survey(made).findings(read_reports(data, made, unlabelled), asked, unlabelled)
         if wave is not None:
@@ -63,6 +76,9 @@ def estimate(
         results.show(share_table(f"{made.name}: shares of answers", estimates, level, notes))
         return
     say(*(f"{note}\n" for note in notes))
+    if anytime:
+        steps = progress_of(made, {name: one.whole for name, one in found.items()}, level)
+        say(*map(str, steps), f"{in_words(steps)}\n")
     words = missing_of(made, counts)
     among = {name: {"": one.whole, **one.groups} for name, one in answered.items()}
     for name, one in found.items():
@@ -89,10 +105,13 @@ def _with_wave(
     return {name: Findings(one, {}) for name, one in survey.with_wave(counts, Survey(earlier), before).items()}
 
 
-@options("out: --out -o | File for the page (HTML).")
+@options(f"""
+    out: --out -o | File for the page (HTML).
+    {ANYTIME.strip()}
+    """)
 def report(
     plan: Path, data: str, sample: SampleFlags, out: Path = Path("report.html"), by: list[str] | None = None,
-    unlabelled: bool = False, force: bool = False,
+    unlabelled: bool = False, force: bool = False, anytime: bool = False,
 ) -> None:  # fmt: skip
     """Write one HTML page: estimates with intervals, channels, guarantees in plain words, design effects."""
     from ldpopt.reports.survey import survey_report
@@ -100,7 +119,7 @@ def report(
 
     claim([out], force)
     made = read_plan(plan)
-    asked = sample.analysis(made, by)
+    asked = replace(sample.analysis(made, by), anytime=anytime)
     with progress("estimating and drawing"):
         found, counts = Survey(made).findings(read_reports(data, made, unlabelled), asked, unlabelled)
         page = survey_report(made, found, counts, analysis=asked)
@@ -129,6 +148,11 @@ def verify(folder: Path, workers: int = 1, json: bool = False) -> None:
         raise typer.Exit(1)
 
 
+def _of(reports: int, people: int) -> str:
+    """How many respondents have reports of what is estimated, beside how many there are."""
+    return f"{people:,} respondents" if reports == people else f"{reports:,} of {people:,} respondents"
+
+
 @options("""
     row: ROW | A question or a public column, for the rows.
     column: COLUMN | Another one, for the columns.
@@ -144,9 +168,10 @@ def table(given: Analysing, row: str, column: str, percent: str = "all") -> None
     plan, asked = given.begun()
     with progress("estimating"):
         people = given.people(plan, asked, (row, column))
-        title = f"{row} by {column}, {people.n:,} respondents"
+        found = people.two_way(row, column)
+        title = f"{row} by {column}, {_of(found.joint.n, people.n)}"
         notes = notes_of(people.rows.counts, asked)
-        shown = two_way_rows(title, people.two_way(row, column), (row, column), percent, given.level, notes)
+        shown = two_way_rows(title, found, (row, column), percent, given.level, notes)
     given.show(shown)
 
 
@@ -182,7 +207,7 @@ def compare(
             assert by is not None
             found, tests = people.compare(by, names, against)
             title = f"Groups of {by}, {people.n:,} respondents"
-            notes = notes_of(people.rows.counts, asked)
+            notes = notes_of(people.rows.counts, *_asked_fewer(found, people.n), asked)
         else:
             other = read_plan(wave[0])
             second = Respondents.read(other, wave[1], given.analysis(other), (), given.unlabelled)
@@ -194,6 +219,15 @@ def compare(
             )
             notes = notes_of(people.rows.counts, second.rows.counts, taken, asked)
     given.show(difference_table(title, found, tests, given.level, notes))
+
+
+def _asked_fewer(found: Differences, people: int) -> list[str]:
+    """Of how many respondents the groups of each question are, where these are not all."""
+    sizes: dict[str, dict[str, int]] = {}
+    for (question, group, against), one in found.items():
+        sizes.setdefault(question, {}).update({group: one.first.n, against: one.second.n})
+    fewer = {question: sum(of.values()) for question, of in sizes.items() if sum(of.values()) < people}
+    return [f"With reports of {question}: {n:,} of {people:,} respondents." for question, n in fewer.items()]
 
 
 @options("""
@@ -244,7 +278,7 @@ def describe(
             edges = None if points_of is None else [[one, one] for one in points_of]
             points = [quantile(found, share, edges, Score(given.level)) for share in quantiles or (0.25, 0.5, 0.75)]
         said = notes_of(people.rows.counts, asked, *notes)
-    given.show(number_table(f"{question}, {people.n:,} respondents", shown, points, given.level, said))
+    given.show(number_table(f"{question}, {_of(found.n, people.n)}", shown, points, given.level, said))
 
 
 @options("""

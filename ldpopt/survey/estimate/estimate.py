@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.results import jsonable
+from ldpopt.survey.estimate.anytime import NAME as SEQUENCE
+from ldpopt.survey.estimate.anytime import Bets, bets_of
 from ldpopt.survey.estimate.intervals import IntervalMethod, Moments, Score, moments
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
 from ldpopt.survey.estimate.linear import (
@@ -23,6 +25,7 @@ from ldpopt.survey.estimate.linear import (
     GeneralizedLeastSquares,
     contrast_loadings,
     contrast_name,
+    efficient_loadings,
     report_covariance,
 )
 from ldpopt.survey.estimate.results import Estimated, Intervals, Projection, simplex_projection, text_table
@@ -43,6 +46,7 @@ class Estimate(Estimated):
     fitted : (m,) the distribution of the reports under the estimate, which gives the errors for a simple sample; None
         where the frequencies themselves do: if the estimate fits them all, and for other samples.
     base : the share of the reports that a ratio is about.
+    bets : where the intervals are to hold whenever one looks, what gives these confidence sequences.
 
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
@@ -59,6 +63,7 @@ class Estimate(Estimated):
     boundary: tuple[Label, ...] = ()
     fitted: Array | None = None
     base: float = 1.0
+    bets: Bets | None = None
 
     @property
     def proportions(self) -> Array:
@@ -99,7 +104,9 @@ class Estimate(Estimated):
 
     @cached_property
     def moments(self) -> Moments:
-        """The moments (mean, variance and so on) that interval methods use."""
+        """The moments (mean, variance and so on) that interval methods use. `InvalidInput` for anytime estimates."""
+        if self.bets is not None:
+            raise invalid("anytime estimate", "shares or contrasts, by `intervals`", Phrase("another analysis"))
         sampling = None if self.table.simple else self.sampling
         return moments(self.table.frequencies, self.loadings, sampling, self.n, self.fitted, self.base)
 
@@ -107,9 +114,12 @@ class Estimate(Estimated):
         """Confidence intervals, by `Score()` at 95 % unless another method is given.
 
         They are built around the unbiased estimate loadings @ frequencies, so that they keep their coverage also where
-        maximum likelihood sets a proportion to zero. `Intervals.clip` cuts them to [0, 1].
+        maximum likelihood sets a proportion to zero. `Intervals.clip` cuts them to [0, 1]. Those of an anytime estimate
+        are confidence sequences at the level of the method.
         """
         method = Score() if method is None else method
+        if self.bets is not None:
+            return Intervals(self.labels, *self.bets.limits(method.level), method.level, SEQUENCE)
         lower, upper = method.limits(self.moments)
         return Intervals(self.labels, lower, upper, method.level, method.name)
 
@@ -122,13 +132,18 @@ class Estimate(Estimated):
         """
         a = _weights(contrasts, len(self.values))
         names = labels or tuple(contrast_name(row, self.labels) for row in a)
-        return replace(self, values=a @ self.values, labels=names, loadings=a @ self.loadings)
+        bets = None if self.bets is None else self.bets.contrast(a)
+        return replace(self, values=a @ self.values, labels=names, loadings=a @ self.loadings, bets=bets)
 
     def ratio(self, above: Array, below: Array, labels: tuple[Label, ...], name: str = "") -> Estimate:
         """The ratios of the contrasts `above`, (s, r), to the contrast `below`, (r,), linearised [SSW, section 5.6].
 
         name : what the ratio is among. `InvalidInput` unless the estimate of `below` is positive.
         """
+        if self.bets is not None:
+            raise invalid(
+                name or "ratio", "an estimate without anytime (there is no sequence of ratios)", Phrase("one")
+            )
         size = float(below @ self.values)
         if not size > 0:
             raise invalid(name or "ratio", "an estimated share below that is positive", size)
@@ -166,7 +181,8 @@ class Estimate(Estimated):
     def _cells(self) -> list[tuple[str, list[str]]]:
         values = [f"{value:.6f}" for value in self.values]
         cells = [("", list(map(str, self.labels))), ("estimate", values), ("se", self._errors())]
-        return [*cells, ("95 % score interval", self.intervals().as_text())]
+        limits = self.intervals()
+        return [*cells, (f"95 % {limits.interval}", limits.as_text())]
 
     def _title(self) -> str:
         return f"{self.n} reports, {self.estimator}"
@@ -184,10 +200,10 @@ class Estimate(Estimated):
             return f"{self.labels[0]}  {self.values[0]:.6f} ({error[0]}), {100 * level:g} % {limits.as_text()[0]}"
         columns = {"estimate": ("{:9.6f}", self.values), "se": ("{:>9}", error)}
         title = f"Estimate of {len(self.values)} proportions from {self.n} reports, {self.estimator}"
-        return "\n".join([title, *text_table(self.labels, columns, limits, f"{100 * level:g} % score interval")])
+        return "\n".join([title, *text_table(self.labels, columns, limits, f"{100 * level:g} % {limits.interval}")])
 
 
-def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None) -> Estimate:
+def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None, anytime: bool = False) -> Estimate:
     """Estimate the distribution of the true answers from privatized reports [Rao, chapter 4; DLR].
 
     Parameters
@@ -199,6 +215,9 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
         question of a plan, which may also come first as in ``estimate(plan.question("vote"), reports)``.
     estimator : `GeneralizedLeastSquares()` by default, which is unbiased. `MaximumLikelihood()` gives a distribution.
         Others are `LeastSquares()` and `LeftInverse(matrix)`.
+    anytime : whether the intervals are to hold after every number of reports at once, so that one may look whenever one
+        likes, and stop for what one sees [WSR]. They are longer by half or so. The sample must be simple, or have
+        weights or clusters no larger than the largest here.
 
     Raises `InvalidInput` for data that do not fit the channel. Raises `NotIdentifiable` when the channel has rank below
     k; its message names the contrasts (weighted sums of the proportions) that can be estimated.
@@ -222,7 +241,15 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     if isinstance(estimator, MaximumLikelihood):
         boundary = tuple(label for label, p in zip(channel.inputs, values, strict=True) if p < BOUNDARY)
     fitted = fitted_law(values, loadings, channel, frequencies, table.n) if table.simple else None
-    return Estimate(values, channel.inputs, loadings, table, channel, estimator.name, boundary, fitted)
+    bets = bets_of(table, [fixed_loadings(channel)]) if anytime else None
+    return Estimate(values, channel.inputs, loadings, table, channel, estimator.name, boundary, fitted, bets=bets)
+
+
+def fixed_loadings(channel: Channel) -> tuple[Array, Array]:
+    """Loadings (k, m) that hang on no report, the best at even shares, and the variance (k,) of one report there."""
+    even = np.full(channel.shape[0], 1 / channel.shape[0])
+    loadings, law = efficient_loadings(channel, even), channel.push(even)
+    return loadings, loadings**2 @ law - (loadings @ law) ** 2
 
 
 def fitted_law(values: Array, loadings: Array, channel: Channel, frequencies: Array, n: int) -> Array | None:

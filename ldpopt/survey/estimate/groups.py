@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.estimate.anytime import bets_of
 from ldpopt.survey.estimate.counts import CountTable, factor, report_column
 from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
@@ -194,12 +195,16 @@ class Source:
 
 
 def estimate_booklets(
-    sources: Sequence[Source], labels: tuple[Label, ...], design: SampleDesign | None = None, counted: bool = False
+    sources: Sequence[Source],
+    labels: tuple[Label, ...],
+    design: SampleDesign | None = None,
+    counted: bool = False,
+    anytime: bool = False,
 ) -> Estimate:
     """The estimate of r quantities, named `labels`, from the reports of one booklet or more.
 
     design : of the sample of all respondents, those without a report included; None for a simple sample.
-    counted : whether the sources have counts.
+    counted : whether the sources have counts. anytime : as for `estimate`, about shares.
 
     The reports of all booklets count as those of one channel whose output is the booklet together with the report.
     `NotIdentifiable` if no booklet with reports tells a quantity, `InvalidInput` if nobody has a report.
@@ -240,7 +245,8 @@ def estimate_booklets(
         for weight, (own, loading, _, share) in zip(weights, estimates, strict=True)
     ]
     name = "generalised least squares" + (f", combined over {len(sources)} booklets" if len(sources) > 1 else "")
-    return Estimate(values, labels, np.hstack(combined) + values[:, None], table, channel, name)
+    bets = bets_of(table, [loadings_of(one, one.pilot, 0) for one in sources]) if anytime else None
+    return Estimate(values, labels, np.hstack(combined) + values[:, None], table, channel, name, bets=bets)
 
 
 def loadings_of(source: Source, frequencies: Array, n: int) -> tuple[Array, Array]:

@@ -38,6 +38,11 @@ class Intervals(Pictured):
         """upper - lower."""
         return self.upper - self.lower
 
+    @property
+    def interval(self) -> str:
+        """What one of them is called."""
+        return self.method if self.method.endswith("sequence") else f"{self.method} interval"
+
     def as_text(self, digits: int = 6) -> list[str]:
         """Every interval as text, such as "[0.100000, 0.200000]"."""
         return [f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in zip(self.lower, self.upper, strict=True)]

@@ -102,6 +102,12 @@ def _number(value: Any) -> float:
 
 MAX_GROUPS = 200
 
+ANYTIME = (
+    "confidence sequences: at {:g} % each holds at all looks together, whenever one looks or stops, if those who "
+    "answer later are like those before"
+)
+BOUNDED = "no weight, and no cluster, is larger than the largest here"
+
 
 @dataclass(frozen=True, eq=False)
 class Findings(Pictured):
@@ -134,7 +140,7 @@ class Analysis(ByValue):
     sample : the public columns that hold the design; a simple sample by default.
     by : public columns whose values form the groups.
     where : conditions; the analysis is about the respondents who fulfil all of them.
-    level : confidence of the intervals, in (0, 1).
+    level : confidence of the intervals, in (0, 1). anytime : whether they are to hold whenever one looks.
 
     >>> Analysis(by=("sex",), where=(Condition.parse("age >= 30"),)).columns
     ('sex', 'age')
@@ -149,9 +155,12 @@ class Analysis(ByValue):
         dump=lambda conditions: list(map(str, conditions)),
     )  # fmt: skip
     level: float = 0.95
+    anytime: bool = key(default=False, omit=True)
 
     def __post_init__(self) -> None:
         check_level(self.level)
+        if type(self.anytime) is not bool:
+            raise invalid("analysis: anytime", "true or false", self.anytime)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -166,8 +175,8 @@ class Analysis(ByValue):
 
     @property
     def plain(self) -> bool:
-        """Whether it is the analysis of all respondents of a simple sample, at 95 %."""
-        return self.of_counts and self.level == 0.95
+        """Whether it is the analysis of all respondents of a simple sample, at 95 %, looked at once."""
+        return self.of_counts and self.level == 0.95 and not self.anytime
 
     def estimates(self, plan: Plan, rows: ReportRows, estimator: Estimator | None = None) -> dict[str, Findings]:
         """The `Findings` of every question; `InvalidInput` for another plan's rows, and for an empty selection."""
@@ -193,7 +202,7 @@ class Analysis(ByValue):
     @classmethod
     def from_dict(cls, data: Any) -> Analysis:
         """The analysis that `to_dict` described; else `InvalidInput`."""
-        if set(mapping(data, "analysis")) != {field.name for field in fields(cls)}:
+        if set(mapping(data, "analysis")) - {"anytime"} != {field.name for field in fields(cls)} - {"anytime"}:
             raise invalid("analysis", "an object with sample, by, where and level", Phrase("another"))
         return load(cls, data, "analysis")
 
@@ -205,6 +214,8 @@ class Analysis(ByValue):
         said += [f"known margins of {', '.join(s.margins)}"] if s.margins else []
         said += [f"variance by {s.method.name if not s.replicate_weights else 'given replicates'}"] if said else []
         said += [f"only {' and '.join(map(str, self.where))}"] if self.where else []
+        said += [ANYTIME.format(100 * self.level)] if self.anytime else []
+        said += [BOUNDED] if self.anytime and (s.weights or s.clusters) else []
         return "; ".join(said)
 
 
@@ -256,13 +267,13 @@ class Selection(ByValue):
         who = self.answered(question) if mask is None else self.answered(question) & mask
         if not alone(self.plan, question):
             labels = self.plan.part(question).categories
-            return estimate_booklets(self.sources((question,), who), labels, self.design)
+            return estimate_booklets(self.sources((question,), who), labels, self.design, anytime=self.asked.anytime)
         channel = self.plan.question(question).report_channel
         y = np.maximum(self.rows.reports[question], 0)
         if self.design is None:
             counts = np.bincount(y[who], minlength=channel.shape[1])
-            return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
-        return estimate(SampledReports(y, channel, self.design).where(who), channel, estimator)
+            return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator, self.asked.anytime)
+        return estimate(SampledReports(y, channel, self.design).where(who), channel, estimator, self.asked.anytime)
 
     def sources(self, questions: tuple[str, ...], who: npt.NDArray[np.bool_], what: str = "table") -> list[Source]:
         """What the respondents in a mask (n,) were asked of these questions together, by booklet.
@@ -288,12 +299,15 @@ def alone(plan: Plan, question: str) -> bool:
     return asked is None or (len(asked) == 1 and not asked[0].parts)
 
 
-def estimate_counts(plan: Plan, question: str, counts: Any, estimator: Estimator | None = None) -> Estimate:
+def estimate_counts(
+    plan: Plan, question: str, counts: Any, estimator: Estimator | None = None, anytime: bool = False
+) -> Estimate:
     """The estimate of a question of a plan from counts of the reports (m,) by planned question."""
     if alone(plan, question):
         channel = plan.question(question).report_channel
-        return estimate(CountTable.from_counts(counts[question], channel.outputs), channel, estimator)
-    return estimate_booklets(sources_of(plan, (question,), counts), plan.part(question).categories, counted=True)
+        return estimate(CountTable.from_counts(counts[question], channel.outputs), channel, estimator, anytime)
+    labels = plan.part(question).categories
+    return estimate_booklets(sources_of(plan, (question,), counts), labels, counted=True, anytime=anytime)
 
 
 def sources_of(plan: Plan, questions: tuple[str, ...], reports: Any) -> list[Source]:

@@ -7,6 +7,7 @@ together by the next commit.
 from __future__ import annotations
 
 import asyncio
+import base64
 import hmac
 import logging
 import math
@@ -21,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 from ldpopt.extras import need
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.server.health import TEXT, Health
-from ldpopt.survey.server.limits import HEADER_BYTES
+from ldpopt.survey.server.limits import HEADER_BYTES, Bucket
+from ldpopt.survey.server.progress import Progress, page
 from ldpopt.survey.server.store import Outcome, RoundState, Store, Unavailable
 from ldpopt.survey.server.submission import Reader, Refused, Submission
 from ldpopt.survey.server.web import HEADERS, Sender, StaticFile, body, encoded, file_of, no_route, refusal, said
@@ -30,24 +32,6 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
-
-
-class Bucket:
-    """Lets through `rate` requests a second on average, and at most `2 * rate` at once."""
-
-    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._clock = rate, clock
-        self._tokens, self._then = 2 * rate, clock()
-
-    def take(self) -> bool:
-        """Whether one more request is let through."""
-        now = self._clock()
-        self._tokens = min(2 * self._rate, self._tokens + (now - self._then) * self._rate)
-        self._then = now
-        if not self._tokens >= 1:
-            return False
-        self._tokens -= 1
-        return True
 
 
 MAX_BATCH = 512
@@ -142,6 +126,8 @@ class Unexpected(RuntimeError):
         super().__init__(type(error).__name__)
 
 
+DRAWN = 10.0
+"""Seconds for which the page of progress is kept."""
 RATE = 2000.0
 """Submissions a second that are accepted by default."""
 PAGE_POLICY = (
@@ -166,6 +152,7 @@ def collector(
     token: str | None = None,
     origins: Sequence[str] = (),
     rate: float = RATE,
+    progress: Callable[[], Sequence[Progress]] | None = None,
 ) -> Starlette:
     """The ASGI application that collects reports of `plan` into `store`, which it closes when it ends.
 
@@ -173,6 +160,8 @@ def collector(
     token : a secret that allows its sender to read ``/counts``; without a token nobody may.
     origins : other sites whose pages may submit, such as ``https://survey.example``.
     rate : the average number of submissions a second that are accepted.
+    progress : computes how near the questions are to the widths that are wanted; ``/progress`` shows this to who has
+        the token, sent as that of ``/counts`` or as the password that a browser asks for.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -181,7 +170,7 @@ def collector(
     >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
     >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
     ...     [route.path for route in collector(plan, store).routes]
-    ['/submissions', '/healthz', '/readyz', '/metrics', '/counts', '/{path:path}']
+    ['/submissions', '/healthz', '/readyz', '/metrics', '/counts', '/progress', '/{path:path}']
     """
     need("starlette")
     from starlette.applications import Starlette
@@ -190,13 +179,14 @@ def collector(
     from starlette.middleware.cors import CORSMiddleware
     from starlette.routing import Route
 
-    made = _Collector(plan, store, kit or {}, token, rate)
+    made = _Collector(plan, store, kit or {}, token, rate, progress)
     routes = [
         Route("/submissions", made.submit, methods=["POST"]),
         Route("/healthz", made.alive, methods=["GET"]),
         Route("/readyz", made.ready, methods=["GET"]),
         Route("/metrics", made.metrics, methods=["GET"]),
         Route("/counts", made.counts, methods=["GET"]),
+        Route("/progress", made.progress, methods=["GET"]),
         Route("/{path:path}", made.page, methods=["GET"]),
     ]
     middleware = [Middleware(_Headers)]
@@ -210,8 +200,13 @@ def collector(
 class _Collector:
     """The functions that answer requests."""
 
-    def __init__(self, plan: Plan, store: Store, kit: Mapping[str, StaticFile], token: str | None, rate: float) -> None:
+    def __init__(
+        self, plan: Plan, store: Store, kit: Mapping[str, StaticFile], token: str | None, rate: float,
+        progress: Callable[[], Sequence[Progress]] | None,
+    ) -> None:  # fmt: skip
         self._plan, self._store, self._kit, self._token = plan, store, kit, token
+        self._progress, self._page, self._drawn = progress, b"", -math.inf
+        self._computing = asyncio.Lock()
         self._reader, self._writer = Reader(plan, store.others()), Writer(store)
         self._bucket = Bucket(rate)
         self._complained = -math.inf
@@ -265,7 +260,7 @@ class _Collector:
 
     async def counts(self, request: Request) -> Response:
         """How many reports and invitations there are, for the holder of the token."""
-        if (refused := self._refused(request)) is not None:
+        if (refused := self._refused(request, "Bearer")) is not None:
             return refused
         try:
             found = await asyncio.to_thread(self._store.summary)
@@ -280,17 +275,37 @@ class _Collector:
         """What the collector did since it started, for Prometheus, which sends the token."""
         from starlette.responses import Response
 
-        if (refused := self._refused(request)) is not None:
+        if (refused := self._refused(request, "Bearer")) is not None:
             return refused
         return Response(self._writer.metrics, 200, {"content-type": TEXT})
 
-    def _refused(self, request: Request) -> Response | None:
-        """The answer to a request without the token; None with it."""
+    async def progress(self, request: Request) -> Response:
+        """How near the questions are to the widths wanted, for the holder of the token; computed now and then."""
+        from starlette.responses import Response
+
+        if (refused := self._refused(request, "Basic")) is not None or self._progress is None:
+            return refused or refusal(404, "There is nothing here.")
+        async with self._computing:
+            if time.monotonic() - self._drawn > DRAWN:
+                try:
+                    found = await asyncio.to_thread(self._progress)
+                except Unavailable:
+                    return refusal(503, "The database does not answer.")
+                self._page = page(f"{self._plan.name}, round {self._plan.round}", found)
+                self._drawn = time.monotonic()
+        return Response(self._page, 200, {"content-type": "text/html; charset=utf-8"})
+
+    def _refused(self, request: Request, scheme: str) -> Response | None:
+        """The answer to a request without the token, which a browser sends as a password; None with it."""
         if self._token is None:
             return refusal(404, "There is nothing here.")
-        given = request.headers.get("authorization", "").encode("latin-1")
-        if not hmac.compare_digest(given, f"Bearer {self._token}".encode()):
-            return refusal(401, "This needs the collector's token.", {"www-authenticate": "Bearer"})
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        if kind == "Basic":
+            with suppress(ValueError):
+                given = base64.b64decode(given, validate=True).decode("latin-1").partition(":")[2]
+        known = kind in ("Basic", "Bearer")
+        if not (known and hmac.compare_digest(given.encode("latin-1", "replace"), self._token.encode())):
+            return refusal(401, "This needs the collector's token.", {"www-authenticate": scheme})
         return None
 
     async def page(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Limits on what a connection may send before there is a request: bytes and seconds of headers.
+"""Limits on what a connection may send before there is a request (bytes and seconds of headers), and on requests.
 
 Bodies have limits of their own (`ldpopt.survey.server.web.body`).
 """
@@ -6,6 +6,8 @@ Bodies have limits of their own (`ldpopt.survey.server.web.body`).
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from typing import Any
 
 HEADER_BYTES = 16_384
@@ -63,3 +65,21 @@ def limited_protocol() -> type[Any]:
                 self.transport.close()
 
     return Limited
+
+
+class Bucket:
+    """Lets through `rate` requests a second on average, and at most `2 * rate` at once."""
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._tokens, self._then = 2 * rate, clock()
+
+    def take(self) -> bool:
+        """Whether one more request is let through."""
+        now = self._clock()
+        self._tokens = min(2 * self._rate, self._tokens + (now - self._then) * self._rate)
+        self._then = now
+        if not self._tokens >= 1:
+            return False
+        self._tokens -= 1
+        return True

@@ -1,6 +1,7 @@
 """The application's answers: statuses, headers, the kit's files, and what only the holder of the token sees."""
 
 import asyncio
+import base64
 import json
 import logging
 
@@ -9,6 +10,7 @@ from collectors import body_of, habits
 
 from ldpopt.survey.server import Unavailable, collector, database, draw_invitations, static_files
 from ldpopt.survey.server import app as application
+from ldpopt.survey.server.progress import Progress
 
 PLAN = habits()
 TOKEN = "a-token-of-some-length"
@@ -126,6 +128,29 @@ def kit(tmp_path, **files):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(content)
     return folder
+
+
+def test_progress_is_for_the_holder_of_the_token(tmp_path):
+    """A browser sends the token as a password; the page says whether the survey may be stopped, and is kept a while."""
+    asked = []
+
+    def progress():
+        asked.append(1)
+        return [Progress("<vote>", 900, 0.0612, 0.05), Progress("sport", 2000, 0.04, 0.05)]
+
+    basic = base64.b64encode(f"me:{TOKEN}".encode()).decode()
+    tries = (get("/progress"), get("/progress", authorization=f"Basic {basic}x"), get("/progress", authorization=TOKEN))
+    good = get("/progress", authorization=f"Basic {basic}"), get("/progress", authorization=f"Bearer {TOKEN}")
+    *refused, one, two = ask(tmp_path, *tries, *good, token=TOKEN, progress=progress)
+    assert [made.status_code for made in refused] == [401] * 3
+    assert refused[0].headers["www-authenticate"] == "Basic"
+    assert one.text == two.text
+    assert len(asked) == 1
+    assert "Collect on: 1 of 2 questions" in one.text
+    assert "&lt;vote&gt;: within 6.12 points" in one.text
+    assert one.headers["content-security-policy"].startswith("default-src 'none'")
+    assert statuses(tmp_path, good[0], progress=progress) == [404]
+    assert statuses(tmp_path, good[0], token=TOKEN) == [404]
 
 
 def test_every_answer_has_the_headers_and_no_cookie(tmp_path):

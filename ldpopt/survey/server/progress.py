@@ -1,0 +1,79 @@
+"""Confidence sequences of a running survey -> how near each question is to the width that is wanted, as a small page.
+
+Sequences hold at all looks together, so a survey may be stopped for what this page says.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ldpopt.errors import invalid
+from ldpopt.results import Result
+from ldpopt.survey.estimate.anytime import HALF_WIDTH
+from ldpopt.survey.estimate.estimate import Estimate
+from ldpopt.survey.estimate.intervals import Score
+from ldpopt.survey.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class Progress(Result):
+    """How wide the widest sequence of a question is, as a half-width, and how wide it may be.
+
+    >>> Progress("vote", 900, 0.06, 0.05).reached
+    False
+    """
+
+    question: str
+    reports: int
+    half_width: float
+    wanted: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether the widest sequence is narrow enough."""
+        return self.half_width <= self.wanted
+
+    def __str__(self) -> str:
+        now = (
+            f"{self.question}: within {math.ceil(1e4 * self.half_width) / 100:.2f} points from {self.reports:,} reports"
+        )
+        return f"{now}; wanted {100 * self.wanted:g}{', reached' if self.reached else ''}"
+
+
+def progress_of(plan: Plan, estimates: Mapping[str, Estimate | None], level: float = 0.95) -> list[Progress]:
+    """The progress of every question by its anytime estimate, None without reports; `InvalidInput` for other estimates.
+
+    The half-width wanted is the plan's, and 0.05 where it says none, as for questions that share a report.
+    """
+    made = []
+    for name, found in estimates.items():
+        if found is not None and found.bets is None:
+            raise invalid(f"estimate of {name!r}", "an anytime one", "another")
+        wanted = (plan.answers[name][0].expected or {}).get("half_width", HALF_WIDTH)
+        width = 0.5 if found is None else float(found.intervals(Score(level)).clip().width.max()) / 2
+        made.append(Progress(name, 0 if found is None else found.n, width, wanted))
+    return made
+
+
+def in_words(progress: Sequence[Progress]) -> str:
+    """Whether the survey may be stopped."""
+    lacking = sum(not one.reached for one in progress)
+    if not lacking:
+        return "Every width that is wanted is reached: the survey may be stopped."
+    return f"Collect on: {lacking} of {len(progress)} questions have not reached the width that is wanted."
+
+
+def page(title: str, progress: Sequence[Progress]) -> bytes:
+    """The page, without scripts."""
+    rows = "".join(
+        f'<li><meter min="0" max="1" value="{min(1.0, one.wanted / max(one.half_width, 1e-9)):.4f}"></meter> '
+        f"{html.escape(str(one))}</li>"
+        for one in progress
+    )
+    body = f'<p role="status"><strong>{html.escape(in_words(progress))}</strong></p><ul>{rows}</ul>'
+    body += "<p>95 % confidence sequences, as of a simple sample: they hold at all looks together.</p>"
+    head = f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title>"
+    return f"{head}<meta name=viewport content='width=device-width'><h1>{html.escape(title)}</h1>{body}".encode()
