@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, islice, product
 from types import MappingProxyType
 from typing import Any
@@ -222,8 +222,12 @@ def paper_survey(
             channel.verify(question.epsilon)
             losses[question.name] = sheet.loss
             told = {"loss": sheet.loss}
-            made = PlannedQuestion(question.name, question.column, channel, pilot=question.pilot, expected=told)
-            questions.append(replace(made, probability=question.probability, parts=question.parts))
+            questions.append(
+                PlannedQuestion(
+                    question.name, question.column, channel, pilot=question.pilot, expected=told,
+                    probability=question.probability, parts=question.parts,
+                )
+            )  # fmt: skip
     on_paper = Plan(plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample)
     intended = {question.name: question.epsilon for question in plan.questions}
     return PaperSurvey(on_paper, device, MappingProxyType(losses), MappingProxyType(intended))

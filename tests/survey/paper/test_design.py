@@ -92,3 +92,14 @@ def test_an_epsilon_of_log_two_gets_what_rationals_allow():
     """The float log 2 is below log 2: 2 to 1 is not allowed, although the floats' ratio would be within rounding."""
     sheet = design_sheet(np.array([0.5, 0.5]), math.log(2), TWO_D10.denominator, 0.0)
     assert Fraction(int(sheet.weights[:, 0].max()), int(sheet.weights[:, 0].min())) < 2
+
+
+def test_questions_that_share_a_report_share_a_card():
+    """A booklet of two questions has a card for each pair of answers, and reports that are counted as such."""
+    asked = (QuestionSpec("a", ("no", "yes")), QuestionSpec("b", ("no", "yes")))
+    plan = plan_survey(SurveySpec("s", asked, epsilon=2.0, together=(("a", "b"),))).plan
+    made = paper_survey(plan, DICE)
+    (question,) = [one for one in made.plan.questions if one.parts]
+    assert question.categories == (("no", "no"), ("no", "yes"), ("yes", "no"), ("yes", "yes"))
+    assert question.probability == plan.question(question.name).probability
+    assert Plan.from_json(made.plan.to_json()).checksum == made.plan.checksum
