@@ -38,6 +38,7 @@ def random_channel(rng: np.random.Generator) -> np.ndarray:
         grown = math.exp(rng.uniform(0.05, 4))
         rows = np.where(rng.random((k, m)) < 0.5, grown, 1.0) if kind == 4 else np.where(np.eye(k, m) > 0, grown, 1.0)
     rows = np.abs(rows)
+    rows[rows.sum(axis=1) == 0, 0] = 1.0
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 

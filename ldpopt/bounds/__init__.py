@@ -22,10 +22,12 @@ from ldpopt.bounds.published import (
     jeffreys_of_total_variation,
     kairouz_oh_viswanath,
 )
+from ldpopt.bounds.several import SeveralExponent, chernoff_of_several
 
 __all__ = [
-    "BoundRow", "Comparison", "Decision", "Exponent", "asoodeh_zhang", "binary_share", "binary_share_ghazi_issa",
-    "binary_share_kairouz", "capacity_mass", "chernoff", "compare", "dobrushin", "duchi_jordan_wainwright",
-    "erased_share", "ghazi_issa", "ghazi_issa_corollary", "ghazi_issa_total_variation", "information_capacity",
-    "information_under_cap", "jeffreys_of_total_variation", "kairouz_oh_viswanath", "respondents_to_decide", "stein",
+    "BoundRow", "Comparison", "Decision", "Exponent", "SeveralExponent", "asoodeh_zhang", "binary_share",
+    "binary_share_ghazi_issa", "binary_share_kairouz", "capacity_mass", "chernoff", "chernoff_of_several", "compare",
+    "dobrushin", "duchi_jordan_wainwright", "erased_share", "ghazi_issa", "ghazi_issa_corollary",
+    "ghazi_issa_total_variation", "information_capacity", "information_under_cap", "jeffreys_of_total_variation",
+    "kairouz_oh_viswanath", "respondents_to_decide", "stein",
 ]  # fmt: skip
