@@ -26,6 +26,7 @@ from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.codec.kinds import UNTAGGED, fields, kinds, subkinds
 from ldpopt.design.columns.branches import Branches, Sizes
 from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
+from ldpopt.design.columns.scores import SymmetricScores
 from ldpopt.design.columns.thresholds import Scarf, Thresholds
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.against_set import LowerLine
@@ -160,6 +161,7 @@ def _parts(seed):
     yield from (term, Leaf(draw(3), (term,), (None, draw(2)), draw(2, 3), draw(1)), Split(0, draw().item(), 1, 2))
     yield from (Relaxation(draw(2, 3), draw(2)), PolicyRelaxation(draw(4)), Branches(draw(3)))
     yield from (LowerLine(draw(3), draw(2, 3)), Sizes(), Scarf(), Thresholds(draw().item()))
+    yield SymmetricScores(draw().item(), (2, 3))
 
 
 def test_parts_of_certificates_are_equal_by_value():

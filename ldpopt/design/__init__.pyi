@@ -66,6 +66,7 @@ from ldpopt.design.methods.partition import MergedPartition as MergedPartition
 from ldpopt.design.methods.partition import Partition as Partition
 from ldpopt.design.methods.saddle import Saddle as Saddle
 from ldpopt.design.methods.shapes import LevelShapes as LevelShapes
+from ldpopt.design.methods.symmetric_marginals import SymmetricMarginals as SymmetricMarginals
 from ldpopt.design.methods.tangent_exchange import TangentExchange as TangentExchange
 from ldpopt.design.methods.threshold_columns import ThresholdColumns as ThresholdColumns
 from ldpopt.design.methods.variances import EvenPilot as EvenPilot
@@ -185,6 +186,7 @@ __all__ = [
     "Structure",
     "Structures",
     "Support",
+    "SymmetricMarginals",
     "TangentExchange",
     "ThresholdColumns",
     "TotalVariation",

@@ -29,6 +29,7 @@ import numpy as np
 from ldpopt.design.columns.branches import Branches, Form, Sizes, walk
 from ldpopt.design.columns.prices import EXACT_LIMIT, Charges, Prices, most_of_line, subsets
 from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
+from ldpopt.design.columns.scores import SymmetricScores
 from ldpopt.design.columns.thresholds import Scarf, Thresholds
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Enclosure
@@ -36,7 +37,7 @@ from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP
 
 BATCH = 200  # The most columns that join a design in one round.
-AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes | Thresholds | Scarf
+AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes | Thresholds | Scarf | SymmetricScores
 
 
 class Columns(ABC):
@@ -194,7 +195,7 @@ class StaircaseColumns(Columns):
             found = most_of_line(charges, level)
             if found < math.inf or self.k > EXACT_LIMIT:
                 return found
-        if isinstance(relaxed, Sizes | Thresholds | Scarf):
+        if isinstance(relaxed, Sizes | Thresholds | Scarf | SymmetricScores):
             return relaxed.most(charges, epsilon)
         if not self.exact:
             return relaxed.most(charges, epsilon) if isinstance(relaxed, Relaxation | Branches) else math.inf

@@ -58,16 +58,17 @@ class ThresholdColumns(Method):
     """The channel of least error for few contrasts of many inputs, from thresholds of scores, with its proof [KW].
 
     It takes a sum of variances under `LocalDP` alone: `Marginals`, or `AOptimal` with weights of low rank. Up to 64
-    inputs and 8 directions (six yes/no questions, or three of three, two and four answers) are aimed at to one part in
-    a million at any pilot without empty cells, and up to 256 inputs to one in a thousand; uneven pilots of many cells
-    take long at large epsilon. With more directions
-    the bound is that of second moments [Scarf]. One question at random is among the designs it chooses from.
+    inputs are aimed at to one part in a million, and up to 256 to one in a thousand, at any pilot without empty cells;
+    the proof searches up to 8 directions (eight yes/no questions, or four of three answers). With more, the bound is
+    that of second moments [Scarf]. One question at random is among the designs it chooses from. Even pilots have a
+    method of their own, `SymmetricMarginals`.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
     >>> marginals = Marginals((2, 2, 2, 2))
-    >>> design = optimal_channel(FisherInformation(marginals.pilot(), marginals), LocalDP(1.0))
-    >>> round(design.value, 6), design.certified  # one of the four questions at random
-    (37.461555, True)
+    >>> pilot = marginals.pilot([0.4, 0.6], [0.4, 0.6], [0.5, 0.5], [0.5, 0.5])
+    >>> design = optimal_channel(FisherInformation(pilot, marginals), LocalDP(1.0))
+    >>> round(design.value, 6), design.certified
+    (37.301383, True)
     """
 
     reference: ClassVar[str] = "[KW]"
@@ -76,27 +77,15 @@ class ThresholdColumns(Method):
 
     def refuses(self, problem: Problem) -> str:
         """It needs a sum of variances of few contrasts, under LocalDP between all inputs alone."""
-        utility = problem.utility
-        if why := no_estimate(problem):
+        if why := refuses_thresholds(problem):
             return why
-        if not isinstance(utility.criterion, LinearCriterion) or utility.neighbourhood is not None:
-            return "it takes a sum of variances at one pilot"
+        utility = problem.utility
         k, d = utility.size, utility.criterion.kernel_rows(utility.size)
         if not isinstance(utility.criterion, Marginals) and (d < 2 or d >= k // 2):
             return f"it takes few contrasts of many inputs, and here are {d} of {k}"
         if k > MAX_INPUTS or d > MAX_DIRECTIONS:
             return Limit(f"it takes up to {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}")
-        if not problem.symmetric:
-            return "it takes LocalDP between all inputs alone"
-        if not utility.prior.min() > 0:
-            return "it takes a pilot without empty cells"
-        try:
-            columns, eta = columns_for(utility, problem.constraints)
-        except InvalidInput as error:
-            return str(error)
-        if eta is not None or not 1e-6 <= columns.epsilon <= 20:
-            return "it takes LocalDP alone, with an epsilon from 1e-6 to 20"
-        return ""
+        return "" if utility.prior.min() > 0 else "it takes a pilot without empty cells"
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the best mixture of columns, and its multipliers."""
@@ -104,7 +93,7 @@ class ThresholdColumns(Method):
         criterion: Any = utility.criterion
         columns, _ = columns_for(utility, problem.constraints)
         ratio, k = math.exp(columns.epsilon), utility.size
-        tolerance = CERTIFIED_GAP if k <= FINE_INPUTS else COARSE_GAP
+        tolerance = tolerance_for(k)
         factor = criterion.factor(k)
         program = _Program(utility.prior, factor - utility.prior @ factor, ratio)
         sets = _starting(utility, columns.epsilon, ask)
@@ -136,6 +125,29 @@ class ThresholdColumns(Method):
         if len(found.kernel) > SEARCHED_DIRECTIONS:
             shortfall = f"with {len(found.kernel)} directions the bound is that of second moments, rigorous but coarse"
         return Candidate(matrix, how, prove, tolerance, shortfall=shortfall)
+
+
+def refuses_thresholds(problem: Problem) -> str:
+    """Why a problem is no sum of variances at one pilot under LocalDP alone; empty where it is one."""
+    utility = problem.utility
+    if why := no_estimate(problem):
+        return why
+    if not isinstance(utility.criterion, LinearCriterion) or utility.neighbourhood is not None:
+        return "it takes a sum of variances at one pilot"
+    if not problem.symmetric:
+        return "it takes LocalDP between all inputs alone"
+    try:
+        columns, eta = columns_for(utility, problem.constraints)
+    except InvalidInput as error:
+        return str(error)
+    if eta is not None or not 1e-6 <= columns.epsilon <= 20:
+        return "it takes LocalDP alone, with an epsilon from 1e-6 to 20"
+    return ""
+
+
+def tolerance_for(inputs: int) -> float:
+    """The relative gap at which a design for that many inputs is certified."""
+    return CERTIFIED_GAP if inputs <= FINE_INPUTS else COARSE_GAP
 
 
 def _starting(utility: FisherInformation, epsilon: float, ask: Ask) -> Members:

@@ -112,6 +112,12 @@ class Marginals(LinearCriterion):
         return not self.pairs and self.contrasts is None
 
     @property
+    def question_weights(self) -> tuple[float, ...] | None:
+        """The weight of each question; None where its shares have different ones."""
+        weights = self._weights()
+        return tuple(float(own[0]) for own in weights) if all(np.ptp(own) == 0 for own in weights) else None
+
+    @property
     def name(self) -> str:
         """The name of the criterion, which says of how many questions."""
         more = [f"{len(self.pairs)} pairs"] if self.pairs else []
@@ -135,7 +141,7 @@ class Marginals(LinearCriterion):
             return arithmetic.of(self.directions)
         blocks = []
         for j, own in enumerate(weights):
-            whole, squares = _helmert(len(own))
+            whole, squares = helmert(len(own))
             scale = (arithmetic.of(np.full(len(squares), own[0])) / squares).sqrt()
             blocks.append(arithmetic.of(self._indicators((j,)) @ whole) * scale[None, :])
         return arithmetic.concatenate(blocks, 1)
@@ -160,7 +166,7 @@ class Marginals(LinearCriterion):
         return f"Marginals({self.shape})"
 
 
-def _helmert(k: int) -> tuple[Array, Array]:
+def helmert(k: int) -> tuple[Array, Array]:
     """Whole numbers (k, k - 1) in orthogonal columns of sum 0, and the squares (k - 1,) of the columns' lengths."""
     i = np.arange(1, k)
     whole = np.where(np.arange(k)[:, None] < i, 1.0, 0.0)
@@ -170,7 +176,7 @@ def _helmert(k: int) -> tuple[Array, Array]:
 
 def _root(weights: Array) -> Array:
     """R (k, r) for which R R^T and diag(weights) give shares that sum to 1 the same weighted sum of variances."""
-    whole, squares = _helmert(len(weights))
+    whole, squares = helmert(len(weights))
     basis = whole / np.sqrt(squares)
     if np.ptp(weights) == 0:
         return np.asarray(basis * math.sqrt(weights[0]))
