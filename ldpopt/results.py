@@ -21,6 +21,7 @@ import numpy as np
 from ldpopt.by_value import ByValue, is_graph
 from ldpopt.drawings import drawing
 from ldpopt.errors import Phrase, invalid
+from ldpopt.escapes import for_csv
 from ldpopt.labels import as_text
 from ldpopt.rounding import ceil_digits, floor_digits
 
@@ -103,8 +104,7 @@ class Result(ByValue):
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         columns = self._columns()
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        writer.writerows([for_csv(cell) for cell in row] for row in (columns, *zip(*columns.values(), strict=True)))
         return out.getvalue()
 
     def to_latex(self) -> str:

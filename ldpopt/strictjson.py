@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.escapes import for_json
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -43,4 +44,4 @@ def loads(text: str | bytes, what: str = "JSON") -> Any:
 
 def dumps(value: Any) -> str:
     """Readable JSON, from which floats are read back exactly. Raises `ValueError` for numbers that are not finite."""
-    return json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return for_json(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False)) + "\n"

@@ -20,6 +20,7 @@ LAYERS = [
         "drawings",
         "enclosures",
         "errors",
+        "escapes",
         "tolerances",
         "rounding",
         "strictjson",

@@ -7,7 +7,6 @@ place that turns an error into a line on standard error and an exit code.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 from ldpopt.cli.options import options
 from ldpopt.cli.streams import MESSAGES
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
+from ldpopt.escapes import for_terminal
 from ldpopt.extras import EXTRAS, missing
 from ldpopt.files import UNFINISHED, write_bytes_atomically
 
@@ -30,12 +30,9 @@ if TYPE_CHECKING:
     from ldpopt.reports.page import ResultTable
 
 
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
 def visible(text: str) -> str:
-    """Text for a terminal: what would steer it, turn its letters around, or has no letter is written as an escape."""
-    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), MESSAGES.named(text))
+    """Text for a terminal, with the names of standard streams."""
+    return for_terminal(MESSAGES.named(text))
 
 
 def progress(

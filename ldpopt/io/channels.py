@@ -23,6 +23,7 @@ import numpy.typing as npt
 from ldpopt import strictjson
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.errors import Phrase, invalid
+from ldpopt.escapes import for_csv, from_csv
 from ldpopt.exact import FORMAT as EXACT_FORMAT
 from ldpopt.exact import ExactChannel
 from ldpopt.extras import missing
@@ -120,8 +121,8 @@ def csv_parts(path: str, text: str) -> tuple[npt.NDArray[np.float64], Labels | N
     matrix = np.array([[table.number(row, column) for column in columns] for row in rows])
     if bare:
         return matrix, None, None
-    inputs = [table.text(row, 0) for row in range(1, len(table.rows))]
-    outputs = [table.text(0, column) for column in range(1, table.width)]
+    inputs = [from_csv(table.text(row, 0)) for row in range(1, len(table.rows))]
+    outputs = [from_csv(table.text(0, column)) for column in range(1, table.width)]
     return matrix, _labels(inputs), _labels(outputs)
 
 
@@ -140,9 +141,9 @@ def to_csv(channel: Channel) -> str:
             raise invalid(name, expected, labels)
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([CORNER, *channel.outputs])
+    writer.writerow([CORNER, *map(for_csv, channel.outputs)])
     for label, row in zip(channel.inputs, channel.matrix.tolist(), strict=True):
-        writer.writerow([label, *map(repr, row)])
+        writer.writerow([for_csv(label), *map(repr, row)])
     return out.getvalue()
 
 

@@ -23,6 +23,7 @@ from rich.cells import cell_len
 
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
+from ldpopt.escapes import for_csv, for_markdown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -217,7 +218,7 @@ class ResultTable:
     def _csv(self) -> str:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerows([list(map(_no_formula, row)) for row in (self.columns, *self.rows)])
+        writer.writerows([list(map(for_csv, row)) for row in (self.columns, *self.rows)])
         return out.getvalue()
 
     def _xlsx(self) -> bytes:
@@ -230,26 +231,15 @@ class ResultTable:
 
     def _markdown(self) -> str:
         def line(row: Sequence[str]) -> str:
-            return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |"
+            return "| " + " | ".join(map(for_markdown, row)) + " |"
 
         rule = "|" + "|".join("---:" if at in self.numbers else "---" for at in range(len(self.columns))) + "|"
-        parts = [f"# {self.title}", "", line(self.columns), rule, *map(line, self.shown())]
-        return "\n".join([*parts, *(part for note in self.notes for part in ("", note))]) + "\n"
+        parts = [f"# {for_markdown(self.title)}", "", line(self.columns), rule, *map(line, self.shown())]
+        return "\n".join([*parts, *(part for note in self.notes for part in ("", for_markdown(note)))]) + "\n"
 
     def _json(self) -> str:
         rows = [{name: _plain(value) for name, value in zip(self.columns, row, strict=True)} for row in self.rows]
         return strictjson.dumps({"title": self.title, "rows": rows, "notes": list(self.notes)})
-
-
-def _no_formula(value: Cell) -> Cell:
-    """A cell of CSV: an apostrophe stands before text that a spreadsheet would take for a formula, and hides it."""
-    if not isinstance(value, str):
-        return "" if value is None else value
-    try:
-        float(value)
-    except ValueError:
-        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
-    return value
 
 
 def _plain(value: Cell) -> Any:

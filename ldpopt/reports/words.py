@@ -15,6 +15,7 @@ import numpy as np
 
 from ldpopt.channel import ERASED, Channel
 from ldpopt.design import Design, Verification
+from ldpopt.escapes import for_markdown
 from ldpopt.labels import as_text
 from ldpopt.privacy import Guarantee
 from ldpopt.reports.page import render
@@ -276,6 +277,7 @@ def consent_paragraph(plan: Plan) -> str:
     epsilon, eta = plan.promised()
     return render(
         "consent.md.code",
+        filters={"md": for_markdown},
         plan=plan,
         several=several and not plan.booklets,
         everybody=[one.name for question in plan.everyone for one in question.answers],

@@ -1,0 +1,66 @@
+"""Text of others (labels, names of columns and files) -> what a terminal, CSV, JSON or Markdown shows of it.
+
+Pages of HTML escape whatever is not markup by type (`ldpopt.reports.page`).
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Any
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def for_terminal(text: str) -> str:
+    r"""Text in which what would steer a terminal, turn letters around, or has no letter is written as an escape.
+
+    >>> for_terminal("a\x1b[31m b\u202e")
+    'a\\x1b[31m b\\u202e'
+    """
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def for_json(text: str) -> str:
+    r"""JSON with the same content, in which such characters are escapes.
+
+    >>> for_json('"\x9b"')
+    '"\\u009b"'
+    """
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def for_csv(value: Any) -> Any:
+    """A cell of CSV: an apostrophe stands before text that a spreadsheet would take for a formula, and hides it.
+
+    >>> for_csv("=1+1"), for_csv("-1.5"), for_csv(-1.5), for_csv(None)
+    ("'=1+1", '-1.5', -1.5, '')
+    """
+    if not isinstance(value, str):
+        return "" if value is None else value
+    return f"'{value}" if value.startswith(_FORMULA) and not _is_number(value) else value
+
+
+def from_csv(cell: str) -> str:
+    """The text of a cell that `for_csv` wrote."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+
+
+def for_markdown(text: str) -> str:
+    """Text in one line of Markdown, none of which is markup or ends a cell of a table.
+
+    >>> for_markdown("<b>|[x](y)")
+    '&lt;b&gt;\\\\|\\\\[x\\\\](y)'
+    """
+    return re.sub(r"([\\|`*\[\]])", r"\\\1", escape(for_terminal(" ".join(text.split())), quote=False))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
