@@ -184,7 +184,8 @@ class FileFlags:
 
 @options("""
     f: --divergence -f | Divergence to maximise: kl, reverse-kl, jeffreys, total-variation, chi-squared,
-      neyman-chi-squared, squared-hellinger, jensen-shannon, le-cam, hockey-stick:GAMMA or alpha:ORDER.
+      neyman-chi-squared, squared-hellinger, jensen-shannon, le-cam, hockey-stick:GAMMA, alpha:ORDER or
+      piecewise-linear:KNOTS/SLOPES.
     # The two populations
     p0: --p0 | Probabilities of P0, such as 0.5,0.3,0.2.
     p1: --p1 | Probabilities of P1, such as 0.2,0.3,0.5.

@@ -20,9 +20,11 @@ from ldpopt.divergences.named import (
     TOTAL_VARIATION,
     alpha,
     hockey_stick,
+    piecewise_linear,
 )
 
 __all__ = [
     "CHI_SQUARED", "JEFFREYS", "JENSEN_SHANNON", "KL", "LE_CAM", "NAMED", "NEYMAN_CHI_SQUARED", "REVERSE_KL",
     "SQUARED_HELLINGER", "TOTAL_VARIATION", "FDivergence", "alpha", "hockey_stick",
+    "piecewise_linear",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ from ldpopt.divergences.checked import (
     taken_whole,
     vectorised,
 )
-from ldpopt.errors import invalid
+from ldpopt.errors import InvalidInput, invalid
 from ldpopt.labels import together
 
 
@@ -281,17 +281,17 @@ _FIELDS = ("name", "_generator", "_derivative", "at_zero", "slope_at_infinity", 
 NAMED: dict[str, FDivergence] = {}
 """The named divergences, by the names that the command line and files use."""
 
-FAMILIES: dict[str, tuple[str, Callable[[Any], FDivergence]]] = {}
-"""The families of divergences: the name of the parameter, and the function that makes a member."""
+FAMILIES: dict[str, tuple[str, Callable[[Any], FDivergence], Callable[[str], Any]]] = {}
+"""The families of divergences: the name of the parameter, what makes a member of it, and what reads it from text."""
 
 
-def rebuild(name: str, *parameters: float) -> FDivergence:
+def rebuild(name: str, *parameters: Any) -> FDivergence:
     """The divergence that a `recipe` describes: a name of `NAMED`, or the name of a family and a parameter."""
     if name in NAMED and not parameters:
         return NAMED[name]
     if name in FAMILIES and len(parameters) == 1:
         return FAMILIES[name][1](parameters[0])
-    choices = ", ".join([*NAMED, *(f"{family} {parameter}" for family, (parameter, _) in FAMILIES.items())])
+    choices = ", ".join([*NAMED, *(f"{family} {made[0]}" for family, made in FAMILIES.items())])
     raise invalid("divergence", f"one of {choices}", " ".join([name, *map(str, parameters)]))
 
 
@@ -301,15 +301,18 @@ def spelled(text: str) -> FDivergence:
     if not parameter:
         return rebuild(family)
     try:
-        value = float(parameter)
-    except ValueError:
-        raise invalid(f"divergence {family}", "a number", parameter) from None
-    return rebuild(family, value)
+        value = FAMILIES[family][2](parameter) if family in FAMILIES else float(parameter)
+        return rebuild(family, value)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        expected = FAMILIES[family][0] if family in FAMILIES else "a number"
+        raise invalid(f"divergence {family}", expected, parameter) from None
 
 
 def spellings() -> str:
     """What `spelled` reads, in words: every name, and every family with the name of its parameter."""
-    *names, last = [*NAMED, *(f"{family}:{parameter}" for family, (parameter, _) in FAMILIES.items())]
+    *names, last = [*NAMED, *(f"{family}:{made[0]}" for family, made in FAMILIES.items())]
     return f"{', '.join(names)} or {last}"
 
 
@@ -317,4 +320,6 @@ def spelling(f: FDivergence) -> str:
     """The text from which `spelled` reads a named divergence. Raises `InvalidInput` for one that a user defined."""
     if f.recipe is None:
         raise invalid("divergence", "a named one", f.name)
-    return ":".join(map(str, f.recipe))
+    name, *parameters = f.recipe
+    return ":".join([name, *("/".join(",".join(map(repr, one)) for one in p) if isinstance(p, tuple) else str(p)
+                             for p in parameters)])  # fmt: skip

@@ -8,13 +8,15 @@ a divergence of order d^2 keeps its relative accuracy when a and b agree to many
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy import exp, expm1, log, log1p, maximum, sqrt, where
 
-from ldpopt.distribution import number, positive
+from ldpopt.distribution import finite_array, number, positive
 from ldpopt.divergences.base import FAMILIES, FDivergence
+from ldpopt.errors import invalid
 
 _INF = float("inf")
 
@@ -245,4 +247,60 @@ def _alpha(order: float) -> FDivergence:
     )
 
 
-FAMILIES |= {"hockey-stick": ("GAMMA", hockey_stick), "alpha": ("ORDER", alpha)}
+def piecewise_linear(knots: Any, slopes: Any) -> FDivergence:
+    """The divergence of a convex piecewise linear f, given as data: exact in proofs, and saved in files.
+
+    knots : (n,) rising positive numbers, where the slope changes. slopes : (n + 1,) rising slopes of f, before the
+    first knot, between knots, and after the last; adding a number to all of them changes no divergence. It is the sum
+    of hockey sticks at the knots, each as often as the slope rises there. Raises `InvalidInput` for anything else.
+
+    >>> two_sided = piecewise_linear([0.5, 2.0], [-1.0, 0.0, 1.0])
+    >>> two_sided([0.9, 0.1], [0.2, 0.8])
+    0.8
+    """
+    points, rises = _finite(knots, "knots"), _finite(slopes, "slopes")
+    if not points or min(points) <= 0 or any(b <= a for a, b in pairwise(points)):
+        raise invalid("knots", "rising positive numbers", knots)
+    if len(rises) != len(points) + 1 or any(b <= a for a, b in pairwise(rises)):
+        raise invalid("slopes", f"{len(points) + 1} rising numbers, one more than knots", slopes)
+    return _piecewise_linear(points, rises)
+
+
+def _finite(values: Any, what: str) -> tuple[float, ...]:
+    return tuple(float(value) for value in finite_array(values, what, 1))
+
+
+@cache
+def _piecewise_linear(knots: tuple[float, ...], slopes: tuple[float, ...]) -> FDivergence:
+    sticks = [(_hockey_stick(knot), high - low) for knot, (low, high) in zip(knots, pairwise(slopes), strict=True)]
+    # Each stick is known up to a multiple of t - 1, and so is f: slopes of sticks start at 0.
+    at_zero = sum(rise * stick.at_zero for stick, rise in sticks) - slopes[0]
+
+    def generator(t: Any) -> Any:
+        return slopes[0] * (t - 1) + sum(rise * stick._generator(t) for stick, rise in sticks)
+
+    def conjugate(s: Any) -> Any:
+        ends = [-at_zero, *(s * knot - float(generator(np.float64(knot))) for knot in knots)]
+        return where(s > slopes[-1], _INF, np.max(np.broadcast_arrays(*ends), axis=0))
+
+    return FDivergence._trusted(
+        f"piecewise linear divergence with {len(knots)} knot{'s' * (len(knots) > 1)}",
+        generator,
+        lambda t: slopes[0] + sum(rise * stick._derivative(t) for stick, rise in sticks),
+        at_zero,
+        slopes[-1],
+        conjugate,
+        lambda d, a, b: sum(rise * stick._inner(d, a, b) for stick, rise in sticks),
+        ("piecewise-linear", (knots, slopes)),
+    )
+
+
+def _lists(text: str) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(float(value) for value in part.split(",")) for part in text.split("/"))
+
+
+FAMILIES |= {
+    "hockey-stick": ("GAMMA", hockey_stick, float),
+    "alpha": ("ORDER", alpha, float),
+    "piecewise-linear": ("KNOTS/SLOPES", lambda lists: piecewise_linear(*lists), _lists),
+}

@@ -15,9 +15,12 @@ error of a few units; times its size, this is the relative error of the power.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -235,10 +238,35 @@ RULES: dict[str, Rule] = {
 }
 """The rules of the divergences without a parameter, by name."""
 
-FAMILIES: dict[str, Callable[[float], Rule]] = {"hockey-stick": _hockey_stick, "alpha": _alpha}
+
+def _piecewise_linear(lists: tuple[tuple[float, ...], tuple[float, ...]]) -> Rule:
+    """The sum of the rules of hockey sticks at the knots, each times the rise of the slope there, an exact number."""
+    knots, slopes = lists
+    sticks = [_hockey_stick(knot) for knot in knots]
+    rises = [Fraction(high) - Fraction(low) for low, high in pairwise(slopes)]
+
+    def total(arith: Arithmetic, values: Sequence[Enclosure]) -> Enclosure:
+        terms = [arith.of(rise) * value for rise, value in zip(rises, values, strict=True)]
+        return reduce(operator.add, terms)
+
+    def both(arith: Arithmetic, pairs: Sequence[tuple[Enclosure, Enclosure]]) -> tuple[Enclosure, Enclosure]:
+        return total(arith, [one for one, _ in pairs]), total(arith, [other for _, other in pairs])
+
+    return Rule(
+        lambda d, b: total(d.arithmetic, [stick.excess(d, b) for stick in sticks]),
+        lambda arith: both(arith, [stick.limits(arith) for stick in sticks]),
+        lambda t: both(t.arithmetic, [stick.slopes(t) for stick in sticks]),
+    )
 
 
-def rule_of(name: str, *parameters: float) -> Rule:
+FAMILIES: dict[str, Callable[[Any], Rule]] = {
+    "hockey-stick": _hockey_stick,
+    "alpha": _alpha,
+    "piecewise-linear": _piecewise_linear,
+}
+
+
+def rule_of(name: str, *parameters: Any) -> Rule:
     """The rule of the divergence with this recipe."""
     return FAMILIES[name](*parameters) if parameters else RULES[name]
 
@@ -253,7 +281,7 @@ _MIRRORS = {
 
 def mirror_of(recipe: tuple[Any, ...] | None) -> Rule | None:
     """The rule of the divergence with p and q exchanged, whose generator is t f(1/t); None if there is none here."""
-    if recipe is None or recipe[0] == "hockey-stick":
+    if recipe is None or recipe[0] in ("hockey-stick", "piecewise-linear"):
         return None
     if recipe[0] == "alpha":
         return _alpha(recipe[1], exchanged=True)

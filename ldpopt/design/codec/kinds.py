@@ -111,7 +111,14 @@ def divergence_in(data: Any, where: str) -> FDivergence:
     name, given = data["name"], "parameter" in data
     if name not in (FAMILIES if given else NAMED):
         raise invalid(FILE, f"one of {', '.join(FAMILIES if given else NAMED)}", name, f"{where}.name")
-    return rebuild(name, number(data["parameter"], f"{FILE}: {where}.parameter")) if given else rebuild(name)
+    if not given:
+        return rebuild(name)
+    what, parameter = f"{FILE}: {where}.parameter", data["parameter"]
+    if name != "piecewise-linear":
+        return rebuild(name, number(parameter, what))
+    if not isinstance(parameter, list) or len(parameter) != 2 or not all(isinstance(one, list) for one in parameter):
+        raise invalid(what, "a list of knots and a list of slopes", parameter)
+    return rebuild(name, [[number(value, what) for value in one] for one in parameter])
 
 
 def is_graph(value: Any) -> bool:
