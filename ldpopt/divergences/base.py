@@ -306,7 +306,8 @@ def spelled(text: str) -> FDivergence:
     except (TypeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
-        expected = FAMILIES[family][0] if family in FAMILIES else "a number"
+        listed = family in FAMILIES and FAMILIES[family][2] is not float
+        expected = FAMILIES[family][0] if listed else "a number"
         raise invalid(f"divergence {family}", expected, parameter) from None
 
 
