@@ -252,7 +252,7 @@ def piecewise_linear(knots: Any, slopes: Any) -> FDivergence:
 
     knots : (n,) rising positive numbers, where the slope changes. slopes : (n + 1,) rising slopes of f, before the
     first knot, between knots, and after the last; adding a number to all of them changes no divergence. It is the sum
-    of hockey sticks at the knots, each as often as the slope rises there [ADC]. Raises `InvalidInput` for anything else.
+    of hockey sticks at the knots, each as often as the slope rises there [ADC]. Raises `InvalidInput` for others.
 
     >>> two_sided = piecewise_linear([0.5, 2.0], [-1.0, 0.0, 1.0])
     >>> two_sided([0.9, 0.1], [0.2, 0.8])
