@@ -194,24 +194,6 @@ class FDivergence:
         slope = np.asarray(self.derivative(ratio)) - self._slope_at_one()
         return plain(slope), plain(np.asarray(self.excess(ratio, np.ones_like(ratio))) - ratio * slope)
 
-    def chord(self, low: Any, high: Any) -> tuple[Any, Any]:
-        """(on_a, on_b) of the plane on_a * a + on_b * b that meets `excess` where a / (a + b) is low and high.
-
-        For a / (a + b) between low and high, both in [0, 1], the excess lies below the plane.
-
-        >>> from ldpopt.divergences import CHI_SQUARED
-        >>> CHI_SQUARED.chord(0.25, 0.75)
-        (1.3333333333333333, 0.0)
-        """
-        low, high = np.broadcast_arrays(np.asarray(low, np.float64), np.asarray(high, np.float64))
-        below, above = np.asarray(self.excess(low, 1 - low)), np.asarray(self.excess(high, 1 - high))
-        apart = high > low
-        width = np.where(apart, high - low, 1.0)  # the determinant of the two rays
-        with np.errstate(invalid="ignore"):
-            on_a = np.where(apart, (above * (1 - low) - below * (1 - high)) / width, below)
-            on_b = np.where(apart, (high * below - low * above) / width, below)
-        return plain(on_a), plain(on_b)
-
     def _slope_at_one(self) -> float:
         return float(self._derivative(np.float64(1.0)))
 
