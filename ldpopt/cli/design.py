@@ -258,19 +258,21 @@ def check(
 @options("""
     file: FILE | Design file (`Design.save`, --save-design), or proof of the respondents needed (`survey plan --proof`).
     exact: --exact | Compute in balls of 256 bits instead of float64 rounded outward.
+    budget: --budget TIMES | How many times ten seconds and 500 MB the check may take, as computed before it begins.
     """)
-def verify(file: Path, exact: bool = False, json: bool = False) -> None:
+def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = False) -> None:
     """Check the proof in a design file: recompute every claim, without any solver.
 
-    Exit code 0: every claim holds. 1: one does not hold, and the output says which. 2: not a design file.
+    Exit code 0: every claim holds. 1: one does not hold, or is not checked within the budget, and the output says
+    which. 2: not a design file.
     """
     from ldpopt.design.certificates.respondents import RespondentsBound
     from ldpopt.design.load import checked, load_proof
     from ldpopt.reports.words import ARITHMETIC, proof_in_words, recomputed_in
 
     with progress("verifying"):
-        design = load_proof(file)
-        found, exact = checked(design, exact)
+        design = load_proof(file, budget)
+        found, exact = checked(design, exact, budget)
     if isinstance(design, RespondentsBound):
         claims = {"verified": bool(found), "failures": list(found.failures), "arithmetic": ARITHMETIC[exact]}
         if json:

@@ -103,12 +103,13 @@ class Design(Pictured):
         """The gap as a share of the value; for a utility that is a logarithm, the gap itself."""
         return relative_gap(self.value, self.bound, self.utility.logarithmic)
 
-    def verify(self, exact: bool = False) -> Verification:
+    def verify(self, exact: bool = False, budget: float = 1.0) -> Verification:
         """Recompute all that the design claims, without any solver; false where a claim does not hold.
 
         The numbers of the certificate are checked as a proof about the design's own utility, constraints and channel,
         whatever the certificate says it was for. Then the value, both bounds, the guarantees and `certified` must be as
         stated. exact : compute in ball arithmetic of 256 bits, not in outward rounded float64 (`Certificate.verify`).
+        budget : a check that takes more than this many times ten seconds or 500 MB is not begun, and fails.
 
         A design without a certificate never verifies, as nothing about the optimum is proved, and its failures say so.
         The failures also name every other claim that does not hold; a value or a guarantee that they do not name holds.
@@ -129,7 +130,7 @@ class Design(Pictured):
             self._stated()
         except Unproved as error:
             return Verification(math.nan, math.nan, math.nan, math.nan, (str(error),))
-        found = proof.verify(exact)
+        found = proof.verify(exact, budget)
         return replace(found, failures=(*found.failures, *self._broken(found)))
 
     def _stated(self) -> None:

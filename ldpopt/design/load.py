@@ -5,6 +5,7 @@ A bound on respondents is read from a file of schema ``ldpopt-respondents``.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from ldpopt.design.codec.kinds import FILE, expect_keys
 from ldpopt.design.codec.records import Reader, real
 from ldpopt.design.design import Design
 from ldpopt.design.files import RESPONDENTS, SCHEMA, VERSION
-from ldpopt.errors import Phrase, invalid
+from ldpopt.design.work import PARSED, Work
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import PathLike, read_text
 from ldpopt.privacy import Guarantee
 
@@ -63,9 +65,12 @@ def load_respondents(path: PathLike) -> RespondentsBound:
     return _respondents(_text(path))
 
 
-def load_proof(path: PathLike) -> Design | RespondentsBound:
-    """The design or the bound on respondents in a file, whichever it states."""
-    text = _text(path)
+def load_proof(path: PathLike, budget: float = 1.0) -> Design | RespondentsBound:
+    """The design or the bound on respondents in a file, whichever it states.
+
+    budget : a file that takes more than this many times 500 MB to read is refused.
+    """
+    text = _text(path, budget)
     return _respondents(text) if f'"{RESPONDENTS}"' in text[:200] else design_of(text)
 
 
@@ -76,7 +81,7 @@ def _respondents(text: str) -> RespondentsBound:
     return bound
 
 
-def _text(path: PathLike) -> str:
+def _text(path: PathLike, budget: float = math.inf) -> str:
     """The text of a file that is not too large."""
     try:
         size = Path(path).stat().st_size
@@ -84,6 +89,9 @@ def _text(path: PathLike) -> str:
         size = 0  # reading it says why
     if size > LARGEST:
         raise invalid(str(path), f"a file of at most {LARGEST} bytes", size)
+    refused = Work(0.0, PARSED * size).refused(budget)
+    if refused:
+        raise InvalidInput(f"{path}: {refused}")
     return read_text(path)
 
 
@@ -133,14 +141,14 @@ def _design(data: dict[str, Any]) -> Design:
     )
 
 
-def checked(design: Design | RespondentsBound, exact: bool = False) -> tuple[Verification, bool]:
-    """The result of a check, and whether it was exact.
+def checked(design: Design | RespondentsBound, exact: bool = False, budget: float = 1.0) -> tuple[Verification, bool]:
+    """The result of a check, and whether it was exact. budget : as for `Design.verify`.
 
     Another processor may sum in another order, and then recompute a bound that is one digit looser than the stated one.
-    Where float64 does not confirm a claim, ball arithmetic of 256 bits decides.
+    Where float64 does not confirm a claim, ball arithmetic of 256 bits decides, where it is within the budget.
     """
-    found = design.verify(exact)
+    found = design.verify(exact, budget)
     if found or exact:
         return found, exact
-    closer = design.verify(exact=True)
+    closer = design.verify(True, budget)
     return (closer, True) if closer else (found, False)

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.numbers import Unproved, expect, expect_each, increasing, require
-from ldpopt.design.constraints.base import Constraint
+from ldpopt.design.constraints.base import Constraint, Measured
+from ldpopt.design.constraints.hockey_stick import TotalVariation
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.base import Utility
+from ldpopt.design.work import PARSED, Work, size
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
 from ldpopt.errors import InvalidInput, LdpoptError
@@ -127,6 +129,25 @@ class Certificate(Bounded, Kind, Result, ABC):
         May raise `Unproved`, which says why.
         """
 
+    def work(self) -> Work:
+        """What `enclosed_bound` takes at most, in floats; by default some operations on each number."""
+        return Work.on(size(self) + self.answers, 1000.0)
+
+    @property
+    def answers(self) -> int:
+        """The number k of inputs; for real answers that of the intervals."""
+        utility: Any = self.utility
+        return int(utility.size) if not utility.continuous else size(self.edges) + 1
+
+    def cost(self, exact: bool = False) -> Work:
+        """What `verify` takes at most: to measure the channel, to compute the utility, and to prove the bound."""
+        channel = self.check_claim()
+        checks = (one.work(channel) for one in self.constraints if isinstance(one, Measured))
+        own = self.utility.work(channel) + self.work()
+        laws = Work() if self.cells is None else self.cells.work()
+        start = Work(0.0, PARSED * 8 * size(channel.matrix))
+        return sum((*checks, laws, TotalVariation(1.0).work(channel), own.in_balls if exact else own), start)
+
     @property
     @abstractmethod
     def argument(self) -> str:
@@ -215,15 +236,17 @@ class Certificate(Bounded, Kind, Result, ABC):
         """The same numbers as a certificate for another problem, about which they may prove nothing."""
         return replace(self, utility=utility, constraints=constraints, channel=channel, edges=edges)
 
-    def verify(self, exact: bool = False) -> Verification:
+    def verify(self, exact: bool = False, budget: float = 1.0) -> Verification:
         """Recompute the channel's guarantees, its utility and the bound from scratch.
 
         exact : compute in ball arithmetic of 256 bits instead of float64 rounded outward. Both are proofs; balls lose
-        fewer digits.
+        fewer digits. budget : how many times the usual work and memory (`work`) are allowed; more is not begun.
         """
         value = bound = math.nan
         try:
             channel = self.check_claim()
+            refused = self.cost(exact).refused(budget)
+            require(not refused, refused)
             guarantees = tuple(constraint.measure(channel) for constraint in self.constraints)
         except LdpoptError as error:
             return Verification(value, bound, math.nan, math.nan, (str(error),))

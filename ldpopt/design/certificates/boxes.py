@@ -43,12 +43,14 @@ from ldpopt.design.constraints.base import (
     Constraint,
     least_spread,
     outputs_of,
+    pairs_of,
     parts,
     symmetric,
 )  # fmt: skip
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
+from ldpopt.design.work import Work
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
@@ -183,6 +185,14 @@ class BranchDual(Certificate):
         """Why the bound holds."""
         leaves = sum(isinstance(node, Leaf) for node in self.nodes) if isinstance(self.nodes, tuple) else 0
         return f"weak duality on {leaves} boxes of the outputs' likelihood ratios"
+
+    def work(self) -> Work:
+        """The multipliers of each node are for matrices of a row for each output."""
+        k, nodes = self.answers, self.nodes if isinstance(self.nodes, tuple) else ()
+        m = max([one.outputs(k) for one in self.constraints if isinstance(one, AlphabetConstraint)], default=1)
+        terms = sum(1 + len(one.terms) for one in nodes if isinstance(one, Leaf) and isinstance(one.terms, tuple))
+        planes = Work.on(float(len(nodes)) * m, 2000.0) + Work(0.0, 0.0, 2e5 * len(nodes))
+        return planes + Work.on(float(terms) * m * k, 60.0, float(m) * k) + pairs_of(self.constraints, k)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The largest of the bounds of all boxes."""

@@ -48,6 +48,7 @@ from ldpopt.design.constraints.base import (
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.design.utilities.laws import law
+from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array
 from ldpopt.divergences import KL
 from ldpopt.divergences.enclosed import enclosed_excess
@@ -87,6 +88,10 @@ class InformationCapacity(Certificate):
     def tight(self) -> bool:
         """Whether at most two outputs are allowed: then the bound is the optimum itself."""
         return self._two() and math.isfinite(plain_caps(self.constraints)[0])
+
+    def work(self) -> Work:
+        """All sets of a few answers are listed, and the others are looked at together."""
+        return Work.on(self.answers, 200.0) + Work.on(2.0 ** min(self.answers, LISTED), 20.0)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """x - 1 - log x = y - log(1 + y), y = x - 1."""
@@ -203,6 +208,12 @@ class PairwiseInformation(Certificate):
     slope: float
     argument = "what every two rows may differ by, averaged over the answers, pays for the information of each report"
     tight = False
+
+    def work(self) -> Work:
+        """Knots are fixed ones, and some for each answer and each reach; each power is taken at every knot."""
+        knots = 8 * PIECES + self.answers + 4 * size(self.reaches)
+        paid = Work.on(knots, 200.0 * (4 + size(self.orders) + size(self.reaches)), 4 * knots)
+        return paid.in_floats + Work.on(size(self) + self.answers, 500.0)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """(1 - sum P^2) times what the weights pay, and what is left unpaid at each answer."""

@@ -13,6 +13,7 @@ from ldpopt.design.certificates.numbers import expect, nonnegative_array, nonneg
 from ldpopt.design.certificates.numbers import mixture as shares_of
 from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling
 from ldpopt.design.utilities.laws import law
+from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array
 from ldpopt.divergences.enclosed import enclosed_excess, enclosed_slopes
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
@@ -36,6 +37,14 @@ class SamplingDual(Certificate):
     prior: Array
     loss: Certificate
     argument = "tangents below the risk, and linear-programming duality for the expected loss that they are"
+
+    def work(self) -> Work:
+        """The tangents are mixed for each answer of each law, and that of the certificate of the loss."""
+        inner: Any = self.loss
+        shown = Work.on(size(self.mixture) + size(self.utility), 500.0)
+        if not isinstance(inner, Certificate):
+            return shown
+        return shown + inner.of(self.utility, self.constraints, self.channel).work()
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """Minus the sum of the tangents' constants and the least expected loss."""

@@ -9,11 +9,12 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.numbers import expect, nonnegative_array, real_array, require
-from ldpopt.design.columns.policy import columns_for
+from ldpopt.design.columns.policy import columns_for, pricing
 from ldpopt.design.columns.prices import Charges
 from ldpopt.design.columns.staircase import AnyRelaxation, Columns
 from ldpopt.design.constraints.base import plain_caps
 from ldpopt.design.utilities.fisher_information import FisherInformation
+from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput
@@ -44,6 +45,11 @@ class EquivalenceDual(Certificate):
     rows: Array
     pairs: Array
     relaxed: AnyRelaxation | None = None
+
+    def work(self) -> Work:
+        """Products with the kernel, and pricing all columns, or what a relaxation of them takes."""
+        k, rows = self.answers, size(self.kernel) / max(self.answers, 1)
+        return Work.on(float(k) ** 2, 40.0 + 10.0 * rows) + pricing(k, rows, self.constraints, self.relaxed)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound that the criterion derives from the most that sum_y w_y |K u_y|^2 can be."""

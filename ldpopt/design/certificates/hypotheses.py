@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ldpopt.design.certificates.numbers import nonnegative_array, positions, require
 from ldpopt.design.constraints.terms import scatter
 from ldpopt.design.utilities.laws import Laws
+from ldpopt.design.work import Work
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
@@ -51,7 +52,7 @@ def _compare(p0: Array, p1: Array, x: int, y: int) -> int:
     return (left > right) - (left < right)
 
 
-EXACT_WORK = 4_000_000  # The most products of fractions that are compared where floats cannot decide.
+EXACT_WORK = 1_000_000  # The most products of fractions that are compared where floats cannot decide.
 
 
 def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
@@ -71,6 +72,11 @@ def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
         settled |= _settled(own, other, points, True)
     left = np.flatnonzero(~settled)
     return not len(left) or _exactly((a0, a1), (b0, b1), points[left], points[left + 1], 2 * (own.blur + other.blur))
+
+
+def dominance(n: int, k: int) -> Work:
+    """What it takes to show that n points dominate hypotheses on k inputs, both of which are sorted."""
+    return (Work.on(n + k, 1500.0) + Work(300.0 * min(EXACT_WORK, (n + k) ** 2))).in_floats
 
 
 def dominating(points: Any, p0: Array, p1: Array) -> tuple[Array, Array]:

@@ -30,6 +30,7 @@ from ldpopt.design.columns.sets import members
 from ldpopt.design.columns.shares import best_share
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.design.utilities.laws import law
+from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import KL
 from ldpopt.divergences.enclosed import enclosed_excess
@@ -38,7 +39,7 @@ from ldpopt.rounding import exact_sum
 
 MAX_WHOLE = 20  # The most inputs that are taken whole: all sets of them are looked at.
 BLOCK = 4096  # Sets that are looked at together.
-MAX_PATTERNS = 2**21  # The most patterns that are looked at one by one, where all inputs of the rest are alike.
+MAX_PATTERNS = 2**19  # The most patterns that are looked at one by one, where all inputs of the rest are alike.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +60,12 @@ class InformationDual(Certificate):
     rows: Array
     pairs: Array
     argument = "multipliers that pay for every set of some inputs with every share of the others"
+
+    def work(self) -> Work:
+        """Every set of the inputs taken whole, with a line, or with every number of equal inputs of the rest."""
+        n, k = size(self.whole), self.answers
+        each = 400.0 + 6 * n + 60.0 * min(k, MAX_PATTERNS // min(BLOCK, 2 ** min(n, MAX_WHOLE)))
+        return Work.on(k, 100.0) + Work.on(2.0 ** min(n, MAX_WHOLE), each, MAX_PATTERNS + BLOCK * n)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """(sum rows + eta sum pairs) times the factor by which the multipliers fall short."""

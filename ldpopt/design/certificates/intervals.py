@@ -13,6 +13,7 @@ Everything but lambda and the multipliers of the constraints is recomputed here 
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,11 +44,20 @@ from ldpopt.design.certificates.numbers import (
     require,
 )  # fmt: skip
 from ldpopt.design.certificates.tails import End
-from ldpopt.design.constraints.base import ColumnConstraint, Constraint, implied, least_spread, variation_cap
+from ldpopt.design.constraints.base import (
+    ColumnConstraint,
+    Constraint,
+    implied,
+    least_spread,
+    pairs_of,
+    plain_caps,
+    variation_cap,
+)  # fmt: skip
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.utilities.decisions import ExpectedLoss
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws, law
+from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.results import ByValue
@@ -89,6 +99,24 @@ class ColumnDual(Certificate):
     def used(self) -> tuple[ColumnConstraint, ...]:
         """The constraints of the design that have a column form, which the proof may use."""
         return tuple(c for c in self.constraints if isinstance(c, ColumnConstraint))
+
+    def work(self) -> Work:
+        """Gains less prices for each input and label, in each of several choices of tangents."""
+        k, cells = self.answers, float(self.labels) * self.answers
+        capped = plain_caps(self.constraints)[0] < math.inf
+        gains = cells * (1 if capped else self.choices)
+        paid = Work.on(cells, 20.0 * (1 + count(self.multipliers))) + Work.on(gains, 20.0)
+        return paid + Work.on(gains, 60.0).in_floats + pairs_of(self.used(), k)
+
+    @property
+    def labels(self) -> int:
+        """How many labels there are at most."""
+        return max(size(getattr(self, "knots", ())), self.channel.shape[1] if self.channel else 1)
+
+    @property
+    def choices(self) -> int:
+        """The most choices of linear utilities."""
+        return 1
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum lambda, the charges of the constraints, and what channels gain beyond their prices; the best choice."""
@@ -171,6 +199,11 @@ class IntervalDual(ColumnDual):
     def inputs(self) -> Sequence[Label]:
         """The inputs, or the numbers of their classes."""
         return super().inputs if self.classes is None else range(self._merged.count)
+
+    @property
+    def choices(self) -> int:
+        """One for each cut that is tried, at each end where a divergence may be infinite."""
+        return int(16 ** sum(bool((np.asarray(p) == 0).any()) for p in self.utility.pair or ()))
 
     def used(self) -> tuple[ColumnConstraint, ...]:
         """The constraints that the proof may use; where inputs are merged, those that treat all inputs alike."""

@@ -32,6 +32,7 @@ from ldpopt.design.constraints.base import plain_caps
 from ldpopt.design.constraints.hockey_stick import ApproximateLDP
 from ldpopt.design.constraints.outputs import Denominator
 from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.work import Work
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
 
@@ -47,6 +48,12 @@ class LevelDual(ListedDual):
     """
 
     argument = "linear-programming duality over all extreme columns of (epsilon, delta)-LDP"
+
+    def work(self) -> Work:
+        """All columns of up to six inputs, for each of the constraints."""
+        k = min(self.answers, LIMIT)
+        each = 60.0 * (k + self.criteria) + 40.0 * k * k
+        return Work.on(8.0**k * max(len(self.constraints), 1), each, BLOCK * k * k)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + delta sum pairs), with l and kappa as in `listed`."""
@@ -167,6 +174,16 @@ class IntegerColumns(Certificate):
         except Unproved:
             return False
         return _effort(utility.size, D, ratio) <= MAX_SUMS
+
+    def work(self) -> Work:
+        """All sums of columns."""
+        try:
+            D, ratio = _asked(self.constraints, arithmetic(False))
+        except Unproved:
+            return Work()
+        effort = _effort(self.answers, D, ratio)
+        # What is too much is not begun.
+        return Work(9.0 * effort, 24.0 * float(D + 1) ** self.answers) if effort <= MAX_SUMS else Work()
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """F(D, ..., D) / D for the criterion that bounds best."""

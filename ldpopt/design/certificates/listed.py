@@ -29,10 +29,12 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array, require, weights_array
-from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
+from ldpopt.design.columns.extreme import LABELED
+from ldpopt.design.columns.policy import PolicyColumns, listable, listing, policy_limits
 from ldpopt.design.columns.sets import members
 from ldpopt.design.constraints.base import Constraint, plain_caps, tanh_of_half
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
+from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
@@ -132,6 +134,11 @@ class ListedDual(Certificate):
     pairs: Array
     weights: Array
 
+    @property
+    def criteria(self) -> int:
+        """How many functions of each column are computed."""
+        return max(size(self.weights), size(self.utility) // max(self.answers, 1), 1)
+
     def _multipliers(self) -> tuple[Array, Array]:
         """The rows (k,) and the pairs (k, k), whose diagonal is zero."""
         k = finite_size(self.utility)
@@ -184,6 +191,11 @@ class PatternDual(ListedDual):
 
     argument = "linear-programming duality over all staircase patterns"
 
+    def work(self) -> Work:
+        """All patterns of up to `MAX_INPUTS` inputs."""
+        k = min(self.answers, MAX_INPUTS)
+        return Work.on(2.0**k, 60.0 * self.criteria + 12.0 * k, BLOCK * (k + self.criteria))
+
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
         k = finite_size(self.utility)
@@ -210,6 +222,12 @@ class PolicyDual(ListedDual):
     """
 
     argument = "linear-programming duality over all extreme columns of the policy graph"
+
+    def work(self) -> Work:
+        """The extreme columns are listed, and each is priced."""
+        each = 60.0 * self.criteria + 12.0 * self.answers
+        priced = Work.on(LABELED, each, BLOCK * self.answers).in_floats
+        return listing(self.answers, self.constraints) + priced + Work.on(BLOCK, each)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""

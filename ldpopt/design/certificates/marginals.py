@@ -34,6 +34,7 @@ from ldpopt.design.certificates.minimum_cut import Members, Network
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array, weights_array
 from ldpopt.design.certificates.simplices import LawShares, Simplices
 from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.work import Work
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
@@ -148,6 +149,15 @@ class MarginalDual(Certificate):
     pairs: Array
     weights: Array
     argument = "weak duality, a linear function above the utility on every simplex of the marginals"
+
+    def work(self) -> Work:
+        """As many simplices, each with numbers for every input and law, and as many flows as are looked at."""
+        compared = self.utility.compared
+        k, n = self.answers, 1 if compared is None else min(len(compared.laws), 5)
+        simplices = float(MAX_SIMPLICES.get(n, 0))
+        routed = FLOWS if np.any(self.pairs) else 0.0
+        flows = Work(routed * (2000.0 + 30 * float(k) ** 2), 60.0 * float(k) ** 2)
+        return Work.on(simplices * k * n, 60.0, min(simplices * k * n, 4.0 * CELLS)) + flows
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum rows + eta sum pairs, raised by the largest shortfall over all simplices."""

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.hypotheses import dominating
+from ldpopt.design.certificates.hypotheses import dominance, dominating
 from ldpopt.design.certificates.numbers import expect, expect_each, nonnegative_array, require
 from ldpopt.design.constraints.base import ColumnConstraint, variation_cap
 from ldpopt.design.utilities.against_set import AgainstSet, LowerLine
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import law
+from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
@@ -73,6 +74,13 @@ class Relaxed(Certificate):
         """Why the bound holds."""
         return f"the optimum under some of the constraints alone: {argument_of(self.relaxation)}"
 
+    def work(self) -> Work:
+        """That of the relaxation."""
+        inner: Any = self.relaxation
+        if not isinstance(inner, Certificate):
+            return Work()
+        return inner.of(self.utility, inner.constraints, self.channel, self.edges).work()
+
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The relaxation's bound for this very utility."""
         relaxation: Certificate = expect(self.relaxation, Certificate, "the relaxation")
@@ -92,6 +100,14 @@ class PartsBound(Certificate):
     each: tuple[Certificate, ...]
     argument = "the optimum of each part alone"
     tight = False
+
+    def work(self) -> Work:
+        """That of the parts together."""
+        each = [one for one in self.each if isinstance(one, Certificate)] if isinstance(self.each, tuple) else []
+        made = (
+            one.of(part, self.constraints, self.channel) for part, one in zip(self.utility.parts(), each, strict=False)
+        )
+        return sum((one.work() for one in made), Work())
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound that the utility makes of the bounds of its parts."""
@@ -126,6 +142,18 @@ class Dominated(Certificate):
     def argument(self) -> str:
         """Why the bound holds."""
         return f"points that dominate the hypotheses: {argument_of(self.of_points)}"
+
+    def work(self) -> Work:
+        """The points are shown to dominate, and that of the certificate for them."""
+        shown = dominance(size(self.points) // 2, self.answers)
+        try:
+            utility = Divergence(self.utility.f, *np.asarray(self.points, dtype=np.float64).T)
+        except (InvalidInput, TypeError, ValueError):
+            return shown  # nothing else will be computed
+        inner: Any = self.of_points
+        if not isinstance(inner, Certificate):
+            return shown
+        return shown + inner.of(utility, self.constraints, inner.channel).work()
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound for the points."""
@@ -167,6 +195,18 @@ class SaddlePoint(Certificate):
     pair: Certificate
     support: LowerLine
     argument = "the optimum for one pair of the sets, which is least favourable"
+
+    def work(self) -> Work:
+        """That of the certificate for the pair, and products with the members of the sets."""
+        inner: Any = self.pair
+        shown = Work.on(size(self) + self.answers, 500.0)
+        if not isinstance(inner, Certificate):
+            return shown
+        try:
+            posed = as_given(self.utility.f, self.p0, self.p1, self.utility.inputs)
+        except Unproved:
+            return shown
+        return shown + inner.of(posed, self.constraints, self.channel).work()
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound for the pair, and what the pair's rounding may add."""

@@ -34,6 +34,7 @@ from ldpopt.design.utilities.criteria import LinearCriterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.marginals import Marginals
+from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure, arithmetic
 from ldpopt.results import Result
@@ -73,6 +74,11 @@ def root_trace(p: Array, factor: Enclosure) -> Enclosure:
     return proved
 
 
+def roots(k: int, functions: int) -> Work:
+    """What `root_trace` takes at most."""
+    return Work.on(float(k) * functions, 100.0 + 8.0 * min(k, functions))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SharedInformation(Certificate):
     """No epsilon-LDP channel has a sum of variances below (tr S^(1/2))^2 / rho^2 for one respondent [Scarf].
@@ -84,6 +90,10 @@ class SharedInformation(Certificate):
     proves = FisherInformation
     argument = "one budget of information for all questions, by Scarf's inequality"
     tight = False
+
+    def work(self) -> Work:
+        """The singular values of a matrix for all answers and functions."""
+        return roots(self.answers, self.answers)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """(tr S^(1/2))^2 / rho^2 at the utility's prior."""
@@ -150,16 +160,27 @@ class RespondentsBound(Kind, Result):
         private = float((root.square() / paid / limit).lower)
         return max(sampled, private) if math.isfinite(private) else sampled
 
+    def cost(self, exact: bool = False) -> Work:
+        """What `verify` takes at most."""
+        pilots, targets = (part if isinstance(part, tuple) else () for part in (self.pilots, self.targets))
+        each = (roots(size(p), size(rows) // max(size(p), 1)) for p, rows in zip(pilots, targets, strict=False))
+        whole = sum(each, Work.on(size(self), 1e4))
+        return whole.in_balls if exact else whole
+
     @property
     def sentence(self) -> str:
         """What is claimed."""
         promise = "" if self.epsilon == math.inf else f"{self.epsilon:g}-LDP "
         return f"No {promise}survey of fewer than {self.least:,} people meets all targets by unbiased estimates."
 
-    def verify(self, exact: bool = False) -> Verification:
-        """Recompute the number; false where it is below `least`. exact : in balls of 256 bits."""
+    def verify(self, exact: bool = False, budget: float = 1.0) -> Verification:
+        """Recompute the number; false where it is below `least`. exact : in balls of 256 bits. budget : how many times
+        the usual work is allowed.
+        """
         value: Any = self.least
         try:
+            refused = self.cost(exact).refused(budget)
+            require(not refused, refused)
             proved = self.proved(arithmetic(exact))
             least = nonnegative(value, "the number of respondents")
         except Unproved as error:

@@ -36,16 +36,22 @@ import numpy.typing as npt
 
 from ldpopt.design.columns.prices import Charges
 from ldpopt.design.columns.relaxation import finite, least_eigenvalue
+from ldpopt.design.work import AFFORDED
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP
 
-NODES = 2**25  # Nodes that are bounded at the most, in about half a minute.
+NODES = 2**25  # Nodes that a search bounds at the most, in about half a minute.
 DESCENT = 6  # Steps towards the least value over a node, where a first guess leaves it open.
 CHUNK = 4096  # Nodes that are bounded at a time.
 SETTLED = 2.0**-34  # A price below this share of what all columns pay is not looked into.
 Members = npt.NDArray[np.bool_]
+
+
+def cost_of(k: int) -> float:
+    """The operations for a node of k inputs, about."""
+    return 200.0 + 0.6 * float(k) ** 2 + 0.03 * float(k) ** 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +72,7 @@ class Branches(ByValue):
         """No pattern is priced above this; inf where the numbers prove nothing."""
         d = finite(self.squares, (len(charges.rows),))
         form = None if d is None else Form.of(charges, 1 / epsilon.expm1(), d)
-        return math.inf if form is None else walk(form, NODES).most
+        return math.inf if form is None else walk(form, int(AFFORDED / cost_of(len(form.order)))).most
 
 
 @dataclass(frozen=True, eq=False)

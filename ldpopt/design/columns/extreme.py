@@ -147,7 +147,7 @@ def _order(joined: Direct) -> list[int]:
 
 
 MAX_COLUMNS, LABELED = 2**16, 2**18  # The most extreme columns that are listed: one by one, and as integer labelings.
-STEPS = 2**20  # The most steps of the search for them.
+STEPS = 2**18  # The most steps of the search for them, in about five seconds.
 BITS = 36  # The least limit is 2^36 units; fewer where the largest sum would not be an integer of float64.
 OUTWARD = 2.0**-41
 """The share by which proofs enlarge the unit, for the rounding of limits, of products and of sums along paths."""

@@ -16,13 +16,27 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Label
-from ldpopt.design.columns.extreme import OUTWARD, Grid, TooManyColumns, common_unit, extreme_steps, slack_of
-from ldpopt.design.columns.prices import ROWS, Charges, Prices
-from ldpopt.design.columns.relaxation import ROUNDING, PolicyRelaxation
-from ldpopt.design.columns.staircase import BATCH, AnyRelaxation, Columns, StaircaseColumns
+from ldpopt.design.columns.branches import Branches
+from ldpopt.design.columns.extreme import (
+    LABELED,
+    MAX_INPUTS,
+    OUTWARD,
+    PARTIAL,
+    STEPS,
+    Grid,
+    TooManyColumns,
+    common_unit,
+    extreme_steps,
+    slack_of,
+)  # fmt: skip
+from ldpopt.design.columns.prices import EXACT_LIMIT, ROWS, Charges, Prices
+from ldpopt.design.columns.relaxation import PRODUCTS, ROUNDING, PolicyRelaxation
+from ldpopt.design.columns.staircase import BATCH, LISTED, AnyRelaxation, Columns, StaircaseColumns
+from ldpopt.design.columns.thresholds import Thresholds
 from ldpopt.design.constraints.base import ColumnConstraint, plain_caps
-from ldpopt.design.constraints.local_dp import direct_limits, shortest_paths
+from ldpopt.design.constraints.local_dp import LocalDP, direct_limits, shortest_paths
 from ldpopt.design.utilities.fisher_information import FisherInformation
+from ldpopt.design.work import AFFORDED, Work
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput
@@ -250,6 +264,35 @@ def policy_limits(constraints: Sequence[Any], inputs: Sequence[Label]) -> Array:
 def _along_graphs(constraints: Sequence[Any]) -> bool:
     """Whether some constraint is along the edges of a policy graph."""
     return any(getattr(constraint, "listed", None) is not None for constraint in constraints)
+
+
+def listing(k: int, constraints: Sequence[Any]) -> Work:
+    """What it takes at most to list extreme columns of policy graphs, or to find that they are too many."""
+    edges = sum(len(one.listed.listed) for one in constraints if isinstance(one, LocalDP) and one.listed is not None)
+    if not edges:
+        return Work()
+    steps = 30.0 * float(k) ** 3 + (2000.0 * STEPS if k <= SPARSE else 0.0)
+    if k <= MAX_INPUTS:
+        return Work(steps + 0.5 * PARTIAL * (k + min(edges, k * k)), 5.0 * PARTIAL * k + 100.0 * k * k).in_floats
+    return Work(steps, 100.0 * float(k) ** 2).in_floats
+
+
+def pricing(k: int, rows: float, constraints: Sequence[Any], relaxed: Any) -> Work:
+    """What `Columns.most` takes at most for a kernel (rows, k), as it is limited in what it looks at."""
+    form = Work.on(float(k) ** 2, 10.0 * rows + 20.0 * k)
+    if _along_graphs(constraints):
+        faces = float(min(k * k, 2 * PRODUCTS)) + k if isinstance(relaxed, PolicyRelaxation) else 0.0
+        products = Work.on(faces**2, 20.0 + k / 4, faces**2 * (1 + k / 50))
+        listed = Work.on(LABELED, 3.0 * k * (rows + 4), ROWS * k * (rows + 4))
+        return form + listing(k, constraints) + listed.in_floats + products
+    searched = {Branches: AFFORDED + 0.5 * float(k) ** 4, Thresholds: AFFORDED}.get(type(relaxed))
+    if searched is not None:
+        return form + Work(searched, 2e8 + 100.0 * float(k) ** 2 + 3.0 * float(k) ** 3).in_floats
+    if relaxed is not None:
+        return form
+    if k <= LISTED:
+        return form + Work.on(2.0**k, 40.0 + 4.0 * k * (rows + 4), 2.0**k * (rows + k + 4))
+    return form + Work(12.0 * 2.0 ** min(k, EXACT_LIMIT), 2e8).in_floats
 
 
 def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple[Columns, float | None]:

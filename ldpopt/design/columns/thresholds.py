@@ -25,13 +25,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.columns.prices import Charges
+from ldpopt.design.work import AFFORDED
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP
 
-MAX_BOXES = 3_000_000  # Boxes that are bounded at the most: about half a minute for 64 inputs and six rows.
-CHUNK = 2**20  # Boxes that are bounded at a time, times the inputs of each: what memory holds.
+CHUNK = 2**18  # Boxes that are bounded at a time, times the inputs of each: what memory holds.
 SETTLED = 2.0**-30  # Directions whose signs change G by no more than this share of all prices are searched on one side.
 MAX_STEPS = 60  # The most steps of a climb from threshold to threshold: each raises the gain, and few are enough.
 Members = npt.NDArray[np.bool_]
@@ -118,7 +118,8 @@ class _Form:
         return cls(a, p, paid, ratio, low, high, wrong) if math.isfinite(wrong) else None
 
     def is_below(self) -> bool:
-        """Whether G <= 0 everywhere, shown within `MAX_BOXES` boxes."""
+        """Whether G <= 0 everywhere, shown within as many boxes as are afforded."""
+        most = AFFORDED / (400 + 5 * self.a.size)
         waiting, boxes = [(self.low[None], self.high[None])], 0
         chunk = max(1, CHUNK // len(self.p))
         while waiting:
@@ -129,7 +130,7 @@ class _Form:
             boxes += len(low)
             bound, settled = self._bounds(low, high)
             still = ~(bound <= -self.wrong)
-            if boxes > MAX_BOXES or (still & settled).any():
+            if boxes > most or (still & settled).any():
                 return False
             if still.any():
                 low, high = low[still], high[still]

@@ -17,6 +17,7 @@ import numpy as np
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.registry import Asked, Kind
+from ldpopt.design.work import Work, of_pairs
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
@@ -83,6 +84,14 @@ class Measured(Kind, ByValue, ABC):
     @abstractmethod
     def measure(self, channel: Channel) -> Guarantee:
         """The capped measure of a channel; the constraint holds when its value is at most `bound`."""
+
+    effort: ClassVar[tuple[float, float]] = (0.0, 0.0)
+    """Of a measure of pairs of rows: the operations on each entry of a pair, and the most entries that are compared."""
+
+    def work(self, channel: Channel) -> Work:
+        """What `measure` takes at most."""
+        k, m = channel.shape
+        return of_pairs(k, m, *self.effort) if self.effort[0] else Work.on(k * m, 50.0).in_floats
 
     def centred(self) -> Measured:
         """A tighter constraint, whose channels lie well inside this one; by default this one itself."""
@@ -270,6 +279,12 @@ def outputs_of(fixed: Sequence[Any], inputs: int) -> int:
 def implied(constraints: Sequence[Any], posed: Any) -> bool:
     """Whether some constraint is `posed` itself or implies it."""
     return any(c is posed or (hasattr(c, "implies") and c.implies(posed)) for c in constraints)
+
+
+def pairs_of(constraints: Sequence[Any], inputs: int) -> Work:
+    """What it takes to list the pairs of inputs that constraints in column form compare."""
+    listed = [c for c in constraints if isinstance(c, ColumnConstraint) and not (c.plain and c.plain[1] == 1)]
+    return Work.on(float(inputs) ** 2 * len(listed), 200.0, float(inputs) ** 2).in_floats
 
 
 def symmetric(constraints: Sequence[Any]) -> bool:

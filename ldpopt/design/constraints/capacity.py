@@ -50,6 +50,7 @@ class CapacityBounded(AlphabetConstraint):
     True
     """
 
+    effort = (5000.0, 2.0**40)
     takes = (RestrictedKL, RestrictedRenyi, RestrictedAlpha, RestrictedTotalVariation, Affine, Polynomial)
     features: Any
     divergence: Any

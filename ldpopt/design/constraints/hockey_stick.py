@@ -20,6 +20,7 @@ from ldpopt.design.certificates.numbers import real_numbers, require
 from ldpopt.design.constraints.base import EPSILON, ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatter
 from ldpopt.design.registry import Asked
+from ldpopt.design.work import Work, distinct, of_pairs
 from ldpopt.distribution import Array, Index, nonnegative, unit_interval
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
@@ -173,6 +174,8 @@ def approximate(inputs: int, epsilon: float, delta: float) -> Term:
 class Excesses(ColumnConstraint):
     """Caps delta on sum_y (Q[x, y] - e^epsilon Q[x', y])_+ between all ordered pairs, at several `levels` epsilon."""
 
+    effort = (30.0, 2.0**21)
+
     @property
     @abstractmethod
     def levels(self) -> tuple[tuple[float, float], ...]:
@@ -235,6 +238,12 @@ class TotalVariation(Excesses, eta=unit_interval):
     def levels(self) -> tuple[tuple[float, float], ...]:
         """(0, eta)."""
         return ((0.0, self.eta),)
+
+    def work(self, channel: Channel) -> Work:
+        """Pairs of different rows are compared."""
+        return Work.on(channel.matrix.size, 50.0).in_floats + of_pairs(
+            distinct(channel.matrix), channel.shape[1], *self.effort
+        )
 
     def measure(self, channel: Channel) -> Guarantee:
         """The largest total variation between two rows, the channel's Dobrushin coefficient."""
@@ -316,6 +325,11 @@ class TradeOff(Excesses):
             elif not kept or delta < kept[-1][1]:
                 kept.append((epsilon, delta))
         return tuple(kept)
+
+    def work(self, channel: Channel) -> Work:
+        """All pairs are compared once for each line of the curve."""
+        once = super().work(channel)
+        return Work(0.0, once.memory, once.floats * max(len(self.levels), 1))
 
     def measure(self, channel: Channel) -> Guarantee:
         """The largest excess of the channel's delta over the curve's lines."""

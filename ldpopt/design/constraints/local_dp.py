@@ -16,6 +16,7 @@ from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import EPSILON, ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.work import Work
 from ldpopt.distribution import Array, Index, number, positive_epsilon
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
@@ -159,6 +160,15 @@ class LocalDP(ColumnConstraint, epsilon=positive_epsilon):
     def plain(self) -> tuple[float, float] | None:
         """(epsilon, 1) without a graph, else None."""
         return (self.epsilon, 1.0) if self.symmetric else None
+
+    def work(self, channel: Channel) -> Work:
+        """Along a graph, edges are compared for each of the weights, and shortest paths are sought."""
+        k, m = channel.shape
+        if self.listed is None:
+            return super().work(channel)
+        edges, weights = len(self.listed.listed), len({weight for *_, weight in self.listed.listed})
+        looked = Work.on(edges, 60.0 * m + 2000) + Work(weights * (100_000.0 + 300 * k))
+        return (looked + Work(10.0 * float(k) ** 3, 100.0 * float(k) ** 2)).in_floats
 
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own epsilon, for each unit of weight."""

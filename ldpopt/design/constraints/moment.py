@@ -227,6 +227,7 @@ class RenyiLDP(ColumnConstraint, order=renyi_order, epsilon=positive_epsilon):
     preference = 40
     private = True
     capped = "epsilon"
+    effort = (60.0, 2.0**21)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -283,7 +284,7 @@ class ConcentratedLDP(ColumnConstraint):
     asks = (Asked("rho", "Limit of zero-concentrated privacy (zCDP).", "RHO"),)
     preference = 30
     private = True
-    capped = "rho"
+    capped, effort = "rho", (600.0, 2.0**14)
 
     def __post_init__(self) -> None:
         rho = number_up_to(self.rho, "rho", 100)

@@ -19,9 +19,9 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
+from ldpopt.design.certificates.blocks import RunningSums, SortedBlocks
 from ldpopt.design.columns.shares import level_of
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array, Index
@@ -95,6 +95,10 @@ def best_coin(known: Iterable[Cut], eta: float, level: float) -> Coin:
 
 LARGEST = float(np.finfo(np.float64).max)
 CHUNK = 1 << 15  # The number of values of blocks that are computed at once
+WHOLE = 4000  # With more inputs than this, last cuts are looked for near those of a problem with fewer inputs
+ROUNDS, MOST_UNPAID = 6, 100_000  # How often windows are made wider, and for how many blocks at a time
+LITTLE_MORE = 1 + 2.0**-36  # Blocks that are worth up to so many times what is paid are as good as paid for
+RUN = 4  # How many inputs are one in that problem
 KEPT = 1500  # Up to this many inputs, all values are kept between passes, in 9 MB
 COARSE = 400  # With more than twice this many inputs, a merged problem of this size gives the first partitions
 
@@ -126,6 +130,11 @@ class Blocks:
         """(k+1,) prefix sums of each of the three."""
         return [np.concatenate([[0.0], np.cumsum(part)]) for part in self._parts]
 
+    @cached_property
+    def _running(self) -> list[RunningSums]:
+        """The same to more digits."""
+        return [RunningSums.of(part) for part in self._parts]
+
     def _worth(self, d: Array, p1: Array, p0: Array) -> Array:
         """mu(t + p0, t + p1) for d = p0 - p1."""
         return np.asarray(self.f.excess_of(d, self.level + p1, self.level + p0))
@@ -141,7 +150,7 @@ class Blocks:
         if self._fine and np.size(start) < 10_000:
             ends = [slice(i, j) for i, j in zip(start, stop, strict=True)]
             return self._worth(*(np.array([part[block].sum() for block in ends]) for part in self._parts))
-        return self._worth(*(part[stop] - part[start] for part in self._sums))
+        return self._worth(*(part.between(start, stop) for part in self._running))
 
     def _ending(self, low: int, high: int) -> Array:
         """(high - low, high) values of the blocks [i, j) for low < j <= high, row by row; 0 where i >= j."""
@@ -178,9 +187,11 @@ class Blocks:
         at = np.asarray(cuts, dtype=np.intp)
         return Cut(tuple(int(c) for c in cuts), float(self.value(at[:-1], at[1:]).sum()))
 
-    def potentials(self, price: float) -> tuple[Array, npt.NDArray[np.intp]]:
+    def potentials(self, price: float) -> tuple[Array, Index]:
         """(k+1,) for every j, the best worth of a partition of j inputs, less `price` a block; and its last cut."""
         k, price = len(self.pair), min(price, LARGEST)
+        if k > WHOLE:
+            return self._near(price, *self._windows(price))
         reach, came = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
         for j, values in self._values():
             gained = values + reach[:j]
@@ -188,8 +199,60 @@ class Blocks:
             reach[j] = gained[at] - price
         return reach, came
 
+    def _windows(self, price: float) -> tuple[Index, Index]:
+        """(k+1,) the least and the largest last cut to look at for every j: near those of a smaller problem."""
+        k = len(self.pair)
+        _, came = Blocks(self.f, self.pair.merge(np.arange(0, k, RUN)), self.epsilon).potentials(price)
+        parent = np.arange(k + 1) // RUN
+        near = [came[np.clip(parent + by, 0, len(came) - 1)] for by in (-1, 0, 1, 2)]
+        last = np.arange(k + 1) - 1
+        low, high = np.min(near, axis=0) - 1, np.max(near, axis=0) + 1
+        return np.clip(RUN * low, 0, np.maximum(last, 0)), np.clip(RUN * high, 0, np.maximum(last, 0))
+
+    def paying(self, price: float, share: float) -> Array:
+        """`potentials`, each raised by a `share` of the last more than the one before, which pay for nearly all blocks:
+        windows become wider where a block is worth more than is paid for it.
+        """
+        price = min(price, LARGEST)
+        reach, _ = self.potentials(price)
+        raised = share * min(max(float(reach[-1]), 0.0), LARGEST) * np.arange(len(self.pair) + 1)
+        if len(self.pair) <= WHOLE:
+            return reach + raised
+        low, high = self._windows(price)
+        for _ in range(ROUNDS):
+            masses = (self.pair.p0, self.pair.p1, self.pair.difference, self.pair.difference)
+            paid = (self.level, price * LITTLE_MORE, (reach + raised) * LITTLE_MORE)
+            found = SortedBlocks(self.f, *masses, *paid).unsettled(MOST_UNPAID)
+            if found is None or not len(found[0]):
+                break
+            start, stop = found
+            np.minimum.at(low, stop, start)
+            np.maximum.at(high, stop, start)
+            reach, _ = self._near(price, low, high)
+        return reach + raised
+
+    def _near(self, price: float, low: Index, high: Index) -> tuple[Array, Index]:
+        """`potentials`, with last cuts from windows; as many j at a time as do not depend on each other."""
+        k = len(self.pair)
+        reach, came = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
+        furthest = np.maximum.accumulate(high)
+        at = 1
+        while at <= k:
+            end = min(max(at + 1, int(np.searchsorted(furthest, at))), k + 1, at + CHUNK // 8)
+            sizes = high[at:end] - low[at:end] + 1
+            first = np.cumsum(sizes) - sizes
+            stop = np.repeat(np.arange(at, end), sizes)
+            start = np.arange(len(stop)) - np.repeat(first - low[at:end], sizes)
+            gained = self.value(start, stop) + reach[start]
+            best = np.maximum.reduceat(gained, first)
+            reach[at:end] = best - price
+            hits = np.flatnonzero(gained == np.repeat(best, sizes))
+            came[stop[hits[::-1]]] = start[hits[::-1]]
+            at = end
+        return reach, came
+
     def best(self, price: float) -> Cut:
-        """The partition with the largest V minus `price` times the number of blocks, in O(k^2)."""
+        """The partition with the largest V minus `price` times the number of blocks."""
         _, came = self.potentials(price)
         cuts = [len(self.pair)]
         while cuts[-1]:

@@ -20,7 +20,7 @@ from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.envelope import MAX_POINTS, EnvelopeDual
 from ldpopt.design.certificates.hypotheses import by_ratio
-from ldpopt.design.methods.blocks import LARGEST, Blocks, merge_starts
+from ldpopt.design.methods.blocks import Blocks, merge_starts
 from ldpopt.design.methods.refusals import needs_pure_ldp
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating, knots, reduce
@@ -30,17 +30,17 @@ from ldpopt.errors import InvalidInput
 from ldpopt.rounding import ULP
 
 # The share by which the potential of each input is raised, so that rounding makes no difference of two too small.
-PADDING = 2.0**-49
-QUICK = 3000  # Up to this many inputs all pairs of them are looked at in about a second
+PADDING, LESS = 2.0**-49, 2.0**-51  # the second one for more than `QUICK` inputs
+QUICK = 20_000  # Up to this many inputs it takes about a second
 OWN_PADDING = 2.0**-28  # The same for a user's own divergence, which the kernel knows to fewer digits
 # The share by which the level is raised, because the kernel encloses 1/(e^epsilon - 1) only up to a few ulps.
 RAISED = 2.0**-44
 
 
-def own_in_time(problem: Problem) -> bool:
+def own_in_time(problem: Problem, most: int = MAX_POINTS) -> bool:
     """Whether the proof for the inputs themselves is made: for not too many, and for few when the time is over."""
     inputs = len(problem.utility.pair[0])
-    return inputs <= MAX_POINTS and (inputs <= QUICK or not problem.deadline.over())
+    return inputs <= most and (inputs <= QUICK or not problem.deadline.over())
 
 
 def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> EnvelopeDual:
@@ -55,7 +55,7 @@ def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> It
     reason instead, for laws of which nothing is proved.
     """
     pair, f = problem.reduction.pair, problem.utility.f
-    if problem.cells is None and own_in_time(problem):
+    if problem.cells is None and own_in_time(problem, PARTITION_LIMIT):
         blocks = Blocks(f, pair, problem.epsilon)
         yield own_envelope_dual(problem, made.channel, blocks.coin(problem.cap).price)
         return
@@ -84,13 +84,12 @@ def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float)
     order = by_ratio(p0, p1)
     whole = Pair.of(p0, p1)
     blocks = Blocks(f, Pair(p0[order], p1[order], whole.difference[order]), epsilon)
-    reach, _ = blocks.potentials(price)
-    padding = (PADDING if f.recipe else OWN_PADDING) * min(max(float(reach[-1]), 0.0), LARGEST)
-    return price / blocks.level * (1 + RAISED), reach + padding * np.arange(len(reach))
+    share = (PADDING if len(order) <= QUICK else LESS) if f.recipe else OWN_PADDING
+    return price / blocks.level * (1 + RAISED), blocks.paying(price, share)
 
 
-# The most inputs of distinct ratio for the dynamic program, whose time is quadratic; more inputs are merged.
-PARTITION_LIMIT = 20_000
+# The most inputs of distinct ratio for the dynamic program; more inputs are merged.
+PARTITION_LIMIT = 200_000
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,11 @@ class Partition(Method):
     Answers are sorted by likelihood ratio and cut into blocks of neighbours, and the report is randomized response on
     the number of the block. Dynamic programming finds the best blocks. That is optimal under `LocalDP`; with a cap on
     total variation, too, a public coin between at most two partitions is optimal, by the envelope theorem.
+
+    most : of more answers than this, some are merged (`MergedPartition`), which is quicker and less exact.
     """
 
+    most: int = PARTITION_LIMIT
     reference: ClassVar[str] = "[SPR]"
     preference: ClassVar[int] = 40
 
@@ -110,11 +112,11 @@ class Partition(Method):
         if why := needs_pure_ldp(problem):
             return why
         k = len(problem.reduction.pair)
-        many = f"there are {k} inputs of distinct likelihood ratio, and it takes at most {PARTITION_LIMIT}"
-        return Limit(many) if k > PARTITION_LIMIT else ""
+        many = f"there are {k} inputs of distinct likelihood ratio, and it takes at most {self.most}"
+        return Limit(many) if k > self.most else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The best partition, or the best coin between two; each pass takes O(k^2)."""
+        """The best partition, or the best coin between two."""
         return _coin(problem, np.arange(len(problem.reduction.pair)), "partition")
 
 

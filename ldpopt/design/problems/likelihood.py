@@ -116,6 +116,11 @@ UNDERFLOW = -690.0
 """The logarithm of a float below which its digits are lost."""
 
 
+def both_known(p0: Any, p1: Any) -> bool:
+    """Whether both laws are of families of which ranges are proved, and which are quickly computed."""
+    return all(p.dist.name in CONTINUOUS or p.dist.name in DISCRETE for p in (p0, p1))
+
+
 def _same(dist: Any, family: Any) -> bool:
     """Whether a distribution is the one of `scipy.stats`, on its support."""
     return type(dist) is type(family) and (dist.a, dist.b) == (family.a, family.b)

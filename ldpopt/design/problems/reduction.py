@@ -22,14 +22,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.problems.likelihood import check_masses, posterior_range
+from ldpopt.design.problems.likelihood import both_known, check_masses, posterior_range
 from ldpopt.design.utilities.divergence import Divergence
+from ldpopt.design.work import Work
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.rounding import exact_sum
 from ldpopt.tolerances import OUTER_SHARE, POSTERIOR_ROUNDING, WIDER_POINTS
 
+UNKNOWN_LAW = 1e7  # Operations for one probability of a law of `scipy.stats` that is integrated numerically.
 QUOTIENT_ERROR = 2.0**-50  # Quotients that are equal in exact numbers differ by at most this share in floats.
 
 
@@ -133,6 +135,10 @@ class Cells:
         if len(edges) < 2:
             raise invalid("p0 and p1", "distributions with at least three intervals of mass", "fewer")
         return cls(p0, p1, edges)
+
+    def work(self) -> Work:
+        """What the masses and the ranges of ratios take at most; laws of families that are not known may take long."""
+        return Work.on(4 * (len(self.edges) + 1), 20_000.0 if both_known(self.p0, self.p1) else UNKNOWN_LAW).in_floats
 
     @cached_property
     def masses(self) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import Compared
+from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
@@ -99,6 +100,11 @@ class Utility(Kind, ByValue, ABC):
     def enclosed_unprivate(self, arithmetic: Arithmetic) -> Enclosure:
         """`unprivate`, enclosed, for a utility that `contracts`."""
         return trusted(np.asarray(self.unprivate), arithmetic, self.name)
+
+    def work(self, channel: Channel) -> Work:
+        """What `enclosed_value` takes at most, in floats; and what posing it again takes."""
+        own = Work.on(channel.matrix.size, 60.0) + Work.on(size(self), 60.0 + channel.shape[1])
+        return sum((part.work(channel) for part in self.parts()), own)
 
     def parts(self) -> Sequence[Utility]:
         """Utilities whose optima bound this one's (`from_parts`); none by default."""

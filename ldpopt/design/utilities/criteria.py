@@ -93,6 +93,9 @@ class LinearCriterion(Criterion):
         return (kernel.T * (f - (prior @ f)[None, :])).sum().square() / most
 
 
+MAX_WEIGHTS = 5000  # The most categories that have weights: these make a matrix.
+
+
 @dataclass(frozen=True, eq=False)
 class AOptimal(LinearCriterion):
     """The sum of the variances of the estimated proportions, weighted if you like: tr(W C) [KW].
@@ -114,6 +117,8 @@ class AOptimal(LinearCriterion):
         if self.weights is None:
             return
         w = finite_array(self.weights, "weights", np.ndim(self.weights))
+        if len(w) > MAX_WEIGHTS:
+            raise invalid("weights", f"at most {MAX_WEIGHTS} categories", len(w))
         if w.ndim == 1:
             if w.min() < 0 or w.max() == 0:
                 raise invalid("weights", "non-negative numbers, not all zero", float(w.min()))

@@ -28,6 +28,8 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.labels import distinct_labels, matrix_labels, vectors
 
+MAX_MINIMAX = 5000  # The most answers each of which is a prior of its own.
+
 
 @dataclass(frozen=True, eq=False)
 class ExpectedLoss(Utility):
@@ -56,6 +58,8 @@ class ExpectedLoss(Utility):
         decisions = inputs if named is None and k == m else distinct_labels(named, m, "decisions")
         several = () if self.prior is None else vectors(self.prior)
         priors = [distribution(p, "prior", size=k, labels=inputs) for p in several]
+        if not priors and k > MAX_MINIMAX:
+            raise invalid("loss", f"at most {MAX_MINIMAX} answers, where the worst of all priors counts", k)
         vars(self).update(loss=loss, priors=np.stack(priors) if priors else np.eye(k))
         if priors:
             object.__setattr__(self, "prior", self.priors if len(priors) > 1 else priors[0])

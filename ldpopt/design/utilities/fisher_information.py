@@ -15,9 +15,12 @@ from ldpopt.design.utilities.criteria import AOptimal
 from ldpopt.design.utilities.criterion import Criterion, criterion_at, enclosed_scores, scores
 from ldpopt.design.utilities.laws import labelled_laws
 from ldpopt.design.utilities.sets import Neighbourhood
+from ldpopt.design.work import Work
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
+
+MAX_CATEGORIES = 5000  # The most categories: estimates have a covariance of as many rows and columns.
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +59,8 @@ class FisherInformation(Utility):
         vars(self).update(prior=prior, inputs=inputs)
         if not isinstance(self.criterion, Criterion):
             raise invalid("criterion", "AOptimal, COptimal or DOptimal", type(self.criterion).__name__)
+        if len(prior) > MAX_CATEGORIES:
+            raise invalid("prior", f"at most {MAX_CATEGORIES} categories", len(prior))
         self.criterion.check(len(prior))
         if self.neighbourhood is not None and not isinstance(self.neighbourhood, Neighbourhood):
             raise invalid("neighbourhood", "Box, Contamination or None", type(self.neighbourhood).__name__)
@@ -106,6 +111,14 @@ class FisherInformation(Utility):
         share = TRUSTED * (1 - 2.0**-10) if arithmetic.exact else TRUSTED
         slack = share * (max(abs(value), 1.0) if self.logarithmic else abs(value))
         return arithmetic.of(value) if math.isinf(value) else arithmetic.between(value - slack, value + slack)
+
+    def work(self, channel: Channel) -> Work:
+        """Products and inverses of matrices, for each step towards the worst case of a neighbourhood."""
+        k, m = channel.shape
+        once = 0.3 * float(k) ** 2 * m + 2.0 * float(k) ** 3 + 10_000
+        times = 1 if self.neighbourhood is None else 30 * STEPS
+        made = Work(once * times, 100.0 * (float(k) ** 2 + float(k) * m))
+        return super().work(channel) + (made if times == 1 else made.in_floats)
 
     def stands_for(self, prior: Array) -> bool:
         """Whether the law proportional to `prior` is exactly the utility's own, or exactly within its neighbourhood."""

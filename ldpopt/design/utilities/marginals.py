@@ -61,6 +61,8 @@ class Marginals(LinearCriterion):
             raise invalid("shape", f"at most {MAX_CELLS} cells", math.prod(shape))
         vars(self).update(shape=shape)
         pairs = tuple(self._pair(pair) for pair in self.pairs)
+        if len(set(pairs)) < len(pairs):
+            raise invalid("pairs", "each pair of questions once", Phrase("one twice"))
         vars(self).update(pairs=pairs)
         weights = self._weights()
         blocks = [self._indicators((j,)) @ _root(weights[j]) for j in range(len(shape))]

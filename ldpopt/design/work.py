@@ -1,0 +1,93 @@
+"""What a check costs, known from the sizes of its numbers before anything is computed: operations and memory.
+
+Every utility, constraint and certificate states a `Work` that its check does not exceed. A file may ask for any amount
+of work, so that more than `OPERATIONS` or `MEMORY`, times a budget that the user raises, is refused with a sentence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+OPERATIONS = 1e9
+"""The most operations without being asked: about ten seconds of one processor."""
+MEMORY = 5e8
+"""The most bytes without being asked."""
+AFFORDED = 6e8
+"""The operations after which a search inside of a proof ends, and proves nothing."""
+BALLS = 150.0
+"""How many operations on floats take as long as one in ball arithmetic of 256 bits."""
+BALL = 500.0
+"""The bytes of one number in ball arithmetic, with the object that holds it."""
+PARSED = 25.0
+"""The most bytes of memory for each byte of a file, while it is read."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """operations : of about ten nanoseconds each on floats, and more on balls. memory : bytes held at the same time.
+    floats : operations that are on floats in either arithmetic. The sum of two is the work of one after the other.
+
+    >>> Work(2e9, 100.0) + Work(1e9, 300.0)
+    Work(operations=3000000000.0, memory=300.0, floats=0.0)
+    """
+
+    operations: float = 0.0
+    memory: float = 0.0
+    floats: float = 0.0
+
+    def __add__(self, other: Work) -> Work:
+        operations, floats = self.operations + other.operations, self.floats + other.floats
+        return Work(operations, max(self.memory, other.memory), floats)
+
+    @classmethod
+    def on(cls, numbers: float, each: float, held: float | None = None) -> Work:
+        """`each` operation on many numbers, of which `held` are in memory at a time, in a dozen arrays."""
+        return cls(float(numbers) * each, 100.0 * float(numbers if held is None else held))
+
+    @property
+    def in_floats(self) -> Work:
+        """The same work where it is on floats in either arithmetic."""
+        return Work(0.0, self.memory, self.operations + self.floats)
+
+    @property
+    def in_balls(self) -> Work:
+        """The same work in ball arithmetic."""
+        return Work(self.operations * BALLS, self.memory / 100 * BALL if self.operations else self.memory, self.floats)
+
+    def refused(self, budget: float) -> str:
+        """Why the work is more than a budget allows; empty where it is not."""
+        operations = self.operations + self.floats
+        needed = max(operations / OPERATIONS, self.memory / MEMORY)
+        if needed <= budget:
+            return ""
+        asked = f"a budget of {math.ceil(needed)} allows it" if needed < 1e9 else "it is more than any budget"
+        return (
+            f"not checked: that takes up to {operations:.2g} operations and {self.memory / 1e6:,.0f} MB of memory, "
+            f"more than {OPERATIONS * budget:.2g} and {MEMORY * budget / 1e6:,.0f} MB; {asked}"
+        )
+
+
+def size(values: Any) -> int:
+    """How many numbers an array holds, or a tuple or record with all its parts; 1 for anything else."""
+    if isinstance(values, np.ndarray):
+        return values.size
+    if dataclasses.is_dataclass(values):
+        return sum(map(size, vars(values).values()))
+    return sum(map(size, values)) if isinstance(values, tuple | list) else 1
+
+
+def distinct(rows: Any) -> int:
+    """The number of different rows of a matrix."""
+    return len({row.tobytes() for row in np.asarray(rows)})
+
+
+def of_pairs(k: int, m: int, each: float, most: float) -> Work:
+    """Comparing all pairs of k rows of m numbers: a screen of all, and `each` operation on at most `most` entries."""
+    entries = min(float(k) * k * m, max(most, 192.0 * m))
+    screen = Work.on(float(k) * k, 80.0 + m)
+    return (screen + Work.on(entries, each, min(entries, 2.0**19))).in_floats
