@@ -49,9 +49,12 @@ class Bets:
     favoured: float = HALF_WIDTH
 
     def limits(self, level: float) -> tuple[Array, Array]:
-        """Both ends (r,): with chance `level` the truth is between them whenever anybody looks."""
+        """Both ends (r,): with chance `level` the truth is between them whenever anybody looks.
+
+        Where every value is ruled out, as by reports that are not of this channel, they are those of the range.
+        """
         reached = np.log(2 / (1 - level))
-        ends = []
+        ends, none_left = [], np.zeros(len(self.low), dtype=bool)
         for sign, start, far in ((1, self.low, self.high), (-1, self.high, self.low)):
             inside, outside = far.copy(), start.copy()  # wealth falls from outside to inside
             for _ in range(_BISECTIONS):
@@ -59,7 +62,9 @@ class Bets:
                 below = self.log_wealth(middle, sign) < reached
                 inside, outside = np.where(below, middle, inside), np.where(below, outside, middle)
             ends.append(np.where(self.log_wealth(start, sign) < reached, start, outside))
-        return ends[0], ends[1]
+            none_left |= self.log_wealth(far, sign) >= reached
+        none_left |= ends[0] > ends[1]
+        return np.where(none_left, self.low, ends[0]), np.where(none_left, self.high, ends[1])
 
     def log_wealth(self, t: Array, sign: int) -> Array:
         """(r,) the logarithm of the wealth at t (r,) of who bets that the truth is above it, or below for sign -1."""

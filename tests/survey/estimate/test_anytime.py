@@ -60,7 +60,7 @@ def test_the_ends_are_where_the_wealth_reaches_its_limit():
 
 
 def test_extremes_end_within_zero_and_one():
-    """No privacy, hardly any, all reports alike, one report, a million: finite ends within [0, 1], in order."""
+    """No privacy, much, all reports alike, one report, a million: finite ends within [0, 1], in order."""
     for channel in (np.eye(3), randomized_response(3, 1e-3), randomized_response(3, 30.0)):
         for counts in ([1, 0, 0], [50, 0, 0], [10**6, 10**6, 1]):
             limits = estimate(
@@ -69,6 +69,12 @@ def test_extremes_end_within_zero_and_one():
             limits = limits.intervals()
             assert np.isfinite(limits.width).all()
             assert ((limits.lower >= 0) & (limits.upper <= 1) & (limits.width >= 0)).all()
+
+
+def test_reports_that_no_share_explains_say_nothing():
+    """All 500 reports alike at epsilon 1 are ruled out for every share: the whole range, and no reason to stop."""
+    limits = estimate(CountTable.from_counts([500, 0], WARNER.outputs), WARNER, anytime=True).intervals()
+    assert (limits.lower.tolist(), limits.upper.tolist()) == ([0, 0], [1, 1])
 
 
 def test_wide_channels_and_contrasts_have_theirs_and_ratios_are_refused():
