@@ -15,7 +15,7 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 WITHOUT_CODE = {
     "channel-file.md", "commands.md", "errata.md", "faq.md", "files.md", "gallery.md", "index.md", "references.md",
     "tours.md", "versions.md", "adaptive-mcdp.md", "approximate-ldp.md", "binary-share.md", "envelopes-elsewhere.md",
-    "what-is-certified.md", "decisions.md", "limits.md",
+    "what-is-certified.md", "decisions.md", "limits.md", "shuffling.md",
 }  # fmt: skip
 """Pages that list, link or answer, or report research; the start page and the indexes of folders are among them."""
 

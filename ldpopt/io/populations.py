@@ -106,10 +106,10 @@ def _pair_from_json(text: str) -> tuple[list[Any], list[Label] | None, tuple[str
         if not isinstance(value, list):
             raise invalid(name, "a list", Phrase(type(value).__name__))
         kinds = (str, int, float) if name == "labels" else (int, float)
-        for at, entry in enumerate(value):
+        for index, entry in enumerate(value):
             if isinstance(entry, bool) or not isinstance(entry, kinds):
                 expected = "strings or numbers" if name == "labels" else "numbers"
-                raise invalid(name, expected, entry, f"entry {at}")
+                raise invalid(name, expected, entry, f"entry {index}")
     if len(data["p0"]) != len(data["p1"]):
         raise invalid("p1", f"as many entries as p0, {len(data['p0'])}", len(data["p1"]))
     return [data["p0"], data["p1"]], data.get("labels"), ("p0", "p1")

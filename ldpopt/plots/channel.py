@@ -127,7 +127,7 @@ def blocks(
     starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
     k = len(p0)
     ax = axes_on(ax, 7.5, 1.2 + min(max(0.27 * k, 1.8), 12))
-    titles = ("P0", "P1") if names is None else tuple(f"P{at}: {written(one)}" for at, one in enumerate(names))
+    titles = ("P0", "P1") if names is None else tuple(f"P{index}: {written(one)}" for index, one in enumerate(names))
     bars = ((p0, FIRST, titles[0], -0.2), (p1, SECOND, titles[1], 0.2))
     for mass, colour, name, shift in bars:
         if k <= LABELLED:

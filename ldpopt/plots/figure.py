@@ -82,7 +82,7 @@ def _font_with(code: int) -> str | None:
     names = sorted({entry.name for entry in fontManager.ttflist if entry.style == "normal"})
 
     def rank(name: str) -> tuple[int, str]:
-        known = [at for at, start in enumerate(_PREFERRED) if name.startswith(start)]
+        known = [index for index, start in enumerate(_PREFERRED) if name.startswith(start)]
         return (known[0] if known else len(_PREFERRED), name)
 
     return next((name for name in sorted(names, key=rank) if code in _characters(name)), None)

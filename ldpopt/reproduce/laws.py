@@ -147,7 +147,7 @@ def _shown(p: Array, digits: int = 4) -> str:
 def _partitions(k: int) -> tuple[Array, Array, Array]:
     """Intervals as indicator rows (intervals, k), partitions as rows of intervals, and each partition's block count."""
     intervals = [(i, j) for i in range(k) for j in range(i + 1, k + 1)]
-    place = {interval: at for at, interval in enumerate(intervals)}
+    place = {interval: index for index, interval in enumerate(intervals)}
     inside = np.array([[i <= x < j for x in range(k)] for i, j in intervals], dtype=np.float64)
     rows = []
     for cuts in range(2 ** (k - 1)):

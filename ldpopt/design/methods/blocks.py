@@ -177,8 +177,8 @@ class Blocks:
 
     def _values(self) -> Iterator[tuple[int, Array]]:
         """(j, values of the blocks [i, j) for i = 0 .. j-1) for j = 1 .. k."""
-        for at, (low, high) in enumerate(self._chunks):
-            rows = self._kept[at] if len(self.pair) <= KEPT else self._ending(low, high)
+        for index, (low, high) in enumerate(self._chunks):
+            rows = self._kept[index] if len(self.pair) <= KEPT else self._ending(low, high)
             for j in range(low + 1, high + 1):
                 yield j, rows[j - low - 1, :j]
 

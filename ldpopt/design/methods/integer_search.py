@@ -132,7 +132,7 @@ def polished(task: Task, weights: Integers) -> Integers:
     best, value = weights, task.value(weights)
     for _ in task.problem.deadline.inner.rounds(range(MOVES)):
         found = max(
-            ((task.value(one), at, one) for at, one in enumerate(_moved(task, best))),
+            ((task.value(one), index, one) for index, one in enumerate(_moved(task, best))),
             key=lambda item: (item[0], -item[1]),
             default=None,
         )

@@ -189,10 +189,10 @@ class FiniteExchange(RowExchange):
             term.order: float((solved.weights[number] * term.cap).sum()) for number, term in ByKind(self.terms).moments
         }
         constraints: list[Any] = list(self.problem.constraints)
-        for at, constraint in enumerate(constraints):
+        for index, constraint in enumerate(constraints):
             if hasattr(constraint, "tightened"):
                 dear = tuple(order for order in constraint.orders if paid[order] > ORDER_PAID)
-                constraints[at] = replace(constraint, orders=dear) if dear else constraint
+                constraints[index] = replace(constraint, orders=dear) if dear else constraint
         self.pose(replace(self.problem, constraints=tuple(constraints)))
 
     def guess(self) -> float:

@@ -115,7 +115,7 @@ class WorstOf(ColumnUtility):
         if not len(self.others):
             raise invalid("others", "at least one alternative", "none")
         others = vectors(self.others)
-        named = [("p0", self.p0), *((f"alternative {at}", p) for at, p in enumerate(others))]
+        named = [("p0", self.p0), *((f"alternative {index}", p) for index, p in enumerate(others))]
         (p0, *each), inputs = together(named, self.inputs)
         parts = tuple(Divergence(self.f, p0, p, inputs) for p in each)
         stacked = np.stack([part.p1 for part in parts])

@@ -129,7 +129,7 @@ class PrivateSampling(Utility, f=f_divergence):
         given = np.asarray(given, dtype=np.float64)
         if given.ndim != 2 or len(given) < 2:
             raise invalid("distributions", "an array (n, k) of at least two", np.shape(given))
-        rows = np.stack([distribution(p, f"distribution {at}") for at, p in enumerate(given)])
+        rows = np.stack([distribution(p, f"distribution {index}") for index, p in enumerate(given)])
         inputs, answers = (
             distinct_labels(*side) for side in ((inputs, len(rows), "inputs"), (answers, rows.shape[1], "answers"))
         )

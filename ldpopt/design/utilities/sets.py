@@ -221,7 +221,7 @@ class Hull(HypothesisSet):
 
     def __post_init__(self) -> None:
         given = np.atleast_2d(np.asarray(self.vertices, dtype=object))
-        rows = [distribution(row.tolist(), f"vertex {at}", size=given.shape[1]) for at, row in enumerate(given)]
+        rows = [distribution(row.tolist(), f"vertex {index}", size=given.shape[1]) for index, row in enumerate(given)]
         if not rows:
             raise invalid("vertices", "at least one distribution", "none")
         object.__setattr__(self, "vertices", np.stack(rows))

@@ -68,10 +68,10 @@ SAME = 1e-10
 
 
 def _sorted_thresholds(ax: Any, table: Table) -> None:
-    for at, (name, rows) in enumerate(table.groups("divergence")):
+    for index, (name, rows) in enumerate(table.groups("divergence")):
         values = np.sort(rows.column("threshold"))
-        ax.plot(np.arange(1, len(values) + 1) / len(values), values, drawstyle="steps-pre", color=COLOURS[at],
-                ls=("-", "--", "-.", ":")[at], label=name)  # fmt: skip
+        ax.plot(np.arange(1, len(values) + 1) / len(values), values, drawstyle="steps-pre", color=COLOURS[index],
+                ls=("-", "--", "-.", ":")[index], label=name)  # fmt: skip
 
 
 @claim(

@@ -60,8 +60,8 @@ def _extremes(label: str) -> Any:
         shares = table.groups("share") if any("share" in row for row in table.rows) else [(1.0, table)]
         both = [(label.format(sought, _named(share)), rows.where(sought=sought), pick)
                 for share, rows in shares for sought, pick in PICKS.items()]  # fmt: skip
-        for at, (name, rows, pick) in enumerate(both):
-            curves("epsilon", "ratio", name, at=at, marker="o", ms=4)(ax, rows.best("epsilon", "ratio", pick))
+        for index, (name, rows, pick) in enumerate(both):
+            curves("epsilon", "ratio", name, at=index, marker="o", ms=4)(ax, rows.best("epsilon", "ratio", pick))
 
     return draw
 

@@ -160,8 +160,8 @@ def _staircase(gamma: float, figure: int) -> Any:
 
 def _staircase_variations(ax: Any, table: Table) -> None:
     gammas = np.linspace(0, 1, 201)
-    for at, (epsilon, _) in enumerate(table.groups("parameter")):
-        line(ax, gammas, [staircase_variation(epsilon, g) for g in gammas], at, f"ε = {epsilon:g}")
+    for index, (epsilon, _) in enumerate(table.groups("parameter")):
+        line(ax, gammas, [staircase_variation(epsilon, g) for g in gammas], index, f"ε = {epsilon:g}")
     ax.plot([], [], "o", ms=4, mfc="none", color="0.3", label="from the densities")
 
 

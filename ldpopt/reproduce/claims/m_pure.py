@@ -77,7 +77,7 @@ NAMES = {"exact": "‖P-Q‖₁, exact", "printed": "2ε² (printed)", "middle":
              row["exact"] <= row["middle"] <= row["repaired"] for row in table.rows) else "fails too"},
         lambda found: not found["exact over printed"].max() <= 1), subject=Subject.STEP,
     draw=picture(panel("A step in the proof of Lemma 1", "ε (nats)", "1-norm",
-                       *(curves("epsilon", name, label, at=at) for at, (name, label) in enumerate(NAMES.items())),
+                       *(curves("epsilon", name, label, at=index) for index, (name, label) in enumerate(NAMES.items())),
                        scale="xy"), width=6.0, height=4.2),
     caption="Below ε of about a half the printed 2ε² is less than the exact norm; 2ε is not.",
 )  # fmt: skip
@@ -149,8 +149,8 @@ CURVES = {"exact": "exact", "claimed": "Corollary 1", "basic": "plain sum", "adv
          "cells where the sum is smaller": lambda table: int((table.column("claimed") > table.column("basic")).sum()),
          "cells": lambda table: len(table.rows)}),
     draw=picture(panel("ε = {epsilon:g} each, δ = {delta:g}", "mechanisms n", "ε of all (nats)",
-                       *(curves("n", name, label, at=at, marker="o", ms=2.5)
-                         for at, (name, label) in enumerate(CURVES.items())),
+                       *(curves("n", name, label, at=index, marker="o", ms=2.5)
+                         for index, (name, label) in enumerate(CURVES.items())),
                        where={"delta": min}, each="epsilon", scale="xy"), width=4.4, height=3.9),
     caption="The ε of n mechanisms by Corollary 1, by two other rules, and exactly.",
 )  # fmt: skip

@@ -31,10 +31,10 @@ def _reached(table: Table) -> float:
 
 
 def _contractions(ax: Any, table: Table) -> None:
-    for at, (name, rows) in enumerate(table.groups("divergence")):
+    for index, (name, rows) in enumerate(table.groups("divergence")):
         for column, word, style, pick in (("random", "random, median", "-", np.median), ("ratio", "best", ":", np.min)):
             x, y = zip(*((epsilon, pick(by.column(column))) for epsilon, by in rows.groups("epsilon")), strict=True)
-            line(ax, x, y, at, f"{name}: {word}", ls=style, marker="o", ms=3)
+            line(ax, x, y, index, f"{name}: {word}", ls=style, marker="o", ms=3)
 
 
 @claim(
@@ -223,9 +223,9 @@ def _least_ratio(table: Table) -> float:
 
 
 def _ways(ax: Any, table: Table) -> None:
-    for at, name in enumerate(("split", "half-space", "fakes", "one", "rule", "bound")):
+    for index, name in enumerate(("split", "half-space", "fakes", "one", "rule", "bound")):
         rows = next(rows for m, rows in table.groups("m") if m == 10)
-        line(ax, rows.column("epsilon"), rows.column(name) / rows.column("bound"), at, name, marker="o", ms=3)
+        line(ax, rows.column("epsilon"), rows.column(name) / rows.column("bound"), index, name, marker="o", ms=3)
 
 
 @claim(
