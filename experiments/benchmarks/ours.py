@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt import Divergence, LocalDP, k_fold, optimal_channel
+from ldpopt import Divergence, LocalDP, TotalVariation, k_fold, optimal_channel
 from ldpopt.channel import Channel
 from ldpopt.composition import compose
 from ldpopt.design import Exchange, ExpectedLoss, MergedPartition, Partition, PatternLP
@@ -168,6 +168,23 @@ def design(method: Any, certify: bool) -> Callable[[int], Work]:
     return task
 
 
+def capped(k: int) -> Any:
+    return optimal_channel(problem(k), [LocalDP(1.0), TotalVariation(0.1)])
+
+
+def capped_certified(k: int) -> Work:
+    return lambda: capped(k).value
+
+
+def capped_gap(k: int) -> Work:
+    return lambda: f"relative gap {capped(k).relative_gap:.2g}"
+
+
+def capped_proof(k: int) -> Work:
+    certificate = capped(k).certificate
+    return lambda: certificate.bound
+
+
 def bracket(k: int) -> Work:
     utility = problem(k)
 
@@ -259,7 +276,7 @@ TASKS: dict[str, Callable[[int], Work]] = {
         "sample_olh", "count_olh", "sample_subset", "compose_k_fold", "compose_rr", "least_loss", "plain_lp", "bracket",
         "exact", "plain_estimate", "count_rr", "read_answers", "count_oue", "read_reports", "plain_ratio",
         "plain_distance", "plain_hockey_stick", "plain_renyi", "read_matrix", "estimate_likelihood", "plain_em",
-        "plain_expected_loss",
+        "plain_expected_loss", "capped_certified", "capped_gap", "capped_proof",
     )
 } | {
     "partition": design(Partition(), False),

@@ -1,10 +1,11 @@
 """Every speed claim as a ratio measured in one run, beside peers in environments of their own.
 
-    python experiments/benchmarks/run.py [--environments FOLDER] [--out FOLDER]
+    python experiments/benchmarks/run.py [--quick] [--environments FOLDER] [--out FOLDER]
 
 Peers are installed with pip into one environment each, kept in FOLDER for the next run; one that cannot be installed or
 does not run is a row that says so. Times are processor time of one thread, the least of a few runs. Writes results.csv,
-results.md, growth.csv and growth.png. Takes about ten minutes once the peers are installed.
+results.md, growth.csv and growth.png. Takes about ten minutes once the peers are installed. With --quick there are no
+peers, every task of up to 20,000 runs once, and nothing is written: two minutes that show that all of it still runs.
 """
 
 from __future__ import annotations
@@ -142,8 +143,12 @@ COMPARISONS = [
     ("KL, k = 12: partition, certified", "partition_certified", 12, [("this run", "plain_lp")], None, None),
     ("KL, k = 12: pattern program, certified", "pattern_certified", 12, [("this run", "plain_lp")], None, None),
     ("KL, k = 12: exchange", "exchange", 12, [("this run", "plain_lp")], None, None),
-    ("KL, k = 15: partition, certified", "partition_certified", 15, [("this run", "plain_lp")], None, None),
-    ("KL, k = 15: pattern program, certified", "pattern_certified", 15, [("this run", "plain_lp")], None, None),
+    ("KL, k = 14: partition, certified", "partition_certified", 14, [("this run", "plain_lp")], None, None),
+    ("KL, k = 14: pattern program, certified", "pattern_certified", 14, [("this run", "plain_lp")], None, None),
+    ("with eta, k = 10^4: search and proof, beside the proof", "capped_certified", 10_000,
+     [("this run", "capped_proof")], None, None),
+    ("with eta, k = 10^5: search and proof, beside the proof", "capped_certified", 100_000,
+     [("this run", "capped_proof")], None, None),
     ("local_dp, 1000 x 1000", "measure_local_dp", 1000, [("this run", "plain_ratio")], "read_matrix", None),
     ("total variation, 1000 x 1000", "measure_total_variation", 1000, [("this run", "plain_distance")],
      "read_matrix", None),
@@ -157,13 +162,15 @@ COMPARISONS = [
 # (what, task, argument, promised seconds, what the answer must be: a number within 1e-9, or a gap in text)
 ABSOLUTE = [
     ("partition, KL, k = 10^4", "partition", 10_000, 2.0, None),
+    ("with eta, certified, k = 10^4", "capped_gap", 10_000, 0.8, 1e-9),
+    ("with eta, certified, k = 10^5", "capped_gap", 100_000, 6.0, 1e-9),
     ("bracket, KL, k = 10^6", "bracket", 1_000_000, 20.0, 1e-5),
     ("10^4 three-point pairs, epsilon at 1e-6", "compose_k_fold", 10_000, None, 73.890500428),
     ("exact rounding with proof, 200 x 200", "exact", 200, None, None),
 ]
 
 GROWTH = [  # (what, task, sizes, promised exponent)
-    ("partition, in k", "partition", (500, 1000, 2000, 4000), 2.0),
+    ("partition, certified, in k", "partition_certified", (5000, 20_000, 80_000), 1.0),
     ("k-fold composition, in the count", "compose_k_fold", (10**4, 10**5, 10**6), 1.0),
     ("local_dp, in k = m", "measure_local_dp", (500, 1000, 2000), 2.0),
     ("total variation, in k = m", "measure_total_variation", (125, 250, 500, 1000), 3.0),
@@ -175,6 +182,7 @@ GROWTH = [  # (what, task, sizes, promised exponent)
     ("bracket, in k", "bracket", (10**4, 10**5, 10**6), 1.0),
 ]
 
+QUICK = 20_000  # The largest size that --quick runs.
 EACH = {"count_olh", "sample_oue"}
 """Tasks of which larger sizes get fewer reports: the time of one is what grows."""
 
@@ -268,6 +276,18 @@ def growth() -> list[list[object]]:
     return rows
 
 
+def quick() -> None:
+    """Every task once, at its smaller sizes."""
+    asked = [(task, size) for _, task, size, *_ in (*COMPARISONS, *ABSOLUTE)]
+    asked += [(floor, size) for _, _, size, _, floor, _ in COMPARISONS if floor]
+    asked += [(task, size) for _, _, size, peers, *_ in COMPARISONS for peer, task in peers if peer == "this run"]
+    asked += [(task, sizes[0]) for _, task, sizes, _ in GROWTH]
+    for task, size in sorted(set(asked)):
+        if size <= QUICK:
+            spent, said = ours.measure(task, size, 0)
+            print(task, size, f"{spent:.3g} s a unit", said, sep=" | ", flush=True)
+
+
 def compare(python: Callable[[str], Path | str]) -> list[list[object]]:
     """One row for each comparison and peer, ours measured once for each row so that both see the same machine."""
     rows = []
@@ -303,8 +323,12 @@ def main() -> None:
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | threads)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--environments", type=Path, default=Path.home() / ".cache" / "ldpopt-benchmarks")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path, default=HERE / "results")
     given = parser.parse_args()
+    if given.quick:
+        quick()
+        return
     given.environments.mkdir(parents=True, exist_ok=True)
     given.out.mkdir(exist_ok=True)
     found: dict[str, Path | str] = {}

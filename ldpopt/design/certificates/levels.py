@@ -182,8 +182,9 @@ class IntegerColumns(Certificate):
         except Unproved:
             return Work()
         effort = _effort(self.answers, D, ratio)
-        # What is too much is not begun.
-        return Work(9.0 * effort, 24.0 * float(D + 1) ** self.answers) if effort <= MAX_SUMS else Work()
+        # What is too much is not begun, but for finding it out.
+        found = Work(0.0, 0.0, 10.0 * float(D) ** 2 if effort < math.inf else 0.0)
+        return found + (Work(9.0 * effort, 24.0 * float(D + 1) ** self.answers) if effort <= MAX_SUMS else Work())
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """F(D, ..., D) / D for the criterion that bounds best."""
@@ -219,7 +220,8 @@ def _asked(constraints: Any, arithmetic: Arithmetic) -> tuple[int, Fraction]:
 
 def _effort(k: int, D: int, ratio: Fraction) -> float:
     """The number of sums that `_most` forms; inf where these are surely too many."""
-    if not float(k) * math.log(D + 1) <= math.log(MAX_SUMS):
+    # There are more columns than inputs, unless none but the constant one is allowed.
+    if not float(k) * math.log(D + 1) + math.log(k + 1) <= math.log(MAX_SUMS):
         return math.inf
     return float((D + 1) ** k) * sum(count(k, rise) for _, rise in pairs(ratio, D))
 

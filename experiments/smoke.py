@@ -1,0 +1,49 @@
+"""Whether every script here still runs: all are loaded, and the benchmarks run once in their quick form.
+
+    python experiments/smoke.py
+
+The folders of claims (`run.py` beside `parameters.toml`) are run by the tests. Exit code 1 names what fails.
+"""
+
+import contextlib
+import runpy
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def loads(script: Path) -> bool:
+    """Whether a script can be loaded, with all that it imports."""
+    with contextlib.redirect_stdout(sys.stderr):
+        kept = sys.path[:]
+        sys.path.insert(0, str(script.parent))
+        try:
+            runpy.run_path(str(script), run_name="smoke")
+        except Exception:
+            traceback.print_exc()
+            return False
+        finally:
+            sys.path[:] = kept
+            # Modules of one name are in several folders.
+            for name, module in list(sys.modules.items()):
+                if str(HERE) in str(getattr(module, "__file__", "")):
+                    del sys.modules[name]
+    return True
+
+
+def main() -> int:
+    """Load all scripts, and run the benchmarks."""
+    scripts = [path for path in sorted(HERE.rglob("*.py")) if not (path.parent / "parameters.toml").exists()]
+    broken = [path for path in scripts if path != Path(__file__).resolve() and not loads(path)]
+    benchmarks = HERE / "benchmarks" / "run.py"
+    if subprocess.run([sys.executable, str(benchmarks), "--quick"], check=False).returncode:
+        broken.append(benchmarks)
+    print(*(f"{path.relative_to(HERE)} fails" for path in broken), f"{len(scripts)} scripts", sep="\n")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
