@@ -17,9 +17,10 @@ from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import plan_survey
 
-need("sklearn")
-
-from sklearn.base import BaseEstimator, TransformerMixin  # noqa: E402
+try:
+    from sklearn.base import BaseEstimator, TransformerMixin
+except ImportError:  # the class says so when one is made
+    BaseEstimator, TransformerMixin = type("BaseEstimator", (), {}), type("TransformerMixin", (), {})
 
 
 class PrivatizingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,6 +58,7 @@ class PrivatizingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
         categories: str | Mapping[str, Sequence[Label]] = "observed", pilot: Mapping[str, Any] | None = None,
         design: str = "split", randomness: Randomness | None = None,
     ) -> None:  # fmt: skip
+        need("sklearn")
         self.epsilon, self.eta, self.categories = epsilon, eta, categories
         self.pilot, self.design, self.randomness = pilot, design, randomness
 
