@@ -28,4 +28,4 @@ def test_the_extras_are_those_of_the_project():
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
     for module, extra in EXTRAS.items():
         named = project["optional-dependencies"][extra] if extra else project["dependencies"]
-        assert any(one.startswith(module.replace("_", "-")) or extra == "dask" for one in named)
+        assert any(one.startswith(module.replace("_", "-")) or extra in ("dask", "sklearn") for one in named)

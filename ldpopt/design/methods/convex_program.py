@@ -72,8 +72,8 @@ def problem(utility: Utility, constraints: Constraint | Iterable[Constraint]) ->
     >>> from ldpopt.design import Divergence, LocalDP, problem
     >>> from ldpopt.divergences import KL
     >>> posed = problem(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0))
-    >>> round(float(posed.program.solve()), 6), posed.channel.shape
-    (0.039997, (3, 2))
+    >>> round(float(posed.program.solve()), 6), posed.weights.shape
+    (0.039997, (7,))
     """
     whole = Problem.of(utility, constraints)
     if why := _refusal(whole):
