@@ -16,10 +16,11 @@ VALUES = {"epsilon": 1.0, "delta": 0.01, "rho": 0.5, "renyi_order": 2.0, "renyi"
 @pytest.mark.parametrize("kind", choices(constraints))
 def test_a_constraint_is_made_of_what_it_asks_for_and_says_it_again(kind):
     """What a constraint asks for are fields of its own, and make the constraint that answers the same."""
-    made = kind.made(VALUES)
+    values = dict.fromkeys((asked.name for asked in kind.asks), 1) | VALUES
+    made = kind.made(values)
     own = {field.name for field in fields(kind)}
     assert all((asked.field or asked.name) in own for asked in kind.asks)
-    assert answers(made) == {asked.name: VALUES[asked.name] for asked in kind.asks}
+    assert answers(made) == {asked.name: values[asked.name] for asked in kind.asks}
     assert kind.made(answers(made)) == made
     assert chosen(constraints, [asked.name for asked in kind.asks]) == (kind,)
 
