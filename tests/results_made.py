@@ -30,7 +30,7 @@ from ldpopt import (
     survey,
     sweep,
 )
-from ldpopt.composition import GaussianLimit, PrivacyFilter, PrivacyOdometer
+from ldpopt.composition import GaussianLimit, PrivacyFilter, PrivacyOdometer, shuffled
 from ldpopt.datafiles.columns import profile
 from ldpopt.design import (
     AgainstSet,
@@ -54,7 +54,7 @@ from ldpopt.design.certificates.base import Certificate, Unbounded
 from ldpopt.design.codec.kinds import subkinds
 from ldpopt.divergences import KL
 from ldpopt.divergences import TOTAL_VARIATION as DISTANCE
-from ldpopt.frontiers import envelope
+from ldpopt.frontiers import after_shuffling, envelope
 from ldpopt.io import Populations
 from ldpopt.mechanisms import randomized_response
 from ldpopt.reproduce import Outcome, Table, Verdict
@@ -157,7 +157,10 @@ def of_designs():
     corners = envelope(pair, 1.0)
     yield from (corners, corners.corners[0])
     compared = bounds.compare([0.9, 0.1], [0.4, 0.6], 1.0)
-    yield from (compared, compared.rows[0])
+    yield from (compared, compared.rows[0], bounds.chernoff_of_several([P, Q, [0.2, 0.5, 0.3]], 1.0))
+    family = {"kRR": lambda epsilon: randomized_response(3, epsilon)}
+    shuffled_ones = after_shuffling(FisherInformation(P), 0.1, 1e-6, 10_000, family)
+    yield from (shuffled_ones, shuffled_ones.rows[0], shuffled(FLIP, 100))
 
 
 def of_certificates():

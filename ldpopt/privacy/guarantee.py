@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from ldpopt.channel import Label
-from ldpopt.results import Result
+from ldpopt.results import Result, jsonable
 from ldpopt.rounding import ceil_digits, floor_digits
 
 MORE_IS_MORE_PRIVATE = frozenset({"doeblin"})
@@ -101,15 +100,9 @@ class Guarantee(Result):
         """The guarantee as JSON-ready values; infinite values become the string ``"inf"``."""
         return {
             "notion": self.notion,
-            "value": _jsonable(self.value),
+            "value": jsonable(self.value),
             "exact": self.exact,
             "reference": self.reference,
-            "parameters": {name: _jsonable(value) for name, value in self.parameters.items()},
-            "witness": None
-            if self.witness is None
-            else {"inputs": list(self.witness.inputs), "outputs": list(self.witness.outputs)},
+            "parameters": jsonable(self.parameters),
+            "witness": jsonable(self.witness),
         }
-
-
-def _jsonable(value: float) -> float | str:
-    return "inf" if value == math.inf else value

@@ -7,7 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from ldpopt.privacy import Guarantee, Witness, local_dp
+from ldpopt.mechanisms import subset_selection
+from ldpopt.privacy import Guarantee, Witness, local_dp, total_variation
 
 
 def made(**changes):
@@ -68,3 +69,5 @@ def test_a_guarantee_is_json():
         "parameters": {"order": "inf", "xi": 0.5}, "witness": {"inputs": ["a", "b"], "outputs": ["y"]},
     }  # fmt: skip
     assert local_dp([[0.5, 0.5]]).to_dict()["witness"] is None
+    of_sets = total_variation(subset_selection(3, 1.0, 2)).to_dict()  # reports are tuples, which JSON has no word for
+    assert json.loads(json.dumps(of_sets)) == of_sets
