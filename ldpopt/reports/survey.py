@@ -122,12 +122,15 @@ def survey_report(
             for row, share in zip(budget, [*(str(q.probability) for q in plan.questions), ""], strict=True)
         ]
     several = len(plan.questions) > 1
+    n = max(one.whole.n for one in found.values())
+    if counts is not None and plan.booklets and not asked.where:
+        n = counts.rows  # each is of one booklet, so that no question has them all
     return render(
         "survey.html",
         title=f"Simulation: {plan.name}" if simulation else plan.name,
         marks=marks,
         plan=plan,
-        n=f"{max(one.whole.n for one in found.values()):,}",
+        n=f"{n:,}",
         how=str(asked),
         simulation=simulation,
         unlabelled=unlabelled,

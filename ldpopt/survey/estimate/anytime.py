@@ -124,10 +124,12 @@ def bets_of(table: Table, parts: Sequence[tuple[Array, Array]], wanted: float = 
     if len(design.units) > 1 or design.fractions.any() or design.margins or design.method.replicates:
         expected = "a simple sample, weights or clusters (--simple leaves the design of the plan out)"
         raise invalid("--anytime", expected, Phrase("strata, a finite population, known margins or replicates"))
-    weight = np.bincount(design.unit, design.weights)
-    respondents = float(weight.max() / design.weights.max())  # in a cluster, at least, if its weight is the largest
-    own, at, unit = (column[table.mask] for column in (design.weights / weight.max(), table.at, design.unit))
+    # Who has a report is chance, whatever the answers are, so that clusters count with their reports alone.
+    own, at, unit = (column[table.mask] for column in (design.weights, table.at, design.unit))
+    weight = np.bincount(unit, own)
+    favoured = wanted * float(weight.max() / own.max())  # times the respondents of the largest cluster, at least
+    own = own / weight.max()
     gains, stakes = (
         np.array([np.bincount(unit, own * row[at], len(weight)) for row in matrix]) for matrix in (gain, stake)
     )
-    return Bets(gains, stakes, np.ones(len(weight)), *ends, losses, wanted * respondents)
+    return Bets(gains, stakes, np.ones(len(weight)), *ends, losses, favoured)
