@@ -22,11 +22,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ldpopt.channel import Label
-from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.hypotheses import Classes, Rays, log_ratios
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.hypotheses import Classes, Planes, Rays, log_ratios
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.numbers import (
     expect,
@@ -60,9 +59,8 @@ from ldpopt.results import ByValue
 
 @dataclass(frozen=True, eq=False)
 class Leaf(ByValue):
-    """The multipliers of one box. rows : (k,) of the row sums. terms : of the column terms. fixed : one for each
-    constraint on the outputs. sides : (2, m) non-negative prices of the lower and the upper sides of the box. weights :
-    (criteria,) of several utilities, the least of which counts.
+    """The multipliers of one box. rows : (k,) of row sums. terms : of column terms. fixed : one for each constraint on
+    the outputs. sides : (2, m) prices >= 0 of the lower and upper sides. weights : (criteria,) of several utilities.
     """
 
     rows: Array
@@ -88,8 +86,7 @@ class Limits:
         """The limits on channels with these inputs. Raises `Unproved` where no constraint fixes the outputs."""
         terms, fixed, _ = parts(constraints, inputs)
         require(fixed, "no constraint says what the outputs are")
-        spread = least_spread(constraints, inputs, arithmetic)
-        return cls(terms, fixed, spread, outputs_of(fixed, len(inputs)))
+        return cls(terms, fixed, least_spread(constraints, inputs, arithmetic), outputs_of(fixed, len(inputs)))
 
     def allowed(self, inputs: int) -> Array:
         """(m, k) booleans: whether an output may occur at all under an input."""
@@ -99,6 +96,10 @@ class Limits:
             allowed &= constraint.allowed(shape).T
         require(allowed.any(axis=0).all(), "the constraints leave an input without any output")
         return np.asarray(allowed)
+
+    def silent(self, inputs: int) -> bool:
+        """Whether ratios are capped and a single output is allowed under all inputs, so that no other ever occurs."""
+        return self.spread is not None and int(self.allowed(inputs).all(axis=1).sum()) == 1
 
 
 def leaf_bound(
@@ -111,8 +112,8 @@ def leaf_bound(
     _, m, k = gains.shape
     leaf = expect(leaf, Leaf, "the multipliers of a box")
     fixed = expect(leaf.fixed, tuple, "the multipliers of the constraints on the outputs")
-    if len(fixed) != len(limits.fixed):
-        raise Unproved(f"{len(limits.fixed)} constraints are on the outputs, and {len(fixed)} have multipliers")
+    own = len(limits.fixed)
+    require(len(fixed) == own, f"{own} constraints are on the outputs, and {len(fixed)} have multipliers")
     rows = arithmetic.of(real_array(leaf.rows, (k,), "rows"))
     shares = mixture(leaf.weights, (len(gains),), "the weights of the criteria", "the criteria", arithmetic)
     reduced = (gains[0] if len(gains) == 1 else (gains * shares[:, None, None]).sum(axis=0)) - rows
@@ -191,23 +192,24 @@ class BranchDual(Certificate):
         k, nodes = self.answers, self.nodes if isinstance(self.nodes, tuple) else ()
         m = max([one.outputs(k) for one in self.constraints if isinstance(one, AlphabetConstraint)], default=1)
         terms = sum(1 + len(one.terms) for one in nodes if isinstance(one, Leaf) and isinstance(one.terms, tuple))
-        planes = Work.on(float(len(nodes)) * m, 2000.0) + Work(0.0, 0.0, 2e5 * len(nodes))
+        planes = Work.on(float(len(nodes)) * m, 2000.0, m) + Work(0.0, 0.0, 2e5 * len(nodes))
         return planes + Work.on(float(terms) * m * k, 60.0, float(m) * k) + pairs_of(self.constraints, k)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The largest of the bounds of all boxes."""
         utility: Any = self.utility
-        if utility.pair is None or utility.continuous:
-            raise Unproved(f"{utility.name} is not a divergence of two finite hypotheses")
+        finite = utility.pair is not None and not utility.continuous
+        require(finite, f"{utility.name} is not a divergence of two finite hypotheses")
         p0, p1 = utility.pair
         classes = Classes.checked(self.classes, p0, p1)
-        if not (classes.trivial or symmetric(self.constraints)):
-            raise Unproved("inputs are merged, though the constraints do not treat them alike")
+        alike = classes.trivial or symmetric(self.constraints)
+        require(alike, "inputs are merged, though the constraints do not treat them alike")
         inputs = utility.labels if classes.trivial else tuple(range(classes.count))
         boxes = Boxes.of(utility.f, classes, utility.pair, self.constraints, inputs, arithmetic)
-        leaves = self._leaves(boxes)
-        require(leaves, "no box holds a channel")
-        return arithmetic.stack(boxes.bounds(leaves)).max()
+        silent = boxes.limits.silent(len(inputs))
+        leaves = [] if silent else self._leaves(boxes)
+        require(silent or leaves, "no box holds a channel")
+        return arithmetic.zeros(()) if silent else arithmetic.stack(boxes.bounds(leaves)).max()
 
     def _leaves(self, boxes: Boxes) -> list[tuple[Leaf, Array]]:
         """Every leaf with its box, except boxes that hold no channel. Raises `Unproved` for nodes that are no tree."""
@@ -340,13 +342,3 @@ class Boxes:
             leaf_bound(leaf, self._chords(planes, at), self.limits, self.sides(box), self.arithmetic)
             for at, (leaf, box) in enumerate(leaves)
         ]
-
-
-@dataclass(frozen=True, eq=False)
-class Planes:
-    """level (a + b) + slope c for each interval (n, m): c is a - b where `near`, else b where `above`, else a."""
-
-    level: Enclosure
-    slope: Array
-    near: npt.NDArray[np.bool_]
-    above: npt.NDArray[np.bool_]

@@ -204,6 +204,16 @@ class Rays:
         return cls(*(arithmetic.where(endless, end, part) for end, part in parts))
 
 
+@dataclass(frozen=True, eq=False)
+class Planes:
+    """level (a + b) + slope c for each interval (n, m): c is a - b where `near`, else b where `above`, else a."""
+
+    level: Enclosure
+    slope: Array
+    near: npt.NDArray[np.bool_]
+    above: npt.NDArray[np.bool_]
+
+
 def log_ratios(laws: Laws) -> tuple[float, float]:
     """The least and the largest log(P0/P1) of the inputs that occur, rounded outward."""
     of = laws.p0.arithmetic

@@ -156,8 +156,8 @@ class MarginalDual(Certificate):
         k, n = self.answers, 1 if compared is None else min(len(compared.laws), 5)
         simplices = float(MAX_SIMPLICES.get(n, 0))
         routed = FLOWS if np.any(self.pairs) else 0.0
-        flows = Work(routed * (2000.0 + 30 * float(k) ** 2), 60.0 * float(k) ** 2)
-        return Work.on(simplices * k * n, 60.0, min(simplices * k * n, 4.0 * CELLS)) + flows
+        flows = Work(routed * (2000.0 + 12 * float(k) ** 2), 60.0 * float(k) ** 2)
+        return Work.on(simplices * k * n, 60.0, min(simplices * k * n, CELLS)) + flows
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum rows + eta sum pairs, raised by the largest shortfall over all simplices."""

@@ -201,7 +201,8 @@ class End:
                 cuts, extra = plan.cuts(reserved, own, step)
                 left = np.asarray(gains.midpoint) - others - _support(term, cuts, len(rows))
                 kappa = plan.kappa(left)
-                cost = extra * term.cap + float(np.maximum(left + kappa * plan.side, 0.0).sum())
+                with np.errstate(invalid="ignore"):  # a choice whose numbers are not finite costs no number
+                    cost = extra * term.cap + float(np.maximum(left + kappa * plan.side, 0.0).sum())
                 if cost < least:
                     least, best = cost, (number, plan, float(kept), kappa, cuts)
         if best is None:

@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from ldpopt import Channel
 from ldpopt.design import (
     ApproximateLDP,
     BranchAndBound,
@@ -164,7 +165,7 @@ def test_an_infinite_divergence_under_pure_ldp_is_bounded():
         assert design.value <= design.upper_bound <= free.upper_bound * (1 + 1e-9)
         assert design.verify()
         assert design.verify(exact=True)
-        assert design.certified == (budget > 1)
+        assert design.certified  # with one output, the optimum is zero exactly
 
 
 @pytest.mark.parametrize("epsilon", [60.0, 300.0])
@@ -236,3 +237,13 @@ def test_capped_ratios_need_an_output_that_every_input_allows():
     own = branched(u, (Support([[True, False], [True, True]]), TotalVariation(0.9), LocalDP(1.0)))[0]
     none = replace(own, constraints=(Support([[True, False], [False, True]]), TotalVariation(0.9), LocalDP(1.0)))
     assert any("no output that every input allows" in words for words in none.verify().failures)
+
+
+def test_ratios_that_are_capped_leave_no_output_that_is_forbidden_for_some_input():
+    """Under `LocalDP` and a mask with one output for all inputs, only that output occurs: the bound is exactly zero."""
+    mask = [[True, True, False], [True, True, True], [False, True, True]]
+    channel = Channel([[0.0, 1.0, 0.0]] * 3)
+    u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    proof = BranchDual(u, (LocalDP(1.0), Support(mask)), channel, np.arange(3), ())
+    assert proof.bound == 0
+    assert proof.verify()
