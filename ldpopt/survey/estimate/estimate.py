@@ -216,7 +216,7 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     estimator : `GeneralizedLeastSquares()` by default, which is unbiased. `MaximumLikelihood()` gives a distribution.
         Others are `LeastSquares()` and `LeftInverse(matrix)`.
     anytime : whether the intervals are to hold after every number of reports at once, so that one may look whenever one
-        likes, and stop for what one sees [WSR]. They are longer by half or so. The sample must be simple, or have
+        likes, and stop for what one sees. They are longer by half or so. The sample must be simple, or have
         weights or clusters no larger than the largest here.
 
     Raises `InvalidInput` for data that do not fit the channel. Raises `NotIdentifiable` when the channel has rank below
