@@ -19,7 +19,7 @@ _ESTIMATED_BY = {
 """The name of the estimator that an estimate states, and the papers of that estimator."""
 
 _INTERVALS = {
-    "sequence": "[WSR, WSWR]",
+    "sequence": "[WSR; WSWR]",
     "Wald": "[Rao, chapter 6]",
     "score": "[Wilson; Rao, chapter 6]",
     "simultaneous": "[HBW]",

@@ -4,7 +4,7 @@ A report has a bounded score whose mean, given the booklet, is the share t. So f
 1 + lambda c (score - t) is a martingale at the true t, for bets up and bets down: a gambler without an edge. By Ville's
 inequality the wealth, mixed over lambda by weights fixed in advance, ever reaches 2 / alpha with chance alpha / 2; the
 t at which it has not are an interval, which depends on how many reports there are of each kind but not on their order
-[WSR, WSWR].
+[WSR; WSWR].
 """
 
 from __future__ import annotations
