@@ -200,7 +200,7 @@ class SaddlePoint(Certificate):
         """That of the certificate for the pair, and products with the members of the sets."""
         inner: Any = self.pair
         shown = Work.on(size(self) + self.answers, 500.0)
-        if not isinstance(inner, Certificate):
+        if not isinstance(inner, Certificate) or not isinstance(self.utility, AgainstSet):
             return shown
         try:
             posed = as_given(self.utility.f, self.p0, self.p1, self.utility.inputs)
