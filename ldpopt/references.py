@@ -65,6 +65,7 @@ _ALL = [
      "CRYPTO", 2019),
     ("WangVR", "Shaowei Wang, Yun Peng, Jin Li, Zikai Wen, Zhipeng Li, Shiyu Yu, Di Wang, Wei Yang",
      "Privacy Amplification via Shuffling: Unified, Simplified, and Tightened", "VLDB", 2024),
+    ("Talagrand", "Michel Talagrand", "How Much Are Increasing Sets Positively Correlated?", "Combinatorica", 1996),
     ("ZDW", "Yuqing Zhu, Jinshuo Dong, Yu-Xiang Wang",
      "Optimal Accounting of Differential Privacy via Characteristic Function", "AISTATS", 2022),
     ("DRS", "Jinshuo Dong, Aaron Roth, Weijie Su", "Gaussian Differential Privacy",

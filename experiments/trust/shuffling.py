@@ -73,7 +73,7 @@ def faults(matrix: np.ndarray, n: int, epsilon: float) -> list[str]:
     if not delta.value >= value * (1 - ROUNDING) - 1e-15:
         found.append(f"delta {delta.value!r} below {value!r}")
     if 1e-12 < value < 1:
-        if not made.epsilon_at(value * (1 + 1e-9)).lower <= epsilon + 1e-9:
+        if not made.epsilon_at(min(1.0, value * (1 + 1e-9))).lower <= epsilon + 1e-9:
             found.append(f"lower epsilon above {epsilon!r}")
         if not made.epsilon_at(value * (1 - 1e-6)).value >= epsilon - 1e-9:
             found.append(f"epsilon below {epsilon!r}")

@@ -8,8 +8,7 @@ E T^2 = 1, the best column is e^epsilon where T > r, and (e^epsilon - 1) E(T - r
 
 For yes/no questions with independent even answers, T is symmetric: E(T - r)_+ = (E max(|T|, r) - r)/2. Below r = 1/2,
 max(|t|, r) <= (1 + t^2)/2, so that r <= tanh(epsilon/2). Beyond, max(|t|, r) <= r + t^2/(4 r), so that r^2 <=
-(e^epsilon - 1)/8; for epsilon <= log 3 that is at most 1/4. For up to seven questions all columns were compared: the
-best are randomized responses about the joint answer to c of them.
+(e^epsilon - 1)/8; for epsilon <= log 3 that is at most 1/4. What is known beyond is in `even_questions`.
 
 Let F^T p be estimated from n reports, S = F^T (diag p - p p^T) F. By Cramer and Rao its covariance is at least
 S^(1/2) Lambda^-1 S^(1/2)/n, and by Cauchy and Schwarz the trace of that is at least (tr S^(1/2))^2/(n rho^2). This
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Verification
+from ldpopt.design.certificates.even_questions import even_limit
 from ldpopt.design.certificates.numbers import Unproved, expect, nonnegative, real_array, require, weights_array
 from ldpopt.design.constraints.base import plain_caps, tanh_of_half
 from ldpopt.design.registry import Kind
@@ -42,22 +42,17 @@ from ldpopt.results import Result
 if TYPE_CHECKING:
     from os import PathLike
 
-COMPARED = 7
-"""Up to this many yes/no questions all columns were compared."""
-
 
 def information_limit(epsilon: Enclosure, even: int) -> Enclosure:
     """A number that rho^2 is at most. even : the number of questions, where all are yes/no with independent even
     answers; else 0.
     """
-    gain, rest, fall = epsilon.expm1(), -(-epsilon).expm1(), (-epsilon).exp()
+    gain, rest = epsilon.expm1(), -(-epsilon).expm1()
     any_law = gain * rest / 4
-    if 0 < even <= COMPARED:
-        each = [(rest / (fall * 2.0**c + rest)).square() * c for c in range(1, even + 1)]
-        return epsilon.arithmetic.stack(each).max().minimum(any_law)
     if even:
         small = float(epsilon.exp().upper) <= 3
-        return any_law.minimum(tanh_of_half(epsilon).square() if small else gain / 8)
+        symmetric = tanh_of_half(epsilon).square() if small else gain / 8
+        return any_law.minimum(symmetric).minimum(even_limit(epsilon, even))
     return any_law
 
 

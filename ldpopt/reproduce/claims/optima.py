@@ -9,7 +9,6 @@ import numpy as np
 
 from ldpopt.bounds import asoodeh_zhang, information_capacity
 from ldpopt.design import Divergence, FisherInformation, LocalDP, MutualInformation, optimal_channel
-from ldpopt.design.certificates.respondents import COMPARED
 from ldpopt.design.columns.sets import members
 from ldpopt.design.columns.shares import information_of, level_of
 from ldpopt.distribution import Array
@@ -234,7 +233,7 @@ def _ways(ax: Any, table: Table) -> None:
     quick={"sizes": [3, 10], "epsilons": [0.5, 1.0, 2.0]},
     points=grid(m="sizes", epsilon="epsilons"),
     judge=bounded(
-        f"Attained for ε up to ln 3 ({{_small:.1g}} away) and for up to {COMPARED} questions; elsewhere at most "
+        "Attained for ε up to ln 3 ({_small:.1g} away) and for up to 7 questions; elsewhere at most "
         "{_rule.high:.3g} times the bound. Splitting ε needs up to {split over the rule, largest:.3g} times the "
         "respondents.",
         {"_rule": "rule / bound"},
@@ -261,5 +260,5 @@ def asked(m: float, epsilon: float) -> Row:
         "sampled": m / sampled * _one(epsilon / sampled),
         "one": m * _one(epsilon),
         "rule": best,
-        "bound": best if m <= COMPARED else 0.25 * m / least,
+        "bound": best if m <= 7 else 0.25 * m / least,
     }
