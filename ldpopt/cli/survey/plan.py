@@ -255,7 +255,10 @@ def plan(
     try:
         spec = SurveySpec.from_toml(read_text(survey))
     except InvalidInput as error:
-        raise InvalidInput(str(error).replace("survey.toml", str(survey))) from None
+        said = str(error)
+        raise InvalidInput(
+            said.replace("survey.toml", str(survey)) if "survey.toml" in said else f"{survey}: {said}"
+        ) from None
     if after is not None:
         from ldpopt.survey.plan.two_stage import second_spec
         from ldpopt.survey.survey import Survey

@@ -123,11 +123,17 @@ class Marks:
         return whole or common >= COMMON or bool(set(self.orders) & set(other.orders))
 
 
-class Marking:
-    """Marks batches of rows as they pass, under a key."""
+def _entropy(counts: npt.NDArray[Any]) -> float:
+    """The bits that one of so many rows of each kind holds."""
+    shares = counts / max(1, counts.sum())
+    return float(-(shares * np.log2(shares)).sum())
 
-    def __init__(self, columns: Sequence[str], secret: bytes) -> None:
-        self._columns, self._secret, self._orders = columns, secret, list[str]()
+
+class Marking:
+    """Marks batches of rows as they pass, under a key: all columns together, and in their order each of `answers`."""
+
+    def __init__(self, columns: Sequence[str], answers: Sequence[str], secret: bytes) -> None:
+        self._columns, self._answers, self._secret, self._orders = columns, answers, secret, list[str]()
         self._count = self._sum = self._different = 0
         self._stretches = np.empty(0, np.uint64)
 
@@ -135,19 +141,25 @@ class Marking:
         """The record batches, each after it was marked."""
         for batch in batches:
             self._add(_rows(batch, self._columns, self._secret))
+            for name in self._answers:
+                rows = _rows(batch, [name], self._secret)
+                self._in_order(rows, _entropy(np.unique(rows, return_counts=True)[1]))
             yield batch
 
     def _add(self, rows: Numbers) -> None:
         _, counts = np.unique(rows, return_counts=True)
-        n, shares = len(rows), counts / max(1, len(rows))
-        entropy = float(-(shares * np.log2(shares)).sum())
+        n, entropy = len(rows), _entropy(counts)
         self._count, self._different = self._count + n, max(self._different, len(counts))
         self._sum = (self._sum + sum(map(int, rows.tolist()))) % (1 << 64)
         if n * entropy >= FEWEST_BITS:
             self._orders.append(hashlib.blake2b(rows.tobytes(), key=self._secret, digest_size=8).hexdigest())
+        self._in_order(rows, entropy)
+
+    def _in_order(self, rows: Numbers, entropy: float) -> None:
+        """Mark stretches of rows, of which each holds so many bits."""
         length = 1 << max(3, int(np.ceil(np.log2(BITS / max(entropy, 1e-3)))))
         for span in (length, 2 * length):
-            if n >= 2 * span:
+            if len(rows) >= 2 * span:
                 self._stretches = np.sort(np.concatenate([self._stretches, _stretches(rows, span)]))[:MARKS]
 
     @property

@@ -131,7 +131,7 @@ def privatize_partition(job: Job, index: int) -> int:
     part = folder.partitions[index]
     _require(privatizer, folder, index)
     columns = [one.column for question in privatizer.plan.questions for one in question.answers]
-    marking = Marking(privatizer.columns, _secret(job, ""))
+    marking = Marking(privatizer.columns, list(dict.fromkeys(columns)), _secret(job, ""))
     found = marking.passing(batches(part, privatizer.columns, columns))
     table, tally = privatizer.partition(found, index, part.first_row, dropped)
     folder.write_sealed(folder.marks(index), strictjson.dumps(dump(marking.marks)).encode())

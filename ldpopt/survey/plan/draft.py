@@ -31,6 +31,7 @@ _COMMENTS = {
     "epsilon": "nats, for all answers of one respondent; smaller is more private",
     "nonresponse": "the share of those invited who will not answer",
     "design_effect": "of the sample: above 1 for clusters and unequal weights",
+    "codes": "these spellings count as that answer",
     "bins": "below the first edge, from edge to edge, from the last edge on",
     "missing_codes": "these stand for no answer, like an empty cell",
 }
@@ -145,7 +146,10 @@ def _question(question: ProposedQuestion) -> list[str]:
     asked, said = question.spec, dump(question.spec)
     said["asked_if"] = dict(said["asked_if"])
     lines = [f"# {line}" for line in question.remarks]
-    lines += ["[[questions]]", *_keys(said, "name", "asked_if", "categories", "bins", "missing_codes", "missing")]
+    lines += [
+        "[[questions]]",
+        *_keys(said, "name", "asked_if", "categories", "codes", "bins", "missing_codes", "missing"),
+    ]
     policy = asked.reading.missing_answers or "refuse"
     if policy != "refuse":
         lines += [f"# {_POLICIES[policy]}", *_keys(said, "missing_answers")]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -211,7 +212,16 @@ def _question(column: ColumnProfile, wishes: Wishes) -> ProposedQuestion | str:
     if once := sorted(value for value, count in values.items() if count == 1):
         shown = ", ".join(map(repr, once[:5])) + (", ..." if len(once) > 5 else "")
         once_seen.append(f"Seen once in the file: {shown}. Is it a slip, or does it give somebody away?")
-    return _proposed(column, _sorted(values), (), codes, missing, wishes, (), once_seen)
+    merged, spellings = _spellings(values)
+    categories = _sorted(merged)
+    if not spellings or len(merged) < 2:
+        return _proposed(column, _sorted(values), (), codes, missing, wishes, (), once_seen)
+    labels = {str(label): label for label in categories}
+    pairs = tuple((spelling, labels[common]) for spelling, common in spellings.items())
+    remarks = ("Answers that differ only in capitals and blanks are taken as one: `codes` says which.",)
+    made = _proposed(column, categories, (), codes, missing, wishes, remarks, once_seen)
+    reading = replace(made.spec.reading, codes=pairs)
+    return replace(made, spec=replace(made.spec, reading=reading))
 
 
 def _binned(
@@ -309,6 +319,23 @@ def _sorted(values: Mapping[str, int]) -> Sequence[Label]:
     return sorted(
         values, key=lambda one: (not _is_number(one), float(one) if _is_number(one) else 0, one.casefold(), one)
     )
+
+
+def _spellings(values: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str]]:
+    """The answers with their counts, each in its commonest spelling, and the other spellings with that one.
+
+    Spellings differ in capitals, blanks and the composition of letters alone.
+    """
+    groups: dict[str, list[str]] = {}
+    for value in values:
+        groups.setdefault(" ".join(unicodedata.normalize("NFC", value).casefold().split()), []).append(value)
+    merged: dict[str, int] = {}
+    others: dict[str, str] = {}
+    for spelled in groups.values():
+        common = max(spelled, key=lambda one: (one == one.strip(), values[one], one))
+        merged[common] = sum(values[one] for one in spelled)
+        others |= {one: common for one in spelled if one != common}
+    return merged, others
 
 
 def _is_number(text: str) -> bool:

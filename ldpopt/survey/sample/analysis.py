@@ -60,6 +60,8 @@ class Condition:
         if found is None:
             raise invalid("condition", "column = value (or !=, <, <=, >, >=)", written)
         sign, value = found["sign"].replace("==", "="), found["value"]
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":  # as in the languages of statistics
+            value = value[1:-1]
         if sign in _ORDERS and math.isnan(_number(value)):
             raise invalid("condition", f"a number after {sign}", value)
         return cls(found["column"], sign, value)

@@ -43,6 +43,7 @@ DUPLICATES = {
     "without the last": lambda raw: raw.iloc[:-100],
     "with newcomers": lambda raw: pd.concat([people(99, 300), raw]),
     "the first half": lambda raw: raw.iloc[: N // 2],
+    "another question answered anew": lambda raw: raw.assign(vote=people(98)["vote"]),
     "two changed": lambda raw: raw.assign(vote=["yes", "no", *raw["vote"][2:]]),
 }
 
@@ -112,7 +113,7 @@ def test_rounds_are_counted_and_memoised_words_spend_nothing(tmp_path: Path) -> 
 def marks(raw: pd.DataFrame, secret: bytes = b"k" * 32) -> Marks:
     import pyarrow as pa
 
-    marking = Marking(["vote", "age"], secret)
+    marking = Marking(["vote", "age"], ["vote", "age"], secret)
     list(marking.passing(pa.table(raw).to_batches(1 << 16)))
     return marking.marks
 

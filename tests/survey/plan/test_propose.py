@@ -77,6 +77,19 @@ def test_a_category_seen_once_is_pointed_at(tmp_path: Path) -> None:
     assert "Seen once in the file: 'B'" in made.questions[0].seen[0]
 
 
+def test_spellings_of_one_answer_are_one(tmp_path: Path) -> None:
+    """Answers that differ in capitals and blanks alone are codes of the commonest spelling; the draft keeps them."""
+    made = proposed(tmp_path, {"q": ["ja", "Ja", "JA ", "nein", "ja", "Nein"] * 9, "n": [1, 2, 3] * 18})
+    spec = made.questions[0].spec
+    assert spec.categories == ("ja", "nein")
+    assert dict(spec.reading.codes)["Ja"] == dict(spec.reading.codes)["JA "] == "ja"
+    assert "taken as one" in made.questions[0].remarks[0]
+    found = profile(tmp_path / "a.csv", delimiter=";")
+    text = draft(found, made, draft_spec(found, made, "D"))
+    assert SurveySpec.from_toml(text).questions[0].reading.codes == spec.reading.codes
+    assert made.questions[1].spec.reading.codes == ()
+
+
 def test_wishes_are_kept_or_refused(tmp_path: Path) -> None:
     """Edges, counts of bins, codes and policies as given; a column that is not there, or is text, is refused."""
     columns: dict[str, list[object]] = {
