@@ -26,6 +26,7 @@ from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.thresholds import Members, Scarf, Thresholds, climb
 from ldpopt.design.constraints import LocalDP
+from ldpopt.design.constraints.repair import repair, stochastic
 from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate, unknown
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import FisherSolution
@@ -97,9 +98,17 @@ class ThresholdColumns(Method):
         factor = criterion.factor(k)
         program = _Program(utility.prior, factor - utility.prior @ factor, ratio)
         sets = _starting(utility, columns.epsilon, ask)
-        rng = np.random.default_rng(k)
+        rng, found = np.random.default_rng(k), None
+        mixtures: list[tuple[Members, FisherSolution]] = []
         for _ in problem.deadline.rounds(range(MAX_ROUNDS)):
-            found, known = program.evened(program.solve(sets, LEAST), criterion), sets
+            try:
+                solved = program.evened(program.solve(sets, LEAST), criterion)
+            except SolverError:
+                if found is None:
+                    raise
+                break  # the columns are too nearly equal for the solver: the result of the round before stands
+            found, known = solved, sets
+            mixtures = [*mixtures[:1], (known, found)]  # the first is at most one question at random
             new, gains = program.search(found, known, rng)
             size = float(found.rows.sum())
             if not len(new) or gains[0] <= 0.03 * tolerance * size:
@@ -107,10 +116,13 @@ class ThresholdColumns(Method):
             if len(known) > MANY_COLUMNS:
                 sets = known[program.gains(found, known) > -KEPT * size]
             sets = np.vstack([sets, new])
+        assert found is not None
         with suppress(SolverError):
-            found = replace(found, theta=program.solve(known, LAST).theta)
-        heights = np.where(known, columns.epsilon, 0.0)
-        matrix = Mixture(heights, found).matrix(columns, inward(columns.epsilon))
+            mixtures.append((known, replace(found, theta=program.solve(known, LAST).theta)))
+        shrunk = inward(columns.epsilon)
+        each = [Mixture(np.where(s, columns.epsilon, 0.0), one).matrix(columns, shrunk) for s, one in mixtures]
+        # As it will be repaired, for rare columns may be all that tells some contrasts apart.
+        matrix = min(each, key=lambda one: utility.value(_repaired(problem, one)))
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             fields = (utility, posed.constraints, channel, utility.prior)
@@ -125,6 +137,11 @@ class ThresholdColumns(Method):
         if len(found.kernel) > SEARCHED_DIRECTIONS:
             shortfall = f"with {len(found.kernel)} directions the bound is that of second moments, rigorous but coarse"
         return Candidate(matrix, how, prove, tolerance, shortfall=shortfall)
+
+
+def _repaired(problem: Problem, matrix: Array) -> Channel:
+    """The channel that a matrix becomes."""
+    return Channel(repair(stochastic(matrix), problem.constraints, problem.labels)).merge()
 
 
 def refuses_thresholds(problem: Problem) -> str:

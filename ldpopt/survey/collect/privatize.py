@@ -276,7 +276,6 @@ def _entered(folder: WorkFolder, plan: Plan, mode: str, tally: Tally, ledger: Pa
     for index in range(len(folder.partitions)):
         content = folder.sealed(folder.marks(index))
         if content is None:
-            folder.again(index)
             raise LostWork(f"part {index + 1} is not as it was written; the same call does it again")
         own = load(Marks, strictjson.loads(content, "marks"), "marks")
         marks = marks + own if marks.rows else own

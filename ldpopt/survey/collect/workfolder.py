@@ -144,13 +144,14 @@ class WorkFolder:
             return None
 
     def todo(self) -> list[int]:
-        """The partitions whose reports are missing or do not have the recorded checksum."""
+        """The partitions whose reports or marks are missing or are not as they were written."""
         return [index for index in range(len(self.state["partitions"])) if not self._finished(index)]
 
     def _finished(self, index: int) -> bool:
         found = self.recorded(index)
         try:
-            return found is not None and found[0] == self._digest(index)
+            whole = found is not None and found[0] == self._digest(index)
+            return whole and self.sealed(self.marks(index)) is not None
         except NO_FILE:
             return False
 
@@ -179,10 +180,6 @@ class WorkFolder:
     def marks(self, index: int) -> Path:
         """The path of the keyed marks of a partition's rows."""
         return self.path / RECORDS / f"{index:06d}.marks"
-
-    def again(self, index: int) -> None:
-        """Let a partition be done again."""
-        self._record(index).unlink(missing_ok=True)
 
     def dropped(self) -> npt.NDArray[np.int64] | None:
         """The sorted numbers of the rows to leave out, once they are known."""
