@@ -23,6 +23,7 @@ def folder(tmp_path: Path) -> WorkFolder:
         (tmp_path / name).mkdir()
     for index in range(2):
         made.part(index).write_bytes(b"reports")
+        made.write_sealed(made.marks(index), b"{}")
         made.record(index, Tally(3, 0, {"q": 1}, {}))
     return made
 
@@ -45,6 +46,15 @@ def test_a_record_belongs_to_one_partition_of_one_run(folder: WorkFolder) -> Non
     second.write_bytes(first.read_bytes())
     assert folder.todo() == [1]
     assert WorkFolder(folder.path, STATE, "1" * 64).todo() == [0, 1]
+
+
+def test_marks_belong_to_the_part(folder: WorkFolder) -> None:
+    """A partition whose marks are missing, changed, or another one's is done again."""
+    first, second = folder.marks(0), folder.marks(1)
+    second.write_bytes(first.read_bytes())
+    assert folder.todo() == [1]
+    first.unlink()
+    assert folder.todo() == [0, 1]
 
 
 @pytest.mark.parametrize("junk", [b"", b"[]", b"7", b"{}", b"\xff", b'{"sha256": 1, "tally": []}', b"[" * 9999])
