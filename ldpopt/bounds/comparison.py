@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, overload
+from itertools import groupby
+from typing import Any, NamedTuple, overload
 
 from ldpopt.bounds.published import (
     CONTRACTED,
@@ -22,7 +23,7 @@ from ldpopt.bounds.published import (
     jeffreys_of_total_variation,
     kairouz_oh_viswanath,
 )
-from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
+from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
@@ -184,16 +185,24 @@ def _over_limits(deadline: Deadline, question: Divergence, epsilons: Any, etas: 
 
 
 def _compared(deadline: Deadline, asked: list[tuple[Divergence, float, float]], mechanisms: bool) -> Comparison:
-    """The rows of questions at (epsilon, eta), with those of mechanisms or without."""
+    """The rows of questions at (epsilon, eta), with those of mechanisms or without. What depends on epsilon alone, the
+    optimum without a cap and the mechanisms, is computed once for each.
+    """
     rows: list[BoundRow] = []
     designs: list[Design] = []
+    pure: dict[tuple[Divergence, float], tuple[float, list[Kept]]] = {}
     for number, (question, epsilon, eta) in enumerate(asked):
         turn, limits = deadline.turn(number, len(asked)), limits_of(epsilon, eta)
         known = [one for one in designs if one.utility is question and list(one.constraints) == limits]
         designs.append(known[0] if known else optimal_channel(question, limits, **turn.part(0.0, 0.7).passed))
         design, cap = designs[-1], min(eta, math.tanh(epsilon / 2))
-        bounds = list(published(question, epsilon, cap, deadline=turn.part(0.7, 1.0)))
-        bounds += [(name, False, value) for name, value in textbook(question, epsilon, cap)] if mechanisms else []
+        if (question, epsilon) not in pure:
+            alone = optimal_channel(question, limits[0], certify=False, **turn.part(0.7, 1.0).passed)
+            pure[question, epsilon] = alone.value, list(textbook(question, epsilon)) if mechanisms else []
+        value, kept = pure[question, epsilon]
+        bounds = list(published(question, epsilon, cap, value))
+        for name, one in groupby(kept, lambda each: each.name):
+            bounds.append((name, False, max(each.value * min(1.0, cap / each.total_variation) for each in one)))
         optimum = design.value, design.upper_bound, design.certified
         rows += [BoundRow(epsilon, eta, question.f.name, *bound, *optimum) for bound in bounds]
     return Comparison(tuple(rows), tuple(designs))
@@ -203,8 +212,16 @@ LISTED_SETS = 4096
 """The most subsets of one size that are reports of subset selection in a comparison."""
 
 
-def textbook(question: Divergence, epsilon: float, eta: float) -> Iterator[tuple[str, float]]:
-    """(name, value) of textbook mechanisms at epsilon, each erased until it is eta-TV, which scales divergences."""
+class Kept(NamedTuple):
+    """What a textbook mechanism keeps. Erased until it is eta-TV, it keeps the share min(1, eta / total variation)."""
+
+    name: str
+    value: float
+    total_variation: float
+
+
+def textbook(question: Divergence, epsilon: float) -> Iterator[Kept]:
+    """The textbook mechanisms at epsilon, those of one name together."""
     k = question.size
     channels = {
         "binary mechanism": [binary(question.p0, question.p1, epsilon)],
@@ -215,9 +232,8 @@ def textbook(question: Divergence, epsilon: float, eta: float) -> Iterator[tuple
         "truncated geometric": [truncated_geometric(k, epsilon)],
     }
     for name, those in channels.items():
-        kept = [question.value(each) * min(1.0, eta / total_variation(each).value) for each in those]
-        if kept:
-            yield name, max(kept)
+        for each in those:
+            yield Kept(name, question.value(each), total_variation(each).value)
 
 
 def limits_of(epsilon: float, eta: float | None) -> list[Constraint]:
@@ -228,16 +244,12 @@ def limits_of(epsilon: float, eta: float | None) -> list[Constraint]:
     return [pure, TotalVariation(eta)]
 
 
-def published(
-    utility: Divergence, epsilon: float, eta: float, pure: float | None = None, deadline: Deadline = UNLIMITED
-) -> Iterator[tuple[str, bool, float]]:
+def published(utility: Divergence, epsilon: float, eta: float, pure: float) -> Iterator[tuple[str, bool, float]]:
     """(reference, whether it lies above the optimum, value) of every bound on the optimum of `utility`.
 
-    eta : at most tanh(epsilon/2). pure : the optimum under epsilon alone; it is computed if it is None.
+    eta : at most tanh(epsilon/2). pure : the optimum under epsilon alone.
     """
     f, p0, p1 = utility.f, utility.p0, utility.p1
-    if pure is None:
-        pure = optimal_channel(utility, LocalDP(epsilon), certify=False, **deadline.passed).value
     if f is TOTAL_VARIATION:
         yield "[KOV14, Thm 6; GI, Thm 4]", True, kairouz_oh_viswanath(p0, p1, epsilon)
         yield "[GI, Thm 5]", True, ghazi_issa_total_variation(p0, p1, eta)
