@@ -257,7 +257,7 @@ def check(
 
 @options("""
     file: FILE | Design file (`Design.save`, --save-design), or proof of the respondents needed (`survey plan --proof`).
-    exact: --exact | Compute in balls of 256 bits instead of float64 rounded outward.
+    exact: --exact | Compute in balls of 256 bits what float64, rounded outward, does not settle alone.
     budget: --budget TIMES | How many times ten seconds and 500 MB the check may take, as computed before it begins.
     """)
 def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = False) -> None:

@@ -120,7 +120,10 @@ def proof_in_words(design: Design, found: Verification) -> list[str]:
     ]
 
 
-ARITHMETIC = {False: "float64, rounded outward", True: "balls of 256 bits"}
+ARITHMETIC = {
+    False: "float64, rounded outward",
+    True: "balls of 256 bits (and float64, rounded outward, where that settles a comparison)",
+}
 """How a proof was recomputed, by whether it was exact."""
 
 

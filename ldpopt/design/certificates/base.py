@@ -239,8 +239,9 @@ class Certificate(Bounded, Kind, Result, ABC):
     def verify(self, exact: bool = False, budget: float = 1.0) -> Verification:
         """Recompute the channel's guarantees, its utility and the bound from scratch.
 
-        exact : compute in ball arithmetic of 256 bits instead of float64 rounded outward. Both are proofs; balls lose
-        fewer digits. budget : how many times the usual work and memory (`work`) are allowed; more is not begun.
+        exact : compute in ball arithmetic of 256 bits instead of float64 rounded outward, which then only settles
+        comparisons. Both are proofs; balls lose fewer digits. budget : how many times the usual work and memory
+        (`work`) are allowed; more is not begun.
         """
         value = bound = math.nan
         try:

@@ -35,7 +35,8 @@ from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
 
 MAX_POINTS = 2**21  # The most points.
-MOST_AGAIN = 20_000  # The most blocks that are looked at in balls.
+ALL = 5_000  # Up to so many blocks are all looked at in balls.
+MOST_AGAIN = 20_000  # The most blocks that are looked at in balls, as floats do not settle them.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,11 +103,12 @@ class EnvelopeDual(Certificate):
 
 
 def _exactly_short(blocks: SortedBlocks, laws: Laws, base: Enclosure, price: Enclosure, potentials: Enclosure) -> float:
-    """The same factor in any arithmetic: floats settle most of the blocks, and only the others are looked at again."""
-    found = blocks.unsettled(MOST_AGAIN)
-    if found is None:
+    """The same factor in balls, of all blocks where they are few; of the others floats settle most."""
+    n = len(blocks)
+    looked = np.triu_indices(n + 1, 1) if n * (n + 1) // 2 <= ALL else blocks.unsettled(MOST_AGAIN)
+    if looked is None:
         return blocks.short()
-    i, j = found
+    i, j = looked
     of = base.arithmetic
     sums = (of.concatenate([of.zeros(1), part.cumsum()]) for part in (laws.apart, laws.p0, laws.p1))
     d, first, second = (part[j] - part[i] for part in sums)

@@ -10,6 +10,7 @@ from design_problems import DIVERGENCES, ORACLE, constraints, random_pair, utili
 
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import EnvelopeDual, MergedPartition
+from ldpopt.design.certificates.blocks import SortedBlocks
 from ldpopt.divergences import KL, NAMED
 from ldpopt.enclosures import EXACT, FLOAT
 
@@ -120,3 +121,14 @@ def test_large_alphabets_are_proved_themselves_or_bracketed(monkeypatch):
     assert bracket.certificate.points is not None
     assert bracket.relative_gap < 1e-6
     assert bracket.certified
+
+
+def test_an_exact_check_of_few_blocks_asks_floats_nothing(monkeypatch):
+    """Up to 99 inputs all blocks are looked at in balls; of more, only those that float64 leaves open."""
+    asked = []
+    settle = SortedBlocks.unsettled
+    monkeypatch.setattr(SortedBlocks, "unsettled", lambda own, most: asked.append(len(own)) or settle(own, most))
+    for k in (60, 120):
+        design = optimal_channel(Divergence(KL, *random_pair(np.random.default_rng(k), k)), LocalDP(1.0))
+        assert design.certificate.verify(exact=True)
+    assert [n > 99 for n in asked] == [True]
