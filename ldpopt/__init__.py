@@ -62,8 +62,11 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"ldpopt.{name}")
     if name == "__all__":
         return sorted({*_MODULES, *_posing()})
-    if name[:1].isupper() and name in (posing := _posing()):
-        return posing[name]
+    if name[:1].isupper():
+        from ldpopt.design import constraints, registry, utilities
+
+        if found := registry.kind(name, utilities, constraints):
+            return found
     raise AttributeError(f"module 'ldpopt' has no attribute {name!r}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,13 @@ import numpy.typing as npt
 from ldpopt import strictjson
 from ldpopt.distribution import Array, distribution, proportional, stochastic, unit_interval
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.exact import ExactChannel
-from ldpopt.exact_rounding import round_exact, round_to_denominator
 from ldpopt.labels import ANSWER, Label, as_text, distinct_labels, grouped, matrix_labels, positions, to_jsonable
 from ldpopt.results import Pictured
-from ldpopt.schema import labelled, version_of
-from ldpopt.simulation import Rng, generator, simulate
 from ldpopt.tolerances import REGULAR, ROW_ROUNDING, ROW_SUM
+
+if TYPE_CHECKING:
+    from ldpopt.exact import ExactChannel
+    from ldpopt.simulation import Rng
 
 __all__ = ["ERASED", "Channel", "ChannelLike", "Label", "as_channel"]
 
@@ -217,6 +217,8 @@ class Channel(Pictured):
         >>> Channel([[1, 0], [0, 1]], inputs=["no", "yes"]).sample(["yes", "no"], rng=0)
         array([1, 0])
         """
+        from ldpopt.simulation import generator
+
         rng = generator(rng)
         if not isinstance(x, (list, np.ndarray)) and (isinstance(x, np.generic) or not hasattr(x, "__array__")):
             return self.outputs[int(self.sample_indices(positions(self.inputs, [x]), rng)[0])]
@@ -229,6 +231,8 @@ class Channel(Pictured):
 
     def sample_indices(self, x: npt.NDArray[np.integer[Any]], rng: Rng = None) -> npt.NDArray[np.intp]:
         """Simulated report positions for an array of answer positions 0..k-1."""
+        from ldpopt.simulation import generator, simulate
+
         x = np.asarray(x)
         k = len(self.inputs)
         if x.size and (x.dtype.kind not in "iu" or x.min() < 0 or x.max() >= k):
@@ -246,6 +250,8 @@ class Channel(Pictured):
         >>> Channel([[0.75, 0.25], [0.25, 0.75]]).exact(denominator=10).weights.tolist()
         [[7, 3], [3, 7]]
         """
+        from ldpopt.exact_rounding import round_exact, round_to_denominator
+
         if denominator is not None:
             return round_to_denominator(self.matrix, denominator, inputs=self.inputs, outputs=self.outputs)
         return round_exact(self.matrix, bits, inputs=self.inputs, outputs=self.outputs)
@@ -268,6 +274,8 @@ class Channel(Pictured):
     @classmethod
     def from_json(cls, text: str | bytes) -> Channel:
         """Read a channel that `to_json` wrote. Raises `InvalidInput` for unknown fields, versions and wrong values."""
+        from ldpopt.schema import labelled, version_of
+
         what = "channel file"
         data = strictjson.loads(text, what)
         version_of(data, what, FORMAT, (VERSION,))
@@ -317,7 +325,7 @@ class HasChannel(Protocol):
         """The channel that the object stands for."""
 
 
-ChannelLike = Channel | ExactChannel | HasChannel | Array | Sequence[Sequence[float]]
+ChannelLike: TypeAlias = "Channel | ExactChannel | HasChannel | Array | Sequence[Sequence[float]]"
 
 
 def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
@@ -331,13 +339,21 @@ def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
     inner = getattr(channel, "channel", None)
     if isinstance(inner, Channel):
         return inner
+    if isinstance(channel, np.ndarray):
+        return _posed(channel, what)
+    from ldpopt.exact import ExactChannel
+
     exact = inner if isinstance(inner, ExactChannel) else channel  # a plan's question, or its channel
     if isinstance(exact, ExactChannel):
         return Channel(exact.matrix, exact.inputs, exact.outputs)
     if isinstance(channel, (str, bytes)):
         raise invalid(what, "a Channel or an array", Phrase("text (read a file with ldpopt.io.read_channel)"))
+    return _posed(channel, what)
+
+
+def _posed(matrix: Any, what: str) -> Channel:
     try:
-        return Channel(channel)
+        return Channel(matrix)
     except InvalidInput as error:
         raise InvalidInput(f"{what}{str(error).removeprefix('channel')}") from None
 

@@ -17,12 +17,13 @@ from ldpopt.errors import invalid
 def bar(what: str, steps: int | None = None, *, shares: bool = False) -> Iterator[Callable[..., None]]:
     """A bar on a terminal or in a notebook while work goes on: of `steps`, of `shares` in [0, 1], or a pulse."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     if not (console.is_terminal or console.is_jupyter):  # a bar that is disabled ends with an empty line
         yield lambda *_: None
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
     counted = [TaskProgressColumn()] if shares else [MofNCompleteColumn()] if steps is not None else []
     columns = [TextColumn("{task.description}"), BarColumn(), *counted, TimeElapsedColumn()]
     with Progress(*columns, console=console, transient=True) as shown:

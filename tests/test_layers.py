@@ -1,6 +1,7 @@
 """Imports go only down the list of layers, and light work stays light."""
 
 import ast
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -156,6 +157,27 @@ def test_the_kernel_imports_no_solver_and_no_method():
         named = {alias.name.split(".")[0] for node in ast.walk(ast.parse(source.read_text("utf-8")))
                  if isinstance(node, ast.Import) for alias in node.names}  # fmt: skip
         assert not named & heavy, name
+
+
+def test_reading_and_checking_a_design_loads_few_modules(tmp_path):
+    """A plain design takes at most 60 modules of the package, and a design of any class no method and no program."""
+    records = json.loads((Path(__file__).parent / "data" / "certificates.json").read_text("utf-8"))
+    kinds = {one["design"]["certificate"]["kind"]: one["design"] for one in records}
+    assert len(kinds) > 20
+    (tmp_path / "designs.json").write_text(json.dumps([kinds.pop("EnvelopeDual"), *kinds.values()]), "utf-8")
+    code = """
+import json, sys
+from ldpopt.design.load import design_of
+counts = []
+for one in json.load(open("designs.json", encoding="utf-8")):
+    design_of(json.dumps(one)).verify()
+    counts.append(sum(name.startswith("ldpopt") for name in sys.modules))
+print(json.dumps([counts, [name for name in sys.modules if name.startswith(("ldpopt.design.", "cvxpy", "rich"))]]))
+"""
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    counts, loaded = json.loads(run.stdout)
+    assert counts[0] <= 60
+    assert not [name for name in loaded if name.startswith((*UNTRUSTED, "cvxpy", "rich"))]
 
 
 def classes(sources: dict[str, str]) -> dict[str, list[str]]:

@@ -266,14 +266,14 @@ def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = Fa
     Exit code 0: every claim holds. 1: one does not hold, or is not checked within the budget, and the output says
     which. 2: not a design file.
     """
-    from ldpopt.design.certificates.respondents import RespondentsBound
+    from ldpopt.design.design import Design
     from ldpopt.design.load import checked, load_proof
     from ldpopt.reports.words import ARITHMETIC, proof_in_words, recomputed_in
 
     with progress("verifying"):
         design = load_proof(file, budget)
         found, exact = checked(design, exact, budget)
-    if isinstance(design, RespondentsBound):
+    if not isinstance(design, Design):
         claims = {"verified": bool(found), "failures": list(found.failures), "arithmetic": ARITHMETIC[exact]}
         if json:
             recomputed = {"bound": _plain(found.bound)}

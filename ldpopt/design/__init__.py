@@ -18,8 +18,10 @@ enclosed : computed as an interval, with two ends between which the exact number
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import Any
 
+from ldpopt.design.registry import kind as _registered_kind
 from ldpopt.design.registry import kinds as _registered
 
 _HOMES = {
@@ -46,16 +48,14 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return getattr(importlib.import_module(_MODULES[name]), name)
     if name == "__all__":
-        return sorted({*_MODULES, *(kind for room in _ROOMS for kind in _kinds(room))})
-    if name[:1].isupper():
-        for room in _ROOMS:
-            if name in (found := _kinds(room)):
-                return found[name]
+        return sorted({*_MODULES, *_registered(*map(_room, _ROOMS))})
+    if name[:1].isupper() and (found := _registered_kind(name, *map(_room, _ROOMS))):
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _kinds(room: str) -> dict[str, type]:
-    return dict(_registered(importlib.import_module(f"{__name__}.{room}")))
+def _room(name: str) -> ModuleType:
+    return importlib.import_module(f"{__name__}.{name}")
 
 
 def __dir__() -> list[str]:

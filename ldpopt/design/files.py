@@ -9,12 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ldpopt.design.codec.kinds import RESPONDENTS, SCHEMA, VERSION
 from ldpopt.design.codec.records import certificate, encode, problem_part, record
 from ldpopt.files import PathLike, write_text
-
-SCHEMA = "ldpopt-design"
-RESPONDENTS = "ldpopt-respondents"
-VERSION = 1
 
 
 def write_design(design: Any, path: PathLike, force: bool = False) -> Path:

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldpopt import strictjson
 from ldpopt.design.certificates.base import Certificate, Verification
-from ldpopt.design.certificates.respondents import RespondentsBound
-from ldpopt.design.codec.kinds import FILE, expect_keys
+from ldpopt.design.codec.kinds import FILE, RESPONDENTS, SCHEMA, VERSION, expect_keys
 from ldpopt.design.codec.records import Reader, real
 from ldpopt.design.design import Design
-from ldpopt.design.files import RESPONDENTS, SCHEMA, VERSION
 from ldpopt.design.work import PARSED, Work
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import PathLike, read_text
 from ldpopt.privacy import Guarantee
+
+if TYPE_CHECKING:
+    from ldpopt.design.certificates.respondents import RespondentsBound
 
 LARGEST = 2**28
 """Files with more bytes than this are refused."""
@@ -75,6 +76,8 @@ def load_proof(path: PathLike, budget: float = 1.0) -> Design | RespondentsBound
 
 
 def _respondents(text: str) -> RespondentsBound:
+    from ldpopt.design.certificates.respondents import RespondentsBound
+
     data = _object_of(text, RESPONDENTS)
     parts = {name: part for name, part in data.items() if name not in ("schema", "version")}
     bound: RespondentsBound = Reader().read(parts, RespondentsBound, "bound")

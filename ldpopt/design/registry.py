@@ -22,9 +22,11 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
@@ -33,6 +35,7 @@ from ldpopt.errors import InvalidInput
 
 _PACKAGE = __name__.rpartition(".")[0]
 _KINDS: dict[str, type[Kind]] = {}
+_CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,29 @@ def kinds(*rooms: ModuleType) -> dict[str, type[Kind]]:
             importlib.import_module(module.name)
     listed = (kind for kind in _KINDS.values() if kind.__module__.startswith(places) and not inspect.isabstract(kind))
     return {kind.__name__: kind for kind in sorted(listed, key=lambda kind: kind.__name__)}
+
+
+def defining(name: str, *rooms: ModuleType) -> ModuleType | None:
+    """The module of some rooms that defines a class, which is found in the sources, so that no other is imported."""
+    return next((importlib.import_module(classes[name]) for room in rooms if name in (classes := _classes(room))), None)
+
+
+@cache
+def _classes(room: ModuleType) -> dict[str, str]:
+    """The names of the modules of a room by the classes that they define."""
+    found: dict[str, str] = {}
+    for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+        spec: Any = module.module_finder.find_spec(module.name, None)
+        source = spec.loader.get_source(module.name)
+        names = vars(importlib.import_module(module.name)) if source is None else _CLASS.findall(source)
+        found |= dict.fromkeys(names, module.name)
+    return found
+
+
+def kind(name: str, *rooms: ModuleType) -> type[Kind] | None:
+    """The kind of a name that some rooms define, or None; only its own module is imported."""
+    known = None if defining(name, *rooms) is None else _KINDS.get(name)
+    return None if known is None or inspect.isabstract(known) else known
 
 
 def choices(room: ModuleType) -> tuple[type[Kind], ...]:

@@ -20,7 +20,7 @@ from ldpopt.tolerances import CONVEXITY, EXTRAPOLATED
 Function = Callable[[Any], Any]
 
 # The points at which a user's generator is checked: symmetric in log t, and denser near 1, where kinks usually are.
-_PROBES = np.unique(np.concatenate([np.geomspace(1e-6, 1e6, 481), np.linspace(0.5, 2.0, 301)]))
+_PROBES = np.array(sorted({*np.geomspace(1e-6, 1e6, 481), *np.linspace(0.5, 2.0, 301)}))  # np.unique loads numpy.ma
 
 
 def vectorised(function: Function) -> Function:

@@ -14,7 +14,7 @@ from ldpopt.distribution import Array, Index, nonnegative, unit_interval
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.laws import Shift, centred, scaled, shift
 from ldpopt.privacy.loss import log_ratios
-from ldpopt.privacy.pairs import Policy, in_blocks, named_event, normalised, ordered_pairs, worst_pair
+from ldpopt.privacy.pairs import Policy, distances, in_blocks, named_event, normalised, ordered_pairs, worst_pair
 from ldpopt.rounding import SUBNORMAL, ULP, exact_sum, first_largest
 from ldpopt.tolerances import EXACT_GAP, TIE
 
@@ -95,13 +95,11 @@ def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
     column are lowered to it. Where all rows are close, the differences from the first row are used, which keep more
     digits.
     """
-    from scipy.spatial.distance import cdist
-
     m = matrix.shape[1]
     reference, away, lost = centred(matrix)
     if epsilon <= 0.5 and (np.abs(away) <= 0.5 * reference).all():
         growth = math.expm1(epsilon)
-        value = (cdist(away, away + growth * (away + reference), "cityblock") - growth) / 2
+        value = (distances(away, away + growth * (away + reference)) - growth) / 2
         size = np.abs(away).sum(axis=1)
         error: Array = (m + 32) * ULP * (2 * (size[:, None] + size) + 4 * growth) + 2 * (lost[:, None] + lost)
     else:
@@ -111,7 +109,7 @@ def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
         ulps = 8.0 if epsilon <= 700 else 8 + 4 * epsilon
         unsure = ulps * np.where(uncut * (1 - 2 * ulps * ULP) < top, v, 0.0).sum(axis=1)
         p_sum, v_sum = p.sum(axis=1)[:, None], v.sum(axis=1)
-        value = (p_sum - v_sum + cdist(p, v, "cityblock")) / 2
+        value = (p_sum - v_sum + distances(p, v)) / 2
         error = ULP * ((m + 32) * (p_sum + v_sum) + unsure)  # subnormal errors do not matter beside sums of rows
     return np.asarray(value - error), np.minimum(value + error, 1.0)
 
@@ -153,15 +151,13 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
 
 def _candidates(q: Array) -> tuple[Index, Index, float]:
     """Pairs of rows among which is a farthest one, and how much farther apart an omitted pair may be."""
-    from scipy.spatial.distance import cdist
-
     k, m = q.shape
     first: dict[bytes, int] = {}
     for x in range(k):
         first.setdefault(q[x].tobytes(), x)
     rows = np.fromiter(first.values(), np.intp)
     _, away, lost = centred(q[rows])
-    distance = cdist(away, away, "cityblock")
+    distance = distances(away, away)
     distance[np.tril_indices(len(rows))] = 0.0
     farthest = float(distance.max())
     if farthest == 0:

@@ -181,6 +181,15 @@ def unlike(matrix: Array) -> Index | None:
     return np.sort(first[found >= 0])
 
 
+def distances(p: Array, q: Array) -> Array:
+    """sum |p_i - q_j| of every row of the one and every row of the other, (k, n). Few numbers do not load scipy."""
+    if len(p) * q.size <= ENTRIES // 8:
+        return np.asarray(np.abs(p[:, None] - q).sum(axis=2))
+    from scipy.spatial.distance import cdist
+
+    return np.asarray(cdist(p, q, "cityblock"))
+
+
 def named_event(p: Array, gain: Array) -> npt.NDArray[np.bool_]:
     """The outputs with a positive `gain` to the event of a witness, (n, m) each: those of rounding alone stay out."""
     clear = gain > np.maximum(8 * ULP * p, TIE * np.maximum(gain, 0.0).sum(axis=-1, keepdims=True))

@@ -15,9 +15,9 @@ import numpy as np
 from ldpopt import strictjson
 from ldpopt.channel import FORMAT, Channel, Label
 from ldpopt.design import Design
+from ldpopt.design.codec.kinds import SCHEMA
 from ldpopt.design.constraints.base import Constraint, within
 from ldpopt.design.constraints.repair import Unrepairable, repair
-from ldpopt.design.files import SCHEMA
 from ldpopt.design.load import design_of
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid

@@ -23,21 +23,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array, require, weights_array
-from ldpopt.design.columns.extreme import LABELED
-from ldpopt.design.columns.policy import PolicyColumns, listable, listing, policy_limits
-from ldpopt.design.columns.sets import members
 from ldpopt.design.constraints.base import Constraint, plain_caps, tanh_of_half
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
+
+if TYPE_CHECKING:
+    from ldpopt.design.columns.policy import PolicyColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +204,8 @@ class PatternDual(ListedDual):
         return self._paid(self._patterns(caps, arithmetic), caps.eta, arithmetic)
 
     def _patterns(self, caps: Caps, arithmetic: Arithmetic) -> Iterator[Listed]:
+        from ldpopt.design.columns.sets import members
+
         _, pairs = self._multipliers()
         k = len(pairs)
         prices = arithmetic.of(pairs) if pairs.any() else None
@@ -225,12 +227,17 @@ class PolicyDual(ListedDual):
 
     def work(self) -> Work:
         """The extreme columns are listed, and each is priced."""
+        from ldpopt.design.columns.extreme import LABELED
+        from ldpopt.design.columns.policy import listing
+
         each = 60.0 * self.criteria + 12.0 * self.answers
         priced = Work.on(LABELED, each, BLOCK * self.answers).in_floats
         return listing(self.answers, self.constraints) + priced + Work.on(BLOCK, each)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
+        from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
+
         k = finite_size(self.utility)
         limits = policy_limits(self.constraints, self.utility.labels)
         if not np.isfinite(limits[~np.eye(k, dtype=bool)]).any():

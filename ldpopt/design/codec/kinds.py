@@ -17,6 +17,7 @@ import numpy as np
 from ldpopt.design import certificates, constraints, utilities
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.registry import Kind
+from ldpopt.design.registry import kind as registered_kind
 from ldpopt.design.registry import kinds as registered
 from ldpopt.distribution import number
 from ldpopt.divergences import NAMED, FDivergence
@@ -41,6 +42,18 @@ def kinds() -> dict[str, type]:
         if found.setdefault(kind.__name__, kind) is kind and kind is not Certificate:
             waiting += [part for part in _parts(kind) if part.__name__ not in found]
     return {name: kind for name, kind in found.items() if not inspect.isabstract(kind)}
+
+
+def kind(name: str, expected: Any = object) -> type | None:
+    """The class of a name, or None. Only the module of a kind, or of what its field must hold, is loaded if that is it.
+
+    expected : the class, or a tuple of classes, that the field is declared to hold.
+    """
+    choices = expected if isinstance(expected, tuple) else (expected,)
+    for one in choices:
+        if isinstance(one, type) and one.__name__ == name and dataclasses.is_dataclass(one):
+            return one if not inspect.isabstract(one) else None
+    return registered_kind(name, utilities, constraints, certificates) or kinds().get(name)
 
 
 @cache
@@ -83,7 +96,7 @@ def _parts(kind: type) -> Iterator[type]:
             yield hint
 
 
-FILE = "design file"
+FILE, SCHEMA, RESPONDENTS, VERSION = "design file", "ldpopt-design", "ldpopt-respondents", 1
 CODE = "one of this package's (a function or class of one's own is code and fits in no file)"
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.codec import kinds as known
-from ldpopt.design.codec.kinds import CODE, FILE, PROBLEM, UNTAGGED, expect_keys, kinds
+from ldpopt.design.codec.kinds import CODE, FILE, PROBLEM, UNTAGGED, expect_keys
 from ldpopt.design.constraints.base import Measured
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import is_frozen
@@ -53,7 +53,7 @@ def encode(value: Any, where: str) -> Any:
 def record(value: Any, where: str) -> dict[str, Any]:
     """The fields of a dataclass that a file may name, after its `kind`."""
     kind: type = type(value)
-    if kinds().get(kind.__name__) is not kind:
+    if kind not in UNTAGGED and known.kind(kind.__name__) is not kind:
         raise invalid(where, CODE, Phrase(f"a {kind.__name__}"))
     usual = known.defaults(kind)
     made: dict[str, Any] = {} if kind in UNTAGGED else {"kind": kind.__name__}
@@ -157,7 +157,7 @@ class Reader:
     def record(self, data: Any, where: str, expected: Any = object, problem: Problem | None = None) -> Any:
         """The object whose `kind` is a class among `expected`, made by its own constructor."""
         name = expected.__name__ if expected in UNTAGGED else _object(data, where).get("kind")
-        kind = kinds().get(name) if isinstance(name, str) else None
+        kind = known.kind(name, expected) if isinstance(name, str) else None
         if kind is None or not _is_a(kind, expected):
             raise invalid(FILE, f"the kind of {_called(expected)}", name, f"{where}.kind")
         given = {key: part for key, part in _object(data, where).items() if key != "kind" or expected in UNTAGGED}
@@ -194,11 +194,11 @@ class Reader:
         made: Problem = {}
         at = f"{where}." if where else ""
         if "utility" in data:
-            made["utility"] = self.record(data["utility"], f"{at}utility", known.subkinds(Utility))
+            made["utility"] = self.record(data["utility"], f"{at}utility", Utility)
         if "constraints" in data:
             listed = _list(data["constraints"], f"{at}constraints")
             made["constraints"] = tuple(
-                self.record(one, f"{at}constraints[{i}]", known.subkinds(Measured)) for i, one in enumerate(listed)
+                self.record(one, f"{at}constraints[{i}]", Measured) for i, one in enumerate(listed)
             )
         if "channel" in data:
             made["channel"] = self._channel(data["channel"], f"{at}channel")

@@ -244,7 +244,7 @@ def _together(questions: Sequence[PlannedQuestion]) -> tuple[float, float]:
     return epsilon, float_up(1 - math.prod((1 - Fraction(eta) for eta in etas), start=Fraction(1)))
 
 
-Channels = Mapping[str, ChannelLike | ExactChannel] | Callable[[QuestionSpec], ChannelLike | ExactChannel]
+Channels = Mapping[str, ChannelLike] | Callable[[QuestionSpec], ChannelLike]
 
 
 def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) -> Plan:
