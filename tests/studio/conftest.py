@@ -4,7 +4,7 @@ import pytest
 from kit_site import CHROMIUM, chromium
 from studio_site import listened, studio_running
 
-WAIT = 30_000
+WAIT = 15_000
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +29,11 @@ def browser():
 def opened(browser, address):
     """A function that opens the studio at a view, in a tab of an empty profile; at the end nothing was logged.
 
-    ``fragment`` : of a link to open instead.
+    ``fragment`` : of a link to open instead; ``folded`` : leave closed what the page opens with closed.
     """
     contexts, pages = [], []
 
-    def start(view="tell", fragment="", **options):
+    def start(view="tell", fragment="", folded=False, **options):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         contexts.append(context)
         page = listened(context.new_page())
@@ -41,6 +41,8 @@ def opened(browser, address):
         page.goto(address + fragment)
         page.locator(f"#tab-{view}").click()
         page.locator(f".view.{view}").wait_for()
+        if not folded:
+            page.evaluate("() => document.querySelectorAll('#main details:not(.text)').forEach(one => one.open = true)")
         pages.append(page)
         return page
 

@@ -163,7 +163,6 @@ def test_bad_input_is_told_beside_its_field(opened):
     assert page.locator('input[name="questions.0.half_width"]').get_attribute("aria-invalid") == "true"
     repainted(page, lambda: typed(page, "questions.0.half_width", 0.05))
     assert error.count() == 0
-    page.get_by_text("Type or paste the answers").click()
     answers = page.locator("textarea")
     answers.fill("never, 0.5\noften, -0.5")
     answers.blur()

@@ -90,7 +90,6 @@ def test_an_invalid_paste(opened):
     page = opened()
     ready(page)
     before = state_of(page)
-    page.get_by_text("Paste or type").click()
     area = page.get_by_label("Lines of answer, P0, P1")
     area.fill("no, 0.7, 0.4\nyes, 0.4, 0.6")
     page.get_by_role("button", name="Use these").click()
@@ -161,7 +160,6 @@ def test_more_limits_are_a_job(opened):
     """With delta the work is done aside, with a button to end it, and the badge speaks of that design."""
     page = opened(fragment=link({"p0": P0, "p1": P1, "labels": ["a", "b", "c"], "epsilon": 1.0, "eta": None}))
     ready(page)
-    page.get_by_text("More limits").click()
     delta = page.get_by_label("δ of (ε, δ)")
     delta.fill("0.05")
     repainted(page, lambda: delta.press("Tab"))
@@ -200,8 +198,7 @@ def test_everybody_can_use_it(opened):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page = opened(bypass_csp=True)
     ready(page)
-    for details in page.locator("#main details > summary").all():
-        details.click()
+    page.evaluate("() => document.querySelectorAll('#main details').forEach(one => one.open = true)")
     for width, scheme in ((1280, "light"), (390, "dark")):
         page.set_viewport_size({"width": width, "height": 844})
         page.emulate_media(color_scheme=scheme)

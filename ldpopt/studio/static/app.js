@@ -55,6 +55,7 @@ const studio = {
   view: () => current,
   error: (name, sentence) => showError(root, name, sentence),
   clear: () => clearErrors(root),
+  announce,
   say,
   open: (name, patch) => {
     past.push({ states, current });
@@ -80,14 +81,24 @@ function failed(error) {
 
 function trouble(sentence) {
   $("told").textContent = sentence;
-  $("told").classList.add("trouble");
+  $("told").className = "told trouble";
 }
 
-/** Announce a text to users of screen readers. */
-function say(sentence) {
-  $("told").classList.remove("trouble");
+/** Tell a text to users of screen readers; it is no news to those who see the page. */
+function announce(sentence) {
+  $("told").className = "told seen";
   if ($("told").textContent !== sentence) $("told").textContent = sentence;
 }
+
+/** Tell what was done, at the foot of the window for a while. */
+function say(sentence) {
+  announce(sentence);
+  if (!sentence) return;
+  $("told").className = "told";
+  fade();
+}
+
+const fade = debounced(() => $("told").classList.toggle("seen", !$("told").classList.contains("trouble")), 6000);
 
 const packed = (value) => {
   let text = "";
@@ -167,7 +178,7 @@ function show(name, focus = false) {
     tab.tabIndex = here ? 0 : -1;
     if (here && focus) tab.focus();
   }
-  say("");
+  announce("");
   mount();
   for (const panel of panels) panel?.update?.();
   buttons();

@@ -34,12 +34,13 @@ export const view = {
     const fields = wanted(controls, change, change0);
     const asked = question(controls, studio, change0);
 
-    const said = verdict(root, { label: "The survey", title: "The best channel for a survey", working: "designing" });
+    const said = verdict(root, { label: "The survey", working: "designing" });
     const means = button("What it means for one person", () => {
       const now = studio.state(), one = now.questions[now.at];
       studio.open("meaning", { source: "question", question: { name: one.name, labels: one.labels, pilot: one.pilot }, epsilon: found.questions[found.at].epsilon, eta: now.eta, aim: now.aim, answer: 0 });
     });
-    said.card.append(means);
+    said.lead.append(means);
+    controls.before(said.lead);
     results.append(said.card);
     const budget = h("section", { class: "card budget", "aria-label": "One budget for all questions" }, h("h2", {}, "One budget for all questions"));
     const split = parts(budget, { title: "ε of each question: drag the cuts", file: "split", onChange: (next) => change({ split: next }) });
@@ -104,6 +105,7 @@ export const view = {
         ["ε", shown(told.epsilon, 4), several ? `nats for all questions; ${shown(one.epsilon, 4)} for this one` : "nats"],
         ["without privacy", shown(one.open), "people for the wanted half-width"],
       ].map((each) => figure(...each)));
+      said.sentence.replaceChildren(h("strong", {}, `${shown(told.respondents)} private reports`), ` give intervals of ±${shown(100 * one.half_width, 3)} percentage points${several ? " for this question" : ""}; ${shown(one.open)} open answers would.`);
       const least = now.aim === "widest" ? "widest interval narrower" : "sum of the answers’ variances smaller";
       said.say(kind, one.proof, kind === "good" && `No channel within these limits makes the ${least}.`, ...told.guarantees, told.note && `Note: ${told.note}.`);
       budget.hidden = !several;
@@ -121,7 +123,7 @@ export const view = {
       pictures.intervals.update({ labels: one.labels, ...seen });
       pictures.repeats.update({ label: one.labels[seen.category], ...seen });
       fields.solved(told, now);
-      studio.say(`${shown(told.respondents)} people, half-width ${shown(100 * one.half_width, 3)} percentage points, epsilon ${shown(told.epsilon, 4)}.`);
+      studio.announce(`${shown(told.respondents)} people, half-width ${shown(100 * one.half_width, 3)} percentage points, epsilon ${shown(told.epsilon, 4)}.`);
     }
 
     update(state);
@@ -134,7 +136,7 @@ function wanted(host, change, change0) {
   const solve = select({ name: "solve", label: "Find", value: "respondents", options: SOLVE, onChange: (value) => change({ solve: value }) });
   const epsilon = [
     slider({ name: "epsilon", label: "Privacy budget ε of one person", value: 1, to: (at) => round(LOW * (HIGH / LOW) ** at), from: (value) => Math.log(value / LOW) / Math.log(HIGH / LOW),
-      say: (value) => `${shown(value)} nats`, onInput: (value) => change({ epsilon: value }) }),
+      say: (value) => `ε = ${shown(value)}`, onInput: (value) => change({ epsilon: value }) }),
     numberField({ name: "epsilon", label: "ε in nats", min: 0, onChange: (value) => change({ epsilon: value }) }),
   ];
   const people = numberField({ name: "respondents", label: "People", min: 1, step: 1, onChange: (value) => change({ respondents: value }) });

@@ -1,7 +1,7 @@
 // Two populations as bars that are dragged or moved with the arrow keys. The other bars shrink or grow in proportion.
 
 import { cut, picture, widthOf } from "./charts.js";
-import { percent, shown, svg } from "./dom.js";
+import { percent, svg } from "./dom.js";
 import { beside, focused, followed, pressed } from "./drag.js";
 
 /** The distribution with entry `at` moved to `value`, the others scaled so that all sum to 1. */
@@ -13,9 +13,42 @@ export function moved(p, at, value) {
   return made.map((one) => one / total);
 }
 
+/** A round number above the longest of these bars. */
+export const scaleOf = (values) => [0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 1].find((one) => one >= Math.max(...values) * 1.08) ?? 1;
+
 /**
- * data: {labels, names: [a, b], p0, p1}. `onChange("p0" | "p1", distribution)` is called at every move.
+ * Bars in pairs, one for each population. `handle(which, at, value)`, if given, returns the attributes of a bar that can
+ * be moved; of two answers, only the first is then drawn, since the other one is the rest.
  */
+export function pairs({ labels, names, p0, p1 }, width, scale, handle) {
+  const only = handle && labels.length === 2, k = only ? 1 : labels.length, dense = k > 40;
+  const row = dense ? 11 : only ? 62 : 34, high = dense ? 5 : only ? 26 : 14, head = 26;
+  const texts = only ? names : labels, named = dense ? 0 : Math.min(width * 0.36, 10 + Math.max(...texts.map((one) => widthOf(one, 12))));
+  const left = named + 6, w = width - left - 52;
+  const place = svg("svg", { viewBox: `0 0 ${width} ${head + k * row + 4}`, class: "bars" });
+  place.geometry = { left, w };
+  const text = (said, y, most = named) => svg("text", { x: most, y, class: "tick end middle" }, cut(said, most), svg("title", {}, said));
+  let x = 0;
+  if (only) place.append(svg("text", { x: 0, y: 14, class: "label" }, cut(`who says “${labels[0]}”`, width)));
+  else names.forEach((name, at) => {
+    place.append(svg("rect", { x, y: 4, width: 12, height: 12, class: `population-${at}` }), svg("text", { x: x + 17, y: 14, class: "label" }, cut(name, width / 2 - 26)));
+    x += Math.min(width / 2, 34 + widthOf(name, 12));
+  });
+  // One population after the other, so that Tab goes from the first to the second.
+  [p0, p1].forEach((p, number) => p.slice(0, k).forEach((value, at) => {
+    const y = head + at * row, top = y + number * (high + (dense ? 0 : only ? 4 : 1)) + (dense ? 0 : 2), long = Math.min(w, (w * value) / scale);
+    if (only) place.append(text(names[number], top + high / 2));
+    else if (!number && !dense) place.append(text(labels[at], y + row / 2));
+    place.append(svg("g", handle ? handle(`p${number}`, at, value) : {},
+      svg("rect", { x: left, y: top, width: w, height: high, class: "groove" }),
+      svg("rect", { x: left, y: top, width: Math.max(long, 1), height: high, class: `population-${number}` }),
+      dense || !handle ? null : svg("rect", { x: left + long - (only ? 4 : 2), y: top - 0.5, width: only ? 8 : 4, height: high + 1, class: "grip" }),
+      dense ? null : svg("text", { x: left + long + (only ? 8 : 5), y: top + high / 2 + 0.5, class: "tick small middle" }, percent(value))));
+  }));
+  return place;
+}
+
+/** data: {labels, names: [a, b], p0, p1}. `onChange("p0" | "p1", distribution)` is called at every move. */
 export function bars(host, { title, file, onChange }) {
   let focus = { p0: 0, p1: 0 }, given, drag = null;
   const table = (data) => ({
@@ -30,44 +63,21 @@ export function bars(host, { title, file, onChange }) {
 
   function draw(data, width) {
     given = data;
-    const k = data.labels.length, dense = k > 40, row = dense ? 11 : 34, head = 26;
-    const named = dense ? 0 : Math.min(width * 0.36, 10 + Math.max(...data.labels.map((one) => widthOf(one, 12))));
-    const left = named + 6, w = width - left - 52;
-    const top = Math.max(0.02, ...data.p0, ...data.p1), scale = drag?.scale ?? scaleOf(top);
-    const place = svg("svg", { viewBox: `0 0 ${width} ${head + k * row + 4}`, class: "bars" });
-    let x = 0;
-    data.names.forEach((name, at) => {
-      place.append(svg("rect", { x, y: 4, width: 12, height: 12, class: `population-${at}` }),
-        svg("text", { x: x + 17, y: 14, class: "label" }, cut(name, width / 2 - 26)));
-      x += Math.min(width / 2, 34 + widthOf(name, 12));
-    });
-    const high = dense ? 5 : 14;
-    data.labels.forEach((label, at) => {
-      const y = head + at * row;
-      if (!dense) place.append(svg("text", { x: named, y: y + row / 2, class: "tick end middle" }, cut(label, named), svg("title", {}, label)));
-    });
-    // One population after the other, so that Tab goes from the first to the second.
-    ["p0", "p1"].forEach((which, number) => {
-      data.labels.forEach((label, at) => {
-        const y = head + at * row;
-        const value = data[which][at], top = y + number * (high + (dense ? 0 : 1)) + (dense ? 0 : 2), long = Math.min(w, (w * value) / scale);
-        const bar = svg("g", {
-          role: "slider", tabindex: focus[which] === at ? 0 : -1, "data-key": `${which}-${at}`, class: "bar",
-          "aria-label": `${data.names[number]}: ${label}`, "aria-valuemin": 0, "aria-valuemax": 100,
-          "aria-valuenow": Number((100 * value).toPrecision(6)), "aria-valuetext": percent(value), "aria-orientation": "horizontal",
-        },
-        svg("rect", { x: left, y: top, width: w, height: high, class: "groove" }),
-        svg("rect", { x: left, y: top, width: Math.max(long, 1), height: high, class: `population-${number}` }),
-        dense ? null : svg("rect", { x: left + long - 2, y: top - 0.5, width: 4, height: high + 1, class: "grip" }),
-        dense ? null : svg("text", { x: left + long + 5, y: top + high / 2 + 0.5, class: "tick small middle" }, shown(value, 3)));
-        bar.addEventListener("pointerdown", (event) => grab(event, which, at, left, w, scale, width));
-        bar.addEventListener("keydown", (event) => press(event, which, at, k));
-        bar.addEventListener("focus", () => {
-          focus = { ...focus, [which]: at };
-        });
-        place.append(bar);
+    const k = data.labels.length, scale = drag?.scale ?? (k === 2 ? 1 : scaleOf([...data.p0, ...data.p1]));
+    const place = pairs(data, width, scale, (which, at, value) => ({
+      role: "slider", tabindex: focus[which] === at ? 0 : -1, "data-key": `${which}-${at}`, class: "bar",
+      "aria-label": `${data.names[Number(which[1])]}: ${data.labels[at]}`, "aria-valuemin": 0, "aria-valuemax": 100,
+      "aria-valuenow": Number((100 * value).toPrecision(6)), "aria-valuetext": percent(value), "aria-orientation": "horizontal",
+    }));
+    const { left, w } = place.geometry, count = k === 2 ? 1 : k;
+    for (const bar of place.querySelectorAll(".bar")) {
+      const [which, at] = [bar.dataset.key.slice(0, 2), Number(bar.dataset.key.slice(3))];
+      bar.addEventListener("pointerdown", (event) => grab(event, which, at, left, w, scale, width));
+      bar.addEventListener("keydown", (event) => press(event, which, at, count));
+      bar.addEventListener("focus", () => {
+        focus = { ...focus, [which]: at };
       });
-    });
+    }
     return place;
   }
 
@@ -93,9 +103,4 @@ export function bars(host, { title, file, onChange }) {
   }
 
   return made;
-}
-
-/** A round number above the longest bar. */
-function scaleOf(top) {
-  return [0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 1].find((one) => one >= top * 1.08) ?? 1;
 }

@@ -51,17 +51,23 @@ export function picture(host, { title, describe, draw, table, file, interactive 
     }
   }).observe(place);
   if (!table) text.remove();
+  const blank = (is) => {
+    save.hidden = text.hidden = is;
+  };
+  blank(true);
   return {
     figure,
     place,
     update(next) {
       data = next;
+      blank(false);
       width ||= Math.floor(place.clientWidth);
       redraw();
       list();
     },
     clear() {
       data = undefined;
+      blank(true);
       place.replaceChildren();
     },
   };

@@ -28,22 +28,43 @@ export function numberField({ name, label, value, min, max, step = "any", hint, 
 
 /** A slider from 0 to 1 over a scale: `to` makes a position a value, `from` a value a position, `say` puts it in words. */
 export function slider({ name, label, value, to, from, say, steps = 400, onInput }) {
-  const control = h("input", { type: "range", min: 0, max: steps, step: 1 });
+  const control = h("input", { type: "range", min: 0, max: steps, step: 1 }), spoken = h("output", { class: "spoken", "aria-hidden": "true" });
+  const speak = (next) => {
+    control.setAttribute("aria-valuetext", say(next));
+    spoken.textContent = say(next);
+  };
   const put = (next) => {
     control.value = String(Math.round(steps * Math.min(1, Math.max(0, from(next)))));
-    control.setAttribute("aria-valuetext", say(next));
+    speak(next);
   };
+  const block = fieldOf(`${name}-slider`, label, control);
+  block.append(spoken);
   put(value);
   control.addEventListener("input", () => {
     const next = to(Number(control.value) / steps);
-    control.setAttribute("aria-valuetext", say(next));
+    speak(next);
     onInput(next);
   });
-  const block = fieldOf(`${name}-slider`, label, control);
   block.classList.add("slide");
   block.set = (next) => {
     if (document.activeElement !== control || Math.abs(Number(control.value) / steps - from(next)) > 1 / steps) put(next);
   };
+  return block;
+}
+
+/** A file to choose: a button that says so, beside the name of the chosen file, in place of the browser's own pair. */
+export function fileField({ name, label, accept, hint, onChange }) {
+  const control = h("input", { type: "file", accept, class: "seen" }), chosen = h("span", { class: "note" });
+  const block = fieldOf(name, label, control, hint);
+  block.classList.add("file");
+  block.firstChild.append(chosen);
+  control.addEventListener("change", () => {
+    const [file] = control.files;
+    if (!file) return;
+    chosen.textContent = file.name;
+    onChange(file);
+    control.value = "";
+  });
   return block;
 }
 

@@ -2,7 +2,7 @@
 
 import { lines } from "./charts.js";
 import { h, percent, shown } from "./dom.js";
-import { button, fieldOf, numberField, select, showError, textField } from "./fields.js";
+import { button, fileField, numberField, select, showError, textField } from "./fields.js";
 import { heatmap } from "./heatmap.js";
 import { figure as figureOf } from "./verdict.js";
 
@@ -12,6 +12,7 @@ const AT_ONCE = 4000; // a file of up to this many letters is inspected in a fra
 const MOST_DRAWN = 150;
 
 const EXAMPLES = {
+  warner: ["Warner’s randomized response, odds 3 to 1", "answer,yes,no\nyes,0.75,0.25\nno,0.25,0.75\n"],
   response: ["Randomized response on four answers, odds 3 to 1", "answer,a,b,c,d\na,0.5,0.1666666666666667,0.1666666666666667,0.1666666666666666\n" +
     "b,0.1666666666666667,0.5,0.1666666666666667,0.1666666666666666\nc,0.1666666666666667,0.1666666666666667,0.5,0.1666666666666666\n" +
     "d,0.1666666666666666,0.1666666666666667,0.1666666666666667,0.5\n"],
@@ -24,7 +25,7 @@ const DIVERGENCES = [["", "that of the design, or KL"], ["kl", "KL divergence"],
 export const view = {
   name: "inspect",
   title: "Any channel",
-  initial: (start) => ({ ...EMPTY, ...start }),
+  initial: (start) => ({ ...EMPTY, text: EXAMPLES.warner[1], ...start }),
   mount(root, state, studio) {
     const controls = h("div", { class: "controls" }), results = h("div", { class: "results" });
     root.append(h("h1", { class: "seen" }, "Any channel"), controls, results);
@@ -65,7 +66,7 @@ export const view = {
       root.dataset.state = found ? "done" : "failed";
       if (found) {
         shownOf.paint(found);
-        studio.say(`${found.badge.text}.`);
+        studio.announce(`${found.badge.text}.`);
       } else shownOf.stopped("not a channel that can be read");
     }
 
@@ -76,7 +77,7 @@ export const view = {
 
 /** The card of the input: a place to drop a file, a button for users without a mouse, and a field to paste into. */
 function source(host, studio) {
-  const file = h("input", { type: "file", accept: ".csv,.tsv,.txt,.json" });
+  const file = fileField({ name: "file", label: "Choose a file …", accept: ".csv,.tsv,.txt,.json", hint: "or drop one anywhere on this card", onChange: read });
   const paste = textField({ name: "text", label: "Or paste it here", rows: 8, placeholder: "0.75, 0.25\n0.25, 0.75",
     hint: "Rows of probabilities, with or without names; a channel file; a design file.",
     onChange: (value) => studio.choose({ text: value, name: null, mend: false }) });
@@ -85,7 +86,7 @@ function source(host, studio) {
   const example = select({ name: "example", label: "Or take an example", value: "", options: [["", "choose …"], ...Object.entries(EXAMPLES).map(([key, [title]]) => [key, title]),
     ["tell", "The design of “Tell two populations apart”"], ["forged", "The same design, forged"]], onChange: taken });
   const drop = h("section", { class: "card drop", "aria-label": "A channel" }, h("h2", {}, "A channel"),
-    fieldOf("file", "Choose a file, or drop one anywhere on this card", file), paste, example,
+    file, paste, example,
     h("p", { class: "note", id: "inspected" }));
   host.append(drop);
 
@@ -115,10 +116,6 @@ function source(host, studio) {
     return studio.choose({ text: JSON.stringify(parts), name: "forged.json", mend: false });
   }
 
-  file.addEventListener("change", () => {
-    read(file.files[0]);
-    file.value = "";
-  });
   const over = (event) => {
     if (![...event.dataTransfer.types].includes("Files")) return;
     event.preventDefault();
@@ -137,7 +134,7 @@ function source(host, studio) {
     update(now) {
       const long = now.text.length > 20_000;
       paste.set(long ? "" : now.text);
-      drop.querySelector("#inspected").textContent = now.name ? `Looking at ${now.name}${long ? `, ${now.text.length.toLocaleString("en")} letters` : ""}.` : "";
+      drop.querySelector("#inspected").textContent = now.name ? `Looking at ${now.name}${long ? `, ${now.text.length.toLocaleString("en")} letters` : ""}.` : now.text === EXAMPLES.warner[1] ? "An example: paste your own over it." : "";
     },
   };
 }

@@ -22,19 +22,20 @@ export function limits(host, studio) {
     parts.push([made, read]);
     return made;
   };
-  const epsilon = [
+  const sliders = [
     part(slider({ name: "epsilon", label: "Privacy limit ε", value: 1, to: (at) => round(LOW * (HIGH / LOW) ** at),
-      from: (value) => Math.log(value / LOW) / Math.log(HIGH / LOW), say: (value) => `${shown(value)} nats`, onInput: (value) => change({ epsilon: value }) }),
+      from: (value) => Math.log(value / LOW) / Math.log(HIGH / LOW), say: (value) => `ε = ${shown(value)}: odds change at most ×${up(Math.exp(value))}`, onInput: (value) => change({ epsilon: value }) }),
     (one) => one.epsilon),
+    part(checkbox({ name: "capped", label: "Cap the advantage of a guess, too (η)", onChange: (value) => change({ eta: value ? round(reach(state().epsilon) / 2) : null }) }), (one) => one.eta !== null),
+    part(slider({ name: "eta", label: "Cap on the advantage η", value: 0.5, to: (at) => round(at), from: (value) => value ?? reach(state()?.epsilon ?? 1),
+      say: (value) => (value === null ? "no cap beyond that of ε" : `η = ${shown(value)}: at most ${up(50 + 50 * value)} % of guesses are right`),
+      onInput: (value) => change({ eta: value }) }), (one) => one.eta),
+  ];
+  const numbers = [
     h("div", { class: "two" },
       part(numberField({ name: "epsilon", label: "ε in nats", min: 0, onChange: (value) => change({ epsilon: value }) }), (one) => one.epsilon),
       part(numberField({ name: "odds", label: "Odds change at most ×", min: 1, hint: "whatever the report says", onChange: (value) => value > 1 && change({ epsilon: Math.log(value) }) }),
         (one) => Number(Math.exp(one.epsilon).toPrecision(6)))),
-  ];
-  const eta = [
-    part(checkbox({ name: "capped", label: "Cap the advantage, too (η)", onChange: (value) => change({ eta: value ? round(reach(state().epsilon) / 2) : null }) }), (one) => one.eta !== null),
-    part(slider({ name: "eta", label: "Advantage η", value: 0.5, to: (at) => round(at), from: (value) => value ?? reach(state()?.epsilon ?? 1), say: (value) => shown(value),
-      onInput: (value) => change({ eta: value }) }), (one) => one.eta),
     h("div", { class: "two" },
       part(numberField({ name: "eta", label: "η, total variation", min: 0, max: 1, onChange: (value) => change({ eta: value }) }), (one) => one.eta),
       part(numberField({ name: "guess", label: "Right guess at most, %", min: 50, max: 100, hint: "between two answers",
@@ -59,17 +60,24 @@ export function limits(host, studio) {
     h("div", { class: "two" },
       part(numberField({ name: "power", label: "Power", min: 0, max: 1, onChange: (value) => change({ power: value ?? 0.8 }) }), (one) => one.power),
       part(numberField({ name: "level", label: "Level", min: 0, max: 1, onChange: (value) => change({ level: value ?? 0.05 }) }), (one) => one.level)));
-  host.append(h("section", { class: "card limits", "aria-label": "Limits" }, h("h2", {}, "Limits"), epsilon, h("hr"), eta, reached, h("hr"), f, more, test));
+  host.append(h("section", { class: "card limits", "aria-label": "Limits" }, h("h2", {}, "Privacy: drag a limit"), sliders, reached,
+    h("details", { class: "more" }, h("summary", {}, "Exact numbers, and what is kept"), numbers, f, test), more));
   return {
     update(now) {
       for (const [made, read] of parts) made.set(read(now));
       f[1].hidden = !(family(now) in PARAMETER);
-      eta[1].classList.toggle("off", now.eta === null);
+      sliders[2].classList.toggle("off", now.eta === null);
       const most = reach(now.epsilon);
       reached.textContent = now.eta === null || now.eta >= most ? `ε alone holds η to ${shown(most)}; a smaller cap binds.` : `The cap binds: ε alone would allow ${shown(most)}.`;
     },
   };
 }
+
+/** A limit in words: rounded up, so that it holds. */
+const up = (value) => {
+  const unit = 10 ** (Math.floor(Math.log10(value)) - 2);
+  return shown(Number((Math.ceil(value / unit) * unit).toPrecision(6)));
+};
 
 /** A slider's value, rounded to four significant digits. */
 const round = (value) => Number(value.toPrecision(4));

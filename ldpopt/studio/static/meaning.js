@@ -31,7 +31,7 @@ export const view = {
     const exposed = button("Show the answer that reports tell most about", () => shownNow && change({ answer: shownNow.exposed }), { class: "quiet" });
     const epsilon = [
       slider({ name: "epsilon", label: "ε of one report", value: 1, to: (at) => Number((LOW * (HIGH / LOW) ** at).toPrecision(4)), from: (value) => Math.log(value / LOW) / Math.log(HIGH / LOW),
-        say: (value) => `${shown(value)} nats`, onInput: (value) => change({ epsilon: value }) }),
+        say: (value) => `ε = ${shown(value)}`, onInput: (value) => change({ epsilon: value }) }),
       numberField({ name: "epsilon", label: "ε in nats", min: 0, onChange: (value) => change({ epsilon: value }) }),
     ];
     const prior = [
@@ -131,7 +131,7 @@ export const view = {
         h("thead", {}, h("tr", {}, ["report", "chance from you", "from others", "after it, at most", "at least", "likely"].map((one) => h("th", { scope: "col" }, one)))),
         h("tbody", {}, found.reports.map((one) => h("tr", {}, h("th", { scope: "row" }, one.report), h("td", {}, percent(one.yours)), h("td", {}, `${percent(one.others[0])} to ${percent(one.others[1])}`),
           h("td", {}, one.words.replace("at most ", "")), h("td", {}, percent(one.least)), h("td", {}, percent(one.likely))))))));
-      studio.say(`${found.prior.words} becomes ${found.posterior.words}.`);
+      studio.announce(`${found.prior.words} becomes ${found.posterior.words}.`);
     }
 
     update(state);

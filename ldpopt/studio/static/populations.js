@@ -2,7 +2,7 @@
 
 import { bars } from "./bars.js";
 import { h } from "./dom.js";
-import { button, checkbox, fieldOf, select, showError, textField } from "./fields.js";
+import { button, checkbox, fieldOf, fileField, select, showError, textField } from "./fields.js";
 
 const NUMBERS = ["p0", "p1", "labels", "names", "counts", "once"];
 
@@ -20,18 +20,15 @@ export function populations(host, studio) {
     examples.value = "";
   });
 
-  const file = h("input", { type: "file", accept: ".csv,.tsv,.txt,.json,.xlsx,.xls,.ods,.parquet,.sav,.dta,.sas7bdat" });
   const columns = h("div", { class: "columns", hidden: true });
   let content = null;
-  file.addEventListener("change", async () => {
-    const chosen = file.files[0];
-    if (!chosen) return;
+  const file = fileField({ name: "content", label: "Choose a file …", accept: ".csv,.tsv,.txt,.json,.xlsx,.xls,.ods,.parquet,.sav,.dta,.sas7bdat", onChange: async (chosen) => {
     columns.hidden = true;
     showError(host, "content", chosen.size > 5_500_000 ? "content: expected a file of at most 5.5 MB, got a larger one" : "");
     if (chosen.size > 5_500_000) return;
     content = { name: chosen.name, content: base64(new Uint8Array(await chosen.arrayBuffer())) };
     read({});
-  });
+  } });
 
   async function read(more) {
     const found = await studio.ask("load", { ...content, ...more });
@@ -80,11 +77,11 @@ export function populations(host, studio) {
 
   const take = (found) => studio.choose(Object.fromEntries(NUMBERS.map((name) => [name, found[name] ?? null])));
   const once = h("p", { class: "note", hidden: true });
-  const card = h("section", { class: "card populations", "aria-label": "Two populations" }, h("h2", {}, "Two populations"),
-    h("div", { class: "two" }, fieldOf("example", "Example", examples), fieldOf("content", "File", file)), columns, paste, once);
+  const card = h("section", { class: "card populations", "aria-label": "Two populations" });
   host.append(card);
-  card.append(h("div", { "data-field": "p0" }), h("div", { "data-field": "p1" }), h("div", { "data-field": "labels" }));
   const chart = bars(card, { title: "How they answer: drag a bar", file: "populations", onChange: (which, p) => studio.change({ [which]: p }) });
+  card.append(h("div", { "data-field": "p0" }), h("div", { "data-field": "p1" }), h("div", { "data-field": "labels" }), once,
+    h("details", { class: "more" }, h("summary", {}, "Other answers: an example, a file, your own"), fieldOf("example", "Example", examples), file, columns, paste));
   let last = [];
   return {
     update(state) {

@@ -1,16 +1,16 @@
 // Tell two populations apart: the state's certified optimum, computed, verified and drawn again at every move.
 
 import { debounced, h, percent, shown } from "./dom.js";
+import { guide } from "./guide.js";
 import { limits } from "./limits.js";
 import { populations } from "./populations.js";
 import { tellCurves } from "./tell_curves.js";
-import { tellPictures } from "./tell_pictures.js";
+import { reported, tellPictures } from "./tell_pictures.js";
 import { figure, verdict } from "./verdict.js";
 
 const FIRST = {
-  p0: [0.42, 0.25, 0.14, 0.1, 0.06, 0.03], p1: [0.06, 0.09, 0.13, 0.2, 0.24, 0.28],
-  labels: ["never", "rarely", "monthly", "weekly", "most days", "daily"], names: ["P0", "P1"], counts: null, once: null,
-  divergence: "kl", epsilon: 1, eta: 0.3, delta: null, renyi: null, renyi_order: null, outputs: null, power: 0.8, level: 0.05,
+  p0: [0.3, 0.7], p1: [0.6, 0.4], labels: ["yes", "no"], names: ["East", "West"], counts: null, once: null,
+  divergence: "kl", epsilon: 1, eta: null, delta: null, renyi: null, renyi_order: null, outputs: null, power: 0.8, level: 0.05,
 };
 
 /** Whether a design takes milliseconds: pure epsilon, with or without a cap eta. */
@@ -22,11 +22,13 @@ export const view = {
   initial: (start) => ({ ...FIRST, ...start }),
   mount(root, state, studio) {
     const controls = h("div", { class: "controls" }), results = h("div", { class: "results" });
-    root.append(h("h1", { class: "seen" }, "Tell two populations apart"), controls, results);
-    const said = verdict(root, { label: "The optimum", title: "The optimal channel", working: "designing" });
-    results.append(said.card);
-    // The limits come first, since they are moved most often.
-    const parts = [limits(controls, studio), populations(controls, studio)];
+    const said = verdict(root, { label: "The answer", working: "designing" }), steps = guide(studio);
+    root.append(h("h1", { class: "seen" }, "Tell two populations apart"), steps.strip, said.lead, controls, results);
+    const parts = [populations(controls, studio), limits(controls, studio), steps];
+    const answer = h("section", { class: "card answer", "aria-label": "What the reports still show" });
+    results.append(answer, said.card);
+    const test = said.lead.appendChild(h("span", { class: "note" }));
+    const reports = reported(answer);
     const pictures = tellPictures(results), curves = tellCurves(results, studio);
     let turn = 0;
 
@@ -49,7 +51,7 @@ export const view = {
     }
 
     // For screen readers, when the dragging stops.
-    const tell = debounced((found) => root.isConnected && studio.say(`${said.badge.textContent}: keeps ${shown(found.value, 4)} of at most ${shown(found.bound, 4)}, ${found.divergence}.`), 600);
+    const tell = debounced((found) => root.isConnected && studio.announce(`${said.badge.textContent}: keeps ${shown(found.value, 4)} of at most ${shown(found.bound, 4)}, ${found.divergence}.`), 600);
 
     function paint(found, now) {
       const { proof } = found;
@@ -62,6 +64,9 @@ export const view = {
         ["of", shown(found.unprivate, 6), found.share === null ? "without privacy" : `without privacy: ${percent(found.share)} is kept`],
         ["respondents", people(found.respondents.private), `for power ${shown(found.respondents.power)} at level ${shown(found.respondents.level)}; ${people(found.respondents.open)} without privacy`],
       ].map((one) => figure(...one)));
+      said.sentence.replaceChildren(...sentence(found));
+      test.textContent = `(a test that is wrongly alarmed ${percent(found.respondents.level)} of the time, and right ${percent(found.respondents.power)} of the time when they differ so)`;
+      reports.update({ found });
       said.say(kind, proof, ...found.guarantees.map((one) => one.words), found.note && `Note: ${found.note}.`);
       pictures.paint(found, now);
     }
@@ -70,5 +75,12 @@ export const view = {
     return { update };
   },
 };
+
+/** What the page answers, in one sentence. */
+function sentence({ names: [first, second], respondents: { private: needed, open } }) {
+  if (open === null) return [`${first} and ${second} answer alike: no survey tells them apart.`];
+  if (needed === null) return [`Reports this private never tell ${first} from ${second}.`];
+  return [h("strong", {}, `${people(needed)} private ${needed === 1 ? "report tells" : "reports tell"}`), ` ${first} from ${second}; ${people(open)} open ${open === 1 ? "answer" : "answers"} would.`];
+}
 
 const people = (count) => (count === null ? "never enough" : count.toLocaleString("en"));

@@ -23,6 +23,7 @@ export function tellCurves(host, studio) {
     describe: (data) => `${data.pieces.length} structures between ε = ${shown(data.x.low)} and ${shown(data.x.high)}; bands change where the structure does.`,
   });
   const pieces = h("ol", { class: "words" });
+  phases.figure.append(h("p", { class: "note" }, "As ε grows, the best channel changes its form at a few places: blocks split, and erasure ends."));
   const seek = work(phases.figure, "Find the phases", (state, told) => studio.job("phases", state, told), (found) => {
     phased = found;
     redrawPhases();

@@ -1,12 +1,27 @@
 // The pictures of "Tell two populations apart": sorted answers with their blocks, the channel, and other mechanisms.
 
+import { pairs, scaleOf } from "./bars.js";
 import { cut, picture, widthOf } from "./charts.js";
 import { h, percent, shown, svg } from "./dom.js";
 import { heatmap } from "./heatmap.js";
 
+/** The picture that answers: what the reports still show of each population, on the scale of the answers. */
+export function reported(host) {
+  const spoken = (found) => found.reports.map((one) => (one.likely.length ? `sounds like ${one.likely.join(", ")}` : "says nothing"));
+  return picture(host, {
+    title: "What the reports still show", file: "reports",
+    draw: ({ found }, width) => {
+      const [p0, p1] = ["m0", "m1"].map((name) => found.reports.map((one) => one[name])), all = found.answers.flatMap((one) => [one.p0, one.p1]);
+      return pairs({ labels: spoken(found), names: found.names, p0, p1 }, width, found.answers.length === 2 ? 1 : scaleOf([...p0, ...p1, ...all]));
+    },
+    describe: ({ found }) => `${found.reports.length} reports; each has a bar for ${found.names[0]} and one for ${found.names[1]}.`,
+    table: ({ found }) => ({ head: ["report", ...found.names, "what it says"], rows: found.reports.map((one, at) => [spoken(found)[at], percent(one.m0, 4), percent(one.m1, 4), one.evidence]) }),
+  });
+}
+
 export function tellPictures(host) {
   const sorted = picture(host, {
-    title: "Answers sorted by P0/P1, with the blocks that are reported alike", file: "blocks", draw: drawSorted,
+    title: "Answers sorted by their likelihood ratio, with the blocks that are reported alike", file: "blocks", draw: drawSorted,
     describe: ({ found }) => `${found.answers.length} answers in ${found.blocks.length} blocks; answers of one block get the same random report.`,
     table: ({ found }) => ({ head: ["answer", "block", "P0/P1", ...found.names],
       rows: found.blocks.flatMap((block, at) => found.answers.slice(block.start, block.stop).map((one) => [one.label, letters(at), one.ratio, one.p0, one.p1])) }),
@@ -23,7 +38,6 @@ export function tellPictures(host) {
       channel.update({
         rows: found.blocks.map((block, at) => ({ label: blockName(found, block, at), values: block.row })),
         columns: found.reports.map((one) => ({ label: `report ${one.label}`, title: one.evidence })),
-        below: found.names.map((name, at) => ({ name, tone: `population-${at}`, values: found.reports.map((one) => (at ? one.m1 : one.m0)) })),
       });
       evidence.replaceChildren(...(found.reports.length > 12 ? [] : found.reports).map((one) => h("li", {}, h("strong", {}, `report ${one.label}: `), one.evidence)));
     },

@@ -1,4 +1,5 @@
-// The verdict of a view on its design: the badge, figures in words, and a progress bar with Cancel for long work.
+// The verdict of a view on its design: a sentence with its badge, the numbers behind a fold, and a progress bar with
+// Cancel for long work.
 
 import { h } from "./dom.js";
 import { button } from "./fields.js";
@@ -7,10 +8,11 @@ import { button } from "./fields.js";
 export const figure = (name, value, note) =>
   h("div", { class: "figure" }, h("span", { class: "name" }, name), h("strong", { id: `figure-${name.replaceAll(" ", "-")}` }, value), h("span", { class: "note" }, note));
 
-/** The card of a verdict. `root.dataset.state` tells tests and stylesheets how far the view is. */
-export function verdict(root, { label, title, working }) {
+/** The sentence of a verdict, and the card of its numbers. `root.dataset.state` tells tests and stylesheets how far the view is. */
+export function verdict(root, { label, working }) {
   const badge = h("p", { class: "badge busy", id: "badge" }, "computing …"), progress = h("div", { class: "progress", hidden: true });
   const headline = h("div", { class: "headline" }), words = h("ul", { class: "words" });
+  const sentence = h("p", { class: "sentence", id: "sentence" });
   let work = null;
 
   const still = () => {
@@ -19,8 +21,9 @@ export function verdict(root, { label, title, working }) {
   };
 
   return {
-    card: h("section", { class: "card verdict", "aria-label": label }, h("h2", {}, title), badge, progress, headline, words),
-    badge, headline, words,
+    lead: h("section", { class: "lead wide", "aria-label": label }, sentence, badge, progress),
+    card: h("details", { class: "card verdict" }, h("summary", {}, "The numbers and the proof"), headline, words),
+    badge, headline, sentence,
 
     /** A new state begins: earlier results no longer hold, and older work is cancelled. */
     busy() {
@@ -54,10 +57,11 @@ export function verdict(root, { label, title, working }) {
     },
 
     /** An error instead of a result: the badge says so, and the field says why. After Cancel nothing is shown. */
-    none(sentence) {
+    none(why) {
       if (root.dataset.state === "cancelled") return;
       root.dataset.state = "failed";
-      badge.textContent = sentence;
+      badge.textContent = why;
+      sentence.textContent = "";
     },
 
     /** The badge of a checked proof, with the `gap` in words. It is green only if the design is certified. */
