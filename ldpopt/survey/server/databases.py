@@ -70,7 +70,7 @@ def database(location: str | PathLike[str], plan: Plan, create: bool = False) ->
 
 
 APPLICATION = 0x6C647074  # "ldpt", by which `file` and this package recognise the file
-VERSION = 1
+VERSION = 2
 WAIT = 30.0
 """Seconds to wait for another program that holds the file."""
 _AT_ONCE = 500  # parameters of a statement; old versions allow 999
@@ -84,14 +84,14 @@ CREATE TABLE rounds (
 CREATE TABLE reports (
     round INTEGER NOT NULL, id BLOB NOT NULL CHECK (length(id) = 16), day TEXT NOT NULL, codes BLOB NOT NULL,
     PRIMARY KEY (round, id)) WITHOUT ROWID;
-CREATE TABLE invitations (
-    round INTEGER NOT NULL, hash BLOB NOT NULL, used INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (round, hash)) WITHOUT ROWID;
 """
 
 
 class SqliteStore(Store):
     """The round of `plan` in the SQLite file at `path`, whose rows are always in the order of their ids."""
+
+    _is_old = "SELECT count(*) FROM pragma_table_info('invitations') WHERE name = 'used'"
+    _bytes, _table_end = "BLOB", " WITHOUT ROWID"
 
     def __init__(self, path: Path, plan: Plan, create: bool) -> None:
         self._path = path
@@ -126,11 +126,15 @@ class SqliteStore(Store):
                     for statement in _SQLITE_TABLES.split(";")[:-1]:
                         db.execute(statement)
                     db.execute(f"PRAGMA application_id = {APPLICATION}")
-                    db.execute(f"PRAGMA user_version = {VERSION}")
+                self._upgrade(db)
                 self._add_round(db, plan)
-        if db.execute("PRAGMA user_version").fetchone() != (VERSION,):
-            raise invalid("database", f"version {VERSION}", Phrase("another version"), str(self._path))
+        if db.execute("PRAGMA user_version").fetchone()[0] not in range(1, VERSION + 1):
+            raise invalid("database", f"version {VERSION} or an older one", Phrase("a newer one"), str(self._path))
         return self._find_round(db, plan)
+
+    def _upgrade(self, db: Any) -> None:
+        super()._upgrade(db)
+        db.execute(f"PRAGMA user_version = {VERSION}")
 
     def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
         found: list[Any] = []
@@ -163,13 +167,14 @@ class SqliteStore(Store):
         return shutil.disk_usage(self._path.parent).free
 
     def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
-        rows = [(self._number, one.id, day, one.codes) for one in new]
+        rows = sorted((self._number, one.id, day, one.codes) for one in new)
         db.executemany("INSERT INTO reports (round, id, day, codes) VALUES (?, ?, ?, ?)", rows)
         return {one.id for one in new}
 
     def _erase(self) -> bool:
         with self._transaction() as db:
-            hashes = self._run(db, "SELECT hash FROM invitations WHERE round = ?", self._number)
+            words = "SELECT hash FROM invitations WHERE round = ?1 UNION ALL SELECT mark FROM spent WHERE round = ?1"
+            erased = [word for (word,) in db.execute(words, (self._number,))]
             self._delete_invitations(db)
         with self._connected() as db:
             db.execute("VACUUM")  # writes the file anew
@@ -177,7 +182,11 @@ class SqliteStore(Store):
             (free,) = db.execute("PRAGMA freelist_count").fetchone()
         log = self._path.with_name(f"{self._path.name}-wal")
         empty = not log.exists() or log.stat().st_size == 0
-        return not busy and not free and empty and not _holds_any(self._path, [hash for (hash,) in hashes])
+        return not busy and not free and empty and not _holds_any(self._path, erased)
+
+    def _touch(self, db: Any) -> None:
+        for change in ("+", "-"):  # no page is written for an update that changes nothing
+            self._run(db, f"UPDATE rounds SET drawn = drawn {change} 1 WHERE number = ?", self._number)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -218,9 +227,12 @@ CREATE TABLE IF NOT EXISTS ldpopt.rounds (
 CREATE TABLE IF NOT EXISTS ldpopt.reports (
     round integer NOT NULL, id bytea NOT NULL CHECK (length(id) = 16), day date NOT NULL, codes bytea NOT NULL,
     PRIMARY KEY (round, id));
-CREATE TABLE IF NOT EXISTS ldpopt.invitations (
-    round integer NOT NULL, hash bytea NOT NULL, used boolean NOT NULL DEFAULT false, PRIMARY KEY (round, hash));
 """
+_ROWS = {"invitations": "hash", "spent": "mark", "reports": "id"}  # tables, and what their rows are ordered by
+_FILES = (
+    "SELECT pg_relation_filenode(oid) FROM pg_class WHERE relnamespace = 'ldpopt'::regnamespace "
+    "AND relname ~ '^(invitations|spent|reports)(_pkey|)$'"
+)
 
 
 class PostgresqlStore(Store):
@@ -230,6 +242,8 @@ class PostgresqlStore(Store):
     """
 
     _place = "%s"
+    _is_old = "SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('invitations') AND attname = 'used'"
+    _bytes = "bytea"
     _many_rows: ClassVar[Mapping[str, str]] = {"name": "rows"}  # the server sends no more than is asked for
 
     def __init__(self, url: str, plan: Plan, create: bool) -> None:
@@ -262,10 +276,15 @@ class PostgresqlStore(Store):
             with db.transaction():  # if two collectors start at once, the second waits here
                 db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
                 db.execute(_POSTGRESQL_TABLES)
+                self._upgrade(db)
                 self._add_round(db, plan)
         if not db.execute("SELECT to_regclass('ldpopt.rounds') IS NOT NULL").fetchone()[0]:
             raise no_round(plan)
         return self._find_round(db, plan)
+
+    def _touch(self, db: Any) -> None:
+        """A record in the log of writes, with which the commit is flushed; it leaves no dead row."""
+        db.execute("SELECT pg_logical_emit_message(true, 'ldpopt', '')")
 
     def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
         return self._run(db, f"{statement} = ANY(?)", list(values)) if values else []
@@ -304,16 +323,17 @@ class PostgresqlStore(Store):
             db.execute(f"SET LOCAL lock_timeout = '{_LOCK_WAIT}s'")
             try:
                 with db.transaction():
-                    db.execute("LOCK TABLE invitations, reports IN ACCESS EXCLUSIVE MODE")
+                    db.execute("LOCK TABLE invitations, spent, reports IN ACCESS EXCLUSIVE MODE")
             except psycopg.errors.LockNotAvailable:
                 return False
             self._delete_invitations(db)
-            for table, key in (("invitations", "hash"), ("reports", "id")):
+            before = {*self._run(db, _FILES)}
+            for table, key in _ROWS.items():
                 db.execute(f"CREATE TEMP TABLE again AS SELECT * FROM {table}")
                 db.execute(f"TRUNCATE {table}")
                 db.execute(f"INSERT INTO {table} SELECT * FROM again ORDER BY round, {key}")
                 db.execute("DROP TABLE again")
-        return True
+            return before.isdisjoint(self._run(db, _FILES))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -113,8 +114,21 @@ def decide(
     return made
 
 
+def drawn_mark(invitation: bytes) -> bytes:
+    """What is stored of an invitation when it is drawn, and never changed until the round is closed."""
+    return hashlib.sha256(b"ldpopt drawn " + invitation).digest()
+
+
+def spent_mark(invitation: bytes) -> bytes:
+    """What is stored when an invitation is used. Without its text nobody can tell which of those drawn it was."""
+    return hashlib.sha256(b"ldpopt spent " + invitation).digest()
+
+
 class Store(ABC):
     """One round in a database: what every dialect of SQL says alike. Parameters are written ``?``.
+
+    Invitations live apart from reports: rows of those drawn are never changed, and what is written with a report, at
+    its time and beside it, is a mark that shows no row of them.
 
     Only one thread at a time may call `write`, `state`, `probe`, `others`, `invite`, `close_round` and `close`;
     `summary` and `rows` open connections of their own. All raise `Unavailable` if the database does not answer or has
@@ -128,6 +142,12 @@ class Store(ABC):
     """How the dialect writes a parameter."""
     _many_rows: ClassVar[Mapping[str, str]] = {}
     """Options of a cursor that reads many rows piece by piece."""
+    _is_old: ClassVar[str]
+    """A query for whether an older version made the tables, which marked the rows of invitations that were used."""
+    _bytes: ClassVar[str]
+    """The type of a column of bytes."""
+    _table_end: ClassVar[str] = ""
+    """What stands after the columns of a table."""
 
     @abstractmethod
     def _connect(self) -> Any:
@@ -162,7 +182,7 @@ class Store(ABC):
 
     @abstractmethod
     def _erase(self) -> bool:
-        """Delete the round's invitations and every order of arrival; whether nothing of them can be read any more."""
+        """Delete the round's invitations, marks and order of arrival; whether nothing of them can be read any more."""
 
     def _begin(self, plan: Plan, create: bool) -> None:
         try:
@@ -198,17 +218,42 @@ class Store(ABC):
         hashes = [one.invitation for one in batch if one.invitation is not None]
         with self._transaction(alone=bool(hashes)) as db:
             state = self._state(db)
-            unused = f"SELECT hash FROM invitations WHERE round = {self._number} AND NOT used AND hash"
-            free = [hash for (hash,) in self._among(db, unused, hashes)]
+            drawn = self._marks(db, "invitations", "hash", map(drawn_mark, hashes))
+            spent = self._marks(db, "spent", "mark", map(spent_mark, hashes))
+            free = [one for one in hashes if drawn_mark(one) in drawn and spent_mark(one) not in spent]
             stored = self._stored(db, sorted({one.id for one in batch}))
             made = decide(batch, stored, free, state)
             inserted = self._insert(db, made.new, day)
             if len(inserted) < len(made.new):  # another collector has stored some of them
                 stored |= self._stored(db, [one.id for one in made.new if one.id not in inserted])
                 made = decide(batch, stored, free, state)
-            used = f"UPDATE invitations SET used = true WHERE round = {self._number} AND hash"
-            self._among(db, used, made.used)
+            self._add(db, "spent", "mark", map(spent_mark, made.used))
         return made.outcomes
+
+    def _marks(self, db: Any, table: str, column: str, values: Iterable[bytes]) -> set[bytes]:
+        """Those of the values that the round has in the table."""
+        statement = f"SELECT {column} FROM {table} WHERE round = {self._number} AND {column}"
+        return {bytes(value) for (value,) in self._among(db, statement, list(values))}
+
+    def _add(self, db: Any, table: str, column: str, values: Iterable[bytes], number: int | None = None) -> None:
+        """Add values to a round's rows of a table, in their own order and not in that of arrival."""
+        statement = f"INSERT INTO {table} (round, {column}) VALUES ({number or self._number}, {self._place})"
+        if rows := [(value,) for value in sorted(values)]:
+            db.cursor().executemany(statement, rows)
+
+    def _upgrade(self, db: Any) -> None:
+        """Make the tables of invitations; of an older version's those that were used become marks."""
+        old = self._run(db, self._is_old)[0][0]
+        found = self._run(db, "SELECT round, hash, used FROM invitations") if old else []
+        if old:
+            self._run(db, "DROP TABLE invitations")
+        for table, column in (("invitations", "hash"), ("spent", "mark")):
+            columns = f"round integer NOT NULL, {column} {self._bytes} NOT NULL, PRIMARY KEY (round, {column})"
+            self._run(db, f"CREATE TABLE IF NOT EXISTS {table} ({columns}){self._table_end}")
+        for number in {number for number, _, _ in found}:
+            mine = [(hash, used) for other, hash, used in found if other == number]
+            self._add(db, "invitations", "hash", (drawn_mark(hash) for hash, _ in mine), number)
+            self._add(db, "spent", "mark", (spent_mark(hash) for hash, used in mine if used), number)
 
     def _stored(self, db: Any, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         return dict(self._among(db, f"SELECT id, codes FROM reports WHERE round = {self._number} AND id", ids))
@@ -222,11 +267,14 @@ class Store(ABC):
         with self._connected() as db:
             return self._state(db)
 
+    @abstractmethod
+    def _touch(self, db: Any) -> None:
+        """Write what changes nothing, but must reach the disk with the commit."""
+
     def probe(self) -> RoundState:
         """The round's state, after a write that changes nothing was committed, durably, as a submission would be."""
         with self._transaction(alone=False) as db:
-            for change in ("+", "-"):  # SQLite writes no page for an update that changes nothing
-                self._run(db, f"UPDATE rounds SET drawn = drawn {change} 1 WHERE number = ?", self._number)
+            self._touch(db)
             return self._state(db)
 
     def free(self) -> int | None:
@@ -250,8 +298,7 @@ class Store(ABC):
     def invite(self, hashes: Sequence[bytes]) -> None:
         """Add invitations. From then on every submission to the round needs one."""
         with self._transaction() as db:
-            one = f"INSERT INTO invitations (round, hash) VALUES ({self._number}, {self._place})"
-            db.cursor().executemany(one, [(hash,) for hash in hashes])
+            self._add(db, "invitations", "hash", map(drawn_mark, hashes))
             drawn = "UPDATE rounds SET invited = true, drawn = drawn + ? WHERE number = ?"
             self._run(db, drawn, len(hashes), self._number)
 
@@ -261,6 +308,8 @@ class Store(ABC):
         Raises `Unavailable` while another program reads the database, so that what is erased could still be read.
         """
         with self._transaction() as db:
+            if self._run(db, self._is_old)[0][0]:
+                self._upgrade(db)
             self._run(db, "UPDATE rounds SET closed = true WHERE number = ?", self._number)
         if not self._erase():
             raise Unavailable(
@@ -270,7 +319,8 @@ class Store(ABC):
 
     def _delete_invitations(self, db: Any) -> None:
         self._run(db, f"UPDATE rounds SET used = used + {_USED} WHERE number = ?", self._number)
-        self._run(db, "DELETE FROM invitations WHERE round = ?", self._number)
+        for table in ("invitations", "spent"):
+            self._run(db, f"DELETE FROM {table} WHERE round = ?", self._number)
 
     def rows(self, at_once: int) -> Iterator[Rows]:
         """The round's reports at one moment, in the order of their ids, at most `at_once` at a time."""
@@ -292,7 +342,7 @@ class Store(ABC):
 
 
 _DAY = "CAST(day AS text)"
-_USED = "(SELECT count(*) FROM invitations AS i WHERE i.round = number AND i.used)"
+_USED = "(SELECT count(*) FROM spent WHERE spent.round = number)"
 
 
 def no_round(plan: Plan) -> InvalidInput:

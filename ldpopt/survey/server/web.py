@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import ipaddress
 import json
+import logging
 import os
 import re
 import secrets
@@ -17,6 +18,7 @@ import socket
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -206,6 +208,27 @@ def file_of(files: Mapping[str, StaticFile], request: Request, policy: str) -> R
     return Response(file.content, headers={**headers, "content-type": file.type})
 
 
+class LogLine(logging.Formatter):
+    """A record as one line of JSON: its time in seconds (UTC), level, logger and message; of an error its kind alone.
+
+    The message of another library is shown without its values, which may be of whoever sent a request.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        own = record.name.partition(".")[0] == "ldpopt"
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="seconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage() if own else str(record.msg),
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            line["error"] = record.exc_info[0].__name__
+            line["message"] = line["message"].partition("\n")[0] if own else ""
+        return json.dumps(line)
+
+
 CONNECTIONS = 4096
 """The most connections at once. Others get an answer that asks them to try again."""
 
@@ -218,9 +241,13 @@ def serve(app: Starlette, listener: socket.socket, hurried: bool = False) -> Non
     need("uvicorn")
     import uvicorn
 
+    lines = logging.StreamHandler()
+    lines.setFormatter(LogLine())
+    logging.basicConfig(handlers=[lines], level=logging.ERROR)
     config = uvicorn.Config(
         app,
         http=limited_protocol(),
+        log_config=None,
         access_log=False,
         log_level="critical" if hurried else "error",  # requests that are not HTTP are not logged
         server_header=False,

@@ -1,7 +1,10 @@
 """What every kind of database keeps: each submission once, with its reports, and nothing of who sent it."""
 
+import shutil
 import sqlite3
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ from collectors import habits, stored_reports
 
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.server import Outcome, RoundState, Submission, Unavailable, database, databases, draw_invitations
+from ldpopt.survey.server.store import drawn_mark, spent_mark
 from ldpopt.survey.server.submission import invitation_hash
 
 DAY = "2026-01-31"
@@ -170,11 +174,12 @@ def test_a_file_has_no_order_of_arrival(tmp_path, plan):
         store.close_round()
     content = path.read_bytes()
     assert not path.with_name("reports.db-wal").exists()
-    assert not [word for word in drawn if invitation_hash(plan.checksum, word) in content or word.encode() in content]
+    hashes = [invitation_hash(plan.checksum, word) for word in drawn]
+    assert not any(mark in content for hash in hashes for mark in marks_of(hash))
     places = [content.index(id_) for id_ in sorted(map(mixed, range(20)))]
     assert places in (sorted(places), sorted(places, reverse=True))  # the order of the ids, in one page
     db = sqlite3.connect(path)
-    for table in ("reports", "invitations"):
+    for table in ("reports", "invitations", "spent"):
         with pytest.raises(sqlite3.OperationalError, match="no such column"):
             db.execute(f"SELECT rowid FROM {table}")
     columns = [row[1] for row in db.execute("PRAGMA table_info(reports)")]
@@ -200,6 +205,171 @@ def test_a_closed_round_has_no_order_in_postgresql(postgresql, plan):
     assert [row[2] for row in after] == sorted(row[2] for row in after)
 
 
+def marks_of(invitation):
+    """Everything that is stored of an invitation, and what is not."""
+    return invitation, drawn_mark(invitation), spent_mark(invitation)
+
+
+def rows_of(location, statement):
+    """The rows of a query, from outside."""
+    if location.startswith("sqlite"):
+        with closing(sqlite3.connect(location.removeprefix("sqlite:///"))) as db:
+            return db.execute(statement.replace("ldpopt.", "")).fetchall()
+    import psycopg
+
+    with psycopg.connect(location) as db:
+        return db.execute(statement).fetchall()
+
+
+def test_invitations_and_reports_live_apart_from_the_first_moment(location, plan, tmp_path):
+    """While the round is open no row of an invitation changes when it is used, and no stored value is in two tables."""
+    with database(location, plan, create=True) as store:
+        hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
+        system = "" if location.startswith("sqlite") else ", xmin::text, xmax::text, ctid::text"
+        drawn = f"SELECT hash{system} FROM ldpopt.invitations WHERE round = {store._number} ORDER BY hash"
+        before = rows_of(location, drawn)
+        for number, hash in enumerate(hashes[:15]):
+            assert store.write([Submission(mixed(number), ONE, hash)], DAY) == [Outcome.STORED]
+        assert rows_of(location, drawn) == before
+        spent = {mark for (mark,) in rows_of(location, f"SELECT mark FROM ldpopt.spent WHERE round = {store._number}")}
+        assert spent == {spent_mark(hash) for hash in hashes[:15]}
+        assert {row[0] for row in before} == {drawn_mark(hash) for hash in hashes}
+        assert not any(hash in raw(tmp_path, "reports.db*") for hash in hashes)  # the log included
+
+
+VERSION_1 = """
+CREATE TABLE {schema}rounds (
+    number {key}, plan TEXT NOT NULL UNIQUE, survey TEXT NOT NULL, round BIGINT NOT NULL,
+    closed {flag} NOT NULL DEFAULT {no}, invited {flag} NOT NULL DEFAULT {no},
+    drawn BIGINT NOT NULL DEFAULT 0, used BIGINT NOT NULL DEFAULT 0);
+CREATE TABLE {schema}reports (
+    round INTEGER NOT NULL, id {bytes} NOT NULL, day {day} NOT NULL, codes {bytes} NOT NULL,
+    PRIMARY KEY (round, id)){end};
+CREATE TABLE {schema}invitations (
+    round INTEGER NOT NULL, hash {bytes} NOT NULL, used {flag} NOT NULL DEFAULT {no}, PRIMARY KEY (round, hash)){end};
+INSERT INTO {schema}rounds (plan, survey, round, invited, drawn) VALUES ('{plan}', 'Habits', 1, {yes}, 3);
+INSERT INTO {schema}reports VALUES (1, {id}, '2026-01-31', {codes});
+INSERT INTO {schema}invitations VALUES (1, {first}, {yes}), (1, {second}, {no}), (1, {third}, {no});
+"""
+
+
+def of_version_1(location, plan, words):
+    """A database as the version before wrote it, with one report, which came with the first of three invitations."""
+    sqlite = location.startswith("sqlite")
+    literal = (lambda value: f"x'{value.hex()}'") if sqlite else (lambda value: f"'\\x{value.hex()}'")
+    first, second, third = (literal(invitation_hash(plan.checksum, word)) for word in words)
+    dialect = (
+        {"schema": "", "key": "INTEGER PRIMARY KEY", "flag": "INTEGER", "no": 0, "yes": 1, "bytes": "BLOB",
+         "day": "TEXT", "end": " WITHOUT ROWID"} if sqlite else
+        {"schema": "ldpopt.", "key": "integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "flag": "boolean",
+         "no": "false", "yes": "true", "bytes": "bytea", "day": "date", "end": ""}
+    )  # fmt: skip
+    script = VERSION_1.format(**dialect, plan=plan.checksum, id=literal(ids(1)[0]), codes=literal(ONE), first=first,
+                              second=second, third=third)  # fmt: skip
+    if sqlite:
+        with closing(sqlite3.connect(location.removeprefix("sqlite:///"))) as db:
+            db.executescript(f"PRAGMA journal_mode = WAL; {script} PRAGMA application_id = {databases.APPLICATION}; "
+                             "PRAGMA user_version = 1;")  # fmt: skip
+        return
+    import psycopg
+
+    with psycopg.connect(location, autocommit=True) as db:
+        db.execute("DROP SCHEMA IF EXISTS ldpopt CASCADE; CREATE SCHEMA ldpopt;" + script)
+
+
+def test_a_database_of_the_version_before_goes_on(location, plan):
+    """It is read as it is; a collector brings it up to date: used invitations stay used, others are good once."""
+    words = ["first", "second", "third"]
+    hashes = [invitation_hash(plan.checksum, word) for word in words]
+    of_version_1(location, plan, words)
+    assert stored_reports(plan, location) == {ids(1)[0].hex(): ONE}
+    for _ in range(2):  # the second finds nothing to do
+        with database(location, plan, create=True) as store:
+            assert (store.summary().drawn, store.summary().reports) == (3, 1)
+    with database(location, plan, create=True) as store:
+        assert store.summary().used == 1
+        batch = [Submission(one, ONE, hash) for one, hash in zip(ids(4), [hashes[0], *hashes], strict=True)]
+        expected = [Outcome.REPEATED, Outcome.UNINVITED, Outcome.STORED, Outcome.STORED]
+        assert store.write(batch, DAY) == expected
+        assert store.summary().used == 3
+    of_new_tables = rows_of(location, "SELECT hash FROM ldpopt.invitations")
+    assert {hash for (hash,) in of_new_tables} == set(map(drawn_mark, hashes))
+
+
+def test_a_round_of_the_version_before_is_closed(location, plan):
+    """Closing it erases its hashes, which joined invitations to reports."""
+    of_version_1(location, plan, ["first", "second", "third"])
+    with database(location, plan) as store:
+        store.close_round()
+        assert (store.summary().used, store.summary().drawn, store.summary().reports) == (1, 3, 1)
+    assert rows_of(location, "SELECT hash FROM ldpopt.invitations") == []
+    if location.startswith("sqlite"):
+        content = Path(location.removeprefix("sqlite:///")).read_bytes()
+        assert invitation_hash(plan.checksum, "first") not in content
+
+
+def test_a_backup_of_a_file_in_use_is_restored_whole(tmp_path, plan):
+    """The documented way: `.backup` while a collector writes; what was stored before is there, retries are known."""
+    path, copy = tmp_path / "reports.db", tmp_path / "copy.db"
+    batch = [Submission(one, ONE) for one in ids(300)]
+    with database(path, plan, create=True) as store:
+        store.write(batch[:200], DAY)
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target, pages=1, progress=lambda *_: store.write(batch, DAY))
+        expected = stored_reports(plan, path)
+    with database(copy, plan, create=True) as restored:
+        found = stored_reports(plan, copy)
+        assert {one.id.hex() for one in batch[:200]} <= set(found) <= set(expected)
+        assert set(restored.write(batch[:200], DAY)) == {Outcome.REPEATED}
+        assert restored.write([Submission(ids(1, 999)[0], ONE)], DAY) == [Outcome.STORED]
+
+
+def test_a_dump_of_a_server_is_restored_whole(postgresql, plan, tmp_path):
+    """The documented way: `pg_dump` while a collector writes, and `pg_restore` into another database."""
+    import psycopg
+
+    if not shutil.which("pg_dump"):
+        pytest.skip("pg_dump is not installed")
+    other = postgresql.url.replace("/postgres?", f"/restored{plan.round}?")
+    with psycopg.connect(postgresql.url, autocommit=True) as db:
+        db.execute(f"CREATE DATABASE restored{plan.round}")
+    with database(postgresql.url, plan, create=True) as store:
+        store.write([Submission(one, ONE) for one in ids(200)], DAY)
+        dump = ["pg_dump", "--schema", "ldpopt", "--format", "custom", "--file", str(tmp_path / "d"), postgresql.url]
+        dumping = subprocess.Popen(dump)
+        for start in range(200, 400, 20):
+            store.write([Submission(one, ONE) for one in ids(20, start)], DAY)
+        assert dumping.wait(60) == 0
+    subprocess.run(["pg_restore", "--exit-on-error", "--dbname", other, str(tmp_path / "d")], check=True, timeout=60)
+    with database(other, plan, create=True) as restored:
+        assert {one.hex() for one in ids(200)} <= set(stored_reports(plan, other))
+        assert set(restored.write([Submission(one, ONE) for one in ids(200)], DAY)) == {Outcome.REPEATED}
+
+
+def test_asking_whether_it_is_ready_leaves_no_dead_rows(postgresql, plan):
+    """A probe is flushed to the log of writes, and no table has a row more, alive or dead."""
+    import psycopg
+
+    with database(postgresql.url, plan, create=True) as store, psycopg.connect(postgresql.url, autocommit=True) as db:
+        select = "SELECT ctid::text, xmin::text FROM ldpopt.rounds WHERE number = %s"
+        before = db.execute(select, (store._number,)).fetchall()
+        (flushed,) = db.execute("SELECT pg_current_wal_flush_lsn()").fetchone()
+        assert [store.probe().closed for _ in range(50)] == [False] * 50
+        assert db.execute(select, (store._number,)).fetchall() == before
+        (grown,) = db.execute("SELECT pg_current_wal_flush_lsn() - %s::pg_lsn", (flushed,)).fetchone()
+        assert grown >= 50 * 32
+
+
+def test_a_clock_that_jumps_loses_and_doubles_nothing(location, plan):
+    """Days that go back, or forward by years, are only days: each submission is stored once, retries are known."""
+    days = ["2026-03-29", "2026-03-28", "1970-01-01", "2099-12-31", "2026-03-29"]
+    with database(location, plan, create=True) as store:
+        for day in days:
+            outcomes = store.write([Submission(one, ONE) for one in ids(5)], day)
+        assert set(outcomes) == {Outcome.REPEATED}
+        assert dict(store.summary().days) == {days[0]: 5}
+
+
 def raw(folder, name):
     """All bytes of the files of a database."""
     return b"".join(path.read_bytes() for path in folder.glob(name))
@@ -218,11 +388,11 @@ def test_a_reader_keeps_a_round_in_a_file_from_being_closed(tmp_path, plan, monk
         for _ in range(2):
             with pytest.raises(Unavailable, match="not closed: another program reads"):
                 store.close_round()
-            assert any(hash in raw(tmp_path, "reports.db*") for hash in hashes)
+            assert any(drawn_mark(hash) in raw(tmp_path, "reports.db*") for hash in hashes)
         assert store.write([Submission(ids(1)[0], ONE, hashes[0])], DAY) == [Outcome.CLOSED]
         reader.close()
         store.close_round()
-        assert not any(hash in raw(tmp_path, "reports.db*") for hash in hashes)
+        assert not any(mark in raw(tmp_path, "reports.db*") for hash in hashes for mark in marks_of(hash))
         assert (store.summary().reports, store.summary().used) == (20, 20)
 
 
@@ -249,7 +419,7 @@ def test_an_old_snapshot_keeps_nothing_of_a_closed_round(postgresql, plan):
             reader.execute("SELECT count(*) FROM ldpopt.rounds")  # its snapshot is of this moment
             store.close_round()
             names = "SELECT pg_relation_filepath(name::regclass) FROM unnest(%s::text[]) AS name"
-            tables = [[f"ldpopt.{one}" for one in ("reports", "invitations", "reports_pkey", "invitations_pkey")]]
+            tables = [[f"ldpopt.{one}{end}" for one in ("reports", "invitations", "spent") for end in ("", "_pkey")]]
             with psycopg.connect(postgresql.url) as db:
                 db.execute("CHECKPOINT")
                 pages = b"".join(
@@ -259,7 +429,7 @@ def test_an_old_snapshot_keeps_nothing_of_a_closed_round(postgresql, plan):
                 written = "SELECT count(DISTINCT xmin::text) FROM ldpopt.reports"
                 assert db.execute(written).fetchone() == (1,)
             assert mixed(3) in pages
-            assert not any(hash in pages for hash in hashes)
+            assert not any(mark in pages for hash in hashes for mark in marks_of(hash))
             assert reader.execute("SELECT count(*) FROM ldpopt.invitations").fetchone() == (0,)
 
 

@@ -5,7 +5,10 @@ Which folders can be served, and under which paths.
 
 import asyncio
 import json
+import logging
 import os
+import re
+import sys
 
 import pytest
 from collectors import habits
@@ -15,7 +18,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.survey.kit.folder import kit_files
 from ldpopt.survey.server import static_files, web
 from ldpopt.survey.server.submission import Refused
-from ldpopt.survey.server.web import HEADERS, Sender, body, encoded, refusal, said
+from ldpopt.survey.server.web import HEADERS, LogLine, Sender, body, encoded, refusal, said
 
 pytest.importorskip("starlette")
 
@@ -73,6 +76,28 @@ def test_headers_are_added_where_an_answer_has_none_of_the_name():
     found = dict(messages[0]["headers"])
     assert found[b"cache-control"] == b"no-cache"
     assert found[b"content-security-policy"] == b"default-src 'none'; frame-ancestors 'none'"
+
+
+def test_a_log_is_lines_of_json_without_values_of_others():
+    """Each line has four fields, or five; messages of other libraries lose their values, and errors theirs."""
+    made = []
+    for name, message, values in (
+        ("ldpopt.collector", "%s", ("r.db: full\nmore",)),
+        ("uvicorn.error", "from %s", ("192.0.2.1",)),
+        ("uvicorn.error", "Traceback of 192.0.2.1\n", ()),
+    ):
+        try:
+            raise ValueError("192.0.2.1")
+        except ValueError:
+            error = sys.exc_info() if values == () else None
+        record = logging.LogRecord(name, logging.ERROR, "", 1, message, values, error)
+        line = LogLine().format(record)
+        assert "\n" not in line
+        assert "192.0.2.1" not in line
+        made.append(json.loads(line))
+    assert [set(line) for line in made] == [{"time", "level", "logger", "message"}] * 2 + [{*made[0], "error"}]
+    assert (made[0]["message"], made[2]["error"]) == ("r.db: full\nmore", "ValueError")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", made[0]["time"])
 
 
 def test_a_refusal_is_one_sentence_and_says_when_to_come_again():
