@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.datafiles.delimited import PLAIN, Dialect, sniff
-from ldpopt.datafiles.pieces import batches_of, kind_of, names_of, ranges_of, statistical_head, values_hidden
+from ldpopt.datafiles.pieces import batches_of, kind_of, names_of, ranges_of, values_hidden, wordings_of
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 
@@ -235,7 +235,7 @@ def profile(path: str | Path, delimiter: str = "", encoding: str = "", decimal: 
         raise invalid("file", f"1 to {MOST_COLUMNS} columns", len(names), str(path))
     if all(_NUMERAL.fullmatch(name) for name in names):  # a file without a header: its first line is somebody's answers
         raise invalid("file", "column names in the first line", Phrase("numbers alone"), str(path))
-    wordings = statistical_head(path).column_names_to_labels if kind == "statistical" else {}
+    wordings = wordings_of(path) if kind == "statistical" else {}
     columns = [ColumnProfile(name, wording=wordings.get(name) or "") for name in names]
     for start, stop, rows in ranges_of(path, max(1000, _CELLS // len(names)), _REACH, dialect):
         for batch in batches_of(str(path), start, stop, rows, names, dialect, _BATCH):

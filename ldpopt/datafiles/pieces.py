@@ -5,6 +5,7 @@ Errors of the libraries that read answers are told without what they quote.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,11 +13,12 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from ldpopt.datafiles.delimited import PLAIN, Dialect, header, names_in, range_batches, record_ranges
-from ldpopt.datafiles.workbook import workbook_rows
+from ldpopt.datafiles.foreign import ROWS_A_BYTE, Unread, read
 from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.extras import need
 
 T = TypeVar("T")
+VALUES = "well-formed values in UTF-8"
 
 
 def values_hidden(where: str, function: Callable[..., T], *arguments: Any) -> T:
@@ -37,24 +39,43 @@ def values_hidden(where: str, function: Callable[..., T], *arguments: Any) -> T:
             raise
         failure = type(error).__name__
     # Raised out here, so that the first error is not the context of this one.
-    raise invalid("answers", "well-formed values in UTF-8", Phrase(failure), where)
+    raise invalid("answers", VALUES, Phrase(failure), where)
 
 
 READERS = {".sav": "sav", ".zsav": "sav", ".por": "por", ".dta": "dta", ".sas7bdat": "sas7bdat"}
 
 
-def statistical_head(path: Path) -> Any:
-    """What the head of the file says: its columns' names and labels, and perhaps how many rows it has."""
-    return _read(path, metadataonly=True)[1]
+def _read(task: str, path: Path, expected: str = VALUES, **options: Any) -> Iterator[bytes]:
+    """What the process that reads other programs' files gives, piece by piece; `InvalidInput` if it cannot."""
+    try:
+        yield from read(task, path, **options)
+        return
+    except Unread as error:
+        failure = str(error)
+    raise invalid("answers", expected, Phrase(failure), str(path))
+
+
+def _statistical(path: Path, cells: int = 0, **options: Any) -> dict[str, Any]:
+    """What the reader of SPSS, Stata and SAS gives: names, wordings, labels of values, rows and cells by column."""
+    need("pyreadstat")
+    (said,) = _read("statistical", path, cells=cells, reader=READERS[path.suffix.lower()], **options)
+    found: dict[str, Any] = json.loads(said)
+    return found
+
+
+def wordings_of(path: Path) -> Mapping[str, str | None]:
+    """The questions' texts by column, where a file of SPSS, Stata or SAS has them."""
+    found: Mapping[str, str | None] = _statistical(path, metadataonly=True)["wordings"]
+    return found
 
 
 def _statistical_rows(path: Path) -> int:
     """How many rows the file has, read to its end where its head does not say."""
-    head = statistical_head(path)
-    if head.number_rows is not None and head.number_rows >= 0:
-        return int(head.number_rows)
-    found, _ = _read(path, usecols=list(head.column_names)[:1])
-    return len(next(iter(found.values()), ()))
+    head = _statistical(path, metadataonly=True)
+    if head["rows"] is not None and head["rows"] >= 0:
+        return int(head["rows"])
+    cells = _statistical(path, usecols=head["names"][:1])["cells"]
+    return len(next(iter(cells.values()), ()))
 
 
 def statistical_table(path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Any:
@@ -65,13 +86,18 @@ def statistical_table(path: Path, columns: Sequence[str], start: int = 0, stop: 
     import pyarrow as pa
 
     rows = {} if stop is None else {"row_offset": start, "row_limit": max(1, stop - start)}
-    found, metadata = _read(path, usecols=list(columns), **rows)
-    labels: Mapping[str, Mapping[Any, str]] = metadata.variable_value_labels
-    made = [
-        values_hidden(f"column {name!r} of {path}", _column, list(found[name]), labels.get(name, {}))
-        for name in columns
-    ]
+    found = _statistical(path, cells=len(columns) * sum(rows.values()), usecols=list(columns), **rows)
+    cells, labels = found["cells"], {name: dict(map(tuple, said)) for name, said in found["labels"].items()}
+    made = [values_hidden(f"column {name!r} of {path}", _column, cells[name], labels.get(name, {})) for name in columns]
     return pa.Table.from_arrays(made, list(columns))
+
+
+def parquet_schema(path: Path) -> Any:
+    """The arrow schema of a Parquet file."""
+    import pyarrow as pa
+
+    (said,) = _read("schema", path)
+    return pa.ipc.read_schema(pa.py_buffer(said))
 
 
 def _column(cells: list[Any], labels: Mapping[Any, str] = MappingProxyType({})) -> Any:
@@ -88,24 +114,14 @@ def _column(cells: list[Any], labels: Mapping[Any, str] = MappingProxyType({})) 
     return pa.array(texts, pa.string())
 
 
-def _read(path: Path, **options: Any) -> tuple[Any, Any]:
-    need("pyreadstat")
-    import pyreadstat
-
-    read = getattr(pyreadstat, f"read_{READERS[path.suffix.lower()]}")
-    found = values_hidden(str(path), lambda: read(str(path), output_format="dict", **options))
-    return found[0], found[1]
-
-
 def workbook_table(path: Path) -> Any:
     """The first sheet as a pyarrow table named by its first row: columns of numbers alone as floats, others as text."""
     need("python_calamine")
     import pyarrow as pa
 
-    rows = workbook_rows(path)
-    if rows is None:
-        expected = "an Excel workbook (.xlsx) that is whole and of ordinary size (or save it as CSV)"
-        raise invalid("answers", expected, "another file", str(path))
+    expected = "an Excel workbook (.xlsx) that is whole and of ordinary size (or save it as CSV)"
+    (said,) = _read("workbook", path, expected)
+    rows: list[list[Any]] = json.loads(said)
     if not rows:
         raise invalid("answers", "a first row with the column names", "none", str(path))
     names = [_cell_text(cell) or f"column {at + 1}" for at, cell in enumerate(rows[0])]
@@ -145,13 +161,11 @@ def names_of(path: Path, dialect: Dialect = PLAIN) -> list[str]:
     if kind == "delimited":
         names = names_in(header(path)[0], dialect)
     elif kind == "parquet":
-        import pyarrow.parquet as pq
-
-        names = values_hidden(str(path), lambda: list(pq.read_schema(path).names))
+        names = list(parquet_schema(path).names)
     elif kind == "workbook":
         names = list(workbook_table(path).column_names)
     else:
-        names = list(statistical_head(path).column_names)
+        names = _statistical(path, metadataonly=True)["names"]
     if len(set(names)) != len(names):
         # Names are not shown: the first line of a file without a header is somebody's answers.
         raise invalid("answers", "distinct column names", Phrase("one twice"), str(path))
@@ -212,13 +226,15 @@ def _table_batches(
 
 
 def _row_groups(path: Path, most: int) -> Iterator[tuple[int, int, int]]:
-    import pyarrow.parquet as pq
-
-    metadata = values_hidden(str(path), pq.read_metadata, path)
+    (said,) = _read("groups", path)
+    groups: list[int] = json.loads(said)
+    allowed = ROWS_A_BYTE * path.stat().st_size
+    if min(groups, default=0) < 0 or sum(groups) > allowed:
+        raise invalid("answers", f"at most {allowed:,} rows in a file of its size", Phrase("more"), str(path))
     start = rows = 0
-    for group in range(metadata.num_row_groups):
-        rows += metadata.row_group(group).num_rows
-        if rows >= most or group == metadata.num_row_groups - 1:
+    for group, count in enumerate(groups):
+        rows += count
+        if rows >= most or group == len(groups) - 1:
             yield start, group + 1, rows
             start, rows = group + 1, 0
 
@@ -226,12 +242,13 @@ def _row_groups(path: Path, most: int) -> Iterator[tuple[int, int, int]]:
 def _parquet_batches(
     path: str, start: int, stop: int, expected: int, columns: Sequence[str], size: int, dictionaries: Sequence[str]
 ) -> Iterator[Any]:
-    import pyarrow.parquet as pq
+    import pyarrow as pa
 
-    with pq.ParquetFile(path, read_dictionary=list(dictionaries), page_checksum_verification=True) as file:
-        rows = 0
-        for batch in file.iter_batches(size, list(range(start, stop)), list(columns), use_threads=False):
-            rows += batch.num_rows
-            yield batch
+    rows, options = 0, {"start": start, "stop": stop, "size": size, "cells": expected * len(columns)}
+    for piece in _read("batches", Path(path), columns=list(columns), dictionaries=list(dictionaries), **options):
+        with pa.ipc.open_stream(pa.py_buffer(piece)) as stream:
+            for batch in stream:
+                rows += batch.num_rows
+                yield batch
     if rows != expected:
         raise invalid("answers", f"the {expected} rows that the file says it has", rows, path)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ldpopt.datafiles.delimited import PLAIN, Dialect, bytes_between, header, parse
-from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, names_of, ranges_of
+from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, names_of, parquet_schema, ranges_of
 from ldpopt.datafiles.pieces import values_hidden as values_hidden
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
@@ -92,13 +92,18 @@ def input_files(answers: str | Path | Sequence[str | Path], kinds: Sequence[str]
     missing = [path for path in found if not path.is_file()]
     if missing:
         raise invalid("answers", "files that exist", str(missing[0]))
+    refuse_the_same("answers", found)
+    return [path.resolve() for path in found]
+
+
+def refuse_the_same(what: str, files: Sequence[Path]) -> None:
+    """`InvalidInput` if a file is there twice, under whatever name."""
     first: dict[tuple[int, int], Path] = {}
-    for path in found:
+    for path in files:
         stat = path.stat()
         other = first.setdefault((stat.st_dev, stat.st_ino), path)
         if other is not path:
-            raise invalid("answers", "every file once", Phrase(f"{other} and {path}, which are the same file"))
-    return [path.resolve() for path in found]
+            raise invalid(what, "every file once", Phrase(f"{other} and {path}, which are the same file"))
 
 
 def partitions(files: Sequence[Path], dialect: Dialect = PLAIN) -> list[Partition]:
@@ -211,9 +216,8 @@ def refuse_nested(path: Path, columns: Sequence[str], carried: Sequence[str]) ->
     if path.suffix != ".parquet":
         return
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    schema = values_hidden(str(path), pq.read_schema, path)
+    schema = parquet_schema(path)
     for name in columns:
         kind = schema.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt import strictjson
+from ldpopt.datafiles.pieces import parquet_schema
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import digest
 from ldpopt.schema import check, dump, flag, key, kind, listed, load, text, version_of, whole
-from ldpopt.survey.collect.answers import Partition, column_names, input_files, values_hidden
+from ldpopt.survey.collect.answers import Partition, column_names, input_files, refuse_the_same
 from ldpopt.survey.plan.plan import Plan
 
 NO_ROWS = "0" * 32
@@ -241,9 +242,7 @@ def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bo
     if not given:
         raise invalid("reports", "at least one file", Phrase("none"))
     files = [file for path in given for file in input_files(path)]
-    if len(set(files)) != len(files):
-        twice = next(path for at, path in enumerate(files) if path in files[:at])
-        raise invalid("reports", "every file once", Phrase("one twice"), str(twice))
+    refuse_the_same("reports", files)
     folders = [path.resolve() for path in given if path.is_dir()]
     listed = {folder: folder_manifest(folder) for folder in dict.fromkeys([*folders, *(path.parent for path in files)])}
     for folder in folders:
@@ -272,9 +271,7 @@ def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bo
 def _manifest_of(path: Path, listed: Manifest | None) -> Manifest | None:
     """The manifest of a file: from its Parquet schema, from the file beside it, or from the list of its folder."""
     if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        own = in_table(values_hidden(str(path), pq.read_schema, path), str(path))
+        own = in_table(parquet_schema(path), str(path))
     else:
         own = Manifest.from_json(sidecar(path).read_bytes(), str(sidecar(path))) if sidecar(path).is_file() else None
     if listed is None or own is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import resource
 import time
 import zipfile
@@ -13,9 +14,20 @@ import numpy as np
 import openpyxl
 import pytest
 
+from ldpopt.datafiles.foreign import Unread, limits_of, read
 from ldpopt.datafiles.pieces import names_of
-from ldpopt.datafiles.workbook import limits_of, workbook_rows
 from ldpopt.errors import InvalidInput
+
+
+def workbook_rows(path: Path) -> list[list[object]] | None:
+    """The rows of a workbook; None if it is refused."""
+    try:
+        (said,) = read("workbook", path)
+    except Unread:
+        return None
+    rows: list[list[object]] = json.loads(said)
+    return rows
+
 
 SHEET = "xl/worksheets/sheet1.xml"
 

@@ -1,0 +1,247 @@
+"""Files of other programs (Excel, Parquet, SPSS, Stata, SAS) -> what they hold, read by processes with limits.
+
+A file of a few kilobytes can ask its reader for gigabytes, or abort it. Then a process ends in which nothing else runs.
+This module is also that process's program, which imports nothing of the package.
+"""
+
+import atexit
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+MAX_CELLS = 10_000_000
+"""Cells of the rectangle that a sheet spans; one cell in its last corner makes it 17 thousand million."""
+
+ROWS_A_BYTE = 10_000
+"""The most rows that a byte of a file stands for: ten times as many as of a million equal rows in Parquet."""
+
+TOO_MUCH = "one that asks for too much, or ends its reader"
+
+
+class Unread(Exception):
+    """A file cannot be read; the message says why, in words that quote nothing of it."""
+
+
+def limits_of(size: int, cells: int = 0) -> tuple[int, int]:
+    """(bytes of memory, seconds) in which so many cells of a file of `size` bytes are read, or refused."""
+    return (350 << 20) + 50 * size + 100 * min(cells, 50 * size), 2 + (size >> 18) + (
+        min(cells, ROWS_A_BYTE * size) >> 22
+    )
+
+
+def read(task: str, path: Path, cells: int = 0, **options: Any) -> Iterator[bytes]:
+    """What a task of the reading process gives for a file, piece by piece; `Unread` if it cannot.
+
+    The file system's errors are those of this process.
+    """
+    with open(path, "rb") as file:
+        memory, seconds = limits_of(os.fstat(file.fileno()).st_size, cells)
+    asked = json.dumps({"task": task, "path": str(path), "memory": memory, "seconds": seconds, **options})
+    reader = None
+    while _IDLE and reader is None:
+        with suppress(IndexError):  # another thread took it
+            reader = _IDLE.pop()
+            reader = reader if reader.alive() else None
+    reader, whole = reader or _Reader(), False
+    try:
+        yield from reader.answers(asked, 10 * seconds)
+        whole = True
+    finally:
+        if whole and task != "workbook":
+            _IDLE.append(reader)
+        else:
+            reader.close()
+
+
+class _Reader:
+    """A process that reads one file after another."""
+
+    def __init__(self) -> None:
+        # Allocators that reserve address space would use up the limit on it.
+        environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
+        command = [sys.executable, "-P", "-B", __file__]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+        )
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def answers(self, asked: str, seconds: float) -> Iterator[bytes]:
+        """The pieces of an answer; each must come within so many seconds, also where a process has no own limits."""
+        there, back = self._process.stdin, self._process.stdout
+        assert there is not None
+        assert back is not None
+        try:
+            there.write(asked.encode() + b"\n")
+            there.flush()
+        except OSError:
+            raise Unread(TOO_MUCH) from None
+        while True:
+            clock = threading.Timer(seconds, self._process.kill)
+            clock.start()
+            try:
+                head = back.read(_HEAD.size)
+                kind, length = _HEAD.unpack(head) if len(head) == _HEAD.size else (_ERROR, 0)
+                content = back.read(length)
+            finally:
+                clock.cancel()
+            if len(head) < _HEAD.size or len(content) < length:
+                raise Unread(TOO_MUCH)
+            if kind == _ERROR:
+                raise Unread(content.decode())
+            if kind == _END:
+                return
+            yield content
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+
+
+_HEAD = struct.Struct("<cQ")
+_PIECE, _END, _ERROR = b"p", b".", b"e"
+_IDLE: list[_Reader] = []
+_OF_THE_PARENT: list[_Reader] = []
+
+
+def _forked() -> None:
+    """The processes of the parent answer the parent."""
+    _OF_THE_PARENT.extend(_IDLE)
+    _IDLE.clear()
+
+
+def _end_all() -> None:
+    while _IDLE:
+        _IDLE.pop().close()
+
+
+# What follows is the program of the process.
+
+
+def _workbook(path: str) -> Iterator[Any]:
+    """The rows of the first sheet but for empty ones: numbers (whole ones, too, are floats), texts and truth values."""
+    from python_calamine import CalamineWorkbook
+
+    with CalamineWorkbook.from_path(path) as workbook:
+        sheet = workbook.get_sheet_by_index(0)
+        if sheet.total_height * sheet.total_width > MAX_CELLS:
+            raise MemoryError
+        rows: list[list[Any]] = sheet.to_python()
+    yield [row for number, row in enumerate(rows) if number == 0 or any(cell != "" for cell in row)]
+
+
+def _schema(path: str) -> Iterator[Any]:
+    """The schema of a Parquet file, as arrow writes it."""
+    import pyarrow.parquet as pq
+
+    yield pq.read_schema(path).serialize().to_pybytes()
+
+
+def _groups(path: str) -> Iterator[Any]:
+    """The rows of each row group of a Parquet file, as it says."""
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(path)
+    yield [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+
+
+def _batches(path: str, start: int, stop: int, columns: list[str], size: int, dictionaries: list[str]) -> Iterator[Any]:
+    """The record batches of some row groups of a Parquet file, each as a stream of arrow's."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, read_dictionary=dictionaries, page_checksum_verification=True) as file:
+        for batch in file.iter_batches(size, list(range(start, stop)), columns, use_threads=False):
+            made = io.BytesIO()
+            with pa.ipc.new_stream(made, batch.schema) as stream:
+                stream.write_batch(batch)
+            yield made.getvalue()
+
+
+def _statistical(path: str, reader: str, **options: Any) -> Iterator[Any]:
+    """The head of a file of SPSS, Stata or SAS, and the cells of its columns."""
+    import pyreadstat
+
+    cells, head = getattr(pyreadstat, f"read_{reader}")(path, output_format="dict", **options)
+    labels = {name: list(said.items()) for name, said in head.variable_value_labels.items()}
+    yield {
+        "names": list(head.column_names),
+        "wordings": dict(head.column_names_to_labels),
+        "labels": labels,
+        "rows": head.number_rows,
+        "cells": {name: list(column) for name, column in cells.items()},
+    }
+
+
+_TASKS: dict[str, Callable[..., Iterator[Any]]] = {
+    "workbook": _workbook,
+    "schema": _schema,
+    "groups": _groups,
+    "batches": _batches,
+    "statistical": _statistical,
+}
+
+
+def _limit(memory: int, seconds: int) -> None:
+    """Limit what this process takes from now on; only POSIX can, elsewhere the clock of the parent alone ends it."""
+    with suppress(ImportError):
+        resource: Any = import_module("resource")
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        pages = 0
+        with suppress(OSError):
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+        space = (pages * os.sysconf("SC_PAGE_SIZE")) + memory
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (space, resource.RLIM_INFINITY))
+        clock = int(used.ru_utime + used.ru_stime) + 1 + seconds
+        resource.setrlimit(resource.RLIMIT_CPU, (clock, resource.RLIM_INFINITY))
+
+
+def _text(cell: Any) -> str:
+    return cell.isoformat() if hasattr(cell, "isoformat") else str(cell)
+
+
+def _work() -> None:
+    """Answer requests until there are no more, with nothing that libraries print among the answers."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+    def send(kind: bytes, content: bytes = b"") -> None:
+        out.write(_HEAD.pack(kind, len(content)) + content)
+        out.flush()
+
+    for line in sys.stdin.buffer:
+        asked = json.loads(line)
+        task = _TASKS[asked.pop("task")]
+        _limit(asked.pop("memory"), asked.pop("seconds"))
+        try:
+            for piece in task(**asked):
+                send(_PIECE, piece if isinstance(piece, bytes) else json.dumps(piece, default=_text).encode())
+            send(_END)
+        except MemoryError:
+            send(_ERROR, TOO_MUCH.encode())
+        except BaseException as error:  # no message, which could quote answers
+            corrupt = isinstance(error, OSError) and error.errno is None
+            send(_ERROR, b"a corrupt one" if corrupt else type(error).__name__.encode())
+
+
+if __name__ == "__main__":
+    with suppress(BrokenPipeError, KeyboardInterrupt):
+        _work()
+else:
+    atexit.register(_end_all)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_forked)
