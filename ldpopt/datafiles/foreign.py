@@ -55,6 +55,9 @@ def read(task: str, path: Path, cells: int = 0, **options: Any) -> Iterator[byte
     try:
         yield from reader.answers(asked, 10 * seconds)
         whole = True
+    except Unread as error:
+        whole = str(error) != TOO_MUCH
+        raise
     finally:
         if whole and task != "workbook":
             _IDLE.append(reader)
@@ -206,7 +209,7 @@ def _limit(memory: int, seconds: int) -> None:
         space = (pages * os.sysconf("SC_PAGE_SIZE")) + memory
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (space, resource.RLIM_INFINITY))
-        clock = int(used.ru_utime + used.ru_stime) + 1 + seconds
+        clock = int(used.ru_utime + used.ru_stime) + seconds
         resource.setrlimit(resource.RLIMIT_CPU, (clock, resource.RLIM_INFINITY))
 
 

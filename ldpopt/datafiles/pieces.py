@@ -244,7 +244,7 @@ def _parquet_batches(
 ) -> Iterator[Any]:
     import pyarrow as pa
 
-    rows, options = 0, {"start": start, "stop": stop, "size": size, "cells": expected * len(columns)}
+    rows, options = 0, dict[str, Any]({"start": start, "stop": stop, "size": size, "cells": expected * len(columns)})
     for piece in _read("batches", Path(path), columns=list(columns), dictionaries=list(dictionaries), **options):
         with pa.ipc.open_stream(pa.py_buffer(piece)) as stream:
             for batch in stream:

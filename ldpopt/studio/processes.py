@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
+import os
 import pkgutil
 import secrets
+import shutil
 import signal
+import tempfile
 import threading
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from ldpopt.errors import LdpoptError
@@ -26,6 +30,22 @@ KEPT = 24
 
 VIEW_SECONDS = 60
 """A view that takes longer is given up."""
+
+
+FOLDER = "ldpopt-studio-"
+"""The name of a process's folder of temporary files begins with this, and with the number of the studio's process."""
+
+
+def sweep() -> None:
+    """Remove the folders of studios that were killed with all their processes."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*-*") if os.name == "posix" else ():
+        number = folder.name.removeprefix(FOLDER).partition("-")[0]
+        try:
+            os.kill(int(number), 0)
+        except (ProcessLookupError, OverflowError):
+            shutil.rmtree(folder, ignore_errors=True)
+        except (PermissionError, ValueError):  # another user's, or no folder of ours
+            continue
 
 
 class Views:
@@ -136,7 +156,9 @@ class _Job:
     def __init__(self, lasting: bool = False) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, there = context.Pipe()
-        self.process = context.Process(target=_work, args=(there, lasting), daemon=True)
+        # What is killed cannot remove what it wrote.
+        self._folder = tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")
+        self.process = context.Process(target=_work, args=(there, lasting, self._folder), daemon=True)
         self.process.start()
         there.close()
         self.progress, self.end = 0.0, dict[str, Any]()
@@ -176,15 +198,17 @@ class _Job:
             self.process.kill()
         self.process.join(5)
         self.pipe.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def kill(self) -> None:
         if not self.end:
             self.finish({"error": "This was cancelled."})
 
 
-def _work(pipe: Connection, lasting: bool) -> None:
+def _work(pipe: Connection, lasting: bool, folder: str) -> None:
     """The function of a process: it imports what most jobs need, and does one job, or views until it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the studio, which then ends this process
+    tempfile.tempdir = folder
     prepared = import_module("ldpopt.studio.tell")
     if lasting:
         prepared.warm()
@@ -196,10 +220,12 @@ def _work(pipe: Connection, lasting: bool) -> None:
         while lasting:
             send(outcome(*json.loads(pipe.recv_bytes())))
         place, state = json.loads(pipe.recv_bytes())
-    except (EOFError, OSError):
+        send(outcome(place, state, lambda share: send({"progress": min(1.0, float(share))})))
+        pipe.close()
+    except (EOFError, OSError):  # the studio is gone
         return
-    send(outcome(place, state, lambda share: send({"progress": min(1.0, float(share))})))
-    pipe.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def outcome(place: str, *arguments: Any) -> dict[str, Any]:

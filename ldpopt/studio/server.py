@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput
 from ldpopt.extras import need
-from ldpopt.studio.processes import Jobs, Views
+from ldpopt.studio.processes import Jobs, Views, sweep
 from ldpopt.survey.server.submission import Refused
 from ldpopt.survey.server.web import HEADERS, Sender, body, encoded, file_of, no_route, refusal, said, static_files
 
@@ -81,6 +81,7 @@ class _Studio:
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
         """Keep a process for jobs ready while the studio runs, and end all processes afterwards."""
+        await asyncio.to_thread(sweep)
         await asyncio.to_thread(self._views.warm)
         await asyncio.to_thread(self._jobs.warm)
         try:

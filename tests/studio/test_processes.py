@@ -1,9 +1,16 @@
 """Views and jobs run in processes that can be killed, and their results are the functions' own."""
 
 import asyncio
+import base64
+import io
+import os
+import tempfile
 import time
 
-from ldpopt.studio.processes import Jobs, Views
+import numpy as np
+import openpyxl
+
+from ldpopt.studio.processes import FOLDER, Jobs, Views, sweep
 from ldpopt.studio.server import JOBS
 
 STATE = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
@@ -63,3 +70,32 @@ def test_a_job_runs_tells_its_progress_and_can_be_killed():
         assert not jobs.cancel(long)
     finally:
         jobs.close()
+
+
+def test_an_upload_is_gone_with_the_view_that_read_it(tmp_path, monkeypatch):
+    """A view that is killed while it reads a large upload leaves no file, nor does a studio that was killed before."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in (f"{FOLDER}{2**22 + 7}-old", f"{FOLDER}{os.getpid()}-live", f"{FOLDER}x-foreign"):
+        (tmp_path / name).mkdir()
+    sweep()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {f"{FOLDER}{os.getpid()}-live", f"{FOLDER}x-foreign"}
+    book, content = openpyxl.Workbook(), io.BytesIO()
+    for row in np.random.default_rng(1).random((20_000, 10)):
+        book.active.append(row.tolist())
+    book.save(content)
+    state = {"name": "a.xlsx", "content": base64.b64encode(content.getvalue()).decode()}
+
+    async def scene():
+        views = Views()
+
+        async def gone():  # as soon as there is the upload
+            return any(tmp_path.glob(f"{FOLDER}*/*/file.xlsx"))
+
+        try:
+            return await views.outcome("load:view", state, gone)
+        finally:
+            views.close()
+
+    assert "error" in asyncio.run(scene())
+    assert {path.name for path in tmp_path.iterdir()} == left

@@ -133,7 +133,8 @@ class Marking:
     """Marks batches of rows as they pass, under a key: all columns together, and in their order each of `answers`."""
 
     def __init__(self, columns: Sequence[str], answers: Sequence[str], secret: bytes) -> None:
-        self._columns, self._answers, self._secret, self._orders = columns, answers, secret, list[str]()
+        self._columns, self._secret, self._orders = columns, secret, list[str]()
+        self._answers = [name for name in answers if [name] != list(columns)]  # of which each row has a mark already
         self._count = self._sum = self._different = 0
         self._stretches = np.empty(0, np.uint64)
 

@@ -65,6 +65,20 @@ def test_the_same_people_again_are_refused(tmp_path: Path, kind: str, ending: st
     assert privatize(plan(), tmp_path / "c.csv", tmp_path / "other.csv", ledger=ledger).other_rounds == 0
 
 
+def test_one_question_alone_is_no_repetition() -> None:
+    """Of 100 files of answers to a single question none seems to hold the same people twice; doubled ones all do."""
+    import pyarrow as pa
+
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        raw = pd.DataFrame({"vote": rng.random(int(rng.integers(1, 3000))) < rng.uniform(0.05, 0.5)})
+        for frame, repeats in ((raw, False), (pd.concat([raw, raw]), len(raw) > 1500)):
+            marking = Marking(["vote"], ["vote"], b"k" * 32)
+            list(marking.passing(pa.table(frame.reset_index(drop=True)).to_batches(1 << 16)))
+            assert marking.marks.repeats >= repeats
+            assert repeats or frame is not raw or not marking.marks.repeats
+
+
 def test_the_same_people_twice_in_one_run_are_refused(tmp_path: Path) -> None:
     """As two halves of one file, and as files of other bytes; --alike takes them."""
     raw = people(3)
