@@ -6,10 +6,12 @@ import os
 import sys
 from pathlib import Path
 
-import ldpopt
-
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS / "_ext"))
+
+from api_pages import repository  # noqa: E402
+
+import ldpopt  # noqa: E402
 
 project = "ldpopt"
 author = "The ldpopt contributors"
@@ -70,7 +72,7 @@ html_title = f"ldpopt {release}"
 html_baseurl = os.environ.get("SITE_ADDRESS", "")
 templates_path = ["_templates"]
 # The versions whose sites stand beside this one, as in SITE_VERSIONS="0.2 0.1"; without any, none are listed.
-html_context = {"versions": os.environ.get("SITE_VERSIONS", "").split()}
+html_context = {"versions": os.environ.get("SITE_VERSIONS", "").split(), "repository": repository()}
 html_sidebars = {
     "**": [
         "sidebar/brand.html",

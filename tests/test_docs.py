@@ -13,9 +13,9 @@ WRITTEN = [page for page in PAGES if "{include}" not in page.read_text("utf-8")]
 FENCE = re.compile(r"^```(?P<kind>\{doctest\}|\{testcode\}|python)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 WITHOUT_CODE = {
-    "channel-file.md", "commands.md", "errata.md", "faq.md", "files.md", "gallery.md", "index.md", "references.md",
-    "tours.md", "versions.md", "adaptive-mcdp.md", "approximate-ldp.md", "binary-share.md", "envelopes-elsewhere.md",
-    "what-is-certified.md", "decisions.md", "limits.md", "shuffling.md",
+    "adaptive-mcdp.md", "approximate-ldp.md", "binary-share.md", "channel-file.md", "claims-gallery.md",
+    "commands.md", "decisions.md", "envelopes-elsewhere.md", "errata.md", "faq.md", "files.md", "index.md",
+    "limits.md", "references.md", "shuffling.md", "tours.md", "versions.md", "what-is-certified.md",
 }  # fmt: skip
 """Pages that list, link or answer, or report research; the start page and the indexes of folders are among them."""
 

@@ -190,6 +190,12 @@ def _build() -> Any:
     return module
 
 
+def repository() -> str | None:
+    """The address of the repository, where it is known."""
+    build = _build()
+    return build.project_urls().get("Source") if build else None
+
+
 def _by_role(entries: list[Public]) -> dict[str, list[Public]]:
     """Functions first, then classes by their room; those of no room that has a heading come last."""
     roles: dict[str, list[Public]] = {title: [] for title in ("Functions", *ROLES.values(), "Classes")}

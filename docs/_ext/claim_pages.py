@@ -15,9 +15,6 @@ from ldpopt.reproduce import EXPERIMENTS, Experiment, recorded
 from ldpopt.reproduce.claims import HOMES
 
 ROOT = Path(__file__).resolve().parents[2]
-SHORT = 90
-"""A sentence longer than this many characters is cut on its card."""
-
 OTHERS = {"envelope": "The envelope theorem", "survey": "What an optimal channel saves", "kov": "KOV14"}
 """Headings of experiments by the first word of their name, where it is not the key of a paper."""
 
@@ -52,11 +49,18 @@ def _heading(word: str) -> str:
 
 def _card(one: Experiment) -> str:
     outcome = recorded()[one.name]["outcome"]
-    sentence = one.caption if len(one.caption) <= SHORT else one.caption[:SHORT].rsplit(" ", 1)[0] + " …"
-    lines = [f":::{{grid-item-card}} {escaped(sentence)}", f":link: claims/{one.name}", ":link-type: doc"]
+    lines = [f":::{{grid-item-card}} {short_title(one.name)}", f":link: claims/{one.name}", ":link-type: doc"]
     lines += [f":img-bottom: claims/{one.name}.png", f":img-alt: {one.caption}", ""]
     first = one.source.split(";")[0].rstrip("]") + "]"
-    return "\n".join([*lines, f"**{outcome.capitalize()}**: {first}", ":::", ""])
+    return "\n".join([*lines, f"**{outcome.capitalize()}**: {first}. {escaped(one.caption)}", ":::", ""])
+
+
+def short_title(name: str) -> str:
+    """The title of an experiment's card: `gi-theorem-7` is Theorem 7, `bs-lemma-3-2` is Lemma 3.2."""
+    words = name.partition("-")[2].replace("-", " ")
+    range_of = re.fullmatch(r"(\w+s) (\d+) (\d+)", words)
+    words = f"{range_of[1]} {range_of[2]} to {range_of[3]}" if range_of else re.sub(r"(\d) (?=\d)", r"\1.", words)
+    return words[:1].upper() + words[1:]
 
 
 def _page(one: Experiment, module: str) -> str:

@@ -30,7 +30,7 @@ def make(app: Any = None) -> None:
     _fill(DOCS / "tours", {path.name: path.read_text("utf-8") for path in sorted((ROOT / "notebooks").glob("*.ipynb"))})
     _fill(DOCS / "claims", claim_pages())
     copy_pictures(DOCS / "claims")
-    made = {"references.md": references(), "commands.md": commands(), "gallery.md": gallery()}
+    made = {"references.md": references(), "commands.md": commands(), "claims-gallery.md": gallery()}
     made["methods.md"] = kinds_table(METHODS, papers=True)
     made |= {f"{room.__name__.rpartition('.')[2]}.md": kinds_table(kinds(room).values()) for room in ROOMS}
     _fill(DOCS / "made", made)
@@ -90,8 +90,15 @@ def _help(*arguments: str) -> str:
     return f"```text\n{text}\n```\n"
 
 
+def lazily(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Load a page's pictures when they come into view."""
+    if "body" in context:
+        context["body"] = context["body"].replace("<img ", '<img loading="lazy" ')
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Make the pages before Sphinx looks for any."""
     (DOCS / "made").mkdir(exist_ok=True)
     app.connect("config-inited", lambda app, config: make())
+    app.connect("html-page-context", lazily)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
