@@ -17,9 +17,8 @@ import numpy.typing as npt
 from ldpopt.exact import ExactChannel
 from ldpopt.mechanisms import randomized_response
 from ldpopt.survey.kit.folder import public_plan
-from ldpopt.survey.plan.part import NOT_APPLICABLE, Part, cells_of
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.planned_question import PlannedQuestion
+from ldpopt.survey.plan.planned_question import NOT_APPLICABLE, Part, PlannedQuestion, cells_of
 
 CLIENT = Path(str(files("ldpopt.survey.kit").joinpath("static", "ldpopt-client.js")))
 NODE = shutil.which("node")

@@ -18,7 +18,6 @@ PACKAGE = Path(ldpopt.__file__).parent
 LAYERS = [
     {
         "by_value",
-        "drawings",
         "enclosures",
         "errors",
         "escapes",

@@ -32,8 +32,8 @@ from kit_plans import CLIENT, node
 from kit_site import CHROMIUM, answer_all, begin, chromium, press
 
 from ldpopt.survey import Survey, aggregate
-from ldpopt.survey.plan.part import NOT_APPLICABLE, Part
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.planned_question import NOT_APPLICABLE, Part
 
 HERE = Path(__file__).resolve().parent
 

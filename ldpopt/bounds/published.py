@@ -15,7 +15,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design import Contraction, InformationDual, LocalDP, MutualInformation, TotalVariation
 from ldpopt.design.certificates.capacity import information_capacity as enclosed_capacity
-from ldpopt.design.columns.shares import best_mass, level_of
+from ldpopt.design.columns.sets import best_mass, level_of
 from ldpopt.design.programs.shares import SharesProgram
 from ldpopt.distribution import distribution, positive_epsilon, unit_interval
 from ldpopt.divergences import (

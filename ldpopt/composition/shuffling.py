@@ -2,8 +2,14 @@
 
 Two data sets that differ in one answer give histograms of n reports. From above each other report is, with
 probability sum_y min_x Q[x, y], a draw that does not depend on the answer behind it, and otherwise shown with its
-sender: the privacy blanket [BBGN]. A channel with two reports is bounded more sharply by `two_answers`. From below all
-others have the answer that hides least, so that the truth lies between. Both are sums of n independent scores.
+sender: the privacy blanket [BBGN]. A channel with two reports is bounded more sharply. From below all others have the
+answer that hides least, so that the truth lies between. Both are sums of n independent scores.
+
+*Two reports*, "no" and "yes". The others' number of yes is a sum of independent coins with shares between `low` and
+`high`. For a fixed test delta is affine in each share, so that only coins at both ends matter: j at `low`, n - 1 - j at
+`high`. It is convex in the shares of the person's two reports, so that these are `high` and `low`. And it falls with
+every further coin, so that all j in [a, b] have at most the delta of a coins at `low` and n - 1 - b at `high`: the
+worst cell of j is cut.
 
 The bound by counts of two clones and of all other reports together [WangVR] is left out: for 4-ary randomized response
 it lies below the truth (docs/research/shuffling.md says why).
@@ -11,24 +17,25 @@ it lies below the truth (docs/research/shuffling.md says why).
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.composition.crowd import LARGEST, Crowd
-from ldpopt.composition.two_answers import shuffled_delta
+from ldpopt.composition.laws import LatticeLaw
 from ldpopt.distribution import Array, nonnegative, positive_integer, unit_interval
 from ldpopt.privacy.approximate_dp import approximate_dp, hockey_stick
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.pairs import normalised, unlike
 from ldpopt.results import Result
-from ldpopt.rounding import ULP
+from ldpopt.rounding import ULP, up
 
 NOTION = "shuffled_dp"
 
@@ -220,3 +227,64 @@ def _crossing(crowd: Crowd, bound: Callable[[float], float], delta: float, top: 
         at = high / (1 + step) if low == 0 else min(low * (1 + step), inside if high < top else top)
         step *= 8
     return low, high
+
+
+_EVALUATIONS = 160
+"""So many cells are bounded at most for one question; the widest is then a sixtieth of the others or less."""
+
+_ENDS = np.array([0, 1], dtype=np.int64)
+
+
+def shuffled_delta(low: float, high: float, n: int, epsilon: float, goal: float = 0.0) -> float:
+    """delta at epsilon of n shuffled reports whose shares of yes lie in [low, high], rounded up.
+
+    goal : if delta is shown to be at most this, the search ends with a number that is not above it.
+    """
+
+    def cell(a: int, b: int) -> tuple[float, int, int]:
+        least = min(
+            1.0, max(_one_way(low, high, a, n - 1 - b, epsilon), _one_way(1 - high, 1 - low, n - 1 - b, a, epsilon))
+        )
+        return -least, a, b
+
+    cells = [cell(0, n - 1)]
+    for _ in range(_EVALUATIONS // 2):
+        bound, a, b = cells[0]
+        if -bound <= goal or a == b:
+            break
+        heapq.heappop(cells)
+        middle = (a + b) // 2
+        heapq.heappush(cells, cell(a, middle))
+        heapq.heappush(cells, cell(middle + 1, b))
+    return -cells[0][0]
+
+
+@lru_cache(maxsize=4096)
+def _one_way(low: float, high: float, few: int, many: int, epsilon: float) -> float:
+    """The hockey stick of a report with share `high` from one with `low`, beside coins of `low` and of `high`.
+
+    It is the sum over counts t of (A f(t) + B f(t - 1))_+, f the law of the coins, A = 1 - high - e^epsilon (1 - low)
+    and B = high - e^epsilon low. The law of independent coins is log-concave: terms are positive from some t on only.
+    """
+    growth = math.exp(epsilon)
+    minus = growth * (1 - low) * (1 - 4 * ULP) - (1 - high) * (1 + 4 * ULP)
+    plus = high * (1 + 4 * ULP) - growth * low * (1 - 4 * ULP)
+    if plus <= 0:
+        return 0.0
+    if minus <= 0 or few + many == 0:
+        return up(max(-minus, 0.0) + plus, 8)
+    tilt = math.log(minus / plus)
+    parts = tuple((_ENDS, np.array([1 - share, share]), count) for share, count in ((low, few), (high, many)) if count)
+    if tilt > LARGEST:
+        return up(plus, 8)
+    window = LatticeLaw(1.0, parts, 0.0).window(tilt)
+    masses = np.concatenate([[0.0], window.masses, [0.0]])
+    error = window.error * (minus + plus * math.exp(tilt))
+    # Term t of the tilted law is multiplied by e^(-tilt t); that of t - 1 has e^tilt more.
+    terms = plus * math.exp(tilt) * masses[:-1] - minus * masses[1:] + error
+    start = int(np.flatnonzero(terms < 0).max(initial=-1)) + 1
+    counts = window.first + np.arange(start, len(terms))
+    scale = math.exp(min(LARGEST, window.cumulant - tilt * float(window.first + start)))
+    decay = np.exp(-tilt * (counts - window.first - start))
+    total = float(terms[start:] @ decay) + 1e-22 * (minus + plus * math.exp(tilt))
+    return up(scale * total * (1 + 64 * (few + many) * ULP), 256) + 1e-300

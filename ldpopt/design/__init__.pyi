@@ -44,7 +44,6 @@ from ldpopt.design.load import load_design as load_design
 from ldpopt.design.load import load_respondents as load_respondents
 from ldpopt.design.methods.balanced import BalancedSets as BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound as BranchAndBound
-from ldpopt.design.methods.choose import METHODS as METHODS
 from ldpopt.design.methods.convex_program import ConvexProgram as ConvexProgram
 from ldpopt.design.methods.convex_program import PosedProgram as PosedProgram
 from ldpopt.design.methods.convex_program import problem as problem
@@ -72,6 +71,7 @@ from ldpopt.design.methods.threshold_columns import ThresholdColumns as Threshol
 from ldpopt.design.methods.variances import EvenPilot as EvenPilot
 from ldpopt.design.methods.variances import SampledColumns as SampledColumns
 from ldpopt.design.methods.variances import SmallSets as SmallSets
+from ldpopt.design.optimal import METHODS as METHODS
 from ldpopt.design.optimal import optimal_channel as optimal_channel
 from ldpopt.design.structure import Structure as Structure
 from ldpopt.design.structure import Structures as Structures

@@ -240,9 +240,8 @@ class Kuk(SurveyDesign, theta1=open_unit, theta2=open_unit, draws=positive_integ
     """Draw cards, with replacement, from one of two decks, chosen by one's answer, and report how many are red [Kuk].
 
     theta1, theta2 in (0, 1), distinct: the share of red cards in the first deck, for respondents with the attribute,
-    and in the second, for those without it; draws >= 1. Reports are 0..draws. In nats,
-    epsilon = draws max(|log theta1/theta2|, |log (1-theta1)/(1-theta2)|).
-    Raises `InvalidInput` for values out of range.
+    and in the second, for those without it; draws >= 1. Reports are 0..draws. In nats, epsilon = draws
+    max(|log theta1/theta2|, |log (1-theta1)/(1-theta2)|). Raises `InvalidInput` for values out of range.
 
     >>> design = Kuk(0.8, 0.2, draws=2)
     >>> round(design.epsilon, 6), round(design.eta, 6), round(design.variance(0.1, 100), 6)

@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
     from ldpopt.survey.collect.aggregate import Counts
     from ldpopt.survey.estimate.estimate import Estimate
-    from ldpopt.survey.plan.part import Part
     from ldpopt.survey.plan.plan import Plan
-    from ldpopt.survey.plan.planned_question import PlannedQuestion
+    from ldpopt.survey.plan.planned_question import Part, PlannedQuestion
 
 
 def among_those_who_answered(plan: Plan, found: Mapping[str, Estimate | Findings]) -> dict[str, Findings]:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ldpopt.composition.two_answers import shuffled_delta
+from ldpopt.composition.shuffling import shuffled_delta
 
 
 def worst_of_all(low, high, n, epsilon):

@@ -37,11 +37,11 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.candidate import Candidate, Method
-from ldpopt.design.methods.choose import choose
 from ldpopt.design.methods.marginals import MarginalPatterns
 from ldpopt.design.methods.partition import QUICK
 from ldpopt.design.methods.shapes import LevelShapes
 from ldpopt.design.methods.variances import SampledColumns
+from ldpopt.design.optimal import choose
 from ldpopt.design.problems.problem import Problem
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError

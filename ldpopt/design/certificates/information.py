@@ -26,8 +26,7 @@ import numpy as np
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.listed import Caps, factor
 from ldpopt.design.certificates.numbers import nonnegative_array, positions, real_array, require
-from ldpopt.design.columns.sets import members
-from ldpopt.design.columns.shares import best_share
+from ldpopt.design.columns.sets import best_share, members
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.work import Work, size

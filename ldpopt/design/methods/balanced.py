@@ -9,12 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.deadline import Deadline
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_patterns, proved_by
 from ldpopt.design.certificates.information import InformationDual
-from ldpopt.design.columns.sets import Members, Orbit, orbits, subsets_near
-from ldpopt.design.columns.shares import best_mass, information_of, level_of
+from ldpopt.design.columns.sets import Members, Orbit, best_mass, information_of, level_of, orbits, subsets_near
 from ldpopt.design.methods.listed import pattern_matrix, with_erased
-from ldpopt.design.methods.refusals import needs_patterns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.shares import Shares, SharesProgram, cut_caps, weigh_sets
 from ldpopt.design.solve import SIMPLEX

@@ -22,7 +22,7 @@ import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.certificates.blocks import RunningSums, SortedBlocks
-from ldpopt.design.columns.shares import level_of
+from ldpopt.design.columns.sets import level_of
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence

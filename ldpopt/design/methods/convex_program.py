@@ -14,14 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, too_large
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.columns.levels import LIMIT, level_columns
 from ldpopt.design.columns.sets import members
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.methods.listed import approximate, leveled_columns, of_classes
 from ldpopt.design.methods.local_search import ENTRIES
-from ldpopt.design.methods.refusals import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
 from ldpopt.design.utilities.base import ColumnUtility, Utility, columns_of

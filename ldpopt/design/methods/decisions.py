@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns, proved_by, too_large
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.capacity import nearest_half
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual, gains_of, linearised
@@ -18,7 +18,6 @@ from ldpopt.design.certificates.intervals import LossDual, TermMultiplier
 from ldpopt.design.constraints.base import outputs_of, within
 from ldpopt.design.constraints.repair import Unrepairable, private, repair, stochastic
 from ldpopt.design.methods.local_search import STARTS, Climb, too_large_to_climb, without_budget
-from ldpopt.design.methods.refusals import needs_columns, too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram, sampling_program, stretched, tangents_at
 from ldpopt.design.programs.labels import FARTHEST, SPLIT, MatrixVariable, Solved, label_program

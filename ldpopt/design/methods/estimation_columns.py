@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
+from ldpopt.design.candidate import only
 from ldpopt.design.columns.policy import MAX_START, PolicyColumns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.staircase import FULL, Columns, StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.repair import stochastic
-from ldpopt.design.methods.refusals import only
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import FisherSolution, fewer_columns, fewer_weights, fisher_program
 from ldpopt.design.programs.survey_dual import survey_dual

@@ -19,7 +19,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate, Method
+from ldpopt.design.candidate import Ask, Candidate, Method, needs_ratios, too_many_pairs
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.chords import posterior_range, residual
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
@@ -28,7 +28,6 @@ from ldpopt.design.constraints.base import ColumnConstraint, Expression, parts
 from ldpopt.design.constraints.repair import private
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.methods.clean import cleanest, merge
-from ldpopt.design.methods.refusals import needs_ratios, too_many_pairs
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.intervals import Memory, closed, interval_program

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns
 from ldpopt.design.columns.levels import Integers, integer_columns, merged
 from ldpopt.design.design import Design
 from ldpopt.design.methods.integer_search import (
@@ -35,7 +35,6 @@ from ldpopt.design.methods.integer_search import (
     unrestricted,
     worth_of,
 )
-from ldpopt.design.methods.refusals import needs_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_real, solve_whole
 from ldpopt.design.utilities.base import columns_of

@@ -21,14 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, needs_columns
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.levels import IntegerColumns
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.columns.levels import Integers, as_matrix, merged
 from ldpopt.design.constraints.base import within
 from ldpopt.design.design import Design
-from ldpopt.design.methods.refusals import needs_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.base import columns_of
 from ldpopt.distribution import Array

@@ -16,17 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns, needs_patterns, only, proved_by
 from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
 from ldpopt.design.certificates.listed import PatternDual, PolicyDual
 from ldpopt.design.columns.extreme import TooManyColumns
 from ldpopt.design.columns.levels import LIMIT, Levels, level_columns
 from ldpopt.design.columns.policy import PolicyColumns, listable, policy_limits
-from ldpopt.design.columns.sets import Members, members
-from ldpopt.design.columns.shares import level_of
+from ldpopt.design.columns.sets import Members, level_of, members
 from ldpopt.design.constraints.hockey_stick import ApproximateLDP, TotalVariation
 from ldpopt.design.constraints.local_dp import LocalDP
-from ldpopt.design.methods.refusals import needs_columns, needs_patterns, only
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.columns import ColumnProgram, ExcessCaps, Weighed, with_erasure
 from ldpopt.design.utilities.base import ColumnUtility

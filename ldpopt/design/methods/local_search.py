@@ -15,10 +15,9 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns, proved_by, too_large
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.constraints.base import outputs_of, within
-from ldpopt.design.methods.refusals import needs_columns, too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import columns_of, gradients_of

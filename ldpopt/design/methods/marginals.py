@@ -17,13 +17,12 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_patterns, proved_by
 from ldpopt.design.certificates.marginals import MarginalDual, Search
 from ldpopt.design.certificates.minimum_cut import Members, Network
 from ldpopt.design.certificates.simplices import MAX_LAWS, LawShares
-from ldpopt.design.columns.shares import level_of
+from ldpopt.design.columns.sets import level_of
 from ldpopt.design.methods.listed import pattern_matrix, with_erased
-from ldpopt.design.methods.refusals import needs_patterns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.columns import PADDING, ExcessCaps, Weighed, balanced, weigh
 from ldpopt.design.solve import INTERIOR, SIMPLEX

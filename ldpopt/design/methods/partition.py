@@ -16,12 +16,11 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.arrange import Arranged
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_pure_ldp
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.envelope import MAX_POINTS, EnvelopeDual
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.methods.blocks import Blocks, merge_starts
-from ldpopt.design.methods.refusals import needs_pure_ldp
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating, knots, reduce
 from ldpopt.distribution import Array, Index, at_least_two

@@ -12,14 +12,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldpopt.design.candidate import Ask, Candidate, Method, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Method, needs_ratios, proved_by, too_many_pairs
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP, Constraint
 from ldpopt.design.constraints.repair import private, repair
 from ldpopt.design.methods.clean import cleanest
 from ldpopt.design.methods.exchange import Exchange, Labels
 from ldpopt.design.methods.local_search import LocalSearch
-from ldpopt.design.methods.refusals import needs_ratios, too_many_pairs
 from ldpopt.design.methods.row_exchange import row_exchange
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.labels import value_of

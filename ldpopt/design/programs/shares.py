@@ -23,8 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.columns.sets import members
-from ldpopt.design.columns.shares import best_share, information_of
+from ldpopt.design.columns.sets import best_share, information_of, members
 from ldpopt.design.programs.columns import PADDING, ExcessCaps, Weighed, weigh
 from ldpopt.design.solve import INTERIOR, SIMPLEX
 from ldpopt.distribution import Array, Index

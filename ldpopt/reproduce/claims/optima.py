@@ -9,8 +9,7 @@ import numpy as np
 
 from ldpopt.bounds import asoodeh_zhang, information_capacity
 from ldpopt.design import Divergence, FisherInformation, LocalDP, MutualInformation, optimal_channel
-from ldpopt.design.columns.sets import members
-from ldpopt.design.columns.shares import information_of, level_of
+from ldpopt.design.columns.sets import information_of, level_of, members
 from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
 from ldpopt.mechanisms import optimized_unary_encoding, subset_selection

@@ -19,9 +19,8 @@ from ldpopt.exact import ExactChannel
 from ldpopt.labels import as_text
 from ldpopt.survey.collect.manifest import NO_ROWS, total
 from ldpopt.survey.collect.words import CHUNK, WordArray, Words
-from ldpopt.survey.plan.part import Part
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.planned_question import PlannedQuestion
+from ldpopt.survey.plan.planned_question import Part, PlannedQuestion
 from ldpopt.survey.plan.spec import QuestionSpec
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]

@@ -19,9 +19,8 @@ from ldpopt.errors import InvalidInput
 from ldpopt.labels import Label
 from ldpopt.survey.collect.answers import Partition, batches, values_hidden
 from ldpopt.survey.collect.coding import Coder
-from ldpopt.survey.plan.part import Part
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.planned_question import PlannedQuestion
+from ldpopt.survey.plan.planned_question import Part, PlannedQuestion
 from ldpopt.survey.plan.propose import NO_ANSWER, Proposal
 from ldpopt.survey.plan.spec import ORDER, PERSON, QuestionSpec, Revealed, SurveySpec
 

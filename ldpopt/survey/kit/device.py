@@ -15,9 +15,8 @@ from ldpopt.labels import Label, as_text
 from ldpopt.schema import text
 from ldpopt.survey.collect.randomness import Randomness, Simulated, WordSource, booklet_steps, default_randomness
 from ldpopt.survey.collect.words import Respondents, WordArray
-from ldpopt.survey.plan.part import Part
 from ldpopt.survey.plan.plan import BOOKLET, Plan
-from ldpopt.survey.plan.planned_question import PlannedQuestion
+from ldpopt.survey.plan.planned_question import Part, PlannedQuestion
 from ldpopt.survey.server.submission import SCHEMA, VERSION, WITH_BOOKLET
 
 ID = "device"

@@ -26,9 +26,8 @@ from ldpopt.schema import mapping
 from ldpopt.survey.collect.randomness import booklet_steps, booklet_tag, word_tags
 from ldpopt.survey.collect.words import Respondents, SecretKey
 from ldpopt.survey.kit.device import ID, booklet_at, report
-from ldpopt.survey.plan.part import Part
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.planned_question import PlannedQuestion
+from ldpopt.survey.plan.planned_question import Part, PlannedQuestion
 from ldpopt.version import __version__
 
 VERSION, WITH_BOOKLETS = 1, 2

@@ -26,8 +26,7 @@ from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.mechanisms import randomized_response
 from ldpopt.survey.estimate.linear import contrast_variances
 from ldpopt.survey.plan.budget import Needs
-from ldpopt.survey.plan.part import Part
-from ldpopt.survey.plan.planned_question import MAX_DENOMINATOR
+from ldpopt.survey.plan.planned_question import MAX_DENOMINATOR, Part
 from ldpopt.survey.plan.units import Target, Unit
 from ldpopt.tolerances import BOOKLETS
 

@@ -20,8 +20,7 @@ from ldpopt.exact_rounding import round_exact
 from ldpopt.results import Pictured
 from ldpopt.rounding import float_up
 from ldpopt.schema import check, dump, key, kind, listed, load, record, text, version_of
-from ldpopt.survey.plan.part import Part
-from ldpopt.survey.plan.planned_question import PlannedQuestion, planned_question
+from ldpopt.survey.plan.planned_question import Part, PlannedQuestion, planned_question
 from ldpopt.survey.plan.reading import conditions
 from ldpopt.survey.plan.spec import (
     PERSON,

@@ -20,9 +20,8 @@ from ldpopt.exact_rounding import round_exact
 from ldpopt.results import Pictured
 from ldpopt.survey.plan.booklets import MAX_LENGTH, Booklet, BookletPlanner, Questionnaire, needs_of
 from ldpopt.survey.plan.budget import EPSILONS, Budget, Needed, Needs, invited, split_within
-from ldpopt.survey.plan.part import cells_of
 from ldpopt.survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
-from ldpopt.survey.plan.planned_question import PlannedQuestion, planned_question
+from ldpopt.survey.plan.planned_question import PlannedQuestion, cells_of, planned_question
 from ldpopt.survey.plan.spec import SurveySpec
 from ldpopt.survey.plan.units import Unit, respondents_bound, units_of
 

@@ -14,7 +14,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label
 from ldpopt.survey.estimate.intervals import two_sided
-from ldpopt.survey.plan.part import NOT_APPLICABLE, Part, cells_of
+from ldpopt.survey.plan.planned_question import NOT_APPLICABLE, Part, cells_of
 from ldpopt.survey.plan.spec import QuestionSpec
 
 

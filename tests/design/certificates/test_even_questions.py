@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from ldpopt.design.certificates import even_questions
-from ldpopt.design.certificates.even_questions import even_limit
+from ldpopt.design.certificates import respondents
+from ldpopt.design.certificates.respondents import even_limit
 from ldpopt.enclosures import EXACT, FLOAT
 
 
@@ -48,13 +48,13 @@ def test_the_table_of_eight_questions():
         best = np.maximum.reduceat(together, starts[used], axis=1) + square[mine, None]
         best += (values[used] - n[mine, None]) ** 2
         np.maximum.at(found, n[mine, None] + values[used], best)
-    assert found[:129].astype(int).tolist() == list(even_questions._LARGEST)
+    assert found[:129].astype(int).tolist() == list(respondents._LARGEST)
 
 
 def test_eight_questions_follow_the_rule_but_for_a_window():
     """The largest score of eight is the rule's but between 4.697 and 5.241, where a ball of 9 vectors wins."""
     size = np.arange(1, 129)
-    largest = np.array(even_questions._LARGEST[1:], dtype=float)
+    largest = np.array(respondents._LARGEST[1:], dtype=float)
     for epsilon in [*np.linspace(0.05, 12, 120), 1.342]:
         x = math.expm1(epsilon)
         rule = max(c * (x / (2**c + x)) ** 2 for c in range(1, 9))

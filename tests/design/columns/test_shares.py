@@ -1,12 +1,11 @@
-"""Tests of `ldpopt.design.columns.shares`: the information of patterns by their mass."""
+"""Tests of `ldpopt.design.columns.sets`: the information of patterns by their mass."""
 
 import math
 
 import numpy as np
 
 from ldpopt.design import MutualInformation
-from ldpopt.design.columns.sets import members
-from ldpopt.design.columns.shares import best_share, information_of, level_of
+from ldpopt.design.columns.sets import best_share, information_of, level_of, members
 
 
 def test_the_information_of_a_pattern_is_that_of_its_mass():

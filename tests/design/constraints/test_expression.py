@@ -7,7 +7,7 @@ import pytest
 from ldpopt import Divergence, InvalidInput, LocalDP, optimal_channel
 from ldpopt.channel import Channel
 from ldpopt.design import ExpectedLoss, Outputs
-from ldpopt.design.constraints.expression import Expressed
+from ldpopt.design.problems.problem import Expressed
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
 

@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.methods.refusals`: too large programs are refused in words, before they are posed."""
+"""Tests of `ldpopt.design.candidate`: too large programs are refused in words, before they are posed."""
 
 import tracemalloc
 
@@ -30,7 +30,7 @@ from ldpopt.design import (
     WorstOf,
     optimal_channel,
 )
-from ldpopt.design.methods.refusals import pairs_of
+from ldpopt.design.candidate import pairs_of
 from ldpopt.design.problems.problem import Problem
 from ldpopt.divergences import KL
 from ldpopt.errors import InvalidInput

@@ -19,8 +19,8 @@ from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.privacy import local_dp
 from ldpopt.survey import QuestionSpec, Reading, SurveySpec, plan_survey
 from ldpopt.survey.estimate.linear import contrast_variances
-from ldpopt.survey.plan.part import NOT_APPLICABLE
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.planned_question import NOT_APPLICABLE
 from ldpopt.survey.plan.units import respondents_bound, rule, units_of
 
 YES_NO = ("no", "yes")
