@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -74,19 +71,28 @@ def commands() -> str:
     """What every command says of itself, from its own --help."""
     from ldpopt.cli import app
 
-    names = [command.name or command.callback.__name__ for command in app.registered_commands]
-    names += [group.name for group in app.registered_groups]
-    parts = ["## `ldpopt`", "", _help()]
+    names: list[tuple[str, ...]] = [(), *((name,) for name in _names(app))]
+    for group in app.registered_groups:
+        names += [(str(group.name),), *((str(group.name), name) for name in _names(group.typer_instance))]
+    parts = []
     for name in names:
-        parts += [f"## `ldpopt {name}`", "", _help(name)]
+        parts += [f"{'###' if len(name) > 1 else '##'} `{' '.join(('ldpopt', *name))}`", "", _help(*name)]
     return "\n".join(parts)
 
 
+def _names(app: Any) -> list[str]:
+    """The names of the commands of a program or a group."""
+    return [str(command.name or command.callback.__name__) for command in app.registered_commands]
+
+
 def _help(*arguments: str) -> str:
-    environment = os.environ | {"COLUMNS": "92", "NO_COLOR": "1", "TERM": "dumb"}
-    command = [sys.executable, "-m", "ldpopt", *arguments, "--help"]
-    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    text = "\n".join(line.rstrip() for line in shown.replace("python -m ldpopt", "ldpopt").splitlines()).strip("\n")
+    from typer.testing import CliRunner
+
+    from ldpopt.cli import app
+
+    environment = {"COLUMNS": "92", "NO_COLOR": "1", "TERM": "dumb", "TERMINAL_WIDTH": "92"}
+    shown = CliRunner().invoke(app, [*arguments, "--help"], env=environment, prog_name="ldpopt").output
+    text = "\n".join(line.rstrip() for line in shown.splitlines()).strip("\n")
     return f"```text\n{text}\n```\n"
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     eta: --eta -t ETA | Cap on the total variation, in [0, 1]. [default: none]
     out: --out -o | File for the channel. [default: channel.json, or none with --json]
     save_design: --save-design FILE | File for the whole design with its proof, for `ldpopt verify`.
-    picture: --picture | File for the picture (png, svg, pdf). [default: beside the channel file]
+    picture: --picture | File for the picture (png, svg, pdf, pgf). [default: beside the channel file]
     json: --json | Everything, channel included, as JSON on standard output.
     """)
 def design(
@@ -167,7 +167,7 @@ def _as_text(made: Design, names: tuple[str, str], paths: list[Path], proof: Pat
     epsilon: --epsilon -e NATS,... | Values of epsilon, in nats.
     eta: --eta -t ETA,... | Caps on the total variation, each in [0, 1]. [default: 0 to 1 in steps of 0.05]
     out: --out -o | File for the table (CSV).
-    picture: --picture | File for the picture (png, svg, pdf). [default: beside the table]
+    picture: --picture | File for the picture (png, svg, pdf, pgf). [default: beside the table]
     compared: --bounds | A line for every published bound and textbook mechanism at every point, too, in one process.
     jobs: --jobs -j N | Number of processes; -1 for one on each core.
     resume: --resume FOLDER | Keep finished parts in FOLDER, and continue from them when the same command is run again.

@@ -92,11 +92,12 @@ def claim(paths: list[Path], force: bool) -> None:
 
 def kind_of(path: Path) -> str:
     """The format of a picture by its suffix; refused before anything is drawn."""
-    from ldpopt.plots.figure import FORMATS
+    from ldpopt.plots.figure import FORMATS, refuse_without_latex
 
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise invalid(str(path), f"a picture named {', '.join('*.' + one for one in FORMATS)}", Phrase(path.name))
+    refuse_without_latex(kind)
     return kind
 
 
@@ -194,7 +195,19 @@ def from_arrow(error: Exception) -> bool:
     return arrow is not None and isinstance(error, arrow.ArrowException)
 
 
-class Discreet(TyperGroup):
+class _Flags:
+    """Commands whose help shows no type beside flags that take no value."""
+
+    def get_params(self, context: Any) -> list[Any]:
+        """All parameters, `--help` among them."""
+        params: list[Any] = super().get_params(context)  # type: ignore[misc]
+        for one in params:
+            if getattr(one, "is_bool_flag", False) and one.metavar is None:
+                one.metavar = ""
+        return params
+
+
+class Discreet(_Flags, TyperGroup):
     """The survey commands. For an unexpected error they print its kind and place, without its message.
 
     A library may quote a value in its message, and a traceback with local variables shows a whole batch.
@@ -214,18 +227,6 @@ class Discreet(TyperGroup):
             said = f"unexpected {type(error).__name__} in {place} (not shown, since it may quote answers)"
         # Raised outside the except block, so that the first error is not the context of this one.
         raise LdpoptError(said)
-
-
-class _Flags:
-    """Commands whose help shows no type beside flags that take no value."""
-
-    def get_params(self, context: Any) -> list[Any]:
-        """All parameters, `--help` among them."""
-        params: list[Any] = super().get_params(context)  # type: ignore[misc]
-        for one in params:
-            if getattr(one, "is_bool_flag", False) and one.metavar is None:
-                one.metavar = ""
-        return params
 
 
 class Command(_Flags, TyperCommand):

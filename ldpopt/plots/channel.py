@@ -164,7 +164,7 @@ def _on_answers(design: Any) -> Any:
 
 
 def design_picture(design: Design, names: tuple[str, str] | None = None, kind: str = "png") -> bytes:
-    """P0 and P1 with the design's blocks, beside its channel, as the bytes of a png, svg or pdf file.
+    """P0 and P1 with the design's blocks, beside its channel, as the bytes of a png, svg, pdf or pgf file.
 
     The answers are in the same order in both.
     """

@@ -6,9 +6,10 @@ Labels are wrapped, shown literally, and set in a font that has their characters
 from __future__ import annotations
 
 import io
+import shutil
 import textwrap
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -116,7 +117,7 @@ Axes = Any
 FIRST, SECOND = "#0072B2", "#D55E00"
 """Blue and vermilion of the Okabe-Ito palette: the two hypotheses."""
 
-FORMATS = ("png", "svg", "pdf")
+FORMATS = ("png", "svg", "pdf", "pgf")
 DOTS = 200
 """Dots an inch of pixel pictures, which are sharp on paper and on screens of high density."""
 
@@ -157,9 +158,10 @@ def legend_above(ax: Axes, size: float = 9) -> None:
 
 
 def picture(ax: Axes, kind: str = "png") -> bytes:
-    """The figure of `ax` as the bytes of a png, svg or pdf file; the same figure gives the same bytes.
+    """The figure of `ax` as the bytes of a png, svg, pdf or pgf file; the same figure gives the same bytes.
 
-    ax : matplotlib axes. kind : "png" (200 dots an inch), "svg" or "pdf"; `InvalidInput` for others.
+    ax : matplotlib axes. kind : "png" (200 dots an inch), "svg", "pdf", or "pgf" for LaTeX, which needs LaTeX itself.
+    `InvalidInput` for others, and for "pgf" where there is no LaTeX.
 
     >>> from ldpopt.plots import channel
     >>> picture(channel([[0.7, 0.3], [0.3, 0.7]]))[1:4]
@@ -167,14 +169,50 @@ def picture(ax: Axes, kind: str = "png") -> bytes:
     """
     if kind not in FORMATS:
         raise invalid("picture", f"one of the formats {', '.join(FORMATS)}", Phrase(kind or "none"))
+    refuse_without_latex(kind)
     import matplotlib as mpl
 
-    undated: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+    dates = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
+    undated: dict[str, Any] = {"metadata": {dates[kind]: None}} if kind in dates else {}
     out = io.BytesIO()
     in_fonts(ax.figure)
-    with mpl.rc_context({"svg.hashsalt": "ldpopt"}):
-        ax.figure.savefig(out, format=kind, dpi=DOTS, metadata=undated)
+    with mpl.rc_context({"svg.hashsalt": "ldpopt"}), _cells_as_vectors(ax.figure, kind):
+        ax.figure.savefig(out, format=kind, dpi=DOTS, **undated)
     return out.getvalue()
+
+
+@contextmanager
+def _cells_as_vectors(figure: Any, kind: str) -> Iterator[None]:
+    """Cells of matrices and colour bars as rectangles while a pgf picture is written, which holds no pixels."""
+    axes = figure.axes if kind == "pgf" else []
+    images, meshes = [image for ax in axes for image in ax.images], []
+    pixels = [cells for ax in axes for cells in ax.collections if cells.get_rasterized()]
+    for cells in pixels:
+        cells.set_rasterized(False)
+    for image in images:
+        values = image.get_array()
+        edges = [[at - 0.5 for at in range(size + 1)] for size in values.shape[::-1]]
+        meshes.append(image.axes.pcolormesh(*edges, values, cmap=image.cmap, norm=image.norm, zorder=image.zorder))
+        image.set_visible(False)
+    yield
+    for image, mesh in zip(images, meshes, strict=True):
+        mesh.remove()
+        image.set_visible(True)
+    for cells in pixels:
+        cells.set_rasterized(True)
+
+
+def refuse_without_latex(kind: str) -> None:
+    """`InvalidInput` for a pgf picture where no LaTeX is installed: it measures the letters of the picture."""
+    if kind != "pgf":
+        return
+    import matplotlib as mpl
+
+    program = str(mpl.rcParams["pgf.texsystem"])
+    if shutil.which(program) is None:
+        raise invalid(
+            "pgf", f"LaTeX with {program}, which measures the letters (pdf needs none)", Phrase("none installed")
+        )
 
 
 def with_unit(f: FDivergence) -> str:

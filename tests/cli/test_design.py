@@ -151,7 +151,7 @@ def test_bad_distributions(refused, pair, message):
         (["-e", "1", "-f", "alpha:two"], "divergence alpha: expected a number, got 'two'"),
         (["-e", "1", "--labels", "a,b"], "labels: expected 3 distinct labels, separated by commas, got 'a,b'"),
         (["-e", "1", "--labels", "a,b,a"], "labels: expected 3 distinct labels"),
-        (["-e", "1", "--picture", "channel.bmp"], "channel.bmp: expected a picture named *.png, *.svg, *.pdf"),
+        (["-e", "1", "--picture", "channel.bmp"], "channel.bmp: expected a picture named *.png, *.svg, *.pdf, *.pgf"),
         (["-e", "1", "--out", "nowhere/channel.json"], "expected a path in a folder that exists"),
         (["-e", "1", "--out", "same.png", "--picture", "same.png"], "same.png: expected a path for each output"),
         (["-e", "1", "--columns", "a,b"], "expected a FILE they speak of, got none"),

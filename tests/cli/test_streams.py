@@ -1,6 +1,10 @@
 """A dash is standard input or output: what one command prints another reads, and messages step aside."""
 
+import io
 import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -91,3 +95,57 @@ def test_quiet_version_capitals_and_first_steps(run):
     done = run("-q", "Design", *limits)
     assert (done.exit_code, done.stdout) == (0, "")
     assert run("CHECK", "c.json").stdout
+
+
+PIPES = re.findall(
+    r"^\| `(.+?)` \| .+ \|$",
+    (Path(__file__).resolve().parents[2] / "docs" / "commands.md").read_text("utf-8").replace("\\|", "\x00"),
+    re.MULTILINE,
+)
+"""The pipes in the table of the documentation; a NUL stands between their commands."""
+
+
+@pytest.fixture
+def files(run, tmp_path):
+    """The files that the pipes of the table begin with."""
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    (tmp_path / "matrix.csv").write_text("0.75,0.25\n0.25,0.75\n")
+    (tmp_path / "answers.csv").write_text("vote\n" + "yes\nno\n" * 40)
+    (tmp_path / "survey.toml").write_text(
+        '[survey]\nname = "s"\n[budget]\nepsilon = 2.0\n[[questions]]\nname = "vote"\ncategories = ["no", "yes"]\n'
+    )
+    assert run("survey", "plan", "survey.toml", "-o", "plan.json").exit_code == 0
+    assert run("survey", "privatize", "plan.json", "answers.csv", "-o", "reports.csv").exit_code == 0
+    return tmp_path
+
+
+def test_the_table_has_ten_pipes():
+    """Each joins two commands or more, and one of them is ours."""
+    assert len(PIPES) == 10
+    assert all("\x00" in pipe and "ldpopt" in pipe for pipe in PIPES)
+
+
+@pytest.mark.parametrize("piped", PIPES, ids=[re.sub(r"\W+", "-", pipe)[:60] for pipe in PIPES])
+def test_a_pipe_of_the_table_runs(run, files, piped):
+    """Every command of the pipe ends with 0 on what the one before it printed, and the last one prints something."""
+    text = ""
+    for part in piped.split("\x00"):
+        program, *arguments = shlex.split(part)
+        if program == "ldpopt":
+            done = run(*arguments, input=text)
+            assert done.exit_code == 0, (part, done.stderr)
+            text = done.stdout
+        elif program == "cat":
+            text = (files / arguments[0]).read_text()
+        elif program == "tee":
+            (files / arguments[0]).write_text(text)
+        elif program == "head":
+            text = text.splitlines()[0]
+        else:
+            assert (program, arguments) == ("python", ["-m", "json.tool"])
+            json.load(io.StringIO(text))
+    assert text.strip()
+    if "frontier" in piped:
+        assert text.startswith("epsilon")
+    if "verify" in piped:
+        assert "certified" in text

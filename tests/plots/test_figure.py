@@ -1,5 +1,7 @@
 """Pictures are drawn where they are told to, without a screen and without global state."""
 
+import os
+import shutil
 import subprocess
 import sys
 
@@ -60,9 +62,49 @@ def test_a_picture_is_the_same_bytes_every_time(kind, magic):
     assert first == second
 
 
+LATEX = """#!{python} -u
+import re, sys
+print("This is a stand-in for LaTeX.")
+for line in sys.stdin:
+    if "pgf_backend_query_start" in line:
+        print("*pgf_backend_query_start")
+        sys.stdout.write("\\n*")
+    elif "\\\\the\\\\wd0" in line:
+        sys.stdout.write("20.0pt,7.0pt,2.0pt\\n\\n*")
+    elif "@@end" in line:
+        break
+    sys.stdout.flush()
+"""
+
+
+def test_pgf_without_latex_is_refused_in_a_sentence(monkeypatch):
+    """What measures the letters of a pgf picture is LaTeX; where there is none, the error names it and another way."""
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(
+        InvalidInput, match=r"pgf: expected LaTeX with xelatex, .* \(pdf needs none\), got none installed"
+    ):
+        plots.picture(plots.channel(np.eye(2)), "pgf")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a script that a shell starts")
+@pytest.mark.parametrize("draw", DRAW.values(), ids=DRAW)
+def test_pgf_with_latex_is_written(draw, tmp_path, monkeypatch):
+    """With LaTeX, or a stand-in that says how wide its letters are, every picture is code for LaTeX, all vectors."""
+    if shutil.which("xelatex") is None:
+        program = tmp_path / "xelatex"
+        program.write_text(LATEX.format(python=sys.executable))
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    drawn = plots.picture(draw(Figure().subplots()), "pgf").decode()
+    assert drawn.startswith("%% Creator: Matplotlib, PGF backend")
+    assert "\\begin{pgfpicture}" in drawn
+    assert "\\includegraphics" not in drawn
+    assert drawn.count("\\pgfusepath") > 10
+
+
 def test_an_unknown_format_is_refused():
-    """A format that is none of the three is an error."""
-    with pytest.raises(InvalidInput, match="png, svg, pdf"):
+    """A format that is none of the four is an error."""
+    with pytest.raises(InvalidInput, match="png, svg, pdf, pgf"):
         plots.picture(plots.channel(np.eye(2)), "bmp")
 
 

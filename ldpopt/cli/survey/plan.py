@@ -227,7 +227,7 @@ def _codes(given: Sequence[str]) -> dict[str, list[str]]:
     nonresponse: --nonresponse | Share of invited people who will not answer. [default: survey.toml's]
     design_effect: --design-effect | Factor by which clusters and weights raise the number of respondents needed.
       [default: survey.toml's]
-    picture: --picture | Picture (png, svg, pdf) of the budget's split, and of widths and power against respondents.
+    picture: --picture | Picture (png, svg, pdf, pgf) of the budget's split, and of widths and power by respondents.
     proof: --proof | File for the proof of how many respondents any survey needs; `ldpopt verify` checks it.
     """)
 def plan(
