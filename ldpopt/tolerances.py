@@ -184,3 +184,66 @@ CLAIM_ROUNDING = 1e-9
 
 CLAIM_ATTAINED = 1e-6
 """In `reproduce`: a bound counts as attained when the exact value comes this near, relatively."""
+
+FINE_LATTICE = 1e-5
+"""A lattice is fine enough if splitting adds at most this share of the variance."""
+
+SHUFFLED_GAP = 2e-4
+"""A shuffled epsilon is found to this relative error of each bound."""
+
+LOCAL_GAP = 3e-4
+"""The largest local epsilon that a central limit allows is found to this relative error."""
+
+LITTLE_COST = 1e-8
+"""The cost of the rest beyond a ratio counts as little below this share of that beyond the first ratio tried."""
+
+IDLE_MULTIPLIER = 1e-6
+"""Multipliers below this share of the largest one of their input are left out."""
+
+SAME_KAPPA = 1e-9
+"""Questions whose kappas differ by no more than this share of them are given one kappa."""
+
+TRACE = 1e-9
+"""The probability that every output gets where a design under a restricted total variation leaves one unused."""
+
+MAX_WEIGHT = 1e-3
+"""The largest weight that a repair may give to the constant channel: differences between rows shrink by this share."""
+
+CENTRE_WEIGHT = 1e-3
+"""Where the centre needs more weight than this, the least sufficient weight is searched for."""
+
+DRAWN_WEIGHT = 1e-4
+"""The least weight of a variance, in units of the largest, for which columns are drawn."""
+
+NEWTON_EPSILON, NEWTON_EPSILON_CAPPED = 1e-4, 5e-4
+"""The least epsilon at which Newton's method, which adds up squares, tells columns from one another; and with a cap."""
+
+MARGINALS_GAP = 1e-7
+"""The relative gap at which the search for patterns by marginals stops."""
+
+MARGINALS_GAP_CAPPED = 1e-6
+"""The same under a cap on total variation, where every tangent takes a minimum cut."""
+
+SERIES_RATIO = 1e-3
+"""Nearer to ratio one than this, psi is computed from its series, which keeps its digits there."""
+
+SUM_ORDER = 1e-9
+"""Relative difference of delivered results, since another processor may sum in another order."""
+
+STEP_ROUNDING = 1e-8
+"""Larger relative differences between the steps of a proof are not due to rounding, for values above 1e-6."""
+
+STEP_SMALL = 1e-6
+"""Smaller values are compared as if they were this large, since differences of nearly equal masses are rounded."""
+
+SAME_OPTIMUM = 1e-10
+"""Relative difference below which the binary mechanism counts as optimal."""
+
+SEARCHED_PAIR = 1e-3
+"""Pairs that are nearer in total variation are not tried, since ratios of tiny divergences are mostly rounding."""
+
+REDUNDANT = 1e-12
+"""Directions whose share of a correlation matrix is at most this have no variance, but for rounding."""
+
+RAKED = 1e-10
+"""The relative accuracy to which raked weights must meet every known total."""

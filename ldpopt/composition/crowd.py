@@ -24,9 +24,7 @@ from ldpopt.composition.laws import LatticeLaw
 from ldpopt.distribution import Array
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP, down, up
-
-_FLAT = 1e-5
-"""A lattice is fine enough if splitting adds at most this share of the variance."""
+from ldpopt.tolerances import FINE_LATTICE
 
 _ENTRY = 16 * ULP
 """A bound on the relative error of an entry of a row that was divided by its sum, and of a ratio of two of them."""
@@ -253,7 +251,7 @@ def _lattice(scores: Array, masses: Array, tilt: float, n: int) -> tuple[float, 
         shares = np.abs(shares - np.rint(shares))
         costs = (weights * shares * (1 - shares)).sum(axis=1) * (far / counts) ** 2
         best = int(costs.argmin())
-        if cells >= CELLS or costs[best] <= _FLAT * variance:
+        if cells >= CELLS or costs[best] <= FINE_LATTICE * variance:
             spacing = far / float(counts[best])
             return spacing, anchor, raised / spacing
         cells *= 4

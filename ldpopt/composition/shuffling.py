@@ -36,6 +36,7 @@ from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.pairs import normalised, unlike
 from ldpopt.results import Result
 from ldpopt.rounding import ULP, up
+from ldpopt.tolerances import SHUFFLED_GAP
 
 NOTION = "shuffled_dp"
 
@@ -46,9 +47,6 @@ _OTHERS = 128
 
 _TRIED = 4
 """... and for them so many different distances of two inputs, the largest ones."""
-
-_CLOSE = 2e-4
-"""An epsilon is found to this relative error of each bound."""
 
 _STEPS = 1.0001, 1.012, 1.03, 1.1
 """How far above the lower bound the sharper bound for two reports is tried."""
@@ -217,7 +215,7 @@ def _crossing(crowd: Crowd, bound: Callable[[float], float], delta: float, top: 
             low = at
         else:
             high = at
-        if high - low <= _CLOSE * high:
+        if high - low <= SHUFFLED_GAP * high:
             break
         if turn < 2 and value > 0:  # the estimate errs by the same factor nearby
             aim = min(max(aim * delta / value, 1e-300), 0.9)

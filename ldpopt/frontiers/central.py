@@ -20,14 +20,12 @@ from ldpopt.errors import invalid
 from ldpopt.mechanisms import randomized_response, subset_selection
 from ldpopt.privacy import Guarantee
 from ldpopt.results import Result
+from ldpopt.tolerances import LOCAL_GAP
 
 Family = Callable[[float], Channel]
 
 _LARGEST = 30.0
 """No larger local epsilon is tried: reports then show the answer but for a chance of 1e-13."""
-
-_CLOSE = 3e-4
-"""A local epsilon is found to this relative error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,7 @@ def after_shuffling(
         best = family(low)
         if not shuffled(best, n).delta_at(limit).value <= level:
             return None  # no family of epsilon-LDP channels comes here: shuffling does not cost
-        while high - low > _CLOSE * high:
+        while high - low > LOCAL_GAP * high:
             middle = math.sqrt(low * high)
             made = family(middle)
             if shuffled(made, n).delta_at(limit).value <= level:

@@ -27,6 +27,7 @@ from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.sample.analysis import Analysis
 from ldpopt.survey.sample.analysis import Findings as Estimates
 from ldpopt.survey.survey import Survey
+from ldpopt.tolerances import SUM_ORDER
 from ldpopt.version import __version__
 
 if TYPE_CHECKING:
@@ -60,9 +61,6 @@ def _shown(found: Estimate | Estimates, level: float) -> dict[str, Any]:
     groups = {name: one.to_dict(level) for name, one in found.groups.items()}
     return found.whole.to_dict(level) | ({"groups": groups} if groups else {})
 
-
-TOLERANCE = 1e-9
-"""Relative tolerance, since another processor may sum in another order."""
 
 _IMAGE = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
 _HOW = re.compile(r'<meta name="ldpopt-analysis" content="([^"]*)">')
@@ -326,5 +324,5 @@ def _close(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_close, one, other))
     if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+        return math.isclose(one, other, rel_tol=SUM_ORDER, abs_tol=SUM_ORDER)
     return type(one) is type(other) and bool(one == other)

@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.reproduce.experiment import Row
+from ldpopt.tolerances import SEARCHED_PAIR
 
 
 def random_law(rng: np.random.Generator, size: int, concentration: float = 1.0, least: float = 1e-4) -> Array:
@@ -67,10 +68,6 @@ def rr(epsilon: float) -> Array:
     return np.array([[high, 1 - high], [1 - high, high]])
 
 
-CLOSEST = 1e-3
-"""Pairs that are nearer in total variation are not tried, since ratios of tiny divergences are mostly rounding."""
-
-
 def worst_pair(ratio: Callable[[Array, Array], float], k: int, starts: int, steps: int, seed: int = 1) -> Row:
     """The largest `ratio` that Nelder and Mead's search finds among pairs of distributions on k points, and the pair.
 
@@ -80,7 +77,7 @@ def worst_pair(ratio: Callable[[Array, Array], float], k: int, starts: int, step
 
     def loss(logits: Array) -> float:
         p0, p1 = _pairs(logits.reshape(2, k), 12)
-        return -ratio(p0, p1) if np.abs(p0 - p1).sum() / 2 >= CLOSEST else 0.0
+        return -ratio(p0, p1) if np.abs(p0 - p1).sum() / 2 >= SEARCHED_PAIR else 0.0
 
     tried = [rng.normal(0, scale, 2 * k) for scale in np.geomspace(0.3, 12, 40 * starts)]
     options = {"maxfev": steps, "xatol": 1e-6}
@@ -104,7 +101,7 @@ def deepest_pair(ratio: Callable[[Array, Array], Array], k: int, starts: int, st
 
     def loss(logits: Array) -> Array:
         p0, p1 = _pairs(logits, 14)
-        far = np.abs(p0 - p1).sum(axis=-1) / 2 >= CLOSEST
+        far = np.abs(p0 - p1).sum(axis=-1) / 2 >= SEARCHED_PAIR
         return np.asarray(np.where(far, -ratio(p0, p1), 0.0))
 
     options = {"maxfev": steps, "xatol": 1e-7, "fatol": 1e-12, "adaptive": True}

@@ -23,9 +23,7 @@ from ldpopt.survey.estimate.linear import (
 )
 from ldpopt.survey.estimate.results import simplex_projection
 from ldpopt.survey.estimate.sampled import as_table, as_tables, sampling_variance
-
-REDUNDANT = 1e-12
-"""Directions whose share of a correlation matrix is at most this have no variance, but for rounding."""
+from ldpopt.tolerances import REDUNDANT
 
 ENUMERATED = 200_000
 """The most count tables that are enumerated for an exact power."""

@@ -48,13 +48,12 @@ from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_slopes
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.tolerances import IDLE_MULTIPLIER, LITTLE_COST
 
 ORDERS = (1.0625, 1.125, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0)
 """The orders of moments that are tried, besides those that constraints name."""
 REACHES = 10.0 ** np.arange(1, 16)
 """The cuts nearest to these ratios are tried: a near cut costs more moments, a far cut needs steeper tangents."""
-LITTLE_COST = 1e-8
-"""The cost of the rest beyond a ratio counts as little below this share of its cost beyond the first of `REACHES`."""
 
 
 def tails(
@@ -144,7 +143,6 @@ def _orders(constraints: Sequence[ColumnConstraint]) -> list[float]:
 
 KEPT = 10.0 ** -np.array([0.3, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 """The shares of M1 that are tried as the part compared with the same inputs of M0."""
-NEXT_TO_NONE = 1e-6  # Multipliers below this share of the largest one of their input are left out.
 STEPS = (None, 0.0, 0.25, 0.5, 0.75, 1.0)
 """The powers of R that are tried as the ratio of the cuts of what is left of a multiplier; None keeps its own cuts."""
 
@@ -255,7 +253,7 @@ class _Plan:
         # A pair with next to no multiplier gets no share, but every input needs a pair.
         largest = np.zeros(len(near))
         np.maximum.at(largest, left[pairs], weight)
-        pairs = pairs[weight >= NEXT_TO_NONE * largest[left[pairs]]]
+        pairs = pairs[weight >= IDLE_MULTIPLIER * largest[left[pairs]]]
         weight = np.maximum(most[pairs], 1e-12 * (most.max(initial=0.0) or 1.0))
         # Inputs that are compared with the same one share its mass.
         whole = np.bincount(right[pairs], weight, len(near))

@@ -35,6 +35,7 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP
+from ldpopt.tolerances import SAME_KAPPA
 
 MAX_WORK = 1e10  # The most cones times rays times inputs that are looked at: about half a minute.
 MAX_DIRECTIONS = 10  # The most dimensions of cones that are looked at.
@@ -43,7 +44,6 @@ CHUNK = 2**22  # The same for cones that are looked at together: what memory hol
 LARGEST = 2.0**40  # Rays beyond that have been halved too often to be whole numbers.
 STEPS = 4  # Steps in which rays that a vector does not need leave it.
 Members = npt.NDArray[np.bool_]
-ALIKE = 1e-9  # Questions whose kappas differ by no more than this share of them are given one kappa.
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class SymmetricScores(ByValue):
             kappas.append(float((middle[at : at + len(basis)] * basis).sum() / (basis**2).sum()) * inputs)
             at += len(basis)
         for j, k in enumerate(shape):
-            same = [i for i in range(j) if shape[i] == k and abs(kappas[i] - kappas[j]) <= ALIKE * abs(kappas[j])]
+            same = [i for i in range(j) if shape[i] == k and abs(kappas[i] - kappas[j]) <= SAME_KAPPA * abs(kappas[j])]
             kappas[j] = kappas[same[0]] if same else kappas[j]
         if not all(0 < kappa < math.inf for kappa in kappas):
             return math.inf

@@ -26,9 +26,7 @@ from ldpopt.privacy.capacity import (
     RestrictedTotalVariation,
     feature_map,
 )
-
-TRACE = 1e-9
-"""The probability that every output gets where a design under a restricted total variation leaves one unused."""
+from ldpopt.tolerances import TRACE
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,7 @@ from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.rounding import SUBNORMAL, ULP
-
-MAX_WEIGHT = 1e-3
-"""The largest weight that a repair may give to the constant channel: differences between rows shrink by this share."""
+from ldpopt.tolerances import MAX_WEIGHT
 
 
 class Unrepairable(SolverError):

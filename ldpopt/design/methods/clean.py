@@ -19,7 +19,7 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
-from ldpopt.tolerances import CLOSE_ROWS, MERGED_FREE, MERGED_SHARES, NOISE_SHARE, NOISE_SIZE
+from ldpopt.tolerances import CENTRE_WEIGHT, CLOSE_ROWS, MERGED_FREE, MERGED_SHARES, NOISE_SHARE, NOISE_SIZE
 
 
 def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array]) -> Array:
@@ -87,9 +87,6 @@ def _cost(f: FDivergence, pair: Pair, q: Array, worth: Array, fine: bool) -> Arr
     return np.asarray(cost)
 
 
-LITTLE = 1e-3  # Where the centre needs more weight than this, the least sufficient weight is searched for
-
-
 def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None) -> Array:
     """A matrix near `matrix` (k, m) that is measured to meet all constraints.
 
@@ -123,7 +120,7 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
         found = mixed(weight)
     if found is None:
         raise Unrepairable(start)
-    if weight > LITTLE:
+    if weight > CENTRE_WEIGHT:
         low, high = weight / 2, weight
         for _ in range(20):
             middle = (low + high) / 2

@@ -31,17 +31,14 @@ from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
-from ldpopt.tolerances import NEGLIGIBLE_EXACT, NEGLIGIBLE_WEIGHT
+from ldpopt.tolerances import DRAWN_WEIGHT, NEGLIGIBLE_EXACT, NEGLIGIBLE_WEIGHT, NEWTON_EPSILON, NEWTON_EPSILON_CAPPED
 
 MAX_ROUNDS = 60  # The most rounds of pricing; columns that still gain then make the gap wider, not the bound wrong
 DRAWN = 50  # The number of sets that are drawn at the start, for each category
-LEAST_WEIGHT = 1e-4  # The least weight of a variance, in units of the largest, for which columns are drawn
 FIRST_GAP = 0.1  # The relative gap of the first round of Newton's method
 SPARE = 100  # Columns leave if they lose more than this many times the round's gap
 # A round is solved to a gap this many times smaller than the largest gain of columns outside the round before.
 OUTSIDE = 30
-# The least epsilon at which Newton's method, which adds up squares, tells columns from one another; and with a cap.
-MIN_EPSILON, MIN_EPSILON_CAPPED = 1e-4, 5e-4
 WIDE = 0.1  # The least cap, as a share of the widest total variation, for which Newton's method is used
 KEEP = 0.004  # Columns stay while they lose at most this share of the criterion
 
@@ -221,7 +218,7 @@ class MixtureTask:
             outside = float((gains * (at_new @ prior) / at_new.max(axis=1)).max(initial=0.0))
             if at == 0 and criterion.limited:  # now that the variances have weights
                 weights = solution.central.prices[:k]
-                more = self.drawn(np.sqrt(np.maximum(weights, LEAST_WEIGHT * weights.max())))
+                more = self.drawn(np.sqrt(np.maximum(weights, DRAWN_WEIGHT * weights.max())))
                 new = np.vstack([new, unknown(more, np.vstack([heights, new]))])
             idle = solution.central.slack > SPARE * max(outside, accuracy) * size * values.max(axis=1)
             if outside > 2 * before and gone:  # many prices are as good, and what left is wanted again
@@ -273,7 +270,7 @@ def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool
             return False  # most reports say nothing: posed in other units
     else:
         return False
-    if not columns.epsilon >= (MIN_EPSILON if eta is None else MIN_EPSILON_CAPPED):
+    if not columns.epsilon >= (NEWTON_EPSILON if eta is None else NEWTON_EPSILON_CAPPED):
         return False  # columns are nearly constant: posed in other units
     return criterion.smooth(k)
 

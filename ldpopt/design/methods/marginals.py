@@ -31,6 +31,7 @@ from ldpopt.design.utilities.laws import Compared
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
+from ldpopt.tolerances import MARGINALS_GAP, MARGINALS_GAP_CAPPED
 
 # The most inputs: without a cap on total variation, and with one, where every pair has a row in the program.
 MAX_INPUTS, MAX_CAPPED = 100, 40
@@ -39,8 +40,6 @@ DIRECTIONS = 40
 STEPS = 4  # The number of tangents that a climb takes
 JOIN = 400  # The most patterns that join in one round
 ROUNDS = 80  # The most rounds
-CLOSE = 1e-7  # The relative gap at which to stop
-CAPPED_CLOSE = 1e-6  # The same under a cap on total variation, where every tangent takes a minimum cut
 # The most patterns at which tangents are taken under a cap: those with weight in the program, or nearly so.
 TANGENTS = 300
 
@@ -108,7 +107,7 @@ class MarginalProgram:
     def solve(self, deadline: Deadline = UNLIMITED) -> tuple[Weighed, Members, Array, int]:
         """The multipliers of the best bound, sets (n, k), their weights at a vertex, and the number of rounds."""
         inside = self.first()
-        least, proved, closed = math.inf, None, CAPPED_CLOSE if self.capped else CLOSE
+        least, proved, closed = math.inf, None, MARGINALS_GAP_CAPPED if self.capped else MARGINALS_GAP
         rounds = 0
         for _ in deadline.rounds(range(ROUNDS)):
             rounds += 1

@@ -13,8 +13,7 @@ import numpy as np
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array, Index
-
-NEAR = 1e-3  # Nearer to ratio one than this, psi is computed from its series, which keeps its digits there
+from ldpopt.tolerances import SERIES_RATIO
 
 
 class Pairs:
@@ -89,7 +88,7 @@ def _psi(order: float, cap: float, a: Array, b: Array) -> Array:
             b * order * (order - 1) / 2 * apart**2
             * (1 + (order - 2) / 3 * apart * (1 + (order - 3) / 4 * apart * (1 + (order - 4) / 5 * apart)))
         )  # fmt: skip
-    level = np.where(np.abs(apart) * max(order, 1.0) < NEAR, series, level)
+    level = np.where(np.abs(apart) * max(order, 1.0) < SERIES_RATIO, series, level)
     return np.stack([level / cap, on_left / cap, on_right / cap, bend / cap, t])
 
 

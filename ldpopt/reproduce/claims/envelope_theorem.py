@@ -15,17 +15,12 @@ from ldpopt.reproduce.drawing import COLOURS, panel, picture
 from ldpopt.reproduce.envelope import Problem, distances, envelope_at, lay, partition_points, pattern_optimum, prove
 from ldpopt.reproduce.experiment import Outcome, Points, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.statements import claim
+from ldpopt.tolerances import STEP_ROUNDING, STEP_SMALL
 
 DIVERGENCES = [*NAMED.values(), hockey_stick(1.5), alpha(3), alpha(0.5)]
 FORMS = ("spread out", "concentrated", "nearly equal", "mirrored", "clustered", "steep", "zeros")
 STEPS = ("channel", "exchanged", "split", "windows", "kept", "allowed")
 """The utility after each step of the proof, and the envelope's value at the channel's own distance."""
-
-ARITHMETIC = 1e-8
-"""Larger relative differences are not due to rounding, for values above 1e-6."""
-
-SMALL = 1e-6
-"""Smaller values are compared as if they were this large, since differences of nearly equal masses are rounded."""
 
 SHARE = 0.05
 """The share of the weight that a search keeps on patterns that are not blocks."""
@@ -111,7 +106,7 @@ def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
     def loss(x: Array) -> float:
         pair, gain, eta = posed(x)
         envelope = envelope_at(partition_points(f.excess, pair.p0, pair.p1, gain), eta)
-        if envelope <= SMALL:
+        if envelope <= STEP_SMALL:
             return 1.0
         return 1 - pattern_optimum(f.excess, pair.p0, pair.p1, gain, eta, SHARE) / envelope
 
@@ -125,10 +120,10 @@ def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
 def _verdict(table: Table) -> Verdict:
     instances, channels = table.having(lambda row: "patterns" in row), table.where(part="channels")
     envelope, patterns, design, bound = (instances.column(x) for x in ("envelope", "patterns", "design", "bound"))
-    size = np.maximum(envelope, SMALL)
+    size = np.maximum(envelope, STEP_SMALL)
     above, room = (patterns - envelope) / size, (bound - envelope) / size
     steps = np.array([channels.column(name) for name in STEPS])
-    lost = (steps[:-1] - steps[1:]) / np.maximum(steps.max(axis=0), SMALL)
+    lost = (steps[:-1] - steps[1:]) / np.maximum(steps.max(axis=0), STEP_SMALL)
     costs = table.column("cost")
     worst = {
         "a channel of the pattern program is above the envelope": above.max(),
@@ -145,7 +140,7 @@ def _verdict(table: Table) -> Verdict:
         "largest that the bounds leave room for": room.max(),
         "least cost of patterns that are no blocks": costs.min(),
     } | {f"by how much {what}, at the most": amount for what, amount in worst.items()}
-    failed = [f"{what}, by {amount:.3g}" for what, amount in worst.items() if not amount <= ARITHMETIC]
+    failed = [f"{what}, by {amount:.3g}" for what, amount in worst.items() if not amount <= STEP_ROUNDING]
     if failed:
         return Verdict(Outcome.FAILS, f"Relatively: {'; '.join(failed)}.", figures)
     return Verdict(
@@ -163,7 +158,7 @@ def _verdict(table: Table) -> Verdict:
 
 def _differences(ax: Any, table: Table) -> None:
     instances = table.having(lambda row: "patterns" in row)
-    size = np.maximum(instances.column("envelope"), SMALL)
+    size = np.maximum(instances.column("envelope"), STEP_SMALL)
     for column, colour, label in (
         ("bound", COLOURS[5], "proved bound less envelope"),
         ("patterns", COLOURS[1], "pattern program and envelope apart"),
@@ -174,7 +169,7 @@ def _differences(ax: Any, table: Table) -> None:
 
 def _steps(ax: Any, channels: Table) -> None:
     steps = np.array([channels.column(name) for name in STEPS])
-    shares, places = steps[:, steps[-1] > SMALL] / steps[-1, steps[-1] > SMALL], range(len(STEPS))
+    shares, places = steps[:, steps[-1] > STEP_SMALL] / steps[-1, steps[-1] > STEP_SMALL], range(len(STEPS))
     for low, high, shade in ((0, 100, 0.12), (10, 90, 0.2), (25, 75, 0.3)):
         ends = np.percentile(shares, [low, high], axis=1)
         ax.fill_between(places, *ends, color=COLOURS[0], alpha=shade, lw=0, label=f"{high - low} %")

@@ -27,7 +27,7 @@ from ldpopt.reproduce.drawing import COLOURS, diagonal, formula, marks, panel, p
 from ldpopt.reproduce.experiment import Outcome, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import binary_value, deepest_pair, few_digits, optimum, random_law, read_pair, tilted
 from ldpopt.reproduce.statements import Ends, claim, decided, off_by
-from ldpopt.tolerances import CLAIM_ATTAINED
+from ldpopt.tolerances import CLAIM_ATTAINED, SAME_OPTIMUM
 
 
 @claim(
@@ -63,8 +63,6 @@ def variation_kept(epsilon: float, share: float, k: float, seed: float) -> Row:
 
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON, JEFFREYS)}
-SAME = 1e-10
-"""Relative difference below which the binary mechanism counts as optimal."""
 
 
 def _sorted_thresholds(ax: Any, table: Table) -> None:
@@ -105,13 +103,13 @@ def threshold(divergence: str, k: float, seed: float) -> Row:
 
     epsilons = np.geomspace(1e-3, 8, 120)
     shorts = np.array([short(float(epsilon)) for epsilon in epsilons])
-    above = np.flatnonzero(shorts > SAME)
+    above = np.flatnonzero(shorts > SAME_OPTIMUM)
     if not len(above):
         return {"threshold": 8.0, "at 0.001": float(shorts[0]), "certified": 1.0}
     low, high = float(epsilons[max(above[0] - 1, 0)]), float(epsilons[above[0]])
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if short(middle) <= SAME else (low, middle)
+        low, high = (middle, high) if short(middle) <= SAME_OPTIMUM else (low, middle)
     bound = optimal_channel(Divergence(f, p0, p1), LocalDP(low)).upper_bound
     return {"threshold": low, "at 0.001": float(shorts[0]), "certified": float(binary_value(f, p0, p1, low)) / bound}
 

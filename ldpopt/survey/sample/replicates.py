@@ -19,9 +19,7 @@ from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.results import ByValue
 from ldpopt.survey.estimate.counts import factor, places
 from ldpopt.survey.sample.design import LonelyUnit, Replication, SampleDesign, SamplingVariance
-
-RAKING_TOL = 1e-10
-"""The relative accuracy to which raked weights must meet every known total."""
+from ldpopt.tolerances import RAKED
 
 MAX_CYCLES = 2000
 
@@ -43,7 +41,7 @@ def raked(weights: Array, margins: Sequence[tuple[npt.NDArray[np.intp], Array]])
                 raise SolverError("raking: a group of a margin has no respondent left; merge it with another")
             worst = max(worst, float(np.abs(now / known - 1).max()))
             w *= (known / now)[codes]
-        if len(margins) == 1 or worst <= RAKING_TOL:
+        if len(margins) == 1 or worst <= RAKED:
             return w
     raise SolverError(
         f"raking: after {MAX_CYCLES} cycles the weights miss a known total by {worst:.2g} of itself; some combination "
