@@ -244,14 +244,49 @@ def _constant(value: Any) -> str:
 
 
 def _described(doc: str, value: Any) -> str:
-    """The docstring as Markdown, with a list of what is `InvalidInput` unless it holds before the examples."""
-    body, found = markdown(doc), refusals(value)
-    if not found:
-        return body
-    listed = "\n".join(f"- {escaped(line)}" for line in found)
-    raises = f"*Checked*, else {{py:obj}}`InvalidInput <ldpopt.errors.InvalidInput>`:\n\n{listed}\n\n"
+    """The docstring as Markdown under the headings of the field: parameters with types, what is raised, examples."""
+    body, found = _with_types(markdown(doc), value), refusals(value)
+    body = re.sub(r"(?m)^(?=- `)", "**Parameters**\n\n", body, count=1)
+    raises = ""
+    if found:
+        listed = "\n".join(f"- {escaped(line)}" for line in found)
+        raises = f"**Raises** {{py:obj}}`InvalidInput <ldpopt.errors.InvalidInput>` unless these hold:\n\n{listed}\n\n"
     at = body.find("```pycon")
-    return f"{body}\n\n{raises}" if at < 0 else body[:at] + raises + body[at:]
+    return f"{body}\n\n{raises}" if at < 0 else f"{body[:at]}{raises}**Examples**\n\n{body[at:]}"
+
+
+_LISTED = re.compile(r"(?m)^- (`\w+`(?:, `\w+`)*): ")
+
+
+def _with_types(body: str, value: Any) -> str:
+    """The list of parameters with the type of each, linked where it has a page."""
+    try:
+        annotated = {name.lstrip("*"): one.annotation for name, one in inspect.signature(value).parameters.items()}
+    except (TypeError, ValueError):
+        return body
+
+    def typed(item: re.Match[str]) -> str:
+        types = dict.fromkeys(str(annotated.get(name, "")) for name in re.findall(r"\w+", item[1]))
+        shown = [_type(text) for text in types if text and "inspect._empty" not in text and text != "Any"]
+        return f"- {item[1]} ({', '.join(shown)}): " if shown else item[0]
+
+    return _LISTED.sub(typed, body)
+
+
+@functools.cache
+def _classes() -> dict[str, str]:
+    """By its short name, the full name of every public class."""
+    return {entry.name: entry.full for entry in registry().values() if is_class(entry.value)}
+
+
+def _type(annotation: str) -> str:
+    """A type in words: its names are links where they have pages."""
+    text = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", annotation).replace(" | None", " or none")
+    by_name = _classes()
+    known = [name for name in re.findall(r"\w+", text) if name in by_name]
+    if len(known) == 1 and re.fullmatch(r"\w+(?: or none)?", text):
+        return f"{{py:obj}}`~{by_name[known[0]]}`" + text.removeprefix(known[0])
+    return f"`{text}`"
 
 
 def _class(entry: Public) -> str:

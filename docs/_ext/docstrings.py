@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from formulas import formulas
+
 _ITEM = re.compile(r"^(?P<names>\*{0,2}[A-Za-z_]\w*(?:, \*{0,2}[A-Za-z_]\w*)*) : ")
 _INLINE_ITEM = re.compile(r"(?<=\. )(?P<names>[a-z_]\w*(?:, [a-z_]\w*)*) : ")
 _CODE = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
@@ -35,7 +37,7 @@ def _block(lines: list[str]) -> str:
         return _items(lines)
     if all(line.startswith("    ") for line in lines):
         return "\n".join(["```text", *(line[4:] for line in lines), "```"])
-    return escaped("\n".join(lines))
+    return prose("\n".join(lines))
 
 
 def _items(lines: list[str]) -> str:
@@ -52,8 +54,17 @@ def _items(lines: list[str]) -> str:
     for part in parts:
         names, meaning = part.split(" : ", 1)
         shown = ", ".join(f"`{name}`" for name in names.split(", "))
-        made.append(f"- {shown}: {escaped(meaning.strip())}")
+        made.append(f"- {shown}: {prose(meaning.strip())}")
     return "\n".join(made)
+
+
+def prose(text: str) -> str:
+    """Prose of a docstring: its formulas as LaTeX, and the rest escaped."""
+    parts = _CODE.split(text)
+    for at in range(0, len(parts), 2):
+        pieces = formulas(parts[at])
+        parts[at] = "".join(f"${piece}$" if is_formula else escaped(piece) for piece, is_formula in pieces)
+    return "".join(parts)
 
 
 def escaped(text: str) -> str:

@@ -12,8 +12,9 @@ SIGNS = {
     "in": "∈", "ni": "∋", "notin": "∉", "infty": "∞", "sum": "∑", "prod": "∏", "int": "∫", "sqrt": "√",
     "to": "→", "mapsto": "↦", "varnothing": "∅", "subseteq": "⊆", "cup": "∪", "cap": "∩", "otimes": "⊗",
     "dots": "…", "ldots": "…", "cdots": "…", "mid": "|", "lvert": "|", "rvert": "|", "lVert": "‖",
-    "rVert": "‖", "|": "‖", "{": "{", "}": "}", "quad": " ", "qquad": " ", ",": " ", ";": " ", ":": " ",
-    "!": "", "%": "%", "prime": "′", "ell": "ℓ", "forall": "for all", "setminus": "∖", "partial": "∂",
+    "rVert": "‖", "Vert": "‖", "vert": "|", "|": "‖", "{": "{", "}": "}", "quad": " ", "qquad": " ", ",": " ",
+    ";": " ", ":": " ", "!": "", "%": "%", "prime": "′", "ell": "ℓ", "forall": "for all", "setminus": "∖",
+    "partial": "∂",
     "nabla": "∇", "\\": " ",
 }  # fmt: skip
 """What a command of LaTeX means, as one sign. Of other commands the name stays: ``log``, ``max``."""

@@ -20,7 +20,7 @@ from types import ModuleType
 sys.path.insert(0, str(Path(__file__).parent))
 from api_pages import IN_NATS, page_name, pages, parameters
 from checks import refusals
-from docstrings import markdown
+from docstrings import escaped
 from public_names import Public, is_class, public_modules, registry
 
 import ldpopt
@@ -114,7 +114,7 @@ class Reference:
         if IN_NATS & parameters(value) and "in nats" not in page:
             yield "its page does not say that its parameters are in nats"
         abstract = inspect.isclass(value) and (inspect.isabstract(value) or issubclass(value, BaseException))
-        if not abstract and any(markdown(line).split(":")[0] not in page for line in refusals(value)):
+        if not abstract and any(escaped(line).split(":")[0] not in page for line in refusals(value)):
             yield "its page does not list what it refuses"
         if not inspect.isfunction(value):
             return

@@ -62,8 +62,8 @@ def test_what_is_refused_is_read_from_the_code():
 
 def test_docstrings_become_markdown():
     """Examples become code, lists of names become lists, and characters with a meaning in Markdown are escaped."""
-    made = markdown("Sum of a*b.\n\na, b : numbers. c : another,\n    indented.\n\n>>> 1 + 1\n2")
-    assert made == "Sum of a\\*b.\n\n- `a`, `b`: numbers.\n- `c`: another, indented.\n\n```pycon\n>>> 1 + 1\n2\n```"
+    made = markdown("Sum of *all.\n\na, b : numbers. c : another,\n    indented.\n\n>>> 1 + 1\n2")
+    assert made == "Sum of \\*all.\n\n- `a`, `b`: numbers.\n- `c`: another, indented.\n\n```pycon\n>>> 1 + 1\n2\n```"
 
 
 @pytest.mark.skipif(
