@@ -57,6 +57,8 @@ class Limit(str):
 class Method(Kind, ABC):
     """A way to find a channel; an object of such a class can be passed to `optimal_channel` as `method=`.
 
+    Beside the readers of its fields, a class names what it declares: ``class PatternLP(Method, preference=160)``.
+
     reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`. solves : the kind of utility that it is made for,
     where there is one. preference : its place in `METHODS`, which are tried in ascending order. integral : whether it
     finds multiples of 1/D; problems with a `Denominator` are given to such methods only. by_cvxpy :
@@ -67,6 +69,12 @@ class Method(Kind, ABC):
     solves: ClassVar[type] = Utility
     integral: ClassVar[bool] = False
     by_cvxpy: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        for name in ("reference", "solves", "preference", "integral", "by_cvxpy"):
+            if name in keywords:
+                setattr(cls, name, keywords.pop(name))
+        super().__init_subclass__(**keywords)
 
     @classmethod
     def usual(cls) -> Self:

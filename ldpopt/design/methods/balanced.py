@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -38,7 +37,7 @@ MOST = 2000  # The most answers: a channel may need as many reports, which takes
 
 
 @dataclass(frozen=True)
-class BalancedSets(Method):
+class BalancedSets(Method, reference="[KOV14]", preference=190, by_cvxpy=True):
     """For mutual information: reports favour sets of nearly the best probability, and all answers equally [KOV14].
 
     A pattern's information depends on the probability of its set alone. Answers of large probability are taken whole,
@@ -52,10 +51,6 @@ class BalancedSets(Method):
     >>> round(design.value, 6), design.certified
     (0.123302, True)
     """
-
-    reference: ClassVar[str] = "[KOV14]"
-    by_cvxpy: ClassVar[bool] = True
-    preference: ClassVar[int] = 190
 
     def refuses(self, problem: Problem) -> str:
         """It needs mutual information under LocalDP."""

@@ -14,7 +14,6 @@ import math
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -38,7 +37,15 @@ CLIMBS = 20  # How many of the channels found in boxes start a local search
 
 
 @dataclass(frozen=True)
-class BranchAndBound(Method, nodes=optional(positive_integer), starts=positive_integer, rng=random):
+class BranchAndBound(
+    Method,
+    nodes=optional(positive_integer),
+    starts=positive_integer,
+    rng=random,
+    reference="[CCP; FS]",
+    preference=60,
+    by_cvxpy=True,
+):
     """Local search, then branch and bound on the reports' likelihood ratios; for constraints on outputs, proved [FS].
 
     nodes : the most programs of boxes to solve. By default from 30 to 1500, fewer where programs are large; with a
@@ -55,10 +62,6 @@ class BranchAndBound(Method, nodes=optional(positive_integer), starts=positive_i
     nodes: int | None = None
     starts: int = STARTS
     rng: Rng = field(default=None, compare=False)
-
-    reference: ClassVar[str] = "[CCP; FS]"
-    by_cvxpy: ClassVar[bool] = True
-    preference: ClassVar[int] = 60
 
     def refuses(self, problem: Problem) -> str:
         """It needs constraints on the outputs, and two hypotheses."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +81,7 @@ def problem(utility: Utility, constraints: Constraint | Iterable[Constraint]) ->
 
 
 @dataclass(frozen=True)
-class ConvexProgram(Method):
+class ConvexProgram(Method, reference="[KOV14, Thm 4]", by_cvxpy=True):
     """The plain cvxpy program (`design.problem`), without scaling or column generation: for teaching and for distrust.
 
     It is used only where it is named. Where another method applies too, its certificate is the proof, so that two
@@ -92,9 +92,6 @@ class ConvexProgram(Method):
     >>> round(design.value, 6), design.certified
     (0.110944, True)
     """
-
-    reference: ClassVar[str] = "[KOV14, Thm 4]"
-    by_cvxpy: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str:
         """It needs columns that can be listed, or an expected loss."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,7 +29,7 @@ DRAWS = 1000  # The most entries of the distributions of a private sampling: eve
 
 
 @dataclass(frozen=True)
-class DecisionProgram(Method):
+class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference=90, by_cvxpy=True):
     """One linear (or cone) program on the decisions of an expected loss, which is linear in the channel.
 
     >>> from ldpopt.design import ExpectedLoss, LocalDP, optimal_channel
@@ -39,14 +38,9 @@ class DecisionProgram(Method):
     (-0.268941, True)
     """
 
-    reference: ClassVar[str] = "[BCP]"
-    by_cvxpy: ClassVar[bool] = True
-    solves = ExpectedLoss
-    preference: ClassVar[int] = 90
-
     def refuses(self, problem: Problem) -> str:
         """It needs an expected loss, and no constraint on the outputs."""
-        if not isinstance(problem.utility, self.solves):
+        if not isinstance(problem.utility, ExpectedLoss):
             return f"{problem.utility.name} is no expected loss"
         if problem.given:
             return "constraints fix the outputs"
@@ -120,7 +114,7 @@ def _solved(gains: Array, problem: Problem) -> list[Solved]:
 
 
 @dataclass(frozen=True)
-class SamplingProgram(Method):
+class SamplingProgram(Method, reference="[PAL]", solves=PrivateSampling, preference=100, by_cvxpy=True):
     """Private sampling by linear programs on tangents of the risks, which are added in rounds [PAL].
 
     >>> from ldpopt.design import LocalDP, PrivateSampling, optimal_channel
@@ -130,14 +124,9 @@ class SamplingProgram(Method):
     (-0.168941, True)
     """
 
-    reference: ClassVar[str] = "[PAL]"
-    by_cvxpy: ClassVar[bool] = True
-    solves = PrivateSampling
-    preference: ClassVar[int] = 100
-
     def refuses(self, problem: Problem) -> str:
         """It needs a private sampling, and no constraint on the outputs."""
-        if not isinstance(problem.utility, self.solves):
+        if not isinstance(problem.utility, PrivateSampling):
             return f"{problem.utility.name} is no private sampling"
         if problem.given:
             return "constraints fix the outputs"
@@ -190,7 +179,7 @@ def _mendable(matrix: Array, problem: Problem) -> Array:
 
 
 @dataclass(frozen=True)
-class GivenSearch(Method):
+class GivenSearch(Method, reference="[CCP]", preference=80, by_cvxpy=True):
     """Local search over channels with given outputs, for column utilities; the bound is that of free outputs.
 
     >>> from ldpopt.design import LocalDP, MutualInformation, Outputs, optimal_channel
@@ -198,10 +187,6 @@ class GivenSearch(Method):
     >>> round(design.value, 6), design.certified
     (0.110944, True)
     """
-
-    reference: ClassVar[str] = "[CCP]"
-    by_cvxpy: ClassVar[bool] = True
-    preference: ClassVar[int] = 80
 
     def refuses(self, problem: Problem) -> str:
         """It needs constraints on the outputs and a utility with gradients."""
@@ -225,7 +210,7 @@ class GivenSearch(Method):
 
 
 @dataclass(frozen=True)
-class GivenDecisions(Method):
+class GivenDecisions(Method, reference="[BCP]", solves=ExpectedLoss, preference=70, by_cvxpy=True):
     """The linear program of an expected loss whose constraints fix the decisions.
 
     >>> from ldpopt.design import ExpectedLoss, LocalDP, Outputs, optimal_channel
@@ -234,14 +219,9 @@ class GivenDecisions(Method):
     (-0.268941, True)
     """
 
-    reference: ClassVar[str] = "[BCP]"
-    by_cvxpy: ClassVar[bool] = True
-    solves = ExpectedLoss
-    preference: ClassVar[int] = 70
-
     def refuses(self, problem: Problem) -> str:
         """It needs an expected loss and constraints on its decisions."""
-        if not isinstance(problem.utility, self.solves):
+        if not isinstance(problem.utility, ExpectedLoss):
             return f"{problem.utility.name} is no expected loss"
         if not problem.given:
             return "no constraint fixes the outputs"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -46,7 +45,9 @@ FINE = 14  # Up to this many categories, the design is found to `CERTIFIED_GAP`
 
 
 @dataclass(frozen=True)
-class EstimationColumns(Method):
+class EstimationColumns(
+    Method, reference="[KOV14, Thm 2; KW]", solves=FisherInformation, preference=150, by_cvxpy=True
+):
     """The channel of least error of an estimate, from columns that are generated [KW].
 
     min over channels Q of criterion(J(Q)^-1 - p p^T)  subject to  Q epsilon-LDP, Q eta-TV
@@ -67,11 +68,6 @@ class EstimationColumns(Method):
     >>> round(design.value, 6), design.certified
     (10.150574, True)
     """
-
-    reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
-    by_cvxpy: ClassVar[bool] = True
-    solves = FisherInformation
-    preference: ClassVar[int] = 150
 
     def refuses(self, problem: Problem) -> str:
         """It needs a Fisher information, under LocalDP and perhaps TotalVariation."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -107,7 +106,7 @@ MAX_THINNED = 3  # How often, at most, a third of the knots is dropped when a so
 
 
 @dataclass(frozen=True)
-class Exchange(Method, rounds=positive_integer, accuracy=positive):
+class Exchange(Method, rounds=positive_integer, accuracy=positive, reference="[HK]", preference=210, by_cvxpy=True):
     """The ratio-labelled program, whose labels are exchanged until they fit; for every convex constraint, with a proof.
 
     A label is an interval of likelihood ratios of the reports, with one report each. In rounds, a convex program over
@@ -124,10 +123,6 @@ class Exchange(Method, rounds=positive_integer, accuracy=positive):
 
     rounds: int = ROUNDS
     accuracy: float = EXCHANGE_GAP
-
-    reference: ClassVar[str] = "[HK]"
-    by_cvxpy: ClassVar[bool] = True
-    preference: ClassVar[int] = 210
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and constraints that a program can pose well."""

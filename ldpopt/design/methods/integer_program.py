@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +103,7 @@ POLISHED = 5_000  # The most single-unit moves that are tried for each move that
 
 
 @dataclass(frozen=True)
-class Rounded(Method):
+class Rounded(Method, preference=20, integral=True):
     """The best of several channels after rounding to the denominator; a better channel may exist.
 
     >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
@@ -113,10 +113,6 @@ class Rounded(Method):
     >>> (6 * made.channel.matrix).round(9).tolist()
     [[4.0, 2.0], [2.0, 4.0]]
     """
-
-    reference: ClassVar[str] = ""
-    preference: ClassVar[int] = 20
-    integral: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str:
         """It needs a denominator beside LocalDP and TotalVariation."""
@@ -182,7 +178,7 @@ SEARCHES = 4  # The most searches for integer weights, each with all cuts so far
 
 
 @dataclass(frozen=True)
-class IntegerProgram(Method):
+class IntegerProgram(Method, reference="[KOV14]", preference=10, integral=True):
     """A mixed-integer program over columns of integers [KOV14, Thm 2], for up to 4 inputs.
 
     >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
@@ -192,10 +188,6 @@ class IntegerProgram(Method):
     >>> (6 * made.channel.matrix).round(9).tolist()
     [[4.0, 2.0], [2.0, 4.0]]
     """
-
-    reference: ClassVar[str] = "[KOV14]"
-    preference: ClassVar[int] = 10
-    integral: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str:
         """It needs a denominator, few inputs, and a sum over outputs or a sum of variances."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,16 +39,12 @@ MAX_INPUTS, MAX_PRICED = 14, 16
 
 
 @dataclass(frozen=True)
-class PatternLP(Method):
+class PatternLP(Method, reference="[KOV14, Thm 2 and 4]", preference=160, by_cvxpy=True):
     """The staircase-pattern program [KOV14, Thm 4]: exact for column utilities of up to 14 inputs.
 
     A linear program over the weights of all staircase patterns (columns with two values, a factor exp(epsilon) apart),
     under `LocalDP`, with a cap on total variation or without.
     """
-
-    reference: ClassVar[str] = "[KOV14, Thm 2 and 4]"
-    by_cvxpy: ClassVar[bool] = True
-    preference: ClassVar[int] = 160
 
     def refuses(self, problem: Problem) -> str:
         """Staircase patterns are enough under LocalDP and TotalVariation, and few inputs have few of them."""
@@ -111,7 +107,7 @@ def pattern_program(
 
 
 @dataclass(frozen=True)
-class LevelLP(Method):
+class LevelLP(Method, reference="[KOV14, Thm 2 and 4]", preference=180, by_cvxpy=True):
     """The program over all extreme columns of (epsilon, delta)-LDP: exact for column utilities of up to six inputs.
 
     These columns are unit vectors, and whole powers of e^epsilon on a set of inputs with zero elsewhere: staircases
@@ -121,10 +117,6 @@ class LevelLP(Method):
     >>> optimal_channel(MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01), method=LevelLP()).certified
     True
     """
-
-    reference: ClassVar[str] = "[KOV14, Thm 2 and 4]"
-    by_cvxpy: ClassVar[bool] = True
-    preference: ClassVar[int] = 180
 
     def refuses(self, problem: Problem) -> str:
         """These columns suffice under one `ApproximateLDP`, with or without `TotalVariation`; few inputs have few."""
@@ -196,7 +188,7 @@ def leveled_columns(levels: Levels, epsilon: float, left: Index, right: Index) -
 
 
 @dataclass(frozen=True)
-class PolicyLP(Method):
+class PolicyLP(Method, reference="[KOV14, Thm 2 and 4]", preference=230, by_cvxpy=True):
     """The program over all extreme columns of a policy graph: exact for column utilities where they are few [KOV14].
 
     It takes connected graphs without weights that have up to 262,144 such columns. Examples are a grid of 4 by 5 inputs
@@ -209,10 +201,6 @@ class PolicyLP(Method):
     >>> round(design.value, 6), design.certified
     (0.210332, True)
     """
-
-    reference: ClassVar[str] = "[KOV14, Thm 2 and 4]"
-    by_cvxpy: ClassVar[bool] = True
-    preference: ClassVar[int] = 230
 
     def refuses(self, problem: Problem) -> str:
         """Extreme columns are enough under LocalDP and TotalVariation, and small graphs have few."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -37,7 +36,15 @@ CELLS = 10_000
 
 
 @dataclass(frozen=True)
-class LocalSearch(Method, starts=positive_integer, rng=random, outputs=optional(positive_integer)):
+class LocalSearch(
+    Method,
+    starts=positive_integer,
+    rng=random,
+    outputs=optional(positive_integer),
+    reference="[CCP]",
+    preference=240,
+    by_cvxpy=True,
+):
     """Local search from many starts, for every convex constraint and any alphabet: a channel, but no proof [CCP].
 
     It takes up to 200 inputs, channels of up to 10,000 entries, and programs of up to 100,000 entries: outputs, times
@@ -58,10 +65,6 @@ class LocalSearch(Method, starts=positive_integer, rng=random, outputs=optional(
     starts: int = STARTS
     rng: Rng = field(default=None, compare=False)
     outputs: int | None = None
-
-    reference: ClassVar[str] = "[CCP]"
-    by_cvxpy: ClassVar[bool] = True
-    preference: ClassVar[int] = 240
 
     @classmethod
     def usual(cls) -> LocalSearch:

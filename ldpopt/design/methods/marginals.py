@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -45,7 +44,7 @@ TANGENTS = 300
 
 
 @dataclass(frozen=True)
-class MarginalPatterns(Method):
+class MarginalPatterns(Method, reference="[KOV14]", preference=170, by_cvxpy=True):
     """The pattern program for several hypotheses, whose patterns are searched by marginals, not listed [KOV14, Thm 4].
 
     For utilities that compare the marginals of two to five laws: `WorstOf`, and `WeightedSum` of divergences, of up to
@@ -58,10 +57,6 @@ class MarginalPatterns(Method):
     >>> round(design.value, 6), design.certified
     (0.027163, True)
     """
-
-    reference: ClassVar[str] = "[KOV14]"
-    by_cvxpy: ClassVar[bool] = True
-    preference: ClassVar[int] = 170
 
     def refuses(self, problem: Problem) -> str:
         """It needs a utility that compares the marginals of few laws, under LocalDP."""

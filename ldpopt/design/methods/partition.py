@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -92,7 +91,7 @@ PARTITION_LIMIT = 200_000
 
 
 @dataclass(frozen=True)
-class Partition(Method):
+class Partition(Method, reference="[SPR]", preference=40):
     """Sort, partition, randomize: the best partition of the sorted answers into blocks, for two hypotheses [SPR].
 
     Answers are sorted by likelihood ratio and cut into blocks of neighbours, and the report is randomized response on
@@ -103,8 +102,6 @@ class Partition(Method):
     """
 
     most: int = PARTITION_LIMIT
-    reference: ClassVar[str] = "[SPR]"
-    preference: ClassVar[int] = 40
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses under pure LDP, and not too many inputs."""
@@ -120,7 +117,7 @@ class Partition(Method):
 
 
 @dataclass(frozen=True)
-class MergedPartition(Method, bins=at_least_two):
+class MergedPartition(Method, bins=at_least_two, reference="[SPR]", preference=50):
     """`Partition` on at most `bins` runs of answers of nearly equal ratio, which are merged; for any number of answers.
 
     >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
@@ -132,8 +129,6 @@ class MergedPartition(Method, bins=at_least_two):
     """
 
     bins: int = 4000
-    reference: ClassVar[str] = "[SPR]"
-    preference: ClassVar[int] = 50
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses under pure LDP."""
@@ -183,7 +178,7 @@ INPUTS = 2000  # The most inputs: full disclosure has a report for each, and mea
 
 
 @dataclass(frozen=True)
-class Erasure(Method):
+class Erasure(Method, reference="[Dobrushin]", preference=30):
     """Full disclosure with probability eta, erasure otherwise: the optimum under `TotalVariation` alone [Dobrushin].
 
     Erasure is a report that is equally likely under all answers, so that it says nothing.
@@ -194,9 +189,6 @@ class Erasure(Method):
     >>> round(optimal_channel(u, TotalVariation(0.3), method=Erasure()).value / u.unprivate, 9)
     0.3
     """
-
-    reference: ClassVar[str] = "[Dobrushin]"
-    preference: ClassVar[int] = 30
 
     def refuses(self, problem: Problem) -> str:
         """It needs a cap on total variation and nothing else, and a utility that full disclosure keeps finite.

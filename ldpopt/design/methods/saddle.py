@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +34,7 @@ ENTRIES = 200_000  # The most entries of the tangents of one channel: every roun
 
 
 @dataclass(frozen=True)
-class Saddle(Method):
+class Saddle(Method, reference="[HS; Huber]", solves=AgainstSet, preference=110, by_cvxpy=True):
     """A public coin between the best channels for pairs of the two sets, and the pair that is worst for all of them.
 
     method : the method for the optimum of each pair; None chooses one that suits the problem.
@@ -48,14 +48,10 @@ class Saddle(Method):
     """
 
     method: Any = None
-    reference: ClassVar[str] = "[HS; Huber]"
-    by_cvxpy: ClassVar[bool] = True
-    solves = AgainstSet
-    preference: ClassVar[int] = 110
 
     def refuses(self, problem: Problem) -> str:
         """It needs two sets of hypotheses, and no constraint on the outputs."""
-        if not isinstance(problem.utility, self.solves):
+        if not isinstance(problem.utility, AgainstSet):
             return f"{problem.utility.name} is not of two sets of hypotheses"
         if problem.given:
             return "constraints fix the outputs"

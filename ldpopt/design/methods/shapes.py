@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 
@@ -139,7 +138,14 @@ SHORT = "the shapes are enough in every case that was looked at, but the bound i
 
 
 @dataclass(frozen=True)
-class LevelShapes(Method, bins=at_least_two, points=partial(positive_integer, minimum=3)):
+class LevelShapes(
+    Method,
+    bins=at_least_two,
+    points=partial(positive_integer, minimum=3),
+    reference="[KOV14, Thm 2]",
+    preference=220,
+    by_cvxpy=True,
+):
     """The best channel of unit vectors and unimodal level shapes, for two hypotheses and any number of inputs.
 
     A level shape is a column whose entries are 1, exp(-epsilon) or exp(-2 epsilon) on blocks of neighbours in the order
@@ -160,10 +166,6 @@ class LevelShapes(Method, bins=at_least_two, points=partial(positive_integer, mi
 
     bins: int = 60
     points: int = 16
-
-    reference: ClassVar[str] = "[KOV14, Thm 2]"
-    by_cvxpy: ClassVar[bool] = True
-    preference: ClassVar[int] = 220
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, and one ApproximateLDP between all inputs."""

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import ClassVar
 
 import numpy as np
 
@@ -47,7 +46,7 @@ ABOVE = 1e-7  # The share by which the proved level is above the largest gain th
 
 
 @dataclass(frozen=True)
-class SymmetricMarginals(Method):
+class SymmetricMarginals(Method, reference="[KW]", preference=114):
     """The channel of least error for all shares of a questionnaire at even shares, under `LocalDP` alone [KW].
 
     It takes `Marginals` with one weight a question, and up to 1024 cells, at the even pilot.
@@ -58,9 +57,6 @@ class SymmetricMarginals(Method):
     >>> round(design.value, 4), design.certified  # one of the eight questions at random
     (149.8462, True)
     """
-
-    reference: ClassVar[str] = "[KW]"
-    preference: ClassVar[int] = 114
 
     def refuses(self, problem: Problem) -> str:
         """It needs all shares at the even pilot, with one weight a question."""

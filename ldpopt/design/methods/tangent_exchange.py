@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -105,7 +104,7 @@ MIN_TV_BOUND = 0.01  # Other constraints that keep rows closer than this are lef
 
 
 @dataclass(frozen=True)
-class TangentExchange(Method, rounds=positive_integer, accuracy=optional(positive)):
+class TangentExchange(Method, rounds=positive_integer, accuracy=optional(positive), reference="[HK]", preference=200):
     """The ratio-labelled program for divergences between rows: `RenyiLDP` and `ConcentratedLDP` [BS, Def 1.1].
 
     It solves a convex program with one report for each of a few likelihood ratios, and adds ratios until its bound and
@@ -123,8 +122,6 @@ class TangentExchange(Method, rounds=positive_integer, accuracy=optional(positiv
 
     rounds: int = ROUNDS
     accuracy: float | None = None
-    reference: ClassVar[str] = "[HK]"
-    preference: ClassVar[int] = 200
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and a cap on divergences between rows."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +55,7 @@ LISTED_ANSWERS = 6  # All patterns of a question of up to this many answers are 
 
 
 @dataclass(frozen=True)
-class ThresholdColumns(Method):
+class ThresholdColumns(Method, reference="[KW]", preference=115, by_cvxpy=True):
     """The channel of least error for few contrasts of many inputs, from thresholds of scores, with its proof [KW].
 
     It takes a sum of variances under `LocalDP` alone: `Marginals`, or `AOptimal` with weights of low rank. Up to 64
@@ -71,10 +71,6 @@ class ThresholdColumns(Method):
     >>> round(design.value, 6), design.certified
     (37.301383, True)
     """
-
-    reference: ClassVar[str] = "[KW]"
-    by_cvxpy: ClassVar[bool] = True
-    preference: ClassVar[int] = 115
 
     def refuses(self, problem: Problem) -> str:
         """It needs a sum of variances of few contrasts, under LocalDP between all inputs alone."""

@@ -36,10 +36,9 @@ from ldpopt.simulation import Rng, generator, random
 from ldpopt.tolerances import BRACKET_GAP, COARSE_GAP, NEGLIGIBLE_WEIGHT, SETTLED_PRICE, SMALL_SETS_GAP
 
 
-class VarianceMethod(Method):
+class VarianceMethod(Method, solves=FisherInformation):
     """A method for weighted sums of the variances of all shares, under one epsilon between all categories."""
 
-    solves = FisherInformation
     max_epsilon: ClassVar[float]
 
     def refuses(self, problem: Problem) -> str:
@@ -106,7 +105,14 @@ THINNED = 40  # Up to this many categories, reports are reduced to k (k + 1) / 2
 
 
 @dataclass(frozen=True)
-class SampledColumns(VarianceMethod, columns=optional(positive_integer), rng=random):
+class SampledColumns(
+    VarianceMethod,
+    columns=optional(positive_integer),
+    rng=random,
+    reference="[KOV14, Thm 2; KW]",
+    preference=140,
+    by_cvxpy=True,
+):
     """A design for estimation with many categories: columns drawn near the best ones, and a bound without pricing.
 
     It makes a sum of variances small, under `LocalDP` alone. There are 2^k staircase patterns, too many to list. But
@@ -129,9 +135,6 @@ class SampledColumns(VarianceMethod, columns=optional(positive_integer), rng=ran
     columns: int | None = None
     rng: Rng = field(default=None, compare=False)
 
-    reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
-    by_cvxpy: ClassVar[bool] = True
-    preference: ClassVar[int] = 140
     max_epsilon: ClassVar[float] = 12.0
 
     def refuses_size(self, utility: Any, epsilon: float) -> str:
@@ -167,7 +170,7 @@ MAX_SMALL = 64  # The most categories: the program's time grows with their sixth
 
 
 @dataclass(frozen=True)
-class SmallSets(VarianceMethod, sets=positive):
+class SmallSets(VarianceMethod, sets=positive, reference="[KOV14, Thm 2; KW]", preference=130):
     """A design for estimation whose reports favour few of many categories each, priced by branch and bound.
 
     It makes a sum of variances small, under `LocalDP` alone. The best reports favour sets of about
@@ -187,8 +190,6 @@ class SmallSets(VarianceMethod, sets=positive):
 
     sets: float = 2.0e6
 
-    reference: ClassVar[str] = "[KOV14, Thm 2; KW]"
-    preference: ClassVar[int] = 130
     max_epsilon: ClassVar[float] = 4.0  # beyond, the best weights are too few for Newton's method to tell their prices
 
     def refuses_size(self, utility: Any, epsilon: float) -> str:
@@ -242,7 +243,7 @@ DRAWS = 4  # Draws, each twice as large as the one before
 
 
 @dataclass(frozen=True)
-class EvenPilot(VarianceMethod):
+class EvenPilot(VarianceMethod, reference="[YB]", preference=120):
     """The exact survey design for a pilot of equal shares: each report favours a set of one size [YB].
 
     It makes the sum of variances small, under `LocalDP` alone. By convexity an optimal channel treats all categories
@@ -260,8 +261,6 @@ class EvenPilot(VarianceMethod):
     (66.634366, True)
     """
 
-    reference: ClassVar[str] = "[YB]"
-    preference: ClassVar[int] = 120
     max_epsilon: ClassVar[float] = 30.0
 
     def refuses_size(self, utility: Any, epsilon: float) -> str:
