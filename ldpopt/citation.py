@@ -21,7 +21,7 @@ _ESTIMATED_BY = {
 _INTERVALS = {
     "sequence": "[WSR; WSWR]",
     "Wald": "[Rao, chapter 6]",
-    "score": "[Wilson; Rao, chapter 6]",
+    "binomial": "[BCD]",
     "simultaneous": "[HBW]",
     "Bonferroni": "[Rao, chapter 6]",
     "bootstrap percentile": "[Efron]",

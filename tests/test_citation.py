@@ -98,7 +98,7 @@ def test_every_estimator_has_its_papers(name):
 
 @pytest.mark.parametrize(
     ("method", "paper"),
-    [(survey.Wald(), "Rao"), (survey.Score(), "Wilson"), (survey.Simultaneous(), "HBW"), (survey.Bonferroni(), "Rao")],
+    [(survey.Wald(), "Rao"), (survey.Binomial(), "BCD"), (survey.Simultaneous(), "HBW"), (survey.Bonferroni(), "Rao")],
 )
 def test_every_interval_has_its_papers(method, paper):
     """Intervals rest on the papers of their method."""

@@ -3,7 +3,7 @@
     python experiments/coverage/anytime.py [surveys]
 
 Each simulated survey is looked at 100 times while its reports arrive. It counts as covered if the true shares were in
-the sequence at every look, one answer at a time; beside it, what a score interval does that is read at the same looks.
+the sequence at every look, one answer at a time; beside it, what an interval for one look does that is read at them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ldpopt.survey import SampleDesign
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.estimate import estimate, fixed_loadings
 from ldpopt.survey.estimate.groups import Source, estimate_booklets
-from ldpopt.survey.estimate.intervals import Score, two_sided
+from ldpopt.survey.estimate.intervals import Binomial, two_sided
 from ldpopt.survey.estimate.sampled import SampledReports
 
 LOOKS = 100
@@ -46,7 +46,7 @@ def counted(channel, shares, n, surveys, rng):
         spread = np.sqrt(np.maximum(second / size - (centre / size) ** 2, 1e-12) / size)
         fixed.append((np.abs(centre / size - truth) <= two_sided(0.95) * spread).all(axis=0))
         held.append(always(first.bets, counts[:, counts[-1] > 0], truth))
-        ratio.append((first.intervals().width / plain.intervals(Score()).width).mean())
+        ratio.append((first.intervals().width / plain.intervals(Binomial()).width).mean())
     return np.array(held), np.array(fixed), float(np.mean(ratio))
 
 
@@ -118,7 +118,7 @@ def main(surveys: int = 2000) -> None:
             "surveys",
             "covered at all looks, %",
             "least of an answer",
-            "score interval at the same looks",
+            "binomial interval at the same looks",
         ]
         csv.writer(file, lineterminator="\n").writerows([[*head, "length against one look"], *made])
 

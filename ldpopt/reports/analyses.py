@@ -15,7 +15,7 @@ from ldpopt.labels import as_text
 from ldpopt.reports.page import Cell, ResultTable
 from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.groups import Difference
-from ldpopt.survey.estimate.intervals import Score
+from ldpopt.survey.estimate.intervals import Binomial
 from ldpopt.survey.estimate.numbers import Quantile
 from ldpopt.survey.estimate.tables import TwoWayTable
 from ldpopt.survey.hypothesis_tests import TestResult
@@ -42,7 +42,7 @@ def share_table(
     ]
     columns = ("question", *(("group",) if grouped else ()), "answer", "share", *LIMITS, "respondents")
     any_found = next(one for inside in estimates.values() for one in inside.values())
-    said = f"{100 * level:g} % {any_found.intervals(Score(level)).interval}s."
+    said = f"{100 * level:g} % {any_found.intervals(Binomial(level)).interval}s."
     return ResultTable(title, columns, tuple(rows), ("share", *LIMITS), (said, UNCLIPPED, *notes))
 
 
@@ -81,7 +81,7 @@ def difference_table(
         (*compared, as_text(label), *numbers)
         for compared, made in differences.items()
         for label, *numbers in _numbers(
-            made.labels, made.values, made.standard_errors, made.intervals(Score(level)), made.p_values
+            made.labels, made.values, made.standard_errors, made.intervals(Binomial(level)), made.p_values
         )
     ]
     columns = ("question", "group", "against", "answer", "difference", *LIMITS, "p")
@@ -153,7 +153,7 @@ def _within(table: TwoWayTable, percent: str, level: float) -> dict[Any, tuple[f
         except InvalidInput:
             made |= dict.fromkeys(pairs, (None,) * 4)
             continue
-        shown = found.intervals(Score(level))
+        shown = found.intervals(Binomial(level))
         made |= {pair: tuple(rest) for pair, *rest in _numbers(pairs, found.values, found.standard_errors, shown)}
     return made
 
@@ -168,7 +168,7 @@ def _independence(table: TwoWayTable) -> str:
 def _shares(found: Estimate, level: float) -> list[tuple[Any, ...]]:
     """For each answer its name, share, error and limits; at the boundary there is no error."""
     errors = None if found.boundary else found.standard_errors
-    return _numbers(map(_label, found.labels), found.values, errors, found.intervals(Score(level)))
+    return _numbers(map(_label, found.labels), found.values, errors, found.intervals(Binomial(level)))
 
 
 def _numbers(
@@ -185,4 +185,4 @@ def _label(label: Label) -> str:
 
 
 def _level(level: float) -> str:
-    return f"{100 * level:g} % score intervals."
+    return f"{100 * level:g} % binomial intervals."

@@ -21,7 +21,7 @@ from ldpopt.reports.page import interval_table, render
 from ldpopt.reports.words import promises_in_words, question_in_words
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect.manifest import total
-from ldpopt.survey.estimate.intervals import Score
+from ldpopt.survey.estimate.intervals import Binomial
 from ldpopt.survey.estimate.numbers import among_answered
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.protocols import compare_protocols
@@ -137,7 +137,7 @@ def survey_report(
         promise=promises_in_words(plan),
         questions=[page.question(plan, name, found[name]) for name in plan.answers],
         by=", ".join(asked.by),
-        interval=next(iter(found.values())).whole.intervals(Score(asked.level)).interval if asked.by else "",
+        interval=next(iter(found.values())).whole.intervals(Binomial(asked.level)).interval if asked.by else "",
         percent=page.percent,
         level=asked.level,
     )
@@ -189,13 +189,13 @@ class _Page:
 
     def intervals(self, found: Estimate, of: str) -> Markup:
         """The estimates with their intervals, as a table."""
-        shown, labels = found.intervals(Score(self.asked.level)), [as_text(label) for label in found.labels]
+        shown, labels = found.intervals(Binomial(self.asked.level)), [as_text(label) for label in found.labels]
         said = f"{of}; {self.percent} {shown.interval}s."
         return interval_table(labels, found.values, shown.lower, shown.upper, said, self.percent)
 
     def groups(self, both: Findings) -> list[list[str]]:
         """A row for each group and answer."""
-        shown = [(name, one, one.intervals(Score(self.asked.level))) for name, one in both.groups.items()]
+        shown = [(name, one, one.intervals(Binomial(self.asked.level))) for name, one in both.groups.items()]
         return [
             [name, str(label), f"{one.n:,}", *(f"{100 * share:.2f} %" for share in shares)]
             for name, one, limits in shown

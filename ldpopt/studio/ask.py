@@ -26,7 +26,7 @@ from ldpopt.studio.fields import Report, State, choice, field, picked, take, who
 from ldpopt.studio.tell import proof
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.estimate import estimate
-from ldpopt.survey.estimate.intervals import Score, check_level
+from ldpopt.survey.estimate.intervals import Binomial, check_level
 from ldpopt.survey.plan.budget import Budget, split_budget
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.protocols import compare_protocols
@@ -174,7 +174,7 @@ def _survey(question: Asked, channel: Channel, n: int, level: float, seed: tuple
     chances = channel.push(question.pilot)
     counts = np.random.default_rng(seed).multinomial(n, chances / chances.sum())
     estimated = estimate(CountTable.from_counts(counts, channel.outputs), channel)
-    shown = estimated.intervals(Score(level)).clip()
+    shown = estimated.intervals(Binomial(level)).clip()
     parts = zip(
         estimated.values.tolist(), shown.lower.tolist(), shown.upper.tolist(), question.pilot.tolist(), strict=True
     )

@@ -248,11 +248,14 @@ def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike
     n = np.array([table.n for table in tables], dtype=float)
     if channels[0] == channels[1]:
         f = (n[0] * tables[0].frequencies + n[1] * tables[1].frequencies) / n.sum()
-        values = GeneralizedLeastSquares().fit(f, channels[0], n.sum())[0]
+        values, fit = GeneralizedLeastSquares().fit(f, channels[0], n.sum())
+        pilot = pilot_of(fit, f, n.sum())
     else:
-        fits = [GeneralizedLeastSquares().fit(t.frequencies, q, t.n)[0] for t, q in zip(tables, channels, strict=True)]
-        values = n @ np.array(fits) / n.sum()
-    pilot = pilot_of(values, n.sum())
+        laws = [table.frequencies for table in tables]
+        fits = [GeneralizedLeastSquares().fit(f, q, size) for f, q, size in zip(laws, channels, n, strict=True)]
+        values = n @ np.array([own for own, _ in fits]) / n.sum()
+        pilots = [pilot_of(fit, f, size) for (_, fit), f, size in zip(fits, laws, n, strict=True)]
+        pilot = n @ np.array(pilots) / n.sum()
     loadings = [efficient_loadings(q, pilot) for q in channels]
     d = (loadings[0] @ tables[0].frequencies - loadings[1] @ tables[1].frequencies)[:-1]
     degrees = math.inf

@@ -45,7 +45,7 @@ def estimate(
     plan: Path, data: str, sample: SampleFlags, results: ResultFlags, by: list[str] | None = None,
     wave: tuple[Path, str] | None = None, unlabelled: bool = False, json: bool = False, anytime: bool = False,
 ) -> None:  # fmt: skip
-    """Estimate the share of every answer, with score intervals that follow the design of the sample."""
+    """Estimate the share of every answer, with binomial intervals that follow the design of the sample."""
     from ldpopt.reports.analyses import share_table
     from ldpopt.reports.delivery import results as as_data
     from ldpopt.reports.survey import among_those_who_answered, missing_of
@@ -246,7 +246,7 @@ def describe(
     ldpopt survey describe plan.json reports.csv income --quantile 0.5 --population 80000
     """
     from ldpopt.reports.analyses import number_table
-    from ldpopt.survey.estimate.intervals import Score
+    from ldpopt.survey.estimate.intervals import Binomial
     from ldpopt.survey.estimate.numbers import among_answered, mean, population_total, quantile
 
     plan, asked = given.begun()
@@ -276,7 +276,7 @@ def describe(
         points = []
         if shown and shown[0][0] == "" and (points_of is None or quantiles):
             edges = None if points_of is None else [[one, one] for one in points_of]
-            points = [quantile(found, share, edges, Score(given.level)) for share in quantiles or (0.25, 0.5, 0.75)]
+            points = [quantile(found, share, edges, Binomial(given.level)) for share in quantiles or (0.25, 0.5, 0.75)]
         said = notes_of(people.rows.counts, asked, *notes)
     given.show(number_table(f"{question}, {_of(found.n, people.n)}", shown, points, given.level, said))
 

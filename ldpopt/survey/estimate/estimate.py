@@ -18,7 +18,7 @@ from ldpopt.exact import ExactChannel
 from ldpopt.results import jsonable
 from ldpopt.survey.estimate.anytime import NAME as SEQUENCE
 from ldpopt.survey.estimate.anytime import Bets, bets_of
-from ldpopt.survey.estimate.intervals import IntervalMethod, Moments, Score, moments
+from ldpopt.survey.estimate.intervals import Binomial, IntervalMethod, Moments, moments
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
 from ldpopt.survey.estimate.linear import (
     Estimator,
@@ -92,7 +92,7 @@ class Estimate(Estimated):
         """
         if self.boundary:
             raise invalid(
-                "covariance", "an estimate inside the simplex (use Score intervals, or a linear estimator)",
+                "covariance", "an estimate inside the simplex (use Binomial intervals, or a linear estimator)",
                 "proportions held at zero", ", ".join(str(label) for label in self.boundary[:8]),
             )  # fmt: skip
         return self.sampling.covariance
@@ -108,16 +108,17 @@ class Estimate(Estimated):
         if self.bets is not None:
             raise invalid("anytime estimate", "shares or contrasts, by `intervals`", Phrase("another analysis"))
         sampling = None if self.table.simple else self.sampling
-        return moments(self.table.frequencies, self.loadings, sampling, self.n, self.fitted, self.base)
+        n = self.table.equal_n if isinstance(self.table, SampledReports) else self.n
+        return moments(self.table.frequencies, self.loadings, sampling, n, self.fitted, self.base)
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
-        """Confidence intervals, by `Score()` at 95 % unless another method is given.
+        """Confidence intervals, by `Binomial()` at 95 % unless another method is given.
 
         They are built around the unbiased estimate loadings @ frequencies, so that they keep their coverage also where
         maximum likelihood sets a proportion to zero. `Intervals.clip` cuts them to [0, 1]. Those of an anytime estimate
         are confidence sequences at the level of the method.
         """
-        method = Score() if method is None else method
+        method = Binomial() if method is None else method
         if self.bets is not None:
             return Intervals(self.labels, *self.bets.limits(method.level), method.level, SEQUENCE)
         lower, upper = method.limits(self.moments)
@@ -160,14 +161,14 @@ class Estimate(Estimated):
         return Projection(step(self.values), self.labels, step.__name__, self.estimator)
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """JSON-ready values, with score intervals."""
+        """JSON-ready values, with binomial intervals."""
         errors = None if self.boundary else self.standard_errors
         made = {"n": self.n, "estimator": self.estimator, "labels": self.labels, "values": self.values,
                 "standard_errors": errors, "boundary": self.boundary}  # fmt: skip
-        return {name: jsonable(value) for name, value in {**made, "intervals": self.intervals(Score(level))}.items()}
+        return {name: jsonable(value) for name, value in {**made, "intervals": self.intervals(Binomial(level))}.items()}
 
     def to_pandas(self, level: float = 0.95) -> Any:
-        """A pandas DataFrame with one row for each label, and score intervals. It needs pandas."""
+        """A pandas DataFrame with one row for each label, and binomial intervals. It needs pandas."""
         import pandas as pd
 
         columns = self._columns(level)
@@ -176,7 +177,7 @@ class Estimate(Estimated):
 
     def _columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         error = np.full(len(self.values), np.nan) if self.boundary else self.standard_errors
-        return self._table({"estimate": self.values, "se": error}, self.intervals(Score(level)))
+        return self._table({"estimate": self.values, "se": error}, self.intervals(Binomial(level)))
 
     def _cells(self) -> list[tuple[str, list[str]]]:
         values = [f"{value:.6f}" for value in self.values]
@@ -194,8 +195,8 @@ class Estimate(Estimated):
         return self.summary()
 
     def summary(self, level: float = 0.95) -> str:
-        """The estimates with their standard errors and score intervals, as text."""
-        limits, error = self.intervals(Score(level)), self._errors()
+        """The estimates with their standard errors and binomial intervals, as text."""
+        limits, error = self.intervals(Binomial(level)), self._errors()
         if len(self.values) == 1:
             return f"{self.labels[0]}  {self.values[0]:.6f} ({error[0]}), {100 * level:g} % {limits.as_text()[0]}"
         columns = {"estimate": ("{:9.6f}", self.values), "se": ("{:>9}", error)}
@@ -224,7 +225,7 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
 
     >>> estimate({"yes": 40, "no": 60}, Channel([[0.8, 0.2], [0.2, 0.8]], ["yes", "no"], ["yes", "no"]))
     Estimate of 2 proportions from 100 reports, generalised least squares
-               estimate         se  95 % score interval
+               estimate         se  95 % binomial interval
     yes        0.333333   0.081650  [0.182335, 0.496662]
     no         0.666667   0.081650  [0.503338, 0.817665]
     """

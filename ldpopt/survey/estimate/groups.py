@@ -17,7 +17,7 @@ from ldpopt.survey.estimate.anytime import bets_of
 from ldpopt.survey.estimate.counts import CountTable, factor, report_column
 from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
-from ldpopt.survey.estimate.intervals import IntervalMethod, Score
+from ldpopt.survey.estimate.intervals import Binomial, IntervalMethod
 from ldpopt.survey.estimate.linear import Estimator, NotIdentifiable, efficient_contrasts, pilot_of
 from ldpopt.survey.estimate.results import Estimated, Intervals, p_values_of, quotient, text_table
 from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
@@ -71,10 +71,10 @@ class Difference(Estimated):
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
         """Intervals by the square-and-add rule from the two groups' own intervals [Newcombe].
 
-        With `Wald` the rule gives the usual d +- z se. With `Score`, the default, the limits keep their coverage even
+        With `Wald` the rule gives the usual d +- z se. With `Binomial`, the default, the limits keep their coverage
         if an estimate rests on few reports. If groups share clusters, the rule allows for their correlation [Zou].
         """
-        method = Score() if method is None else method
+        method = Binomial() if method is None else method
         a, b = self.first.moments, self.second.moments
         # Simultaneous methods take the critical value of the differences, not of either group.
         (low_a, up_a), (low_b, up_b) = (
@@ -101,7 +101,7 @@ class Difference(Estimated):
                 "p": ("{:7.4f}", self.p_values)}  # fmt: skip
 
     def __repr__(self) -> str:
-        return "\n".join(text_table(self.labels, self._estimates(), self.intervals(), "95 % score interval"))
+        return "\n".join(text_table(self.labels, self._estimates(), self.intervals(), "95 % binomial interval"))
 
 
 def difference(first: Estimate, second: Estimate) -> Difference:
@@ -159,7 +159,7 @@ def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimato
 
     >>> estimate_waves([({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), ({0: 90, 1: 110}, [[0.7, 0.3], [0.3, 0.7]])])
     Estimate of 2 proportions from 300 reports, generalised least squares
-              estimate         se  95 % score interval
+              estimate         se  95 % binomial interval
     0         ...
     1         ...
     """
@@ -261,7 +261,7 @@ def loadings_of(source: Source, frequencies: Array, n: int) -> tuple[Array, Arra
     loadings, cells = both[:r], both[r:]
     if n and channel.shape[0] != channel.shape[1] and identified.all():
         # The loadings of least variance at a first estimate, as for a single question.
-        loadings = efficient_contrasts(channel, pilot_of(cells @ frequencies, n), source.contrasts)[0]
+        loadings = efficient_contrasts(channel, pilot_of(cells, frequencies, n), source.contrasts)[0]
     law, told = channel.push(source.pilot), identified[:r]
     variances = np.maximum(loadings**2 @ law - (loadings @ law) ** 2, 1e-300)
     return np.where(told[:, None], loadings, 0.0), np.where(told, variances, np.inf)

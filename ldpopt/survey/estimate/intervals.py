@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
@@ -86,7 +87,7 @@ def moments(
         made = moments(drawn / n, loadings, None, n, base=base)
         if fitted is None:
             return made
-        # The variance of each survey is that of the score interval, V(t + d) = v + d s - d^2, and not its scatter.
+        # The variance of each survey is that of the binomial interval, V(t + d) = v + d s - d^2, and not its scatter.
         away = made.centre - mean
         return replace(made, variance=np.maximum(variance + away * slope - away**2, 0.0), slope=slope - 2 * away)
 
@@ -140,7 +141,7 @@ class _OneByOne(ABC):
 
 
 class Wald(_OneByOne):
-    """t +- z sqrt(variance / n). These intervals are too short if an estimate rests on few reports; `Score` is better.
+    """t +- z sqrt(variance / n). These intervals are too short if an estimate rests on few reports: take `Binomial`.
 
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
@@ -159,37 +160,68 @@ class Wald(_OneByOne):
         return _standardised(m.centre - truth, m.variance / m.size)
 
 
-class Score(_OneByOne):
-    """All t with (t_hat - t)^2 <= z^2 V(t) / n: Wilson's interval for any contrast and any channel [Wilson].
+class Binomial(_OneByOne):
+    """The interval of a binomial count of reports, carried through the channel, for any contrast and any channel [BCD].
 
-    For every t, take the marginal of the reports that fits them best (by generalised least squares). V(t) is the
-    variance of the loadings under it: V(t_hat + d) = v + d s - d^2, where v is the variance and s is the third central
-    moment divided by v. For a binary report these marginals are exact, and the result is Wilson's interval, rescaled.
+    The loadings of one report have a mean, a variance and a third moment. A report of two kinds with the same three
+    makes n reports a binomial count, whose interval is taken: three quarters of the way from Jeffreys' to Clopper and
+    Pearson's. It covers about as often as it says from 20 reports on, however rare an answer is. Under randomized
+    response, and for any report of two kinds, nothing is approximated.
 
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
-    >>> made.intervals(method=Score()).lower.round(3)
-    array([0.182, 0.503])
+    >>> made.intervals(method=Binomial()).lower.round(3)
+    array([0.174, 0.493])
     """
 
-    name = "score"
+    name = "binomial"
 
     def _limits(self, m: Moments, critical: float) -> tuple[Array, Array]:
-        c = critical**2 / np.maximum(m.size, 1e-300)
-        # Without variance the slope is unknown. The farthest loading gives the widest interval, which is safe.
-        up = np.where(m.variance > 0, m.slope, m.above)
-        down = np.where(m.variance > 0, m.slope, -m.below)
-        lower, upper = (
-            (c * s + sign * np.sqrt((c * s) ** 2 + 4 * (1 + c) * c * m.variance)) / (2 * (1 + c))
-            for s, sign in ((down, -1), (up, 1))
-        )
-        return m.centre + lower, m.centre + upper
+        from scipy.special import betaincinv, ndtr
+
+        tail = max(float(ndtr(-critical)), 1e-300)
+        ends = []
+        for upward in (False, True):
+            below, span, count = _two_loadings(m, np.full(m.centre.shape, upward))
+            # The upper end is one minus the lower end of the other kind of report.
+            counted = m.size - count if upward else count
+            share = betaincinv(np.maximum(counted + 1 - OWN, 1e-300), m.size - counted + OWN, tail)
+            share = np.where(counted > 0, share, 0.0)
+            ends.append(m.centre - below + span * (1 - share if upward else share))
+        return ends[0], ends[1]
 
     def pivot(self, m: Moments, truth: Array) -> Array:
         """The critical value at which the interval just reaches `truth`, shape (..., r)."""
-        d = truth - m.centre
-        slope = np.where(m.variance > 0, m.slope, np.where(d > 0, m.above, -m.below))
-        return _standardised(d, (m.variance + d * slope - d * d) / m.size)
+        from scipy.special import betainc, ndtri
+
+        away = np.broadcast_to(truth, m.centre.shape) - m.centre
+        below, span, count = _two_loadings(m, away > 0)
+        share = np.clip(quotient(below + away, span), 0.0, 1.0)
+        counted, share = np.where(away > 0, m.size - count, count), np.where(away > 0, 1 - share, share)
+        tail = betainc(np.maximum(counted + 1 - OWN, 1e-300), m.size - counted + OWN, share)
+        tail = np.where(counted > 0, tail, 1.0)
+        return np.where(np.abs(away) <= 1e-12, 0.0, np.maximum(-ndtri(tail), 0.0))
+
+
+OWN = 0.75
+"""The part of a count's own chance in each tail: 1/2 is Jeffreys' interval, 1 Clopper and Pearson's.
+
+With 3/4 the chance of 20 trials or more is covered in 93.5 % of all cases at nearly every chance, and in 95.3 to 96.7 %
+on average; with 1/2 in as few as 88 %."""
+
+
+def _two_loadings(m: Moments, upward: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+    """The distance down to the lower of two loadings, that between them, and the count of reports that have the upper.
+
+    They have mean, variance and slope in common with the reports'. Without variance one is theirs, and the other the
+    farthest one upward, or downward, which gives the widest interval.
+    """
+    slope = np.where(m.variance > 0, m.slope, np.where(upward, m.above, -m.below))
+    root = np.sqrt(slope**2 + 4 * m.variance)
+    far = (root + np.abs(slope)) / 2
+    near = quotient(m.variance, far)
+    below = np.where(slope > 0, near, far)
+    return below, root, m.size * quotient(below, root)
 
 
 def _standardised(distance: Array, variance: Array) -> Array:
@@ -218,7 +250,7 @@ SIMULATED_OUTPUTS = 1000
 
 @dataclass(frozen=True)
 class _AllAtOnce(ABC):
-    base: Wald | Score = field(default_factory=Score)
+    base: Wald | Binomial = field(default_factory=Binomial)
     kind: ClassVar[str]
 
     @property
@@ -263,7 +295,7 @@ class Simultaneous(_AllAtOnce):
         drawn = m.redraw(min(2**14, max(2**12, 2**21 // m.outputs)))
         truth = m.mean.reshape(-1, m.mean.shape[-1]).mean(axis=0)
         largest = self.base.pivot(drawn, truth).max(axis=-1)
-        # With a few respondents a score interval may not reach the truth at any critical value; 40 stands for infinity.
+        # With a few respondents an interval may not reach the truth at any critical value; 40 stands for infinity.
         return min(float(np.quantile(largest, self.level, method="inverted_cdf")), 40.0)
 
 

@@ -220,14 +220,16 @@ def _singular(q: Array) -> tuple[Array, float]:
     return s, float(s[0] * max(q.shape) * np.finfo(np.float64).eps * 8)
 
 
-def pilot_of(first: Array, n: float) -> Array:
-    """A pilot from a first estimate of n respondents: projected, and mixed with the uniform distribution.
+def pilot_of(loadings: Array, frequencies: Array, n: float) -> Array:
+    """A pilot from a first estimate by loadings (k, m) of n reports: projected, and mixed with even shares.
 
-    The mixture is that of k respondents more in each of k categories, and at least a hundredth. Otherwise the loadings
-    would trust that what few respondents did not report has probability 0, with bias and errors stated too small.
+    The mixture is that of k respondents more in each of k categories, as sure as these reports are, and at least a
+    hundredth. Otherwise the loadings would follow the scatter of few reports, with bias and errors stated too small.
     """
-    k = len(first)
-    share = max(0.01, k * k / (n + k * k)) if math.isfinite(n) else 0.01
+    first, k = loadings @ frequencies, len(loadings)
+    spread = float((loadings**2 @ frequencies - first**2).sum())
+    told = n * min(1.0, (1 - 1 / k) / spread) if spread > 0 else n
+    share = max(0.01, k * k / (told + k * k)) if math.isfinite(n) else 0.01
     return np.asarray((1 - share) * simplex_projection(first) + share / k)
 
 
@@ -265,7 +267,7 @@ class GeneralizedLeastSquares:
         p = np.full(k, 1 / k) if self.at is None else distribution(self.at, "pilot", size=k)
         loadings = efficient_loadings(channel, p)
         if self.at is None and k != channel.shape[1]:
-            loadings = efficient_loadings(channel, pilot_of(loadings @ frequencies, n))
+            loadings = efficient_loadings(channel, pilot_of(loadings, frequencies, n))
         return loadings @ frequencies, loadings
 
 

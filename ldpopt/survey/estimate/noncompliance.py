@@ -22,7 +22,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.results import Result
 from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.groups import estimate_waves, pooled_channel
-from ldpopt.survey.estimate.intervals import Score, check_level, two_sided
+from ldpopt.survey.estimate.intervals import Binomial, check_level, two_sided
 from ldpopt.survey.estimate.likelihood import MaximumLikelihood
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
 from ldpopt.survey.estimate.sampled import as_table
@@ -127,8 +127,8 @@ class Compliance(Result):
         1]. In either case they have at least `level` confidence [CDM; ImbensManski].
         """
         row, cheats = self._rows(answer)
-        low = self.estimate.contrast(row).intervals(Score(level)).clip().lower[0]
-        high = self.estimate.contrast(row + cheats).intervals(Score(level)).clip().upper[0]
+        low = self.estimate.contrast(row).intervals(Binomial(level)).clip().lower[0]
+        high = self.estimate.contrast(row + cheats).intervals(Binomial(level)).clip().upper[0]
         return float(low), float(max(high, low))
 
     def if_cheaters_have(self, answer: Label) -> tuple[Estimate, Ratio]:

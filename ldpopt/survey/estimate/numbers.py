@@ -15,7 +15,7 @@ from ldpopt.distribution import Array, finite_array, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import Result
 from ldpopt.survey.estimate.estimate import Estimate
-from ldpopt.survey.estimate.intervals import IntervalMethod, Score, check_level
+from ldpopt.survey.estimate.intervals import Binomial, IntervalMethod, check_level
 from ldpopt.survey.estimate.results import Intervals
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -129,7 +129,7 @@ def quantile(
     0.5 quantile  16.6667, 95 % [15.8005, 17.5832]
     """
     share = check_level(share, "share")
-    method = Score() if method is None else method
+    method = Binomial() if method is None else method
     ends = bin_edges(found.labels) if edges is None else finite_array(edges, "edges", 2)
     k = len(found.labels)
     if ends.shape != (k, 2) or (ends[:, 1] < ends[:, 0]).any() or (ends[1:, 0] < ends[:-1, 1]).any():

@@ -97,6 +97,12 @@ class SampledReports(ByValue):
         """Sum of the weights in the group, which estimates the group's size in the population."""
         return float(self.design.weights[self.mask].sum())
 
+    @property
+    def equal_n(self) -> float:
+        """Kish's number of respondents of equal weights who would tell as much as the group's [Kish]."""
+        own = self.design.weights[self.mask]
+        return float(own.sum() ** 2 / (own @ own))
+
     @cached_property
     def frequencies(self) -> Array:
         """(m,) weighted share of every output."""
@@ -127,6 +133,7 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
     """
     design = parts[0][0].design
     noise = _noise(parts) if design.fractions.any() or (design.units == 1).any() else None
+    every = [_scores(*part) for part in parts]
     if design.method.replicates:
 
         def statistic(weights: Array) -> Array:
@@ -135,11 +142,14 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
 
         found = design.replicate(statistic, noise)
     else:
-        found = design.total_variance(np.sum([_scores(*part) for part in parts], axis=0), noise)
+        found = design.total_variance(np.sum(every, axis=0), noise)
     # Degrees of freedom are those of the respondents with a share in some estimate.
-    scores = np.abs([_scores(*part) for part in parts]).max(axis=(0, 2))
+    scores = np.abs(every).max(axis=(0, 2))
     anyone = scores > 1e-9 * scores.max() if scores.any() else np.any([reports.mask for reports, _ in parts], axis=0)
-    return SamplingVariance(found.covariance, max(1.0, min(found.degrees, design.degrees(anyone))))
+    # Of units with weights W they are those of (sum W^2)^2 / sum W^4 units with equal ones [BM].
+    unit = np.bincount(design.unit, design.weights * anyone)
+    equal = (unit**2).sum() ** 2 / (unit**4).sum() / np.count_nonzero(unit)
+    return SamplingVariance(found.covariance, max(1.0, min(found.degrees, equal * design.degrees(anyone))))
 
 
 def _scores(reports: SampledReports, loadings: Array) -> Array:

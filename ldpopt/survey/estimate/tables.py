@@ -148,7 +148,7 @@ class TwoWayTable(Result):
 def _side(channel: Channel, frequencies: Array, n: int) -> tuple[Array, Array]:
     """The efficient loadings of one question, last category dropped, and their covariance per report."""
     values, fit = GeneralizedLeastSquares().fit(frequencies, channel, n)
-    loadings = efficient_loadings(channel, pilot_of(values, n))[:-1]
+    loadings = efficient_loadings(channel, pilot_of(fit, frequencies, n))[:-1]
     law = fitted_law(values, fit, channel, frequencies, n)
     return loadings, report_covariance(loadings, frequencies if law is None else law)
 

@@ -14,7 +14,7 @@ from ldpopt.errors import invalid
 from ldpopt.results import Result
 from ldpopt.survey.estimate.anytime import HALF_WIDTH
 from ldpopt.survey.estimate.estimate import Estimate
-from ldpopt.survey.estimate.intervals import Score
+from ldpopt.survey.estimate.intervals import Binomial
 from ldpopt.survey.plan.plan import Plan
 
 
@@ -53,7 +53,7 @@ def progress_of(plan: Plan, estimates: Mapping[str, Estimate | None], level: flo
         if found is not None and found.bets is None:
             raise invalid(f"estimate of {name!r}", "an anytime one", "another")
         wanted = (plan.answers[name][0].expected or {}).get("half_width", HALF_WIDTH)
-        width = 0.5 if found is None else float(found.intervals(Score(level)).clip().width.max()) / 2
+        width = 0.5 if found is None else float(found.intervals(Binomial(level)).clip().width.max()) / 2
         made.append(Progress(name, 0 if found is None else found.n, width, wanted))
     return made
 

@@ -16,7 +16,7 @@ from ldpopt.mechanisms import randomized_response
 from ldpopt.survey import SampleDesign, difference, estimate
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.groups import Source, estimate_booklets
-from ldpopt.survey.estimate.intervals import Score
+from ldpopt.survey.estimate.intervals import Binomial
 from ldpopt.survey.estimate.sampled import SampledReports
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
@@ -56,7 +56,7 @@ def test_the_ends_are_where_the_wealth_reaches_its_limit():
     assert wealth(reports, WARNER, limits.lower[1], 1) == pytest.approx(40, rel=1e-9)
     assert limits.upper[1] == 1 or wealth(reports, WARNER, limits.upper[1], -1) == pytest.approx(40, rel=1e-9)
     assert np.allclose(limits.lower + limits.upper[::-1], 1)  # of two answers the shares sum to 1
-    assert (found.intervals(Score(0.99)).width > limits.width).all()
+    assert (found.intervals(Binomial(0.99)).width > limits.width).all()
 
 
 def test_extremes_end_within_zero_and_one():

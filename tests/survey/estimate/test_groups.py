@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from statsmodels.stats.proportion import confint_proportions_2indep
+from scipy.stats import beta
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
@@ -34,10 +34,15 @@ def test_difference_has_the_sum_of_the_variances():
     assert np.allclose(wald.width, 2 * 1.959963984540054 * made.standard_errors)
 
 
-def test_score_intervals_of_a_difference_are_newcombes():
-    """For binary reports through one channel they are Newcombe's intervals, rescaled."""
+def test_intervals_of_a_difference_are_newcombes_square_and_add():
+    """For binary reports through one channel they are Newcombe's rule for the groups' own intervals, rescaled."""
     a, b = {0: 40, 1: 60}, {0: 27, 1: 53}
-    low, high = confint_proportions_2indep(40, 100, 27, 80, method="newcomb", compare="diff")
+    (l1, u1), (l2, u2) = (
+        (beta.ppf(0.025, x + 0.25, n - x + 0.75), beta.ppf(0.975, x + 0.75, n - x + 0.25))
+        for x, n in ((40, 100), (27, 80))
+    )
+    p1, p2 = 0.4, 27 / 80
+    low, high = p1 - p2 - np.hypot(p1 - l1, u2 - p2), p1 - p2 + np.hypot(u1 - p1, p2 - l2)
     made = difference(estimate(a, Q), estimate(b, Q)).intervals()
     assert np.allclose([made.lower[0], made.upper[0]], np.array([low, high]) / 0.6, atol=1e-10)
 
