@@ -23,6 +23,7 @@ from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect.manifest import total
 from ldpopt.survey.estimate.intervals import Binomial
 from ldpopt.survey.estimate.numbers import among_answered
+from ldpopt.survey.plan.planned_question import unanswered
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.protocols import compare_protocols
 from ldpopt.survey.sample.analysis import Analysis, Findings, alone
@@ -42,13 +43,13 @@ def among_those_who_answered(plan: Plan, found: Mapping[str, Estimate | Findings
     """Estimates among those who answered, for questions whose missing answers are a category, if they can be made."""
     made = {}
     for question in map(plan.part, plan.answers):
-        if not question.reading.own_category or question.missing is None or question.name not in found:
+        if not unanswered(question) or question.name not in found:
             continue
         one = found[question.name]
         answered = {}
         for name, inside in ({"": one.whole, **one.groups} if isinstance(one, Findings) else {"": one}).items():
             with suppress(InvalidInput):
-                answered[name] = among_answered(inside, question.missing)
+                answered[name] = among_answered(inside, *unanswered(question))
         if "" in answered:
             made[question.name] = Findings(answered.pop(""), answered)
     return made
@@ -165,8 +166,8 @@ class _Page:
         rows = found.n if self.counts is None else self.counts.rows
         missing = missing_in_words(part, found.n, rows if asked[0].probability == 1 else None)
         answered: str | Markup = ""
-        if missing and part.reading.own_category and part.missing is not None and not self.asked.anytime:
-            answered = self.intervals(among_answered(found, part.missing), "Among those who answered")
+        if unanswered(part) and not self.asked.anytime and not self.asked.answered:
+            answered = self.intervals(among_answered(found, *unanswered(part)), "Among those who answered")
         return {
             "name": name,
             "intervals": self.intervals(found, f"{found.n:,} reports"),

@@ -68,11 +68,11 @@ from ldpopt.survey.plan.two_stage import (
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logistic_regression, logit_regression, with_constant
 from ldpopt.survey.regress.result import Regression, Subsample
-from ldpopt.survey.sample.analysis import Analysis, Condition, Findings
+from ldpopt.survey.sample.analysis import Analysis, Findings
 from ldpopt.survey.sample.design import Linearization, LonelyUnit, SampleDesign, SamplingVariance
 from ldpopt.survey.sample.replicates import GivenReplicates, Jackknife, RescaledBootstrap, post_stratify, rake
 from ldpopt.survey.sample.respondents import Respondents
-from ldpopt.survey.sample.spec import SampleSpec
+from ldpopt.survey.sample.spec import Condition, SampleSpec
 from ldpopt.survey.survey import Survey
 from ldpopt.survey.two_hypotheses import (
     Enough,

@@ -24,7 +24,7 @@ from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion
 from ldpopt.survey.plan.spec import SurveySpec
 from ldpopt.survey.plan.survey import plan_survey
-from ldpopt.survey.sample.analysis import Analysis, Findings, Selection, alone, estimate_counts, sources_of
+from ldpopt.survey.sample.analysis import Analysis, Findings, Selection, alone, among_those, estimate_counts, sources_of
 from ldpopt.survey.sample.spec import SampleSpec
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ class Survey(ByValue):
                 expected = f"reports, whose public columns {', '.join(asked.columns)} are needed (--simple leaves the "
                 raise invalid("estimates", expected + "design of the plan out)", Phrase("counts"))
             found = self.estimates(reports, asked.anytime)
+            if asked.answered:
+                found = {name: among_those(self.plan, name, one) for name, one in found.items()}
             return {name: Findings(one, {}) for name, one in found.items()}, reports
         if asked.of_counts:
             return self.findings(aggregate(self.plan, reports, unlabelled=unlabelled), asked)

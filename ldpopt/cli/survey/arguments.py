@@ -59,6 +59,7 @@ def spoken(counts: Counts) -> str:
 @options("""
     # Respondents, groups and confidence
     where: --where CONDITION | Only respondents with, say, 'age >= 30'; may be repeated.
+    answered: --answered | Only those who answered: without the categories of missing answers and "not applicable".
     level: --level | Confidence of the intervals, in (0, 1).
     # Design of the sample: columns of the reports (may also be in survey.toml)
     weights: --weights COLUMN | How many people a respondent stands for.
@@ -87,11 +88,12 @@ class SampleFlags:
     variance: str | None = None
     replications: int | None = None
     simple: bool = False
+    answered: bool = False
 
     def analysis(self, plan: Plan, by: list[str] | None = None) -> Analysis:
         """The analysis that the flags ask for. They replace parts of the design that the plan declares."""
-        from ldpopt.survey.sample.analysis import Analysis, Condition
-        from ldpopt.survey.sample.spec import SampleSpec
+        from ldpopt.survey.sample.analysis import Analysis
+        from ldpopt.survey.sample.spec import Condition, SampleSpec
 
         declared = SampleSpec() if self.simple or plan.sample is None else plan.sample
         changed = declared.changed(
@@ -99,7 +101,8 @@ class SampleFlags:
             variance=self.variance, replications=self.replications,
             margins=dict(map(_margin, self.margin)) if self.margin else None,
         )  # fmt: skip
-        return Analysis(changed, tuple(by or ()), tuple(map(Condition.parse, self.where or ())), self.level)
+        where = tuple(map(Condition.parse, self.where or ()))
+        return Analysis(changed, tuple(by or ()), where, self.level, answered=self.answered)
 
 
 @options("data: REPORTS | Reports: a CSV or Parquet file, or a folder. Counts are not enough.")

@@ -93,7 +93,7 @@ def _with_wave(
     survey: Survey, counts: Counts, wave: tuple[Path, str], asked: Analysis, unlabelled: bool
 ) -> dict[str, Findings]:
     """The estimates from both waves, which must be simple samples."""
-    from ldpopt.survey.sample.analysis import Findings
+    from ldpopt.survey.sample.analysis import Findings, among_those
     from ldpopt.survey.survey import Survey
 
     if not asked.of_counts:
@@ -102,7 +102,9 @@ def _with_wave(
     before = read_counts(str(wave[1]), earlier, unlabelled)
     if before.simulation != counts.simulation:
         raise invalid("--wave", "simulated reports in both waves, or in none", Phrase("one of each"))
-    return {name: Findings(one, {}) for name, one in survey.with_wave(counts, Survey(earlier), before).items()}
+    found = survey.with_wave(counts, Survey(earlier), before)
+    among = {name: among_those(survey.plan, name, one) for name, one in found.items()} if asked.answered else found
+    return {name: Findings(one, {}) for name, one in among.items()}
 
 
 @options(f"""
@@ -247,9 +249,12 @@ def describe(
     """
     from ldpopt.reports.analyses import number_table
     from ldpopt.survey.estimate.intervals import Binomial
-    from ldpopt.survey.estimate.numbers import among_answered, mean, population_total, quantile
+    from ldpopt.survey.estimate.numbers import mean, population_total, quantile
+    from ldpopt.survey.plan.planned_question import unanswered
 
     plan, asked = given.begun()
+    if question in plan.answers and unanswered(plan.part(question)):
+        asked = replace(asked, answered=True)  # whoever did not answer has no number
     try:
         points_of = None if scores is None else [float(part) for part in scores.split(",")]
     except ValueError:
@@ -258,10 +263,6 @@ def describe(
         people = given.people(plan, asked, (question,))
         found = people.estimate(question)
         shown, notes = [], []
-        asked_of = plan.part(question)
-        if asked_of.reading.own_category and asked_of.missing is not None:
-            found = among_answered(found, asked_of.missing)
-            notes.append("Among those who answered.")
         try:
             middle = mean(found, points_of)
             shown.append(("", middle))

@@ -45,6 +45,8 @@ class Estimate(Estimated):
     estimator : the estimator's name. boundary : the categories whose proportion maximum likelihood sets to zero.
     fitted : (m,) the distribution of the reports under the estimate, which gives the errors for a simple sample; None
         where the frequencies themselves do: if the estimate fits them all, and for other samples.
+    law : (m,) the same of an estimate moved inside the simplex, which has reports that were not seen; None if the
+        frequencies are themselves such a distribution.
     base : the share of the reports that a ratio is about.
     bets : where the intervals are to hold whenever one looks, what gives these confidence sequences.
 
@@ -62,6 +64,7 @@ class Estimate(Estimated):
     estimator: str
     boundary: tuple[Label, ...] = ()
     fitted: Array | None = None
+    law: Array | None = None
     base: float = 1.0
     bets: Bets | None = None
 
@@ -109,7 +112,7 @@ class Estimate(Estimated):
             raise invalid("anytime estimate", "shares or contrasts, by `intervals`", Phrase("another analysis"))
         sampling = None if self.table.simple else self.sampling
         n = self.table.equal_n if isinstance(self.table, SampledReports) else self.n
-        return moments(self.table.frequencies, self.loadings, sampling, n, self.fitted, self.base)
+        return moments(self.table.frequencies, self.loadings, sampling, n, self.fitted, self.base, self.law)
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
         """Confidence intervals, by `Binomial()` at 95 % unless another method is given.
@@ -129,7 +132,7 @@ class Estimate(Estimated):
 
         >>> e = estimate({0: 60, 1: 40}, [[0.8, 0.2], [0.2, 0.8]])
         >>> e.contrast([1, -1])
-        p(0) - p(1)  0.333333 (0.163299), 95 % [0.006675, 0.635329]
+        p(0) - p(1)  0.333333 (0.163299), 95 % [-0.000894, 0.647926]
         """
         a = _weights(contrasts, len(self.values))
         names = labels or tuple(contrast_name(row, self.labels) for row in a)
@@ -226,8 +229,8 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     >>> estimate({"yes": 40, "no": 60}, Channel([[0.8, 0.2], [0.2, 0.8]], ["yes", "no"], ["yes", "no"]))
     Estimate of 2 proportions from 100 reports, generalised least squares
                estimate         se  95 % binomial interval
-    yes        0.333333   0.081650  [0.182335, 0.496662]
-    no         0.666667   0.081650  [0.503338, 0.817665]
+    yes        0.333333   0.081650  [0.176037, 0.500447]
+    no         0.666667   0.081650  [0.499553, 0.823963]
     """
     data, channel = _in_order(data, channel)
     table, channel = as_table(data, channel), as_channel(channel)
@@ -241,9 +244,12 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     boundary: tuple[Label, ...] = ()
     if isinstance(estimator, MaximumLikelihood):
         boundary = tuple(label for label, p in zip(channel.inputs, values, strict=True) if p < BOUNDARY)
-    fitted = fitted_law(values, loadings, channel, frequencies, table.n) if table.simple else None
+    fitted = fitted_law(values, loadings, channel, frequencies, table.n)
+    inside = fitted is None and (loadings @ frequencies).min() > 0
+    law = None if inside else possible_law(values, channel, table.n)
+    fitted = fitted if table.simple else None
     bets = bets_of(table, [fixed_loadings(channel)]) if anytime else None
-    return Estimate(values, channel.inputs, loadings, table, channel, estimator.name, boundary, fitted, bets=bets)
+    return Estimate(values, channel.inputs, loadings, table, channel, estimator.name, boundary, fitted, law, bets=bets)
 
 
 def fixed_loadings(channel: Channel) -> tuple[Array, Array]:
@@ -256,11 +262,18 @@ def fixed_loadings(channel: Channel) -> tuple[Array, Array]:
 def fitted_law(values: Array, loadings: Array, channel: Channel, frequencies: Array, n: int) -> Array | None:
     """The distribution of the reports (m,) that fits an estimate best; None if the unbiased one fits all frequencies.
 
-    With more outputs than answers, some scatter of few reports is no answer's, and the loadings follow it. A
-    distribution on the boundary is mixed with the uniform one as if one respondent more had been asked.
+    With more outputs than answers, some scatter of few reports is no answer's, and the loadings follow it.
     """
     if np.abs(loadings @ frequencies @ channel.matrix - frequencies).max() <= 1e-9:
         return None
+    return possible_law(values, channel, n)
+
+
+def possible_law(values: Array, channel: Channel, n: int) -> Array:
+    """The distribution of the reports (m,) at an estimate from n of them, which is projected on the simplex.
+
+    A distribution on the boundary is mixed with the uniform one as if one respondent more had been asked.
+    """
     p = simplex_projection(values)
     return channel.push(p if p.min() > 0 else (n * p + 1 / len(p)) / (n + 1))
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
@@ -25,8 +24,8 @@ class Moments:
 
     centre : the unbiased estimate t. variance : per-report variance of l. size : the effective number of reports, so
         that variance / size is the sampling variance of t.
-    slope : third central moment divided by the variance; it says how the variance changes with t.
-    below, above : distance from t down and up to the extreme loadings.
+    low, span : a report of two kinds, with the loadings `low` and `low + span`, whose mean, variance and third moment
+        are those of l.
     covariance : a function that gives the covariance of the estimates (r, r), up to a factor.
     mean : what the estimate is on average under the distribution that gives the variance.
     degrees : degrees of freedom of the variance; inf for a simple sample.
@@ -35,10 +34,9 @@ class Moments:
 
     centre: Array
     variance: Array
-    slope: Array
     size: Array
-    below: Array
-    above: Array
+    low: Array
+    span: Array
     outputs: int
     covariance: Callable[[], Array]
     mean: Array
@@ -58,43 +56,57 @@ def moments(
     n: float,
     fitted: Array | None = None,
     base: float = 1.0,
+    law: Array | None = None,
 ) -> Moments:
     """The moments of loadings (r, m) under frequencies (..., m) of n reports.
 
     sampling : the covariance of the estimates if the sample is not simple, else None.
-    fitted : (m,) the distribution of the reports that fits them, which gives variance and slope; else the frequencies.
+    fitted : (m,) the distribution of the reports that fits them, which gives the variance; else the frequencies.
     base : the share of the reports that the estimates are about: for a ratio the estimate below the line. All moments
         are then those of the loadings among these reports, so that a ratio has the interval of its group.
+    law : (m,) a distribution near the reports' that has all reports which may occur; else the one of the variance.
     """
-    centre, law = frequencies @ loadings.T, frequencies if fitted is None else fitted
-    mean, second = law @ loadings.T, law @ (loadings**2).T
-    variance = np.maximum(second - mean**2, 0.0)
-    variance = np.where(variance <= 1e-14 * second, 0.0, variance)
-    third = law @ (loadings**3).T - 3 * mean * second + 2 * mean**3
-    slope = quotient(third, variance)
+    centre = frequencies @ loadings.T
+    mean, variance, _ = _central(loadings, frequencies if fitted is None else fitted)
     size = np.full(centre.shape, float(n))
     if sampling is not None:
         drawn = np.diag(sampling.covariance)
         # Even if all reports are the same, the estimate has an error in a finite population: the channel's randomness.
         size = np.where((drawn > 0) & (variance > 0), quotient(variance, drawn), size)
-    typical = law.reshape(-1, law.shape[-1]).mean(axis=0)
+    typical = frequencies.reshape(-1, frequencies.shape[-1]).mean(axis=0) if fitted is None else fitted
 
     def spread() -> Array:
         return report_covariance(loadings, typical) if sampling is None else sampling.covariance
 
     def redraw(count: int) -> Moments:
         drawn = np.random.default_rng(20).multinomial(int(n), typical / typical.sum(), size=count)
-        made = moments(drawn / n, loadings, None, n, base=base)
-        if fitted is None:
-            return made
-        # The variance of each survey is that of the binomial interval, V(t + d) = v + d s - d^2, and not its scatter.
-        away = made.centre - mean
-        return replace(made, variance=np.maximum(variance + away * slope - away**2, 0.0), slope=slope - 2 * away)
+        return moments(drawn / n, loadings, None, n, fitted, base, law)
 
-    below, above = base * (centre - loadings.min(axis=1)), base * (loadings.max(axis=1) - centre)
-    variance, slope, size = base * variance, base * slope, base * size
+    if law is None:
+        law = frequencies if fitted is None else fitted
+    middle, own, third = _central(loadings, law)
+    low, span = _two_loadings(middle, base * own, base * quotient(third, own))
+    least, most = loadings.min(axis=1), loadings.max(axis=1)
+    # Where all reports are the same, nothing is known of the others but the loadings that there are.
+    low, span = np.where(own > 0, low, middle - base * (middle - least)), np.where(own > 0, span, base * (most - least))
     degrees, simulate = (math.inf, redraw) if sampling is None else (sampling.degrees, None)
-    return Moments(centre, variance, slope, size, below, above, loadings.shape[1], spread, mean, degrees, simulate)
+    outputs = loadings.shape[1]
+    return Moments(centre, base * variance, base * size, low, span, outputs, spread, mean, degrees, simulate)
+
+
+def _central(loadings: Array, law: Array) -> tuple[Array, Array, Array]:
+    """The mean, the variance and the third central moment of loadings (r, m) under laws (..., m)."""
+    mean, second = law @ loadings.T, law @ (loadings**2).T
+    variance = np.maximum(second - mean**2, 0.0)
+    variance = np.where(variance <= 1e-14 * second, 0.0, variance)
+    return mean, variance, law @ (loadings**3).T - 3 * mean * second + 2 * mean**3
+
+
+def _two_loadings(mean: Array, variance: Array, slope: Array) -> tuple[Array, Array]:
+    """The lower of two loadings with these moments, and the distance to the other; slope : third moment / variance."""
+    root = np.sqrt(slope**2 + 4 * variance)
+    far = (root + np.abs(slope)) / 2
+    return mean - np.where(slope > 0, quotient(variance, far), far), root
 
 
 def correlation(covariance: Array) -> Array:
@@ -171,7 +183,7 @@ class Binomial(_OneByOne):
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
     >>> made.intervals(method=Binomial()).lower.round(3)
-    array([0.174, 0.493])
+    array([0.176, 0.5  ])
     """
 
     name = "binomial"
@@ -179,27 +191,22 @@ class Binomial(_OneByOne):
     def _limits(self, m: Moments, critical: float) -> tuple[Array, Array]:
         from scipy.special import betaincinv, ndtr
 
-        tail = max(float(ndtr(-critical)), 1e-300)
+        tail, count = max(float(ndtr(-critical)), 1e-300), _count(m)
         ends = []
-        for upward in (False, True):
-            below, span, count = _two_loadings(m, np.full(m.centre.shape, upward))
-            # The upper end is one minus the lower end of the other kind of report.
-            counted = m.size - count if upward else count
+        for counted in (count, m.size - count):  # the upper end is the lower one of the other kind of report
             share = betaincinv(np.maximum(counted + 1 - OWN, 1e-300), m.size - counted + OWN, tail)
-            share = np.where(counted > 0, share, 0.0)
-            ends.append(m.centre - below + span * (1 - share if upward else share))
-        return ends[0], ends[1]
+            ends.append(np.where(counted > 0, share, 0.0))
+        lower, upper = m.low + m.span * ends[0], m.low + m.span * (1 - ends[1])
+        return np.minimum(lower, m.centre), np.maximum(upper, m.centre)
 
     def pivot(self, m: Moments, truth: Array) -> Array:
         """The critical value at which the interval just reaches `truth`, shape (..., r)."""
         from scipy.special import betainc, ndtri
 
-        away = np.broadcast_to(truth, m.centre.shape) - m.centre
-        below, span, count = _two_loadings(m, away > 0)
-        share = np.clip(quotient(below + away, span), 0.0, 1.0)
+        away, count = truth - m.centre, _count(m)
+        share = np.clip(quotient(truth - m.low, m.span), 0.0, 1.0)
         counted, share = np.where(away > 0, m.size - count, count), np.where(away > 0, 1 - share, share)
-        tail = betainc(np.maximum(counted + 1 - OWN, 1e-300), m.size - counted + OWN, share)
-        tail = np.where(counted > 0, tail, 1.0)
+        tail = np.where(counted > 0, betainc(np.maximum(counted + 1 - OWN, 1e-300), m.size - counted + OWN, share), 1.0)
         return np.where(np.abs(away) <= 1e-12, 0.0, np.maximum(-ndtri(tail), 0.0))
 
 
@@ -210,18 +217,9 @@ With 3/4 the chance of 20 trials or more is covered in 93.5 % of all cases at ne
 on average; with 1/2 in as few as 88 %."""
 
 
-def _two_loadings(m: Moments, upward: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:
-    """The distance down to the lower of two loadings, that between them, and the count of reports that have the upper.
-
-    They have mean, variance and slope in common with the reports'. Without variance one is theirs, and the other the
-    farthest one upward, or downward, which gives the widest interval.
-    """
-    slope = np.where(m.variance > 0, m.slope, np.where(upward, m.above, -m.below))
-    root = np.sqrt(slope**2 + 4 * m.variance)
-    far = (root + np.abs(slope)) / 2
-    near = quotient(m.variance, far)
-    below = np.where(slope > 0, near, far)
-    return below, root, m.size * quotient(below, root)
+def _count(m: Moments) -> Array:
+    """How many reports of the upper of the two kinds have the mean that was seen."""
+    return m.size * np.clip(quotient(m.centre - m.low, m.span), 0.0, 1.0)
 
 
 def _standardised(distance: Array, variance: Array) -> Array:
@@ -283,7 +281,7 @@ class Simultaneous(_AllAtOnce):
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
     >>> made.intervals(method=Simultaneous()).lower.round(3)
-    array([0.182, 0.503])
+    array([0.176, 0.5  ])
     """
 
     kind = "simultaneous"
@@ -305,7 +303,7 @@ class Bonferroni(_AllAtOnce):
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
     >>> made.intervals(method=Bonferroni()).lower.round(3)
-    array([0.163, 0.48 ])
+    array([0.155, 0.476])
     """
 
     kind = "Bonferroni"

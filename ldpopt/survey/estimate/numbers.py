@@ -64,7 +64,7 @@ def mean(found: Estimate, scores: ArrayLike | None = None, label: str = "mean") 
 
     >>> from ldpopt.survey import estimate
     >>> mean(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]))
-    mean  0.666667 (0.081650), 95 % [0.503338, 0.817665]
+    mean  0.666667 (0.081650), 95 % [0.499553, 0.823963]
     """
     values = scores_of(found.labels) if scores is None else finite_array(scores, "scores", 1)
     if len(values) != len(found.labels):
@@ -168,12 +168,12 @@ def _crossing(at: Array, curve: Array, share: float) -> float:
     return float(at[first - 1] + part * (at[first] - at[first - 1]))
 
 
-def among_answered(found: Estimate, missing: Label) -> Estimate:
+def among_answered(found: Estimate, *missing: Label) -> Estimate:
     """The shares p_x / (1 - p_missing) of the other categories, a ratio linearised at the estimate [SSW, section 5.6].
 
-    missing : the label of the category that stands for "no answer".
+    missing : the labels of the categories that stand for "no answer", or for "not applicable".
 
-    Raises `InvalidInput` if there is no such category, if there are fewer than two others, or if the estimated share of
+    Raises `InvalidInput` if one is no category, if there are fewer than two others, or if the estimated share of
     people who answered is not positive.
 
     >>> from ldpopt.survey import estimate
@@ -182,8 +182,9 @@ def among_answered(found: Estimate, missing: Label) -> Estimate:
     >>> made.labels, made.values.round(4)
     ((0, 1), array([0.4286, 0.5714]))
     """
-    if missing not in found.labels or len(found.labels) < 3:
-        raise invalid("missing", f"one of three or more categories {found.labels[:8]}", missing)
-    others = np.delete(np.eye(len(found.labels)), found.labels.index(missing), axis=0)
-    labels = tuple(label for label in found.labels if label != missing)
+    labels = tuple(label for label in found.labels if label not in missing)
+    if not set(missing) <= set(found.labels) or len(labels) < 2:
+        expected = f"some of the categories {found.labels[:8]}, all but two at the most"
+        raise invalid("missing", expected, Phrase(", ".join(map(str, missing))))
+    others = np.eye(len(found.labels))[[found.labels.index(label) for label in labels]]
     return found.ratio(others, others.sum(axis=0), labels, "among those who answered")

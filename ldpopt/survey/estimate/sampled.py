@@ -146,9 +146,9 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
     # Degrees of freedom are those of the respondents with a share in some estimate.
     scores = np.abs(every).max(axis=(0, 2))
     anyone = scores > 1e-9 * scores.max() if scores.any() else np.any([reports.mask for reports, _ in parts], axis=0)
-    # Of units with weights W they are those of (sum W^2)^2 / sum W^4 units with equal ones [BM].
-    unit = np.bincount(design.unit, design.weights * anyone)
-    equal = (unit**2).sum() ** 2 / (unit**4).sum() / np.count_nonzero(unit)
+    # Units whose squared weights sum to S tell as much of a variance as (sum S)^2 / sum S^2 units with equal ones [BM].
+    unit = np.bincount(design.unit, design.weights**2 * anyone)
+    equal = unit.sum() ** 2 / (unit**2).sum() / np.count_nonzero(unit)
     return SamplingVariance(found.covariance, max(1.0, min(found.degrees, equal * design.degrees(anyone))))
 
 

@@ -251,3 +251,9 @@ def planned_question(
         if asked is not None and getattr(planned, what) > asked:
             raise invalid(f"question {question.name!r}: {what}", f"at most {asked!r}", getattr(planned, what))
     return planned
+
+
+def unanswered(part: Part | PlannedQuestion) -> tuple[Label, ...]:
+    """The categories of a question that are no answer to it: that of missing answers, and "not applicable"."""
+    missing = (part.missing,) if part.reading.own_category and part.missing is not None else ()
+    return (*missing, *((NOT_APPLICABLE,) if getattr(part, "asked_if", ()) else ()))

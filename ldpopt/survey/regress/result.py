@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,15 @@ class Regression(Estimated):
         if len(self.equations) == 1:
             return self.names
         return tuple(f"{equation}: {name}" for equation in self.equations for name in self.names)
+
+    def without(self, labels: tuple[Label, ...]) -> Regression:
+        """The regression without the equations of some answers; `InvalidInput` if one is the reference."""
+        kept = [at for at, label in enumerate(self.equations) if label not in labels]
+        if self.reference in labels or not kept:
+            raise invalid("reference", "an answer that is not left out", self.reference)
+        places = np.arange(self.coefficients.size).reshape(self.coefficients.shape)[kept].ravel()
+        return replace(self, equations=tuple(self.equations[at] for at in kept), coefficients=self.coefficients[kept],
+                       covariance=self.covariance[np.ix_(places, places)])  # fmt: skip
 
     @property
     def values(self) -> Array:

@@ -1,14 +1,8 @@
-"""Settings of an analysis (design, conditions, groups, confidence level) and reports -> estimates of every question.
-
-Conditions on public columns have the form that is written after ``--where``.
-"""
+"""Settings of an analysis (design, conditions, groups, confidence level) and reports -> estimates of every question."""
 
 from __future__ import annotations
 
 import json
-import math
-import operator
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -26,81 +20,12 @@ from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.groups import Source, estimate_booklets
 from ldpopt.survey.estimate.intervals import check_level
 from ldpopt.survey.estimate.linear import Estimator, efficient_contrasts
-from ldpopt.survey.estimate.sampled import SampledReports
+from ldpopt.survey.estimate.numbers import among_answered
+from ldpopt.survey.estimate.sampled import SampledReports, Table
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.planned_question import PlannedQuestion
+from ldpopt.survey.plan.planned_question import PlannedQuestion, unanswered
 from ldpopt.survey.sample.design import SampleDesign
-from ldpopt.survey.sample.spec import SampleSpec
-
-_FORM = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.*?)\s*")
-_ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-MISSING = "missing"
-"""The name of the group of respondents without a value."""
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A comparison of a public column: ``sex = f``, ``region != north``, ``age >= 30``.
-
-    = and != compare numbers if both sides are numbers, else text; the other signs compare numbers. A missing value
-    fulfils only the condition ``column = ``, with nothing after the sign.
-
-    >>> Condition.parse("age >= 30").holds({"age": ["29", "30", None]})
-    array([False,  True, False])
-    """
-
-    column: str
-    sign: str
-    value: str
-
-    @classmethod
-    def parse(cls, written: str) -> Condition:
-        """The condition that is written in a text; `InvalidInput` for another form."""
-        found = _FORM.fullmatch(written)
-        if found is None:
-            raise invalid("condition", "column = value (or !=, <, <=, >, >=)", written)
-        sign, value = found["sign"].replace("==", "="), found["value"]
-        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":  # as in the languages of statistics
-            value = value[1:-1]
-        if sign in _ORDERS and math.isnan(_number(value)):
-            raise invalid("condition", f"a number after {sign}", value)
-        return cls(found["column"], sign, value)
-
-    def holds(self, table: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
-        """(n,) mask of the respondents who fulfil it."""
-        return np.array([self._holds(value) for value in table[self.column]], dtype=bool)
-
-    def _holds(self, value: Any) -> bool:
-        if _missing(value):
-            return self.sign == "=" and self.value == ""
-        if self.sign in _ORDERS:
-            given = _number(value)
-            if math.isnan(given):
-                raise invalid(f"column {self.column!r}", f"numbers, to compare by {self.sign}", Phrase("others"))
-            return bool(_ORDERS[self.sign](given, _number(self.value)))
-        same = str(value) == self.value or _number(value) == _number(self.value)
-        return same == (self.sign == "=")
-
-    def __str__(self) -> str:
-        return f"{self.column} {self.sign} {self.value}"
-
-
-def groups_of(table: Mapping[str, Any], columns: Sequence[str]) -> npt.NDArray[Any]:
-    """(n,) the values of public columns as text. Values of several columns are joined by ×."""
-    parts = ([MISSING if _missing(value) else str(value) for value in table[name]] for name in columns)
-    return np.array([" × ".join(row) for row in zip(*parts, strict=True)], dtype=object)
-
-
-def _missing(value: Any) -> bool:
-    return value is None or value == "" or value != value
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan
-
+from ldpopt.survey.sample.spec import Condition, SampleSpec, groups_of
 
 MAX_GROUPS = 200
 
@@ -108,6 +33,7 @@ ANYTIME = (
     "confidence sequences: at {:g} % each holds at all looks together, whenever one looks or stops, if those who "
     "answer later are like those before"
 )
+AMONG = "among those who answered, and of whom a question is asked"
 BOUNDED = "no weight, and no cluster, is larger than the largest here"
 
 
@@ -143,6 +69,7 @@ class Analysis(ByValue):
     by : public columns whose values form the groups.
     where : conditions; the analysis is about the respondents who fulfil all of them.
     level : confidence of the intervals, in (0, 1). anytime : whether they are to hold whenever one looks.
+    answered : whether it is about those who answered: without the categories of `unanswered`.
 
     >>> Analysis(by=("sex",), where=(Condition.parse("age >= 30"),)).columns
     ('sex', 'age')
@@ -158,11 +85,13 @@ class Analysis(ByValue):
     )  # fmt: skip
     level: float = 0.95
     anytime: bool = key(default=False, omit=True)
+    answered: bool = key(default=False, omit=True)
 
     def __post_init__(self) -> None:
         check_level(self.level)
-        if type(self.anytime) is not bool:
-            raise invalid("analysis: anytime", "true or false", self.anytime)
+        for name in ("anytime", "answered"):
+            if type(getattr(self, name)) is not bool:
+                raise invalid(f"analysis: {name}", "true or false", getattr(self, name))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -177,8 +106,8 @@ class Analysis(ByValue):
 
     @property
     def plain(self) -> bool:
-        """Whether it is the analysis of all respondents of a simple sample, at 95 %, looked at once."""
-        return self.of_counts and self.level == 0.95 and not self.anytime
+        """Whether it is the analysis of all respondents of a simple sample, at 95 %, once."""
+        return self.of_counts and self.level == 0.95 and not self.anytime and not self.answered
 
     def estimates(self, plan: Plan, rows: ReportRows, estimator: Estimator | None = None) -> dict[str, Findings]:
         """The `Findings` of every question; `InvalidInput` for another plan's rows, and for an empty selection."""
@@ -204,7 +133,8 @@ class Analysis(ByValue):
     @classmethod
     def from_dict(cls, data: Any) -> Analysis:
         """The analysis that `to_dict` described; else `InvalidInput`."""
-        if set(mapping(data, "analysis")) - {"anytime"} != {field.name for field in fields(cls)} - {"anytime"}:
+        newer = {"anytime", "answered"}
+        if set(mapping(data, "analysis")) - newer != {field.name for field in fields(cls)} - newer:
             raise invalid("analysis", "an object with sample, by, where and level", Phrase("another"))
         return load(cls, data, "analysis")
 
@@ -216,6 +146,7 @@ class Analysis(ByValue):
         said += [f"known margins of {', '.join(s.margins)}"] if s.margins else []
         said += [f"variance by {s.method.name if not s.replicate_weights else 'given replicates'}"] if said else []
         said += [f"only {' and '.join(map(str, self.where))}"] if self.where else []
+        said += [AMONG] if self.answered else []
         said += [ANYTIME.format(100 * self.level)] if self.anytime else []
         said += [BOUNDED] if self.anytime and (s.weights or s.clusters) else []
         return "; ".join(said)
@@ -269,13 +200,20 @@ class Selection(ByValue):
         who = self.answered(question) if mask is None else self.answered(question) & mask
         if not alone(self.plan, question):
             labels = self.plan.part(question).categories
-            return estimate_booklets(self.sources((question,), who), labels, self.design, anytime=self.asked.anytime)
+            found = estimate_booklets(self.sources((question,), who), labels, self.design, anytime=self.asked.anytime)
+            return self.among(question, found)
         channel = self.plan.question(question).report_channel
         y = np.maximum(self.rows.reports[question], 0)
         if self.design is None:
             counts = np.bincount(y[who], minlength=channel.shape[1])
-            return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator, self.asked.anytime)
-        return estimate(SampledReports(y, channel, self.design).where(who), channel, estimator, self.asked.anytime)
+            table: Table = CountTable.from_counts(counts, channel.outputs)
+        else:
+            table = SampledReports(y, channel, self.design).where(who)
+        return self.among(question, estimate(table, channel, estimator, self.asked.anytime))
+
+    def among(self, question: str, found: Estimate) -> Estimate:
+        """The estimate of a question, among those who answered if the analysis is about them."""
+        return among_those(self.plan, question, found) if self.asked.answered else found
 
     def sources(self, questions: tuple[str, ...], who: npt.NDArray[np.bool_], what: str = "table") -> list[Source]:
         """What the respondents in a mask (n,) were asked of these questions together, by booklet.
@@ -293,6 +231,12 @@ class Selection(ByValue):
             served = f"{pair if len(questions) == 2 else everyone} in [budget] of survey.toml, then ldpopt survey plan"
             raise invalid(what, f"a booklet that asks {wanted} together ({served} survey.toml)", Phrase("none"))
         return found
+
+
+def among_those(plan: Plan, question: str, found: Estimate) -> Estimate:
+    """The shares of a question among those who answered it; `found` itself if it has no category for others."""
+    none = unanswered(plan.part(question))
+    return among_answered(found, *none) if none else found
 
 
 def alone(plan: Plan, question: str) -> bool:

@@ -21,12 +21,14 @@ from ldpopt.survey.estimate.groups import Difference, Source, difference, estima
 from ldpopt.survey.estimate.tables import TwoWayTable, two_way
 from ldpopt.survey.hypothesis_tests import TestResult, two_sample, wald_result
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.planned_question import unanswered
 from ldpopt.survey.regress.formula import in_order, numbers_first, parse_formula
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.moments import moment_regression
 from ldpopt.survey.regress.result import Regression, Sample, Subsample
-from ldpopt.survey.sample.analysis import Analysis, Selection, alone, groups_of
+from ldpopt.survey.sample.analysis import Analysis, Selection, alone
+from ldpopt.survey.sample.spec import groups_of
 
 MAX_GROUPS = 100
 """The most groups, or values of a public column in a table."""
@@ -67,6 +69,29 @@ class Respondents(Selection):
 
     def two_way(self, row: str, column: str) -> TwoWayTable:
         """The table of two questions, or of one and a public column, about those whose reports are not empty."""
+        found = self._two_way(row, column)
+        sides = found.row_channel, found.column_channel
+        inside = [
+            np.array([label not in none for label in side.inputs])
+            for side, none in zip(sides, map(self._without, (row, column)), strict=True)
+        ]
+        if all(one.all() for one in inside):
+            return found
+        cells = np.eye(len(found.joint.values))[np.outer(*inside).ravel()]
+        names = tuple(label for label, kept in zip(found.joint.labels, np.outer(*inside).ravel(), strict=True) if kept)
+        joint = found.joint.ratio(cells, cells.sum(axis=0), names, "among those who answered")
+        first, second = (
+            Channel(np.eye(one.sum()), tuple(label for label, kept in zip(side.inputs, one, strict=True) if kept))
+            for side, one in zip(sides, inside, strict=True)
+        )
+        return TwoWayTable(joint, first, second)
+
+    def _without(self, name: str) -> tuple[Label, ...]:
+        """The categories of a question that are left out, since the analysis is about those who answered."""
+        return unanswered(self.plan.part(name)) if self.asked.answered and name in self.plan.answers else ()
+
+    def _two_way(self, row: str, column: str) -> TwoWayTable:
+        """The table of all categories."""
         if row == column:
             raise invalid("table", "two different questions or columns", row)
         questions = [name for name in (row, column) if name in self.plan.answers]
@@ -148,14 +173,23 @@ class Respondents(Selection):
         It is `logit_regression` of questions that the same people answer with a report each, else `moment_regression`
         over all booklets that ask them together. If none does, `InvalidInput` says what plan would serve.
         """
+        outcome, *predictors = reversed(self._asked_in(formula)) or ("",)
+        if lacking := [name for name in predictors if self._without(name)]:
+            own = "predictors without a category of missing answers, or all respondents"
+            raise invalid("those who answered", own, lacking[0])
         if (separate := self._separate(formula)) is not None:
             data, channels, sample = separate
-            return logit_regression(formula, data, channels, reference, sample=sample)
-        data, answers, sources, sample = self._shared(formula)
-        return moment_regression(formula, data, answers, sources, True, reference, sample=sample)
+            found = logit_regression(formula, data, channels, reference, sample=sample)
+        else:
+            data, answers, sources, sample = self._shared(formula)
+            found = moment_regression(formula, data, answers, sources, True, reference, sample=sample)
+        # The odds of one answer against another are the same among those who gave one of them.
+        return found.without(self._without(outcome))
 
     def linear(self, formula: str, scores: Any = None) -> Regression:
         """Linear regression for the respondents of the analysis, by `linear_regression`, else as in `logit`."""
+        if lacking := [name for name in self._asked_in(formula) if self._without(name)]:
+            raise invalid("those who answered", "questions without a category of missing answers", lacking[0])
         if (separate := self._separate(formula)) is not None:
             data, channels, sample = separate
             return linear_regression(formula, data, channels, scores, sample=sample)
@@ -218,7 +252,7 @@ def against_wave(
     for name in names:
         before, after = first.estimate(name), second.estimate(name)
         made[name, "second wave", "first wave"] = difference(after, before)
-        if alone(first.plan, name) and alone(second.plan, name):
+        if alone(first.plan, name) and alone(second.plan, name) and not first._without(name):
             tests[name] = two_sample(after.table, before.table, after.channel, before.channel)
         else:
             change = made[name, "second wave", "first wave"]

@@ -1,13 +1,20 @@
-"""The public columns that say how respondents were drawn: the ``[sample]`` table of ``survey.toml``."""
+"""What public columns say: how respondents were drawn (``[sample]`` of ``survey.toml``), groups, and conditions.
+
+Conditions have the form that is written after ``--where``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import operator
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.errors import Phrase, invalid
@@ -18,6 +25,10 @@ from ldpopt.survey.sample.replicates import GivenReplicates, Jackknife, Rescaled
 
 METHODS = ("linearization", "jackknife", "bootstrap", "replicates")
 COLUMNS = ("weights", "strata", "clusters", "fpc")
+_FORM = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.*?)\s*")
+_ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+MISSING = "missing"
+"""The name of the group of respondents without a value."""
 
 
 def _margin(value: Any, what: str) -> Mapping[str, float]:
@@ -131,3 +142,67 @@ def numbers(values: Any, name: str) -> Array:
         except (TypeError, ValueError):
             raise invalid(f"column {name!r}", "a number in every row", Phrase("another"), f"row {row + 1}") from None
     return made
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A comparison of a public column: ``sex = f``, ``region != north``, ``age >= 30``.
+
+    = and != compare numbers if both sides are numbers, else text; the other signs compare numbers. A missing value
+    fulfils only the condition ``column = ``, with nothing after the sign.
+
+    >>> Condition.parse("age >= 30").holds({"age": ["29", "30", None]})
+    array([False,  True, False])
+    """
+
+    column: str
+    sign: str
+    value: str
+
+    @classmethod
+    def parse(cls, written: str) -> Condition:
+        """The condition that is written in a text; `InvalidInput` for another form."""
+        found = _FORM.fullmatch(written)
+        if found is None:
+            raise invalid("condition", "column = value (or !=, <, <=, >, >=)", written)
+        sign, value = found["sign"].replace("==", "="), found["value"]
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":  # as in the languages of statistics
+            value = value[1:-1]
+        if sign in _ORDERS and math.isnan(_number(value)):
+            raise invalid("condition", f"a number after {sign}", value)
+        return cls(found["column"], sign, value)
+
+    def holds(self, table: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
+        """(n,) mask of the respondents who fulfil it."""
+        return np.array([self._holds(value) for value in table[self.column]], dtype=bool)
+
+    def _holds(self, value: Any) -> bool:
+        if _missing(value):
+            return self.sign == "=" and self.value == ""
+        if self.sign in _ORDERS:
+            given = _number(value)
+            if math.isnan(given):
+                raise invalid(f"column {self.column!r}", f"numbers, to compare by {self.sign}", Phrase("others"))
+            return bool(_ORDERS[self.sign](given, _number(self.value)))
+        same = str(value) == self.value or _number(value) == _number(self.value)
+        return same == (self.sign == "=")
+
+    def __str__(self) -> str:
+        return f"{self.column} {self.sign} {self.value}"
+
+
+def groups_of(table: Mapping[str, Any], columns: Sequence[str]) -> npt.NDArray[Any]:
+    """(n,) the values of public columns as text. Values of several columns are joined by ×."""
+    parts = ([MISSING if _missing(value) else str(value) for value in table[name]] for name in columns)
+    return np.array([" × ".join(row) for row in zip(*parts, strict=True)], dtype=object)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value == "" or value != value
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan

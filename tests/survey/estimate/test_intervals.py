@@ -22,7 +22,7 @@ from ldpopt.survey.sample.design import SamplingVariance
 
 
 def test_moments_are_those_of_the_loadings():
-    """Centre, variance and slope are the mean, the variance and the third central moment over the variance."""
+    """Centre and variance are those of the loadings; the report of two kinds has their mean, variance, third moment."""
     rng = np.random.default_rng(51)
     f, loadings = rng.dirichlet(np.ones(5)), rng.normal(size=(2, 5))
     m = moments(f, loadings, None, 100)
@@ -30,28 +30,25 @@ def test_moments_are_those_of_the_loadings():
         mean = f @ value
         assert np.isclose(m.centre[row], mean)
         assert np.isclose(m.variance[row], f @ (value - mean) ** 2)
-        assert np.isclose(m.slope[row], (f @ (value - mean) ** 3) / (f @ (value - mean) ** 2))
-        assert np.isclose(m.above[row], value.max() - mean)
-        assert np.isclose(m.below[row], mean - value.min())
+        share = (mean - m.low[row]) / m.span[row]
+        two, law = m.low[row] + m.span[row] * np.array([0.0, 1.0]), np.array([1 - share, share])
+        assert 0 < share < 1
+        for power in (2, 3):
+            assert np.isclose(law @ (two - mean) ** power, f @ (value - mean) ** power)
     together = np.cov(loadings, aweights=f, ddof=0)
     assert np.allclose(m.correlation[0, 1], together[0, 1] / np.sqrt(together[0, 0] * together[1, 1]))
 
 
-def test_slope_is_how_the_variance_moves_along_the_fitted_path():
-    """Along the generalised-least-squares path of marginals, dV/dt at the estimate is the slope."""
-    rng = np.random.default_rng(52)
-    f, loading = rng.dirichlet(np.ones(6)), rng.normal(size=6)
-    spread = np.diag(f) - np.outer(f, f)
-    direction = spread @ loading / (loading @ spread @ loading)
-    h = 1e-6
-
-    def variance(d):
-        m = f + d * direction
-        assert np.isclose(m @ loading, f @ loading + d, atol=1e-12)
-        return m @ loading**2 - (m @ loading) ** 2
-
-    made = moments(f, loading[None], None, 1)
-    assert np.isclose((variance(h) - variance(-h)) / (2 * h), made.slope[0], rtol=1e-6)
+@pytest.mark.parametrize("n", [20, 50])
+def test_reports_that_were_not_seen_are_reckoned_with(n):
+    """Where next to all give one of many reports, the lacking ones have loadings of many sizes."""
+    raw = np.exp(-2.0 * np.abs(np.subtract.outer(np.arange(4), np.arange(4))))
+    q, p = Channel(raw / raw.sum(axis=1, keepdims=True)), np.array([0.97, 0.01, 0.01, 0.01])
+    rows = np.random.default_rng(53).multinomial(n, q.push(p), size=800)
+    found = [estimate(CountTable.from_counts(row, q.outputs), q) for row in rows]
+    hits = np.mean([one.intervals().contains(p) for one in found], axis=0)
+    assert hits.min() > 0.935 - 0.02
+    assert np.mean([one.intervals(Wald()).contains(p) for one in found], axis=0).min() < 0.6
 
 
 def test_a_covariance_sets_the_effective_size():

@@ -23,7 +23,7 @@ from ldpopt.survey import (
     make_plan,
     read_rows,
 )
-from ldpopt.survey.sample.analysis import groups_of
+from ldpopt.survey.sample.spec import groups_of
 
 TABLE = {"age": ["29", 30, 30.0, None, "", float("nan")], "città": ["Łódź", "a = b", "x", None, "", "x"]}
 
@@ -123,7 +123,7 @@ def test_frames_of_a_declared_sample_are_estimated_so(tmp_path):
     for other in found[1:]:
         assert np.allclose(other.values, found[0].values)
         assert np.allclose(other.covariance, found[0].covariance)
-    assert found[0].degrees == 298
+    assert 200 < found[0].degrees < 298
     simple = survey.estimate("vote", made["vote"])
     assert abs(simple.values[0] - found[0].values[0]) > 1e-6
     with pytest.raises(InvalidInput, match="'s'"):

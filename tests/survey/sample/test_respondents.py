@@ -17,6 +17,7 @@ from ldpopt.survey import (
     SampleSpec,
     Simulated,
     Subsample,
+    Survey,
     SurveySpec,
     difference,
     estimate,
@@ -127,3 +128,44 @@ def test_a_share_within_a_row_has_the_interval_of_the_group(
     assert table.degrees == group.degrees
     assert np.allclose(table.intervals().lower, group.intervals().lower, atol=1e-12)
     assert np.allclose(table.intervals().upper, group.intervals().upper, atol=1e-12)
+
+
+def test_those_who_answered_are_the_same_in_every_analysis(tmp_path: Path) -> None:
+    """Where missing answers are a category, estimates, tables, differences, logits and reports may be without it.
+
+    Answers go through a nearly certain channel, so that each is compared with the answers of those who gave them.
+    """
+    rng, n = np.random.default_rng(5), 4000
+    reading = Reading(missing_answers="category")
+    questions = tuple(QuestionSpec(name, ("no", "yes", "none"), missing="none", reading=reading) for name in ("a", "b"))
+    sure = np.full((3, 3), 2.0**-12) + (1 - 3 * 2.0**-12) * np.eye(3)
+    plan = make_plan(SurveySpec("demo", questions, carry=("sex",)), {"a": sure, "b": sure})
+    frame = pd.DataFrame({name: rng.choice(["no", "yes", ""], n, p=[0.5, 0.3, 0.2]) for name in ("a", "b")})
+    frame["sex"] = rng.choice(["f", "m"], n)
+    frame.to_csv(tmp_path / "answers.csv", index=False)
+    privatize(plan, tmp_path / "answers.csv", tmp_path / "reports.csv", Simulated(rng))
+    made = Respondents.read(plan, tmp_path / "reports.csv", Analysis(answered=True), names=["sex"])
+
+    gave = frame[frame["a"] != ""]
+    found = made.estimate("a")
+    assert found.labels == ("no", "yes")
+    assert found.values[1] == pytest.approx((gave["a"] == "yes").mean(), abs=0.005)
+    both = frame[(frame["a"] != "") & (frame["b"] != "")]
+    table = made.two_way("a", "b")
+    assert table.proportions == pytest.approx(pd.crosstab(both["a"], both["b"], normalize=True).to_numpy(), abs=0.005)
+    assert table.independence().degrees == 1
+    sexes, tests = made.compare("sex", ["a"])
+    rates = (gave["a"] == "yes").groupby(gave["sex"]).mean()
+    assert sexes["a", "m", "f"].values[1] == pytest.approx(rates["m"] - rates["f"], abs=0.01)
+    assert tests["a"].degrees == 1
+    logit = made.logit("a ~ sex", reference="no")
+    assert logit.equations == ("yes",)
+    want = np.log(rates["m"] / (1 - rates["m"])) - np.log(rates["f"] / (1 - rates["f"]))
+    assert logit.coefficients[0, 1] == pytest.approx(want, abs=0.03)
+    with pytest.raises(InvalidInput, match="those who answered"):
+        made.logit("a ~ b")
+    asked = Analysis.from_dict(made.asked.to_dict())
+    assert asked.answered
+    assert "among those who answered" in str(asked)
+    counts = Survey(plan).findings(tmp_path / "reports.csv", Analysis(answered=True))[0]["a"].whole
+    assert counts.values == pytest.approx(found.values)
