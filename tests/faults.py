@@ -12,6 +12,7 @@ import io
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from pyarrow import csv
 
+from ldpopt import strictjson
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.privatize import privatize
@@ -165,7 +167,8 @@ class Privatization:
     def into(self, place: str) -> Tally:
         (self.folder / place).mkdir(exist_ok=True)
         randomness: Randomness = Memoised(self.folder / "key") if self.random == "memoised" else Fresh()
-        return privatize(self.plan, self.folder / "raw", self.folder / place / self.name, randomness)
+        reports, ledger = self.folder / place / self.name, self.folder / f"{place}.ledger"
+        return privatize(self.plan, self.folder / "raw", reports, randomness, ledger=ledger)
 
     def spoiled(self, faults: Faults) -> Tally | BaseException:
         """What came out of a run with faults: its tally or its error."""
@@ -186,22 +189,30 @@ class Privatization:
         assert found == self.whole_tally, what
         assert everything(self.folder / "out") == self.whole, what
         shutil.rmtree(self.folder / "out")
+        assert len(strictjson.loads((self.folder / "out.ledger").read_bytes(), "")["runs"]) == 1, what
+        (self.folder / "out.ledger").unlink()
+        left = {path.name for path in self.folder.iterdir()} - {"raw", "key", "whole", "whole.ledger"}
+        assert all(name.startswith(".ldpopt-") for name in left), (what, left)  # what a kill left of one file
 
 
-def spoil_operations(folder: Path, form: str, kind: str, all_of_them: bool) -> None:
-    """Let one file operation fail in each of many runs: one at every place of the code, or every one of them."""
+def spoil_operations(folder: Path, form: str, kind: str, all_of_them: bool) -> Counter[str]:
+    """Let one file operation fail in each of many runs: one at every place of the code, or every one of them.
+
+    Those that failed are counted by name.
+    """
     # No power is lost here. A run's own key is the same each time, so that its reports can be compared.
     same_key = patch.object(SecretKey, "fresh", classmethod(lambda _: SecretKey(bytes(32))))
     with same_key, patch.object(os, "fsync", lambda _: None):
         run, unharmed = Privatization(folder, form), Faults(kind, NEVER)
         run.check(run.spoiled(unharmed), "no fault")
         assert unharmed.count > 60
-        struck = set()
+        struck = Counter[str]()
         for moment in range(1, unharmed.count + 2) if all_of_them else unharmed.telling_moments():
             faults = Faults(kind, moment)
             found = run.spoiled(faults)
             run.check(found, f"{kind} at {moment}: {faults.struck}, {found!r}")
             # Where nothing grows any more, a full disk is not noticed.
             assert kind == "full" or bool(faults.struck) == (moment <= unharmed.count)
-            struck.add(faults.struck)
-        assert {"open to write", "fsync"} <= struck
+            struck[faults.struck or "nothing"] += 1
+        assert {"open to write", "fsync"} <= set(struck)
+    return struck

@@ -5,8 +5,8 @@
 Collector, bare applications and this load generator share two processor cores. A bare application parses the JSON of a
 request, checks nothing, inserts a row into SQLite (a write-ahead log, like the collector's), and commits before it
 answers: with a flush of the disk for every row, or with none at all, so that a crash of the system loses rows. All run
-in turn, several times; a row of the table is the median. With PostgreSQL's server programs installed, one and two
-collectors on one database are measured, too. Writes results/collector.csv.
+in turn, several times; a row of the table is the median. Two and four collectors share one file of SQLite and, where
+PostgreSQL's server programs are installed, one database of it. Writes results/collector.csv.
 """
 
 from __future__ import annotations
@@ -155,21 +155,20 @@ def main() -> None:
         for _ in range(given.rounds):
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name)
-                with collectors.collector_process(folder, PLAN, "reports.db") as running:
-                    made = measure([running.port], given.seconds, given.connections)
-                rows.setdefault("collector, SQLite", []).append(made)
+                for kind, location in (("SQLite", "reports.db"), ("PostgreSQL", url)):
+                    for count in (1, 2, 4) if location is not None else ():
+                        with ExitStack() as running:
+                            ports = [
+                                running.enter_context(collectors.collector_process(folder, PLAN, location)).port
+                                for _ in range(count)
+                            ]
+                            made = measure(ports, given.seconds, given.connections)
+                        many = "" if count == 1 else f"{count} of them, "
+                        rows.setdefault(f"collector, {many}{kind}", []).append(made)
                 for synchronous, what in (("FULL", "a flush for each row"), ("OFF", "no flush, not durable")):
                     with tempfile.TemporaryDirectory(dir=name) as inner, bare(Path(inner), synchronous) as port:
                         made = measure([port], given.seconds, given.connections)
                     rows.setdefault(f"bare Starlette and SQLite, {what}", []).append(made)
-                if url is None:
-                    continue
-                with collectors.collector_process(folder, PLAN, url) as one:
-                    made = measure([one.port], given.seconds, given.connections)
-                    rows.setdefault("collector, PostgreSQL", []).append(made)
-                    with collectors.collector_process(folder, PLAN, url) as two:
-                        made = measure([one.port, two.port], given.seconds, given.connections)
-                    rows.setdefault("two collectors, one PostgreSQL", []).append(made)
     write(rows)
 
 

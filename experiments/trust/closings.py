@@ -221,7 +221,7 @@ def _close_beside(
     if rng.random() < 0.3:
         stack.enter_context(made.reading())
         counts["a reader beside"] += 1
-    context, state = multiprocessing.get_context("fork"), 0
+    context, state = multiprocessing.get_context("forkserver"), 0  # threads run here
     for attempt in range(50):
         result = context.Value("i", 0)
         process = context.Process(target=close, args=(made.location, plan, result))

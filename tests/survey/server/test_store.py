@@ -1,5 +1,6 @@
 """What every kind of database keeps: each submission once, with its reports, and nothing of who sent it."""
 
+import itertools
 import shutil
 import sqlite3
 import subprocess
@@ -8,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import statements
 from collectors import habits, stored_reports
 
 from ldpopt.errors import InvalidInput
@@ -16,6 +18,7 @@ from ldpopt.survey.server.store import drawn_mark, spent_mark
 from ldpopt.survey.server.submission import invitation_hash
 
 DAY = "2026-01-31"
+ROUNDS = itertools.count(5000)
 ONE, TWO = bytes([1, 0, 0, 0] * 3), bytes([0, 0, 0, 0] * 3)
 
 
@@ -489,3 +492,11 @@ def test_a_wrong_location_shows_no_password(plan, location):
     with pytest.raises((InvalidInput, Unavailable)) as refused, database(location, plan, create=True):
         pass
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", statements.KINDS)
+def test_whatever_statement_fails_nothing_is_lost_or_doubled(tmp_path, kind):
+    """Devices and owners that try again have each report stored once, each invitation used once, and a closed round."""
+    rounds = (statements.Round(str(tmp_path / f"{number}.db"), habits(number)) for number in ROUNDS)
+    spoilt = statements.spoil_statements(rounds, kind, some=29)
+    assert sum(spoilt.values()) >= 6
