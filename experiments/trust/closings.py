@@ -252,6 +252,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
+    multiprocessing.set_forkserver_preload(
+        ["collectors", "postgresql_server", "psycopg", "ldpopt.survey.server.databases"]
+    )
     closings, wrong = 2 if given.quick else given.closings, 0
     with ExitStack() as stack:
         kinds: dict[str, Callable[[Path], Sqlite | Postgresql]] = {"SQLite": Sqlite}
@@ -261,6 +264,8 @@ def main() -> int:
         for name, kind in kinds.items():
             counts: Counter[str] = Counter()
             for number in range(closings):
+                if number % 10 == 9:
+                    print(f"{name}: {number} rounds", file=sys.stderr, flush=True)
                 with tempfile.TemporaryDirectory() as folder:
                     rng = random.Random(given.seed * 10_000 + number)
                     one_closing(kind(Path(folder)), collectors.habits(number + 1), rng, counts, Path(folder))

@@ -50,7 +50,9 @@ def read(task: str, path: Path, cells: int = 0, **options: Any) -> Iterator[byte
     while _IDLE and reader is None:
         with suppress(IndexError):  # another thread took it
             reader = _IDLE.pop()
-            reader = reader if reader.alive() else None
+        if reader is not None and not reader.alive():
+            reader.close()
+            reader = None
     reader, whole = reader or _Reader(), False
     try:
         yield from reader.answers(asked, 10 * seconds)
@@ -189,13 +191,14 @@ def _statistical(path: str, reader: str, **options: Any) -> Iterator[Any]:
     }
 
 
-_TASKS: dict[str, Callable[..., Iterator[Any]]] = {
-    "workbook": _workbook,
-    "schema": _schema,
-    "groups": _groups,
-    "batches": _batches,
-    "statistical": _statistical,
+_TASKS: dict[str, tuple[Callable[..., Iterator[Any]], str]] = {
+    "workbook": (_workbook, "python_calamine"),
+    "schema": (_schema, "pyarrow.parquet"),
+    "groups": (_groups, "pyarrow.parquet"),
+    "batches": (_batches, "pyarrow.parquet"),
+    "statistical": (_statistical, "pyreadstat"),
 }
+"""Each task with its library, which is loaded before there are limits."""
 
 
 def _limit(memory: int, seconds: int) -> None:
@@ -228,9 +231,10 @@ def _work() -> None:
 
     for line in sys.stdin.buffer:
         asked = json.loads(line)
-        task = _TASKS[asked.pop("task")]
-        _limit(asked.pop("memory"), asked.pop("seconds"))
+        task, library = _TASKS[asked.pop("task")]
         try:
+            import_module(library)
+            _limit(asked.pop("memory"), asked.pop("seconds"))
             for piece in task(**asked):
                 send(_PIECE, piece if isinstance(piece, bytes) else json.dumps(piece, default=_text).encode())
             send(_END)

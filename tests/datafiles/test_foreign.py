@@ -1,9 +1,10 @@
-"""Workbooks are read by a process with limits: none ends this one, fills its memory or keeps it long."""
+"""Files of other programs are read by processes with limits: none ends this one, fills its memory or keeps it long."""
 
 from __future__ import annotations
 
 import datetime
 import json
+import os
 import resource
 import time
 import zipfile
@@ -12,10 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from ldpopt.datafiles import foreign
+from ldpopt.datafiles.delimited import PLAIN
 from ldpopt.datafiles.foreign import Unread, limits_of, read
-from ldpopt.datafiles.pieces import names_of
+from ldpopt.datafiles.pieces import batches_of, names_of, ranges_of
 from ldpopt.errors import InvalidInput
 
 
@@ -110,3 +115,63 @@ def test_a_large_honest_workbook_is_read(tmp_path: Path) -> None:
     rows = workbook_rows(honest(tmp_path / "a.xlsx", 20_000))
     assert rows is not None
     assert len(rows) == 20_001
+
+
+def parquet(path: Path, rows: int) -> Path:
+    pq.write_table(pa.table({"q": np.arange(rows), "t": ["word"] * rows}), path, row_group_size=1000)
+    return path
+
+
+def rows_of(path: Path) -> int:
+    return sum(
+        batch.num_rows
+        for start, stop, rows in ranges_of(path, 1000, 1 << 20)
+        for batch in batches_of(str(path), start, stop, rows, names_of(path), PLAIN, 100)
+    )
+
+
+def test_one_process_reads_many_files_and_one_that_died_is_replaced(tmp_path: Path) -> None:
+    """A file that is refused does not end the process; where it was killed, or is left in the middle, another reads."""
+    path = parquet(tmp_path / "a.parquet", 3000)
+    assert rows_of(path) == 3000
+    reader = foreign._IDLE[-1]
+    (tmp_path / "bad.parquet").write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(InvalidInput, match="well-formed"):
+        names_of(tmp_path / "bad.parquet")
+    assert foreign._IDLE[-1] is reader
+    reader._process.kill()
+    reader._process.wait()
+    assert rows_of(path) == 3000
+    replaced = foreign._IDLE[-1]
+    assert replaced is not reader
+    unfinished = batches_of(str(path), 0, 3, 3000, ["q"], PLAIN, 10)
+    next(unfinished)
+    unfinished.close()
+    assert not replaced.alive()
+    assert rows_of(path) == 3000
+
+
+def test_a_parquet_file_in_the_limits_of_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What asks for more memory or time than a file of its size may is refused, and a missing file is missing."""
+    path = parquet(tmp_path / "a.parquet", 3000)
+    monkeypatch.setattr(foreign, "limits_of", lambda size, cells=0: (1 << 20, 2))
+    foreign._end_all()
+    with pytest.raises(InvalidInput):
+        rows_of(path)
+    monkeypatch.undo()
+    monkeypatch.setattr("ldpopt.datafiles.pieces.ROWS_A_BYTE", 0)
+    with pytest.raises(InvalidInput, match="at most 0 rows in a file of its size"):
+        rows_of(path)
+    with pytest.raises(FileNotFoundError):
+        names_of(tmp_path / "none.parquet")
+
+
+def test_a_forked_process_has_readers_of_its_own(tmp_path: Path) -> None:
+    """Two processes never read the answers to each other's requests."""
+    path = parquet(tmp_path / "a.parquet", 3000)
+    rows_of(path)
+    number = os.fork()
+    if number == 0:
+        os._exit(int(rows_of(path) != 3000 or foreign._IDLE == foreign._OF_THE_PARENT))
+    assert rows_of(path) == 3000
+    assert os.waitpid(number, 0)[1] == 0

@@ -120,15 +120,15 @@ def drawn_mark(invitation: bytes) -> bytes:
 
 
 def spent_mark(invitation: bytes) -> bytes:
-    """What is stored when an invitation is used. Without its text nobody can tell which of those drawn it was."""
+    """What is stored when it is used; without the invitation's text nobody can tell which of those drawn it was."""
     return hashlib.sha256(b"ldpopt spent " + invitation).digest()
 
 
 class Store(ABC):
     """One round in a database: what every dialect of SQL says alike. Parameters are written ``?``.
 
-    Invitations live apart from reports: rows of those drawn are never changed, and what is written with a report, at
-    its time and beside it, is a mark that shows no row of them.
+    Invitations live apart from reports: the rows of those drawn are never changed, and what is written beside a report
+    is a mark that shows none of them.
 
     Only one thread at a time may call `write`, `state`, `probe`, `others`, `invite`, `close_round` and `close`;
     `summary` and `rows` open connections of their own. All raise `Unavailable` if the database does not answer or has
@@ -218,9 +218,10 @@ class Store(ABC):
         hashes = [one.invitation for one in batch if one.invitation is not None]
         with self._transaction(alone=bool(hashes)) as db:
             state = self._state(db)
-            drawn = self._marks(db, "invitations", "hash", map(drawn_mark, hashes))
-            spent = self._marks(db, "spent", "mark", map(spent_mark, hashes))
-            free = [one for one in hashes if drawn_mark(one) in drawn and spent_mark(one) not in spent]
+            marks = [(drawn_mark(one), spent_mark(one)) for one in hashes]
+            drawn = self._marks(db, "invitations", "hash", [mark for mark, _ in marks])
+            spent = self._marks(db, "spent", "mark", [mark for _, mark in marks])
+            free = [one for one, (a, b) in zip(hashes, marks, strict=True) if a in drawn and b not in spent]
             stored = self._stored(db, sorted({one.id for one in batch}))
             made = decide(batch, stored, free, state)
             inserted = self._insert(db, made.new, day)
@@ -230,10 +231,10 @@ class Store(ABC):
             self._add(db, "spent", "mark", map(spent_mark, made.used))
         return made.outcomes
 
-    def _marks(self, db: Any, table: str, column: str, values: Iterable[bytes]) -> set[bytes]:
+    def _marks(self, db: Any, table: str, column: str, values: Sequence[bytes]) -> set[bytes]:
         """Those of the values that the round has in the table."""
         statement = f"SELECT {column} FROM {table} WHERE round = {self._number} AND {column}"
-        return {bytes(value) for (value,) in self._among(db, statement, list(values))}
+        return {bytes(value) for (value,) in self._among(db, statement, values)}
 
     def _add(self, db: Any, table: str, column: str, values: Iterable[bytes], number: int | None = None) -> None:
         """Add values to a round's rows of a table, in their own order and not in that of arrival."""
