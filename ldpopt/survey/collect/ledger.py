@@ -160,7 +160,7 @@ class Marking:
         """Mark stretches of rows, of which each holds so many bits."""
         length = 1 << max(3, int(np.ceil(np.log2(BITS / max(entropy, 1e-3)))))
         for span in (length, 2 * length):
-            if len(rows) >= 2 * span:
+            if len(rows) >= span + 2 * COMMON:
                 self._stretches = np.sort(np.concatenate([self._stretches, _stretches(rows, span)]))[:MARKS]
 
     @property
