@@ -21,6 +21,9 @@ from typing import Any
 MAX_CELLS = 10_000_000
 """Cells of the rectangle that a sheet spans; one cell in its last corner makes it 17 thousand million."""
 
+MAX_COLUMNS = 1 << 14
+"""Columns of a sheet, as Excel limits them."""
+
 ROWS_A_BYTE = 10_000
 """The most rows that a byte of a file stands for: ten times as many as of a million equal rows in Parquet."""
 
@@ -142,7 +145,8 @@ def _workbook(path: str) -> Iterator[Any]:
 
     with CalamineWorkbook.from_path(path) as workbook:
         sheet = workbook.get_sheet_by_index(0)
-        if sheet.total_height * sheet.total_width > MAX_CELLS:
+        allowed = min(MAX_CELLS, 200_000 + 20 * os.path.getsize(path))
+        if sheet.total_width > MAX_COLUMNS or sheet.total_height * sheet.total_width > allowed:
             raise MemoryError
         rows: list[list[Any]] = sheet.to_python()
     yield [row for number, row in enumerate(rows) if number == 0 or any(cell != "" for cell in row)]
