@@ -133,5 +133,5 @@ print(type(design.certificate).__name__, f"{design.upper_bound:.12f}")
 print(type(other.certificate).__name__, f"{other.upper_bound:.12f}")
 
 # %% [markdown]
-# Outside Python, `ldpopt verify design.json` checks a file, and `python3 checker/ldpopt_check.py design.json` does so
+# Outside Python, `ldpopt verify design.json` checks a file, and `python3 -m ldpopt_check design.json` does so
 # with nothing but Python's standard library, in rational arithmetic.

@@ -1,4 +1,4 @@
-"""Two programs that share no line, the package's kernel and `checker/ldpopt_check.py`, judge the same design files.
+"""Two programs that share no line, the package's kernel and `ldpopt_check`, judge the same design files.
 
     python experiments/trust/agreement.py [--designs 300] [--forgeries 300] [--seed 1] [--show]
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import copy
-import importlib.util
+import importlib
 import json
 import math
 import sys
@@ -42,8 +42,6 @@ from ldpopt.design.design import is_certified
 from ldpopt.divergences import NAMED, alpha, hockey_stick
 from ldpopt.errors import InvalidInput
 
-ROOT = Path(__file__).resolve().parents[2]
-
 Document = dict[str, Any]
 
 CLOSE = 1e-9
@@ -55,16 +53,8 @@ DIVERGENCES = (
 )  # fmt: skip
 
 
-def _checker() -> Any:
-    spec = importlib.util.spec_from_file_location("ldpopt_check", ROOT / "checker" / "ldpopt_check.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-checker = _checker()
+checker: Any = importlib.import_module("ldpopt_check")
+read: Any = importlib.import_module("ldpopt_check.__main__").read
 
 
 # --- Designs ----------------------------------------------------------------------------------------------------------
@@ -144,7 +134,7 @@ def disagreement(design: Design, folder: Path) -> str:
     path, _ = saved(design, folder)
     found = load_design(path).verify()
     try:
-        other = checker.check(checker.read(path))
+        other = checker.check(read(path))
     except checker.BadInput as error:
         return f"the checker cannot judge it: {error}"
     if not found:
@@ -168,7 +158,7 @@ def accepted_by(document: Document, folder: Path) -> list[str]:
     with suppress(InvalidInput):
         said += ["the kernel"] * bool(load_design(path).verify())
     with suppress(checker.BadInput):
-        said += ["the checker"] * (not checker.check(checker.read(path)).failures)
+        said += ["the checker"] * (not checker.check(read(path)).failures)
     return said
 
 

@@ -240,4 +240,4 @@ def _() -> str:
 def _() -> str:
     if not _optimal().certificate.verify(exact=True):
         raise AssertionError
-    return "design.Certificate.verify, checker/ldpopt_check.py"
+    return "design.Certificate.verify, ldpopt_check"

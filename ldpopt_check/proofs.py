@@ -1,0 +1,627 @@
+"""The theorems: from the numbers of a certificate to an enclosure of a bound for every channel.
+
+Everywhere a rational slightly above e^epsilon replaces it, and E is this one: more channels are allowed, and a bound
+for them holds for all.
+
+Theorem 1 (Dobrushin). D <= eta D_f(P0||P1), and ratios of at most E imply eta <= (E-1)/(E+1).
+Proof. g is an average of (a - c b)_+ over c >= 1 and (c b - a)_+ over c <= 1. For c >= 1, P0 - c P1 has a positive part
+of mass h and a negative part of mass >= h. Q maps the parts, divided by their masses, to laws at most eta apart. Cancel
+h of one with h of the other: at most h eta stays positive. The case c <= 1 is the same. For rows p, q and S = {p > q},
+d = p(S) - q(S) is at most (E-1) q(S) and (E-1) (1 - p(S)) = (E-1) (1 - q(S) - d); adding up, (E+1) d <= E-1. QED
+Mutual information is the average of the divergences KL(row x || law of the report), and contracts likewise. An excess
+delta beyond E implies eta <= delta + (1 - delta)(E-1)/(E+1) [Kairouz, Oh, Viswanath].
+
+Theorem 2 (envelope). Merge inputs of equal P0/P1 and sort by it. Let t = 1/(E-1), w(B) = g(t + P0(B), t + P1(B)) for a
+block B of neighbours, V(m) the largest sum of w over partitions into m blocks, v(m) = 1/(1 + t m). The largest D of
+channels that fulfil 1 is the largest sum of c(m) v(m) V(m) over c >= 0 with sum c(m) <= 1 and sum c(m) v(m) <= eta.
+Proof, shortened. (a) A column with ratios up to E is a sum of staircases b (1 + (E-1) 1_A), A running through the upper
+sets of one order of its entries: each |q_x - q_x'| adds up, and g does not fall, so staircases suffice. Lay them on a
+line, each of length b, by their ratio M0/M1. Rows sum to 1: all inputs are in sets A of one total length N, and any
+input is in sets without any other one for a length of at most L = eta/(E-1). (b) Tangents of g bound g from below; what
+an input gains from them rises along the line up to its own ratio and falls after it. If L < N, a length N - L common to
+all inputs can go while the rest of each moves towards its peak; the common part, constant over inputs, tells nothing
+(erasure), and the rest has total variation at most (E-1) L by itself. (c) Now each input fills a window of length L
+where it gains most. Gains have increasing differences in both ratios: windows move right with the input's ratio, and
+each place of the line holds a block of neighbours. (d) "Each input is in blocks of length L in all" is solved by
+mixtures of partitions (consecutive ones), and m blocks, rows scaled to 1, are randomized response of a block number:
+total variation v(m), divergence v(m) V(m). The weights of the mixture are the c(m). QED
+
+"EnvelopeDual": if w(i..j-1) <= kappa (t A + u_j - u_i) for all cuts i < j, and A >= 0, then no D is above kappa (A +
+eta (U-A)_+), U = u_n - u_0. Proof. Adding up, V(m) <= kappa (U + m t A), so v(m) V(m) <= kappa (v(m) U + (1 - v(m)) A)
+= kappa (A + v(m) (U-A)); multiply by c(m) and add. "points": if sum ((1-s) A0 - s A1)_+ >= sum ((1-s) P0 - s P1)_+ for
+all s, a channel K turns the laws A0, A1 into P0, P1 [Blackwell]; K Q fulfils 1 and gives the same M0, M1. QED
+
+Theorem 3 (columns). Let what is kept be a sum over reports of a convex, homogeneous function of the column c, or the
+least of several such; then it is at most their mixture by any weights. Cut the cone of columns by all planes on which a
+capped sum has a kink: on each piece the column is a sum of extreme rays, and neither the worth falls nor a cap's sum
+grows. If every extreme c is worth at most kappa (rows.c + pairs . the capped sums of c), then no channel keeps more
+than kappa (sum rows + pairs . caps), as columns add up to 1. The rays: "PatternDual", ratios E: t + 1_A. "PolicyDual":
+entries linked to each other by ratios at the limits of a graph, through all of the support. "LevelDual": powers of E
+on a support, without gaps; "spreads" are for total variation, which adds constant columns.
+"InformationDual": some inputs whole, and shares rho of the rest, of mass R, as if it were divisible. With a = P(I) + R
+rho the worth h(a) = a kl(t+1, t+a) + (1-a) kl(t, t+a) is concave, below its tangent anywhere, and the price linear.
+"InformationCapacity": rows in proportion to the prior, for the largest h(a)/(t+a): x - 1 - log x, x = eps/(1-e^-eps).
+
+Theorem 4 (weak duality). Let linear functions G_i of columns be above the worth of those whose ratio M0/M1 is in
+interval i (chords of g), or minus the loss of decision i. With rows, and z_i >= 0 for each pair of a cap, no channel
+keeps more than sum rows + sum caps max_i z_i + the most that sum_i r_i.q_i can be, r_i = G_i - rows - z_i (Q_x - E^w
+Q_x'). That is at most sum_x max_i (r_ix)_+; and with ratios of at most E, columns being multiples of t + a, 0 <= a <=
+1, at most k s if t (sum r_i - k s) + sum (r_i - s)_+ <= 0 for all i, as rows sum to 1.
+
+Theorem 5 (equivalence [Kiefer, Wolfowitz]). Report y has the probability w and the centred column u = c/(p.c) - 1. If
+sum w |K u|^2 <= M for every channel, then tr(W C), W = F F^T, is at least tr(K (F - 1 p^T F))^2 / M (Cauchy, Schwarz);
+the largest variance at least sum_x (K_x.(e_x - p_x))^2 / M; log det C at least 2 log det R - (k-1) log(M/(k-1)) for K =
+(R, -R 1) (eigenvalues' means). M is found as in theorem 3, per unit of probability.
+
+Theorem 6 (Scarf). For scores of mean 0 and covariance I, the information of one report has a trace of at most rho^2 =
+sinh^2(eps/2) = (E-1)^2/(4E); with m yes/no questions of independent even answers also (E-1)/8, tanh^2(eps/2) if E <= 3,
+and for m <= 7, all sets compared, max_c c ((E-1)/(2^c+E-1))^2. So n sum w tau >= (sum tr S^(1/2))^2/rho^2, and
+tr S^(1/2), the sum of the singular values of A = diag(p)^(1/2) (F - 1 p^T F), is at least tr(Z^T A)/|Z| for any Z.
+"""
+
+import math
+from bisect import bisect_right
+from fractions import Fraction
+from functools import partial
+from itertools import accumulate, combinations, pairwise, product
+from operator import ge
+
+from ldpopt_check import (
+    BadInput,
+    Interval,
+    Result,
+    by_ratio,
+    dot,
+    exactly,
+    exp_bound,
+    kl,
+    law,
+    log,
+    magnitude,
+    need,
+    outward,
+    rational,
+    shaped,
+    shortened,
+    shortest,
+    within,
+)
+
+
+class Unproved(ArithmeticError):
+    """The certificate does not prove a bound."""
+
+
+prove = partial(need, kind=Unproved)
+MANY = 10**6  # More columns than this are not listed.
+
+
+def cost(d):
+    """What the proof takes at most, in units of 50 microseconds, from the sizes of its numbers."""
+    proof, k = d.proof, float(d.k)
+    sets, columns = 2.0 ** min(k, 99), 8.0 ** min(k, 99)
+    whole, knots = proof.get("whole"), len(proof.get("knots", ()))
+    graph = any(cap.edges is not None for cap in d.caps)
+    return (k**3 / 20 if graph or knots else 0) + {
+        "EnvelopeDual": 4000 + 0.15 * len(proof.get("points") or d.rows) ** 2 * (2 if proof.get("points") else 1),
+        "PatternDual": (6 + k**2 / 300) * sets, "LevelDual": 6 * columns, "LevelVariationDual": 6 * columns,
+        "InformationDual": 6 * 2.0 ** min(len(whole) if isinstance(whole, list) else 0, 99),
+        "EquivalenceDual": k**4 / 40 + (0 if graph else sets * (1 + k**2 / 100)),
+        "IntervalDual": knots * (20 + k**2 / 10), "LossDual": d.m * k**2 / 10, "SharedInformation": k**3,
+    }.get(proof["kind"], k)  # fmt: skip
+
+
+def proved(d, bits):
+    """Claim 3: the bound that the certificate proves, enclosed."""
+    kind = d.proof["kind"]
+    about, proof = {
+        "Contraction": (("Divergence", "MutualInformation"), contraction),
+        "EnvelopeDual": (("Divergence",), envelope),
+        "IntervalDual": (("Divergence",), intervals),
+        "LossDual": (("ExpectedLoss",), losses),
+        "InformationDual": (("MutualInformation",), information),
+        "InformationCapacity": (("MutualInformation",), capacity),
+        "EquivalenceDual": (("FisherInformation",), equivalence),
+        "SharedInformation": (("FisherInformation",), shared),
+    }.get(kind, (("Divergence", "MutualInformation", "WeightedSum", "WorstOf"), columns))
+    prove(d.kind in about, f"{kind} is not about this utility")
+    return proof(d, bits)
+
+
+def plain(d, bits):
+    """E of all pairs, rounded up, and eta."""
+    prove(d.epsilon < math.inf, "no constraint asks for LocalDP between all inputs")
+    e = exp_bound(d.epsilon, bits, True)
+    return e, min(d.eta, (e - 1) / (e + 1))
+
+
+def ratios(d, bits):
+    """The largest ratio c_x/c_y that the constraints allow a column, (k, k) with None for no limit, rounded up."""
+    found = [[None] * d.k for _ in range(d.k)]
+    for cap in (cap for cap in d.caps if cap.notion == "local_dp"):
+        for x, y, w in cap.pairs(d.k):
+            e = exp_bound(cap.epsilon * w, bits, True)
+            found[x][y] = e if found[x][y] is None else min(found[x][y], e)
+    return shortest(found, lambda ends: shortened(ends[0] * ends[1], 4 * bits, True))
+
+
+def farthest(d, bits):
+    """The largest ratio of two entries of a column, or None."""
+    every = [one for row in ratios(d, bits) for one in row]
+    return max(one for one in every if one) if every.count(None) == d.k else None
+
+
+def at_least(shares, what, number):
+    """Numbers >= 0, not all 0, divided by their sum."""
+    weights = rational(shares)
+    prove(len(weights) == number and min(weights) >= 0 < sum(weights), f"weights must be >= 0, one for each {what}")
+    return [w / sum(weights) for w in weights]
+
+
+class Factor:
+    """The least kappa >= 1 with worth <= kappa paid for all that it is told of."""
+
+    def __init__(self, bits):
+        self.low, self.high, self.bits = Fraction(1), Fraction(1), bits
+
+    def covers(self, worth, paid):
+        """Take in one more worth, an interval, and what is paid for it."""
+        prove(paid > 0 or (paid == 0 and worth.hi <= 0), "what may be worth something pays nothing")
+        if paid > 0:
+            self.low, self.high = max(self.low, worth.lo / paid), max(self.high, worth.hi / paid)
+
+    def times(self, x):
+        """kappa x, for x >= 0 or < 0 alike."""
+        return Interval(self.low, self.high, self.bits) * x
+
+
+# --- Two hypotheses ---------------------------------------------------------------------------------------------------
+
+
+def value_of(g, a, b, bits):
+    """g(a, b) as an interval; 0 at a = b."""
+    return exactly(0, bits) + (g(a, b, bits) if a != b else 0)
+
+
+def contraction(d, bits):
+    """Theorem 1."""
+    eta, (_, g, p, q) = plain(d, bits)[1] if d.epsilon < math.inf else d.eta, d.parts[0]
+    for cap in (cap for cap in d.caps if cap.notion == "hockey_stick"):
+        e = exp_bound(cap.epsilon, bits, True)
+        eta = min(eta, cap.cap + (1 - cap.cap) * (e - 1) / (e + 1))
+    if eta == 0:
+        return exactly(0, bits)
+    each = (value_of(g, *ab, bits) for ab in zip(p, q, strict=True)) if g else (-a * log(a, bits) for a in p if a)
+    return eta * sum(each, exactly(0, bits))
+
+
+def envelope(d, bits):
+    """Theorem 2. For many inputs the chords of g between some ratios, which are above it, screen the pairs of cuts."""
+    _, g, p0, p1 = d.parts[0]
+    laws = points = by_ratio(p0, p1)
+    if d.proof.get("points") is not None:
+        need({len(pair) for pair in d.proof["points"]} == {2}, "points must be pairs")
+        points = by_ratio(*(law(xs, slack=math.inf) for xs in zip(*d.proof["points"], strict=True)))
+    level, u, (e, eta) = rational(d.proof["level"]), rational(d.proof["potentials"]), plain(d, bits)
+    need(len(u) == len(points) + 1, "there must be one potential more than inputs or points")
+    prove(level >= 0 and dominates(points, laws), "the level is negative, or the points do not dominate")
+    t, n, kappa = 1 / (e - 1), len(points), Factor(bits)
+    s, *masses = zip(*points, strict=True)
+    p0, p1 = ([0, *accumulate(p)] for p in masses)
+    cuts = [i for i in range(n + 1) if i in (0, n) or s[i - 1] < s[i]]  # Equal ratios stay together.
+    screen = Chords(g, t, (p0, p1), masses, u, level, bits) if n > 60 else None
+    for at, i in enumerate(cuts):
+        for j in cuts[at + 1 :]:
+            if screen is None or not screen.pays(i, j):
+                worth = value_of(g, t + p0[j] - p0[i], t + p1[j] - p1[i], bits)
+                kappa.covers(worth, t * level + u[j] - u[i])
+    return kappa.times(level + eta * max(0, u[n] - u[0] - level))
+
+
+class Chords:
+    """Whether u_j - u_i + t A surely pays for the block i..j-1, in floats: g is convex, so below its chord between two
+    ratios. Sums and products of a few floats are rounded by 2^-53 each, and a share of 2^-44 of all terms is for that;
+    intervals of ratios reach farther than their cuts by more than ratios are rounded."""
+
+    def __init__(self, g, t, sums, masses, u, level, bits, number=4000):
+        ends = [math.log(t + a) - math.log(t + b) for a, b in zip(*masses, strict=True)]
+        low, high = min(*ends, 0.0) - 1e-3, max(*ends, 0.0) + 1e-3
+        self.cuts, wide = [math.exp(low + (high - low) * i / number) for i in range(number + 1)], 1 + Fraction(2) ** -30
+        self.t, self.sums, self.u = float(t), [list(map(float, one)) for one in sums], list(map(float, u))
+        self.charge, self.planes = float(t * level), []
+        for one, other in pairwise(self.cuts):
+            rays = [(r / (1 + r), 1 / (1 + r)) for r in (Fraction(one) / wide, Fraction(other) * wide)]
+            tops = [value_of(g, *ray, bits).hi for ray in rays]
+            self.planes.append([float(x) for x in plane(*zip(rays, tops, strict=True), bits)])
+
+    def pays(self, i, j):
+        """Whether it surely does."""
+        (p0, p1), u, t = self.sums, self.u, self.t
+        a, b = t + (p0[j] - p0[i]), t + (p1[j] - p1[i])
+        # A difference of sums, each at most 1, is off by 2^-52.
+        if min(a, b) < 1e-5:
+            return False
+        at = bisect_right(self.cuts, a / b) - 1
+        if not 0 <= at < len(self.planes):
+            return False
+        x, y = self.planes[at]
+        loss = 2.0**-44 * ((abs(x) + abs(y)) * (a + b + 1) + self.charge + abs(u[i]) + abs(u[j]))
+        return x * a + y * b + loss < self.charge + (u[j] - u[i]) - loss
+
+
+def plane(first, second, bits):
+    """(alpha, beta) of the linear function alpha a + beta b with given values on two rays (a, b)."""
+    ((a, b), f), ((c, e), h) = first, second
+    apart = a * e - c * b
+    return shortened((f * e - h * b) / apart, 2 * bits, True), shortened((h * a - f * c) / apart, 2 * bits, True)
+
+
+def dominates(points, laws):
+    """Whether sum ((1-s) a - s b)_+ is nowhere smaller for the points than for the laws: the first is linear between
+    its kinks, the second convex, and they agree at s = 0 and 1, so the kinks of the first suffice."""
+    sides = ([sum(max(0, (1 - s) * a - s * b) for _, a, b in one) for s, _, _ in points] for one in (points, laws))
+    return points == laws or all(map(ge, *sides))
+
+
+# --- Columns ----------------------------------------------------------------------------------------------------------
+
+
+def patterns(k, e):
+    """t + 1_A for all sets A but the full one."""
+    t = 1 / (e - 1)
+    for inside in product((0, 1), repeat=k):
+        if not all(inside):
+            yield tuple(t + one for one in inside)
+
+
+def linked(allowed, flat):
+    """The extreme columns under limits (k, k) on c_x/c_y: from an entry of 1 on, entries at a limit to one that is
+    there, as far as limits reach; `flat`: equal entries are linked, too."""
+    k, met = len(allowed), set()
+    steps = [[{allowed[y][x], allowed[x][y] and 1 / allowed[x][y], flat or None} - {None} for y in range(k)]
+             for x in range(k)]  # fmt: skip
+    for start in range(k):
+        waiting = [tuple(Fraction(x == start) for x in range(k))]
+        while waiting:
+            c = waiting.pop()
+            inside, outside = ([x for x in range(k) if (c[x] > 0) is side] for side in (True, False))
+            open_to = {y for x in inside for y in outside if allowed[x][y]}
+            if c in met or min(open_to, default=k) < start:
+                continue
+            met.add(c)
+            need(len(met) < MANY, "a graph with too many extreme columns")
+            if not open_to:
+                yield c
+            for y in (y for y in outside if y > start):
+                for value in {c[x] * r for x in inside for r in steps[x][y]}:
+                    kept = (value <= (allowed[y][z] or math.inf) * c[z] and c[z] <= (allowed[z][y] or math.inf) * value
+                            for z in inside)  # fmt: skip
+                    if all(kept):
+                        waiting.append((*c[:y], value, *c[y + 1 :]))
+
+
+def levels(k, e, flat):
+    """Powers of e on a support, without gaps."""
+    for size in range(1, k + 1):
+        for shape in product(range(size), repeat=size):
+            if len(set(shape)) == max(shape) + 1 and (max(shape) > 0 or size == 1 or (flat and size < k)):
+                for support in combinations(range(k), size):
+                    at = dict(zip(support, shape, strict=True))
+                    yield tuple(e ** at[x] if x in at else Fraction(0) for x in range(k))
+
+
+def prices_of(matrix, size, what):
+    """[(x, y, price)] of a matrix of prices off the diagonal, without those of 0."""
+    found = shaped(matrix, size, size, what)
+    found = [(x, y, one) for x, row in enumerate(found) for y, one in enumerate(row) if one and x != y]
+    prove(min((one for _, _, one in found), default=1) > 0, "a price is negative")
+    return found
+
+
+def charged(c, prices, e=1):
+    """sum of prices (c_x - e c_y)_+."""
+    return sum(one * (c[x] - e * c[y]) for x, y, one in prices if c[x] > e * c[y])
+
+
+def total(prices):
+    """The sum of all prices."""
+    return sum(one for _, _, one in prices)
+
+
+def columns(d, bits):
+    """Theorem 3."""
+    proof, k, kind, e, more = d.proof, d.k, d.proof["kind"], 1, []
+    rows, prices, kappa = shaped([proof["rows"]], 1, k, "rows")[0], prices_of(proof["pairs"], k, "pairs"), Factor(bits)
+    shares = at_least(proof["weights"], "criterion", len(d.parts) if d.kind == "WorstOf" else 1)
+    if kind == "PatternDual":
+        (ratio, eta) = plain(d, bits)
+        every, charge = patterns(k, ratio), total(prices) * eta
+    elif kind == "PolicyDual":
+        every, charge = linked(ratios(d, bits), bool(prices) and Fraction(1)), total(prices) * d.eta
+    else:
+        each = [cap for cap in d.caps if cap.notion == "hockey_stick"]
+        need(len(each) == 1, "columns of levels for other than one ApproximateLDP are not supported")
+        e, more = exp_bound(each[0].epsilon, bits, True), prices_of(proof.get("spreads", [[0] * k] * k), k, "spreads")
+        every, charge = levels(k, e, bool(more)), total(prices) * each[0].cap + total(more) * d.eta
+    for c in every:
+        worth = sum((s * w for s, w in zip(shares, d.worths(c, bits), strict=True)), exactly(0, bits))
+        kappa.covers(worth, dot(rows, c) + charged(c, prices, e) + charged(c, more))
+    return kappa.times(sum(rows) + charge)
+
+
+def capacity(d, bits):
+    """The bound for every prior."""
+    e = farthest(d, bits)
+    prove(e is not None, "some two inputs may differ without limit")
+    x = log(e, bits) * (e / (e - 1))
+    return Interval(kl(Fraction(1), x.lo, bits).lo, kl(Fraction(1), x.hi, bits).hi, bits)
+
+
+def information(d, bits):
+    """Theorem 3 with a divisible rest."""
+    (_, _, p, _), whole, (e, eta) = d.parts[0], d.proof["whole"], plain(d, bits)
+    whole = [] if isinstance(whole, dict) else whole
+    need(isinstance(whole, list) and all(type(x) is int and 0 <= x < d.k for x in whole), "whole: expected inputs")
+    n, t, kappa = len(whole), 1 / (e - 1), Factor(bits)
+    prove(len(set(whole)) == n, "an input is taken whole twice")
+    rows = shaped([d.proof["rows"]], 1, n + 1, "rows")[0]
+    prices, own = prices_of(d.proof["pairs"], n + 1, "pairs"), [p[x] for x in whole]
+    rest = 1 - sum(own)
+    need(d.proof["pairs"][n][n] == 0 or rest == 0, "prices within the rest are not supported")
+    for inside in product((0, 1), repeat=n):
+        mass = at = dot(own, inside)
+        paid = [t * sum(rows) + dot(rows, c) + charged(c, prices) for c in ((*inside, 0), (*inside, 1))]
+        if rest:  # The tangent at a point where h rises as the price does; which point is not trusted.
+            tf, slope = float(t), float((paid[1] - paid[0]) / rest)
+            best = math.exp(min(700, (tf + 1) * math.log(tf + 1) - tf * math.log(tf) - 1 - slope)) - tf - float(mass)
+            at = mass + rest * Fraction(min(1.0, max(0.0, best / float(rest))))
+        low, high = kl(t, t + at, bits), kl(t + 1, t + at, bits)
+        for a, price in zip((mass, mass + rest), paid, strict=True):
+            kappa.covers((1 - a) * low + a * high, price)
+    return kappa.times(sum(rows) + eta * total(prices))
+
+
+# --- Linear worths ----------------------------------------------------------------------------------------------------
+
+
+def unpaid(d, caps, gains, ratio, bits):
+    """Theorem 4, for gains (labels, inputs)."""
+    rows, k = rational(d.proof["rows"]), len(gains[0])
+    prove(len(rows) == k, "there must be one multiplier for each row")
+    left, bound = [[a - b for a, b in zip(one, rows, strict=True)] for one in gains], sum(rows)
+    for one in d.proof["multipliers"]:
+        prove(0 <= one["term"] < len(caps), "a multiplier is of no constraint")
+        cap, chosen = caps[one["term"]], one["pairs"]
+        if cap.pure or not isinstance(chosen, list) or not chosen:
+            continue
+        pairs, z = cap.pairs(k), shaped(one["values"], len(gains), len(chosen), "the values of a multiplier")
+        prove(all(type(x) is int and 0 <= x < len(pairs) for x in chosen), "a multiplier is of no pair")
+        prove(len(set(chosen)) == len(chosen) and min(map(min, z)) >= 0, "a multiplier is negative")
+        bound += cap.cap * sum(map(max, zip(*z, strict=True)))
+        for number, (x, y, w) in enumerate(pairs[at] for at in chosen):
+            e = exp_bound(cap.epsilon * w, bits, True)
+            for row, prices in zip(left, z, strict=True):
+                row[x] -= prices[number]
+                row[y] += prices[number] * e
+    free = sum(max(0, *one) for one in zip(*left, strict=True))
+    if ratio:
+        t, sums = 1 / (ratio - 1), [[0, *accumulate(sorted(r, reverse=True))] for r in left]
+        free = min(free, k * max((t * s[-1] + one) / (t * k + j) for s in sums for j, one in enumerate(s)))
+    return exactly(bound + free, bits)
+
+
+def losses(d, bits):
+    """Theorem 4 for a mixture of the priors, whose loss is at most the worst."""
+    shares = at_least(d.proof["weights"], "prior", len(d.priors))
+    mean = [dot(shares, each) for each in zip(*d.priors, strict=True)]
+    gains = [[-a * b for a, b in zip(mean, loss, strict=True)] for loss in zip(*d.loss, strict=True)]
+    return unpaid(d, d.caps, gains, farthest(d, bits), bits)
+
+
+def intervals(d, bits):
+    """Theorem 4 for chords."""
+    (_, g, p0, p1), caps, classes, e = d.parts[0], d.caps, d.proof.get("classes"), farthest(d, bits)
+    if classes is not None:  # Inputs of equal ratios are merged; only caps that treat all alike are used.
+        caps, number = [cap for cap in caps if cap.edges is None], max(classes) + 1
+        prove(len(classes) == d.k and set(classes) == set(range(number)), "classes are numbers from 0")
+        sums = [
+            [sum(a for a, c in zip(p, classes, strict=True) if c == one) for one in range(number)] for p in (p0, p1)
+        ]
+        alike = (a * sums[1][c] == b * sums[0][c] for a, b, c in zip(p0, p1, classes, strict=True))
+        prove(all(alike), "inputs of one class differ in their ratios")
+        (p0, p1), e = sums, plain(d, bits)[0] if d.epsilon < math.inf else None
+    low, *_, high = (s for s, _, _ in by_ratio(p0, p1))
+    if e is not None:
+        low, high = max(low, 1 / (1 + e)), min(high, e / (1 + e))
+    cuts = [low, *rational(d.proof["knots"])[1:-1], high]
+    prove(all(a < b for a, b in pairwise(cuts)), "the knots do not increase between the ends")
+    rays = [((s, 1 - s), value_of(g, s, 1 - s, bits).hi) for s in cuts]
+    planes = [plane(*both, bits) for both in pairwise(rays)]
+    gains = [[x * a + y * b for a, b in zip(p0, p1, strict=True)] for x, y in planes]
+    return unpaid(d, caps, gains, e, bits)
+
+
+# --- Estimation -------------------------------------------------------------------------------------------------------
+
+
+def eliminated(matrix, right):
+    """(det, matrix^-1 right) by exact elimination of a symmetric positive definite matrix."""
+    a, det = [[*row, *more] for row, more in zip(matrix, right, strict=True)], Fraction(1)
+    for i, own in enumerate(a):
+        need(own[i] > 0, "a channel that does not tell all proportions apart is not supported")
+        det *= own[i]
+        own[:] = [x / own[i] for x in own]
+        for row in (row for row in a if row is not own and row[i]):
+            row[:] = [x - row[i] * y for x, y in zip(row, own, strict=True)]
+    return det, [row[len(a) :] for row in a]
+
+
+def functions(d):
+    """F as [(weight, function)]: the functions (k,) that are estimated, each times the root of its weight."""
+    one, k = d.utility["criterion"], d.k
+    units, weights = [[Fraction(x == y) for y in range(k)] for x in range(k)], one.get("weights")
+    if one["kind"] == "COptimal":
+        return [(Fraction(1), shaped([one["contrast"]], 1, k, "the contrast")[0])]
+    if one["kind"] == "Marginals":
+        shape, cells = one["shape"], list(product(*map(range, one["shape"])))
+        need(
+            len(cells) == k and len(weights or shape) == len(shape),
+            "the shape is of another number of cells or weights",
+        )
+        each = [w if isinstance(w, list) else [w] * size for w, size in zip(weights or [1] * k, shape, strict=False)]
+        need([*map(len, each)] == shape, "there must be one weight for each share")
+        units = [[Fraction(cell[j] == v) for cell in cells] for j, size in enumerate(shape) for v in range(size)]
+        weights = [w for own in each for w in own]
+    elif weights and isinstance(weights[0], list):
+        full = shaped(weights, k, k, "the weights")
+        need(
+            not any(full[x][y] for x in range(k) for y in range(k) if x != y), "full matrices of weights: not supported"
+        )
+        weights = [weights[x][x] for x in range(k)]
+    sizes = rational(weights or [1] * k)
+    need(len(sizes) == len(units) and min(sizes) >= 0 < max(sizes), "weights must be >= 0, one for each function")
+    return [(w, unit) for w, unit in zip(sizes, units, strict=True) if w]
+
+
+def criterion(d, bits):
+    """The criterion of the channel, by the information M of one report about all proportions but the last. It falls
+    where M grows: it is rounded to multiples of a unit, and so lies between two matrices, less and plus k units on the
+    diagonal, but for the share by which 1/mass is rounded up."""
+    n, kind = d.k - 1, d.utility["criterion"]["kind"]
+    used = [(c, mass) for c in zip(*d.rows, strict=True) if (mass := dot(d.prior, c))]
+    seen = [([one - c[-1] for one in c[:-1]], shortened(1 / mass, 2 * bits, True)) for c, mass in used]
+    matrix = [[sum(s[i] * s[j] * w for s, w in seen) if j <= i else 0 for j in range(n)] for i in range(n)]
+    unit = Fraction(2) ** (magnitude(max([matrix[i][i] for i in range(n)]) or Fraction(1)) - 2 * bits)
+    matrix = [[unit * round(matrix[max(i, j)][min(i, j)] / unit) for j in range(n)] for i in range(n)]
+    less = [[(x - (i == j) * d.k * unit) * (1 - Fraction(2) ** (2 - 2 * bits)) for j, x in enumerate(row)]
+            for i, row in enumerate(matrix)]  # fmt: skip
+    more = [[x + (i == j) * d.k * unit for j, x in enumerate(row)] for i, row in enumerate(matrix)]
+    if kind == "DOptimal":
+        ends = [-log(eliminated(one, [[]] * n)[0], bits) for one in (more, less)]
+        return Interval(ends[0].lo, ends[1].hi, bits)
+    asked, ends = functions(d), []
+    targets = [[f[x] - f[-1] for x in range(n)] for _, f in asked]
+    for one in (more, less):
+        solved = zip(*eliminated(one, [*zip(*targets, strict=True)])[1], strict=True)
+        each = [w * dot(t, x) for (w, _), t, x in zip(asked, targets, solved, strict=True)]
+        ends.append(max(each) if kind == "MVOptimal" else sum(each))
+    return Interval(*ends, bits)
+
+
+def whole(numbers):
+    """(whole numbers, their common denominator) of rationals."""
+    below = math.lcm(*(x.denominator for x in numbers))
+    return [int(x * below) for x in numbers], below
+
+
+def equivalence(d, bits):
+    """Theorem 5. A column is base + rise; entries are in whole numbers where they can be."""
+    k, kind, p, proof = d.k, d.utility["criterion"]["kind"], d.prior, d.proof
+    need(kind != "Marginals", "marginals by the equivalence theorem are not supported")
+    prove(law(proof["prior"], k) == p, "the bound is for another prior")
+    rows, prices = shaped([proof["rows"]], 1, k, "rows")[0], prices_of(proof["pairs"], k, "pairs")
+    asked = functions(d) if kind in ("AOptimal", "COptimal") else []
+    kernel = shaped(proof["kernel"], {"DOptimal": k - 1, "MVOptimal": k}.get(kind, len(asked)), k, "the kernel")
+    if kind == "DOptimal":
+        kernel = [[*row[:-1], -sum(row[:-1])] for row in kernel]
+    flat, below = whole([one - sum(row) * a for row in kernel for one, a in zip(row, p, strict=True)])
+    centred = [flat[at : at + k] for at in range(0, len(flat), k)]
+    (masses, unit), (owed, coin) = whole(p), whole(rows)
+    parts, tax = whole([one for _, _, one in prices])
+    priced = [(x, y, one) for (x, y, _), one in zip(prices, parts, strict=True)]
+    if all(cap.edges is None for cap in d.caps):
+        e, eta = plain(d, bits)
+        every = ((1 / (e - 1), inside) for inside in product((0, 1), repeat=k) if not all(inside))
+    else:
+        eta, every = d.eta, linked(ratios(d, bits), bool(prices) and Fraction(1))
+        every = ((min(c), [one - min(c) for one in c]) for c in every)
+    most = []
+    for base, rise in every:
+        mass = base + Fraction(dot(masses, rise)) / unit
+        if mass:
+            earned = Fraction(sum(dot(row, rise) ** 2 for row in centred)) / below**2
+            paid = base * sum(rows) + Fraction(dot(owed, rise)) / coin + Fraction(charged(rise, priced)) / tax
+            most.append(shortened((earned / mass - paid) / mass, 2 * bits, True))
+    most = max(most) + sum(rows) + eta * total(prices)
+    prove(most > 0, "the multipliers do not bound what the kernel can earn")
+    if kind == "MVOptimal":
+        return exactly(sum((kernel[x][x] - p[x] * sum(kernel[x])) ** 2 for x in range(k)) / most, bits)
+    if kind == "DOptimal":
+        root = [*zip(*(row[:-1] for row in kernel), strict=True)]
+        det = eliminated([[dot(one, other) for other in root] for one in root], [[]] * len(root))[0]
+        return log(det, bits) + (1 - k) * log(most / (k - 1), bits)
+    each = (
+        exactly(w, bits).root() * (dot(row, f) - sum(row) * dot(p, f))
+        for row, (w, f) in zip(kernel, asked, strict=True)
+    )
+    traced = sum(each, exactly(0, bits))
+    return Interval(max(0, traced.lo, -traced.hi) ** 2 / most, max(-traced.lo, traced.hi) ** 2 / most, bits)
+
+
+# --- Questionnaires ---------------------------------------------------------------------------------------------------
+
+
+def root_trace(p, asked, bits):
+    """A number surely at most tr S^(1/2), and nearly equal: Z is near the polar factor of A, found in floats."""
+    r, k = range(len(asked)), range(len(p))
+    a = [[exactly(q * w, bits).root() * (f[x] - dot(p, f)) for w, f in asked] for x, q in enumerate(p)]
+    z = [[float(one.lo + one.hi) / 2 for one in row] for row in a]
+    size = math.sqrt(sum(one * one for row in z for one in row)) or 1.0
+    z = [[one / size for one in row] for row in z]
+    for _ in range(60):
+        gram = [[sum(z[x][i] * z[x][j] for x in k) for j in r] for i in r]
+        z = [[1.5 * row[j] - 0.5 * sum(row[i] * gram[i][j] for i in r) for j in r] for row in z]
+    exact = rational(z)
+    gram = [[sum(exact[x][i] * exact[x][j] for x in k) for j in r] for i in r]
+    # An eigenvalue v of Z^T Z has v^2 - v <= off, hence v <= 1 + off.
+    off = sum((dot(gram[i], gram[j]) - gram[i][j]) ** 2 for i in r for j in r)
+    norm, inner = (1 + exactly(off, bits).root()).root(), exactly(0, bits)
+    for row, other in zip(a, exact, strict=True):
+        inner = sum((one * two for one, two in zip(row, other, strict=True)), inner)
+    return Interval(max(Fraction(0), inner.lo / norm.hi), max(Fraction(0), inner.hi / norm.lo), bits)
+
+
+def information_limit(epsilon, even, bits):
+    """rho^2, rounded up. even : the number of yes/no questions with independent even answers, else 0."""
+    e = exp_bound(epsilon, bits, True)
+    found = [(e - 1) ** 2 / (4 * e)]
+    if even:
+        found.append((e - 1) / 8 if e > 3 else ((e - 1) / (e + 1)) ** 2)
+    if 0 < even <= 7:
+        found.append(max(c * ((e - 1) / (2**c + e - 1)) ** 2 for c in range(1, even + 1)))
+    return min(found)
+
+
+def shared(d, bits):
+    """Theorem 6 for one respondent."""
+    prove(d.utility["criterion"]["kind"] not in ("DOptimal", "MVOptimal"), "the criterion is no sum of variances")
+    plain(d, bits)
+    shape = d.utility["criterion"].get("shape", [d.k])
+    even = len(shape) if set(shape) == {2} and len(set(d.prior)) == 1 else 0
+    root, limit = root_trace(d.prior, functions(d), bits), information_limit(d.epsilon, even, bits)
+    return Interval(root.lo**2 / limit, root.hi**2 / limit, bits)
+
+
+def respondents(file, bits, budget):
+    """Theorem 6 for a survey: the least number of respondents, proved."""
+    parts = [file[name] for name in ("pilots", "targets", "variances", "weights")]
+    need(len({len(part) for part in parts}) == 1, "pilots, targets, variances and weights differ in number")
+    within(sum(len(p) * len(rows) * (len(p) + len(rows)) for p, rows in zip(*parts[:2], strict=True)), budget)
+    epsilon, (root, paid, low, even) = rational(file["epsilon"]), (exactly(0, bits), Fraction(0), Fraction(0), 0)
+    need(0 <= epsilon <= 1000 or epsilon == math.inf, "such an epsilon is not supported")
+    for pilot, rows, tau, weights in zip(*parts, strict=True):
+        p, tau, weights = law(pilot), rational(tau), rational(weights)
+        f = shaped(rows, len(rows), len(p), "targets")
+        need(len(f) == len(tau) == len(weights) and min(tau) > 0 <= min(weights), "one variance and weight a target")
+        root, paid = root + root_trace(p, [*zip(weights, f, strict=True)], bits), paid + dot(weights, tau)
+        spreads = (dot(p, [one**2 for one in row]) - dot(p, row) ** 2 for row in f)
+        low = max(low, *(spread / v for spread, v in zip(spreads, tau, strict=True)))
+        even += len(p) == 2 and p[0] == p[1]
+    even = even if even == len(parts[0]) else 0
+    if 0 < epsilon < math.inf and paid:
+        low = max(low, root.lo**2 / paid / information_limit(epsilon, even, bits))
+    least, said = math.ceil(low), file["least"]
+    if said > least and even > 7:
+        raise BadInput("more than seven yes/no questions at the even pilot are not supported")
+    failures = [] if said <= least else [f"the number proved is {least:,}, not {said:,}"]
+    return Result(failures, (float(said), float(said)), outward(exactly(low, bits)), not failures)

@@ -1,0 +1,28 @@
+"""The vectors of the page on writing a checker: ten files, and what every checker says of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ldpopt_check
+from ldpopt.design.load import load_design
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "vectors"
+VERDICTS = json.loads((FOLDER / "verdicts.json").read_text("utf-8"))
+
+
+def test_each_file_has_a_verdict():
+    """There are ten files, some of which hold and some not."""
+    assert sorted(VERDICTS) == sorted(path.name for path in FOLDER.glob("[0-9]*.json"))
+    assert len(VERDICTS) == 10
+    assert {*VERDICTS.values()} == {True, False}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_both_programs_give_the_verdict(name):
+    """`verify` in both arithmetics and the checker agree with what is written."""
+    design = load_design(FOLDER / name)
+    found = ldpopt_check.check(json.loads((FOLDER / name).read_text("utf-8")))
+    assert [bool(design.verify()), bool(design.verify(exact=True)), not found.failures] == [VERDICTS[name]] * 3
+    assert found.certified is design.certified
