@@ -112,6 +112,8 @@ def regression_table(
         said.append(
             "By moments: in the equations for true answers, each report counts as an unbiased indicator of them."
         )
+    if found.method == "penalised likelihood":
+        said.append("The likelihood has no finite maximum: it is penalised, which draws coefficients towards 0.")
     said += [f"{name}: compared with {as_text(level_)}." for name, level_ in found.levels.items()]
     if found.log_likelihood is not None:
         said.append(f"Log-likelihood of the reports {found.log_likelihood:.4f}.")

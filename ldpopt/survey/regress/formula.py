@@ -250,3 +250,24 @@ def numbers_first(kind: Any) -> tuple[bool, float, str]:
     """A key for sorting: numbers by their size, then others as text."""
     number = numbers_of([kind])
     return number is None, 0.0 if number is None else float(number[0]), str(kind)
+
+
+def outcome_of(data: Any, name: str, channel: Channel | None) -> tuple[Channel, Any]:
+    """The channel of the outcome (the identity if it is public), and the position of every report among its outputs."""
+    if channel is not None:
+        require_identifiable(channel)
+        return channel, positions(data[name], channel.outputs)
+    code, kinds = in_order(*public_column(data, name))
+    if not 2 <= len(kinds) <= 50:
+        raise invalid(f"outcome {name!r}", "2 to 50 categories (linear_regression is for numbers)", len(kinds))
+    return Channel(np.eye(len(kinds)), kinds), code
+
+
+def from_reference(answers: Channel, reference: Label) -> tuple[Array, tuple[Label, ...]]:
+    """The rows of the channel and their labels, with the reference first."""
+    labels = answers.inputs
+    first = [0] if reference is None else [at for at, one in enumerate(labels) if reference in (one, str(one))]
+    if len(first) != 1:
+        raise invalid("reference", f"one of the categories {labels[:8]}", reference)
+    order = [*first, *(at for at in range(len(labels)) if at not in first)]
+    return answers.matrix[order], tuple(labels[at] for at in order)

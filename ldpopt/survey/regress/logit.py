@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ from ldpopt.survey.estimate.likelihood import MaximumLikelihood
 from ldpopt.survey.estimate.linear import require_identifiable
 from ldpopt.survey.regress.formula import (
     Regressors,
-    in_order,
+    from_reference,
+    outcome_of,
     parse_formula,
     private_predictors,
-    public_column,
     regressors,
     reports_together,
 )
@@ -31,6 +32,9 @@ CHUNK = 1 << 21
 """The most entries of score arrays that are in memory at once."""
 
 TINY = 1e-300
+
+PENALTY = 3.0
+"""The standard deviation of log-odds, for a regressor of mean square 1, under the penalty of the likelihood."""
 
 UNFITTED = (
     "regression: no finite maximum was reached; a predictor separates the reports, or so few reports carry the "
@@ -59,6 +63,7 @@ class CellLikelihood:
 
     predictors : G, (z, r1). reports : (n,) positions of the reports of all private predictors together.
     answers : Q, (a, r2). outcome : (n,) positions of the answers' reports. sample : None for a simple sample.
+    penalised : whether the coefficients are taken as normal about 0, by `PENALTY`, so that a maximum is always finite.
     """
 
     design: Regressors
@@ -67,6 +72,7 @@ class CellLikelihood:
     answers: Array
     outcome: npt.NDArray[np.intp]
     sample: Sample | None
+    penalised: bool = False
 
     @property
     def split(self) -> int:
@@ -75,16 +81,18 @@ class CellLikelihood:
 
     def fit(self) -> Fitted:
         """Fisher scoring with step halving, to a stationary point of the likelihood, which never falls on the way."""
-        scale = self._scale()
+        scale = self.scale
         b = np.zeros(len(scale))
         cells = self._counted()
         now, score, information = self._at(b, cells)
-        for step in range(200):
+        for step in range(2000 if self.penalised else 200):
             move = _solved(information / np.outer(scale, scale), score / scale)
             if move is None:
                 break
             # Half of this is about the log-likelihood left to gain. Under separation it vanishes, but the moves do not.
             won = float(score / scale @ move)
+            if self.penalised and won < 1e-6:  # a thousandth of a standard error from the maximum
+                return Fitted(b, information, now, self._scores(b), step)
             if won < 1e-13 * max(1.0, abs(now)) and np.abs(move).max() < 1e-6 * (1 + np.abs(b * scale).max()):
                 return Fitted(b, information, now, self._scores(b), step)
             size = min(1.0, 4.0 / float(np.abs(move).max()))
@@ -110,7 +118,8 @@ class CellLikelihood:
         seen = frequencies > 0
         return float(len(self.outcome) * (frequencies[seen] @ np.log(self.answers.mean(axis=0)[seen])))
 
-    def _scale(self) -> Array:
+    @cached_property
+    def scale(self) -> Array:
         """The root mean square of each regressor, by which steps are scaled, so that units do not matter."""
         d, public = self.design.values, self.design.public
         first = np.tile(np.sqrt((d**2).mean(axis=(0, 1))), len(self.answers) - 1)
@@ -135,7 +144,12 @@ class CellLikelihood:
         return mixed, answered, given, np.einsum("uz,zr,uzs->urs", mixed, self.predictors, given)
 
     def _value(self, b: Array, cells: Array) -> float:
-        return sum(_log_likelihood(cells[rows], self._joint(b, rows)[3]) for rows in self._chunks())
+        value = sum(_log_likelihood(cells[rows], self._joint(b, rows)[3]) for rows in self._chunks())
+        return value - float(b**2 @ self._prior()) / 2
+
+    def _prior(self) -> Array:
+        """The information (c,) that the penalty adds on every coefficient."""
+        return (self.scale / PENALTY) ** 2 if self.penalised else np.zeros_like(self.scale)
 
     def _at(self, b: Array, cells: Array) -> tuple[float, Array, Array]:
         """Log-likelihood, score and expected information."""
@@ -148,7 +162,8 @@ class CellLikelihood:
             share = count.sum(axis=(1, 2))[:, None, None] / np.maximum(both, TINY)
             flat = slopes.reshape(-1, len(b))
             information += (flat * np.where(both > 0, share, 0.0).reshape(-1, 1)).T @ flat
-        return value, score, information
+        prior = self._prior()
+        return value - float(b**2 @ prior) / 2, score - b * prior, information + np.diag(prior)
 
     def _slopes(self, b: Array, rows: slice) -> tuple[Array, Array]:
         """d Pr(r1, r2 | x) / d coefficients, (u, r1, r2, c), and the probabilities."""
@@ -229,7 +244,9 @@ def logit_regression(
     (pseudo-likelihood) [SSW]. The reports of one person must have been made independently of one another.
 
     Raises `InvalidInput` for a formula or columns that do not fit, `NotIdentifiable` for a channel that does not
-    determine the answers, and `SolverError` if the likelihood has no finite maximum.
+    determine the answers, and `SolverError` if the likelihood has no finite maximum. With private predictors of which
+    some combinations are rare it often has none. The coefficients are then penalised, as if log-odds were normal about
+    0 with a standard deviation of 3 per root mean square of a regressor, and `method` says so.
 
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
     >>> logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]}).kind
@@ -237,7 +254,7 @@ def logit_regression(
     """
     asked = parse_formula(formula)
     known = {name: as_channel(channel) for name, channel in channels.items()}
-    known_outcome, outcome = _outcome(data, asked.outcome, known.get(asked.outcome))
+    known_outcome, outcome = outcome_of(data, asked.outcome, known.get(asked.outcome))
     answers, labels = from_reference(known_outcome, reference)
     private = private_predictors(asked, known)
     design = regressors(asked, data, {name: channel.inputs for name, channel in private.items()}, len(outcome))
@@ -311,37 +328,23 @@ def _fitted(formula: str, model: CellLikelihood, labels: tuple[Label, ...]) -> R
     n, split, drawn = len(model.outcome), model.split, model.sample
     if n <= split:
         raise invalid("data", f"more respondents than the {split} coefficients", n)
-    fit = model.fit()
+    try:
+        fit = model.fit()
+    except SolverError:
+        if not model.design.private:
+            raise
+        # Where next to no report tells of some combination of private predictors, its share runs off to zero.
+        model = replace(model, penalised=True)
+        fit = model.fit()
     covariance, degrees, likelihood, null = inverse_of(fit.information), math.inf, None, None
-    if drawn is None:
+    if drawn is None and not model.penalised:
         likelihood, null = fit.log_likelihood, model.null_log_likelihood()
-    else:
+    if drawn is not None:
         total = drawn.total_variance(fit.scores @ covariance)
         covariance, degrees = total.covariance, total.degrees
     kind = "logistic" if len(labels) == 2 else "multinomial"
     coefficients = fit.coefficients[:split].reshape(len(labels) - 1, -1)
     return Regression(
         formula, kind, model.design.names, labels[1:], labels[0], coefficients, np.asarray(covariance)[:split, :split],
-        n, degrees, model.design.levels, likelihood, null,
+        n, degrees, model.design.levels, likelihood, null, "penalised likelihood" if model.penalised else "likelihood",
     )  # fmt: skip
-
-
-def _outcome(data: Any, name: str, channel: Channel | None) -> tuple[Channel, Any]:
-    """The channel of the outcome (the identity if it is public), and the position of every report among its outputs."""
-    if channel is not None:
-        require_identifiable(channel)
-        return channel, positions(data[name], channel.outputs)
-    code, kinds = in_order(*public_column(data, name))
-    if not 2 <= len(kinds) <= 50:
-        raise invalid(f"outcome {name!r}", "2 to 50 categories (linear_regression is for numbers)", len(kinds))
-    return Channel(np.eye(len(kinds)), kinds), code
-
-
-def from_reference(answers: Channel, reference: Label) -> tuple[Array, tuple[Label, ...]]:
-    """The rows of the channel and their labels, with the reference first."""
-    labels = answers.inputs
-    first = [0] if reference is None else [at for at, one in enumerate(labels) if reference in (one, str(one))]
-    if len(first) != 1:
-        raise invalid("reference", f"one of the categories {labels[:8]}", reference)
-    order = [*first, *(at for at in range(len(labels)) if at not in first)]
-    return answers.matrix[order], tuple(labels[at] for at in order)

@@ -20,8 +20,16 @@ from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, SolverError, invalid
 from ldpopt.survey.estimate.groups import Source, loadings_of
 from ldpopt.survey.estimate.numbers import scores_of
-from ldpopt.survey.regress.formula import Regressors, in_order, numbers_of, parse_formula, public_column, regressors
-from ldpopt.survey.regress.logit import UNFITTED, from_reference
+from ldpopt.survey.regress.formula import (
+    Regressors,
+    from_reference,
+    in_order,
+    numbers_of,
+    parse_formula,
+    public_column,
+    regressors,
+)
+from ldpopt.survey.regress.logit import UNFITTED
 from ldpopt.survey.regress.result import Regression, Sample, check_size, inverse_of, softmax
 
 _CHUNK = 1 << 22

@@ -34,7 +34,8 @@ class Regression(Estimated):
     null_log_likelihood : the same for a model with an intercept alone (for a design that cannot express one, for equal
         chances); None also for private predictors.
     levels : the first level of each factor, with which the others are compared.
-    method : "likelihood" of the reports, or "moments": the equations for true answers, in unbiased indicators of them.
+    method : "likelihood" of the reports, "penalised likelihood" where it has no finite maximum, or "moments": the
+        equations for true answers, in unbiased indicators of them.
 
     >>> from ldpopt.survey import logit_regression
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}

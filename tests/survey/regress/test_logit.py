@@ -154,3 +154,20 @@ def test_intervals_cover():
         hits += made.intervals().contains(truth)
     # Five standard errors of 300 draws.
     assert np.abs(hits / 300 - 0.95).max() < 5 * np.sqrt(0.05 * 0.95 / 300)
+
+
+def test_rare_combinations_of_private_predictors_are_penalised_and_it_is_said():
+    """Of 80 combinations most are rare; the likelihood has no finite maximum, and its penalty gives finite slopes."""
+    rng, n = np.random.default_rng(3), 3000
+    x = {"a": rng.choice(4, n, p=[0.7, 0.2, 0.08, 0.02]), "b": rng.choice(5, n, p=[0.6, 0.3, 0.07, 0.02, 0.01]),
+         "c": rng.choice(4, n, p=[0.02, 0.03, 0.15, 0.8])}  # fmt: skip
+    y = (rng.random(n) < 1 / (1 + np.exp(0.5 - 0.5 * x["a"]))).astype(int)
+    channels = {name: randomized_response(1 + max(column), 1.0) for name, column in x.items()}
+    channels["y"] = randomized_response(2, 1.0)
+    data = {name: channels[name].sample_indices(column, rng) for name, column in {**x, "y": y}.items()}
+    made = logit_regression("y ~ a + b + c", data, channels)
+    assert made.method == "penalised likelihood"
+    assert made.log_likelihood is None
+    assert np.isfinite(made.coefficients).all()
+    assert abs(made.coefficients[0, 1] - 0.5) < 3 * made.standard_errors[0, 1]
+    assert (made.standard_errors > 0).all()
