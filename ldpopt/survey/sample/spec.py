@@ -38,6 +38,8 @@ def _margin(value: Any, what: str) -> Mapping[str, float]:
     made = {str(label): number(total, what) for label, total in value.items()}
     if not made or not min(made.values()) > 0:
         raise invalid(what, "positive totals or shares", Phrase("others"))
+    if max(made.values()) <= 1 and abs(sum(made.values()) - 1) > 1e-3:
+        raise invalid(what, "shares that sum to 1, or totals", Phrase(f"shares that sum to {sum(made.values()):g}"))
     return MappingProxyType(made)
 
 

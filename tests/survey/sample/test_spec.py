@@ -79,6 +79,7 @@ def test_columns_of_text_make_the_design():
         ({"replicate_weights": ["a"]}, "none of the three"),
         ({"variance": "replicates"}, "none of the three"),
         ({"margins": {"sex": {"f": 0.5, "m": -0.5}}}, "positive"),
+        ({"margins": {"sex": {"f": 0.9, "m": 0.9}}}, "sum to 1"),
         ({"margins": {"sex": {}}}, "positive"),
         ({"margins": {"sex": 0.5}}, "table of totals"),
         ({"margins": {"sex": {"f": float("nan")}}}, "finite"),
