@@ -70,9 +70,14 @@ class Branches(ByValue):
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
         """No pattern is priced above this; inf where the numbers prove nothing."""
+        walked = self.walked(charges, epsilon)
+        return math.inf if walked is None else walked.most
+
+    def walked(self, charges: Charges, epsilon: Enclosure, count: int = 0) -> Walk | None:
+        """The search, with up to `count` sets that pay; None where the numbers prove nothing."""
         d = finite(self.squares, (len(charges.rows),))
         form = None if d is None else Form.of(charges, 1 / epsilon.expm1(), d)
-        return math.inf if form is None else walk(form, int(AFFORDED / cost_of(len(form.order)))).most
+        return None if form is None else walk(form, int(AFFORDED / cost_of(len(form.order))), count)
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,11 +46,18 @@ class Thresholds(ByValue):
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
         """The level, where the search shows that no pattern gains more; inf otherwise."""
+        unpaid = self.unpaid(charges, epsilon)
+        return float(self.level) if unpaid is not None and not len(unpaid) else math.inf
+
+    def unpaid(self, charges: Charges, epsilon: Enclosure) -> Array | None:
+        """(n, r) directions in which patterns seem to gain more than the level: none if it is shown that none does;
+        None where the search ends before.
+        """
         level = float(self.level)
         if charges.pairs.any() or not 0 <= level < math.inf:
-            return math.inf
+            return None
         form = _Form.of(charges, float(FLOAT.of(epsilon.exp()).upper), level)
-        return level if form is not None and form.is_below() else math.inf
+        return None if form is None else form.above()
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +124,11 @@ class _Form:
                 low[own], wrong = 0.0, wrong + change
         return cls(a, p, paid, ratio, low, high, wrong) if math.isfinite(wrong) else None
 
-    def is_below(self) -> bool:
-        """Whether G <= 0 everywhere, shown within as many boxes as are afforded."""
-        most = AFFORDED / (400 + 5 * self.a.size)
+    def above(self) -> Array | None:
+        """(n, r) where G may be above 0, for some boxes with settled signs; none if G <= 0 everywhere; None where that
+        takes more boxes than are afforded.
+        """
+        most = AFFORDED / (150 + 1.8 * self.a.size)
         waiting, boxes = [(self.low[None], self.high[None])], 0
         chunk = max(1, CHUNK // len(self.p))
         while waiting:
@@ -128,10 +137,12 @@ class _Form:
                 waiting.append((low[chunk:], high[chunk:]))
                 low, high = low[:chunk], high[:chunk]
             boxes += len(low)
-            bound, settled = self._bounds(low, high)
+            bound, settled, v = self._bounds(low, high)
             still = ~(bound <= -self.wrong)
-            if boxes > most or (still & settled).any():
-                return False
+            if (still & settled).any():
+                return v[still & settled]
+            if boxes > most:
+                return None
             if still.any():
                 low, high = low[still], high[still]
                 box, side = np.arange(len(low)), np.argmax(high - low, axis=1)
@@ -139,10 +150,10 @@ class _Form:
                 left, right = high.copy(), low.copy()
                 left[box, side], right[box, side] = middle, middle
                 waiting.append((np.vstack([low, right]), np.vstack([left, high])))
-        return True
+        return np.zeros((0, len(self.a)))
 
-    def _bounds(self, low: Array, high: Array) -> tuple[Array, Members]:
-        """(n,) above G on each box, but for rounding; and whether all signs are settled there."""
+    def _bounds(self, low: Array, high: Array) -> tuple[Array, Members, Array]:
+        """(n,) above G on each box, but for rounding; whether all signs are settled there; and where it is largest."""
         most, least = np.zeros((2, len(low), len(self.p)))
         for own, first, last in zip(self.a, low.T, high.T, strict=True):
             first, last = first[:, None], last[:, None]
@@ -159,7 +170,7 @@ class _Form:
         linear, mass = weight @ self.a.T, (weight @ self.p)[:, None]
         v = np.clip(linear / mass, low, high)
         bound = (v * (2 * linear - v * mass)).sum(axis=1) - weight @ self.paid + offset
-        return bound, np.asarray(~open_.any(axis=1))
+        return bound, np.asarray(~open_.any(axis=1)), v
 
 
 def _mirrored(a: Array, p: Array, paid: Array, own: int, reach: Array, square: float) -> float:

@@ -2,10 +2,10 @@
 
     max  2 tr(K F) - sum lambda   subject to   |K u_y|^2 <= lambda . u_y   for every column y,   u_y = S_y / (S_y . p)
 
-is the dual of the design problem for tr(F^T C F). Few rows of K, one for each of the d directions of F, make it a
-small cone program over the columns at hand; its multipliers are their weights. Columns that gain at (K, lambda) are
-thresholds of a score, found by climbing from one to the next (`columns.thresholds`), and join. The proof is a search
-over the directions, of which there are as few.
+is the dual of the design problem for tr(F^T C F), and K has a row for each of the few directions of F. Columns that
+gain at (K, lambda) are thresholds of a score, found by climbing from one to the next (`columns.thresholds`), and join.
+Prices in the middle of the nearly optimal ones (`programs.survey_program`) change little from round to round; the
+first rounds are coarse, and each begins where the one before ended. The proof is a search over the directions.
 """
 
 from __future__ import annotations
@@ -23,45 +23,49 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
+from ldpopt.design.columns.branches import Branches
 from ldpopt.design.columns.policy import columns_for
+from ldpopt.design.columns.prices import Charges
+from ldpopt.design.columns.staircase import AnyRelaxation
 from ldpopt.design.columns.thresholds import Members, Scarf, Thresholds, climb
 from ldpopt.design.constraints import LocalDP
-from ldpopt.design.constraints.repair import repair, stochastic
 from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate, unknown
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.fisher import FisherSolution
-from ldpopt.design.solve import ALMOST, CONIC, solve
+from ldpopt.design.programs.fisher import fewer_weights
+from ldpopt.design.programs.survey_program import Central, SurveySolution, survey_program
 from ldpopt.design.utilities.criteria import LinearCriterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.marginals import Marginals
 from ldpopt.distribution import Array
+from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, SolverError
-from ldpopt.tolerances import CERTIFIED_GAP, COARSE_GAP
+from ldpopt.tolerances import CERTIFIED_GAP, COARSE_GAP, NEGLIGIBLE_EXACT
 
 # The most inputs, and the most directions of the contrasts, for which the cone program is posed.
 MAX_INPUTS, MAX_DIRECTIONS = 256, 40
-# The most directions that are searched for a proof; with more of them only the bound by second moments is left.
-SEARCHED_DIRECTIONS = 8
+# Scores of up to so many directions are searched for a proof by directions; of more, up to 64 inputs, by sets first,
+# and beyond the second number only so. Where neither search ends, the bound by second moments is left.
+BOXED_DIRECTIONS, SEARCHED_DIRECTIONS = 4, 8
 FINE_INPUTS = 64  # Up to this many inputs the design is found, and proved, to `CERTIFIED_GAP`; beyond, to `COARSE_GAP`
-MAX_ROUNDS = 60  # The most rounds of pricing
+MAX_ROUNDS = 100  # The most rounds of pricing
 JOINING = 150  # The most columns that join in a round
 STARTS = 400  # Random directions from which a round's search for columns starts, besides those of the columns in use
-# What the squares of kernel and prices cost, in units of the criterion, so that the least of optimal ones is found. The
-# last weights are found at less cost, which moves them less.
-LEAST, LAST = 1e-5, 1e-8
-# Beyond so many columns, those that gain less than this share of the criterion below zero leave.
-MANY_COLUMNS, KEPT = 500, 0.05
+DRAWN, MOST_DRAWN = 30, 1500  # Random directions, for each input and in all, from which the first columns are found
+# The relative gap of the first round, by how much it is below the last round's largest gain, and its last value in
+# units of the tolerance.
+FIRST_GAP, FINER, LAST = 0.1, 30, 0.03
+HIGHER = 0.3  # By how much prices are raised before no column is shown to gain, in the same units
 LISTED_ANSWERS = 6  # All patterns of a question of up to this many answers are there from the start
 
 
 @dataclass(frozen=True)
-class ThresholdColumns(Method, reference="[KW]", preference=115, by_cvxpy=True):
+class ThresholdColumns(Method, reference="[KW]", preference=115):
     """The channel of least error for few contrasts of many inputs, from thresholds of scores, with its proof [KW].
 
     It takes a sum of variances under `LocalDP` alone: `Marginals`, or `AOptimal` with weights of low rank. Up to 64
     inputs are aimed at to one part in a million, and up to 256 to one in a thousand, at any pilot without empty cells;
-    the proof searches up to 8 directions (eight yes/no questions, or four of three answers). With more, the bound is
-    that of second moments [Scarf]. One question at random is among the designs it chooses from. Even pilots have a
+    the proof is a search over directions or sets, which ends up to about 40 inputs. With more, the bound is that of
+    second moments [Scarf]. One question at random is among the designs it chooses from. Even pilots have a
     method of their own, `SymmetricMarginals`.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
@@ -87,57 +91,51 @@ class ThresholdColumns(Method, reference="[KW]", preference=115, by_cvxpy=True):
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the best mixture of columns, and its multipliers."""
         utility: FisherInformation = problem.utility
-        criterion: Any = utility.criterion
         columns, _ = columns_for(utility, problem.constraints)
-        ratio, k = math.exp(columns.epsilon), utility.size
+        k, rng = utility.size, np.random.default_rng(utility.size)
         tolerance = tolerance_for(k)
-        factor = criterion.factor(k)
-        program = _Program(utility.prior, factor - utility.prior @ factor, ratio)
-        sets = _starting(utility, columns.epsilon, ask)
-        rng, found = np.random.default_rng(k), None
-        mixtures: list[tuple[Members, FisherSolution]] = []
+        program = _Program.of(utility, math.exp(columns.epsilon))
+        sets, accuracy, start = program.first(_starting(utility, columns.epsilon, ask), rng), 1.0, None
+        relaxed: AnyRelaxation | None = None
+        last = False
         for _ in problem.deadline.rounds(range(MAX_ROUNDS)):
+            accuracy = max(min(FIRST_GAP, accuracy), LAST * tolerance)
             try:
-                solved = program.evened(program.solve(sets, LEAST), criterion)
+                found = program.solve(sets, accuracy, start)
             except SolverError:
-                if found is None:
+                if start is None:
                     raise
-                break  # the columns are too nearly equal for the solver: the result of the round before stands
-            found, known = solved, sets
-            mixtures = [*mixtures[:1], (known, found)]  # the first is at most one question at random
-            new, gains = program.search(found, known, rng)
-            size = float(found.rows.sum())
-            if not len(new) or gains[0] <= 0.03 * tolerance * size:
-                break
-            if len(known) > MANY_COLUMNS:
-                sets = known[program.gains(found, known) > -KEPT * size]
-            sets = np.vstack([sets, new])
-        assert found is not None
+                break  # columns or weights are too far apart: the result of the round before stands
+            known, new = sets, program.search(found, sets, rng)
+            outside = program.most(found, sets, new)
+            if last := accuracy <= LAST * tolerance and (outside <= HIGHER * tolerance or not len(new)):
+                raised = program.raised(found, sets, HIGHER * tolerance)
+                relaxed, more = program.shown(raised)
+                if not len(new := unknown(more, sets)):
+                    break
+                outside = program.most(found, new)
+            accuracy = max(accuracy / 10, outside / FINER)
+            sets, start = np.vstack([sets, new]), found.central.joined(np.ones(len(sets), dtype=bool), len(new))
         with suppress(SolverError):
-            mixtures.append((known, replace(found, theta=program.solve(known, LAST).theta)))
-        shrunk = inward(columns.epsilon)
-        each = [Mixture(np.where(s, columns.epsilon, 0.0), one).matrix(columns, shrunk) for s, one in mixtures]
-        # As it will be repaired, for rare columns may be all that tells some contrasts apart.
-        matrix = min(each, key=lambda one: utility.value(_repaired(problem, one)))
+            if not last:  # out of time
+                found, known = program.solve(sets, LAST * tolerance, start), sets
+        if relaxed is None:
+            raised = program.raised(found, known, HIGHER * tolerance)
+        mixture = Mixture(np.where(known, columns.epsilon, 0.0), program.fewer(found, known), NEGLIGIBLE_EXACT)
+        matrix = mixture.matrix(columns, inward(columns.epsilon))
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             fields = (utility, posed.constraints, channel, utility.prior)
-            if len(found.kernel) <= SEARCHED_DIRECTIONS:
-                level = max(float(gains.max(initial=0.0)), 0.0) + 0.1 * tolerance * float(found.rows.sum())
-                yield EquivalenceDual(*fields, found.kernel, found.rows, found.pairs, Thresholds(level))
+            if relaxed is not None:
+                yield EquivalenceDual(*fields, raised.kernel, raised.rows, raised.pairs, relaxed)
             # Scores of one second moment in all directions, and prices in proportion to the law.
-            yield EquivalenceDual(*fields, program.whitened(), utility.prior, found.pairs, Scarf())
+            yield EquivalenceDual(*fields, program.whitened(), utility.prior, raised.pairs, Scarf())
 
         how = f"thresholds of scores in {len(found.kernel)} directions, {len(known)} generated"
         shortfall = "the bound is rigorous but not within the tolerance"
-        if len(found.kernel) > SEARCHED_DIRECTIONS:
+        if relaxed is None:
             shortfall = f"with {len(found.kernel)} directions the bound is that of second moments, rigorous but coarse"
         return Candidate(matrix, how, prove, tolerance, shortfall=shortfall)
-
-
-def _repaired(problem: Problem, matrix: Array) -> Channel:
-    """The channel that a matrix becomes."""
-    return Channel(repair(stochastic(matrix), problem.constraints, problem.labels)).merge()
 
 
 def refuses_thresholds(problem: Problem) -> str:
@@ -183,34 +181,86 @@ def _starting(utility: FisherInformation, epsilon: float, ask: Ask) -> Members:
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """The cone program for a pilot (k,), contrasts F (k, d) centred at it, and the ratio e^epsilon."""
+    """The program for a criterion at a pilot (k,), contrasts F (k, d) centred at it, and the ratio e^epsilon."""
 
+    criterion: LinearCriterion
     prior: Array
     factor: Array
     ratio: float
+
+    @classmethod
+    def of(cls, utility: FisherInformation, ratio: float) -> _Program:
+        """The program of a sum of variances."""
+        criterion: Any = utility.criterion
+        factor = criterion.factor(utility.size)
+        return cls(criterion, utility.prior, factor - utility.prior @ factor, ratio)
+
+    def first(self, sets: Members, rng: np.random.Generator) -> Members:
+        """`sets`, single cells, and thresholds of random scores, at random levels and at the best ones."""
+        kernel, k = self.whitened(), len(self.prior)
+        drawn = rng.normal(size=(min(DRAWN * k, MOST_DRAWN), len(kernel)))
+        scores = drawn @ (kernel / self.prior)
+        level = np.take_along_axis(np.sort(scores, axis=1), rng.integers(0, k - 1, size=(len(scores), 1)), axis=1)
+        best, _ = climb(kernel, np.zeros(k), self.prior, self.ratio, drawn)
+        return np.unique(np.vstack([sets, np.eye(k, dtype=bool), scores > level, best]), axis=0)
 
     def units(self, sets: Members) -> Array:
         """(n, k) the columns, divided by their probabilities."""
         columns = np.where(sets, self.ratio, 1.0)
         return np.asarray(columns / (columns @ self.prior)[:, None])
 
-    def gains(self, found: FisherSolution, sets: Members) -> Array:
+    def gains(self, found: SurveySolution, sets: Members) -> Array:
         """(n,) what the columns of `sets` gain."""
         units = self.units(sets)
         return np.asarray(((units @ found.kernel.T) ** 2).sum(axis=1) - units @ found.rows)
 
-    def search(self, found: FisherSolution, known: Members, rng: np.random.Generator) -> tuple[Members, Array]:
-        """Sets that gain, best first and none of the `known` ones, and their gains."""
+    def search(self, found: SurveySolution, known: Members, rng: np.random.Generator) -> Members:
+        """The sets that gain the most, best first and none of the `known` ones."""
         directions = self.units(known) @ found.kernel.T
         far = np.linalg.norm(directions, axis=1).max()
         drawn = rng.normal(size=(STARTS, len(found.kernel)))
         drawn *= far / np.linalg.norm(drawn, axis=1, keepdims=True)
-        sets, _ = climb(found.kernel, found.rows, self.prior, self.ratio, np.vstack([directions, drawn]))
-        sets = unknown(np.unique(sets, axis=0), known)
+        sets = unknown(self.climbed(found, np.vstack([directions, drawn])), known)
         gains = self.gains(found, sets)
         order = np.argsort(-gains, kind="stable")[:JOINING]
-        order = order[gains[order] > 0]
-        return sets[order], gains[order]
+        return sets[order[gains[order] > 0]]
+
+    def most(self, found: SurveySolution, *sets: Members) -> float:
+        """The most that a column gains, or 0, relative to the criterion."""
+        return max(0.0, *(float(self.gains(found, one).max(initial=0.0)) for one in sets)) / float(found.rows.sum())
+
+    def climbed(self, found: SurveySolution, directions: Array) -> Members:
+        """The sets at the ends of climbs from directions (n, d)."""
+        sets, _ = climb(found.kernel, found.rows, self.prior, self.ratio, directions)
+        return np.unique(sets, axis=0)
+
+    def fewer(self, found: SurveySolution, sets: Members) -> SurveySolution:
+        """The same with at most k (d + 1) weights, with which the influences K u are without bias, too."""
+        units = self.units(sets) - 1
+        influences = units @ found.kernel.T
+        products = (influences[:, :, None] * units[:, None, :]).reshape(len(sets), -1)
+        mass = np.where(sets, self.ratio, 1.0) @ self.prior
+        moments = np.hstack([np.ones((len(sets), 1)), units, products])
+        return replace(found, theta=fewer_weights(moments, found.theta * mass) / mass)
+
+    def raised(self, found: SurveySolution, sets: Members, more: float) -> SurveySolution:
+        """The same with prices, up to a share, above what the columns of `sets` earn, and with an even kernel."""
+        found = self.evened(found)
+        level = (self.most(found, sets) + more) * float(found.rows.sum())
+        return replace(found, rows=found.rows + level * self.prior)
+
+    def shown(self, found: SurveySolution) -> tuple[AnyRelaxation | None, Members]:
+        """What shows that no column gains, with those that do; nothing, with none, where the search is too long."""
+        charges = Charges.of(FLOAT.of(found.kernel), self.prior, found.rows, found.pairs)
+        epsilon, (d, k) = FLOAT.of(math.log(self.ratio)), found.kernel.shape
+        if d > BOXED_DIRECTIONS and k <= FINE_INPUTS:
+            branches = Branches.convex(found.kernel.T @ found.kernel, found.rows, self.prior, self.prior)
+            walked = branches.walked(charges, epsilon, JOINING)
+            if walked is not None and walked.complete:
+                return branches, walked.sets
+        if d <= SEARCHED_DIRECTIONS and (directions := Thresholds(0.0).unpaid(charges, epsilon)) is not None:
+            return Thresholds(0.0), self.climbed(found, directions)
+        return None, np.zeros((0, k), dtype=bool)
 
     def whitened(self) -> Array:
         """K (d, k) whose scores K_x / p_x have mean 0 and uncorrelated unit variances, turned towards F."""
@@ -218,12 +268,12 @@ class _Program:
         left, _, right = np.linalg.svd(root[:, None] * self.factor, full_matrices=False)
         return np.asarray((root[:, None] * (left @ right)).T)
 
-    def evened(self, found: FisherSolution, criterion: LinearCriterion) -> FisherSolution:
+    def evened(self, found: SurveySolution) -> SurveySolution:
         """The same, with a kernel that is odd in every yes/no question whose answers the pilot does not tell apart.
 
         The mean of a kernel and of its mirror image is as good, and its proof needs half of the directions.
         """
-        shape = getattr(criterion, "shape", ())
+        shape = getattr(self.criterion, "shape", ())
         if math.prod(shape) != len(self.prior) or len(found.kernel) != sum(shape) - len(shape):
             return found
         kernel, rows, row = found.kernel.reshape(-1, *shape), found.rows.reshape(shape), 0
@@ -235,29 +285,12 @@ class _Program:
             row += answers - 1
         return replace(found, kernel=kernel.reshape(len(found.kernel), -1), rows=rows.ravel())
 
-    def solve(self, sets: Members, least: float) -> FisherSolution:
+    def solve(self, sets: Members, accuracy: float, start: Central | None) -> SurveySolution:
         """The best weights of the columns of `sets`, and the centred kernel and prices at which none of them gains."""
-        import cvxpy as cp
-
-        units, root = self.units(sets), np.sqrt(self.prior)
-        # In the span of the columns, and in units in which the optimum, prices and scores are all about 1.
-        _, size, basis = np.linalg.svd(units * root, full_matrices=False)
-        basis = basis[size > 1e-10 * size[0]]
-        spread = np.linalg.svd(root[:, None] * self.factor, compute_uv=False).sum()
-        scale = float(spread / np.tanh(np.log(self.ratio) / 2))
-        scores = cp.Variable((self.factor.shape[1], len(basis)))
-        prices = cp.Variable(len(basis))
-        paid = (units * root) @ basis.T @ prices
-        earned = scores @ (basis @ (root * (units - 1)).T)
-        cone = cp.SOC(1 + paid, cp.vstack([2 * earned, cp.reshape(paid - 1, (1, len(sets)), order="C")]), axis=0)
-        gain = 2 * cp.trace(scores @ (basis @ (root[:, None] * self.factor))) / scale - (basis @ root) @ prices
-        # Of many optimal kernels and prices the least: at symmetric pilots these are symmetric, and few columns gain.
-        size_of_both = cp.sum_squares(scores) + cp.sum_squares(prices)
-        solve(cp.Problem(cp.Maximize(gain - least * size_of_both), [cone]), "design for estimation", (ALMOST, *CONIC))
-        heights, sides = cone.dual_value
-        weights = np.maximum(np.asarray(heights) + np.asarray(sides)[-1], 0.0)
-        kernel = scale * np.asarray(scores.value) @ basis * root
-        kernel = kernel - kernel.sum(axis=1)[:, None] * self.prior
-        rows = scale**2 * np.asarray(prices.value) @ basis * root
-        theta = weights / (np.where(sets, self.ratio, 1.0) @ self.prior)
-        return FisherSolution(theta, rows, np.zeros((len(root), len(root))), kernel, np.ones(1))
+        gain = min(self.ratio - 1, 1.0)  # columns of nearly equal entries are spread out
+        units = (self.units(sets) - 1) / gain
+        found = survey_program(self.criterion, self.prior, 1 + units, accuracy, None, start)
+        theta = found.theta / (np.where(sets, self.ratio, 1.0) @ self.prior)
+        kernel = found.kernel - found.kernel.sum(axis=1)[:, None] * self.prior
+        even = found.rows.sum() * self.prior
+        return replace(found, theta=theta, kernel=kernel / gain, rows=even + (found.rows - even) / gain)

@@ -9,10 +9,11 @@ the caps of the pairs. With v_y = S_y / (S_y . p)^(1/2) and W = F F^T, the slope
 
     Phi_y,ij = z_i z_j (d_i + d_j)^(1/2),    z = v_y in these coordinates,  i <= j,
 
-where products with i < j count twice. For -log det J the factor with d is left out; for the largest variance, W is
-diagonal and holds the multipliers of the limits. Phi has k (k + 1) / 2 columns, so that a step costs one product of a
-thin matrix with itself, however many columns S there are. The search can start from the solution for fewer columns:
-columns that join get little weight and much slack, and about ten steps bring all of them back to the central path.
+where products with i < j count twice, and those with d_i = d_j = 0 are left out: F may have few columns. For
+-log det J the factor with d is left out; for the largest variance, W is diagonal and holds the multipliers of the
+limits. Phi has at most k (k + 1) / 2 columns, so that a step costs one product of a thin matrix with itself, however
+many columns S there are. The search can start from the solution for fewer columns: columns that join get little weight
+and much slack, and about ten steps bring all of them back to the central path.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from ldpopt.design.programs.fisher import FisherSolution
+from ldpopt.design.utilities.criteria import LinearCriterion
 from ldpopt.design.utilities.criterion import Criterion, differences
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -77,7 +79,7 @@ def survey_program(
 ) -> SurveySolution:
     """The best weights of `columns` (n, k), whose mixtures include a constant, to a relative `accuracy`.
 
-    criterion : a sum of variances with a positive definite W, the largest variance, or the log generalised variance.
+    criterion : a sum of variances, the largest variance, or the log generalised variance. The columns tell all shares.
     eta : a cap on total variation. start : the point to begin at, with as many columns.
     """
     program = _Program(criterion, prior, columns, eta)
@@ -127,8 +129,11 @@ class _Program:
         self.above = np.maximum(columns[:, x] - columns[:, other], 0.0) if capped else np.zeros((n, 0))
         self.caps = np.full(self.above.shape[1], eta if capped else 1.0)
         self.v, self.limits = columns / np.sqrt(self.mass)[:, None], k if criterion.limited else 0
-        self.logarithmic, self.root = criterion.logarithmic, criterion.diagonal(k)
-        self.left, self.right = np.triu_indices(k)
+        self.logarithmic = criterion.logarithmic
+        self.root = criterion.factor(k) if isinstance(criterion, LinearCriterion) else np.eye(k)
+        left, right = np.triu_indices(k)
+        used = right >= k - self.root.shape[1]
+        self.left, self.right = left[used], right[used]
         self.twice = np.where(self.left == self.right, 1.0, 2.0)
 
     def local(self, theta: Array, weights: Array) -> tuple[float, Array, Array, Array, Array]:
@@ -147,7 +152,7 @@ class _Program:
             z, size, slope, twice = self.v @ root, float(len(values)), np.ones(len(values)), self.twice
         else:
             slope, turn = np.linalg.eigh((half := root.T @ self.factor(weights)) @ half.T)
-            slope = np.maximum(slope, 0.0)
+            slope = np.where(np.arange(len(slope)) < len(slope) - self.root.shape[1], 0.0, np.maximum(slope, 0.0))
             z, size = self.v @ (root @ turn), float(slope.sum())
             twice = self.twice * (slope[self.left] + slope[self.right])
         if self.limits:
@@ -158,7 +163,7 @@ class _Program:
 
     def factor(self, weights: Array) -> Array:
         """F, which for the largest variance is that of its weights."""
-        return np.diag(np.sqrt(weights) if self.root is None else self.root)
+        return np.diag(np.sqrt(weights)) if self.limits else self.root
 
     def kernel(self, information: Array, weights: Array) -> Array:
         """K (r, k) for which |K S|^2 / (S . p) is minus the slope; for `DOptimal`, for centred columns: |K u|^2."""
