@@ -277,6 +277,8 @@ class PostgresqlStore(Store):
                 db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
                 db.execute(_POSTGRESQL_TABLES)
                 self._upgrade(db)
+                for table, column in _ROWS.items():  # the planner's statistics would keep values that are erased
+                    db.execute(f"ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS 0")
                 self._add_round(db, plan)
         if not db.execute("SELECT to_regclass('ldpopt.rounds') IS NOT NULL").fetchone()[0]:
             raise no_round(plan)
