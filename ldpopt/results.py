@@ -1,7 +1,5 @@
 """What all results share: equality by value, and exports to dictionaries, frames, HTML, LaTeX and pictures.
 
-The functions that draw are registered under their names by the room of pictures when it is first needed.
-
 A result is an object that a function of the package returns: a frozen dataclass that inherits `Result`, whose method
 `_columns` gives its table. Objects that describe a problem (utilities, constraints, mechanisms) inherit only `ByValue`.
 """
@@ -11,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from html import escape
@@ -21,31 +19,11 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 import numpy as np
 
 from ldpopt.by_value import ByValue, is_graph
+from ldpopt.drawings import drawing
 from ldpopt.errors import Phrase, invalid
 from ldpopt.escapes import for_csv
 from ldpopt.labels import as_text
 from ldpopt.rounding import ceil_digits, floor_digits
-
-_DRAW: dict[str, Callable[..., Any]] = {}
-_LOADERS: list[Callable[[], object]] = []
-
-
-def load_with(load: Callable[[], object]) -> None:
-    """Say what is called before the first picture is drawn: it must `register` the functions."""
-    _LOADERS[:] = [load]
-
-
-def register(*functions: Callable[..., Any]) -> None:
-    """Functions that draw, each under its own name."""
-    _DRAW.update({function.__name__: function for function in functions})
-
-
-def drawing(name: str) -> Callable[..., Any]:
-    """The function that draws the pictures of this name."""
-    for load in _LOADERS:
-        load()
-    return _DRAW[name]
-
 
 __all__ = ["ByValue", "Pictured", "Result", "Rows"]
 

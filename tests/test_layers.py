@@ -18,6 +18,7 @@ PACKAGE = Path(ldpopt.__file__).parent
 LAYERS = [
     {
         "by_value",
+        "drawings",
         "enclosures",
         "errors",
         "escapes",

@@ -30,7 +30,7 @@ from ldpopt.survey.plan.planned_question import MAX_DENOMINATOR, Part
 from ldpopt.survey.plan.units import Target, Unit
 from ldpopt.tolerances import BOOKLETS
 
-MAX_CELLS, MAX_UNEVEN_CELLS = 64, 16
+MAX_CELLS, MAX_UNEVEN_CELLS = 64, 36
 """The most cells of a booklet whose channel is searched for, with even pilots and with others."""
 
 MAX_LENGTH = 12
