@@ -209,7 +209,7 @@ def envelope(d, bits):
     s, *masses = zip(*points, strict=True)
     p0, p1 = ([0, *accumulate(p)] for p in masses)
     cuts = [i for i in range(n + 1) if i in (0, n) or s[i - 1] < s[i]]  # Equal ratios stay together.
-    screen = Chords(g, t, (p0, p1), masses, u, level, bits) if n > 60 else None
+    screen = Chords(g, t, (p0, p1), u, level, bits) if n > 60 and t * 10**300 > 1 else None
     for at, i in enumerate(cuts):
         for j in cuts[at + 1 :]:
             if screen is None or not screen.pays(i, j):
@@ -223,10 +223,9 @@ class Chords:
     ratios. Sums and products of a few floats are rounded by 2^-53 each, and a share of 2^-44 of all terms is for that;
     intervals of ratios reach farther than their cuts by more than ratios are rounded."""
 
-    def __init__(self, g, t, sums, masses, u, level, bits, number=4000):
-        ends = [math.log(t + a) - math.log(t + b) for a, b in zip(*masses, strict=True)]
-        low, high = min(*ends, 0.0) - 1e-3, max(*ends, 0.0) + 1e-3
-        self.cuts, wide = [math.exp(low + (high - low) * i / number) for i in range(number + 1)], 1 + Fraction(2) ** -30
+    def __init__(self, g, t, sums, u, level, bits, number=4000):
+        reach = 1.001 * math.log1p(float(1 / t)) + 1e-9  # (t + a)/(t + b) lies between t/(t + 1) and its inverse
+        self.cuts, wide = [math.exp(reach * (2 * i / number - 1)) for i in range(number + 1)], 1 + Fraction(2) ** -30
         self.t, self.sums, self.u = float(t), [list(map(float, one)) for one in sums], list(map(float, u))
         self.charge, self.planes = float(t * level), []
         for one, other in pairwise(self.cuts):
