@@ -505,7 +505,7 @@ def settle(enclose, x, bits):
 def outward(found):
     """Two floats, below and above an enclosed number."""
     ends = zip((found.lo, found.hi), (-math.inf, math.inf), strict=True)
-    near = ((float(x) if abs(x) < 2**1024 - 2**970 else math.copysign(math.inf, x), x, way) for x, way in ends)
+    near = ((float(x) if abs(x) < 2**1024 - 2**970 else math.inf * (1 if x > 0 else -1), x, way) for x, way in ends)
     return tuple(end if end == x else math.nextafter(end, way) for end, x, way in near)
 
 

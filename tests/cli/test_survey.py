@@ -315,7 +315,7 @@ def test_wrong_flags_are_one_line(run, sampled):
         (("--variance", "magic"), '"linearization" or'),
         (("--lonely", "maybe"), '"refuse" or'),
         (("--margin", "sex"), "column=group:total"),
-        (("--margin", "sex=f:0.5"), "a known total for every group"),
+        (("--margin", "sex=f:1"), "a known total for every group"),
         (("--by", "age", "--where", "w = 9"), "nobody"),
     ):
         made = run("survey", "estimate", "plan.json", "reports.csv", *flags)

@@ -82,9 +82,8 @@ def moments(
         drawn = np.random.default_rng(20).multinomial(int(n), typical / typical.sum(), size=count)
         return moments(drawn / n, loadings, None, n, fitted, base, law)
 
-    if law is None:
-        law = frequencies if fitted is None else fitted
-    middle, own, third = _central(loadings, law)
+    nearby = law if law is not None else frequencies if fitted is None else fitted
+    middle, own, third = _central(loadings, nearby)
     low, span = _two_loadings(middle, base * own, base * quotient(third, own))
     least, most = loadings.min(axis=1), loadings.max(axis=1)
     # Where all reports are the same, nothing is known of the others but the loadings that there are.

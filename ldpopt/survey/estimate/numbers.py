@@ -126,7 +126,7 @@ def quantile(
 
     >>> from ldpopt.survey import estimate
     >>> quantile(estimate([300, 300, 400], np.eye(3)), 0.5, [[0, 10], [10, 20], [20, 40]])
-    0.5 quantile  16.6667, 95 % [15.8005, 17.5832]
+    0.5 quantile  16.6667, 95 % [15.7931, 17.5897]
     """
     share = check_level(share, "share")
     method = Binomial() if method is None else method

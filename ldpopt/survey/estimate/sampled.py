@@ -149,7 +149,7 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
     # Units whose squared weights sum to S tell as much of a variance as (sum S)^2 / sum S^2 units with equal ones [BM].
     unit = np.bincount(design.unit, design.weights**2 * anyone)
     equal = unit.sum() ** 2 / (unit**2).sum() / np.count_nonzero(unit)
-    return SamplingVariance(found.covariance, max(1.0, min(found.degrees, equal * design.degrees(anyone))))
+    return SamplingVariance(found.covariance, float(max(1.0, min(found.degrees, equal * design.degrees(anyone)))))
 
 
 def _scores(reports: SampledReports, loadings: Array) -> Array:
