@@ -30,19 +30,21 @@ PARSED = 25.0
 @dataclass(frozen=True)
 class Work:
     """operations : of about ten nanoseconds each on floats, and more on balls. memory : bytes held at the same time.
-    floats : operations that are on floats in either arithmetic. The sum of two is the work of one after the other.
+    floats, held : operations and bytes that are on floats in either arithmetic. The sum of two is the work of one after
+    the other.
 
     >>> Work(2e9, 100.0) + Work(1e9, 300.0)
-    Work(operations=3000000000.0, memory=300.0, floats=0.0)
+    Work(operations=3000000000.0, memory=300.0, floats=0.0, held=0.0)
     """
 
     operations: float = 0.0
     memory: float = 0.0
     floats: float = 0.0
+    held: float = 0.0
 
     def __add__(self, other: Work) -> Work:
         operations, floats = self.operations + other.operations, self.floats + other.floats
-        return Work(operations, max(self.memory, other.memory), floats)
+        return Work(operations, max(self.memory, other.memory), floats, max(self.held, other.held))
 
     @classmethod
     def on(cls, numbers: float, each: float, held: float | None = None) -> Work:
@@ -52,22 +54,22 @@ class Work:
     @property
     def in_floats(self) -> Work:
         """The same work where it is on floats in either arithmetic."""
-        return Work(0.0, self.memory, self.operations + self.floats)
+        return Work(0.0, 0.0, self.operations + self.floats, max(self.memory, self.held))
 
     @property
     def in_balls(self) -> Work:
         """The same work in ball arithmetic."""
-        return Work(self.operations * BALLS, self.memory / 100 * BALL if self.operations else self.memory, self.floats)
+        return Work(self.operations * BALLS, self.memory / 100 * BALL, self.floats, self.held)
 
     def refused(self, budget: float) -> str:
         """Why the work is more than a budget allows; empty where it is not."""
-        operations = self.operations + self.floats
-        needed = max(operations / OPERATIONS, self.memory / MEMORY)
+        operations, memory = self.operations + self.floats, max(self.memory, self.held)
+        needed = max(operations / OPERATIONS, memory / MEMORY)
         if needed <= budget:
             return ""
         asked = f"a budget of {math.ceil(needed)} allows it" if needed < 1e9 else "it is more than any budget"
         return (
-            f"not checked: that takes up to {operations:.2g} operations and {self.memory / 1e6:,.0f} MB of memory, "
+            f"not checked: that takes up to {operations:.2g} operations and {memory / 1e6:,.0f} MB of memory, "
             f"more than {OPERATIONS * budget:.2g} and {MEMORY * budget / 1e6:,.0f} MB; {asked}"
         )
 

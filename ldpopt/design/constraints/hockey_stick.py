@@ -329,7 +329,7 @@ class TradeOff(Excesses):
     def work(self, channel: Channel) -> Work:
         """All pairs are compared once for each line of the curve."""
         once = super().work(channel)
-        return Work(0.0, once.memory, once.floats * max(len(self.levels), 1))
+        return replace(once, floats=once.floats * max(len(self.levels), 1))
 
     def measure(self, channel: Channel) -> Guarantee:
         """The largest excess of the channel's delta over the curve's lines."""

@@ -80,6 +80,7 @@ def test_a_design_comes_back_from_its_file_with_its_proof(tmp_path):
     back = load_design(tmp_path / "design.json")
     assert back == design
     assert back.verify()
+    assert back.verify(exact=True)  # searches are on floats, and so is their memory
     text = (tmp_path / "design.json").read_text("utf-8")
     assert '"Thresholds"' in text
 
@@ -92,6 +93,7 @@ def test_uneven_pilots_are_certified(shape, epsilon):
     marginals = [rng.dirichlet(np.full(k, 4.0)) for k in shape]
     design = designed(shape, epsilon, *marginals)
     assert design.certified
+    assert design.verify(exact=True)
     assert ldpopt.privacy.local_dp(design.channel).value <= epsilon
     # Influences of d contrasts and the balance of k rows tell how many reports are enough.
     k, d = math.prod(shape), sum(shape) - len(shape)
