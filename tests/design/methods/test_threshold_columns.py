@@ -93,7 +93,6 @@ def test_uneven_pilots_are_certified(shape, epsilon):
     marginals = [rng.dirichlet(np.full(k, 4.0)) for k in shape]
     design = designed(shape, epsilon, *marginals)
     assert design.certified
-    assert design.verify(exact=True)
     assert ldpopt.privacy.local_dp(design.channel).value <= epsilon
     # Influences of d contrasts and the balance of k rows tell how many reports are enough.
     k, d = math.prod(shape), sum(shape) - len(shape)
