@@ -48,7 +48,7 @@ def read(task: str, path: Path, cells: int = 0, **options: Any) -> Iterator[byte
     """
     with open(path, "rb") as file:
         memory, seconds = limits_of(os.fstat(file.fileno()).st_size, cells)
-    asked = json.dumps({"task": task, "path": str(path), "memory": memory, "seconds": seconds, **options})
+    asked = json.dumps({"task": task, "path": os.path.abspath(path), "memory": memory, "seconds": seconds, **options})
     reader = None
     while _IDLE and reader is None:
         with suppress(IndexError):  # another thread took it

@@ -151,6 +151,17 @@ def test_one_process_reads_many_files_and_one_that_died_is_replaced(tmp_path: Pa
     assert rows_of(path) == 3000
 
 
+def test_a_process_that_is_used_again_reads_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that has moved to another folder names its files from there."""
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        parquet(Path("a.parquet"), 300)
+        assert rows_of(Path("a.parquet")) == 300
+
+
 def test_a_parquet_file_in_the_limits_of_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What asks for more memory or time than a file of its size may is refused, and a missing file is missing."""
     path = parquet(tmp_path / "a.parquet", 3000)
