@@ -73,11 +73,14 @@ class Branches(ByValue):
         walked = self.walked(charges, epsilon)
         return math.inf if walked is None else walked.most
 
-    def walked(self, charges: Charges, epsilon: Enclosure, count: int = 0) -> Walk | None:
-        """The search, with up to `count` sets that pay; None where the numbers prove nothing."""
+    def walked(self, charges: Charges, epsilon: Enclosure, count: int = 0, nodes: int | None = None) -> Walk | None:
+        """The search, with up to `count` sets that pay; None where the numbers prove nothing. nodes : about the most
+        that are looked at, by default what a proof may take.
+        """
         d = finite(self.squares, (len(charges.rows),))
         form = None if d is None else Form.of(charges, 1 / epsilon.expm1(), d)
-        return None if form is None else walk(form, int(AFFORDED / cost_of(len(form.order))), count)
+        afforded = int(AFFORDED / cost_of(len(charges.rows))) if nodes is None else nodes
+        return None if form is None else walk(form, afforded, count)
 
 
 @dataclass(frozen=True, eq=False)

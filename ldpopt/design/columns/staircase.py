@@ -26,7 +26,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ldpopt.design.columns.branches import Branches, Form, Sizes, walk
+from ldpopt.design.columns.branches import Branches, Sizes
 from ldpopt.design.columns.prices import EXACT_LIMIT, Charges, Prices, most_of_line, subsets
 from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
 from ldpopt.design.columns.scores import SymmetricScores
@@ -225,9 +225,8 @@ class SmallSetColumns(StaircaseColumns):
         values, vectors = np.linalg.eigh(prices.gram)
         kernel, rows = (vectors * np.sqrt(np.maximum(values, 0.0))).T, prices.rows + above * prices.prior
         charges = Charges.of(FLOAT.of(kernel), prices.prior, rows, prices.pairs)
-        squares = Branches.convex(prices.gram, rows, prices.prior, self.squares).squares
-        form = Form.of(charges, 1 / FLOAT.of(self.epsilon).expm1(), squares)
-        search = None if form is None else walk(form, self.nodes, count)
+        branches = Branches.convex(prices.gram, rows, prices.prior, self.squares)
+        search = branches.walked(charges, FLOAT.of(self.epsilon), count, self.nodes)
         if search is None or not search.complete:
             raise SolverError("small sets: more sets may pay than can be looked at; pass another method")
         sets = np.unique(np.vstack([climbed, search.sets]), axis=0)
