@@ -41,7 +41,7 @@ from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.tolerances import CERTIFIED_GAP, COARSE_GAP, NEGLIGIBLE_EXACT
 
-# The most inputs, and the most directions of the contrasts, for which the cone program is posed.
+# The most inputs, and the most directions of the contrasts.
 MAX_INPUTS, MAX_DIRECTIONS = 256, 40
 # Scores of up to so many directions are searched for a proof by directions; of more, up to 64 inputs, by sets first,
 # and beyond the second number only so. Where neither search ends, the bound by second moments is left.
@@ -204,10 +204,13 @@ class _Program:
         best, _ = climb(kernel, np.zeros(k), self.prior, self.ratio, drawn)
         return np.unique(np.vstack([sets, np.eye(k, dtype=bool), scores > level, best]), axis=0)
 
+    def masses(self, sets: Members) -> Array:
+        """(n,) the probabilities of the columns."""
+        return np.asarray(np.where(sets, self.ratio, 1.0) @ self.prior)
+
     def units(self, sets: Members) -> Array:
         """(n, k) the columns, divided by their probabilities."""
-        columns = np.where(sets, self.ratio, 1.0)
-        return np.asarray(columns / (columns @ self.prior)[:, None])
+        return np.asarray(np.where(sets, self.ratio, 1.0) / self.masses(sets)[:, None])
 
     def gains(self, found: SurveySolution, sets: Members) -> Array:
         """(n,) what the columns of `sets` gain."""
@@ -239,7 +242,7 @@ class _Program:
         units = self.units(sets) - 1
         influences = units @ found.kernel.T
         products = (influences[:, :, None] * units[:, None, :]).reshape(len(sets), -1)
-        mass = np.where(sets, self.ratio, 1.0) @ self.prior
+        mass = self.masses(sets)
         moments = np.hstack([np.ones((len(sets), 1)), units, products])
         return replace(found, theta=fewer_weights(moments, found.theta * mass) / mass)
 
@@ -290,7 +293,7 @@ class _Program:
         gain = min(self.ratio - 1, 1.0)  # columns of nearly equal entries are spread out
         units = (self.units(sets) - 1) / gain
         found = survey_program(self.criterion, self.prior, 1 + units, accuracy, None, start)
-        theta = found.theta / (np.where(sets, self.ratio, 1.0) @ self.prior)
+        theta = found.theta / self.masses(sets)
         kernel = found.kernel - found.kernel.sum(axis=1)[:, None] * self.prior
         even = found.rows.sum() * self.prior
         return replace(found, theta=theta, kernel=kernel / gain, rows=even + (found.rows - even) / gain)

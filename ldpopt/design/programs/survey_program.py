@@ -152,7 +152,8 @@ class _Program:
             z, size, slope, twice = self.v @ root, float(len(values)), np.ones(len(values)), self.twice
         else:
             slope, turn = np.linalg.eigh((half := root.T @ self.factor(weights)) @ half.T)
-            slope = np.where(np.arange(len(slope)) < len(slope) - self.root.shape[1], 0.0, np.maximum(slope, 0.0))
+            slope = np.maximum(slope, 0.0)
+            slope[: len(slope) - self.root.shape[1]] = 0.0
             z, size = self.v @ (root @ turn), float(slope.sum())
             twice = self.twice * (slope[self.left] + slope[self.right])
         if self.limits:
