@@ -197,7 +197,9 @@ def _compared(deadline: Deadline, asked: list[tuple[Divergence, float, float]], 
         designs.append(known[0] if known else optimal_channel(question, limits, **turn.part(0.0, 0.7).passed))
         design, cap = designs[-1], min(eta, math.tanh(epsilon / 2))
         if (question, epsilon) not in pure:
-            alone = optimal_channel(question, limits[0], certify=False, **turn.part(0.7, 1.0).passed)
+            alone = design  # where no cap binds
+            if len(limits) > 1:
+                alone = optimal_channel(question, limits[0], certify=False, **turn.part(0.7, 1.0).passed)
             pure[question, epsilon] = alone.value, list(textbook(question, epsilon)) if mechanisms else []
         value, kept = pure[question, epsilon]
         bounds = list(published(question, epsilon, cap, value))
