@@ -49,6 +49,7 @@ class _Raw:
         return self.text
 
 
+@functools.cache
 def pages() -> dict[str, str]:
     """The Markdown of every page of the reference, by file name."""
     names = registry()
