@@ -18,6 +18,7 @@ from faults import NEVER, Killed
 
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.server import Outcome, Submission, Unavailable, database, databases, draw_invitations
+from ldpopt.survey.server.postgresql import PostgresqlStore
 from ldpopt.survey.server.submission import invitation_hash
 
 KINDS = ("before", "after", "kill")
@@ -102,7 +103,7 @@ class Round:
 
     def __init__(self, location: str, plan: Plan) -> None:
         self.location, self.plan = location, plan
-        self.kind = databases.PostgresqlStore if location.startswith("postgresql") else databases.SqliteStore
+        self.kind = PostgresqlStore if location.startswith("postgresql") else databases.SqliteStore
         self.words: list[str] = []
         self.acknowledged: set[bytes] = set()
 
@@ -166,7 +167,7 @@ def spoil_statements(rounds: Iterator[Round], kind: str, some: int = 1) -> Count
     """Live a round for every `some`-th of its statements, which is spoilt; the statements that were, by name."""
     made, struck = next(rounds), Counter[str]()
     error: type[Exception] = sqlite3.OperationalError
-    if made.kind is databases.PostgresqlStore:
+    if made.kind is PostgresqlStore:
         import psycopg
 
         error = psycopg.OperationalError

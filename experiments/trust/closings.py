@@ -1,15 +1,16 @@
 """Close rounds under adversaries, and read the raw pages afterwards: nothing joins an invitation to a report.
 
-    python experiments/trust/closings.py [--closings 100] [--seed 1] [--quick]
+    python experiments/trust/closings.py [--closings 100] [--seed 1] [--only SQLite|PostgreSQL] [--quick]
 
 Each round, in a file of SQLite and on a PostgreSQL server of its own, draws invitations, of which most are used one
 after the other, each in a commit of its own. An auditor looks while the round is open, with the database alone: no row
 of a drawn invitation may have changed, in value, place or transaction, nor any page of theirs in SQLite's log. Then the
 round is closed, again and again until that succeeds, beside some of: a snapshot from before, a reader of the tables, a
-dump, a writer that goes on, and signal 9 for the process that closes. Afterwards the auditor reads every byte of the
-files, free pages, indexes and logs: no hash, mark or text of an invitation may be there, all rows must be of one
-transaction, and lie in the order of their ids. PostgreSQL's log of writes (`pg_wal`), which no program can erase, is
-counted apart. Ends with exit code 1 if anything is found.
+dump, a writer that goes on, and signal 9 for the process that closes; in PostgreSQL also the planner's statistics, as
+the server collects them, and as it did in databases of older versions. Afterwards the auditor reads every byte of the
+files, free pages, indexes, statistics and logs: no hash, mark or text of an invitation may be there, all rows must be
+of one transaction, and lie in the order of their ids. PostgreSQL's log of writes (`pg_wal`), which no program can
+erase, is counted apart. Ends with exit code 1 if anything is found.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ import collectors
 import postgresql_server
 
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.server import Outcome, Submission, Unavailable, database, databases, draw_invitations
+from ldpopt.survey.server import Outcome, Submission, Unavailable, database, databases, draw_invitations, postgresql
 from ldpopt.survey.server.store import drawn_mark, spent_mark
 from ldpopt.survey.server.submission import invitation_hash
 
 CODES = bytes([1, 0, 0, 0] * 3)
 DRAWN, USED = 20, 15
 DAY = "2026-01-31"
-databases.WAIT = databases._LOCK_WAIT = 1.0  # so that a refusal comes soon
+databases.WAIT = postgresql._LOCK_WAIT = 1.0  # so that a refusal comes soon
 
 
 class Sqlite:
@@ -129,6 +130,18 @@ class Postgresql:
         command = ["pg_dump", "--schema", "ldpopt", "--file", str(target), self.location]
         subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
 
+    def analyse(self, older: bool) -> None:
+        """Collect the planner's statistics twice, as the server does by itself; `older`: as in an older database."""
+        for table, column in (("invitations", "hash"), ("spent", "mark")) * 2:
+            if older:
+                self.query("COMMENT ON TABLE ldpopt.spent IS NULL")
+                self.query(f"ALTER TABLE ldpopt.{table} ALTER {column} SET STATISTICS -1")
+            self.query(f"ANALYZE ldpopt.{table}")
+
+    def analysed(self) -> int:
+        """Columns of hashes and marks of which there are statistics."""
+        return len(self.query("SELECT 1 FROM pg_stats WHERE schemaname = 'ldpopt' AND attname IN ('hash', 'mark')"))
+
     def drawn(self, number: int) -> object:
         select = "SELECT hash, xmin::text, xmax::text, ctid::text FROM ldpopt.invitations"
         return {row[0]: row for row in self.query(f"{select} WHERE round = {number}")}
@@ -182,7 +195,12 @@ def one_closing(made: Sqlite | Postgresql, plan: Plan, rng: random.Random, count
                 assert store.write([Submission(id_, CODES, hash_)], DAY) == [Outcome.STORED]
             drawn = list(map(drawn_mark, hashes))
             counts["joined while open"] += made.changed(before, drawn, store._number)
-            counts["hashes while open"] += sum(hash_ in made.raw()[0] for hash_ in hashes)
+            if isinstance(made, Postgresql) and rng.random() < 0.5:
+                made.analyse(older=rng.random() < 0.6)
+                counts["statistics with marks while open"] += made.analysed() > 0
+                counts["an ANALYZE"] += 1
+            pages = made.raw()[0]
+            counts["hashes while open"] += sum(hash_ in pages for hash_ in hashes)
             _close_beside(made, plan, rng, counts, folder, stack, hashes, store)
         found, log = made.raw()
         marks = [*hashes, *map(drawn_mark, hashes), *map(spent_mark, hashes), *(word.encode() for word in words)]
@@ -250,6 +268,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--closings", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=["SQLite", "PostgreSQL"], help="one of the two databases")
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     multiprocessing.set_forkserver_preload(
@@ -262,6 +281,8 @@ def main() -> int:
             server = stack.enter_context(postgresql_server.server())
             kinds["PostgreSQL"] = lambda _: Postgresql(server)
         for name, kind in kinds.items():
+            if given.only not in (None, name):
+                continue
             counts: Counter[str] = Counter()
             for number in range(closings):
                 if number % 10 == 9:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import random
 import resource
 import struct
@@ -32,6 +33,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyreadstat
 
+from ldpopt.datafiles import foreign
 from ldpopt.datafiles.delimited import PLAIN, sniff
 from ldpopt.datafiles.pieces import batches_of, kind_of, names_of, ranges_of
 from ldpopt.errors import InvalidInput
@@ -277,9 +279,11 @@ def judge(path: Path, kind: str, counts: Counter[str], slowest: list[tuple[float
 
 
 def _processor() -> float:
-    """Seconds of the processor of this process and of those of its readers that have ended."""
+    """Seconds of the processor of this process and of all of its readers, those that wait for another file included."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + ended.ru_utime + ended.ru_stime
+    waiting = [Path(f"/proc/{one._process.pid}/stat").read_text().rsplit(")", 1)[1].split() for one in foreign._IDLE]
+    ticks = sum(int(fields[11]) + int(fields[12]) for fields in waiting)
+    return time.process_time() + ended.ru_utime + ended.ru_stime + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def long_lines(folder: Path, size: int) -> str:
@@ -342,6 +346,7 @@ def main() -> int:
 
 def _said(suffix: str, slowest: list[tuple[float, str]]) -> tuple[tuple[float, str], int]:
     """The slowest file so far, and the most memory of a reader in MB, which are printed."""
+    foreign._end_all()  # the memory of those that have ended is known
     slow, largest = max(slowest, default=(0.0, "")), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
     print(
         f"{suffix}: {len(slowest)} files, slowest {slow[0]:.2f} s ({slow[1]}), readers at most {largest} MB", flush=True

@@ -56,22 +56,21 @@ def read(task: str, path: Path, cells: int = 0, **options: Any) -> Iterator[byte
         if reader is not None and not reader.alive():
             reader.close()
             reader = None
-    reader, whole = reader or _Reader(), False
+    reader = reader or _Reader()
     try:
         yield from reader.answers(asked, 10 * seconds)
-        whole = True
-    except Unread as error:
-        whole = str(error) != TOO_MUCH
-        raise
     finally:
-        if whole and task != "workbook":
+        if reader.reusable:
             _IDLE.append(reader)
         else:
             reader.close()
 
 
 class _Reader:
-    """A process that reads one file after another."""
+    """A process that reads one file after another, until one ends it or leaves it larger."""
+
+    reusable = False
+    """Whether it has answered to the end, and can be asked again."""
 
     def __init__(self) -> None:
         # Allocators that reserve address space would use up the limit on it.
@@ -86,6 +85,7 @@ class _Reader:
 
     def answers(self, asked: str, seconds: float) -> Iterator[bytes]:
         """The pieces of an answer; each must come within so many seconds, also where a process has no own limits."""
+        self.reusable, failure = False, ""
         there, back = self._process.stdin, self._process.stdout
         assert there is not None
         assert back is not None
@@ -99,17 +99,21 @@ class _Reader:
             clock.start()
             try:
                 head = back.read(_HEAD.size)
-                kind, length = _HEAD.unpack(head) if len(head) == _HEAD.size else (_ERROR, 0)
+                kind, length = _HEAD.unpack(head) if len(head) == _HEAD.size else (_END, 0)
                 content = back.read(length)
             finally:
                 clock.cancel()
             if len(head) < _HEAD.size or len(content) < length:
                 raise Unread(TOO_MUCH)
-            if kind == _ERROR:
-                raise Unread(content.decode())
-            if kind == _END:
-                return
-            yield content
+            if kind == _PIECE:
+                yield content
+            elif kind == _ERROR:
+                failure = content.decode()
+            else:
+                self.reusable = content == _AGAIN
+                break
+        if failure:
+            raise Unread(failure)
 
     def close(self) -> None:
         self._process.kill()
@@ -120,7 +124,9 @@ class _Reader:
 
 
 _HEAD = struct.Struct("<cQ")
-_PIECE, _END, _ERROR = b"p", b".", b"e"
+_PIECE, _ERROR, _END, _AGAIN = b"p", b"e", b".", b"ask me again"
+MAX_GROWTH = 64 << 20
+"""Bytes of address space that a process may have kept of all files that it read, and still read another one."""
 _IDLE: list[_Reader] = []
 _OF_THE_PARENT: list[_Reader] = []
 
@@ -205,17 +211,20 @@ _TASKS: dict[str, tuple[Callable[..., Iterator[Any]], str]] = {
 """Each task with its library, which is loaded before there are limits."""
 
 
+def _space() -> int:
+    """Bytes of address space that this process has; 0 where the system does not say."""
+    with suppress(OSError):
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
 def _limit(memory: int, seconds: int) -> None:
     """Limit what this process takes from now on; only POSIX can, elsewhere the clock of the parent alone ends it."""
     with suppress(ImportError):
         resource: Any = import_module("resource")
         used = resource.getrusage(resource.RUSAGE_SELF)
-        pages = 0
-        with suppress(OSError):
-            pages = int(Path("/proc/self/statm").read_text().split()[0])
-        space = (pages * os.sysconf("SC_PAGE_SIZE")) + memory
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (space, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_AS, (_space() + memory, resource.RLIM_INFINITY))
         clock = int(used.ru_utime + used.ru_stime) + seconds
         resource.setrlimit(resource.RLIMIT_CPU, (clock, resource.RLIM_INFINITY))
 
@@ -233,20 +242,26 @@ def _work() -> None:
         out.write(_HEAD.pack(kind, len(content)) + content)
         out.flush()
 
+    grown = 0
     for line in sys.stdin.buffer:
         asked = json.loads(line)
         task, library = _TASKS[asked.pop("task")]
+        before = None
         try:
             import_module(library)
+            before = _space()
             _limit(asked.pop("memory"), asked.pop("seconds"))
             for piece in task(**asked):
                 send(_PIECE, piece if isinstance(piece, bytes) else json.dumps(piece, default=_text).encode())
-            send(_END)
+                del piece
         except MemoryError:
+            before = None
             send(_ERROR, TOO_MUCH.encode())
         except BaseException as error:  # no message, which could quote answers
             corrupt = isinstance(error, OSError) and error.errno is None
             send(_ERROR, b"a corrupt one" if corrupt else type(error).__name__.encode())
+        grown += MAX_GROWTH + 1 if before is None else _space() - before
+        send(_END, _AGAIN if grown <= MAX_GROWTH else b"")
 
 
 if __name__ == "__main__":

@@ -151,6 +151,23 @@ def test_one_process_reads_many_files_and_one_that_died_is_replaced(tmp_path: Pa
     assert rows_of(path) == 3000
 
 
+def test_a_process_that_a_file_left_larger_reads_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workbooks are read by one process after the other, or by the same one, where it gave back what it took."""
+    book = honest(tmp_path / "a.xlsx", 20)
+    workbook_rows(book)
+    reader = foreign._IDLE[-1]
+    workbook_rows(book)
+    assert foreign._IDLE[-1] is reader
+    program = Path(foreign.__file__).read_text(encoding="utf-8")
+    assert program.count("MAX_GROWTH = 64 << 20\n") == 1
+    (tmp_path / "program.py").write_text(program.replace("= 64 << 20", "= -1 << 30"), encoding="utf-8")
+    monkeypatch.setattr(foreign, "__file__", str(tmp_path / "program.py"))
+    foreign._end_all()
+    for _ in range(2):
+        assert len(workbook_rows(book) or []) == 21
+        assert foreign._IDLE == []
+
+
 def test_a_process_that_is_used_again_reads_from_another_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

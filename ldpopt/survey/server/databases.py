@@ -1,7 +1,6 @@
 """From the name of a database to the store of a plan's round: a SQLite file, or PostgreSQL for several collectors.
 
-SQLite flushes a write-ahead log before anything is acknowledged. To PostgreSQL several collectors, also on several
-machines, write at once.
+SQLite flushes a write-ahead log before anything is acknowledged.
 """
 
 from __future__ import annotations
@@ -9,18 +8,18 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import LdpoptError, Phrase, invalid
-from ldpopt.extras import need
+from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.server.store import Store, Unavailable, no_round
+from ldpopt.survey.server.postgresql import PostgresqlStore
+from ldpopt.survey.server.store import Store, Unavailable
 from ldpopt.survey.server.submission import Submission
 
 SQLITE = "sqlite:///"
@@ -212,141 +211,3 @@ def _holds_any(path: Path, words: Sequence[bytes]) -> bool:
                 if np.isin(seen, starts).any():
                     return True
     return False
-
-
-_LOCK = 0x6C647074  # the lock of this program's schema and, with a round's number, of the round
-_CONNECT_WAIT = 10  # seconds for a connection
-_LOCK_WAIT = 10  # seconds for programs that read the tables of a round which is being closed
-
-_POSTGRESQL_TABLES = """
-CREATE SCHEMA IF NOT EXISTS ldpopt;
-CREATE TABLE IF NOT EXISTS ldpopt.rounds (
-    number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, plan text NOT NULL UNIQUE, survey text NOT NULL,
-    round bigint NOT NULL, closed boolean NOT NULL DEFAULT false, invited boolean NOT NULL DEFAULT false,
-    drawn bigint NOT NULL DEFAULT 0, used bigint NOT NULL DEFAULT 0);
-CREATE TABLE IF NOT EXISTS ldpopt.reports (
-    round integer NOT NULL, id bytea NOT NULL CHECK (length(id) = 16), day date NOT NULL, codes bytea NOT NULL,
-    PRIMARY KEY (round, id));
-"""
-_ROWS = {"invitations": "hash", "spent": "mark", "reports": "id"}  # tables, and what their rows are ordered by
-_FILES = (
-    "SELECT pg_relation_filenode(oid) FROM pg_class WHERE relnamespace = 'ldpopt'::regnamespace "
-    "AND relname ~ '^(invitations|spent|reports)(_pkey|)$'"
-)
-
-
-class PostgresqlStore(Store):
-    """The round of `plan` in the PostgreSQL database at `url`.
-
-    The password is better in PGPASSWORD or a password file than in the url, which the list of processes may show.
-    """
-
-    _place = "%s"
-    _is_old = "SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('invitations') AND attname = 'used'"
-    _bytes = "bytea"
-    _many_rows: ClassVar[Mapping[str, str]] = {"name": "rows"}  # the server sends no more than is asked for
-
-    def __init__(self, url: str, plan: Plan, create: bool) -> None:
-        need("psycopg")
-        self._url = url
-        self._begin(plan, create)
-
-    def _connect(self) -> Any:
-        import psycopg
-
-        try:
-            made = psycopg.connect(self._url, autocommit=True, connect_timeout=_CONNECT_WAIT, application_name="ldpopt")
-        except psycopg.OperationalError as error:  # the message quotes names and addresses, but no password
-            reason = (str(error).splitlines() or ["no answer"])[0]
-            raise Unavailable(f"PostgreSQL: {reason}") from None
-        try:
-            if made.execute("SHOW fsync").fetchone() != ("on",):
-                raise LdpoptError("the PostgreSQL server runs with fsync = off: what it acknowledges may be lost")
-            made.execute(
-                "SET synchronous_commit = on; SET default_transaction_isolation = 'read committed'; "
-                "SET client_min_messages = warning; SET search_path = ldpopt"
-            )
-        except BaseException:
-            made.close()
-            raise
-        return made
-
-    def _open(self, db: Any, plan: Plan, create: bool) -> int:
-        if create:
-            with db.transaction():  # if two collectors start at once, the second waits here
-                db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-                db.execute(_POSTGRESQL_TABLES)
-                self._upgrade(db)
-                for table, column in _ROWS.items():  # the planner's statistics would keep values that are erased
-                    db.execute(f"ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS 0")
-                self._add_round(db, plan)
-        if not db.execute("SELECT to_regclass('ldpopt.rounds') IS NOT NULL").fetchone()[0]:
-            raise no_round(plan)
-        return self._find_round(db, plan)
-
-    def _touch(self, db: Any) -> None:
-        """A record in the log of writes, with which the commit is flushed; it leaves no dead row."""
-        db.execute("SELECT pg_logical_emit_message(true, 'ldpopt', '')")
-
-    def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
-        return self._run(db, f"{statement} = ANY(?)", list(values)) if values else []
-
-    @contextmanager
-    def _transaction(self, alone: bool = True) -> Iterator[Any]:
-        lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
-        with self._connected() as db, db.transaction():
-            db.execute(f"SELECT {lock}(%s, %s)", (_LOCK, self._number))
-            yield db
-
-    @contextmanager
-    def _snapshot(self) -> Iterator[Any]:
-        with self._errors(), self._connect() as db, db.transaction():
-            db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield db
-
-    def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
-        """Rows are stored, and so locked, in the order of the ids: two collectors never wait for each other."""
-        if not new:
-            return set()
-        ordered = sorted(new, key=lambda one: one.id)
-        insert = (
-            "INSERT INTO reports (round, id, day, codes) "
-            "SELECT ?, new.id, ?::date, new.codes FROM unnest(?::bytea[], ?::bytea[]) AS new (id, codes) "
-            "ON CONFLICT DO NOTHING RETURNING id"
-        )
-        ids, codes = [one.id for one in ordered], [one.codes for one in ordered]
-        return {id for (id,) in self._run(db, insert, self._number, day, ids, codes)}
-
-    def _erase(self) -> bool:
-        """The tables are written anew, as one transaction; no older snapshot sees the rows that they had."""
-        import psycopg
-
-        with self._transaction() as db:
-            db.execute(f"SET LOCAL lock_timeout = '{_LOCK_WAIT}s'")
-            try:
-                with db.transaction():
-                    db.execute("LOCK TABLE invitations, spent, reports IN ACCESS EXCLUSIVE MODE")
-            except psycopg.errors.LockNotAvailable:
-                return False
-            self._delete_invitations(db)
-            before = {*self._run(db, _FILES)}
-            for table, key in _ROWS.items():
-                db.execute(f"CREATE TEMP TABLE again AS SELECT * FROM {table}")
-                db.execute(f"TRUNCATE {table}")
-                db.execute(f"INSERT INTO {table} SELECT * FROM again ORDER BY round, {key}")
-                db.execute("DROP TABLE again")
-            return before.isdisjoint(self._run(db, _FILES))
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Replace PostgreSQL's errors, without their messages, which may quote addresses, names or values."""
-        import psycopg
-
-        try:
-            yield
-        except psycopg.ProgrammingError as error:
-            if error.sqlstate is not None:
-                raise Unavailable(f"PostgreSQL: {type(error).__name__}") from None
-            raise invalid("database", "an address such as postgresql://user@host/name", Phrase("another")) from None
-        except psycopg.Error as error:
-            raise Unavailable(f"PostgreSQL: {type(error).__name__}") from None

@@ -436,11 +436,73 @@ def test_an_old_snapshot_keeps_nothing_of_a_closed_round(postgresql, plan):
             assert reader.execute("SELECT count(*) FROM ldpopt.invitations").fetchone() == (0,)
 
 
+def pages_of(server):
+    """Every byte of the files of a server's tables, after a checkpoint."""
+    import psycopg
+
+    with psycopg.connect(server.url, autocommit=True) as db:
+        db.execute("CHECKPOINT")
+    return b"".join(path.read_bytes() for path in (server.folder / "data" / "base").rglob("*") if path.is_file())
+
+
+KEPT_BEFORE = """
+COMMENT ON TABLE ldpopt.spent IS NULL;
+ALTER TABLE ldpopt.spent ALTER mark SET STATISTICS -1; ALTER TABLE ldpopt.invitations ALTER hash SET STATISTICS -1;
+ANALYZE ldpopt.spent; ANALYZE ldpopt.invitations"""
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_planners_statistics_keep_nothing_of_a_closed_round(postgresql, plan, kept):
+    """ANALYZE keeps no hash; of an older database, where it did, closing erases them from every page, or refuses."""
+    import psycopg
+
+    with database(postgresql.url, plan, create=True) as store:
+        hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
+        marks = [mark for hash in hashes for mark in marks_of(hash)]
+        with psycopg.connect(postgresql.url, autocommit=True) as db:
+            for number, hash in enumerate(hashes):
+                store.write([Submission(mixed(number), ONE, hash)], DAY)
+                if number % 10 == 9:  # the second leaves dead rows of the first
+                    db.execute(KEPT_BEFORE if kept else "ANALYZE ldpopt.spent; ANALYZE ldpopt.invitations")
+            select = "SELECT count(*) FROM pg_stats WHERE schemaname = 'ldpopt' AND attname IN ('hash', 'mark')"
+            assert db.execute(select).fetchone() == (2 * kept,)
+        if kept:
+            with psycopg.connect(postgresql.url) as reader:
+                reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                reader.execute("SELECT count(*) FROM ldpopt.rounds")  # its snapshot holds the dead rows
+                with pytest.raises(Unavailable, match="not closed: another program reads"):
+                    store.close_round()
+        store.close_round()
+        pages = pages_of(postgresql)
+        assert mixed(3) in pages
+        assert not any(mark in pages for mark in marks)
+
+
+def test_who_cannot_erase_statistics_does_not_close_an_older_database(postgresql, plan):
+    """Neither the database's owner nor a superuser: a database that was analysed is refused, a new one is closed."""
+    import psycopg
+
+    name = f"lent{plan.round}"
+    url = postgresql.url.replace("/postgres?", f"/{name}?")
+    with psycopg.connect(postgresql.url, autocommit=True) as db:
+        db.execute(f"CREATE DATABASE {name}")
+        db.execute(f"CREATE ROLE {name} LOGIN; GRANT CREATE ON DATABASE {name} TO {name}")
+    with database(url.replace("user=postgres", f"user={name}"), plan, create=True) as store:
+        draw_invitations(plan, store, 20)
+        store.close_round()
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute(KEPT_BEFORE)
+        with pytest.raises(Unavailable, match="only the owner of the database or a superuser"):
+            store.close_round()
+    with database(url, plan) as store:
+        store.close_round()
+
+
 def test_a_reader_of_the_tables_keeps_a_round_from_being_closed(postgresql, plan, monkeypatch):
     """A dump that holds a table is waited for, for a limited time; then closing fails, says so, and can be repeated."""
     import psycopg
 
-    monkeypatch.setattr("ldpopt.survey.server.databases._LOCK_WAIT", 1)
+    monkeypatch.setattr("ldpopt.survey.server.postgresql._LOCK_WAIT", 1)
     with database(postgresql.url, plan, create=True) as store:
         hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 3)]
         with psycopg.connect(postgresql.url) as reader:
