@@ -17,7 +17,14 @@ into sets of n0 and n1 vectors: s has the first entry n1 - n0, and the others ar
 
     M_m(n0 + n1) <= max (n1 - n0)^2 + (sqrt M_(m-1)(n0) + sqrt M_(m-1)(n1))^2.
 
-Beyond fourteen, |s|^2 <= 2 n^2 log(2^m/n) for n <= 2^(m-1) [Talagrand].
+Beyond fourteen, |s| <= 2^m f(n/2^m) for n <= 2^(m-1), with f(a) = B phi(Phi^-1(a/A)), phi and Phi of the normal law. By
+the cut this follows for all m from f((a+b)/2)^2 >= ((b-a)/2)^2 + ((f(a) + f(b))/2)^2, where f(1 - a) = f(a). Let g =
+(B/A)^2, so that f f'' = -g. For a < b <= 1/2 the derivative of the difference in (b-a)/2 has the sign of g times the
+trapezoid rule for phi less its integral, which is positive where phi is convex, and elsewhere for near a and b; what is
+left is a compact set, on which a test bounds the difference from below. For 1 - b' = b > 1/2 the same for a and b' leaves
+H(d) >= H(e) with H(u) = f(1/2 - u)^2 + u^2 and d <= min(e, 1/2 - e). H is convex where Phi^-1(a/A)^2 >= (g-1)/g, which
+holds for a <= 1/2, and H(d) >= H(1/2 - d) for d <= 1/4, because the difference is concave and not negative at both ends.
+f is concave: f(a) <= v a + c, the tangent at any x = Phi^-1(a/A), with v = -x B/A and c = B (phi(x) + x Phi(x)).
 
 Let F^T p be estimated from n reports, S = F^T (diag p - p p^T) F. By Cramer and Rao its covariance is at least
 S^(1/2) Lambda^-1 S^(1/2)/n, and by Cauchy and Schwarz the trace of that is at least (tr S^(1/2))^2/(n rho^2). This
@@ -31,6 +38,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,9 +75,11 @@ _LARGEST = (
 # fmt: on
 """M_8(n) for n = 0..128. A test enumerates the 44,315 sets of seven questions that can be halves of the best ones."""
 
-_POINTS = 2**12
-_FEWEST = 40.0
-"""Shares of 2^-40 and less of all answer vectors are bounded together."""
+_A, _B = 1.2892, 1.3053
+"""Of f, with f(1/2) >= 1/2."""
+
+_NORMAL = NormalDist()
+_FRACTIONS = 201
 
 
 def even_limit(epsilon: Enclosure, m: int) -> Enclosure:
@@ -82,11 +92,31 @@ def even_limit(epsilon: Enclosure, m: int) -> Enclosure:
         size = np.arange(1.0, 2 ** (m - 1) + 1)
         most: Enclosure = epsilon.arithmetic.of(_roots(m)[1:])
         return (most * rest / (rest * size + fall * 2.0**m)).square().max()
-    ends = np.append(np.geomspace(2.0 ** -min(m, _FEWEST), 0.5, _POINTS), 0.5)
-    low = np.append(0.0, ends[:-1])
-    # a sqrt(2 log(1/a)) rises up to a = e^(-1/2).
-    told = epsilon.arithmetic.of(ends) * (-2 * epsilon.arithmetic.of(ends).log()).sqrt()
-    return (told * rest / (rest * low + fall)).square().max()
+    return _stretched(epsilon, m).square()
+
+
+def _stretched(epsilon: Enclosure, m: int) -> Enclosure:
+    """A number that (1 - 1/E) f(a) / (a (1 - 1/E) + 1/E) is at most for 2^-m <= a <= 1/2, by one tangent of f."""
+    of = epsilon.arithmetic
+    rest, fall, fewest = -(-epsilon).expm1(), (-epsilon).exp(), 2.0 ** -min(m, 1000)
+    x = max(_steepest(float((fall / rest).upper)), _NORMAL.inv_cdf(fewest / _A))
+    density = (of.of(-x) * x / 2).exp() / (2 * of.between(math.pi, math.nextafter(math.pi, 4))).sqrt()
+    # Phi(x) = phi(x)/(-x + 1/(-x + 2/(-x + ...))) [Laplace], from below after an odd number of fractions.
+    fraction: Enclosure = of.of(-x)
+    for turn in range(_FRACTIONS, 0, -1):
+        fraction = turn / fraction - x
+    c = (density + density / fraction * x) * _B
+    slope = of.of(-x) * _B / _A
+    return slope.maximum((c + slope * fewest) * rest / (fall + rest * fewest))
+
+
+def _steepest(level: float) -> float:
+    """About the x at which the tangent of f passes through (-level, 0); any x gives a bound."""
+    low, high = -37.0, -0.2
+    while high - low > 1e-12 * -low:
+        x = (low + high) / 2
+        low, high = (x, high) if -x * level / _A > _NORMAL.pdf(x) + x * _NORMAL.cdf(x) else (low, x)
+    return low
 
 
 @lru_cache(maxsize=8)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
 from ldpopt.design.certificates import respondents
 from ldpopt.design.certificates.respondents import even_limit
@@ -96,3 +97,78 @@ def test_beyond_eight_the_limit_is_never_below_a_set(m):
                 s = sum(math.comb(m, r) * (m - 2 * r) for r in range(radius + 1)) / m
                 assert x**2 * m * s**2 / (2.0**m + x * n) ** 2 <= limit.upper * (1 + 1e-12)
     assert float(even_limit(EXACT.of(2.0), m).upper) <= float(even_limit(FLOAT.of(2.0), m).upper) * (1 + 1e-9)
+
+
+A, B = respondents._A, respondents._B
+
+
+def density(x):
+    return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def profile(a):
+    """f(a) = B phi(Phi^-1(a/A)) for a <= 1/2, and f(1 - a)."""
+    return B * density(ndtri(np.minimum(a, 1 - a) / A))
+
+
+def test_the_profile_satisfies_the_inequality_of_two_halves():
+    """f((a+b)/2)^2 >= ((b-a)/2)^2 + ((f(a) + f(b))/2)^2 for a < b <= 1/2, with x = Phi^-1(a/A), y = Phi^-1(b/A).
+
+    Where y <= -1 the density is convex between x and y, so that the trapezoid rule is above the integral. Where y > -1,
+    y - x <= 0.35, its error is at most (y-x)^3/12 times the largest -phi''. Elsewhere the difference F, divided by A^2,
+    changes by at most 0.18 a unit of x and of y, and so by 0.27 steps from the middle of a cell of (y, y - x), where it is
+    larger than that.
+    """
+    last, g = float(ndtri(0.5 / A)), (B / A) ** 2
+    assert B * density(last) >= 0.5  # no set of a half has a longer sum, and f(1/2)^2 + 0 is not below f(0)^2 + 1/4
+    assert last**2 >= (g - 1) / g  # so that f(1/2 - u)^2 + u^2 is convex
+    bend = (1 - last**2) * density(last)
+    assert bend * 0.35**2 / 12 <= (g - 1) * density(-1.35)
+
+    def above(y, width, step):
+        x = y[:, None] - width
+        z = ndtri((ndtr(x) + ndtr(y)[:, None]) / 2)
+        trapezoid = (density(x) + density(y)[:, None]) / 2
+        return g * density(z) ** 2 - ((ndtr(y)[:, None] - ndtr(x)) / 2) ** 2 - g * trapezoid**2 - 0.27 * step
+
+    for first, end, step in ((0.35, 0.5, 1e-4), (0.5, 1.0, 2e-4), (1.0, 5.0, 4e-4)):
+        width = np.arange(first + step / 2, end + step, step)
+        for start in np.arange(-1, last, 100 * step):
+            y = np.minimum(start + step * (np.arange(100) + 0.5), last)
+            assert above(y, width, step).min() > 0
+    # x < y - 5 <= -5.28: what x adds is smaller than what is left.
+    y = np.arange(-1, last, 5e-4)
+    left = g * density(ndtri(ndtr(y) / 2)) ** 2 - (ndtr(y) / 2) ** 2 - g * ((density(-5) + density(y)) / 2) ** 2
+    assert left.min() > 0.18 * 5e-4 + density(-5)
+
+
+def test_the_inequality_of_two_halves_at_random():
+    """The whole inequality, b on either side of 1/2: near and far, small and large shares."""
+    rng = np.random.default_rng(5)
+    a, b = np.sort(np.hstack([rng.random((2, 200_000)), 10 ** rng.uniform(-12, -0.3, (2, 200_000))]), axis=0)
+    b = np.where(rng.random(b.size) < 0.2, np.minimum(a * (1 + 10 ** rng.uniform(-5, 0, b.size)), 1), b)
+    a, b = np.where(rng.random(b.size) < 0.2, (1 - b, 1 - a), (a, b))
+    a, b = np.where(rng.random(b.size) < 0.1, (0 * a, b), (a, b))
+    left = profile((a + b) / 2) ** 2
+    right = ((b - a) / 2) ** 2 + ((profile(a) + profile(b)) / 2) ** 2
+    assert (left >= right * (1 - 1e-9) - 1e-16).all()
+
+
+def test_no_set_is_above_the_profile():
+    """The tables of eight questions and those by halves up to eleven lie below it; so do the best sets of five."""
+    for m in (8, 9, 10, 11):
+        share = np.arange(1, 2 ** (m - 1) + 1) / 2**m
+        assert (respondents._roots(m)[1:] <= 2**m * profile(share)).all()
+    for s, n in zip(*regular_sets(5), strict=True):
+        assert math.sqrt((s**2).sum()) <= 32 * profile(n / 32) + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [1.2, 2.0, 3.0, 6.0, 20.0, 300.0])
+def test_the_tangent_is_above_the_profile(epsilon):
+    """What the tangent bounds is the largest f(a)/(a + 1/(E-1)) over shares of at least 2^-m, and hardly more."""
+    for m in (15, 20, 60):
+        share = np.geomspace(2.0**-m, 0.5, 20001)
+        scores = profile(share) * -math.expm1(-epsilon) / (math.exp(-epsilon) - share * math.expm1(-epsilon))
+        for arithmetic in (FLOAT, EXACT):
+            proved = float(respondents._stretched(arithmetic.of(epsilon), m).upper)
+            assert scores.max() * (1 - 1e-12) <= proved <= scores.max() * (1 + 1e-6)
