@@ -17,13 +17,8 @@ into sets of n0 and n1 vectors: s has the first entry n1 - n0, and the others ar
 
     M_m(n0 + n1) <= max (n1 - n0)^2 + (sqrt M_(m-1)(n0) + sqrt M_(m-1)(n1))^2.
 
-Beyond fourteen, |s| <= 2^m f(n/2^m) for n <= 2^(m-1), with f(a) = B phi(Phi^-1(a/A)), phi and Phi of the normal law. By
-the cut this follows for all m from f((a+b)/2)^2 >= ((b-a)/2)^2 + ((f(a) + f(b))/2)^2, where f(1 - a) = f(a). Let g =
-(B/A)^2, so that f f'' = -g. For a < b <= 1/2 the derivative of the difference in (b-a)/2 has the sign of g times the
-trapezoid rule for phi less its integral, which is positive where phi is convex, and elsewhere for near a and b; what is
-left is a compact set, on which a test bounds the difference from below. For 1 - b' = b > 1/2 the same for a and b' leaves
-H(d) >= H(e) with H(u) = f(1/2 - u)^2 + u^2 and d <= min(e, 1/2 - e). H is convex where Phi^-1(a/A)^2 >= (g-1)/g, which
-holds for a <= 1/2, and H(d) >= H(1/2 - d) for d <= 1/4, because the difference is concave and not negative at both ends.
+Beyond fourteen, |s| <= 2^m f(n/2^m) for n <= 2^(m-1), with f(a) = B phi(Phi^-1(a/A)), phi and Phi of the normal law: the
+cut keeps this for every m; the page "Questionnaires" has the proof, and a test its computation.
 f is concave: f(a) <= v a + c, the tangent at any x = Phi^-1(a/A), with v = -x B/A and c = B (phi(x) + x Phi(x)).
 
 Let F^T p be estimated from n reports, S = F^T (diag p - p p^T) F. By Cramer and Rao its covariance is at least

@@ -116,7 +116,7 @@ def test_the_profile_satisfies_the_inequality_of_two_halves():
 
     Where y <= -1 the density is convex between x and y, so that the trapezoid rule is above the integral. Where y > -1,
     y - x <= 0.35, its error is at most (y-x)^3/12 times the largest -phi''. Elsewhere the difference F, divided by A^2,
-    changes by at most 0.18 a unit of x and of y, and so by 0.27 steps from the middle of a cell of (y, y - x), where it is
+    changes by at most 0.18 a unit of x and of y, so by 0.27 steps from the middle of a cell of (y, y - x), where it is
     larger than that.
     """
     last, g = float(ndtri(0.5 / A)), (B / A) ** 2
