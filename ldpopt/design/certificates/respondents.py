@@ -17,8 +17,8 @@ into sets of n0 and n1 vectors: s has the first entry n1 - n0, and the others ar
 
     M_m(n0 + n1) <= max (n1 - n0)^2 + (sqrt M_(m-1)(n0) + sqrt M_(m-1)(n1))^2.
 
-Beyond fourteen, |s| <= 2^m f(n/2^m) for n <= 2^(m-1), with f(a) = B phi(Phi^-1(a/A)), phi and Phi of the normal law: the
-cut keeps this for every m; the page "Questionnaires" has the proof, and a test its computation.
+Beyond fourteen, |s| <= 2^m f(n/2^m) for n <= 2^(m-1), with f(a) = B phi(Phi^-1(a/A)), phi and Phi of the normal law:
+the cut keeps this for every m; the page "Questionnaires" has the proof, and a test its computation.
 f is concave: f(a) <= v a + c, the tangent at any x = Phi^-1(a/A), with v = -x B/A and c = B (phi(x) + x Phi(x)).
 
 Let F^T p be estimated from n reports, S = F^T (diag p - p p^T) F. By Cramer and Rao its covariance is at least
