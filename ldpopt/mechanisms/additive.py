@@ -193,6 +193,9 @@ class AdditiveNoise(Checked, ABC, sensitivity=positive):
         return restricted_renyi(self.noise, self.sensitivity, order)
 
     def sample(self, x: Any, rng: Rng = None) -> Any:
-        """Simulated releases for an answer or an array of answers; `rng` is a numpy generator, a seed or None."""
+        """Simulated releases for an answer or an array of answers; `rng` is a numpy generator, a seed or None.
+
+        Never release them: which floats can come up depends on the answer, so that a release may give it away.
+        """
         x = answers(x)
         return plain(x + self._drawn(generator(rng), x.shape))

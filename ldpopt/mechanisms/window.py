@@ -92,7 +92,7 @@ class Window(Checked, ABC, epsilon=_limited):
         return np.asarray(np.where(seen, np.where(inside, high, low), 0.0))
 
     def sample(self, x: Any, rng: Rng = None) -> Any:
-        """Simulated reports for an answer or an array of answers."""
+        """Simulated reports, never to be released: which floats can come up depends on the answer."""
         x, rng = self._answers(answers(x)), generator(rng)
         start, (bottom, top) = self._starts(x), self.range
         near = rng.random(x.shape) < self.densities[0] * self.width

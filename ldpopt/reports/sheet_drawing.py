@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +87,8 @@ def _installed() -> list[tuple[str, int]]:
     return [(str(path), 0) for path in sorted(upright, key=order)]
 
 
-TINTS = (
-    (255, 255, 255), (214, 228, 240), (253, 228, 200), (220, 238, 214), (240, 218, 236), (250, 244, 196),
-    (212, 236, 236), (232, 226, 214), (246, 212, 208), (224, 224, 246), (236, 236, 236), (206, 224, 206),
-)  # fmt: skip
-"""A tint for each letter of a question. On a printer without colours the letters themselves differ."""
+TINT = (214, 228, 240)
+"""The tint of examples and heads. Cards have none: those of a question must look alike from afar."""
 
 GREY = (110, 110, 110)
 
@@ -107,9 +103,7 @@ def put(
     pdf.cell(*box[2:], text, align="C", **more)
 
 
-def draw_table(
-    pdf: Any, device: PaperDevice, letters: Sequence[str], known: Sequence[str], box: tuple[float, float, float, float]
-) -> None:
+def draw_table(pdf: Any, device: PaperDevice, letters: Sequence[str], box: tuple[float, float, float, float]) -> None:
     """Draw the table of letters for all outcomes, as large as `box` (x, y, width, height) in millimetres allows."""
     x, y, width, height = box
     bare = device.rows == ("",)
@@ -139,15 +133,13 @@ def draw_table(
     pdf.set_font(FAMILY, "", size)
     for at, letter in enumerate(letters):
         row, column = divmod(at, m)
-        pdf.set_fill_color(*TINTS[known.index(letter) % len(TINTS)])
-        box = (x + left + column * across, y + above + row * side, across, side)
-        put(pdf, letter, box, border=1, fill=True)
+        put(pdf, letter, (x + left + column * across, y + above + row * side, across, side), border=1)
 
 
-def draw_wheel(pdf: Any, letters: Sequence[str], known: Sequence[str], box: tuple[float, float, float, float]) -> None:
-    """Draw a wheel with a sector for each letter and marks for the outcomes on its rim."""
+def draw_wheel(pdf: Any, letters: Sequence[str], box: tuple[float, float, float, float]) -> None:
+    """Draw a wheel of steps, each with its letter: sectors of one letter would tell cards apart from afar."""
     x, y, width, height = box
-    radius = min(width, height) / 2 - 4
+    radius = min(width, height) / 2 - 2
     middle = (x + width / 2, y + height / 2)
     total = len(letters)
 
@@ -156,17 +148,11 @@ def draw_wheel(pdf: Any, letters: Sequence[str], known: Sequence[str], box: tupl
         return middle[0] + far * radius * math.cos(angle), middle[1] + far * radius * math.sin(angle)
 
     pdf.set_draw_color(60)
-    stop = 0
-    for _, run in groupby(letters):
-        start, stop = stop, stop + len(list(run))
-        pdf.set_fill_color(*TINTS[known.index(letters[start]) % len(TINTS)])
-        pdf.set_line_width(0.4)
-        fine = [at(start + (stop - start) * i / 40, 1.0) for i in range(41)]
-        pdf.polygon([middle, *fine], style="DF")
-        centre = at((start + stop) / 2, 0.78)
-        put(pdf, letters[start], (centre[0] - 6, centre[1] - 4, 12, 8), ("B", 16 if stop - start > 3 else 10))
     pdf.set_line_width(0.15)
-    for step in range(total):
-        pdf.line(*at(step, 0.97 if step % 5 else 0.94), *at(step, 1.0))
+    pdf.ellipse(middle[0] - radius, middle[1] - radius, 2 * radius, 2 * radius)
+    for step, letter in enumerate(letters):
+        pdf.line(*at(step, 0.25), *at(step, 1.0))
+        centre = at(step + 0.5, 0.93)
+        put(pdf, letter, (centre[0] - 3, centre[1] - 2, 6, 4), ("B", 9 if len(letter) == 1 else 6))
     pdf.set_fill_color(0)
     pdf.ellipse(middle[0] - 0.8, middle[1] - 0.8, 1.6, 1.6, style="F")

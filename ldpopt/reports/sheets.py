@@ -13,7 +13,7 @@ from typing import Any
 
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, as_text
-from ldpopt.reports.sheet_drawing import FAMILY, GREY, TINTS, draw_table, draw_wheel, put, set_fonts
+from ldpopt.reports.sheet_drawing import FAMILY, GREY, TINT, draw_table, draw_wheel, put, set_fonts
 from ldpopt.reports.words import TITLE, sheet_text
 from ldpopt.survey.paper.design import SHEET, PaperSurvey
 from ldpopt.survey.plan.plan import BOOKLET
@@ -134,7 +134,7 @@ class _Page:
         answer = answer_in_words(question.categories[0])
         card = f"Example. Somebody has the card “{answer}” of the question “{question.name}”, and {text}"
         self.pdf.set_font(FAMILY, "", 11.5)
-        self.pdf.set_fill_color(*TINTS[1])
+        self.pdf.set_fill_color(*TINT)
         self.pdf.multi_cell(self.width, 6, card, align="L", fill=True, padding=(4, 5), new_x="LMARGIN", new_y="NEXT")
         self.pdf.ln(4)
 
@@ -143,23 +143,24 @@ class _Page:
         pdf, half = self.pdf, self.pdf.h / 2
         for at, category in enumerate(question.categories):
             if at % 2 == 0:
+                pdf.set_fill_color(0)
+                pdf.set_draw_color(*GREY)
                 pdf.add_page()
                 if at + 1 < len(question.categories):
-                    pdf.set_draw_color(*GREY)
                     pdf.set_dash_pattern(2, 2)
                     pdf.line(6, half, pdf.w - 6, half)
                     pdf.set_dash_pattern()
             top = (at % 2) * half + 10
             pdf.set_xy(MARGIN, top)
             self._text(question.name, 11, grey=True)
-            self._text(f"My answer: {answer_in_words(category)}", 19, "B", 1.3)
+            self._text(f"My answer: {answer_in_words(category)}", 13, "B", 1.3)
             letters = self.survey.table(question.name, at)
             start = pdf.get_y() + 2
             box = (MARGIN, start, self.width, top + half - 26 - start)
             if self.survey.device.spins:
-                draw_wheel(pdf, letters, question.reports, box)
+                draw_wheel(pdf, letters, box)
             else:
-                draw_table(pdf, self.survey.device, letters, question.reports, box)
+                draw_table(pdf, self.survey.device, letters, box)
             pdf.set_xy(MARGIN, top + half - 22)
             self._text("Say only the letter. Then put this card back and mix.", 9, align="C", grey=True)
 
@@ -213,7 +214,7 @@ class _Page:
         wide = (self.width - first) / (len(names) - 1)
         pdf.set_line_width(0.2)
         pdf.set_draw_color(120)
-        pdf.set_fill_color(*TINTS[1])
+        pdf.set_fill_color(*TINT)
         head = 15.0
         count = min(LINES, int((pdf.h - MARGIN - top - head) / 7.2))
         for column, name in enumerate(names):

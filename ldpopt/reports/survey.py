@@ -90,6 +90,20 @@ def missing_of(plan: Plan, counts: Counts) -> dict[str, str]:
     return {name: words for name, words in said.items() if words}
 
 
+def reached_in_words(plan: Plan, name: str, found: Estimate) -> str:
+    """The half-width that the plan asks for and the widest one obtained, both at 95 %; empty without a target."""
+    planned = plan.answers[name][0].expected or {}
+    if len(plan.answers[name]) > 1 or "half_width" not in planned or found.bets is not None:
+        return ""
+    limits = found.intervals(Binomial())
+    widest = float(np.max(limits.upper - limits.lower)) / 2
+    return (
+        f"Planned: intervals of ±{100 * planned['half_width']:.3g} percentage points at 95 %, with "
+        f"{planned['respondents']:,.0f} reports of a simple sample. Obtained: at most ±{100 * widest:.3g}, with "
+        f"{found.n:,} reports."
+    )
+
+
 DRAWN = 40
 """Channels with more reports than this are not drawn, since nothing could be read."""
 
@@ -171,7 +185,7 @@ class _Page:
         return {
             "name": name,
             "intervals": self.intervals(found, f"{found.n:,} reports"),
-            "effect": _effect(found),
+            "effect": f"{reached_in_words(plan, name, found)} {_effect(found)}",
             "groups": self.groups(both),
             "promise": question_in_words(plan, name),
             "booklets": []

@@ -155,8 +155,12 @@ def sheet_text(part: str, survey: PaperSurvey, question: PlannedQuestion | None 
     question = max(survey.plan.questions, key=_ratio) if question is None else question
     ratio, proof = _ratio(question), question.channel.proof()
     x, other, y = proof.ratio_at
+    parts = [survey.plan.part(name) for name in survey.plan.answers]
+    cards = [(one.name, "" if one.missing is None else as_text(one.missing)) for one in parts]
     said = render(
-        "sheets.code", part=part, device=survey.device, ratio=ratio, times=_times(ratio), letter=question.reports[y],
+        "sheets.code", part=part, asked=len(parts),
+        unanswered=[(name, card) for name, card in cards if card or name in survey.plan.seen],
+        device=survey.device, ratio=ratio, times=_times(ratio), letter=question.reports[y],
         answer=repr(as_text(question.categories[x])), other=repr(as_text(question.categories[other])),
         epsilon=ceil_digits(proof.epsilon, 5), intended=f"{survey.intended[question.name]:.5g}",
         right=_guessed_right(question.eta), unfair=ceil_digits(float(ratio * Fraction(105, 95)), 3),

@@ -10,6 +10,7 @@ import pytest
 
 from ldpopt.divergences import CHI_SQUARED, KL
 from ldpopt.divergences import hockey_stick as e_gamma
+from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import (
     chi_squared_contraction,
     doeblin,
@@ -19,6 +20,7 @@ from ldpopt.privacy import (
     mutual_information,
     total_variation,
 )
+from ldpopt.privacy.leakage import chi_squared_of_pairs
 
 
 def test_doeblin_is_the_largest_erasure():
@@ -162,3 +164,17 @@ def test_mixtures_of_subnormal_entries_are_enclosed(rows):
             low, high = (first, high) if at(first) < at(second) else (low, second)
         found = chi_squared_contraction(rows)
         assert found.lower <= at(low) <= found.value
+
+
+def test_the_screen_of_chi_squared_leaves_out_no_worst_pair():
+    """More pairs than are measured at once: the value is the largest over all pairs, with the first pair as witness."""
+    rng = np.random.default_rng(12)
+    for rows in (rng.dirichlet(np.ones(40) * 3, 40), 1 + 1e-9 * rng.random((40, 40)), np.eye(40) + 0.2):
+        q = rows / rows.sum(axis=1, keepdims=True)
+        i, j = np.triu_indices(40, 1)
+        lower, upper = chi_squared_of_pairs(q[i], q[j])
+        found = chi_squared_contraction(q)
+        assert found.lower <= lower.max() * (1 + 1e-12)
+        assert upper.max() * (1 - 1e-12) <= found.value <= upper.max() * (1 + 1e-12)
+        assert found.exact
+    assert chi_squared_contraction(randomized_response(400, 1.0)).witness.inputs == (0, 1)

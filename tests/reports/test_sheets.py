@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections import Counter
 from functools import cache
 
@@ -11,7 +12,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.reports import sheet_drawing
 from ldpopt.reports.sheets import paper_sheets
 from ldpopt.reports.words import sheet_text
-from ldpopt.survey import QuestionSpec, SurveySpec, paper_survey, plan_survey
+from ldpopt.survey import QuestionSpec, Reading, SurveySpec, paper_survey, plan_survey
 from ldpopt.survey.paper.design import DEVICES, device_named
 
 pypdf = pytest.importorskip("pypdf")
@@ -124,3 +125,43 @@ def test_the_channel_beside_the_sheets_is_proved_by_check(tmp_path):
     assert measured["guarantees"][0]["value"] <= 1.0
     again = run(app, ["survey", "paper", str(tmp_path / "plan.json"), "--device", "d10", "-o", str(tmp_path / "paper")])
     assert again.exit_code == 2
+
+
+def drawn_marks(page):
+    """What a page draws beside text: its lines and rectangles, and the colours that it uses for them and for text."""
+    content = page.get_contents().get_data().decode("latin-1")
+    lines = [line.strip() for line in re.sub(r"BT.*?ET", "", content, flags=re.DOTALL).split("\n")]
+    coloured = {line for line in lines if line.endswith((" rg", " RG", " g", " G"))}
+    return Counter(line for line in lines if line not in coloured and re.search("[Sflc]$", line)), coloured
+
+
+@pytest.mark.parametrize("device", ["two-dice", "cards", "spinner"])
+def test_cards_of_a_question_cannot_be_told_apart_from_afar(device):
+    """All cards have the same colours, lines and number of letters; only which letter stands where differs."""
+    survey = survey_of(("a", "b", "c", "d"), device=device)
+    pages = [page for page in pypdf.PdfReader(io.BytesIO(paper_sheets(survey).pdf)).pages]
+    first, second = (page for page in pages if "My answer:" in page.extract_text())
+    assert drawn_marks(first) == drawn_marks(second)
+    assert all(len(set(line.split()[:-1])) == 1 for line in drawn_marks(first)[1])  # greys alone
+    written = [page.get_contents().get_data().count(b"Tj") for page in (first, second)]
+    assert written[0] == written[1] >= 2 * survey.device.denominator
+
+
+def test_rules_about_empty_boxes_are_those_of_the_plan():
+    """A card for who does not answer, an empty box that everybody sees, or no part at all [`Reading`]."""
+    policies = {
+        "own": QuestionSpec("own", ("no", "yes", "none"), missing="none", reading=Reading(missing_answers="category")),
+        "seen": QuestionSpec("seen", ("no", "yes"), reading=Reading(missing_answers="left out")),
+        "must": QuestionSpec("must", ("no", "yes")),
+    }
+    spec = SurveySpec("demo", tuple(policies.values()), epsilon=6.0, design="split")
+    survey = paper_survey(plan_survey(spec).plan, device_named("two-d10"))
+    said = "\n".join(sheet_text("rules", survey))
+    assert "answer “own” takes a card that says “none”" in said
+    assert "answer “seen” need not: leave its box empty" in said
+    assert "answer another question takes no part" in said
+    assert any("take a card that says “none”" in step for step in sheet_text("steps", survey))
+    alone = "\n".join(sheet_text("rules", survey_of()))
+    assert "answer a question takes no part" in alone
+    assert "No box is left empty." in alone
+    assert "leave its box empty" not in alone

@@ -39,11 +39,12 @@ def kit(
 
     ldpopt survey kit plan.json --out kit
     """
-    from ldpopt.survey.kit.folder import kit_files
+    from ldpopt.survey.kit.folder import kit_files, left_in_english
 
     claim_folder(out, force)
     made = read_plan(plan)
-    files = kit_files(made, collector, [read_text(path) for path in texts or ()])
+    given = [read_text(path) for path in texts or ()]
+    files = kit_files(made, collector, given)
     write_folder(out, files, force)
     say(f"{len(files)} files in {out}; open {out / 'index.html'} through a web server")
     for question in made.questions:
@@ -53,6 +54,9 @@ def kit(
         say(f"  {question.name}: {len(question.categories)} answers, {claims}{drawn}")
     if made.carry:
         say(f"  not asked here, so missing from these reports: {', '.join(made.carry)}")
+    for code, keys in left_in_english(given).items():
+        promise = ", the promise among them" if any(key.startswith("promise") for key in keys) else ""
+        say(f"  NOT TRANSLATED into {code}, and shown in English{promise}: {', '.join(keys)}")
     mode = "memoised under a key of the device" if made.respondent is not None else "fresh"
     say(f"  words: {mode}; reports go to {collector}submissions")
 

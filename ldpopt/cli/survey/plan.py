@@ -281,6 +281,9 @@ def plan(
     if json:
         print(strictjson.dumps(made.to_dict()), end="")
         return
+    if spec.sample is not None and spec.sample.columns and spec.design_effect == 1:
+        columns = ", ".join(spec.sample.columns)
+        say(f"Widths are those of a simple sample: {columns} may widen them (see --design-effect).")
     say(repr(made), *(f"  {name}: {design.note}" for name, design in made.designs.items() if design.note))
     if stages and respondents is not None:
         from ldpopt.survey.plan.two_stage import advise_stages

@@ -145,6 +145,16 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
     return made
 
 
+def left_in_english(given: Sequence[str | bytes]) -> dict[str, list[str]]:
+    """The keys of the page's words that the texts of a language lack, by its code, where no shipped language has them.
+
+    given : texts that `languages` has taken.
+    """
+    texts = [strictjson.loads(content, "texts") for content in given]
+    lacking = {data["code"]: [key for key in shipped(LANGUAGES[0]) if key not in data] for data in texts}
+    return {code: keys for code, keys in lacking.items() if keys and code.split("-")[0] not in LANGUAGES}
+
+
 def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: str) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for key, value in data.items():

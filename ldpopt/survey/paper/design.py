@@ -224,8 +224,8 @@ def paper_survey(
             told = {"loss": sheet.loss}
             questions.append(
                 PlannedQuestion(
-                    question.name, question.column, channel, pilot=question.pilot, expected=told,
-                    probability=question.probability, parts=question.parts,
+                    question.name, question.column, channel, missing=question.missing, pilot=question.pilot,
+                    expected=told, probability=question.probability, parts=question.parts, reading=question.reading,
                 )
             )  # fmt: skip
     on_paper = Plan(plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample)

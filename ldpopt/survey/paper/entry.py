@@ -30,7 +30,8 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     """Check the codes that were typed from the interviewers' sheets, and write them as reports of `plan`.
 
     codes : a CSV file in UTF-8. Its columns are ``sheet``, one for each question by its name, and one for each carried
-        column of the plan. Codes may be in small letters. Every sheet number must be there once.
+        column of the plan. Codes may be in small letters. Every sheet number must be there once. An empty box is the
+        empty report of a question whose missing answers are left out.
     reports : a new file, ``*.csv`` or ``*.parquet``, in the form that `privatize` writes and `aggregate` reads.
     leave_out_incomplete : whether to leave out and count the rows without a code; by default they are refused.
 
@@ -60,9 +61,9 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     rows, left_out = _checked(plan, Path(codes), leave_out_incomplete)
     if not rows:
         raise invalid("codes", "at least one complete row", Phrase("none"), str(codes))
-    drawn = {question.name for question in plan.booklets}
+    empty = {question.name for question in plan.questions if question.may_be_empty}
     columns = {
-        name: pa.array([row[name] or (None if name in drawn else "") for row in rows.values()], pa.string())
+        name: pa.array([row[name] or (None if name in empty else "") for row in rows.values()], pa.string())
         for name in [*report_columns(plan), *plan.carry]
     }
     # A fingerprint of each sheet of the plan, so that the same sheet is not counted twice.
@@ -78,12 +79,13 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
 def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[dict[str, dict[str, str]], int]:
     """The complete rows by sheet number, with codes written as in the plan, and the number of rows left out."""
     reader = csv.reader(io.StringIO(read_text(path).removeprefix("\ufeff"), newline=""), strict=True)
+    left_out = {q.name for q in plan.questions if any(one.reading.left_out for one in q.answers)}
     owner = {code: question.name for question in plan.questions for code in question.reports}
     known = {question.name: {code.upper(): code for code in question.reports} for question in plan.questions}
     wanted = [SHEET, *report_columns(plan), *plan.carry]
     rows: dict[str, dict[str, str]] = {}
     numbers: dict[str, int] = {}
-    left_out = 0
+    incomplete = 0
     try:
         header = [name.strip() for name in next(reader, [])]
         if sorted(header) != sorted(wanted):
@@ -102,13 +104,15 @@ def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[dict[str, dict[st
             if sheet in rows:
                 got = f"that of row {numbers[sheet]} again"
                 raise invalid("codes", "every sheet number once", Phrase(got), where)
-            if _codes(row, number, _asked(plan, row, number, known), owner, leave_out):
+            asked = _asked(plan, row, number, known)
+            needed = {name: codes for name, codes in asked.items() if row[name] or name not in left_out}
+            if _codes(row, number, needed, owner, leave_out):
                 rows[sheet], numbers[sheet] = row, number
             else:
-                left_out += 1
+                incomplete += 1
     except csv.Error:
         raise InvalidInput(f"{path}: expected a CSV file, got a line that is none (line {reader.line_num})") from None
-    return rows, left_out
+    return rows, incomplete
 
 
 def _asked(

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ldpopt.datafiles.columns import FileProfile
 from ldpopt.datafiles.delimited import PLAIN, delimiter_in_words
 from ldpopt.schema import dump
@@ -30,7 +32,7 @@ _COMMENTS = {
     "asked_if": "only after these answers",
     "epsilon": "nats, for all answers of one respondent; smaller is more private",
     "nonresponse": "the share of those invited who will not answer",
-    "design_effect": "of the sample: above 1 for clusters and unequal weights",
+    "design_effect": "of the sample: that of the weights in the file, if any; clusters raise it further",
     "codes": "these spellings count as that answer",
     "bins": "below the first edge, from edge to edge, from the last edge on",
     "missing_codes": "these stand for no answer, like an empty cell",
@@ -64,7 +66,16 @@ def draft_spec(
         sample=proposal.sample,
         file=found.dialect,
         revealed=revealed,
+        design_effect=_effect_of_weights(found, proposal),
     )
+
+
+def _effect_of_weights(found: FileProfile, proposal: Proposal) -> float:
+    """1 + the squared coefficient of variation of the weights in the file, by which they raise variances [Kish]."""
+    name = None if proposal.sample is None else proposal.sample.weights
+    weights = next((column.numbers for column in found.columns if column.name == name), np.empty(0))
+    total = float(weights.sum())
+    return 1.0 if not total > 0 else max(1.0, round(len(weights) * float(weights @ weights) / total**2, 2))
 
 
 def draft(found: FileProfile, proposal: Proposal, spec: SurveySpec, table: Sequence[Needed] | None = None) -> str:

@@ -11,7 +11,7 @@ from kit_plans import CLIENT, WITHOUT_NODE
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt.survey import kit_files
-from ldpopt.survey.kit.folder import LANGUAGES, languages, shipped
+from ldpopt.survey.kit.folder import LANGUAGES, languages, left_in_english, shipped
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion
 
@@ -123,3 +123,15 @@ def test_npm_packs_the_client_alone(tmp_path):
     packed = json.loads(run.stdout)[0]
     assert {one["path"] for one in packed["files"]} == {"ldpopt-client.js", "ldpopt-client.d.ts", "package.json"}
     assert packed["name"] == "ldpopt-client"
+
+
+def test_what_a_language_lacks_is_said():
+    """Texts in a language that is not shipped name every word that stays English; a shipped one has all."""
+    hindi = json.dumps({"code": "hi", "title": "सर्वेक्षण"}) if "title" in shipped("en") else json.dumps({"code": "hi"})
+    lacking = left_in_english([hindi])["hi"]
+    assert {"promiseTimes", "introChance"} <= set(lacking)
+    assert set(lacking) | set(json.loads(hindi)) == set(shipped("en")) | {"code"}
+    whole = json.dumps({**shipped("en"), "code": "pt-BR"})
+    assert left_in_english([whole, json.dumps({"code": "de-AT", "intro": "Servus"})]) == {}
+    for code in LANGUAGES:
+        assert set(shipped(code)) == set(shipped("en"))

@@ -6,7 +6,16 @@ import pytest
 from ldpopt.errors import InvalidInput
 from ldpopt.reports.survey import survey_report
 from ldpopt.simulation import simulate
-from ldpopt.survey import QuestionSpec, Survey, SurveySpec, aggregate, enter_reports, paper_survey, plan_survey
+from ldpopt.survey import (
+    QuestionSpec,
+    Reading,
+    Survey,
+    SurveySpec,
+    aggregate,
+    enter_reports,
+    paper_survey,
+    plan_survey,
+)
 from ldpopt.survey.paper.design import TWO_DICE
 
 
@@ -111,3 +120,21 @@ def test_the_same_sheets_are_not_counted_twice_and_not_under_another_plan(plan, 
         aggregate(other.plan, tmp_path / "a.csv")
     with pytest.raises(InvalidInput, match="not taken"):
         enter_reports(plan, codes, tmp_path / "a.csv")
+
+
+def test_an_empty_box_is_a_missing_answer_where_the_plan_leaves_these_out(tmp_path):
+    """Left out, its report is empty and the estimate is among those who answered; else the row is refused."""
+    questions = (
+        QuestionSpec("a", ("no", "yes"), epsilon=1.0, reading=Reading(missing_answers="left out")),
+        QuestionSpec("b", ("no", "yes"), epsilon=1.0),
+    )
+    plan = paper_survey(plan_survey(SurveySpec("demo", questions)).plan, TWO_DICE).plan
+    a, b = letters(plan, "a"), letters(plan, "b")
+    rows = [f"{i},{'' if i % 3 == 0 else a[i % 2]},{b[i % 2]}" for i in range(60)]
+    out = tmp_path / "reports.csv"
+    assert enter_reports(plan, write(tmp_path, plan, rows, "sheet,a,b"), out).rows == 60
+    counts = aggregate(plan, out)
+    assert (counts["a"].sum(), counts["b"].sum()) == (40, 60)
+    assert Survey(plan).estimates(counts)["a"].n == 40
+    with pytest.raises(InvalidInput, match="no code at row 2, column 'b'"):
+        enter_reports(plan, write(tmp_path, plan, [f"0,{a[0]},{b[0]}", f"1,{a[0]},"], "sheet,a,b"), tmp_path / "o.csv")

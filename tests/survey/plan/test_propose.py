@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -155,3 +156,17 @@ def test_the_consent_paragraph_says_what_is_not_protected(tmp_path: Path) -> Non
     assert "Leaving 'q' empty is seen by everybody" in said
     assert "e^1" in said
     assert plan.questions[0].reading == Reading(missing_answers="left out")
+
+
+def test_the_weights_in_the_file_raise_the_respondents(tmp_path: Path) -> None:
+    """The draft's design effect is n sum w^2/(sum w)^2 of the file's weights [Kish]; without weights it is 1."""
+    weights = [0.5, 1.0, 1.5, 3.0] * 50
+    lines = [f"{w},{'yes' if at % 3 else 'no'}" for at, w in enumerate(weights)]
+    path = tmp_path / "w.csv"
+    path.write_text("\n".join(["weight,vote", *lines]) + "\n")
+    found = profile(path)
+    made = propose(found, Wishes(questions=("vote",)))
+    spec = draft_spec(found, made, "demo")
+    assert spec.design_effect == pytest.approx(len(weights) * sum(w * w for w in weights) / sum(weights) ** 2, abs=5e-3)
+    assert SurveySpec.from_toml(draft(found, made, spec)).design_effect == spec.design_effect
+    assert draft_spec(found, replace(made, sample=None), "demo").design_effect == 1
