@@ -290,10 +290,13 @@ def shaped(x, rows, columns, what):
     return rational(x)
 
 
-def law(xs, size=None, slack=1e-6):
+def law(xs, size=None, slack=1e-9):
     """The law in proportion to some masses, whose sum may differ from 1 by `slack`."""
     total = sum(masses := rational(xs))
-    need(min(masses) >= 0 < total and abs(total - 1) <= slack, "laws and rows must be masses >= 0 that sum to 1")
+    need(
+        min(masses) >= 0 < total and abs(float(total) - 1) <= slack,
+        "laws and rows must be masses >= 0 that sum to 1 within 1e-9",
+    )
     need(size in (None, len(masses)), "laws must have as many masses as there are inputs")
     return tuple(x / total for x in masses)
 

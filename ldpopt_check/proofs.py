@@ -312,9 +312,8 @@ def levels(k, e, flat):
 def prices_of(matrix, size, what):
     """[(x, y, price)] of a matrix of prices off the diagonal, without those of 0."""
     found = shaped(matrix, size, size, what)
-    found = [(x, y, one) for x, row in enumerate(found) for y, one in enumerate(row) if one and x != y]
-    prove(min((one for _, _, one in found), default=1) > 0, "a price is negative")
-    return found
+    prove(min(map(min, found)) >= 0, "a price is negative")
+    return [(x, y, one) for x, row in enumerate(found) for y, one in enumerate(row) if one and x != y]
 
 
 def charged(c, prices, e=1):

@@ -142,6 +142,8 @@ def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certific
     best, bound, why = None, nothing.bound, ""
     if certify:
         best, bound, why = _best(problem, candidate, made, value, tolerance, near, ask)
+        if best is not None:
+            bound -= math.copysign(abs(bound) * best.room, 1 if utility.error else -1)
     certified = best is not None and is_certified(value, bound, tolerance, utility.error, utility.logarithmic)
     lower, upper = (bound, value) if utility.error else (value, bound)
     note = "; ".join(_notes(problem, candidate, guarantees, value, bound, best, why, certify, certified))

@@ -6,24 +6,26 @@ from itertools import islice
 from pathlib import Path
 
 import mpmath
+import networkx as nx
 import numpy as np
 import pytest
 
 import ldpopt
+from ldpopt.design import ApproximateLDP
 from ldpopt.design.files import design_text
 from ldpopt_check import proofs
 
-SCRIPT = Path(__file__).resolve().parents[2] / "experiments" / "trust" / "agreement.py"
+SCRIPTS = Path(__file__).resolve().parents[2] / "experiments" / "trust"
 
 
-def _load():
-    spec = importlib.util.spec_from_file_location("agreement", SCRIPT)
+def _load(name):
+    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-agreement = _load()
+agreement, kinds = _load("agreement"), _load("kinds")
 
 
 def test_they_agree_about_designs(tmp_path):
@@ -80,3 +82,43 @@ def test_blocks_of_large_files_are_screened_rightly(monkeypatch):
             settled += paid
             assert not paid or a * mpmath.log(a / b) - (a - b) <= own.charge + own.u[j] - own.u[i]
     assert settled > 400
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3, 5, 40])
+def test_they_agree_about_changed_files(number):
+    """The honest file holds for both, and of ten changed ones both say the same, but for less than a rounding."""
+    _, document = kinds.honest(number)
+    assert kinds.both(document) == "accepted by both"
+    rng = np.random.default_rng([kinds.SEED, number, 1])
+    for _ in range(10):
+        changed, how = kinds.mutant(document, rng)
+        assert "alone" not in kinds.verdicts(changed), how
+
+
+def test_the_room_for_rounding_is_small():
+    """A bound better by 1e-9 than the proved one is refused by both, and is no rounding."""
+    _, document = kinds.honest(1)
+    changed = document | {"lower_bound": document["value"]}
+    assert kinds.verdicts(changed) == "refused by both"
+    assert kinds.both(kinds.loosened(changed)) == "refused by both"
+
+
+@pytest.mark.parametrize(("k", "constraint"), [(2, ldpopt.LocalDP(2.3, nx.path_graph(2))), (5, ApproximateLDP(1, 0.1))])
+def test_honest_designs_hold_without_the_rounding_of_floats(k, constraint):
+    """Chords of ratios, and columns of five inputs' levels, prove in balls what is stated, within the usual budget."""
+    p0, p1 = np.random.default_rng(5).dirichlet(np.ones(k), 2)
+    design = ldpopt.optimal_channel(ldpopt.Divergence(ldpopt.KL, p0, p1), constraint)
+    assert design.certified
+    assert design.verify()
+    assert design.verify(exact=True)
+    assert agreement.checker.check(json.loads(design_text(design))).failures == []
+
+
+def test_what_is_a_law_is_the_same_for_both():
+    """Sums within 1e-9 of 1 are accepted, and no others, of laws and of rows."""
+    _, document = kinds.honest(0)
+    for size, said in ((1.5e-9, "refused by both"), (1.0, "refused by both")):
+        changed = json.loads(json.dumps(document))
+        row = changed["channel"]["matrix"][0]
+        row[row.index(max(row))] += size
+        assert kinds.verdicts(changed) == said

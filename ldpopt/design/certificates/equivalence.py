@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.numbers import expect, nonnegative_array, real_array, require
+from ldpopt.design.certificates.listed import Caps
+from ldpopt.design.certificates.numbers import expect, nonnegative_array, pair_prices, real_array, require
 from ldpopt.design.columns.policy import columns_for, pricing
 from ldpopt.design.columns.prices import Charges
 from ldpopt.design.columns.staircase import AnyRelaxation, Columns
@@ -32,7 +33,7 @@ class EquivalenceDual(Certificate):
     prior : the distribution that the bound is for: the utility's own, or a member of its neighbourhood, because the
         worst case is at least the criterion there.
     kernel : K (r, k), of the shape that the criterion asks for. rows, pairs : multipliers lambda (k,) and nu >= 0
-        (k, k).
+        (k, k), of which the diagonal is ignored.
     relaxed : the relaxation of the columns, or how sets branch, where there are too many to price every one; else None.
 
     In exact arithmetic, patterns of up to 12 categories are priced in balls. Patterns of more categories, branches,
@@ -60,21 +61,22 @@ class EquivalenceDual(Certificate):
             raise Unproved("the bound is for a distribution that is neither the prior nor in its neighbourhood")
         kernel = real_array(self.kernel, (criterion.kernel_rows(k), k), "the kernel")
         rows = real_array(self.rows, (k,), "the row multipliers")
-        pairs = nonnegative_array(self.pairs, (k, k), "the pair multipliers")
+        pairs = pair_prices(self.pairs, k, "the pair multipliers")
         earning = criterion.kernel(kernel, arithmetic)
         charges = Charges.of(earning, prior, rows, pairs)
-        priced = self._column_form(utility).most(charges, self.relaxed)
-        _, eta = plain_caps(self.constraints)
-        most = (charges.total + arithmetic.of(pairs).sum() * eta + priced).ends[1]
+        priced = self._column_form(utility, bool(pairs.any())).most(charges, self.relaxed)
+        epsilon, eta = plain_caps(self.constraints)
+        cap = Caps.of(self.constraints, arithmetic).eta if epsilon < np.inf else eta
+        most = (charges.total + arithmetic.of(pairs).sum() * cap + priced).ends[1]
         require(np.isfinite(most.upper) and most.lower > 0, "the multipliers do not bound what the kernel can earn")
         bound: Enclosure | None = criterion.bound(earning, most, charges.prior)
         if bound is None:
             raise Unproved("the kernel is singular")
         return bound
 
-    def _column_form(self, utility: FisherInformation) -> Columns:
+    def _column_form(self, utility: FisherInformation, priced: bool = False) -> Columns:
         try:
-            return columns_for(utility, self.constraints)[0]
+            return columns_for(utility, self.constraints, priced)[0]
         except InvalidInput as error:
             raise Unproved(str(error)) from None
 

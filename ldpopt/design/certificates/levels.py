@@ -26,8 +26,8 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.listed import Listed, ListedDual, finite_size
-from ldpopt.design.certificates.numbers import nonnegative_array, require
-from ldpopt.design.columns.levels import LIMIT, Levels, count, integer_columns, level_columns, pairs
+from ldpopt.design.certificates.numbers import pair_prices, require
+from ldpopt.design.columns.levels import COLUMNS, LIMIT, Levels, count, integer_columns, level_columns, pairs
 from ldpopt.design.constraints.base import plain_caps
 from ldpopt.design.constraints.hockey_stick import ApproximateLDP
 from ldpopt.design.constraints.outputs import Denominator
@@ -53,7 +53,7 @@ class LevelDual(ListedDual):
         """All columns of up to six inputs, for each of the constraints."""
         k = min(self.answers, LIMIT)
         each = 60.0 * (k + self.criteria) + 40.0 * k * k
-        return Work.on(8.0**k * max(len(self.constraints), 1), each, BLOCK * k * k)
+        return Work.on(COLUMNS[k] * max(len(self.constraints), 1), each, BLOCK * k * k)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + delta sum pairs), with l and kappa as in `listed`."""
@@ -92,7 +92,7 @@ class LevelVariationDual(LevelDual):
     def _within(self, epsilon: Enclosure, delta: float) -> Enclosure:
         """The bound by one epsilon, the least delta at it, and the least cap on total variation."""
         of, (_, pairs) = epsilon.arithmetic, self._multipliers()
-        spreads = nonnegative_array(self.spreads, pairs.shape, "spreads") * ~np.eye(len(pairs), dtype=bool)
+        spreads = pair_prices(self.spreads, len(pairs), "spreads")
         listed = (c.charged(pairs, spreads) for c in leveled(level_columns(len(pairs), flat=True), epsilon))
         return self._paid(listed, delta, of, of.of(spreads).sum() * plain_caps(self.constraints)[1])
 

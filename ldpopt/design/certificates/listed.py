@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array, require, weights_array
+from ldpopt.design.certificates.numbers import pair_prices, real_array, require, weights_array
 from ldpopt.design.constraints.base import Constraint, plain_caps, tanh_of_half
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.design.work import Work, size
@@ -142,8 +142,7 @@ class ListedDual(Certificate):
     def _multipliers(self) -> tuple[Array, Array]:
         """The rows (k,) and the pairs (k, k), whose diagonal is zero."""
         k = finite_size(self.utility)
-        pairs = nonnegative_array(self.pairs, (k, k), "pairs")
-        return real_array(self.rows, (k,), "rows"), pairs * ~np.eye(k, dtype=bool)
+        return real_array(self.rows, (k,), "rows"), pair_prices(self.pairs, k, "pairs")
 
     def _paid(
         self, columns: Iterable[Listed], cap: Enclosure | float, arithmetic: Arithmetic, more: Enclosure | float = 0.0

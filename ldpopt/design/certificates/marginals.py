@@ -31,7 +31,7 @@ import numpy.typing as npt
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.listed import Caps
 from ldpopt.design.certificates.minimum_cut import Members, Network
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array, weights_array
+from ldpopt.design.certificates.numbers import pair_prices, real_array, weights_array
 from ldpopt.design.certificates.simplices import LawShares, Simplices
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.work import Work
@@ -166,7 +166,7 @@ class MarginalDual(Certificate):
             raise Unproved(f"{self.utility.name} is no utility of the marginals of a few finite laws")
         k = self.utility.size
         rows = real_array(self.rows, (k,), "rows")
-        pairs = nonnegative_array(self.pairs, (k, k), "pairs") * ~np.eye(k, dtype=bool)
+        pairs = pair_prices(self.pairs, k, "pairs")
         weights = weights_array(self.weights, (compared.criteria,), "weights", "the criteria")
         made = []
         for of in (FLOAT, arithmetic):

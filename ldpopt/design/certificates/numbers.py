@@ -70,6 +70,11 @@ def nonnegative_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
     return given
 
 
+def pair_prices(values: Any, k: int, what: str) -> Array:
+    """(k, k) numbers, none below zero, with zeros on the diagonal, where no pair is: what is given there is ignored."""
+    return nonnegative_array(values, (k, k), what) * ~np.eye(k, dtype=bool)
+
+
 def weights_array(values: Any, shape: tuple[int, ...], what: str, whose: str) -> Array:
     """The same, with a positive entry for each place of all axes but the last."""
     given = nonnegative_array(values, shape, what)

@@ -30,6 +30,7 @@ from ldpopt.distribution import Array
 
 Levels = npt.NDArray[np.int64]
 LIMIT = 6  # The most inputs whose columns are listed: 7 inputs have about 95 000.
+COLUMNS = (1, 1, 4, 24, 148, 1080, 9364)  # How many there are of so many inputs at most, constant ones included.
 ABSENT = -1  # The level of an input outside the support.
 SHAPES = ("01", "10", "010", "120", "021", "0121", "1210")
 """Levels on blocks of neighbouring inputs, one digit for each block, that were enough in all cases seen."""

@@ -295,9 +295,12 @@ def pricing(k: int, rows: float, constraints: Sequence[Any], relaxed: Any) -> Wo
     return form + Work(12.0 * 2.0 ** min(k, EXACT_LIMIT), 2e8).in_floats
 
 
-def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple[Columns, float | None]:
+def columns_for(
+    utility: FisherInformation, constraints: Sequence[Any], priced: bool = False
+) -> tuple[Columns, float | None]:
     """The columns within `constraints`, and the cap on total variation, None if it cannot bind. Raises `InvalidInput`
-    where two inputs have no path, so that entries may be 0, and a category's share may be 0, too.
+    where two inputs have no path, so that entries may be 0, and a category's share may be 0, too. priced : whether
+    pairs have prices even if the cap cannot bind.
     """
     k = len(utility.prior)
     limits = policy_limits(constraints, tuple(utility.inputs or range(k)))
@@ -317,6 +320,7 @@ def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple
         one = getattr(utility.criterion, "additive", False) and utility.criterion.kernel_rows(k) == 1
         line = bool(one and not capped and utility.prior.min() > 0 and utility.neighbourhood is None)
         return StaircaseColumns(k, widest, line), eta if capped else None
-    if _too_many(np.ascontiguousarray(limits).tobytes(), k, capped):
+    ordered = capped or priced
+    if _too_many(np.ascontiguousarray(limits).tobytes(), k, ordered):
         return SearchedColumns(limits), eta if capped else None
-    return PolicyColumns(limits, capped), eta if capped else None
+    return PolicyColumns(limits, ordered), eta if capped else None

@@ -197,14 +197,25 @@ def test_the_least_favourable_distribution_is_in_the_neighbourhood_without_slack
     assert not around.holds(np.array([1.2, -0.2, 0.0, 0.0]), PRIOR)
 
 
+def test_the_diagonal_of_the_pairs_counts_for_nothing():
+    """No row differs from itself, so a price on the diagonal changes no bound; without a cap pairs cost tanh(eps/2)."""
+    design = optimal_channel(FisherInformation(PRIOR), LocalDP(1.0))
+    own, zero = design.certificate, np.zeros((4, 4))
+    assert replace(own, pairs=zero + np.eye(4)).bound == own.bound
+    assert replace(own, pairs=zero - np.eye(4)).bound == -math.inf
+    one = replace(own, pairs=zero + 1e-6 * (np.arange(4) == 0) * (np.arange(4) == 1)[:, None])
+    assert one.bound == one.of(own.utility, (LocalDP(1.0), TotalVariation(math.tanh(0.5))), own.channel).bound
+
+
 def test_a_certificate_of_multipliers_for_total_variation_needs_columns_in_order():
-    """Under a graph, pairs are charged only where the columns are cut by all orders, as a binding cap has them."""
+    """Under a graph, pairs that have prices are charged to columns cut by all orders, whether or not a cap binds."""
     utility, graph = FisherInformation(PRIOR), LocalDP(0.7, nx.path_graph(4))
     capped = optimal_channel(utility, [graph, TotalVariation(0.3)]).certificate
     assert capped.pairs.any()
     assert capped.bound > 0
     assert isinstance(capped, EquivalenceDual)
-    assert capped.of(utility, (graph,), capped.channel).bound == -math.inf
+    free = optimal_channel(utility, graph)
+    assert 0 < capped.of(utility, (graph,), capped.channel).bound <= free.value < capped.bound * (1 + 1e-6)
 
 
 def test_a_channel_beyond_the_caps_fails():
