@@ -107,7 +107,9 @@ def judged(kind: str, number: int, limit: float) -> dict[str, Any]:
     return row if verified or not design.certified else row | {"wrong": "it does not verify"}
 
 
-COLUMNS = ("kind", "number", "k", "utility", "certified", "gap", "seconds", "proof", "value", "program", "wrong", "note")
+COLUMNS = (
+    "kind", "number", "k", "utility", "certified", "gap", "seconds", "proof", "value", "program", "wrong", "note",
+)  # fmt: skip
 
 
 def main() -> int:
@@ -128,7 +130,9 @@ def main() -> int:
         print(f"{kind}: {share}, at most {max(row['seconds'] for row in own):.1f} s", flush=True)
         for row in own:
             if not row["certified"] or row["wrong"]:
-                print(f"   {row['number']}: {row['utility']}, k={row['k']}: {row.get('gap', np.nan):.2g}, {row['note']}")
+                print(
+                    f"   {row['number']}: {row['utility']}, k={row['k']}: {row.get('gap', np.nan):.2g}, {row['note']}"
+                )
             if row["wrong"]:
                 print(f"   WRONG: {row['wrong']}", flush=True)
     if given.csv:
