@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +18,9 @@ from ldpopt.errors import invalid
 @contextmanager
 def bar(what: str, steps: int | None = None, *, shares: bool = False) -> Iterator[Callable[..., None]]:
     """A bar on a terminal or in a notebook while work goes on: of `steps`, of `shares` in [0, 1], or a pulse."""
+    if not (sys.stderr.isatty() or "FORCE_COLOR" in os.environ or "IPython" in sys.modules):
+        yield lambda *_: None  # without Rich, which takes long to load
+        return
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -180,6 +180,24 @@ print(json.dumps([counts, [name for name in sys.modules if name.startswith(("ldp
     assert not [name for name in loaded if name.startswith((*UNTRUSTED, "cvxpy", "rich"))]
 
 
+@pytest.mark.parametrize("command", ["check", "verify"])
+def test_checking_in_a_shell_loads_neither_scipy_nor_rich(tmp_path, command):
+    """The two commands that scripts run most start in less than four times numpy's import (experiments/benchmarks)."""
+    records = json.loads((Path(__file__).parent / "data" / "certificates.json").read_text("utf-8"))
+    plain = next(one["design"] for one in records if one["design"]["certificate"]["kind"] == "EnvelopeDual")
+    (tmp_path / "design.json").write_text(json.dumps(plain), "utf-8")
+    code = f"""
+import sys
+from ldpopt.cli import main
+sys.argv[1:] = [{command!r}, "design.json"]
+code = main()
+heavy = ("scipy", "rich", "cvxpy", "pyarrow", "ldpopt.composition", "ldpopt.survey")
+print(code, [name for name in sys.modules if name.startswith(heavy)])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 []"
+
+
 def classes(sources: dict[str, str]) -> dict[str, list[str]]:
     """Where each class stands that is defined at the level of a module and not underscored."""
     found: dict[str, list[str]] = {}

@@ -19,9 +19,12 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 
 if TYPE_CHECKING:
     from ldpopt.bounds import Comparison
+    from ldpopt.channel import Channel
     from ldpopt.design import Constraint, Design, Verification
     from ldpopt.design.registry import Asked
+    from ldpopt.exact import ExactChannel
     from ldpopt.frontiers import Frontier
+    from ldpopt.privacy import Guarantee
 
 
 @options("""
@@ -222,7 +225,6 @@ def check(
     For an exact channel the proof is computed again from its integers. If the integers do not prove the claims of the
     file, the exit code is 1.
     """
-    from ldpopt.composition import shuffled as after_shuffling
     from ldpopt.exact import ExactChannel
     from ldpopt.io import read_channel
     from ldpopt.privacy import audit, local_dp, proved, total_variation
@@ -235,7 +237,7 @@ def check(
             found, report = proved(made), None
         else:
             found, report = (local_dp(made), total_variation(made)), audit(made) if every else None
-        central = [] if shuffled is None else [after_shuffling(made, shuffled).epsilon_at(number(delta, "--delta"))]
+        central = [] if shuffled is None else [_after_shuffling(made, shuffled, number(delta, "--delta"))]
     if json:
         k, m = made.shape
         exact = {}
@@ -253,6 +255,13 @@ def check(
     say(*(f"\n{guarantee} {guarantee.reference}{promise(guarantee)}" for guarantee in (*found, *central)))
     if report is not None:
         say("", report)
+
+
+def _after_shuffling(channel: Channel | ExactChannel, respondents: int, delta: float) -> Guarantee:
+    """The guarantee behind a shuffler. What computes it loads SciPy, which most checks do without."""
+    from ldpopt.composition import shuffled
+
+    return shuffled(channel, respondents).epsilon_at(delta)
 
 
 @options("""

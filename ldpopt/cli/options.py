@@ -111,6 +111,7 @@ def options(text: str = "") -> Callable[[Declarable], Declarable]:
         shown = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own, *late)]
         defaults = {parameter.name: parameter.default for parameter in shown}
         vars(command)["__signature__"] = inspect.Signature(shown)
+        command.__doc__ = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(target.__doc__ or ""))
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
         return command
 

@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ldpopt.cli.options import options
-from ldpopt.cli.streams import MESSAGES
+from ldpopt.cli.streams import FOLDER, MESSAGES, refuse_stream
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.escapes import for_terminal
 from ldpopt.extras import EXTRAS, missing
@@ -53,15 +53,18 @@ def say(*what: Any) -> None:
     """
     if MESSAGES.quiet:
         return
+    stream = sys.stderr if MESSAGES.aside else sys.stdout
+    shown = [text for text in what if not (MESSAGES.aside and isinstance(text, str) and text.startswith("wrote "))]
+    if not stream.isatty() and all(isinstance(text, str) for text in shown):
+        stream.writelines(f"{visible(text)}\n" for text in shown)  # without Rich, which takes long to load
+        return
     from rich.console import Console
     from rich.segment import Segment, Segments
 
     console = Console(highlight=False, stderr=MESSAGES.aside)
     width = None if console.is_terminal else max(console.width, 160)
     wide = Console(highlight=False, stderr=MESSAGES.aside, width=width)
-    for text in what:
-        if MESSAGES.aside and isinstance(text, str) and text.startswith("wrote "):
-            continue
+    for text in shown:
         if isinstance(text, str):
             wide.print(visible(text), markup=False)
         else:
@@ -127,6 +130,7 @@ def free_folder(name: str) -> Path:
 
 def claim_folder(folder: Path, force: bool) -> None:
     """Refuse a folder that exists (unless `force`), that is not a folder, or that could not be made."""
+    refuse_stream(folder, FOLDER)
     if not (force and folder.is_dir()):
         claim([folder], force=False)
 

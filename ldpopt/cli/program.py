@@ -10,7 +10,7 @@ import typer
 from ldpopt.cli.design import Limited, check, design, frontier, verify
 from ldpopt.cli.options import FileFlags, options
 from ldpopt.cli.outputs import Command, Program, claim_folder, free_folder, progress, say, write_folder
-from ldpopt.cli.streams import MESSAGES
+from ldpopt.cli.streams import FOLDER, MESSAGES, refuse_stream
 from ldpopt.cli.survey import app as survey
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import write_text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     force: --force | Write into a folder that already exists.
     """)
 def demo(out: Path | None = None, force: bool = False) -> None:
-    """Tell the voters of 1996 apart from privatized income and party: designs, proofs, pictures and a report."""
+    """Show designs, proofs, pictures and a report for privatized incomes and parties of the voters of 1996."""
     folder = free_folder("ldpopt-demo") if out is None else out
     claim_folder(folder, force)
     with progress("designing", 1) as _:
@@ -76,6 +76,7 @@ def reproduce(
     if bool(name) + every + listed != 1:
         raise invalid("reproduce", "one of NAME, --all and --list", Phrase("several" if name or every else "none"))
     folder = Path("ldpopt-reproduced-quick" if quick else "ldpopt-reproduced") if out is None else out
+    refuse_stream(folder, FOLDER)
     if listed:
         _show(folder)
         return

@@ -1,6 +1,7 @@
 """Where a command says ``-``: its input is standard input, or its output goes to standard output.
 
-Both pass through a private temporary file, whose name no message shows.
+Both pass through a private temporary file, whose name no message shows. Reports that are drawn for standard output wait
+in a file beside their plan instead, so that none is lost if nobody reads them.
 """
 
 from __future__ import annotations
@@ -9,14 +10,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from inspect import Parameter
 from pathlib import Path
+from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import InvalidInput, Phrase, invalid
 
 OUTPUTS = ("out", "picture", "save_design", "proof")
 """Parameters that name files to be written; every other path is read."""
+
+REPORTS = ".reports.parquet"
+"""Ends the name of reports on their way to standard output, after the name of their plan."""
+
+FOLDER = "the path of a folder, since several files are written"
 
 _KINDS = {b"{": ".json", b"[": ".json", b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx"}
 
@@ -37,6 +45,12 @@ class Messages:
 
 
 MESSAGES = Messages()
+
+
+def refuse_stream(path: Path, expected: str) -> None:
+    """`InvalidInput` for a path that stands for a standard stream, where one cannot be used."""
+    if name := MESSAGES.names.get(str(path)):
+        raise invalid("-", expected, Phrase(name))
 
 
 @contextmanager
@@ -68,19 +82,39 @@ def standard_streams(given: dict[str, Any], defaults: dict[str, Any]) -> Iterato
             MESSAGES.aside = False
         for name in outputs:
             if replaced[name] is not None:
-                sys.stdout.buffer.write(replaced[name].read_bytes())
-                sys.stdout.flush()
+                _copy_out(replaced[name])
+
+
+def _copy_out(path: Path) -> None:
+    """Copy a file to standard output, and remove it."""
+    try:
+        with path.open("rb") as file:
+            copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.flush()
+    except OSError:
+        if path.name.endswith(REPORTS):
+            print(f"ldpopt: not all was read; the reports are in {path}", file=sys.stderr)
+        raise
+    path.unlink()
 
 
 def _output(folder: Path, name: str, given: dict[str, Any], default: Any) -> Path | None:
     """The file that is copied to standard output; None for tables, which go there by themselves."""
     if "format" in given:
         return None
-    suffix = {"picture": ".png"}.get(name, ".json") if default is None else getattr(default, "suffix", "")
-    if not suffix:
-        raise InvalidInput(f"--{name}: expected a path, since several files are written, got standard output")
-    path = folder / f"output{suffix}"
+    if default is Parameter.empty:
+        path = Path(f"{given['plan']}{REPORTS}")
+        if path.exists():
+            raise invalid(str(path), "no reports that an earlier pipe did not take", Phrase("some"))
+    else:
+        suffix = {"picture": ".png"}.get(name, ".json") if default is None else getattr(default, "suffix", "")
+        # Only Parquet has room for the manifest of reports.
+        path = folder / f"output{'.parquet' if default == Path('reports.csv') else suffix}"
     MESSAGES.names[str(path)] = "standard output"
+    if path.suffix == ".parquet" and sys.stdout.isatty():
+        raise invalid(f"--{name}", "a file or a pipe, since reports go out as Parquet", Phrase("a terminal"))
+    if not path.suffix:
+        refuse_stream(path, FOLDER)
     return path
 
 
@@ -98,4 +132,5 @@ def _read(folder: Path) -> Path:
     path = folder / f"input{suffix}"
     path.write_bytes(content)
     MESSAGES.names[str(path)] = "standard input"
+    MESSAGES.names[f"{path.name}.manifest.json beside it"] = "which CSV from a pipe has not, and Parquet has"
     return path

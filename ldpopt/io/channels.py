@@ -37,10 +37,10 @@ CORNER = "answer \\ report"
 def read_channel(path: PathLike) -> Channel | ExactChannel:
     """The channel in a JSON or CSV file; see docs/channel-file.md for both.
 
-    JSON may be a file of `write_channel`, or a bare list of rows. CSV has either numbers only, or output labels in the
-    first line and input labels in the first column (then the cell in the corner is not a number). `InvalidInput` names
-    the file and the mistake in it. Recorded guarantees are ignored; they can be measured again. Those of an exact
-    channel are proved again from its integers: `CertificateError` if these do not prove them.
+    JSON may be a file of `write_channel`, a design file, or a bare list of rows. CSV has either numbers only, or output
+    labels in the first line and input labels in the first column (then the cell in the corner is not a number).
+    `InvalidInput` names the file and the mistake in it. Recorded guarantees are ignored; they can be measured again.
+    Those of an exact channel are proved again from its integers: `CertificateError` if these do not prove them.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -61,6 +61,10 @@ def channel_of(text: str, path: PathLike) -> Channel | ExactChannel:
         if isinstance(data, dict) and data.get("command") == "design":  # what `ldpopt design --json` printed
             data = data.get("channel")
             text = strictjson.dumps(data)
+        if isinstance(data, dict) and data.get("schema") == "ldpopt-design":
+            from ldpopt.design.load import design_of
+
+            return design_of(text).channel
         if isinstance(data, list):
             return Channel(data)
         exact = isinstance(data, dict) and data.get("format") == EXACT_FORMAT

@@ -6,6 +6,7 @@ Labels are wrapped, shown literally, and set in a font that has their characters
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,15 @@ LINE = 30
 """Characters on a line of a label."""
 
 LINES = 3
+
+MATH = {
+    "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\varepsilon", "η": r"\eta", "κ": r"\kappa",
+    "λ": r"\lambda", "μ": r"\mu", "ξ": r"\xi", "π": r"\pi", "ρ": r"\rho", "σ": r"\sigma", "τ": r"\tau",
+    "Δ": r"\Delta", "Φ": r"\Phi", "Σ": r"\Sigma", "≤": r"\leq", "≥": r"\geq", "≈": r"\approx", "√": r"\surd",
+    "‖": r"\Vert", "∞": r"\infty", "→": r"\to", "₀": "{}_0", "₁": "{}_1", "₂": "{}_2", "₃": "{}_3",
+    "⁻": "{}^-", "−": "-",
+}  # fmt: skip
+"""What stands in formulas in a pgf picture, as LaTeX calls it."""
 
 _PREFERRED = ("Noto Sans", "Noto Sans CJK", "Noto", "FreeSans", "Unifont", "WenQuanYi", "Droid Sans Fallback", "Arial")
 
@@ -169,16 +179,48 @@ def picture(ax: Axes, kind: str = "png") -> bytes:
     """
     if kind not in FORMATS:
         raise invalid("picture", f"one of the formats {', '.join(FORMATS)}", Phrase(kind or "none"))
-    refuse_without_latex(kind)
+    latex = _latex(kind)
     import matplotlib as mpl
 
     dates = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
     undated: dict[str, Any] = {"metadata": {dates[kind]: None}} if kind in dates else {}
     out = io.BytesIO()
     in_fonts(ax.figure)
-    with mpl.rc_context({"svg.hashsalt": "ldpopt"}), _cells_as_vectors(ax.figure, kind):
-        ax.figure.savefig(out, format=kind, dpi=DOTS, **undated)
-    return out.getvalue()
+    with mpl.rc_context({"svg.hashsalt": "ldpopt", **latex}), _cells_as_vectors(ax.figure, kind):
+        try:
+            ax.figure.savefig(out, format=kind, dpi=DOTS, **undated)
+        except ValueError as error:
+            if latex and "measuring" in str(error):
+                expected = rf"labels without \ & # $ ~, in letters that {latex['pgf.texsystem']} knows (pdf takes all)"
+                raise invalid("pgf", expected, Phrase("others")) from None
+            raise
+    if not latex:
+        return out.getvalue()
+    lines = out.getvalue().decode().splitlines(keepends=True)
+    return _in_math("".join(line for line in lines if not line.startswith("%%   "))).encode()
+
+
+def _latex(kind: str) -> dict[str, Any]:
+    """The settings with which a pgf picture is measured: by the user's LaTeX, or by another that is installed."""
+    if kind != "pgf":
+        return {}
+    import matplotlib as mpl
+
+    programs = list(dict.fromkeys((str(mpl.rcParams["pgf.texsystem"]), "xelatex", "pdflatex")))
+    program = next((one for one in programs if shutil.which(one)), None)
+    if program is None:
+        expected = f"LaTeX ({', '.join(programs)}), which measures the letters (pdf needs none)"
+        raise invalid("pgf", expected, Phrase("none installed"))
+    if program != "pdflatex":
+        return {"pgf.texsystem": program}
+    declared = "".join(rf"\DeclareUnicodeCharacter{{{ord(letter):04X}}}{{{_in_math(letter)}}}" for letter in MATH)
+    preamble = rf"{mpl.rcParams['pgf.preamble']}\usepackage[T1]{{fontenc}}{declared}"
+    return {"pgf.texsystem": program, "pgf.preamble": preamble}
+
+
+def _in_math(code: str) -> str:
+    """Code that every LaTeX sets: letters that pdflatex does not know in text stand in formulas."""
+    return re.sub(f"[{''.join(MATH)}]", lambda found: rf"\ensuremath{{{MATH[found[0]]}}}", code)
 
 
 @contextmanager
@@ -194,25 +236,19 @@ def _cells_as_vectors(figure: Any, kind: str) -> Iterator[None]:
         edges = [[at - 0.5 for at in range(size + 1)] for size in values.shape[::-1]]
         meshes.append(image.axes.pcolormesh(*edges, values, cmap=image.cmap, norm=image.norm, zorder=image.zorder))
         image.set_visible(False)
-    yield
-    for image, mesh in zip(images, meshes, strict=True):
-        mesh.remove()
-        image.set_visible(True)
-    for cells in pixels:
-        cells.set_rasterized(True)
+    try:
+        yield
+    finally:
+        for image, mesh in zip(images, meshes, strict=True):
+            mesh.remove()
+            image.set_visible(True)
+        for cells in pixels:
+            cells.set_rasterized(True)
 
 
 def refuse_without_latex(kind: str) -> None:
     """`InvalidInput` for a pgf picture where no LaTeX is installed: it measures the letters of the picture."""
-    if kind != "pgf":
-        return
-    import matplotlib as mpl
-
-    program = str(mpl.rcParams["pgf.texsystem"])
-    if shutil.which(program) is None:
-        raise invalid(
-            "pgf", f"LaTeX with {program}, which measures the letters (pdf needs none)", Phrase("none installed")
-        )
+    _latex(kind)
 
 
 def with_unit(f: FDivergence) -> str:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
-from rich.cells import cell_len
 
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
@@ -206,6 +205,8 @@ class ResultTable:
         return tuple(at for at, kind in enumerate(kinds) if kind and str not in kind)
 
     def _text(self) -> str:
+        from rich.cells import cell_len  # words alone need no Rich
+
         cells = [list(self.columns), *self.shown()]
         wide = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
         lines = [self.title, ""]

@@ -1,6 +1,5 @@
 """A dash is standard input or output: what one command prints another reads, and messages step aside."""
 
-import io
 import json
 import re
 import shlex
@@ -76,6 +75,8 @@ def test_a_survey_goes_through_pipes(pipe, tmp_path):
         (("design", "-", "-e", "1", "-o", "-", "--save-design", "-"), "one input and one output"),
         (("design", "-", "-e", "1", "-o", "-", "--json"), "one input and one output"),
         (("survey", "paper", "plan.json", "--device", "dice", "-o", "-"), "several files"),
+        (("demo", "-o", "-"), "several files"),
+        (("reproduce", "gi-theorem-2", "-o", "-"), "several files"),
         (("verify", "-"), "standard input: expected a file with contents"),
     ],
 )
@@ -128,24 +129,57 @@ def test_the_table_has_ten_pipes():
 @pytest.mark.parametrize("piped", PIPES, ids=[re.sub(r"\W+", "-", pipe)[:60] for pipe in PIPES])
 def test_a_pipe_of_the_table_runs(run, files, piped):
     """Every command of the pipe ends with 0 on what the one before it printed, and the last one prints something."""
-    text = ""
+    said = b""
     for part in piped.split("\x00"):
         program, *arguments = shlex.split(part)
         if program == "ldpopt":
-            done = run(*arguments, input=text)
+            done = run(*arguments, input=said)
             assert done.exit_code == 0, (part, done.stderr)
-            text = done.stdout
+            said = done.stdout_bytes
         elif program == "cat":
-            text = (files / arguments[0]).read_text()
+            said = (files / arguments[0]).read_bytes()
         elif program == "tee":
-            (files / arguments[0]).write_text(text)
+            (files / arguments[0]).write_bytes(said)
         elif program == "head":
-            text = text.splitlines()[0]
+            said = said.splitlines()[0]
         else:
             assert (program, arguments) == ("python", ["-m", "json.tool"])
-            json.load(io.StringIO(text))
-    assert text.strip()
+            json.loads(said)
+    assert said.strip()
     if "frontier" in piped:
-        assert text.startswith("epsilon")
+        assert said.startswith(b"epsilon")
     if "verify" in piped:
-        assert "certified" in text
+        assert b"certified" in said
+    if "privatize" in piped:
+        assert b"from 80 reports" in said
+
+
+def test_reports_that_a_pipe_does_not_take_are_kept(spawn, files, tmp_path):
+    """They are not lost, since the same people's answers are not reported again; and nothing overwrites them."""
+    piped = ("survey", "privatize", "plan.json", "answers.csv", "--alike", "-o", "-")
+    kept = tmp_path / "plan.json.reports.parquet"
+    with spawn(*piped) as broken:
+        broken.stdout.close()
+        errors = broken.stderr.read()
+    assert broken.returncode == 1
+    assert f"the reports are in {kept.name}" in errors
+    before = kept.read_bytes()
+    assert before.startswith(b"PAR1")
+    refused = spawn(*piped)
+    assert "an earlier pipe did not take" in refused.communicate()[1]
+    assert (refused.returncode, kept.read_bytes()) == (2, before)
+
+
+def test_a_plan_from_a_pipe_is_not_privatized_with(run, files):
+    """Its ledger would be thrown away, and a second report of the same people would be refused by nobody."""
+    plan = (files / "plan.json").read_text()
+    done = run("survey", "privatize", "-", "answers.csv", "-o", "again.csv", input=plan)
+    assert (done.exit_code, (files / "again.csv").exists()) == (2, False)
+    assert "ledger" in done.stderr
+
+
+def test_csv_of_reports_from_a_pipe_has_no_manifest(run, files):
+    """Estimation says so, and what has one."""
+    done = run("survey", "estimate", "plan.json", "-", input=(files / "reports.csv").read_bytes())
+    assert done.exit_code == 2
+    assert "CSV from a pipe has not, and Parquet has" in done.stderr

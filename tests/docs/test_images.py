@@ -52,7 +52,7 @@ def test_touching_letters_are_seen():
 def test_a_concept_page_has_a_figure_and_says_who_needs_it(page):
     """Each concept page opens with who needs it, and has a picture with words for those who do not see it."""
     text = page.read_text("utf-8")
-    assert text.split("\n\n")[1].startswith("*Who needs this page:")
+    assert text.split("\n\n")[1].startswith("*For readers who ")
     pictures = re.findall(r"!\[([^\]]*)\]\(\.\./images/([\w-]+\.\w+)\)", text)
     assert pictures
     for words, file in pictures:

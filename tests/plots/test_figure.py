@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ldpopt import Divergence, InvalidInput, frontier, plots
+from ldpopt import Channel, Divergence, InvalidInput, frontier, plots
 from ldpopt.divergences import KL
 from ldpopt.plots.figure import ink
 
@@ -81,7 +81,7 @@ def test_pgf_without_latex_is_refused_in_a_sentence(monkeypatch):
     """What measures the letters of a pgf picture is LaTeX; where there is none, the error names it and another way."""
     monkeypatch.setenv("PATH", "")
     with pytest.raises(
-        InvalidInput, match=r"pgf: expected LaTeX with xelatex, .* \(pdf needs none\), got none installed"
+        InvalidInput, match=r"pgf: expected LaTeX \(xelatex, pdflatex\), .* \(pdf needs none\), got none installed"
     ):
         plots.picture(plots.channel(np.eye(2)), "pgf")
 
@@ -100,6 +100,29 @@ def test_pgf_with_latex_is_written(draw, tmp_path, monkeypatch):
     assert "\\begin{pgfpicture}" in drawn
     assert "\\includegraphics" not in drawn
     assert drawn.count("\\pgfusepath") > 10
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
+@pytest.mark.parametrize("draw", DRAW.values(), ids=DRAW)
+def test_a_pgf_picture_is_set_by_the_smallest_latex(draw, tmp_path, monkeypatch):
+    """A paper that loads pgf and T1 letters, and is set by pdflatex, includes every picture, Greek letters and all."""
+    monkeypatch.setitem(mpl.rcParams, "pgf.texsystem", "pdflatex")
+    (tmp_path / "picture.pgf").write_bytes(plots.picture(draw(Figure().subplots()), "pgf"))
+    (tmp_path / "paper.tex").write_text(
+        r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{pgf}"
+        r"\begin{document}\resizebox{.8\textwidth}{!}{\input{picture.pgf}}\end{document}"
+    )
+    command = ["pdflatex", "-halt-on-error", "-interaction=batchmode", "paper.tex"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    assert "Missing character" not in (tmp_path / "paper.log").read_text("latin-1")
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
+def test_a_label_that_latex_cannot_set_is_refused(monkeypatch):
+    """The error says which characters a pgf picture cannot have, and what else takes them."""
+    monkeypatch.setitem(mpl.rcParams, "pgf.texsystem", "pdflatex")
+    with pytest.raises(InvalidInput, match=r"labels without .* knows \(pdf takes all\), got others"):
+        plots.picture(plots.channel(Channel(np.eye(2), outputs=("R&D", "other"))), "pgf")
 
 
 def test_an_unknown_format_is_refused():

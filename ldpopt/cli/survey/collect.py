@@ -16,6 +16,7 @@ import typer
 
 from ldpopt.cli.options import options, seconds
 from ldpopt.cli.outputs import claim, claim_folder, progress, say, write_all, write_folder
+from ldpopt.cli.streams import refuse_stream
 from ldpopt.cli.survey.arguments import read_plan
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.files import create_private, read_text
@@ -174,7 +175,7 @@ def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
 
 @options("""
     answers: ANSWERS... | Answers: CSV or Parquet files, or a folder.
-    out: --out -o | Reports: *.csv, *.parquet, or a folder.
+    out: --out -o | Reports: *.csv, *.parquet, or a folder; - is standard output, which gets Parquet.
     key: --key | Survey key file (mode 0600), needed if the plan names respondents. A retry with the same key repeats
       every report. If an answer changes inside a round, the new report can show that it changed.
     new_key: --new-key | Make the key file (once for each survey).
@@ -198,6 +199,7 @@ def privatize(
     from ldpopt.survey.collect.privatize import privatize as run
     from ldpopt.survey.collect.runner import Threads
 
+    refuse_stream(plan, "the plan in a file, since the ledger of its reports is kept beside it")
     made = read_plan(plan)
     if made.respondent is not None and key is None and simulate is None:
         raise InvalidInput(
