@@ -268,7 +268,7 @@ def reference(cls: type, inner: Mapping[str, type] = MappingProxyType({})) -> st
     tables: dict[str, list[str]] = {}
     for one, said, meaning in _described(cls):
         if one.name not in inner:
-            row = f"| `{said.name or one.name}` | {_kind_in_words(one)} | {_default(one, said)} | {meaning} |"
+            row = f"| `{said.name or one.name}` | {_kind_in_words(one, said)} | {_default(one, said)} | {meaning} |"
             tables.setdefault(said.table, []).append(row)
     head = "| key | value | default | meaning |\n|---|---|---|---|\n"
     parts = [(f"### `[{table}]`\n\n" if table else "") + head + "\n".join(rows) for table, rows in tables.items()]
@@ -292,7 +292,9 @@ def _described(cls: type) -> Iterator[tuple[Field[Any], Key, str]]:
             yield one, key, meanings.get(one.name, "")
 
 
-def _kind_in_words(one: Field[Any]) -> str:
+def _kind_in_words(one: Field[Any], key: Key) -> str:
+    if key.dump is not None and one.default is not MISSING and one.default is not None:
+        return {"a text": "text", "a list": "list", "a table": "table"}[kind(key.dump(one.default))]
     said = (one.type if isinstance(one.type, str) else getattr(one.type, "__name__", "")).removesuffix(" | None")
     plain = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false", "Label": "label"}
     return plain.get(said) or ("list" if said.startswith(("tuple", "Any")) else "table" if "Mapping" in said else said)
@@ -302,4 +304,4 @@ def _default(one: Field[Any], said: Key) -> str:
     if one.default is MISSING:
         return "required" if one.default_factory is MISSING else ""
     default = one.default if said.dump is None or one.default is None else said.dump(one.default)
-    return "" if default in (None, "", (), []) else f"`{default!r}`"
+    return "" if default in (None, "", (), [], {}) else f"`{default!r}`"

@@ -10,9 +10,12 @@ from api_pages import pages, summary_of
 from claim_pages import claim_pages, copy_pictures, gallery
 from docstrings import markdown
 
+from ldpopt.datafiles.delimited import Dialect
 from ldpopt.design import METHODS, constraints, utilities
 from ldpopt.design.registry import kinds
 from ldpopt.references import REFERENCES
+from ldpopt.schema import reference
+from ldpopt.survey import QuestionSpec, SampleSpec, SurveySpec
 
 DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent
@@ -28,6 +31,8 @@ def make(app: Any = None) -> None:
     _fill(DOCS / "claims", claim_pages())
     copy_pictures(DOCS / "claims")
     made = {"references.md": references(), "commands.md": commands(), "claims-gallery.md": gallery()}
+    inner = {"questions": QuestionSpec, "file": Dialect, "sample": SampleSpec}
+    made["survey-keys.md"] = reference(SurveySpec, inner) + "\n"
     made["methods.md"] = kinds_table(METHODS, papers=True)
     made |= {f"{room.__name__.rpartition('.')[2]}.md": kinds_table(kinds(room).values()) for room in ROOMS}
     _fill(DOCS / "made", made)

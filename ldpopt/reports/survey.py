@@ -151,9 +151,6 @@ def survey_report(
         budget=budget if several else None,
         promise=promises_in_words(plan),
         questions=[page.question(plan, name, found[name]) for name in plan.answers],
-        by=", ".join(asked.by),
-        interval=next(iter(found.values())).whole.intervals(Binomial(asked.level)).interval if asked.by else "",
-        percent=page.percent,
         level=asked.level,
     )
 
@@ -208,14 +205,19 @@ class _Page:
         said = f"{of}; {self.percent} {shown.interval}s."
         return interval_table(labels, found.values, shown.lower, shown.upper, said, self.percent)
 
-    def groups(self, both: Findings) -> list[list[str]]:
-        """A row for each group and answer."""
-        shown = [(name, one, one.intervals(Binomial(self.asked.level))) for name, one in both.groups.items()]
-        return [
-            [name, str(label), f"{one.n:,}", *(f"{100 * share:.2f} %" for share in shares)]
-            for name, one, limits in shown
-            for label, *shares in zip(one.labels, one.values, limits.lower, limits.upper, strict=True)
-        ]
+    def groups(self, both: Findings) -> Markup:
+        """The intervals of all groups under one another, answer by answer; of two answers only the second."""
+        if not both.groups:
+            return Markup("")
+        groups = [(name, one, one.intervals(Binomial(self.asked.level))) for name, one in both.groups.items()]
+        k = len(both.whole.labels)
+        answers = range(1 if k == 2 else 0, k)
+        labels = [f"{as_text(one.labels[x])}: {name} ({one.n:,})" for x in answers for name, one, _ in groups]
+        values, lower, upper = np.array(
+            [[one.values[x], limits.lower[x], limits.upper[x]] for x in answers for _, one, limits in groups]
+        ).T
+        said = f"By {', '.join(self.asked.by)} (reports); {self.percent} {groups[0][2].interval}s."
+        return interval_table(labels, values, lower, upper, said, self.percent)
 
     def rivals(self, question: PlannedQuestion, found: Estimate) -> dict[str, Any] | None:
         """The respondents that other protocols with the same epsilon would need for the planned half-width."""

@@ -274,11 +274,12 @@ def test_a_page_of_a_design_is_made_and_checked_again(run, sampled):
     found = run("survey", "estimate", *there, "--by", "sex", "--json").stdout
     (sampled / "out" / "estimates.json").write_text(found, encoding="utf-8")
     page = (sampled / "out" / "page.html").read_text(encoding="utf-8")
-    assert "By sex; 90 % binomial intervals." in page
+    assert "By sex (reports); 90 % binomial intervals." in page
     assert "strata region" in page
     said = run("survey", "verify", "out")
     assert said.exit_code == 0, said.output
-    (sampled / "out" / "page.html").write_text(page.replace("By sex; 90 %", "By sex; 95 %"), encoding="utf-8")
+    changed = page.replace("By sex (reports); 90 %", "By sex (reports); 95 %")
+    (sampled / "out" / "page.html").write_text(changed, encoding="utf-8")
     assert run("survey", "verify", "out").exit_code != 0
 
 

@@ -6,7 +6,9 @@ from html.parser import HTMLParser
 import numpy as np
 
 from ldpopt import plots
-from ldpopt.reports import embed, page, table
+from ldpopt.reports import embed, page, survey_report, table
+from ldpopt.survey import QuestionSpec, SurveySpec, estimate, plan_survey
+from ldpopt.survey.sample.analysis import Analysis, Findings
 
 
 class Balanced(HTMLParser):
@@ -61,3 +63,39 @@ def test_columns_of_numbers_are_set_right():
     assert '<th scope="row">x</th>' in html
     assert '<th scope="col">a</th>' in html
     assert '<td class="number">1</td>' in html
+
+
+def test_a_report_is_for_a_client_first_and_for_the_statistician_in_an_appendix():
+    """Shares, groups and promises come before the appendix, which has budget, channels and protocols.
+
+    Groups are drawn as intervals: every group of every answer, and of two answers only the second.
+    """
+    questions = (QuestionSpec("vote", ("a", "b", "c")), QuestionSpec("drug", ("no", "yes")))
+    plan = plan_survey(SurveySpec("demo", questions, epsilon=6.0, design="split")).plan
+    rng = np.random.default_rng(5)
+    found = {}
+    for one in plan.questions:
+        parts = {name: estimate(rng.multinomial(n, one.channel.matrix.mean(axis=0)), one) for name, n in GROUPS}
+        found[one.name] = Findings(estimate(rng.multinomial(900, one.channel.matrix.mean(axis=0)), one), parts)
+    html = survey_report(plan, found, pictures=False, analysis=Analysis(by=("region",)))
+    client, appendix = html.split("Appendix for the statistician")
+    parsed(html)
+    for said in ("vote", "drug", "How to read this", "What respondents were promised", "By region (reports)"):
+        assert said in client
+    for said in (
+        "ε (nats)",
+        "Other protocols",
+        "How an answer becomes a report",
+        "Plan checksum",
+        "Planned: intervals",
+    ):
+        assert said in appendix
+        assert said not in client
+    rows = [f"{answer}: {name} ({n:,})" for answer in ("a", "b", "c", "yes") for name, n in GROUPS]
+    assert all(f'<th scope="row" dir="auto">{row}</th>' in client for row in rows)
+    assert "no: north" not in html
+    assert client.count('<circle cx="') == 3 + 2 + len(rows)
+    assert ".appendix { break-before: page; }" in html
+
+
+GROUPS = (("north", 400), ("south", 500))

@@ -48,7 +48,7 @@ class QuestionSpec(ByValue):
     power : the target power of a goodness-of-fit test, at level 0.05, of the pilot against `alternative`; by
         default 0.8.
     alternative : the shares that the test is to find, shape (k,).
-    asked_if : for other questions before it, those of their answers after which this one is asked: ``{"drug":
+    asked_if : a table from questions before it to those of their answers after which this one is asked: ``{"drug":
         ["yes"]}``. Both then share a report, in which "not applicable" is an answer like any other, so that nobody sees
         who was asked. Its pilot and target are about those who are asked.
     reading : how answers are written in files, and how missing answers are treated.

@@ -51,10 +51,12 @@ def _at_least(least: int) -> Any:
 class SampleSpec(ByValue):
     """The public columns that say how a sample was drawn, and how variances are computed from them.
 
-    weights, strata, clusters, fpc : names of columns, as in `SampleDesign`.
+    weights, strata, clusters : the columns of the weights, of the strata, and of the primary units.
+    fpc : the column with the number of primary units in the stratum's population, or the share of them that was drawn.
     lonely : how a stratum with one unit enters the variance, a word of `LonelyUnit`.
-    variance : "linearization", "jackknife", "bootstrap" (with `replications` and `seed`), or "replicates" (with the
-        columns `replicate_weights` and the factor `replicate_scale`).
+    variance : "linearization", "jackknife", "bootstrap", or "replicates".
+    replications, seed : of the bootstrap, how many, and the seed from which they are drawn.
+    replicate_weights, replicate_scale : of replicates, the columns of their weights, and the factor of the variance.
     margins : for a column, the known totals or shares of its groups in the population. With one column the weights are
         post-stratified, with several they are raked.
 

@@ -132,8 +132,8 @@ def test_every_key_has_a_meaning_in_the_reference() -> None:
     page = reference(SurveySpec, {"questions": QuestionSpec, "file": Dialect, "sample": SampleSpec})
     rows = [line for line in page.split("### `[sample]`")[0].splitlines() if line.startswith("| `")]
     assert len(rows) == 14 + 16 + 3
-    assert not [row for row in rows if row.endswith("|  |")]
-    assert "| `duplicates` | true or false | `'refuse'` |" in page
+    assert not [row for row in page.splitlines() if row.endswith("|  |")]
+    assert "| `duplicates` | text | `'refuse'` |" in page
 
 
 def test_a_survey_needs_questions() -> None:
