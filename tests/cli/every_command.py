@@ -72,6 +72,7 @@ STEPS = [
     ("survey", "table", "plan.json", "reports.parquet", "smokes", "region", "--percent", "column", "--format", "md"),
     ("survey", "compare", "plan.json", "reports.csv", "--by", "region"),
     ("survey", "regress", "plan.json", "reports.csv", "drinks ~ region"),
+    ("survey", "to-r", "plan.json", "reports.csv", "-o", "r", "--variance", "bootstrap", "--replications", "20"),
     ("survey", "describe", "plan.json", "reports.csv", "drinks", "--scores", "0,1", "--population", "1000"),
     ("survey", "report", "plan.json", "counts.json"),
     ("survey", "report", "plan.json", "reports.csv", "--by", "region", "-o", "regions.html"),

@@ -6,7 +6,7 @@ import typer
 
 from ldpopt.cli.outputs import Command, Discreet
 from ldpopt.cli.survey.collect import aggregate, collect, enter, export, invitations, kit, paper, privatize
-from ldpopt.cli.survey.estimate import compare, describe, estimate, regress, report, table, verify
+from ldpopt.cli.survey.estimate import compare, describe, estimate, regress, report, table, to_r, verify
 from ldpopt.cli.survey.plan import consent, new, plan
 
 app = typer.Typer(
@@ -18,6 +18,6 @@ app = typer.Typer(
 )
 for command in (
     new, plan, consent, privatize, kit, paper, enter, collect, invitations, export, aggregate, estimate, table,
-    compare, regress, describe, report, verify,
+    compare, regress, describe, report, to_r, verify,
 ):  # fmt: skip
     app.command(cls=Command)(command)

@@ -13,7 +13,7 @@ import typer
 
 from ldpopt import strictjson
 from ldpopt.cli.options import options
-from ldpopt.cli.outputs import ResultFlags, claim, progress, say, write_all
+from ldpopt.cli.outputs import ResultFlags, claim, claim_folder, progress, say, write_all, write_folder
 from ldpopt.cli.survey.arguments import (
     SIMULATION,
     Analysing,
@@ -128,6 +128,22 @@ def report(
         page = survey_report(made, found, counts, analysis=asked)
     write_all({out: page.encode()}, force)
     say(f"wrote {out}")
+
+
+@options("out: --out -o | Folder for the table and the script.")
+def to_r(plan: Path, data: Path, sample: SampleFlags, out: Path = Path("r"), force: bool = False) -> None:
+    """Write reports as numbers whose means are the shares, with replicate weights, and a script that R's survey runs.
+
+    ldpopt survey to-r plan.json reports.csv --variance jackknife
+    """
+    from ldpopt.survey.sample.r_bridge import SCRIPT, for_r
+
+    claim_folder(out, force)
+    made = read_plan(plan)
+    with progress("reading"):
+        files = for_r(made, data, sample.analysis(made))
+    write_folder(out, files, force)
+    say(f"wrote {' and '.join(files)} in {out}; there: Rscript {SCRIPT}")
 
 
 @options("folder: FOLDER | Folder with the plan, the reports, and files that were made from them.")
