@@ -61,8 +61,9 @@ def posed(kind: str, rng: np.random.Generator) -> tuple[Any, list[Any]]:
         if kind == "information within a support":
             p[-1] = 0.0
             return MutualInformation(p / p.sum()), [Support(mask), TotalVariation(eta)]
-        loss = ExpectedLoss(p, 1 - np.eye(k))
-        return loss, [Support(mask), TotalVariation(eta)] if kind == "support" else [Invariant(p), LocalDP(epsilon)]
+        linear = rng.random() < 0.5
+        kept = ExpectedLoss(p, 1 - np.eye(k)) if linear else Divergence(pair.f, p, rng.dirichlet(np.ones(k)))
+        return kept, [Support(mask), TotalVariation(eta)] if kind == "support" else [Invariant(p), LocalDP(epsilon)]
     if kind == "information along a graph":
         k = min(k, 6)
         return MutualInformation(rng.dirichlet(np.ones(k))), [LocalDP(epsilon, nx.path_graph(k))]

@@ -173,14 +173,18 @@ def _alpha(order: float, exchanged: bool = False) -> Rule:
     return Rule(_either(_float64(f, error, exchanged), _swapped(exact) if exchanged else exact), limits, slopes)
 
 
+def own_slack(f: FDivergence) -> float:
+    """The slack of a user's own divergence: the margin of its excess for each unit of difference."""
+    return 2.0**-31 * (abs(f._slope_at_one()) + abs(float(f.generator(0.5))) + abs(float(f.generator(2.0))))
+
+
 def own_rule(f: FDivergence) -> Rule:
     """The rule of a user's own divergence: float64 values with margins for rounding, which are not a proof.
 
     The slack is for f'(1), which is often a difference of values.
     """
-    slope = f._slope_at_one()
-    size = abs(slope) + abs(float(f.generator(0.5))) + abs(float(f.generator(2.0)))
-    slack = 2.0**-31 * size
+    slope, slack = f._slope_at_one(), own_slack(f)
+    size = slack * 2.0**31
 
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
         x, y = np.asarray(d.lower), np.asarray(b.lower)

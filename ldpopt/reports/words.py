@@ -15,6 +15,7 @@ import numpy as np
 
 from ldpopt.channel import ERASED, Channel
 from ldpopt.design import Design, Verification
+from ldpopt.design.certificates.base import believed, taken_on_trust
 from ldpopt.escapes import for_markdown
 from ldpopt.labels import as_text
 from ldpopt.privacy import Guarantee
@@ -129,8 +130,7 @@ ARITHMETIC = {
 
 def recomputed_in(design: Design, exact: bool) -> str:
     """The arithmetic in which a design was checked, and what of it was trusted."""
-    trusted = ", with the probabilities and densities of the two laws trusted from scipy.stats in floats"
-    return ARITHMETIC[exact] + trusted * bool(design.utility.continuous)
+    return ARITHMETIC[exact] + taken_on_trust(believed(design.utility, design.constraints))
 
 
 def verdict(design: Design) -> str:
@@ -140,11 +140,12 @@ def verdict(design: Design) -> str:
     checked = design.verify()
     if not checked:
         return "PROOF FAILED: " + "; ".join(checked.failures)
+    trusted = taken_on_trust(checked.trusted)
     if design.relative_gap <= CERTIFIED_GAP:
-        return "optimal, proof checked"
+        return f"optimal, proof checked{trusted}"
     if math.isinf(design.relative_gap):
         return "no bound found"
-    return f"within {float(ceil_digits(100 * design.relative_gap, 2)):g} % of the optimum, proof checked"
+    return f"within {float(ceil_digits(100 * design.relative_gap, 2)):g} % of the optimum, proof checked{trusted}"
 
 
 TITLE = "How to answer so that nobody can know"

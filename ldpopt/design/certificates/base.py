@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -23,6 +24,7 @@ from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.work import PARSED, Work, size
 from ldpopt.distribution import Array
+from ldpopt.divergences import FDivergence
 from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
 from ldpopt.errors import InvalidInput, LdpoptError
 from ldpopt.privacy import Guarantee, local_dp, total_variation
@@ -56,7 +58,8 @@ class Verification(Bounded, Result):
 
     value : the channel's utility, rounded down; an error, rounded up. bound : no channel within the constraints is
     better. epsilon, total_variation : of the channel, rounded up; epsilon in nats. failures : the claims that do not
-    hold, a sentence each. guarantees : one measure of the channel for each constraint.
+    hold, a sentence each. guarantees : one measure of the channel for each constraint. trusted : what was believed of
+    functions and classes that are not the package's own, such as that an own f is convex; empty for all else.
 
     >>> found = Verification(0.1, 0.1, 1.0, 0.3, ("the value is 0.1, not 0.2",))
     >>> bool(found)
@@ -69,16 +72,39 @@ class Verification(Bounded, Result):
     total_variation: float
     failures: tuple[str, ...]
     guarantees: tuple[Guarantee, ...] = ()
+    trusted: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return not self.failures
 
     def __repr__(self) -> str:
         verdict = "verified" if self else "FAILED: " + "; ".join(self.failures)
+        verdict += taken_on_trust(self.trusted)
         return (
             f"Verification({verdict}: value {self.value:.9g}, bound {self.bound:.9g}, "
             f"epsilon {self.epsilon:.9g}, total variation {self.total_variation:.9g})"
         )
+
+
+def believed(utility: Any, constraints: Sequence[Any] = ()) -> tuple[str, ...]:
+    """What a proof about a problem believes of a user's functions and classes, and of scipy's laws; () for nothing."""
+    found = list[str]()
+    for part in (utility, *constraints):
+        if not type(part).__module__.startswith("ldpopt."):
+            found.append(f"what the class {type(part).__name__} computes")
+        if getattr(part, "continuous", False):
+            found.append("the probabilities and densities that scipy.stats computes")
+        f = getattr(part, "f", None)
+        if isinstance(f, FDivergence) and (f.recipe is None or type(f) is not FDivergence):
+            found.append(f"the floats of {f.name}, and that it is convex")
+        for inner in (*(part.parts() if isinstance(part, Utility) else ()), getattr(part, "criterion", None)):
+            found += believed(inner) if inner is not None else ()
+    return tuple(dict.fromkeys(found))
+
+
+def taken_on_trust(trusted: Sequence[str]) -> str:
+    """The end of a verdict that says what was believed; empty for nothing."""
+    return f"; taken on trust: {', '.join(trusted)}" if trusted else ""
 
 
 @dataclass(frozen=True)
@@ -268,7 +294,8 @@ class Certificate(Bounded, Kind, Result, ABC):
         except LdpoptError as error:
             failures.append(str(error))
         epsilon, eta = float(local_dp(channel)), float(total_variation(channel))
-        return Verification(value, bound, epsilon, eta, tuple(failures), guarantees)
+        trusted = believed(self.utility, self.constraints)
+        return Verification(value, bound, epsilon, eta, tuple(failures), guarantees, trusted)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(bound={self.bound:.9g})"

@@ -24,6 +24,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating, knots, reduce
 from ldpopt.distribution import Array, Index, at_least_two
 from ldpopt.divergences import FDivergence
+from ldpopt.divergences.rules import own_slack
 from ldpopt.errors import InvalidInput
 from ldpopt.rounding import ULP
 
@@ -83,7 +84,10 @@ def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float)
     whole = Pair.of(p0, p1)
     blocks = Blocks(f, Pair(p0[order], p1[order], whole.difference[order]), epsilon)
     share = (PADDING if len(order) <= QUICK else LESS) if f.recipe else OWN_PADDING
-    return price / blocks.level * (1 + RAISED), blocks.paying(price, share)
+    potentials = blocks.paying(price, share)
+    if not f.recipe:  # Blocks that are worth nothing, as f has no kink among their ratios, pay for the kernel's margin.
+        potentials[1:] += 4 * own_slack(f) * np.cumsum(np.abs(whole.difference[order]))
+    return price / blocks.level * (1 + RAISED), potentials
 
 
 # The most inputs of distinct ratio for the dynamic program; more inputs are merged.

@@ -6,13 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from design_problems import constraints, utility
+from scipy import stats
 
 from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design import Contraction, Partition
-from ldpopt.design.certificates.base import Bound
+from ldpopt.design import Contraction, Partition, WeightedSum
+from ldpopt.design.certificates.base import Bound, believed
 from ldpopt.design.certificates.numbers import Unproved
-from ldpopt.divergences import KL
+from ldpopt.divergences import KL, FDivergence
 from ldpopt.enclosures import FLOAT
+from ldpopt.reports import verdict
 from tests.design.certificates.forging import NO_RECORD
 
 
@@ -189,3 +191,38 @@ def test_numbers_that_prove_nothing_say_why():
     nothing = Contraction(problem, (LocalDP(1.0),), None).bound_in(FLOAT)
     assert nothing.value == math.inf
     assert nothing.why
+
+
+class _Odd(FDivergence):
+    """An f whose excess is computed by a user's own code."""
+
+
+def test_a_verdict_says_what_was_believed():
+    """Of an own function, an own class and laws of scipy, the check and its verdict name what is taken on trust."""
+    own = FDivergence(lambda t: (t - 1) ** 4, name="fourth power")
+    odd = _Odd(lambda t: (t - 1) ** 2, name="odd")
+    p0, p1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
+    for question, named in (
+        (Divergence(own, p0, p1), "the floats of fourth power, and that it is convex"),
+        (Divergence(odd, p0, p1), "the floats of odd, and that it is convex"),
+        (WeightedSum([1.0, 2.0], [Divergence(KL, p0, p1), Divergence(own, p0, p1)]), "the floats of fourth power"),
+        (Divergence(KL, stats.norm(0, 1), stats.norm(1, 1)), "densities that scipy.stats computes"),
+    ):
+        design = optimal_channel(question, LocalDP(1.0))
+        found = design.verify()
+        assert found
+        assert named in " ".join(found.trusted)
+        assert named in repr(found)
+        assert verdict(design).endswith(f"taken on trust: {', '.join(found.trusted)}")
+
+
+def test_nothing_of_the_package_is_taken_on_trust():
+    """A problem of named divergences and finite laws has no such words, and classes of a user's own have."""
+    design = optimal_channel(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0))
+    assert design.verify().trusted == ()
+    assert "trust" not in verdict(design) + repr(design.verify())
+
+    class Mine(LocalDP):
+        """A constraint of a user's own."""
+
+    assert believed(design.utility, (Mine(1.0),)) == ("what the class Mine computes",)

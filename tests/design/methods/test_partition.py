@@ -19,7 +19,7 @@ from ldpopt import (
     optimal_channel,
 )
 from ldpopt.design import Divergence
-from ldpopt.divergences import KL, NAMED, REVERSE_KL, TOTAL_VARIATION, alpha
+from ldpopt.divergences import KL, NAMED, REVERSE_KL, TOTAL_VARIATION, FDivergence, alpha, piecewise_linear
 
 ZERO = ([0.5, 0.3, 0.2], [0.2, 0.8, 0.0])
 BOTH = ([0.0, 0.3, 0.3, 0.4], [0.5, 0.3, 0.2, 0.0])
@@ -151,3 +151,23 @@ def test_under_total_variation_alone_full_disclosure_is_erased():
     design = optimal_channel(Divergence(TOTAL_VARIATION, P0, P1), TotalVariation(0.25))
     assert design.value == pytest.approx(0.25 * 0.5, rel=1e-12)
     assert design.certified
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_function_with_kinks_is_bounded_as_well_as_its_data(seed):
+    """The bound for a callable f with kinks is that of the f given as knots and slopes, but for float margins [SPR]."""
+    rng = np.random.default_rng(seed)
+    knots, slopes = np.sort(rng.uniform(0.2, 4, 3)), np.sort(rng.normal(size=4))
+    p0, p1 = rng.dirichlet(np.ones(4), 2)
+
+    def f(t):
+        return slopes[0] * (t - 1) + sum(
+            rise * (np.maximum(t - knot, 0) - max(1 - knot, 0))
+            for rise, knot in zip(np.diff(slopes), knots, strict=True)
+        )
+
+    exact = optimal_channel(Divergence(piecewise_linear(knots, slopes), p0, p1), LocalDP(1.5))
+    assert exact.certified or exact.value == 0
+    own = optimal_channel(Divergence(FDivergence(f), p0, p1), LocalDP(1.5))
+    assert exact.value * (1 - 1e-12) <= own.upper_bound <= exact.upper_bound + 1e-7
+    assert own.verify()
