@@ -64,7 +64,7 @@ def _shown(found: Estimate | Estimates, level: float) -> dict[str, Any]:
 
 _IMAGE = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
 _HOW = re.compile(r'<meta name="ldpopt-analysis" content="([^"]*)">')
-_CONSENT = re.compile(r"<!-- ldpopt plan ([0-9a-f]{64}) -->")
+_CONSENT = re.compile(r"<!-- ldpopt plan ([0-9a-f]{64})(?: shuffled (\d{1,9}) (\d(?:\.\d+)?(?:e-\d+)?))? -->")
 _MARK = re.compile(r'<meta name="ldpopt-reports" content="([0-9a-f]{32}) (\S+)">')
 
 
@@ -211,7 +211,10 @@ class _Checked:
         if mark is None or mark[1] != self.plan.checksum:
             expected = "a consent form of this plan (`ldpopt survey consent` writes it)"
             raise invalid("consent form", expected, Phrase("one of another plan"), str(path))
-        promised = consent_paragraph(self.plan).splitlines()
+        shuffled = None if mark[2] is None else (int(mark[2]), float(mark[3]))
+        promised = consent_paragraph(self.plan, shuffled).splitlines()
+        if shuffled is None and "If a shuffler hides" in text:
+            raise _CannotTell("made of this plan, but what it says of a shuffler was added by hand")
         if not {line for line in promised if "<!--" not in line} <= set(text.splitlines()):
             raise _CannotTell("made of this plan, but what it promises was changed by hand")
         return "what this plan promises, word for word"

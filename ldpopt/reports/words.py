@@ -277,8 +277,22 @@ def _told_by(plan: Plan, by: tuple[str, ...]) -> str:
     return " and ".join(words.get(name, repr(name)) for name in by) + (" tells" if len(by) == 1 else " tell")
 
 
-def consent_paragraph(plan: Plan) -> str:
-    """A draft in Markdown for a consent form: what happens to the answers, and what is protected or not."""
+def after_shuffling_in_words(plan: Plan, respondents: int, delta: float) -> str:
+    """What all reports of a respondent guarantee behind a shuffler, in words."""
+    from ldpopt.survey.plan.budget import after_shuffling
+
+    said = guarantee_in_words(after_shuffling(plan, respondents, delta)).replace("who of ", "who of at least ")
+    if len(plan.questions) > 1:
+        said = said.replace("which report,", "which report, for each question apart,")
+        said = said.replace("any other answer of yours", "any other answers of yours")
+    return said
+
+
+def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None) -> str:
+    """A draft in Markdown for a consent form: what happens to the answers, and what is protected or not.
+
+    shuffled : the number of respondents whose reports a shuffler mixes, and a delta.
+    """
     from ldpopt.survey.plan.plan import over_rounds
 
     several = len(plan.questions) > 1
@@ -289,7 +303,8 @@ def consent_paragraph(plan: Plan) -> str:
         plan=plan,
         several=several and not plan.booklets,
         everybody=[one.name for question in plan.everyone for one in question.answers],
-        promised=promises_in_words(plan),
+        promised=promises_in_words(plan) + ([after_shuffling_in_words(plan, *shuffled)] if shuffled else []),
+        shuffled=shuffled,
         once=ceil_digits(epsilon, 4) if epsilon else "",
         twice=ceil_digits(over_rounds(epsilon, eta, 2)[0], 4),
         own_category=[name for name in plan.answers if plan.part(name).reading.own_category],

@@ -110,3 +110,21 @@ def test_a_consent_form_of_another_plan_is_refused(run, delivered):
         (folder / "consent.md").write_text(changed, "utf-8")
         assert said in " ".join(run("survey", "verify", "form").stdout.split())
     assert "e^3" in run("survey", "consent", "three.json", "-o", "-").stdout
+
+
+def test_what_a_consent_form_says_of_a_shuffler_is_computed_again(run, delivered):
+    """A form with another number of people, or another number than they give, is not confirmed."""
+    folder = delivered / "form"
+    folder.mkdir()
+    shutil.copy(delivered / "one.json", folder / "plan.json")
+    assert run("survey", "consent", "one.json", "-o", "form/consent.md", "--shuffled", 500).exit_code == 0
+    text = (folder / "consent.md").read_text("utf-8")
+    assert "at least 500 people" in text
+    for changed, said in (
+        (text, "word for word"),
+        (text.replace("500 people", "900 people"), "changed by hand"),
+        (text.replace("shuffled 500 ", "shuffled 900 "), "changed by hand"),
+        (text.replace(" shuffled 500 1e-06", ""), "added by hand"),
+    ):
+        (folder / "consent.md").write_text(changed, "utf-8")
+        assert said in " ".join(run("survey", "verify", "form").stdout.split())

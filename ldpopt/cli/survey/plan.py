@@ -10,7 +10,7 @@ import typer
 
 from ldpopt import strictjson
 from ldpopt.cli.options import bins as binned
-from ldpopt.cli.options import options, seconds
+from ldpopt.cli.options import number, options, seconds
 from ldpopt.cli.outputs import claim, kind_of, progress, say, write_all
 from ldpopt.cli.survey.arguments import read_counts, read_plan
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -228,13 +228,16 @@ def _codes(given: Sequence[str]) -> dict[str, list[str]]:
     design_effect: --design-effect | Factor by which clusters and weights raise the number of respondents needed.
       [default: survey.toml's]
     picture: --picture | Picture (png, svg, pdf, pgf) of the budget's split, and of widths and power by respondents.
+    shuffled: --shuffled RESPONDENTS 1.. | Also say what is guaranteed if a shuffler hides who of so many sent which
+      report.
+    delta: --delta DELTA | Delta of that guarantee, in [0, 1].
     proof: --proof | File for the proof of how many respondents any survey needs; `ldpopt verify` checks it.
     """)
 def plan(
     survey: Path, out: Path = Path("plan.json"), respondents: int | None = None,
     after: tuple[Path, str] | None = None, stages: bool = False, nonresponse: float | None = None,
-    design_effect: float | None = None, picture: Path | None = None, proof: Path | None = None, time_limit: str = "",
-    json: bool = False, force: bool = False,
+    design_effect: float | None = None, shuffled: int | None = None, delta: str = "1e-6", picture: Path | None = None,
+    proof: Path | None = None, time_limit: str = "", json: bool = False, force: bool = False,
 ) -> None:  # fmt: skip
     """For every question design the channel that needs the fewest respondents, and write the plan.
 
@@ -244,6 +247,7 @@ def plan(
 
     from ldpopt.design.files import respondents_text
     from ldpopt.plots.planning import survey_picture
+    from ldpopt.reports.words import after_shuffling_in_words
     from ldpopt.survey.plan.spec import SurveySpec
     from ldpopt.survey.plan.survey import plan_survey
 
@@ -272,6 +276,7 @@ def plan(
     )
     with progress("designing", shares=True) as step:
         made = plan_survey(spec, respondents, time_limit=limit, progress=step)
+    mixed = "" if shuffled is None else after_shuffling_in_words(made.plan, shuffled, number(delta, "--delta"))
     files = {out: made.plan.to_json().encode()}
     if picture is not None:
         files[picture] = survey_picture(made.plan, spec, kind)
@@ -296,6 +301,7 @@ def plan(
             with progress("simulating", shares=True) as step:
                 advice = advise_stages(question, people, time_limit=limit, progress=step)
             say(f"  {question.name}: {advice}")
+    say(*([mixed] if mixed else []))
     if picture is not None:
         say(f"wrote {picture}")
     say(f"wrote {out}, checksum {made.plan.checksum[:16]}")
@@ -303,8 +309,12 @@ def plan(
 
 @options("""
     out: --out -o | File for the consent form.
+    shuffled: --shuffled RESPONDENTS 1.. | Also what is guaranteed if a shuffler hides who of so many sent which report.
+    delta: --delta DELTA | Delta of that guarantee, in [0, 1].
     """)
-def consent(plan: Path, out: Path = Path("consent.md"), force: bool = False) -> None:
+def consent(
+    plan: Path, out: Path = Path("consent.md"), shuffled: int | None = None, delta: str = "1e-6", force: bool = False
+) -> None:
     """Write the draft of a consent form: what this plan does with answers, and what it protects and does not.
 
     Its last line names the plan, so that `ldpopt survey verify` refuses it beside another one.
@@ -312,5 +322,6 @@ def consent(plan: Path, out: Path = Path("consent.md"), force: bool = False) -> 
     from ldpopt.reports.words import consent_paragraph
 
     claim([out], force)
-    write_all({out: consent_paragraph(read_plan(plan)).encode()}, force)
+    mixed = None if shuffled is None else (shuffled, number(delta, "--delta"))
+    write_all({out: consent_paragraph(read_plan(plan), mixed).encode()}, force)
     say(f"wrote {out}; read it, and write it again whenever the plan changes")
