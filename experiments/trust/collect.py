@@ -1,7 +1,7 @@
 """Kill collectors under load, and feed them nonsense: no acknowledged report is lost, and none is stored that is wrong.
 
     python experiments/trust/collect.py [--kills 20] [--malformed 100000] [--connections 32] [--seed 1]
-    python experiments/trust/collect.py --operations
+    python experiments/trust/collect.py --operations | --files
 
 A collector on SQLite, and one on a PostgreSQL server that is started for it, are killed (signal 9) at random moments
 while submissions come over many connections. After each restart what was not answered is sent again. At the end every
@@ -11,9 +11,9 @@ which may be stored or answered with a status of 500 or more. Ends with exit cod
 
 With --operations: privatizations in every form, of which every file operation fails in turn, meets a full disk, or is
 where the process ends; the same call must end each with the same reports, one entry in the ledger, and nothing raw left
-behind. Then rounds in both databases, from the first invitation to the end, of which every statement fails in turn, has
-its answer lost, or is where the process ends: devices and owners try again, and nothing may be lost or doubled. Every
-operation is listed, with how often it was spoilt.
+behind (--files does this alone). Then rounds in both databases, from the first invitation to the end, of which every
+statement fails in turn, has its answer lost, or is where the process ends: devices and owners try again, and nothing
+may be lost or doubled. Every operation is listed, with how often it was spoilt.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def nonsense(given: argparse.Namespace) -> str:
     return "the log is not empty" if log else ""
 
 
-def operations(some: int) -> Counter[str]:
-    """How often each operation was spoilt, of which one in `some` was; an `AssertionError` says what was lost."""
+def statements_of_rounds(some: int) -> Counter[str]:
+    """How often each statement was spoilt, of which one in `some` was; an `AssertionError` says what was lost."""
     found = Counter[str]()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -126,6 +126,12 @@ def operations(some: int) -> Counter[str]:
             for statement, count in statements.spoil_statements(rounds, kind, some).items():
                 found[f"{name}: {re.sub('[0-9]+', 'N', statement)}"] += count
             print(f"{name}, {kind}: {sum(found.values())} so far, nothing lost", flush=True)
+    return found
+
+
+def files_of_runs(some: int) -> Counter[str]:
+    """The same of the file operations of privatizations, in every form and with every kind of fault."""
+    found = Counter[str]()
     pieces = ("csv", "parquet"), ("file", "folder"), ("fresh", "memoised"), ("fail", "full", "kill")
     for *form, kind in list(itertools.product(*pieces))[:: 1 if some == 1 else 11]:
         with tempfile.TemporaryDirectory() as folder:
@@ -142,10 +148,12 @@ def main() -> int:
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--operations", action="store_true")
+    parser.add_argument("--files", action="store_true", help="of the operations those of files alone")
     parser.add_argument("--quick", action="store_true", help="a few of the operations, and nothing else")
     given = parser.parse_args()
-    if given.operations or given.quick:
-        found = operations(23 if given.quick else 1)
+    if given.operations or given.files or given.quick:
+        some = 23 if given.quick else 1
+        found = files_of_runs(some) + (Counter() if given.files else statements_of_rounds(some))
         print(*(f"{count:6} {name}" for name, count in found.items()), sep="\n")
         print(f"{sum(found.values())} operations spoilt, {len(found)} different ones: nothing lost, nothing wrong")
         return 0

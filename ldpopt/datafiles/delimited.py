@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -69,9 +70,18 @@ class Dialect:
 
 def _encoding(name: object, delimiter: str) -> str:
     """Python's name for an encoding, if its bytes of structure are ASCII's, whatever stands before them."""
+    made = _python_name(name, delimiter) if isinstance(name, str) else ""
+    if not made:
+        raise invalid("encoding", "the name of an encoding such as utf-8, cp1252, latin-1 or cp1251", name)
+    return made
+
+
+@lru_cache(maxsize=64)
+def _python_name(name: str, delimiter: str) -> str:
+    """The same, or nothing."""
     try:
-        made = codecs.lookup(str(name)).name
-        safe = isinstance(name, str) and bytes(range(128)).decode(made) == bytes(range(128)).decode("ascii")
+        made = codecs.lookup(name).name
+        safe = bytes(range(128)).decode(made) == bytes(range(128)).decode("ascii")
         # Whatever byte comes before, or escape that shifts to other letters, a mark after it stays that mark: so files
         # may be cut at line ends, and cells at delimiters.
         before = [bytes([high]) for high in range(128, 256)] + [b"\x1b$B", b"\x1b$)C\x0e"]
@@ -80,10 +90,8 @@ def _encoding(name: object, delimiter: str) -> str:
                 (one + mark + b"!").decode(made, "replace").endswith(f"{mark.decode()}!") for one in before
             )
     except (LookupError, ValueError, AttributeError):
-        safe = False
-    if not safe:
-        raise invalid("encoding", "the name of an encoding such as utf-8, cp1252, latin-1 or cp1251", name)
-    return "utf-8" if made in ("utf-8", "utf-8-sig") else made
+        return ""
+    return "" if not safe else "utf-8" if made in ("utf-8", "utf-8-sig") else made
 
 
 PLAIN = Dialect()

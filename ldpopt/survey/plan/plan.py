@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from ldpopt import strictjson
@@ -173,7 +174,7 @@ class Plan(Pictured):
             raise invalid("question", own, f"{name} in {shared[0].name!r}")
         raise invalid("question", f"one of {[question.name for question in self.questions]}", name)
 
-    @property
+    @cached_property
     def checksum(self) -> str:
         """SHA-256 of the plan's canonical JSON, in hexadecimal."""
         return _checksum(self._content())
