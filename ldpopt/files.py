@@ -18,6 +18,9 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
+MAX_TEXT = 1 << 28
+"""Bytes of the largest file that is read whole, as a plan, a channel or counts are."""
+
 NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 """The errors that the system raises for a path that does not lead to a file."""
 
@@ -28,7 +31,7 @@ UNFINISHED = ".ldpopt-*.part"
 def read_text(path: PathLike) -> str:
     """The text of a UTF-8 file, without its byte order mark.
 
-    Raises `InvalidInput` for a file that cannot be read (with the system's reason), is empty or is not UTF-8 text.
+    Raises `InvalidInput` for a file that cannot be read (with the system's reason), is empty, too large or not UTF-8.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -36,9 +39,12 @@ def read_text(path: PathLike) -> str:
     'ε = 1'
     """
     try:
-        raw = _path(path).read_bytes()
+        with _path(path).open("rb") as file:
+            raw = file.read(MAX_TEXT + 1)
     except OSError as error:
         raise _refused(path, "a readable file", error) from None
+    if len(raw) > MAX_TEXT:
+        raise invalid(str(path), f"a file of at most {MAX_TEXT} bytes", Phrase("a larger one"))
     try:
         text = raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:

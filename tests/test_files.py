@@ -246,6 +246,16 @@ def test_a_byte_order_mark_is_dropped(tmp_path):
     assert read_text(tmp_path / "a") == "p0,p1"
 
 
+def test_a_text_that_is_too_large_is_not_read_whole(tmp_path, monkeypatch):
+    """A file that is read whole has a largest size, which it may have."""
+    monkeypatch.setattr("ldpopt.files.MAX_TEXT", 10)
+    (tmp_path / "a").write_text("a" * 10)
+    assert read_text(tmp_path / "a") == "a" * 10
+    (tmp_path / "a").write_text("a" * 11)
+    with says(f"{tmp_path / 'a'}: expected a file of at most 10 bytes, got a larger one"):
+        read_text(tmp_path / "a")
+
+
 def test_files_that_cannot_be_read(tmp_path):
     """A missing file and a folder are errors with the system's reason."""
     with says(f"{tmp_path / 'a'}: expected a readable file, got no such file or directory"):

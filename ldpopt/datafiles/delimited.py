@@ -198,7 +198,8 @@ def record_ranges(path: Path, reach: int, dialect: Dialect = PLAIN) -> Iterator[
                     break
                 tried *= 2
                 if tried > reach + MAX_RECORD * 4:
-                    raise invalid("answers", "records of moderate length (a quote may be open)", "one", str(path))
+                    expected = "records of moderate length (a quote may be open)"
+                    raise invalid("answers", expected, Phrase("a longer one"), str(path))
             stop = int(ends[-1]) + 1
             yield start, start + stop, _count(content[:stop], ends, blank_lines_count)
             start += stop

@@ -22,9 +22,6 @@ from ldpopt.privacy import Guarantee
 if TYPE_CHECKING:
     from ldpopt.design.certificates.respondents import RespondentsBound
 
-LARGEST = 2**28
-"""Files with more bytes than this are refused."""
-
 KEYS = {
     "schema", "version", "utility", "constraints", "channel", "value", "lower_bound", "upper_bound", "certified",
     "tolerance", "guarantees", "method", "reference", "note", "edges", "certificate",
@@ -90,8 +87,6 @@ def _text(path: PathLike, budget: float = math.inf) -> str:
         size = Path(path).stat().st_size
     except (OSError, TypeError, ValueError):
         size = 0  # reading it says why
-    if size > LARGEST:
-        raise invalid(str(path), f"a file of at most {LARGEST} bytes", size)
     refused = Work(0.0, PARSED * size).refused(budget)
     if refused:
         raise InvalidInput(f"{path}: {refused}")
