@@ -7,7 +7,8 @@ changed    answers that change while they are privatized: refused, and nothing i
 disk       a disk that is full (a small file system in memory; root alone can make one): refused, and continued later
 dask       workers of a cluster that are killed: the same bytes, or an error and nothing published
 slow       hundreds of connections whose headers or bodies trickle: others are served, and those are cut off
-timing     invitations that were used and that never were: refusing them differs by less than ten microseconds
+timing     invitations that were used and that never were: refusing them differs by less than ten microseconds in the
+           database, and by nothing that is seen over HTTP
 browser    names and answers with markup in every page, opened in Chromium: nothing of them is run
 
 Prints the counts; ends with exit code 1 if anything else happened.
@@ -17,7 +18,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import http.client
 import itertools
+import json
 import os
 import random
 import re
@@ -28,7 +32,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Any
@@ -363,33 +367,56 @@ def slow(times: int) -> Counter[str]:
 
 
 def timing(times: int) -> Counter[str]:
-    """How long refusals take, by their reason."""
+    """How long refusals take, by their reason: in the database alone, and as who asks over HTTP sees it."""
     from scipy import stats
 
-    plan, rng = collectors.habits(), random.Random(1)
-    codes, taken = bytes([1, 0, 0, 0] * 3), {"used": list[float](), "never drawn": list[float]()}
-    with tempfile.TemporaryDirectory() as name, database(f"{name}/r.db", plan, create=True) as store:
-        hashes = [invitation_hash(plan.checksum, word) for word in draw_invitations(plan, store, 2000)]
-        for start in range(0, 2000, 500):
-            batch = [Submission(rng.randbytes(16), codes, hash_) for hash_ in hashes[start : start + 500]]
-            store.write(batch, "2026-01-31")
+    plan, rng, counts = collectors.habits(), random.Random(1), Counter[str]()
+    codes = bytes([1, 0, 0, 0] * 3)
+
+    def compare(where: str, allowed: float, refuse: Callable[[str], object], words: list[str]) -> None:
+        taken = {"used": list[float](), "never drawn": list[float]()}
         for _ in range(times):
             for kind in rng.sample(list(taken), 2):
-                hash_ = rng.choice(hashes) if kind == "used" else rng.randbytes(32)
+                word = rng.choice(words)[:: 1 if kind == "used" else -1]
                 begun = time.perf_counter()
-                store.write([Submission(rng.randbytes(16), codes, hash_)], "2026-01-31")
+                refuse(word)
                 taken[kind].append(time.perf_counter() - begun)
-    p = stats.mannwhitneyu(*taken.values()).pvalue
-    medians = {kind: 1e6 * float(np.median(found)) for kind, found in taken.items()}
-    said = ", ".join(f"{kind} {median:.0f} us" for kind, median in medians.items())
-    apart = abs(medians["used"] - medians["never drawn"])
-    return Counter({f"{'WRONG: ' if apart > 10 else ''}refusals of each kind: {said}, Mann-Whitney p = {p:.2g}": times})
+        p = stats.mannwhitneyu(*taken.values()).pvalue
+        medians = {kind: 1e6 * float(np.median(found)) for kind, found in taken.items()}
+        said = ", ".join(f"{kind} {median:.0f} us" for kind, median in medians.items())
+        apart = abs(medians["used"] - medians["never drawn"]) > allowed
+        counts[f"{'WRONG: ' if apart else ''}refusals of each kind {where}: {said}, Mann-Whitney p = {p:.2g}"] = times
+
+    with tempfile.TemporaryDirectory() as name, collectors.collector_process(Path(name), plan, "r.db") as running:
+        with database(f"{name}/r.db", plan) as store:
+            words = draw_invitations(plan, store, 2000)
+            hashes = {word: invitation_hash(plan.checksum, word) for word in [*words, *(word[::-1] for word in words)]}
+            for start in range(0, 2000, 500):
+                some = words[start : start + 500]
+                store.write([Submission(rng.randbytes(16), codes, hashes[word]) for word in some], "2026-01-31")
+
+            def in_database(word: str) -> None:
+                store.write([Submission(rng.randbytes(16), codes, hashes[word])], "2026-01-31")
+
+            compare("in the database", 10, in_database, words)
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", running.port)) as connection:
+            ready = {"Content-Type": "application/json"}
+            body = next(collectors.random_bodies(plan, rng))
+
+            def over_http(word: str) -> None:
+                connection.request("POST", "/submissions", json.dumps({**body, "invitation": word}), ready)
+                answer = connection.getresponse()
+                answer.read()
+                assert answer.status == 403
+
+            compare("over HTTP", 100, over_http, words)
+    return counts
 
 
 MARKUP = [
     "<img src=x onerror=window.__run=1>", '"><script>window.__run=1</script>', "<svg onload=window.__run=1>",
     "</script><script>window.__run=1</script>", "javascript:window.__run=1", "' onmouseover='window.__run=1",
-    "<iframe srcdoc='<script>parent.__run=1</script>'>", "\u003cimg src=x onerror=window.__run=1\u003e",
+    "<iframe srcdoc='<script>parent.__run=1</script>'>", r"\u003cimg src=x onerror=window.__run=1\u003e",
     "{{constructor.constructor('window.__run=1')()}}", "<a href=javascript:window.__run=1>x</a>",
     "<style>*{display:none}</style>",
     "<base href=//evil.example>", "<math><mtext><img src=x onerror=window.__run=1>",
@@ -400,6 +427,7 @@ MARKUP = [
 def browser(times: int) -> Counter[str]:
     """Pages with markup in names and answers, in Chromium."""
     from kit_site import CHROMIUM, chromium, served, visit
+    from studio_site import studio_running
 
     from ldpopt.survey.kit.folder import kit_files
     from ldpopt.survey.plan.plan import Plan
@@ -407,58 +435,105 @@ def browser(times: int) -> Counter[str]:
     if CHROMIUM is None:
         return Counter({"skipped: no Chromium": 1})
     counts, rng = Counter[str](), random.Random(1)
-    with chromium() as made, tempfile.TemporaryDirectory() as outer:
+    with chromium() as made, studio_running() as studio, tempfile.TemporaryDirectory() as outer:
         for number in range(times):
             folder = Path(outer, str(number))
             folder.mkdir()
-            labels = rng.sample(MARKUP, 4)
-            name, *marks = labels
+            name, wording, *marks = rng.sample(MARKUP, 5)
             quoted = ", ".join(_toml(one) for one in marks)
             (folder / "survey.toml").write_text(
                 f'[survey]\nname = {_toml(name)}\n[budget]\nepsilon = 4.0\ndesign = "split"\n[[questions]]\n'
-                f"name = {_toml(rng.choice(MARKUP))}\ncategories = [{quoted}]\n", encoding="utf-8"
+                f"name = {_toml(wording)}\ncategories = [{quoted}]\n", encoding="utf-8"
             )  # fmt: skip
             with chdir(folder):
-                for line in ("plan survey.toml", "consent plan.json -o consent.html", "kit plan.json"):
+                lines = ["plan survey.toml", "consent plan.json -o consent.html", "kit plan.json"]
+                lines += ["privatize plan.json in.csv -o r.csv", "report plan.json r.csv -o report.html"]
+                pd.DataFrame({wording: [rng.choice(marks) for _ in range(200)]}).to_csv("in.csv", index=False)
+                for line in lines:
                     code, said = every_command.here(("survey", *line.split()))
-                    counts["WRONG: a command failed"] += code != 0
                     if code:
+                        counts[f"WRONG: {line.split()[0]} failed"] += 1
                         print(said)
-                plan = Plan.from_json(Path("plan.json").read_bytes())
-                question = plan.questions[0]
-                raw = pd.DataFrame({question.name: [rng.choice(marks) for _ in range(200)]})
-                raw.to_csv("in.csv", index=False)
-                for line in ("privatize plan.json in.csv -o r.csv", "report plan.json r.csv -o report.html"):
-                    counts["WRONG: a command failed"] += every_command.here(("survey", *line.split()))[0] != 0
+            plan = Plan.from_json((folder / "plan.json").read_bytes())
             for path in sorted(folder.glob("*.html")):
-                counts["pages from files"] += 1
-                counts["WRONG: something was run"] += _ran(made, path.as_uri())
-            with served(kit_files(plan)) as site:
-                page = made.new_page()
-                dialogs: list[object] = []
-                page.on("dialog", dialogs.append)
+                with _watched(made, counts, "pages from files") as page:
+                    page.goto(path.as_uri())
+                    page.wait_for_timeout(100)
+            with served(kit_files(plan)) as site, _watched(made, counts, "visits of a kit") as page:
                 visit(page, site.url, [number % 3])
-                run = page.evaluate("window.__run") or dialogs or page.locator("main img[src=x]").count()
-                counts["WRONG: something was run"] += bool(run)
-                counts["visits of a questionnaire"] += 1
-                page.close()
+            with collectors.collector_process(folder, plan, "r.db", "--kit", "kit", "--token", "token") as running:
+                url = f"http://127.0.0.1:{running.port}"
+                with _watched(made, counts, "visits of a collector") as page:
+                    visit(page, url, [number % 3])
+                holder = {"username": "x", "password": (folder / "token").read_text().strip()}
+                with _watched(made, counts, "pages of progress", http_credentials=holder) as page:
+                    page.goto(f"{url}/progress")
+                    counts["WRONG: no page of progress"] += wording not in page.inner_text("body")
+            for view in ("tell", "ask", "inspect"):
+                with _watched(made, counts, f"files of answers in the studio, {view}") as page:
+                    _open_view(page, studio, view)
+                    page.locator("input[type=file]").first.set_input_files(str(folder / "in.csv"))
+                    _settled(page)
+                with _watched(made, counts, f"views of the studio, {view}") as page:
+                    counts[f"labels shown in the studio, {view}"] += _studio_view(page, studio, view, marks, wording)
     return +counts
+
+
+def _open_view(page: Any, studio: str, view: str) -> None:
+    page.goto(studio)
+    page.locator(f"#tab-{view}").click()
+    page.locator(f".view.{view}").wait_for()
+
+
+def _settled(page: Any) -> None:
+    """Wait until the page has drawn what it was given."""
+    page.wait_for_timeout(500)
+    with suppress(Exception):
+        page.locator('.view[data-state="done"], .view[data-state="failed"]').first.wait_for(timeout=20_000)
+
+
+def _studio_view(page: Any, studio: str, view: str, marks: list[str], wording: str) -> int:
+    """Put labels into every field of text of a view; how many are shown."""
+    _open_view(page, studio, view)
+    page.evaluate("() => document.querySelectorAll('#main details').forEach(one => one.open = true)")
+    for field in page.locator(".view input[type=text]").all():
+        if field.is_visible() and field.is_editable():
+            field.fill(wording)
+            field.blur()
+            page.wait_for_timeout(200)
+    quoted = ['"' + mark.replace('"', '""') + '"' for mark in marks]
+    shares = {"tell": ["0.5, 0.2", "0.3, 0.3", "0.2, 0.5"], "ask": ["0.5", "0.3", "0.2"]}
+    shares["inspect"] = ["0.6,0.2,0.2", "0.2,0.6,0.2", "0.2,0.2,0.6"]
+    lines = [f"{mark},{share}" for mark, share in zip(marks if view == "ask" else quoted, shares[view], strict=True)]
+    if view == "inspect":
+        lines.insert(0, f"answer,{','.join(quoted)}")
+    for area in page.locator(".view textarea").all():
+        if area.is_visible() and area.is_editable():
+            area.fill("\n".join(lines))
+            area.blur()
+            page.wait_for_timeout(300)
+    for button in page.get_by_role("button", name="Use these").all():
+        button.click()
+    _settled(page)
+    text = page.inner_text("body")
+    return sum(mark in text for mark in marks)
 
 
 def _toml(text: str) -> str:
     return '"' + "".join(f"\\u{ord(one):04x}" for one in text) + '"'
 
 
-def _ran(made: Any, address: str) -> bool:
-    """Whether a page ran something of its labels, or made elements of them."""
-    page = made.new_page()
-    dialogs: list[object] = []
-    page.on("dialog", dialogs.append)
-    page.goto(address)
-    page.wait_for_timeout(100)
-    found = page.evaluate("window.__run") or page.locator("img[src=x], svg[onload], base, iframe[srcdoc]").count()
-    page.close()
-    return bool(found or dialogs)
+@contextlib.contextmanager
+def _watched(browser: Any, counts: Counter[str], what: str, **options: Any) -> Iterator[Any]:
+    """A page in which nothing of the labels may be run, or become an element."""
+    context = browser.new_context(**options)
+    page, dialogs = context.new_page(), list[object]()
+    page.on("dialog", lambda dialog: (dialogs.append(dialog), dialog.dismiss()))
+    yield page
+    elements = "img[src=x], svg[onload], base, iframe[srcdoc], [onmouseover], a[href^=javascript]"
+    found = page.evaluate("window.__run") or dialogs or page.locator(elements).count()
+    counts[f"WRONG: something was run or made in {what}" if found else what] += 1
+    context.close()
 
 
 TRIES = {
