@@ -220,6 +220,8 @@ def privatize(
     single = output.suffix in (".csv", ".parquet")
     if not output.parent.is_dir():
         raise invalid("reports", "a folder that exists", str(output.parent))
+    if str(output) != str(output).encode("utf-8", "replace").decode():  # pyarrow opens no other
+        raise invalid("reports", "a path in UTF-8", output.name)
     kind = output.suffix if single else files[0].suffix
     kind = "parquet" if kind == ".parquet" else "csv"
     work = work_of(output)

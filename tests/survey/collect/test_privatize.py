@@ -372,6 +372,8 @@ def test_what_must_be_there(tmp_path: Path, answers: Path, memoised: Memoised) -
         privatize(plan(respondent=None), answers, tmp_path / "r", memoised)
     with pytest.raises(InvalidInput, match="a folder that exists"):
         privatize(plan(), answers, tmp_path / "no" / "r", memoised)
+    with pytest.raises(InvalidInput, match="a path in UTF-8"):
+        privatize(plan(), answers, tmp_path / "\udcff.csv", memoised)
     with pytest.raises(InvalidInput, match="Generator"):
         Simulated("3")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="'weight'"):
