@@ -10,7 +10,17 @@ import pytest
 from typer.testing import CliRunner
 
 from ldpopt.cli import app
-from ldpopt.survey import QuestionSpec, Survey, SurveySpec, logit_regression, mean, plan_survey, two_way
+from ldpopt.survey import (
+    Plan,
+    QuestionSpec,
+    Respondents,
+    Survey,
+    SurveySpec,
+    logit_regression,
+    mean,
+    plan_survey,
+    two_way,
+)
 
 TOML = """
 [survey]
@@ -202,3 +212,15 @@ def test_a_mistake_is_one_line(folder, arguments):
     assert made.stdout == ""
     assert made.stderr.startswith("ldpopt: error:")
     assert made.stderr.count("\n") == 1
+
+
+def test_a_regression_by_moments_is_that_of_the_library(folder):
+    """With --moments the coefficients are those of `Respondents.logit_by_moments`; least squares takes no such word."""
+    plan = Plan.from_json((folder / "plan.json").read_bytes())
+    want = Respondents.read(plan, folder / "reports-1.csv").logit_by_moments("evade ~ drug")
+    said = rows(run(folder, "regress", "evade ~ drug", "--moments", "-f", "csv"))
+    assert np.allclose([float(row["coefficient"]) for row in said], want.values)
+    arguments = [str(folder / "plan.json"), str(folder / "reports-1.csv"), "income ~ sex", "--linear", "--moments"]
+    refused = CliRunner().invoke(app, ["survey", "regress", *arguments])
+    assert refused.exit_code == 2
+    assert "no --moments beside it" in refused.stderr

@@ -304,10 +304,13 @@ def describe(
     linear: --linear | The outcome is a number; use least squares.
     reference: --reference CATEGORY | The answer with which the others are compared; by default the first.
     odds: --odds | Print odds ratios instead of coefficients.
+    moments: --moments | By moments: what the same regression of true answers tends to, whatever their law; longer
+      intervals than by the likelihood.
     """)
 def regress(
-    given: Analysing, formula: str, linear: bool = False, reference: str | None = None, odds: bool = False
-) -> None:
+    given: Analysing, formula: str, linear: bool = False, reference: str | None = None, odds: bool = False,
+    moments: bool = False,
+) -> None:  # fmt: skip
     """Regression where the outcome, predictors, or both are private answers.
 
     It is logistic for two categories, multinomial for more, and least squares for a number with --linear. Names in the
@@ -322,8 +325,11 @@ def regress(
     named = parse_formula(formula)
     if linear and (reference is not None or odds):
         raise invalid("--linear", "neither --reference nor --odds beside it", Phrase("one of them"))
+    if linear and moments:
+        raise invalid("--linear", "no --moments beside it (least squares has the same equations)", Phrase("both"))
     plan, asked = given.begun()
     with progress("fitting"):
         people = given.people(plan, asked, (named.outcome, *named.columns))
-        found = people.linear(formula) if linear else people.logit(formula, reference)
+        logit = people.logit_by_moments if moments else people.logit
+        found = people.linear(formula) if linear else logit(formula, reference)
     given.show(regression_table(found, given.level, odds, notes_of(people.rows.counts, asked)))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ldpopt.datafiles.delimited import PLAIN, sniff
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import digest, read_text, replace_text
 from ldpopt.survey.collect.aggregate import report_columns
@@ -29,9 +30,10 @@ class Entered:
 def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_incomplete: bool = False) -> Entered:
     """Check the codes that were typed from the interviewers' sheets, and write them as reports of `plan`.
 
-    codes : a CSV file in UTF-8. Its columns are ``sheet``, one for each question by its name, and one for each carried
-        column of the plan. Codes may be in small letters. Every sheet number must be there once. An empty box is the
-        empty report of a question whose missing answers are left out.
+    codes : a CSV file in UTF-8 or cp1252, cut by commas, semicolons, tabs or bars. Its columns are ``sheet``, one for
+        each question by its name, and one for each carried column of the plan. Codes may be in small letters. Every
+        sheet number must be there once. An empty box is the empty report of a question whose missing answers are left
+        out.
     reports : a new file, ``*.csv`` or ``*.parquet``, in the form that `privatize` writes and `aggregate` reads.
     leave_out_incomplete : whether to leave out and count the rows without a code; by default they are refused.
 
@@ -78,7 +80,11 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
 
 def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[dict[str, dict[str, str]], int]:
     """The complete rows by sheet number, with codes written as in the plan, and the number of rows left out."""
-    reader = csv.reader(io.StringIO(read_text(path).removeprefix("\ufeff"), newline=""), strict=True)
+    dialect = sniff(path) if path.is_file() else PLAIN
+    # What cp1252 does not know stands in no code, and is refused with its row.
+    text = read_text(path) if dialect == PLAIN else path.read_bytes().decode(dialect.encoding, "replace")
+    stream = io.StringIO(text.removeprefix("\ufeff"), newline="")
+    reader = csv.reader(stream, delimiter=dialect.delimiter, strict=True)
     left_out = {q.name for q in plan.questions if any(one.reading.left_out for one in q.answers)}
     owner = {code: question.name for question in plan.questions for code in question.reports}
     known = {question.name: {code.upper(): code for code in question.reports} for question in plan.questions}

@@ -172,12 +172,24 @@ class Respondents(Selection):
 
         It is `logit_regression` of questions that the same people answer with a report each, else `moment_regression`
         over all booklets that ask them together. If none does, `InvalidInput` says what plan would serve.
+
+        Where the formula is not the law of the outcome, what the likelihood of private predictors tends to depends on
+        their channels. `logit_by_moments` tends to what the regression of the true answers would.
         """
+        return self._logit(formula, reference, self._separate(formula))
+
+    def logit_by_moments(self, formula: str, reference: Label = None) -> Regression:
+        """As `logit`, by `moment_regression` in any case: right for any law of the outcome, with longer intervals."""
+        return self._logit(formula, reference, None)
+
+    def _logit(
+        self, formula: str, reference: Label, separate: tuple[dict[str, Any], dict[str, Channel], Sample | None] | None
+    ) -> Regression:
         outcome, *predictors = reversed(self._asked_in(formula)) or ("",)
         if lacking := [name for name in predictors if self._without(name)]:
             own = "predictors without a category of missing answers, or all respondents"
             raise invalid("those who answered", own, lacking[0])
-        if (separate := self._separate(formula)) is not None:
+        if separate is not None:
             data, channels, sample = separate
             found = logit_regression(formula, data, channels, reference, sample=sample)
         else:

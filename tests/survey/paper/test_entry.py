@@ -138,3 +138,20 @@ def test_an_empty_box_is_a_missing_answer_where_the_plan_leaves_these_out(tmp_pa
     assert Survey(plan).estimates(counts)["a"].n == 40
     with pytest.raises(InvalidInput, match="no code at row 2, column 'b'"):
         enter_reports(plan, write(tmp_path, plan, [f"0,{a[0]},{b[0]}", f"1,{a[0]},"], "sheet,a,b"), tmp_path / "o.csv")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252"])
+def test_codes_are_read_as_spreadsheets_write_them(tmp_path, delimiter, encoding):
+    """Whatever stands between the cells, and in either encoding, the same reports come out."""
+    spec = SurveySpec("demo", (QuestionSpec("geraucht", ("nein", "ja"), epsilon=1.0),), carry=("Straße",))
+    plan = paper_survey(plan_survey(spec).plan, TWO_DICE).plan
+    one, other = letters(plan, "geraucht")[:2]
+    rows = [("sheet", "geraucht", "Straße"), ("1", one, "Höhe"), ("2", other, "Süd, links"), ("3", one, "Nord")]
+    quoted = [[f'"{cell}"' if delimiter in cell else cell for cell in row] for row in rows]
+    path = tmp_path / "codes.csv"
+    path.write_bytes("\r\n".join(delimiter.join(row) for row in quoted).encode(encoding))
+    assert enter_reports(plan, path, tmp_path / "r.csv").rows == 3
+    counts = aggregate(plan, tmp_path / "r.csv")["geraucht"]
+    assert (counts[plan.question("geraucht").reports.index(one)], counts.sum()) == (2, 3)
+    assert "Süd, links" in (tmp_path / "r.csv").read_text("utf-8")

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from ldpopt.errors import InvalidInput
+from ldpopt.mechanisms import randomized_response
 from ldpopt.survey import (
     Analysis,
     Condition,
@@ -27,7 +28,9 @@ from ldpopt.survey import (
     privatize,
     two_way,
 )
+from ldpopt.survey.estimate.groups import Source
 from ldpopt.survey.plan.reading import Reading
+from ldpopt.survey.regress.moments import moment_regression
 
 FLIP = [[0.9, 0.1], [0.1, 0.9]]
 N = 1200
@@ -169,3 +172,27 @@ def test_those_who_answered_are_the_same_in_every_analysis(tmp_path: Path) -> No
     assert "among those who answered" in str(asked)
     counts = Survey(plan).findings(tmp_path / "reports.csv", Analysis(answered=True))[0]["a"].whole
     assert counts.values == pytest.approx(found.values)
+
+
+def test_moments_are_right_where_the_formula_is_not_the_law(people: tuple[Respondents, pd.DataFrame]) -> None:
+    """Log-odds that are not linear in a private number: moments give the slope of the true answers' regression.
+
+    The likelihood's slope depends on the channels then, here by many standard errors.
+    """
+    made, _ = people
+    for formula in ("a ~ b + sex", "a ~ sex"):
+        by_likelihood, by_moments = made.logit(formula), made.logit_by_moments(formula)
+        assert by_moments.method == "moments"
+        assert np.allclose(by_moments.values, by_likelihood.values, atol=3 * by_likelihood.standard_errors.max())
+    rng, n = np.random.default_rng(17), 200_000
+    x = rng.choice([0, 1, 2, 3], n, p=[0.1, 0.2, 0.3, 0.4])
+    y = (rng.random(n) < np.array([0.1, 0.2, 0.9, 0.3])[x]).astype(int)
+    true = logit_regression("y ~ x", {"x": x, "y": y}, {}).coefficients[0, 1]
+    channels = {"x": randomized_response(4, 1.5, inputs=[0, 1, 2, 3]), "y": randomized_response(2, 1.5)}
+    at = {"x": channels["x"].sample_indices(x, rng), "y": channels["y"].sample_indices(y, rng)}
+    likelihood = logit_regression("y ~ x", at, channels)
+    joint = channels["x"].product(channels["y"])
+    source = Source("both", joint, at["x"] * 2 + at["y"], np.eye(8), np.full(8, 1 / 8))
+    moments = moment_regression("y ~ x", {}, {"x": (0, 1, 2, 3), "y": (0, 1)}, [source])
+    assert abs(moments.coefficients[0, 1] - true) < 3 * moments.standard_errors[0, 1]
+    assert abs(likelihood.coefficients[0, 1] - true) > 3 * likelihood.standard_errors[0, 1]
