@@ -368,7 +368,7 @@ def main() -> None:
     write(given.out / "growth.csv", columns, curve)
     draw(given.out / "growth.png", curve)
     where = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    first = f"Measured in one run on {where}; processor time of one thread (start-up: wall clock)."
+    first = f"Measured in one run on {where}; processor time of one thread."
     pages = [first, table(header, rows), "## Growth", "![growth](growth.png)", table(columns, curve)]
     (given.out / "results.md").write_text("# Speed\n\n" + "\n\n".join(pages) + "\n", encoding="utf-8")
 
