@@ -571,8 +571,9 @@ def root_trace(p, asked, bits):
         z = [[1.5 * row[j] - 0.5 * sum(row[i] * gram[i][j] for i in r) for j in r] for row in z]
     exact = rational(z)
     gram = [[sum(exact[x][i] * exact[x][j] for x in k) for j in r] for i in r]
-    # An eigenvalue v of Z^T Z has v^2 - v <= off, hence v <= 1 + off.
-    off = sum((dot(gram[i], gram[j]) - gram[i][j]) ** 2 for i in r for j in r)
+    squared = [[dot(one, other) for other in gram] for one in gram]
+    # An eigenvalue v >= 1 of Z^T Z has v - 1 <= v^2 (v - 1) <= off; where A has none, v is nearly 0, and v^2 nothing.
+    off = sum((dot(squared[i], gram[j]) - squared[i][j]) ** 2 for i in r for j in r)
     norm, inner = (1 + exactly(off, bits).root()).root(), exactly(0, bits)
     for row, other in zip(a, exact, strict=True):
         inner = sum((one * two for one, two in zip(row, other, strict=True)), inner)

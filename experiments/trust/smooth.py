@@ -3,7 +3,7 @@
     python experiments/trust/smooth.py [--problems N] [--limit SECONDS] [--only KIND] [--csv FILE] [--quick]
 
 Each kind of problem is drawn at random N times, with 2 to 12 inputs. A design is counted as certified if it says so and
-verifies. `program` is the value of the plain convex program (`ConvexProgram`, cvxpy) where it is concave; a design
+verifies. `program` is the value of the plain convex program (`ConvexProgram`, cvxpy) where that applies; a design
 below it by more than 1e-4, or a bound below it, is counted as wrong. Problem number N depends on kind and N alone.
 Exit code 1 if something is wrong.
 """

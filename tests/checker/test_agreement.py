@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -11,8 +12,16 @@ import numpy as np
 import pytest
 
 import ldpopt
-from ldpopt.design import ApproximateLDP
+from ldpopt.design import (
+    AOptimal,
+    ApproximateLDP,
+    FisherInformation,
+    RespondentsBound,
+    SharedInformation,
+)
+from ldpopt.design.design import is_certified
 from ldpopt.design.files import design_text
+from ldpopt.design.load import load_respondents
 from ldpopt_check import proofs
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "experiments" / "trust"
@@ -122,3 +131,33 @@ def test_what_is_a_law_is_the_same_for_both():
         row = changed["channel"]["matrix"][0]
         row[row.index(max(row))] += size
         assert kinds.verdicts(changed) == said
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_both_count_respondents_alike(epsilon, tmp_path):
+    """A proved least number of respondents is accepted by both, and one more by neither [Scarf]."""
+    pilots = (np.array([0.5, 0.5]), np.array([0.2, 0.3, 0.5]))
+    targets = (np.array([[1.0, 0.0]]), np.eye(3))
+    variances, weights = (np.array([1e-4]), np.full(3, 2e-4)), (np.ones(1), np.ones(3))
+    bound = RespondentsBound.of(epsilon, pilots, targets, variances, weights)
+    bound.save(tmp_path / "least.json")
+    document = json.loads((tmp_path / "least.json").read_text())
+    assert load_respondents(tmp_path / "least.json").verify()
+    assert agreement.checker.check(document).failures == []
+    more = document | {"least": bound.least + 1}
+    (tmp_path / "more.json").write_text(json.dumps(more))
+    assert not load_respondents(tmp_path / "more.json").verify()
+    assert agreement.checker.check(more).failures
+
+
+@pytest.mark.parametrize("criterion", [AOptimal(), AOptimal([3.0, 1.0, 1.0, 2.0])], ids=repr)
+def test_both_bound_the_information_of_a_report_alike(criterion):
+    """The bound by the information of a report is accepted by both, and by neither where it is 1e-6 higher [Scarf]."""
+    design = ldpopt.optimal_channel(FisherInformation(np.full(4, 0.25), criterion), ldpopt.LocalDP(1.0))
+    proof = SharedInformation(design.utility, design.constraints, design.channel)
+    certified = is_certified(design.value, proof.bound, design.tolerance, True, False)
+    own = replace(design, certificate=proof, lower_bound=proof.bound, certified=certified)
+    assert kinds.both(json.loads(design_text(own))) == "accepted by both"
+    higher = replace(own, lower_bound=proof.bound * (1 + 1e-6), certified=certified)
+    assert proof.bound < higher.lower_bound
+    assert kinds.both(json.loads(design_text(higher))) == "refused by both"

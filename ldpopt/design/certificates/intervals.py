@@ -187,7 +187,7 @@ class IntervalDual(ColumnDual):
     """
 
     proves = Divergence
-    room = 2.0**-40  # The slopes of chords are rounded, and those of another program otherwise.
+    room = 2.0**-36  # The slopes of chords are rounded, and those of another program otherwise.
     classes: Index | None
     knots: Array
 
