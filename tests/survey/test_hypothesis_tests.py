@@ -144,11 +144,12 @@ def test_a_channel_that_says_nothing_never_rejects():
 
 
 def test_enumeration_is_complete():
-    """Every count table is listed once, and their probabilities sum to one."""
-    for n, m in ((5, 1), (6, 2), (4, 3), (7, 4)):
+    """Every count table is listed once, in the order of their numbers, and their probabilities sum to one."""
+    for n, m in ((5, 1), (6, 2), (4, 3), (7, 4), (3, 4), (1, 1), (1, 300), (2, 40)):
         rows = compositions(n, m)
         assert len(rows) == math.comb(n + m - 1, m - 1) == len(np.unique(rows, axis=0))
         assert np.all(rows.sum(axis=1) == n)
+        assert rows.tolist() == sorted(rows.tolist())
         law = np.random.default_rng(m).dirichlet(np.ones(m))
         assert abs(np.exp(log_multinomial(rows, law)).sum() - 1) < 1e-12
 
