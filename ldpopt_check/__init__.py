@@ -210,7 +210,7 @@ MARGINALS = {"shape": [int], "weights": (None, [(double, [double])]), "pairs": (
 CRITERIA = (
     {"kind": "AOptimal", "weights": (None, [double], ROWS)},
     {"kind": "COptimal", "contrast": [double]},
-    *({"kind": "DOptimal"}, {"kind": "MVOptimal"}, {"kind": "Marginals", **MARGINALS}),
+    *({"kind": "DOptimal"}, {"kind": "MVOptimal", "contrasts": (None,)}, {"kind": "Marginals", **MARGINALS}),
 )
 LOSS = {"prior": (None, [double], ROWS), "loss": ROWS, "decisions": (None, [label])}
 UTILITIES = (
@@ -251,6 +251,7 @@ DESIGN = {
 RESPONDENTS = {
     **{"schema": "ldpopt-respondents", "version": 1, "kind": "RespondentsBound", "epsilon": EXTENDED, "least": int},
     **{"pilots": ROWS, "targets": [ROWS], "variances": ROWS, "weights": ROWS},
+    **{"kernel": (None, ROWS), "rows": (None, [double]), "relaxed": (None, object)},
 }
 
 
@@ -534,7 +535,7 @@ def within(work, budget):
 def check(document, bits=128, budget=1.0):
     """Check the claims of a file, given as parsed JSON; BadInput if they cannot be judged."""
     if isinstance(document, dict) and document.get("schema") == RESPONDENTS["schema"]:
-        formed(document, RESPONDENTS)
+        formed({"kernel": None, "rows": None, "relaxed": None, **document}, RESPONDENTS)
         return proofs.respondents(document, bits, budget)
     d = Design(document)
     within(d.work + proofs.cost(d), budget)

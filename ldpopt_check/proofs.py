@@ -512,6 +512,26 @@ def whole(numbers):
     return [int(x * below) for x in numbers], below
 
 
+def dearest(p, kernel, rows, prices, every, bits):
+    """The most that a column earns above its price: of (base, rise) in `every`, in whole numbers where they can be."""
+    flat, below = whole([one - sum(row) * a for row in kernel for one, a in zip(row, p, strict=True)])
+    centred = [flat[at : at + len(p)] for at in range(0, len(flat), len(p))]
+    (masses, unit), (owed, coin), (parts, tax) = whole(p), whole(rows), whole([one for _, _, one in prices])
+    priced, most = [(x, y, one) for (x, y, _), one in zip(prices, parts, strict=True)], []
+    for base, rise in every:
+        mass = base + Fraction(dot(masses, rise)) / unit
+        if mass:
+            earned = Fraction(sum(dot(row, rise) ** 2 for row in centred)) / below**2
+            paid = base * sum(rows) + Fraction(dot(owed, rise)) / coin + Fraction(charged(rise, priced)) / tax
+            most.append(shortened((earned / mass - paid) / mass, 2 * bits, True))
+    return max(most)
+
+
+def staircases(k, e):
+    """The staircase patterns of k inputs, e the least that exp(epsilon) can be."""
+    return ((1 / (e - 1), inside) for inside in product((0, 1), repeat=k) if not all(inside))
+
+
 def equivalence(d, bits):
     """Theorem 5. A column is base + rise; entries are in whole numbers where they can be."""
     k, kind, p, proof = d.k, d.utility["criterion"]["kind"], d.prior, d.proof
@@ -522,25 +542,13 @@ def equivalence(d, bits):
     kernel = shaped(proof["kernel"], {"DOptimal": k - 1, "MVOptimal": k}.get(kind, len(asked)), k, "the kernel")
     if kind == "DOptimal":
         kernel = [[*row[:-1], -sum(row[:-1])] for row in kernel]
-    flat, below = whole([one - sum(row) * a for row in kernel for one, a in zip(row, p, strict=True)])
-    centred = [flat[at : at + k] for at in range(0, len(flat), k)]
-    (masses, unit), (owed, coin) = whole(p), whole(rows)
-    parts, tax = whole([one for _, _, one in prices])
-    priced = [(x, y, one) for (x, y, _), one in zip(prices, parts, strict=True)]
     if all(cap.edges is None for cap in d.caps):
         e, eta = plain(d, bits)
-        every = ((1 / (e - 1), inside) for inside in product((0, 1), repeat=k) if not all(inside))
+        every = staircases(k, e)
     else:
         eta, every = d.eta, linked(ratios(d, bits), bool(prices) and Fraction(1))
         every = ((min(c), [one - min(c) for one in c]) for c in every)
-    most = []
-    for base, rise in every:
-        mass = base + Fraction(dot(masses, rise)) / unit
-        if mass:
-            earned = Fraction(sum(dot(row, rise) ** 2 for row in centred)) / below**2
-            paid = base * sum(rows) + Fraction(dot(owed, rise)) / coin + Fraction(charged(rise, priced)) / tax
-            most.append(shortened((earned / mass - paid) / mass, 2 * bits, True))
-    most = max(most) + sum(rows) + eta * total(prices)
+    most = dearest(p, kernel, rows, prices, every, bits) + sum(rows) + eta * total(prices)
     prove(most > 0, "the multipliers do not bound what the kernel can earn")
     if kind == "MVOptimal":
         return exactly(sum((kernel[x][x] - p[x] * sum(kernel[x])) ** 2 for x in range(k)) / most, bits)
@@ -555,6 +563,8 @@ def equivalence(d, bits):
     traced = sum(each, exactly(0, bits))
     return Interval(max(0, traced.lo, -traced.hi) ** 2 / most, max(-traced.lo, traced.hi) ** 2 / most, bits)
 
+
+MOST_LISTED = 12  # The most cells of all questions for which every pattern is priced.
 
 # --- Questionnaires ---------------------------------------------------------------------------------------------------
 
@@ -601,6 +611,23 @@ def shared(d, bits):
     return Interval(root.lo**2 / limit, root.hi**2 / limit, bits)
 
 
+def together(file, epsilon, bits):
+    """What the kernel proves of all questions together: Theorem 5 for the largest of all variances."""
+    p, at, told = (Fraction(1),), 0, Fraction(0)
+    for pilot in file["pilots"]:
+        p = tuple(one * other for one in p for other in law(pilot))
+    kernel = shaped(file["kernel"], sum(map(len, file["targets"])), len(p), "the kernel")
+    rows, behind = shaped([file["rows"] or []], 1, len(p), "rows")[0], len(p)
+    for pilot, targets, tau in zip(file["pilots"], file["targets"], rational(file["variances"]), strict=True):
+        behind //= len(pilot)
+        for row, v in zip(rational(targets), tau, strict=True):
+            f = [row[x // behind % len(pilot)] for x in range(len(p))]
+            told += (dot(kernel[at], f) - sum(kernel[at]) * dot(p, f)) ** 2 / v
+            at += 1
+    most = dearest(p, kernel, rows, [], staircases(len(p), exp_bound(epsilon, bits, True)), bits) + sum(rows)
+    return told / most if most > 0 else Fraction(0)
+
+
 def respondents(file, bits, budget):
     """Theorem 6 for a survey: the least number of respondents, proved."""
     parts = [file[name] for name in ("pilots", "targets", "variances", "weights")]
@@ -619,7 +646,13 @@ def respondents(file, bits, budget):
     even = even if even == len(parts[0]) else 0
     if 0 < epsilon < math.inf and paid:
         low = max(low, root.lo**2 / paid / information_limit(epsilon, even, bits))
+    cells, kernel = math.prod(map(len, file["pilots"])), file.get("kernel")
+    if kernel and 0 < epsilon < math.inf and cells <= MOST_LISTED:
+        within(2**cells * cells * len(kernel), budget)
+        low = max(low, together(file, epsilon, bits))
     least, said = math.ceil(low), file["least"]
+    if said > least and kernel and cells > MOST_LISTED:
+        raise BadInput(f"a kernel for more than {MOST_LISTED} cells is not supported")
     if said > least and even > 7:
         raise BadInput("more than seven yes/no questions at the even pilot are not supported")
     failures = [] if said <= least else [f"the number proved is {least:,}, not {said:,}"]

@@ -4,8 +4,10 @@
 
 Ten yes/no questions (income above four levels, education above three, party beyond two, vote) are asked at the same
 epsilon of the same 944 respondents, once with epsilon split over the questions and once by booklets. The errors are
-root mean squares over replications and questions, about the shares of the file; the planned ratio is the root of the
-ratio of the respondents that the two plans need.
+root mean squares over replications and questions, about the shares of the file. The planned ratio is the root of the
+ratio of the respondents that the two plans need: of errors about a population with even shares. The predicted one is of
+the variances that the plans' channels have at the file's shares, less that of drawing the respondents, who are all
+there is here.
 """
 
 from __future__ import annotations
@@ -18,8 +20,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ldpopt.channel import Channel
 from ldpopt.datasets import load_anes96
 from ldpopt.survey import Counts, QuestionSpec, Simulated, Survey, SurveySpec, plan_survey
+from ldpopt.survey.estimate.linear import contrast_variances
+from ldpopt.survey.plan.plan import Plan
 
 EPSILONS = (1.0, 2.0, 3.0)
 
@@ -55,6 +60,23 @@ def error(survey: Survey, frame: pd.DataFrame, replications: int) -> float:
     return float(np.sqrt(np.mean(np.square(off))))
 
 
+def predicted(plan: Plan, frame: pd.DataFrame) -> float:
+    """The root mean square error that the channels of a plan have about the shares of the file."""
+    truth = (frame == "yes").mean()
+    told = dict.fromkeys(frame.columns, 0.0)
+    for question in plan.questions:
+        names = [part.name for part in question.answers]
+        cells, law = np.arange(2 ** len(names)), np.ones(1)
+        for name in names:
+            law = np.outer(law, [1 - truth[name], truth[name]]).ravel()
+        yes = np.array([(cells >> at) & 1 for at in range(len(names))[::-1]], dtype=float)
+        variances = contrast_variances(Channel(question.channel.matrix), law, yes)
+        for name, variance in zip(names, variances, strict=True):
+            told[name] += float(question.probability) / variance
+    variances = [1 / told[name] - truth[name] * (1 - truth[name]) for name in frame.columns]
+    return math.sqrt(float(np.mean(variances)) / len(frame))
+
+
 def main(replications: int = 400) -> None:
     """Compare the two ways and write the table."""
     frame, made = answers(), []
@@ -64,9 +86,11 @@ def main(replications: int = 400) -> None:
         plans = {way: plan_survey(SurveySpec("s", asked, epsilon=epsilon, design=way)) for way in ways}
         errors = {way: error(Survey(one.plan), frame, replications) for way, one in plans.items()}
         promised = math.sqrt(plans["split"].respondents / plans["booklets"].respondents)
+        expected = {way: predicted(one.plan, frame) for way, one in plans.items()}
         made.append({"epsilon": epsilon, **{f"error, {way}": round(one, 5) for way, one in errors.items()},
                      "ratio": round(errors["split"] / errors["booklets"], 4),
-                     "planned": round(promised, 4)})  # fmt: skip
+                     "planned": round(promised, 4),
+                     "predicted": round(expected["split"] / expected["booklets"], 4)})  # fmt: skip
         print(*made[-1].values(), flush=True)
     with (Path(__file__).parent / "booklets.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, made[0])

@@ -24,6 +24,11 @@ f is concave: f(a) <= v a + c, the tangent at any x = Phi^-1(a/A), with v = -x B
 Let F^T p be estimated from n reports, S = F^T (diag p - p p^T) F. By Cramer and Rao its covariance is at least
 S^(1/2) Lambda^-1 S^(1/2)/n, and by Cauchy and Schwarz the trace of that is at least (tr S^(1/2))^2/(n rho^2). This
 holds for unbiased estimates and every protocol, interactive or not, in which each respondent's part is epsilon-LDP.
+It is sharper where the best channel for all questions together is known by a kernel K: no channel has a sum
+sum_y P(y) |K u_y|^2 above `most` (`certificates.equivalence`). With a row of K for each target f_j, divided by the
+standard error that is wanted of it, n >= sum_j (K_j.(f_j - p.f_j))^2 / most, for interactive protocols as well, since
+the information of each part is that of a channel.
+
 tr S^(1/2) is the sum of the singular values of A = diag(p)^(1/2) (F - 1 p^T F), and so at least tr(Z^T A)/|Z| for any
 Z.
 """
@@ -39,7 +44,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Verification
+from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.numbers import Unproved, expect, nonnegative, real_array, require, weights_array
+from ldpopt.design.columns.policy import pricing
+from ldpopt.design.columns.prices import EXACT_LIMIT, Charges
+from ldpopt.design.columns.staircase import AnyRelaxation, StaircaseColumns
 from ldpopt.design.constraints.base import plain_caps, tanh_of_half
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.criteria import LinearCriterion
@@ -50,6 +59,9 @@ from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure, arithmetic
 from ldpopt.results import Result
+
+MAX_CELLS = 256
+"""The most cells of all questions together for which a kernel is looked at."""
 
 COMPARED = 8
 """Up to this many yes/no questions all columns were compared."""
@@ -203,6 +215,8 @@ class RespondentsBound(Kind, Result):
     pilots : (k,) for each of several questions with independent answers. targets : (t, k) for each, linear functions of
     its shares. variances : (t,) for each, what their estimates may have. weights : (t,) for each, non-negative numbers,
     any of which prove a bound: n sum w tau >= (sum of the questions' tr S^(1/2))^2 / rho^2 for F = targets^T sqrt(w).
+    kernel : (all targets, K) for the K cells of all questions, the last one fastest, with `rows` (K,) and `relaxed` as
+        in `EquivalenceDual`, whose pairs are zero here; None where the weights alone prove the number.
     """
 
     epsilon: float
@@ -211,14 +225,24 @@ class RespondentsBound(Kind, Result):
     variances: tuple[Array, ...]
     weights: tuple[Array, ...]
     least: int
+    kernel: Array | None = None
+    rows: Array | None = None
+    relaxed: AnyRelaxation | None = None
 
     @classmethod
     def of(
         cls, epsilon: float, pilots: tuple[Array, ...], targets: tuple[Array, ...], variances: tuple[Array, ...],
-        weights: tuple[Array, ...],
+        weights: tuple[Array, ...], joint: EquivalenceDual | None = None,
     ) -> RespondentsBound:  # fmt: skip
-        """The bound with the number that is proved, less 1e-9 of it, which a plan may fall short by rounding."""
+        """The bound with the number that is proved, less 1e-9 of it, which a plan may fall short by rounding.
+
+        joint : of the best channel for the largest of all variances, if it is known; left out if it proves no more.
+        """
         bound = cls(epsilon, pilots, targets, variances, weights, 0)
+        if joint is not None:
+            few = len(joint.rows) <= EXACT_LIMIT  # all patterns can be priced
+            closer = replace(bound, kernel=joint.kernel, rows=joint.rows, relaxed=None if few else joint.relaxed)
+            bound = closer if closer.proved(FLOAT) > bound.proved(FLOAT) else bound
         return replace(bound, least=math.ceil(bound.proved(FLOAT) * (1 - 1e-9)))
 
     def proved(self, arithmetic: Arithmetic) -> float:
@@ -242,14 +266,39 @@ class RespondentsBound(Kind, Result):
         if not parts[0] or self.epsilon == math.inf or nonnegative(self.epsilon, "epsilon") == 0:
             return sampled
         limit = information_limit(arithmetic.of(self.epsilon), even if even == len(parts[0]) else 0)
-        private = float((root.square() / paid / limit).lower)
-        return max(sampled, private) if math.isfinite(private) else sampled
+        found = [sampled, float((root.square() / paid / limit).lower), self._together(arithmetic)]
+        return max(one for one in found if math.isfinite(one))
+
+    def _together(self, arithmetic: Arithmetic) -> float:
+        """What the kernel proves; 0 without one."""
+        if self.kernel is None:
+            return 0.0
+        sizes, p, functions = [len(pilot) for pilot in self.pilots], arithmetic.of(np.ones(1)), list[Enclosure]()
+        k = math.prod(sizes)
+        require(k <= MAX_CELLS, f"a kernel for {k} cells is too large (at most {MAX_CELLS})")
+        for at, (pilot, rows, wanted) in enumerate(zip(self.pilots, self.targets, self.variances, strict=True)):
+            p = (p[:, None] * law(pilot, arithmetic)[None, :]).reshape(-1)
+            lifted = np.tile(np.repeat(rows, math.prod(sizes[at + 1 :]), axis=1), math.prod(sizes[:at]))
+            functions.append(arithmetic.of(lifted) / arithmetic.of(wanted).sqrt()[:, None])
+        f = arithmetic.concatenate(functions, 0)
+        kernel = arithmetic.of(real_array(self.kernel, f.shape, "the kernel"))
+        prices = real_array(self.rows, (k,), "the row multipliers")
+        centred = kernel - kernel.sum(axis=1)[:, None] * p[None, :]
+        charges = Charges(centred, p, prices, np.zeros((k, k)))
+        most = (charges.total + StaircaseColumns(k, self.epsilon).most(charges, self.relaxed)).ends[1]
+        if not (np.isfinite(most.upper) and most.lower > 0):
+            return 0.0
+        told = (kernel * (f - (f @ p)[:, None])).sum(axis=1)
+        return float((told.square().sum() / most).lower)
 
     def cost(self, exact: bool = False) -> Work:
         """What `verify` takes at most."""
         pilots, targets = (part if isinstance(part, tuple) else () for part in (self.pilots, self.targets))
         each = (roots(size(p), size(rows) // max(size(p), 1)) for p, rows in zip(pilots, targets, strict=False))
         whole = sum(each, Work.on(size(self), 1e4))
+        if self.kernel is not None:
+            k = math.prod(map(size, pilots))
+            whole = whole + pricing(k, size(self.kernel) / k, (), self.relaxed) + Work.on(size(self.kernel), 100.0)
         return whole.in_balls if exact else whole
 
     @property

@@ -13,7 +13,7 @@ tangents: at any z,
 A node is the sets that have given first members, in an order of the inputs, and any of the inputs after the last of
 them. The tangent is linear, so its least value over a node is a sum over the inputs. Where that is below zero, the node
 is taken apart by its next member. Of k inputs the best sets have about k / (e^epsilon + 1), so few nodes are met where
-epsilon is large; beyond `NODES` of them what the open ones may pay is the bound.
+epsilon is large; beyond those afforded what the open ones may pay is the bound.
 
 *Sizes of sets*, tight where all inputs are alike. The gain of a set of n inputs is
 
@@ -42,7 +42,7 @@ from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP
 
-NODES = 2**25  # Nodes that a search bounds at the most, in about half a minute.
+NODES = 2**22  # Nodes that a search may be asked to look at, in about half a minute.
 DESCENT = 6  # Steps towards the least value over a node, where a first guess leaves it open.
 CHUNK = 4096  # Nodes that are bounded at a time.
 SETTLED = 2.0**-34  # A price below this share of what all columns pay is not looked into.
@@ -51,14 +51,17 @@ Members = npt.NDArray[np.bool_]
 
 def cost_of(k: int) -> float:
     """The operations for a node of k inputs, about."""
-    return 200.0 + 0.6 * float(k) ** 2 + 0.03 * float(k) ** 3
+    return 400.0 + 0.2 * float(k) ** 2
 
 
 @dataclass(frozen=True, eq=False)
 class Branches(ByValue):
-    """d (k,): what makes the form convex. Sound whatever the numbers are."""
+    """d (k,): what makes the form convex. nodes : how many the search may take, where that is more than a proof takes
+    without being asked. Sound whatever the numbers are.
+    """
 
     squares: Array
+    nodes: int = 0
     words: ClassVar[str] = "branch and bound over"
 
     @classmethod
@@ -67,6 +70,11 @@ class Branches(ByValue):
         paid, unit = np.outer(prior, rows), 1 / np.sqrt(squares)
         least = float(np.linalg.eigvalsh(((paid + paid.T) / 2 - gram) * unit[:, None] * unit)[0])
         return cls(squares * max(-least, 0.0) * (1 + 1e-4))
+
+    def work(self, k: int) -> float:
+        """The operations of the search, for k inputs."""
+        asked = isinstance(self.nodes, int) and 0 < self.nodes <= NODES
+        return max(AFFORDED, self.nodes * cost_of(k)) if asked else AFFORDED
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
         """No pattern is priced above this; inf where the numbers prove nothing."""
@@ -79,7 +87,7 @@ class Branches(ByValue):
         """
         d = finite(self.squares, (len(charges.rows),))
         form = None if d is None else Form.of(charges, 1 / epsilon.expm1(), d)
-        afforded = int(AFFORDED / cost_of(len(charges.rows))) if nodes is None else nodes
+        afforded = int(self.work(len(charges.rows)) / cost_of(len(charges.rows))) if nodes is None else nodes
         return None if form is None else walk(form, afforded, count)
 
 

@@ -285,8 +285,8 @@ def pricing(k: int, rows: float, constraints: Sequence[Any], relaxed: Any) -> Wo
         products = Work.on(faces**2, 20.0 + k / 4, faces**2 * (1 + k / 50))
         listed = Work.on(LABELED, 3.0 * k * (rows + 4), ROWS * k * (rows + 4))
         return form + listing(k, constraints) + listed.in_floats + products
-    searched = {Branches: AFFORDED + 0.5 * float(k) ** 4, Thresholds: AFFORDED}.get(type(relaxed))
-    if searched is not None:
+    if isinstance(relaxed, Branches | Thresholds):
+        searched = AFFORDED if isinstance(relaxed, Thresholds) else relaxed.work(k) + 0.5 * float(k) ** 4
         return form + Work(searched, 2e8 + 100.0 * float(k) ** 2 + 3.0 * float(k) ** 3).in_floats
     if relaxed is not None:
         return form

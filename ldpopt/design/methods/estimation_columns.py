@@ -217,7 +217,8 @@ class MixtureTask:
             # Of a report that is nearly never given, a unit of probability is more than there is.
             outside = float((gains * (at_new @ prior) / at_new.max(axis=1)).max(initial=0.0))
             if at == 0 and criterion.limited:  # now that the variances have weights
-                weights = solution.central.prices[:k]
+                factor = criterion.factor(k)
+                weights = factor**2 @ solution.central.prices[: factor.shape[1]]
                 more = self.drawn(np.sqrt(np.maximum(weights, DRAWN_WEIGHT * weights.max())))
                 new = np.vstack([new, unknown(more, np.vstack([heights, new]))])
             idle = solution.central.slack > SPARE * max(outside, accuracy) * size * values.max(axis=1)

@@ -23,7 +23,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.columns.branches import Branches
+from ldpopt.design.columns.branches import NODES, Branches
 from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.prices import Charges
 from ldpopt.design.columns.staircase import AnyRelaxation
@@ -32,8 +32,9 @@ from ldpopt.design.constraints import LocalDP
 from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate, unknown
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fewer_weights
+from ldpopt.design.programs.survey_dual import best_squares
 from ldpopt.design.programs.survey_program import Central, SurveySolution, survey_program
-from ldpopt.design.utilities.criteria import LinearCriterion
+from ldpopt.design.utilities.criteria import AOptimal, COptimal, LinearCriterion, MVOptimal
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.marginals import Marginals
 from ldpopt.distribution import Array
@@ -62,7 +63,8 @@ LISTED_ANSWERS = 6  # All patterns of a question of up to this many answers are 
 class ThresholdColumns(Method, reference="[KW]", preference=115):
     """The channel of least error for few contrasts of many inputs, from thresholds of scores, with its proof [KW].
 
-    It takes a sum of variances under `LocalDP` alone: `Marginals`, or `AOptimal` with weights of low rank. Up to 64
+    It takes a sum of variances under `LocalDP` alone, `Marginals` or `AOptimal` with weights of low rank, or the
+    largest of the variances of few contrasts, `MVOptimal(contrasts)`. Up to 64
     inputs are aimed at to one part in a million, and up to 256 to one in a thousand, at any pilot without empty cells;
     the proof is a search over directions or sets, which ends up to about 40 inputs. With more, the bound is that of
     second moments [Scarf]. One question at random is among the designs it chooses from. Even pilots have a
@@ -81,8 +83,9 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
         if why := refuses_thresholds(problem):
             return why
         utility = problem.utility
-        k, d = utility.size, utility.criterion.kernel_rows(utility.size)
-        if not isinstance(utility.criterion, Marginals) and (d < 2 or d >= k // 2):
+        k, d = utility.size, int(np.linalg.matrix_rank(utility.criterion.factor(utility.size)))
+        own = isinstance(utility.criterion, AOptimal | COptimal) and not 2 <= d < k // 2
+        if own or (isinstance(utility.criterion, MVOptimal) and not 2 <= d < k - 1):
             return f"it takes few contrasts of many inputs, and here are {d} of {k}"
         if k > MAX_INPUTS or d > MAX_DIRECTIONS:
             return Limit(f"it takes up to {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}")
@@ -110,7 +113,7 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
             outside = program.most(found, sets, new)
             if last := accuracy <= LAST * tolerance and (outside <= HIGHER * tolerance or not len(new)):
                 raised = program.raised(found, sets, HIGHER * tolerance)
-                relaxed, more = program.shown(raised)
+                relaxed, more = program.shown(raised, NODES if problem.deadline.left is None else 0)
                 if not len(new := unknown(more, sets)):
                     break
                 outside = program.most(found, new)
@@ -139,12 +142,12 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
 
 
 def refuses_thresholds(problem: Problem) -> str:
-    """Why a problem is no sum of variances at one pilot under LocalDP alone; empty where it is one."""
+    """Why a problem is no sum or largest of variances at one pilot under LocalDP alone; empty where it is one."""
     utility = problem.utility
     if why := no_estimate(problem):
         return why
-    if not isinstance(utility.criterion, LinearCriterion) or utility.neighbourhood is not None:
-        return "it takes a sum of variances at one pilot"
+    if not isinstance(utility.criterion, LinearCriterion | MVOptimal) or utility.neighbourhood is not None:
+        return "it takes a sum of variances, or the largest of some, at one pilot"
     if not problem.symmetric:
         return "it takes LocalDP between all inputs alone"
     try:
@@ -183,7 +186,7 @@ def _starting(utility: FisherInformation, epsilon: float, ask: Ask) -> Members:
 class _Program:
     """The program for a criterion at a pilot (k,), contrasts F (k, d) centred at it, and the ratio e^epsilon."""
 
-    criterion: LinearCriterion
+    criterion: LinearCriterion | MVOptimal
     prior: Array
     factor: Array
     ratio: float
@@ -238,12 +241,15 @@ class _Program:
         return np.unique(sets, axis=0)
 
     def fewer(self, found: SurveySolution, sets: Members) -> SurveySolution:
-        """The same with at most k (d + 1) weights, with which the influences K u are without bias, too."""
+        """The same with at most k (d + 1) weights, with which the influences K u are without bias, too; for the largest
+        of r variances with r more, and all variances are the same.
+        """
         units = self.units(sets) - 1
-        influences = units @ found.kernel.T
-        products = (influences[:, :, None] * units[:, None, :]).reshape(len(sets), -1)
+        basis = np.linalg.svd(found.kernel, full_matrices=False)[2][: np.linalg.matrix_rank(self.factor)]
+        products = ((units @ basis.T)[:, :, None] * units[:, None, :]).reshape(len(sets), -1)
         mass = self.masses(sets)
-        moments = np.hstack([np.ones((len(sets), 1)), units, products])
+        squares = (units @ found.kernel.T) ** 2 if self.criterion.limited else units[:, :0]
+        moments = np.hstack([np.ones((len(sets), 1)), units, products, squares])
         return replace(found, theta=fewer_weights(moments, found.theta * mass) / mass)
 
     def raised(self, found: SurveySolution, sets: Members, more: float) -> SurveySolution:
@@ -252,15 +258,23 @@ class _Program:
         level = (self.most(found, sets) + more) * float(found.rows.sum())
         return replace(found, rows=found.rows + level * self.prior)
 
-    def shown(self, found: SurveySolution) -> tuple[AnyRelaxation | None, Members]:
-        """What shows that no column gains, with those that do; nothing, with none, where the search is too long."""
+    def shown(self, found: SurveySolution, nodes: int = 0) -> tuple[AnyRelaxation | None, Members]:
+        """What shows that no column gains, with those that do; nothing, with none, where the search is too long.
+
+        nodes : of a search over sets, where it may take longer than usual.
+        """
         charges = Charges.of(FLOAT.of(found.kernel), self.prior, found.rows, found.pairs)
         epsilon, (d, k) = FLOAT.of(math.log(self.ratio)), found.kernel.shape
         if d > BOXED_DIRECTIONS and k <= FINE_INPUTS:
-            branches = Branches.convex(found.kernel.T @ found.kernel, found.rows, self.prior, self.prior)
-            walked = branches.walked(charges, epsilon, JOINING)
-            if walked is not None and walked.complete:
-                return branches, walked.sets
+            gram = found.kernel.T @ found.kernel
+            try:
+                branches = Branches(best_squares(gram, found.rows, self.prior, self.ratio))
+            except SolverError:
+                branches = Branches.convex(gram, found.rows, self.prior, self.prior)
+            for searched in (branches, replace(branches, nodes=nodes))[: 1 + bool(nodes)]:
+                walked = searched.walked(charges, epsilon, JOINING)
+                if walked is not None and walked.complete:
+                    return searched, walked.sets
         if d <= SEARCHED_DIRECTIONS and (directions := Thresholds(0.0).unpaid(charges, epsilon)) is not None:
             return Thresholds(0.0), self.climbed(found, directions)
         return None, np.zeros((0, k), dtype=bool)

@@ -23,11 +23,13 @@ w_y (1 - Y_y.J^-1 r), which makes the rows exact.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.sets import Members, balanced_sets
+from ldpopt.design.solve import INTERIOR, solve
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
@@ -264,3 +266,24 @@ def _inverse(columns: Array, weights: Array) -> Array | None:
     except np.linalg.LinAlgError:
         return None
     return np.asarray(inverse) if np.isfinite(inverse).all() and np.diag(inverse).min() > 0 else None
+
+
+def best_squares(gram: Array, rows: Array, prior: Array, ratio: float) -> Array:
+    """d (k,) with which the form of `columns.branches` is convex, and its least value over real numbers the largest.
+
+    gram : K^T K (k, k). rows : lambda (k,). ratio : E. A semidefinite program [Shor].
+    """
+    import cvxpy as cp
+
+    k, t = len(rows), 1 / (ratio - 1)
+    paid = np.outer(prior, rows)
+    form, linear, constant = (paid + paid.T) / 2 - gram, t * (rows + rows.sum() * prior), t * t * rows.sum()
+    scale = float(np.abs(np.diag(form)).mean())
+    d, least = cp.Variable(k), cp.Variable()
+    edge: Any = cp.reshape((linear / scale - d) / 2, (k, 1), order="C")
+    corner = cp.reshape(constant / scale - least, (1, 1), order="C")
+    cone = cp.bmat([[form / scale + cp.diag(d), edge], [edge.T, corner]]) >> 0
+    solve(cp.Problem(cp.Maximize(least), [cone]), "squares of a search over sets", INTERIOR)
+    found = np.asarray(d.value) * scale
+    below = -float(np.linalg.eigvalsh(form + np.diag(found))[0])
+    return np.asarray(found + max(below, 0.0) + 1e-9 * scale)

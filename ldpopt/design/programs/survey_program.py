@@ -3,15 +3,16 @@
     min  criterion(J)   s.t.  sum_y theta_y S_y = 1,  theta >= 0,   J = sum_y theta_y S_y S_y^T / (S_y . p)
                               sum_y theta_y (S_y[x] - S_y[x'])_+ <= eta   for x < x', under a cap
 
-The largest variance is the least level with (J^-1)[x,x] - p_x^2 <= level for every x. These limits have prices, like
-the caps of the pairs. With v_y = S_y / (S_y . p)^(1/2) and W = F F^T, the slope of tr(W J^-1) in theta_y is
--|F^T J^-1 v_y|^2. In coordinates where J is the identity and W has the diagonal d, the Hessian is Phi Phi^T with
+The largest variance is the least level with (F^T J^-1 F)[j,j] - (p.F_j)^2 <= level for every j, where F is the identity
+for the shares themselves. These limits have prices, like the caps of the pairs. With v_y = S_y / (S_y . p)^(1/2) and
+W = F F^T, the slope of tr(W J^-1) in theta_y is -|F^T J^-1 v_y|^2. In coordinates where J is the identity and W has the
+diagonal d, the Hessian is Phi Phi^T with
 
     Phi_y,ij = z_i z_j (d_i + d_j)^(1/2),    z = v_y in these coordinates,  i <= j,
 
 where products with i < j count twice, and those with d_i = d_j = 0 are left out: F may have few columns. For
--log det J the factor with d is left out; for the largest variance, W is diagonal and holds the multipliers of the
-limits. Phi has at most k (k + 1) / 2 columns, so that a step costs one product of a thin matrix with itself, however
+-log det J the factor with d is left out; for the largest variance, W = F diag(the multipliers of the limits) F^T.
+Phi has at most k (k + 1) / 2 columns, so that a step costs one product of a thin matrix with itself, however
 many columns S there are. The search can start from the solution for fewer columns: columns that join get little weight
 and much slack, and about ten steps bring all of them back to the central path.
 """
@@ -25,7 +26,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from ldpopt.design.programs.fisher import FisherSolution
-from ldpopt.design.utilities.criteria import LinearCriterion
+from ldpopt.design.utilities.criteria import LinearCriterion, MVOptimal
 from ldpopt.design.utilities.criterion import Criterion, differences
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -128,11 +129,12 @@ class _Program:
         self.columns, self.prior, self.mass, self.most = columns, prior, columns @ prior, columns.max(axis=1)
         self.above = np.maximum(columns[:, x] - columns[:, other], 0.0) if capped else np.zeros((n, 0))
         self.caps = np.full(self.above.shape[1], eta if capped else 1.0)
-        self.v, self.limits = columns / np.sqrt(self.mass)[:, None], k if criterion.limited else 0
         self.logarithmic = criterion.logarithmic
-        self.root = criterion.factor(k) if isinstance(criterion, LinearCriterion) else np.eye(k)
+        self.root = criterion.factor(k) if isinstance(criterion, LinearCriterion | MVOptimal) else np.eye(k)
+        self.v, self.limits = columns / np.sqrt(self.mass)[:, None], self.root.shape[1] if criterion.limited else 0
+        self.rank = int(np.linalg.matrix_rank(self.root)) if criterion.limited else self.root.shape[1]
         left, right = np.triu_indices(k)
-        used = right >= k - self.root.shape[1]
+        used = right >= k - self.rank
         self.left, self.right = left[used], right[used]
         self.twice = np.where(self.left == self.right, 1.0, 2.0)
 
@@ -153,18 +155,18 @@ class _Program:
         else:
             slope, turn = np.linalg.eigh((half := root.T @ self.factor(weights)) @ half.T)
             slope = np.maximum(slope, 0.0)
-            slope[: len(slope) - self.root.shape[1]] = 0.0
+            slope[: len(slope) - self.rank] = 0.0
             z, size = self.v @ (root @ turn), float(slope.sum())
             twice = self.twice * (slope[self.left] + slope[self.right])
         if self.limits:
-            inverse = root @ root.T
-            each, by = np.diag(inverse) - self.prior**2, -((self.v @ inverse) ** 2)
+            inverse = root @ (root.T @ self.root)
+            each, by = (self.root * inverse).sum(axis=0) - (self.prior @ self.root) ** 2, -((self.v @ inverse) ** 2)
         products = z[:, self.left] * z[:, self.right] * np.sqrt(twice)
         return size, -(z**2) @ slope, products, each, by
 
     def factor(self, weights: Array) -> Array:
         """F, which for the largest variance is that of its weights."""
-        return np.diag(np.sqrt(weights)) if self.limits else self.root
+        return self.root * np.sqrt(weights) if self.limits else self.root
 
     def kernel(self, information: Array, weights: Array) -> Array:
         """K (r, k) for which |K S|^2 / (S . p) is minus the slope; for `DOptimal`, for centred columns: |K u|^2."""

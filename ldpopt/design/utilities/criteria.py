@@ -50,13 +50,7 @@ class LinearCriterion(Criterion):
 
     def influence(self, scores: Array) -> Influence:
         """The smallest influence h with T^T F = scores h^T; the value is inf where there is none."""
-        f = self.factor(len(scores) + 1)
-        target = differences(len(f)).T @ f
-        scale = np.linalg.norm(scores, axis=1, keepdims=True)
-        scale[scale == 0] = 1.0
-        h = np.linalg.lstsq(scores / scale, target / scale, rcond=1e-10)[0]
-        missed = np.abs(scores @ h - target).max() > 1e-8 * np.abs(target).max()
-        return Influence(math.inf if missed else float((h**2).sum()), f, h.T)
+        return least_influence(scores, self.factor(len(scores) + 1))
 
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
         """The sum of the least variances of unbiased estimates of F^T p."""
@@ -91,6 +85,16 @@ class LinearCriterion(Criterion):
         """tr(K F_c)^2 / most with F_c = F - 1 p^T F, by Cauchy and Schwarz for any unbiased estimate [KW]."""
         f = self.enclosed_factor(len(prior), kernel.arithmetic)
         return (kernel.T * (f - (prior @ f)[None, :])).sum().square() / most
+
+
+def least_influence(scores: Array, f: Array) -> Influence:
+    """The smallest influence h with T^T F = scores h^T, for F (k, r); the value is inf where there is none."""
+    target = differences(len(f)).T @ f
+    scale = np.linalg.norm(scores, axis=1, keepdims=True)
+    scale[scale == 0] = 1.0
+    h = np.linalg.lstsq(scores / scale, target / scale, rcond=1e-10)[0]
+    missed = np.abs(scores @ h - target).max() > 1e-8 * np.abs(target).max()
+    return Influence(math.inf if missed else float((h**2).sum()), f, h.T)
 
 
 MAX_WEIGHTS = 5000  # The most categories that have weights: these make a matrix.
@@ -221,69 +225,102 @@ class COptimal(LinearCriterion):
         return f"COptimal({self.contrast.tolist()})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MVOptimal(Criterion):
     """The largest variance of the estimated proportions, on which the widest of their confidence intervals depends.
 
+    contrasts : F (k, r), linear functions of the proportions whose variances count instead of those of the proportions.
+        Divided by the standard errors that are wanted of them, the largest variance is the number of reports needed.
+
     >>> MVOptimal().value(np.diag([0.5, 0.25]))
     0.5
+    >>> MVOptimal([[1.0, 0.0], [0.0, 2.0]]).value(np.diag([0.5, 0.25]))
+    1.0
     """
 
-    name: ClassVar[str] = "largest variance"
+    contrasts: Any = None
     newton: ClassVar[bool] = True
     limited: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        if self.contrasts is not None:
+            vars(self).update(contrasts=finite_array(self.contrasts, "contrasts", 2))
+
+    @property
+    def name(self) -> str:
+        """The name of the criterion, which says of what."""
+        return "largest variance" + ("" if self.contrasts is None else f" of {self.contrasts.shape[1]} contrasts")
+
+    def check(self, k: int) -> None:
+        """`InvalidInput` if the contrasts are not of k categories, or one is of their sum alone."""
+        if self.contrasts is None:
+            return
+        if len(self.contrasts) != k:
+            raise invalid("contrasts", f"{k} rows", len(self.contrasts))
+        if not (np.ptp(self.contrasts, axis=0) > 0).all():
+            raise InvalidInput("contrasts: expected contrasts of the proportions, got their sum, which is 1")
+
+    def factor(self, k: int) -> Array:
+        """F (k, r), the identity for the proportions themselves."""
+        return np.eye(k) if self.contrasts is None else np.asarray(self.contrasts)
+
     def value(self, covariance: Array) -> float:
-        """The largest diagonal entry of C."""
-        return float(np.diag(covariance).max())
+        """The largest diagonal entry of F^T C F."""
+        f = self.factor(len(covariance))
+        return float(np.einsum("xr,xy,yr->r", f, covariance, f).max())
 
     def influence(self, scores: Array) -> Influence:
-        """The best estimate of the proportion with the largest variance."""
-        k = len(scores) + 1
-        whole = AOptimal().influence(scores)
+        """The best estimate of the function with the largest variance."""
+        whole = least_influence(scores, self.factor(len(scores) + 1))
         variances = (whole.loadings**2).sum(axis=1)
         worst = int(np.argmax(variances))
         value = whole.value if math.isinf(whole.value) else float(variances[worst])
-        return Influence(value, np.eye(k)[:, [worst]], whole.loadings[[worst]])
+        return Influence(value, whole.factor[:, [worst]], whole.loadings[[worst]])
 
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
-        """The largest of the least variances of the proportions."""
-        found = least_variances(scores, scores.arithmetic.of(differences(len(scores) + 1).T))
+        """The largest of the least variances of the functions."""
+        f = scores.arithmetic.of(self.factor(len(scores) + 1))
+        found = least_variances(scores, f[:-1] - f[-1][None, :])
         return None if found is None else found.max()
 
     def kernel_rows(self, k: int) -> int:
-        """k, one row for each proportion."""
-        return k
+        """r, one row for each function."""
+        return int(self.factor(k).shape[1])
 
     def loadings(self, scores: Array) -> Array:
-        """The influence of every report on the estimate of each proportion."""
-        return AOptimal().influence(scores).loadings
+        """The influence of every report on the estimate of each function."""
+        return least_influence(scores, self.factor(len(scores) + 1)).loadings
 
     def worth(self, kernel: Array, prior: Array) -> Array | None:
-        """(k,) the squares a_x^2, whose sum over `most` is the bound; rows weigh like the variances they stand for."""
-        return np.asarray((np.diag(kernel) - prior * kernel.sum(axis=1)) ** 2)
+        """(r,) the squares a_j^2, whose sum over `most` is the bound; rows weigh like the variances they stand for."""
+        f = self.factor(len(prior))
+        return np.asarray((kernel.T * (f - prior @ f)).sum(axis=0) ** 2)
 
     def posed(self, columns: Array, mass: Any) -> Posed:
-        """min of max diag Y with [[Y, T], [T^T, X]] positive semidefinite, so that Y is above T X^-1 T^T."""
+        """min of max diag Y with [[Y, F_r^T], [F_r, X]] positive semidefinite, where F_r = T^T F."""
         import cvxpy as cp
 
         information, tie, t = posed_information(columns, mass)
-        k = columns.shape[1]
-        y, cone = posed_above(information, t.T)
+        f = self.factor(columns.shape[1])
+        unit, r = float(np.abs(f).max()), f.shape[1]
+        y, cone = posed_above(information, t.T @ f / unit)
 
         def kernel() -> Array:
             dual = np.asarray(cone.dual_value)
-            weights = np.maximum(np.diag(dual)[:k], 0.0)
+            weights = np.maximum(np.diag(dual)[:r], 0.0)
             root = np.sqrt(np.where(weights > 1e-9 * weights.max(), weights, np.inf))
-            found = dual[:k, k:] / root[:, None] @ t.T
-            return np.asarray(found * np.sign(np.trace(found)))
+            found = unit * dual[:r, r:] / root[:, None] @ t.T
+            return np.asarray(found * np.sign((found.T * f).sum()))
 
-        return Posed(cp.max(cp.diag(y)), [tie, cone], 1.0, kernel)
+        return Posed(cp.max(cp.diag(y)), [tie, cone], unit**2, kernel)
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
-        """sum_x a_x^2 / most, a_x = K_x.(e_x - p_x 1): the bound of a weighted sum, at the best weights [KW]."""
-        k = np.arange(len(prior))
-        return (kernel[k, k] - prior * kernel.sum(axis=1)).square().sum() / most
+        """sum_j a_j^2 / most, a_j = K_j.(F_j - 1 p^T F_j): the bound of a weighted sum, at the best weights [KW]."""
+        f = kernel.arithmetic.of(self.factor(len(prior)))
+        return (kernel.T * (f - (prior @ f)[None, :])).sum(axis=0).square().sum() / most
+
+    def __repr__(self) -> str:
+        return "MVOptimal()" if self.contrasts is None else f"MVOptimal({self.contrasts.shape[1]} contrasts)"
 
 
 @dataclass(frozen=True)

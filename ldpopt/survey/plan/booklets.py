@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -27,11 +28,11 @@ from ldpopt.mechanisms import randomized_response
 from ldpopt.survey.estimate.linear import contrast_variances
 from ldpopt.survey.plan.budget import Needs
 from ldpopt.survey.plan.planned_question import MAX_DENOMINATOR, Part
-from ldpopt.survey.plan.units import Target, Unit
+from ldpopt.survey.plan.units import MAX_UNEVEN_CELLS, Target, Unit, joint_design, product_of
 from ldpopt.tolerances import BOOKLETS
 
-MAX_CELLS, MAX_UNEVEN_CELLS = 64, 36
-"""The most cells of a booklet whose channel is searched for, with even pilots and with others."""
+MAX_CELLS = 64
+"""The most cells of a booklet whose channel is searched for, with even pilots; with others, `MAX_UNEVEN_CELLS`."""
 
 MAX_LENGTH = 12
 """The most yes/no questions of one booklet; the channel is then known, and has a row for each of their 2^c answers."""
@@ -42,8 +43,8 @@ MAX_KINDS, MAX_SETS = 12, 512
 ALONE = 1.0
 """Up to this epsilon one question at random was the best wherever that could be certified, so nothing else is tried."""
 
-LIMIT = 10.0
-"""Seconds for the channel of one booklet of several questions."""
+LIMIT = 60.0
+"""Seconds for the channel of one booklet of several questions, far more than any has taken: plans are reproducible."""
 
 CLOSE = 1.005
 """Longer booklets are not tried where the respondents are this near the least number that any survey needs."""
@@ -69,7 +70,7 @@ class Booklet:
     @property
     def pilot(self) -> Array:
         """(K,) the pilot of the cells."""
-        return _product(self.units)[0]
+        return product_of(self.units)[0]
 
 
 Shares = tuple[tuple[Booklet, Fraction], ...]
@@ -105,6 +106,7 @@ class BookletPlanner:
             raise invalid("[budget] together", "names of questions that share the budget", lacking[0])
         self.pairs = [tuple(dict.fromkeys(holders[name] for name in pair)) for pair in together]
         self._designs: dict[tuple[object, ...], tuple[Channel, Design | None] | None] = {}
+        self._joint: tuple[Design | None] | None = None
 
     def plan(self, longest: int, least: float, deadline: Deadline) -> Questionnaire:
         """The booklets of up to `longest` units that need the fewest respondents.
@@ -116,6 +118,11 @@ class BookletPlanner:
         known = [booklet for booklet in shortest if booklet is not None]
         best = _shared_out(known)
         one_question = _needed(_rational(*best))
+        if best[1] > CLOSE * least and (whole := self._whole(deadline)) is not None:
+            known = [whole, *known]
+            best = _shared_out(known)
+            if whole.units == self.units:
+                least = max(least, 1 / min(whole.served.values()))  # the best of all
         # A missing answer that is left out would leave out the answers beside it, so such questions stay alone.
         order = [at for at, unit in enumerate(self.units) if not any(q.reading.left_out for q in unit.questions)]
         order.sort(key=lambda at: (len(self.units[at].cells), repr(self.units[at].kind), at))
@@ -131,6 +138,34 @@ class BookletPlanner:
         shares = _rational(*best)
         return Questionnaire(shares, _needed(shares), one_question)
 
+    @cached_property
+    def free(self) -> tuple[Unit, ...]:
+        """The units that may share a booklet with any others, and want a precision alone."""
+        return tuple(
+            unit
+            for unit in self.units
+            if not any(q.reading.left_out or q.width is None or q.test or q.eta is not None for q in unit.questions)
+        )
+
+    def joint(self, deadline: Deadline, units: tuple[Unit, ...] | None = None) -> Design | None:
+        """`joint_design` of `units`, by default the free ones."""
+        if self._joint is None and self.searched:
+            left = deadline.left
+            limit = LIMIT if left is None else min(left, LIMIT)
+            self._joint = (joint_design(self.free if units is None else units, self.epsilon, limit),)
+        return None if self._joint is None else self._joint[0]
+
+    def _whole(self, deadline: Deadline) -> Booklet | None:
+        """The booklet of all free units with the best channel of all; None where that is known or out of reach."""
+        if self.eta is not None or self.epsilon <= ALONE or len(self.free) < 2 or all(unit.even for unit in self.free):
+            return None
+        if set(self.free) in map(set, self.pairs) or (design := self.joint(deadline)) is None:  # two of one name
+            return None
+        pilot, targets = product_of(self.free)
+        variances = contrast_variances(design.channel, pilot, np.array([target.row for target in targets]))
+        served = {target.key: target.variance / v for target, v in zip(targets, variances, strict=True)}
+        return Booklet(self.free, design.channel, None, served)
+
     def _candidates(self, order: Sequence[int], length: int) -> list[tuple[Unit, ...]]:
         """Sets of units: neighbours in a circle of like units, and all sets where they are of few kinds."""
         m = len(order)
@@ -143,7 +178,8 @@ class BookletPlanner:
                 of_kind.setdefault(tuple(sorted(kinds[at] for at in chosen)), chosen)
             if len(of_kind) <= MAX_KINDS:
                 ranks |= set(combinations(sorted(order), length))
-        return [tuple(self.units[at] for at in chosen) for chosen in sorted(ranks)]
+        found = [tuple(self.units[at] for at in chosen) for chosen in sorted(ranks)]
+        return [units for units in found if set(units) not in map(set, self.pairs)]  # two booklets of one name
 
     def _booklet(self, units: tuple[Unit, ...], deadline: Deadline, more: Sequence[Target] = ()) -> Booklet | None:
         """The booklet of these units with its best channel; None where that is out of reach."""
@@ -158,7 +194,7 @@ class BookletPlanner:
         if (found := self._designs[key]) is None:
             return None
         channel, design = found
-        pilot, targets = _product(units, more)
+        pilot, targets = product_of(units, more)
         variances = contrast_variances(channel, pilot, np.array([t.row for t in targets]).reshape(-1, len(pilot)))
         served = {
             target.key: target.variance / variance if math.isfinite(variance) else 0.0
@@ -176,7 +212,7 @@ class BookletPlanner:
         if len(units) == 1 and units[0].plain and not more:
             design = units[0].questions[0].design(self.epsilon, eta, deadline.inner)
             return Channel(design.channel.matrix), design
-        pilot, targets = _product(units, more)
+        pilot, targets = product_of(units, more)
         k = len(pilot)
         even = all(unit.even for unit in units)
         binary = even and not more and all(unit.plain and len(unit.cells) == 2 for unit in units)
@@ -218,19 +254,6 @@ def _table_targets(pair: tuple[Unit, ...]) -> list[Target]:
     cells = np.eye(math.prod(len(unit.cells) for unit in pair))
     variance = max((target.variance for unit in pair for target in unit.targets), default=1e-3)
     return [Target((*names, str(at)), row, variance) for at, row in enumerate(cells)]
-
-
-def _product(units: tuple[Unit, ...], more: Sequence[Target] = ()) -> tuple[Array, list[Target]]:
-    """(K,) the pilot of units that are asked together, and the targets on their cells."""
-    sizes = [len(unit.cells) for unit in units]
-    pilot = np.ones(1)
-    for unit in units:
-        pilot = np.outer(pilot, unit.pilot).ravel()
-    targets = []
-    for at, unit in enumerate(units):
-        before, after = math.prod(sizes[:at]), math.prod(sizes[at + 1 :])
-        targets += [Target(t.key, np.tile(np.repeat(t.row, after), before), t.variance) for t in unit.targets]
-    return pilot, [*targets, *more]
 
 
 def _shared_out(booklets: Sequence[Booklet]) -> tuple[list[tuple[Booklet, float]], float]:

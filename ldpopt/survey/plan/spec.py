@@ -14,7 +14,7 @@ from ldpopt import stricttoml
 from ldpopt.channel import Channel
 from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.deadline import Deadline
-from ldpopt.design import Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design import AOptimal, Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import Phrase, invalid
@@ -125,9 +125,14 @@ class QuestionSpec(ByValue):
         return wanted[0] if len(wanted) == 1 else Together(tuple(wanted))
 
     def design(self, epsilon: float, eta: float | None, deadline: Deadline) -> Design:
-        """The optimal channel within epsilon (nats) and eta, if that is capped, for the shares of all categories."""
+        """The optimal channel within epsilon (nats) and eta, if that is capped: for the widest interval where a
+        half-width alone is wanted, else for the sum of variances, which is as good where all shares are equal.
+        """
         constraints: list[Constraint] = [LocalDP(epsilon)] + ([] if eta is None else [TotalVariation(eta)])
-        return optimal_channel(FisherInformation(self.shares, inputs=self.categories), constraints, **deadline.passed)
+        widest = self.width is not None and self.test is None and np.ptp(self.shares) > 0
+        criterion = self.width.criterion(len(self.shares)) if widest and self.width is not None else AOptimal()
+        utility = FisherInformation(self.shares, criterion, inputs=self.categories)
+        return optimal_channel(utility, constraints, **deadline.passed)
 
     def expected(self, channel: Channel, people: float | None) -> dict[str, float]:
         """The precision that the channel should reach at `shares`, by name.

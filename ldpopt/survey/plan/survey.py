@@ -18,7 +18,7 @@ from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.exact_rounding import round_exact
 from ldpopt.results import Pictured
-from ldpopt.survey.plan.booklets import MAX_LENGTH, Booklet, BookletPlanner, Questionnaire, needs_of
+from ldpopt.survey.plan.booklets import CLOSE, MAX_LENGTH, Booklet, BookletPlanner, Questionnaire, needs_of
 from ldpopt.survey.plan.budget import EPSILONS, Budget, Needed, Needs, invited, split_within
 from ldpopt.survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
 from ldpopt.survey.plan.planned_question import PlannedQuestion, cells_of, planned_question
@@ -127,7 +127,7 @@ def plan_survey(
         planned = planning.planned()
         if planning.better_split:
             split = _Planning(replace(spec, design="split"), people, deadline).planned()
-            return replace(split, one_question=planned.one_question)
+            return replace(split, one_question=planned.one_question, proof=planned.proof)
         return planned
 
 
@@ -230,11 +230,23 @@ class _Planning:
         """The booklets of the questions that share the budget."""
         if not self.shared:
             return None
-        block, before = self.epsilons[1], len(self.everybody)
-        longest = 1 if self.spec.design == "one question" else MAX_LENGTH
+        before, longest = len(self.everybody), 1 if self.spec.design == "one question" else MAX_LENGTH
         turn = self.deadline.part(SPLITTING, 1.0).turn(before, before + 1)
-        planner = BookletPlanner(self.shared, block, self.eta, self.spec.together, self.searched)
-        return planner.plan(longest, respondents_bound(self.shared, block).proved(FLOAT), turn)
+        return self.planner.plan(longest, respondents_bound(self.shared, self.epsilons[1]).proved(FLOAT), turn)
+
+    @cached_property
+    def planner(self) -> BookletPlanner:
+        """Of the questions that share the budget."""
+        return BookletPlanner(self.shared, self.epsilons[1], self.eta, self.spec.together, self.searched)
+
+    def proof(self, epsilon: float | None) -> RespondentsBound:
+        """The proof of what any survey within epsilon needs, by the best channel of all where that is known."""
+        found, counted = respondents_bound(self.units, epsilon), tuple(unit for unit in self.units if unit.targets)
+        if epsilon is None or self.respondents <= CLOSE * found.least:
+            return found
+        same = bool(self.shared) and counted == self.planner.free and epsilon == self.epsilons[1]
+        planner = self.planner if same else BookletPlanner(counted, epsilon, None)
+        return respondents_bound(self.units, epsilon, planner.joint(self.deadline, counted))
 
     @property
     def respondents(self) -> int:
@@ -260,7 +272,7 @@ class _Planning:
         if self.drawn is not None:
             others = [everybody.respondents for everybody in self.everybody.values()]
             one_question = _whole(max(self.drawn.one_question, *others, 0.0))
-        proof = respondents_bound(self.units, None if spec.delta else spec.epsilon or plan.epsilon)
+        proof = self.proof(None if spec.delta else spec.epsilon or plan.epsilon)
         if self.respondents < (least := proof.least):
             got = f"a plan for {self.respondents:,}, which is a mistake of the planner: please report it"
             raise SolverError(f"plan: expected at least {least:,} respondents, as any survey needs, got {got}")

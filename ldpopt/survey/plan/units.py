@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from ldpopt.design import Design, FisherInformation, LocalDP, MVOptimal, ThresholdColumns, optimal_channel
+from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.respondents import RespondentsBound
 from ldpopt.distribution import Array
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.labels import Label
 from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.plan.planned_question import NOT_APPLICABLE, Part, cells_of
 from ldpopt.survey.plan.spec import QuestionSpec
+
+MAX_UNEVEN_CELLS = 36
+"""The most cells of questions that are asked together whose channel is searched for, where pilots are not even."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,16 +159,60 @@ def rule(m: int, epsilon: float) -> float:
     return max(c * (gain / (2.0**c * fall + gain)) ** 2 for c in range(1, min(m, 1000) + 1))
 
 
-def respondents_bound(units: Sequence[Unit], epsilon: float | None) -> RespondentsBound:
+def respondents_bound(units: Sequence[Unit], epsilon: float | None, joint: Design | None = None) -> RespondentsBound:
     """The proof that no epsilon-LDP survey of fewer people, interactive or not, meets every target [Scarf].
 
     epsilon : in nats; None for a promise that is no epsilon-LDP, of which only the sample's own variance is known.
+    joint : `joint_design` of the units with targets, if it is known.
     """
     counted = [unit for unit in units if unit.targets]
+    certificate: Any = None if joint is None else joint.certificate
+    if isinstance(certificate, EquivalenceDual):
+        wanted, different = _wanted(counted)
+        kernel = np.zeros_like(wanted)
+        kernel[different] = certificate.kernel
+        certificate = replace(certificate, kernel=kernel)
     return RespondentsBound.of(
         math.inf if epsilon is None else epsilon,
         tuple(unit.pilot for unit in counted),
         tuple(np.array([target.row for target in unit.targets]) for unit in counted),
         tuple(np.array([target.variance for target in unit.targets]) for unit in counted),
         tuple(unit.weights for unit in counted),
+        certificate if isinstance(certificate, EquivalenceDual) else None,
     )
+
+
+def _wanted(units: Sequence[Unit]) -> tuple[Array, list[int]]:
+    """(targets, K) the targets of all units on their cells, centred, and divided by the standard errors wanted; and the
+    positions of those that differ by more than a sign, as the two shares of a yes/no question do not.
+    """
+    pilot, targets = product_of(units)
+    wanted = np.array([(t.row - t.row @ pilot) / math.sqrt(t.variance) for t in targets])
+    near = np.abs(wanted[:, None] - wanted).max(axis=2), np.abs(wanted[:, None] + wanted).max(axis=2)
+    same = np.tril(np.minimum(*near) <= 1e-9 * np.abs(wanted).max(), -1).any(axis=1)
+    return wanted, list(np.flatnonzero(~same))
+
+
+def joint_design(units: Sequence[Unit], epsilon: float, time_limit: float) -> Design | None:
+    """The channel on all answers together that needs the fewest respondents; None where it is out of reach."""
+    cells = math.prod(len(unit.cells) for unit in units)
+    if cells > MAX_UNEVEN_CELLS or not units or not all(unit.targets and unit.pilot.min() > 0 for unit in units):
+        return None
+    pilot, (wanted, different) = product_of(units)[0], _wanted(units)
+    with suppress(InvalidInput, SolverError):
+        utility = FisherInformation(pilot, MVOptimal(wanted[different].T))
+        return optimal_channel(utility, LocalDP(epsilon), method=ThresholdColumns(), time_limit=time_limit)
+    return None
+
+
+def product_of(units: Sequence[Unit], more: Sequence[Target] = ()) -> tuple[Array, list[Target]]:
+    """(K,) the pilot of units that are asked together, and the targets on their cells."""
+    sizes = [len(unit.cells) for unit in units]
+    pilot = np.ones(1)
+    for unit in units:
+        pilot = np.outer(pilot, unit.pilot).ravel()
+    targets = []
+    for at, unit in enumerate(units):
+        before, after = math.prod(sizes[:at]), math.prod(sizes[at + 1 :])
+        targets += [Target(t.key, np.tile(np.repeat(t.row, after), before), t.variance) for t in unit.targets]
+    return pilot, [*targets, *more]

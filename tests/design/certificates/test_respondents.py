@@ -272,3 +272,87 @@ def test_a_plan_and_the_command_say_what_is_proved(tmp_path):
     found = runner.invoke(app, ["verify", str(proof)])
     assert found.exit_code == 1
     assert "not 3,600" in found.output
+
+
+def uneven_plan():
+    """Three questions of 12 cells together, with different half-widths, at epsilon 2."""
+    from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+
+    pilots = {"a": (0.3, 0.7), "b": (0.6, 0.4), "c": (0.5, 0.2, 0.3)}
+    asked = [
+        QuestionSpec(name, tuple("xyz"[: len(pilot)]), pilot=pilot, half_width=width)
+        for (name, pilot), width in zip(pilots.items(), (0.03, 0.05, 0.07), strict=True)
+    ]
+    return plan_survey(SurveySpec("uneven", tuple(asked), epsilon=2.0))
+
+
+def test_uneven_questions_together_need_as_many_as_their_plan(tmp_path):
+    """The best channel for all answers is its own bound: the plan is within .1 % of the least of any survey, which the
+    weights alone miss by a third; files keep the kernel, and the checker agrees. The value is checked by cvxpy over all
+    patterns of the 12 cells."""
+    import json
+
+    import cvxpy as cp
+
+    import ldpopt_check
+
+    planned = uneven_plan()
+    proof = planned.proof
+    assert proof.kernel is not None
+    assert replace(proof, kernel=None, rows=None).proved(FLOAT) < 0.7 * proof.least
+    assert proof.least <= planned.respondents <= 1.001 * proof.least
+    for exact in (False, True):
+        assert proof.verify(exact)
+        assert not replace(proof, least=proof.least + 1).verify(exact)
+    path = tmp_path / "least.json"
+    proof.save(path)
+    assert load_respondents(path) == proof
+    document = json.loads(path.read_text("utf-8"))
+    assert not ldpopt_check.check(document).failures
+    assert ldpopt_check.check({**document, "least": proof.least + 1}).failures
+
+    pilot, rows = np.ones(1), []
+    for own in proof.pilots:
+        pilot = np.outer(pilot, own).ravel()
+    cells = np.stack(np.unravel_index(np.arange(12), (2, 2, 3)), axis=1)
+    for at, (targets, taus) in enumerate(zip(proof.targets, proof.variances, strict=True)):
+        rows += [
+            (target[cells[:, at]] - target[cells[:, at]] @ pilot) / math.sqrt(t)
+            for target, t in zip(targets, taus, strict=True)
+        ]
+    columns = np.where((np.arange(2**12 - 1)[:, None] >> np.arange(12)) & 1, math.exp(2.0), 1.0)
+    earned = (columns @ proof.kernel.T - np.outer(columns @ pilot, proof.kernel.sum(axis=1))) ** 2
+    mass = columns @ pilot
+    most = ((earned.sum(axis=1) / mass - columns @ proof.rows) / mass).max() + proof.rows.sum()
+    told = sum((own @ row) ** 2 for own, row in zip(proof.kernel, rows, strict=True))
+    assert math.ceil(told / most - 1e-6) >= proof.least - 1
+    # The same number from the other side: the weights of all patterns that need the fewest respondents.
+    used = columns[np.argsort((earned.sum(axis=1) / mass - columns @ proof.rows) / mass)[-300:]]
+    theta, inverse = cp.Variable(len(used), nonneg=True), cp.Variable((len(rows), len(rows)), symmetric=True)
+    information = used.T @ cp.diag(theta / (used @ pilot)) @ used
+    f = np.array(rows).T
+    program = cp.Problem(
+        cp.Minimize(cp.max(cp.diag(inverse))),
+        [cp.bmat([[inverse, f.T], [f, information]]) >> 0, used.T @ theta == 1],
+    )
+    program.solve(solver=cp.CLARABEL)
+    assert program.value == pytest.approx(planned.respondents, rel=2e-3)
+
+
+@pytest.mark.parametrize("field", ["kernel", "rows", "relaxed", "variances", "pilots"])
+def test_forged_kernels_prove_nothing(field):
+    """Another kernel, other prices or a kernel for other targets do not prove the number."""
+    proof = uneven_plan().proof
+    forged = {
+        "kernel": -2 * proof.kernel[::-1],
+        "rows": 0.9 * proof.rows,
+        "relaxed": object(),
+        "variances": tuple(2 * one for one in proof.variances),
+        "pilots": tuple(np.full(len(one), 1 / len(one)) for one in proof.pilots),
+    }
+    found = replace(proof, **{field: forged[field]}).verify()
+    assert bool(found) == (field == "relaxed")  # 12 cells need no search
+    for wrong in (proof.kernel[:-1], proof.kernel * math.nan, "much", proof.kernel * 1e300):
+        assert not replace(proof, kernel=wrong).verify()
+    for wrong in (None, proof.rows[:-1], proof.rows * math.inf):
+        assert not replace(proof, rows=wrong).verify()

@@ -47,6 +47,9 @@ def test_the_criterion_lies_between_its_ends(epsilon, arithmetic):
             AOptimal([2, 0, 1, 1]): 2 * c[0, 0] + c[2, 2] + c[3, 3],
             COptimal(a): sum(a[x] * a[y] * c[x, y] for x in range(4) for y in range(4)),
             MVOptimal(): max(c[x, x] for x in range(4)),
+            MVOptimal(np.array([a, [0, 0, 0, 1]]).T): max(
+                sum(a[x] * a[y] * c[x, y] for x in range(4) for y in range(4)), c[3, 3]
+            ),
             DOptimal(): mpmath.log(mpmath.det(c[:3, :3])),
         }
     for criterion, true in truth.items():
