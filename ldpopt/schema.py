@@ -271,8 +271,8 @@ def reference(cls: type, inner: Mapping[str, type] = MappingProxyType({})) -> st
             row = f"| `{said.name or one.name}` | {_kind_in_words(one, said)} | {_default(one, said)} | {meaning} |"
             tables.setdefault(said.table, []).append(row)
     head = "| key | value | default | meaning |\n|---|---|---|---|\n"
-    parts = [(f"### `[{table}]`\n\n" if table else "") + head + "\n".join(rows) for table, rows in tables.items()]
-    return "\n\n".join([*parts, *(f"### `[{name}]`\n\n{reference(found)}" for name, found in inner.items())])
+    parts = [(f"## `[{table}]`\n\n" if table else "") + head + "\n".join(rows) for table, rows in tables.items()]
+    return "\n\n".join([*parts, *(f"## `[{name}]`\n\n{reference(found)}" for name, found in inner.items())])
 
 
 def _described(cls: type) -> Iterator[tuple[Field[Any], Key, str]]:

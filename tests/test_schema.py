@@ -128,5 +128,5 @@ def test_the_page_of_keys() -> None:
     page = reference(Outer, {"parts": Inner})
     assert "| `sort` | text | `'a'` | two that share one meaning. |" in page
     assert page.count("| `share` | number | `0.0` | a share. |") == 2
-    assert "### `[head]`\n" in page
-    assert "### `[parts]`\n" in page
+    assert "## `[head]`\n" in page
+    assert "## `[parts]`\n" in page

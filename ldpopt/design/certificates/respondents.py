@@ -51,7 +51,7 @@ from ldpopt.design.columns.prices import EXACT_LIMIT, Charges
 from ldpopt.design.columns.staircase import AnyRelaxation, StaircaseColumns
 from ldpopt.design.constraints.base import plain_caps, tanh_of_half
 from ldpopt.design.registry import Kind
-from ldpopt.design.utilities.criteria import LinearCriterion
+from ldpopt.design.utilities.criterion import LinearCriterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.marginals import Marginals

@@ -34,7 +34,8 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fewer_weights
 from ldpopt.design.programs.survey_dual import best_squares
 from ldpopt.design.programs.survey_program import Central, SurveySolution, survey_program
-from ldpopt.design.utilities.criteria import AOptimal, COptimal, LinearCriterion, MVOptimal
+from ldpopt.design.utilities.criteria import AOptimal, COptimal, MVOptimal
+from ldpopt.design.utilities.criterion import LinearCriterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.marginals import Marginals
 from ldpopt.distribution import Array

@@ -26,8 +26,8 @@ import numpy.typing as npt
 import scipy.linalg
 
 from ldpopt.design.programs.fisher import FisherSolution
-from ldpopt.design.utilities.criteria import LinearCriterion, MVOptimal
-from ldpopt.design.utilities.criterion import Criterion, differences
+from ldpopt.design.utilities.criteria import MVOptimal
+from ldpopt.design.utilities.criterion import Criterion, LinearCriterion, differences
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 

@@ -13,6 +13,7 @@ by Cauchy and Schwarz.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -248,3 +249,66 @@ def posed_above(information: Any, target: Array) -> tuple[Any, Any]:
 
     y = cp.Variable((target.shape[1], target.shape[1]), symmetric=True)
     return y, cp.bmat([[y, target.T], [target, information]]) >> 0
+
+
+class LinearCriterion(Criterion):
+    """tr(W C) with W = F F^T: the part that A- and c-optimality share."""
+
+    additive: ClassVar[bool] = True
+
+    @abstractmethod
+    def factor(self, k: int) -> Array:
+        """The matrix F (k, r) with W = F F^T."""
+
+    def value(self, covariance: Array) -> float:
+        """tr(W C)."""
+        f = self.factor(len(covariance))
+        return float(np.einsum("xr,xy,yr->", f, covariance, f))
+
+    def influence(self, scores: Array) -> Influence:
+        """The smallest influence h with T^T F = scores h^T; the value is inf where there is none."""
+        return least_influence(scores, self.factor(len(scores) + 1))
+
+    def enclosed(self, scores: Enclosure) -> Enclosure | None:
+        """The sum of the least variances of unbiased estimates of F^T p."""
+        f = self.enclosed_factor(len(scores) + 1, scores.arithmetic)
+        found = least_variances(scores, f[:-1] - f[-1][None, :])
+        return None if found is None else found.sum()
+
+    def enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
+        """F, enclosed."""
+        return arithmetic.of(self.factor(k))
+
+    def kernel_rows(self, k: int) -> int:
+        """The number of columns of F."""
+        return int(self.factor(k).shape[1])
+
+    def posed(self, columns: Array, mass: Any) -> Posed:
+        """min of tr(F_r^T X^-1 F_r), F_r = T^T F, as tr Y with [[Y, F_r^T], [F_r, X]] positive semidefinite."""
+        import cvxpy as cp
+
+        information, tie, t = posed_information(columns, mass)
+        left, size, right = np.linalg.svd(t.T @ self.factor(columns.shape[1]), full_matrices=False)
+        seen = size > 1e-12 * size.max()  # tr(W C) depends on F F^T alone
+        unit, r = float(np.linalg.norm(size)), int(seen.sum())
+        y, cone = posed_above(information, (left * size)[:, seen] / unit)
+
+        def kernel() -> Array:
+            return np.asarray(unit * right[seen].T @ np.asarray(cone.dual_value)[:r, r:] @ t.T)
+
+        return Posed(cp.trace(y), [tie, cone], unit**2, kernel)
+
+    def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
+        """tr(K F_c)^2 / most with F_c = F - 1 p^T F, by Cauchy and Schwarz for any unbiased estimate [KW]."""
+        f = self.enclosed_factor(len(prior), kernel.arithmetic)
+        return (kernel.T * (f - (prior @ f)[None, :])).sum().square() / most
+
+
+def least_influence(scores: Array, f: Array) -> Influence:
+    """The smallest influence h with T^T F = scores h^T, for F (k, r); the value is inf where there is none."""
+    target = differences(len(f)).T @ f
+    scale = np.linalg.norm(scores, axis=1, keepdims=True)
+    scale[scale == 0] = 1.0
+    h = np.linalg.lstsq(scores / scale, target / scale, rcond=1e-10)[0]
+    missed = np.abs(scores @ h - target).max() > 1e-8 * np.abs(target).max()
+    return Influence(math.inf if missed else float((h**2).sum()), f, h.T)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.utilities.criteria import LinearCriterion
+from ldpopt.design.utilities.criterion import LinearCriterion
 from ldpopt.distribution import Array, distribution, finite_array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import Phrase, invalid

@@ -130,7 +130,7 @@ def test_deep_nesting_is_refused() -> None:
 def test_every_key_has_a_meaning_in_the_reference() -> None:
     """The page of keys is made from what the classes say, and leaves none of the planner's own without a word."""
     page = reference(SurveySpec, {"questions": QuestionSpec, "file": Dialect, "sample": SampleSpec})
-    rows = [line for line in page.split("### `[sample]`")[0].splitlines() if line.startswith("| `")]
+    rows = [line for line in page.split("## `[sample]`")[0].splitlines() if line.startswith("| `")]
     assert len(rows) == 14 + 16 + 3
     assert not [row for row in page.splitlines() if row.endswith("|  |")]
     assert "| `duplicates` | text | `'refuse'` |" in page
