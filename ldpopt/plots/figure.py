@@ -38,12 +38,15 @@ def written(label: object, limit: int = LINE, lines: int = LINES) -> str:
     """A label as text in at most `lines` lines of `limit` characters, which matplotlib shows literally.
 
     A dollar sign does not begin a formula. A character that no font of this machine has is written as its code point,
-    such as U+4E2D, since the usual box says nothing.
+    such as U+4E2D, since the usual box says nothing. An answer to several questions is their answers in a row.
 
     >>> written("up to $5 and more than $10, every other week", 20)
     'up to \\\\$5 and more\\nthan \\\\$10, every\\nother week'
+    >>> written(("no", "low"))
+    'no, low'
     """
-    text = "".join(c if _plain(c) or _font_with(ord(c)) else f"U+{ord(c):04X} " for c in " ".join(str(label).split()))
+    told = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    text = "".join(c if _plain(c) or _font_with(ord(c)) else f"U+{ord(c):04X} " for c in " ".join(told.split()))
     parts = textwrap.wrap(text, limit) or [" "]
     if len(parts) > lines:
         parts = [*parts[: lines - 1], parts[lines - 1][: limit - 1] + "…"]

@@ -14,7 +14,7 @@ def test_long_labels_are_wrapped():
     assert figure.written("a " * 12, 10) == "a a a a a\na a a a a\na a"
     assert figure.written("x" * 200, 10).endswith("…")
     assert max(map(len, figure.written("word " * 100).split("\n"))) <= figure.LINE
-    assert figure.written(("a", 1)) == "('a', 1)"
+    assert figure.written(("a", 1)) == "a, 1"
     assert figure.written("") == " "
 
 

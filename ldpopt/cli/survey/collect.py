@@ -206,7 +206,10 @@ def privatize(
             "--key: expected a key file (--new-key makes one), since the plan names respondents, got none"
         )
     if made.respondent is None and key is not None:
-        raise InvalidInput("--key: expected a plan that names respondents, got one that does not")
+        raise InvalidInput(
+            "--key: expected a plan that names respondents ('respondent' in survey.toml), got one that does not; leave "
+            "--key and --new-key out"
+        )
     if dask or scheduler:
         need("distributed")  # checked before a key is made
     with ExitStack() as stack:

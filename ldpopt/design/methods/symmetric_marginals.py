@@ -42,6 +42,7 @@ MAX_IMAGES = 13_000  # Columns with more images are not used.
 ROUNDS = 40  # The most rounds of pricing
 STARTS = 300  # Random directions from which columns are searched for in a round
 GAIN = 1e-9  # Columns that exceed their price by no more than this do not join
+RARE, FREE = (1e-3, 1e-4, 1e-5, 1e-6), 1e-9  # Columns with such shares go where the error grows by no more than this
 ABOVE = 1e-7  # The share by which the proved level is above the largest gain that was found
 
 
@@ -182,7 +183,20 @@ class _Symmetric:
         solve(cp.Problem(cp.Maximize((scale / scale.max()) @ cp.sqrt(z)), [limit]), "symmetric marginals", CONIC)
         shares = np.zeros(len(sets))
         shares[kept] = np.where(limit.dual_value > 1e-7 * np.max(limit.dual_value), limit.dual_value, 0.0)
-        return np.sqrt(np.maximum(z.value, 0.0) / most), shares / shares.sum()
+        return np.sqrt(np.maximum(z.value, 0.0) / most), self._without_rare(shares / shares.sum(), told)
+
+    def _without_rare(self, shares: Array, told: Array) -> Array:
+        """(n,) the shares without rare columns, as many as can go without a loss: traces that a solver leaves."""
+        for least in RARE:
+            kept = np.where(shares > least, shares, 0.0) / shares[shares > least].sum()
+            if self._errors(kept, told) <= self._errors(shares, told) * (1 + FREE):
+                return np.asarray(kept)
+        return shares
+
+    def _errors(self, shares: Array, told: Array) -> float:
+        """The sum of variances, up to a factor, of a channel that uses columns with these shares (n,)."""
+        information = shares @ told
+        return float((self.gains**2 / information).sum()) if information.min() > 0 else math.inf
 
     def search(self, kappas: Array, sets: Members, rng: np.random.Generator) -> Members:
         """(n, K) the ends of climbs from the best of `sets` and from random directions."""

@@ -74,3 +74,13 @@ def test_what_is_not_symmetric_is_refused(criterion, said):
     pilot = uneven.pilot([0.4, 0.6], [0.5, 0.5])
     with pytest.raises(InvalidInput, match="even pilot"):
         optimal_channel(FisherInformation(pilot, uneven), LocalDP(1.0), method=SymmetricMarginals())
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 2, 3), (2, 3, 4)])
+def test_no_report_is_a_trace_of_the_solver(shape):
+    """Every report is sent by somebody with a probability that is worth a column: at least one in a hundred here."""
+    criterion = Marginals(shape)
+    for epsilon in (0.5, 2.0, 3.0):
+        design = optimal_channel(FisherInformation(criterion.pilot(), criterion), LocalDP(epsilon))
+        assert design.certified
+        assert design.channel.matrix.max(axis=0).min() > 1e-2
