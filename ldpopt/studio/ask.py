@@ -46,7 +46,7 @@ class Together(HalfWidth):
 
 
 AIMS = {"together": Together, "widest": HalfWidth}
-"""What the channel minimises: the sum of the answers' variances, as in `ldpopt survey plan`, or the largest of them."""
+"""What the channel minimises: the sum of the answers' variances, or the largest, as `ldpopt survey plan` does."""
 
 AT_ONCE = {"together": 12, "widest": 8}
 """Up to this many answers a channel takes less than about 0.1 s. Beyond, it is a job."""

@@ -174,7 +174,9 @@ def survey_file(question: Planned) -> str:
 
 def survey_command(question: Planned, respondents: int) -> str:
     """The commands that plan the same survey, or a program if commands have no option for the page's aim."""
-    if isinstance(question[1].utility.criterion, AOptimal):
+    utility = question[1].utility
+    uneven = min(utility.prior) < max(utility.prior)
+    if isinstance(utility.criterion, AOptimal) != uneven:  # a plan is for the widest interval, where they differ
         made = here("survey.toml", survey_file(question))
         return f"{made}ldpopt survey plan survey.toml --respondents {respondents} --out plan.json\n"
     return f"{here('survey.py', survey_code(question))}{shlex.join(['python', 'survey.py'])}\n"

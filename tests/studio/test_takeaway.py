@@ -256,16 +256,18 @@ def test_several_questions_are_taken_away_as_they_are_planned(solve, shell):
     assert takeaway.view({"view": "ask", "state": state}) == {"slow": True}
 
 
-def test_the_command_of_a_survey(shell):
+@pytest.mark.parametrize(("aim", "even"), [("widest", False), ("together", True)])
+def test_the_command_of_a_survey(shell, aim, even):
     """`ldpopt survey plan`, or a program where it has no word for the aim, plans the channel that is taken away."""
-    state = {"questions": survey_state(0)["questions"][:1], "epsilon": 1.0}
-    taken = takeaway.taken({"view": "ask", "state": state})
+    question = survey_state(0)["questions"][0]
+    state = {"questions": [question | ({"pilot": [1] * len(question["pilot"])} if even else {})], "epsilon": 1.0}
+    taken = takeaway.taken({"view": "ask", "state": {**state, "aim": aim}})
     folder = shell(taken["command"])
     made = Plan.from_json((folder / "plan.json").read_text("utf-8"))
     kept = Plan.from_json(next(file["content"] for file in taken["files"] if file["name"] == "plan.json"))
     assert [one.channel for one in made.questions] == [one.channel for one in kept.questions]
-    widest = takeaway.taken({"view": "ask", "state": {**state, "aim": "widest"}})
-    assert widest["command"].startswith("cat > survey.py")
+    other = takeaway.taken({"view": "ask", "state": {**state, "aim": "together" if aim == "widest" else "widest"}})
+    assert other["command"].startswith("cat > survey.py")
 
 
 def test_exported_code_of_what_it_means(capsys):

@@ -188,9 +188,9 @@ class _Symmetric:
     def _without_rare(self, shares: Array, told: Array) -> Array:
         """(n,) the shares without rare columns, as many as can go without a loss: traces that a solver leaves."""
         for least in RARE:
-            kept = np.where(shares > least, shares, 0.0) / shares[shares > least].sum()
-            if self._errors(kept, told) <= self._errors(shares, told) * (1 + FREE):
-                return np.asarray(kept)
+            kept = np.where(shares > least, shares, 0.0)
+            if kept.any() and self._errors(kept / kept.sum(), told) <= self._errors(shares, told) * (1 + FREE):
+                return np.asarray(kept / kept.sum())
         return shares
 
     def _errors(self, shares: Array, told: Array) -> float:
