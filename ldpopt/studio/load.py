@@ -12,7 +12,7 @@ from typing import Any
 from ldpopt.datafiles.delimited import PLAIN, sniff
 from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, names_of
 from ldpopt.datasets import load_anes96
-from ldpopt.errors import LdpoptError, Phrase, invalid
+from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.io import Populations, read_microdata, read_pair, seen_once
 from ldpopt.io.table import is_number
 from ldpopt.studio.fields import FieldError, State, field, flag, items, numbers, raw_text, take, text, within, wrong
@@ -20,6 +20,8 @@ from ldpopt.studio.pasted import with_commas
 
 ARGUMENTS = "bins=6, or bins=[1000, 2000] for edges"
 _KNOWN = {*SUFFIXES, *DELIMITED, ".json"}
+_TABLES = {*SUFFIXES} - {*DELIMITED}
+"""Files of columns alone, such as workbooks."""
 
 
 def state_of(pair: Populations) -> dict[str, Any]:
@@ -49,10 +51,10 @@ def view(state: State) -> dict[str, Any]:
         path.write_bytes(content)
         try:
             return _read(path, state)
-        except FieldError:
-            raise
         except LdpoptError as error:
             said = str(error).replace(str(path), name or "the text")
+            if isinstance(error, FieldError):
+                raise FieldError(error.field, said) from None
             names = _names(path) if where == "content" else []
             if not names:
                 raise FieldError(where, said) from None
@@ -82,6 +84,9 @@ def _read(path: Path, state: State) -> dict[str, Any]:
             raise FieldError("group" if answer else "answer", "answer and group: expected both columns, got one")
         with field("answer"):
             return state_of(read_microdata(path, answer, group, take(state, "bins", _bins, None)))
+    if path.suffix in _TABLES:
+        wanted = "columns of answers and of groups, a line for each respondent (shares of populations: CSV or JSON)"
+        raise InvalidInput(f"{path}: expected {wanted}, got neither")
     pair = take(state, "columns", items, None)
     if pair is None:
         return state_of(read_pair(path, counts=counts))

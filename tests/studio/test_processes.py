@@ -9,7 +9,10 @@ import time
 
 import numpy as np
 import openpyxl
+import pytest
 
+from ldpopt.studio import load
+from ldpopt.studio.fields import FieldError
 from ldpopt.studio.processes import FOLDER, Jobs, Views, sweep
 from ldpopt.studio.server import JOBS
 
@@ -99,3 +102,22 @@ def test_an_upload_is_gone_with_the_view_that_read_it(tmp_path, monkeypatch):
 
     assert "error" in asyncio.run(scene())
     assert {path.name for path in tmp_path.iterdir()} == left
+
+
+@pytest.mark.parametrize("content", [b"no workbook", None])
+def test_what_is_said_of_an_upload_names_it_and_no_folder(content):
+    """A workbook is asked for its columns, and neither that nor a broken one shows where it was kept."""
+    if content is None:
+        book, kept = openpyxl.Workbook(), io.BytesIO()
+        for row in (["group", "answer"], ["a", "x"], ["b", "y"], ["c", "x"]):
+            book.active.append(row)
+        book.save(kept)
+        content = kept.getvalue()
+    state = {"name": "a.xlsx", "content": base64.b64encode(content).decode()}
+    for chosen in ({}, {"answer": "answer", "group": "group"}):
+        try:
+            said = load.view(state | chosen)["problem"]
+        except FieldError as error:
+            said = str(error)
+        assert "expected" in said
+        assert tempfile.gettempdir() not in said
