@@ -326,9 +326,10 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
             raise invalid("shuffled", "a plan whose reports say nothing but the answers", Phrase(f"one with {what}"))
     delta = unit_interval(delta, "delta")
     each = math.nextafter(delta / len(plan.questions), 0.0) if len(plan.questions) > 1 else delta
-    parts = [shuffled(question.channel, respondents).epsilon_at(each) for question in plan.questions]
+    mixed = [shuffled(question.channel, respondents) for question in plan.questions]
+    parts = [one.epsilon_at(each) for one in mixed]
     values = [part.value for part in parts]
     value = math.inf if math.inf in values else float_up(sum(map(Fraction, values), Fraction(0)))
-    whole = [shuffled(question.channel, respondents).epsilon_at(delta).lower for question in plan.questions]
+    whole = [one.epsilon_at(delta).lower for one in mixed]
     parameters = {"delta": delta, "respondents": respondents}
     return Guarantee(parts[0].notion, value, max(whole), None, False, "[BBGN]; [KOV15]", parameters)
