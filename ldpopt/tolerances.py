@@ -179,6 +179,9 @@ WIDER_POINTS, OUTER_SHARE, POSTERIOR_ROUNDING = 1e-6, 1e-8, 1e-12
 SAME_END, DISAGREEMENT, SEEN_MASS = 1e-12, 1e-6, 1e-8
 """Posteriors nearer to 0 or 1 are at that end; a cell of at least this mass may be so far from its range of ratios."""
 
+OTHER_PROCESSOR = 2.0**-40
+"""A design states numbers weaker than found by this share: other processors round sums and logarithms otherwise."""
+
 CLAIM_ROUNDING = 1e-9
 """In `reproduce`: the largest relative difference of two sides of an inequality that can be due to rounding."""
 

@@ -16,7 +16,7 @@ from ldpopt.design.certificates.base import Certificate, Unbounded
 from ldpopt.design.certificates.capacity import InformationCapacity, PairwiseInformation
 from ldpopt.design.certificates.relaxed import Contraction, PartsBound, Relaxed
 from ldpopt.design.certificates.respondents import SharedInformation
-from ldpopt.design.constraints.base import plain_of
+from ldpopt.design.constraints.base import plain_of, stated_guarantees, within
 from ldpopt.design.design import Design, is_certified, relative_gap
 from ldpopt.design.methods.balanced import BalancedSets
 from ldpopt.design.methods.listed import LevelLP, PatternLP, PolicyLP
@@ -26,10 +26,10 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.pairwise import pairwise_weights
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.fisher_information import FisherInformation
-from ldpopt.enclosures import FLOAT
+from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.privacy import Guarantee
-from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
+from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, OTHER_PROCESSOR
 
 LISTED: tuple[Method, ...] = (PatternLP(), MarginalPatterns(), LevelLP(), BalancedSets(), PolicyLP())
 """The methods whose certificates are prices that hold for every column that the constraints allow."""
@@ -131,19 +131,18 @@ NO_FORM = "no constraint has a column form"
 def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certificate | None, ask: Ask) -> Design:
     """The design of a candidate's channel, with the best of the proofs that the problem admits."""
     utility, constraints, made = problem.whole, problem.constraints, arrange(problem, candidate)
-    guarantees = tuple(constraint.measure(made.channel) for constraint in constraints)
-    if not all(float(measured) <= c.bound for c, measured in zip(constraints, guarantees, strict=True)):
+    if not within(made.channel, constraints):
         made = rearranged(problem, made)
-        guarantees = tuple(constraint.measure(made.channel) for constraint in constraints)
+    guarantees = stated_guarantees(made.channel, constraints)
     channel = made.channel
     nothing = Unbounded(utility, constraints, channel, edges=made.edges)
-    value = nothing.value_in(FLOAT)
+    value = _stated_value(nothing.enclosed_value(FLOAT), utility.error)
     tolerance = candidate.tolerance or (BRACKET_GAP if problem.cells is not None else CERTIFIED_GAP)
     best, bound, why = None, nothing.bound, ""
     if certify:
         best, bound, why = _best(problem, candidate, made, value, tolerance, near, ask)
         if best is not None:
-            bound -= math.copysign(abs(bound) * best.room, 1 if utility.error else -1)
+            bound -= math.copysign(abs(bound) * max(best.room, OTHER_PROCESSOR), 1 if utility.error else -1)
     certified = best is not None and is_certified(value, bound, tolerance, utility.error, utility.logarithmic)
     lower, upper = (bound, value) if utility.error else (value, bound)
     note = "; ".join(_notes(problem, candidate, guarantees, value, bound, best, why, certify, certified))
@@ -151,6 +150,18 @@ def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certific
         utility, constraints, channel, value, lower, upper, guarantees, candidate.method, best, certified, tolerance,
         note, made.edges,
     )  # fmt: skip
+
+
+def _stated_value(found: Enclosure, error: bool) -> float:
+    """The worse end, and by the width of the enclosure worse: where another processor rounds otherwise, its enclosure
+    holds the same number and is about as wide, so that it proves what is stated.
+    """
+    lower, upper = float(found.lower), float(found.upper)
+    worse, away = (upper, 1.0) if error else (lower, -1.0)
+    if math.isnan(worse):
+        return away * math.inf
+    room = min(upper - lower, 16 * OTHER_PROCESSOR * abs(worse))
+    return worse + away * room if math.isfinite(room) else worse
 
 
 def _best(

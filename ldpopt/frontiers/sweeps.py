@@ -14,6 +14,7 @@ from ldpopt.channel import Channel
 from ldpopt.deadline import Progress
 from ldpopt.design import Constraint, Design, optimal_channel
 from ldpopt.design.candidate import Method
+from ldpopt.design.constraints.base import stated_guarantees
 from ldpopt.design.problems.problem import listed
 from ldpopt.design.utilities.base import Utility
 from ldpopt.distribution import Array, number
@@ -195,7 +196,7 @@ def _unpack(point: Point, _: int, saved: dict[str, Any]) -> SweepRow:
     if size is not None and channel.shape[0] != size:
         raise invalid("channel", f"{size} inputs", channel.shape[0])
     told = (saved["certified"] is True, str(saved["method"]), str(saved["note"]))
-    guarantees = tuple(constraint.measure(channel) for constraint in point.constraints)
+    guarantees = stated_guarantees(channel, point.constraints)
     for constraint, guarantee in zip(point.constraints, guarantees, strict=True):
         if not guarantee.value <= constraint.bound:
             raise invalid("channel", f"one that meets {constraint!r}", Phrase(f"{guarantee}"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -23,6 +24,7 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee
 from ldpopt.results import ByValue
+from ldpopt.tolerances import OTHER_PROCESSOR
 
 
 @runtime_checkable
@@ -51,6 +53,17 @@ class Constraint(Protocol):
 def within(channel: Channel, constraints: Iterable[Constraint]) -> bool:
     """Whether the channel, measured, meets every constraint."""
     return all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints)
+
+
+def stated_guarantees(channel: Channel, constraints: Iterable[Constraint]) -> tuple[Guarantee, ...]:
+    """The measure of each constraint, with room for the rounding of other processors as far as the cap leaves it."""
+    return tuple(_with_room(constraint.measure(channel), constraint.bound) for constraint in constraints)
+
+
+def _with_room(measured: Guarantee, cap: float) -> Guarantee:
+    room = min(measured.value - measured.lower, OTHER_PROCESSOR * measured.value)
+    value = min(measured.value + room, cap)
+    return replace(measured, value=value) if measured.value < value < math.inf else measured
 
 
 EPSILON = Asked("epsilon", "Limit of local differential privacy, in nats.", "NATS")

@@ -57,7 +57,7 @@ def test_large_epsilon_loses_nothing(f, pair, eta):
         assert design.certified
         assert design.relative_gap <= 1e-11
         true = kept(design)
-        assert true * (1 - mpmath.mpf(2e-12)) <= design.value <= true
+        assert true * (1 - mpmath.mpf(4e-12)) <= design.value <= true
 
 
 def test_the_cap_leaves_what_the_envelope_says():
@@ -79,12 +79,12 @@ def test_subnormal_entries_keep_epsilon():
 
 @pytest.mark.parametrize("f", NAMED.values(), ids=list(NAMED))
 def test_a_tiny_epsilon_is_valued_to_all_digits(f):
-    """At epsilon = 1e-8, where rows differ in their last eight digits, the value is that of the channel to 2e-12."""
+    """At epsilon = 1e-8, where rows differ in their last eight digits, the value is that of the channel to 4e-12."""
     for eta in (None, 1e-9):
         design = posed(f, ZERO, 1e-8, eta)
         assert design.certified
         true = kept(design)
-        assert true * (1 - mpmath.mpf(2e-12)) <= design.value <= true
+        assert true * (1 - mpmath.mpf(4e-12)) <= design.value <= true
 
 
 def test_a_tiny_epsilon_is_total_variation_times_tanh():

@@ -82,7 +82,8 @@ def test_both_hypotheses_may_be_sets():
         design.value, rel=1e-6
     )
     pilots = optimal_channel(Divergence(KL, first.pilot, second.pilot), LocalDP(1.0))
-    assert design.utility.value(pilots.channel) <= design.value <= pilots.value
+    # A design states its value with room for the rounding of other processors.
+    assert design.utility.value(pilots.channel) * (1 - 1e-11) <= design.value <= pilots.value * (1 + 1e-11)
 
 
 def test_a_single_pair_is_the_divergence():
