@@ -275,6 +275,13 @@ def reference(cls: type, inner: Mapping[str, type] = MappingProxyType({})) -> st
     return "\n\n".join([*parts, *(f"## `[{name}]`\n\n{reference(found)}" for name, found in inner.items())])
 
 
+def own_keys(cls: type, base: type) -> str:
+    """The rows of `reference` for the keys that a record has and `base` has not, or has with another meaning."""
+    known = reference(base).splitlines()[2:]
+    head, rule, *rows = reference(cls).splitlines()
+    return "\n".join([head, rule, *(row for row in rows if row not in known and not row.endswith("|  |"))])
+
+
 def _described(cls: type) -> Iterator[tuple[Field[Any], Key, str]]:
     """Fields, keys and meanings of a record and of those inline in it, from ``name :`` entries of the docstrings."""
     names = {one.name for one, _ in _keys(cls)}

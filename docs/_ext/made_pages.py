@@ -14,7 +14,7 @@ from ldpopt.datafiles.delimited import Dialect
 from ldpopt.design import METHODS, constraints, utilities
 from ldpopt.design.registry import kinds
 from ldpopt.references import REFERENCES
-from ldpopt.schema import reference
+from ldpopt.schema import own_keys, reference
 from ldpopt.survey import QuestionSpec, SampleSpec, SurveySpec
 
 DOCS = Path(__file__).resolve().parent.parent
@@ -33,6 +33,9 @@ def make(app: Any = None) -> None:
     made = {"references.md": references(), "commands.md": commands(), "claims-gallery.md": gallery()}
     inner = {"questions": QuestionSpec, "file": Dialect, "sample": SampleSpec}
     made["survey-keys.md"] = reference(SurveySpec, inner) + "\n"
+    for type_name, kind in QuestionSpec.types.items():
+        if kind is not QuestionSpec:
+            made["survey-keys.md"] += f'\n## `type = "{type_name}"`\n\n{own_keys(kind, QuestionSpec)}\n'
     made["methods.md"] = kinds_table(METHODS, papers=True)
     made |= {f"{room.__name__.rpartition('.')[2]}.md": kinds_table(kinds(room).values()) for room in ROOMS}
     _fill(DOCS / "made", made)

@@ -79,8 +79,13 @@ def embed(png: bytes, description: str, caption: str = "") -> Markup:
     return part("parts.html", "figure", source, width, description, caption)
 
 
-def interval_table(labels: Sequence[str], values: Any, lower: Any, upper: Any, caption: str, percent: str) -> Markup:
-    """A table with a row for every answer: name, share, interval, and the interval drawn on a common scale."""
+def interval_table(
+    labels: Sequence[str], values: Any, lower: Any, upper: Any, caption: str, percent: str, plain: bool = False
+) -> Markup:
+    """A table with a row for every answer: name, share, interval, and the interval drawn on a common scale.
+
+    plain : whether they are numbers and no shares.
+    """
     values, lower, upper = (np.asarray(one, dtype=np.float64) for one in (values, lower, upper))
     low, step, count = _scale(min(0.0, float(lower.min())), float(max(upper.max(), values.max())))
 
@@ -89,7 +94,7 @@ def interval_table(labels: Sequence[str], values: Any, lower: Any, upper: Any, c
 
     rows = []
     for label, value, start, end in zip(labels, values, lower, upper, strict=True):
-        shown = [f"{100 * share:.2f} %" for share in (value, start, end)]
+        shown = [f"{one:.5g}" if plain else f"{100 * one:.2f} %" for one in (value, start, end)]
         said = f"{label}: {shown[0]}, from {shown[1]} to {shown[2]}"
         ends = {"start": place(start), "end": place(end), "at": place(value)}
         rows.append({"label": label, "shown": shown, "said": said, **ends})
@@ -97,7 +102,9 @@ def interval_table(labels: Sequence[str], values: Any, lower: Any, upper: Any, c
     grid = [("zero" if abs(share) < 1e-12 else "grid", place(share)) for share in shares]
     zero, every = round(-low / step), max(1, math.ceil((count + 1) / 4))
     ticks = [
-        (f"{round(100 * share, 6):g}", place(share)) for at, share in enumerate(shares) if (at - zero) % every == 0
+        (f"{round((1 if plain else 100) * share, 6):g}", place(share))
+        for at, share in enumerate(shares)
+        if (at - zero) % every == 0
     ]
     return part("parts.html", "intervals", rows, grid, ticks, caption, percent)
 

@@ -31,9 +31,20 @@ MAX_COLUMNS = 6
 """The most questions side by side on the form."""
 
 
-def answer_in_words(answer: Label) -> str:
-    """An answer as text; answers to several questions with commas between."""
-    return ", ".join(map(as_text, answer)) if isinstance(answer, tuple) else as_text(answer)
+def answer_in_words(question: PlannedQuestion, answer: Label) -> str:
+    """An answer as text; answers to several questions with commas between, and of options those that are chosen."""
+    if not question.parts or not isinstance(answer, tuple):
+        return ", ".join(map(as_text, answer)) if isinstance(answer, tuple) else as_text(answer)
+    said: dict[str, list[str]] = {}
+    for part, label in zip(question.parts, answer, strict=True):
+        own = said.setdefault(part.option_of or part.name, [])
+        if not part.option_of:
+            own.append(as_text(label))
+        elif label == part.categories[1]:
+            own.append(part.name.removeprefix(f"{part.option_of}: "))
+        elif label not in part.asked:
+            own[:] = [as_text(label)]
+    return ", ".join(" + ".join(own) or "none of these" for own in said.values())
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,11 @@ class _Page:
         self.survey, plan, pdf = survey, survey.plan, FPDF(format=paper, unit="mm")
         texts = [plan.name, *plan.carry, "εηΩ’“”–♠♥♦♣"]
         for question in plan.questions:
-            texts += [question.name, *question.reports, *map(answer_in_words, question.categories)]
+            texts += [
+                question.name,
+                *question.reports,
+                *(answer_in_words(question, one) for one in question.categories),
+            ]
         self.pdf: Any = pdf
         self.warnings = set_fonts(pdf, texts)
         pdf.set_margins(MARGIN, MARGIN, MARGIN)
@@ -131,7 +146,7 @@ class _Page:
             row, column = device.rows[at // m], device.columns[at % m]
             came = f"{device.row_means}: {row}, {device.column_means}: {column}" if row else f"{column}"
             text = f"what came up is {came}. On the card there is the letter {letters[at]}. You say: “{letters[at]}”."
-        answer = answer_in_words(question.categories[0])
+        answer = answer_in_words(question, question.categories[0])
         card = f"Example. Somebody has the card “{answer}” of the question “{question.name}”, and {text}"
         self.pdf.set_font(FAMILY, "", 11.5)
         self.pdf.set_fill_color(*TINT)
@@ -153,7 +168,7 @@ class _Page:
             top = (at % 2) * half + 10
             pdf.set_xy(MARGIN, top)
             self._text(question.name, 11, grey=True)
-            self._text(f"My answer: {answer_in_words(category)}", 13, "B", 1.3)
+            self._text(f"My answer: {answer_in_words(question, category)}", 13, "B", 1.3)
             letters = self.survey.table(question.name, at)
             start = pdf.get_y() + 2
             box = (MARGIN, start, self.width, top + half - 26 - start)
@@ -256,7 +271,7 @@ class _Page:
             wide = min(16.0, (self.width - first) / len(question.reports[part]))
             self._row([f"outcomes of {D}", *question.reports[part]], first, wide, "B")
             for category, row in zip(question.categories, question.channel.weights.tolist(), strict=True):
-                self._row([answer_in_words(category), *map(str, row[part])], first, wide, "")
+                self._row([answer_in_words(question, category), *map(str, row[part])], first, wide, "")
             pdf.ln(3)
 
     def _row(self, cells: Sequence[str], first: float, wide: float, style: str) -> None:

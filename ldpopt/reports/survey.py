@@ -97,9 +97,10 @@ def reached_in_words(plan: Plan, name: str, found: Estimate) -> str:
         return ""
     limits = found.intervals(Binomial())
     widest = float(np.max(limits.upper - limits.lower)) / 2
+    times, unit = (1, "") if plan.part(name).measure == "mean" else (100, " percentage points")
     return (
-        f"Planned: intervals of ±{100 * planned['half_width']:.3g} percentage points at 95 %, with "
-        f"{planned['respondents']:,.0f} reports of a simple sample. Obtained: at most ±{100 * widest:.3g}, with "
+        f"Planned: intervals of ±{times * planned['half_width']:.3g}{unit} at 95 %, with "
+        f"{planned['respondents']:,.0f} reports of a simple sample. Obtained: at most ±{times * widest:.3g}, with "
         f"{found.n:,} reports."
     )
 
@@ -182,11 +183,11 @@ class _Page:
         return {
             "name": name,
             "intervals": self.intervals(found, f"{found.n:,} reports"),
-            "effect": f"{reached_in_words(plan, name, found)} {_effect(found)}",
+            "effect": f"{reached_in_words(plan, name, found)} {_effect(found) if part.measure == 'shares' else ''}",
             "groups": self.groups(both),
             "promise": question_in_words(plan, name),
             "booklets": []
-            if alone(plan, name)
+            if alone(plan, name) or part.measure == "mean"
             else [
                 f"{one.name} ({one.channel.shape[0]} answers, {one.channel.shape[1]} possible reports)" for one in asked
             ],
@@ -203,7 +204,8 @@ class _Page:
         """The estimates with their intervals, as a table."""
         shown, labels = found.intervals(Binomial(self.asked.level)), [as_text(label) for label in found.labels]
         said = f"{of}; {self.percent} {shown.interval}s."
-        return interval_table(labels, found.values, shown.lower, shown.upper, said, self.percent)
+        plain = found.labels == ("mean",)
+        return interval_table(labels, found.values, shown.lower, shown.upper, said, self.percent, plain)
 
     def groups(self, both: Findings) -> Markup:
         """The intervals of all groups under one another, answer by answer; of two answers only the second."""
@@ -217,7 +219,7 @@ class _Page:
             [[one.values[x], limits.lower[x], limits.upper[x]] for x in answers for _, one, limits in groups]
         ).T
         said = f"By {', '.join(self.asked.by)} (reports); {self.percent} {groups[0][2].interval}s."
-        return interval_table(labels, values, lower, upper, said, self.percent)
+        return interval_table(labels, values, lower, upper, said, self.percent, both.whole.labels == ("mean",))
 
     def rivals(self, question: PlannedQuestion, found: Estimate) -> dict[str, Any] | None:
         """The respondents that other protocols with the same epsilon would need for the planned half-width."""

@@ -15,16 +15,25 @@ from ldpopt.survey.collect.aggregate import Counts, ReportRows, aggregate, read_
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.manifest import in_table
 from ldpopt.survey.collect.randomness import Randomness
+from ldpopt.survey.estimate.counts import CountTable, positions, report_column
 from ldpopt.survey.estimate.counts import column as as_column
-from ldpopt.survey.estimate.counts import positions, report_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
-from ldpopt.survey.estimate.groups import estimate_booklets, estimate_waves
+from ldpopt.survey.estimate.groups import estimate_waves
 from ldpopt.survey.estimate.linear import Estimator
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion
 from ldpopt.survey.plan.spec import SurveySpec
 from ldpopt.survey.plan.survey import plan_survey
-from ldpopt.survey.sample.analysis import Analysis, Findings, Selection, alone, among_those, estimate_counts, sources_of
+from ldpopt.survey.sample.analysis import (
+    Analysis,
+    Findings,
+    Selection,
+    alone,
+    among_those,
+    estimate_counts,
+    estimated,
+    sources_of,
+)
 from ldpopt.survey.sample.spec import SampleSpec
 
 if TYPE_CHECKING:
@@ -115,7 +124,7 @@ class Survey(ByValue):
                 estimates[name] = estimate_waves([(one.table, one.channel) for one in (theirs[name], found)])
             else:
                 sources = [source for plan, tables in waves for source in sources_of(plan, (name,), tables)]
-                estimates[name] = estimate_booklets(sources, self.plan.part(name).categories, counted=True)
+                estimates[name] = estimated(self.plan, name, sources, counted=True)
         return estimates
 
     def estimate(
@@ -141,7 +150,11 @@ class Survey(ByValue):
         elif hasattr(reports, "column_names") or hasattr(reports, "columns"):
             rows = self._rows(question, reports, sample)
         else:
-            return estimate(reports, self.plan.question(question).report_channel, estimator, anytime)
+            planned = self.plan.question(question)
+            if planned.measure == "mean":
+                counts = CountTable.from_reports(as_column(reports, question), planned.report_channel).totals
+                return estimate_counts(self.plan, question, {question: counts}, estimator, anytime)
+            return estimate(reports, planned.report_channel, estimator, anytime)
         return Selection(self.plan, rows, Analysis(sample, anytime=anytime)).estimate(question, None, estimator)
 
     def _rows(self, question: str, frame: Any, sample: SampleSpec) -> ReportRows:

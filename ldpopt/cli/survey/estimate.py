@@ -280,8 +280,11 @@ def describe(
         people = given.people(plan, asked, (question,))
         found = people.estimate(question)
         shown, notes = [], []
+        numbers = question in plan.answers and plan.part(question).measure == "mean"
+        if numbers and (points_of is not None or quantiles):
+            raise invalid("describe", f"no --scores and no --quantile for {question!r}, a mean", Phrase("one"))
         try:
-            middle = mean(found, points_of)
+            middle = found if numbers else mean(found, points_of)
             shown.append(("", middle))
             if population is not None:
                 shown.append(("total", population_total(middle, population)))
@@ -289,10 +292,10 @@ def describe(
             if population is None or points_of is not None:
                 raise
             notes.append("The answers are no numbers: --scores says what each counts as in a mean.")
-        if population is not None:
+        if population is not None and not numbers:
             shown.append(("people", population_total(found, population)))
         points = []
-        if shown and shown[0][0] == "" and (points_of is None or quantiles):
+        if not numbers and shown and shown[0][0] == "" and (points_of is None or quantiles):
             edges = None if points_of is None else [[one, one] for one in points_of]
             points = [quantile(found, share, edges, Binomial(given.level)) for share in quantiles or (0.25, 0.5, 0.75)]
         said = notes_of(people.rows.counts, asked, *notes)

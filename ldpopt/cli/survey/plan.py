@@ -294,8 +294,8 @@ def plan(
         from ldpopt.survey.plan.two_stage import advise_stages
 
         for question in made.plan.questions:
-            if question.parts:
-                say(f"  {question.name}: no advice on stages for several questions in one report")
+            if question.parts or question.measure == "mean":
+                say(f"  {question.name}: no advice on stages for a mean, or for several questions in one report")
                 continue
             people = max(1, int(respondents * question.probability))
             with progress("simulating", shares=True) as step:

@@ -77,6 +77,7 @@ def _part(part: Part, parts: Sequence[Part]) -> dict[str, Any]:
     conditions = [(names.index(name), labels) for name, labels in part.asked_if]
     return {
         "name": part.name,
+        **({"option_of": part.option_of} if part.option_of else {}),
         "answers": [as_text(label) for label in part.asked],
         "missing": None if part.missing is None else part.asked.index(part.missing),
         "asked_if": [
@@ -95,6 +96,7 @@ def _question(plan: Plan, question: PlannedQuestion, memoised: bool) -> dict[str
     missing = None if question.missing is None else question.categories.index(question.missing)
     return {
         "name": question.name,
+        **({"number": True} if question.measure == "mean" else {}),
         "answers": [as_text(category) for category in question.categories],
         "reports": list(question.reports),
         "missing": missing,
@@ -177,12 +179,16 @@ def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: 
 
 def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
     made: dict[str, Any] = {}
-    asked = {one.name: one for question in plan.questions for one in question.answers}
+    asked: dict[str, list[str]] = {}
+    for one in map(plan.part, plan.answers):
+        if isinstance(one, Part) and one.option_of:
+            asked.setdefault(one.option_of, []).append(one.name.removeprefix(f"{one.option_of}: "))
+        else:
+            asked[one.name] = [as_text(label) for label in (one.asked if isinstance(one, Part) else one.categories)]
     for name, texts in mapping(value, f"{what}: questions").items():
         if name not in asked:
             raise invalid("question", f"one of {list(asked)}", name)
-        one = asked[name]
-        categories = [as_text(category) for category in (one.asked if isinstance(one, Part) else one.categories)]
+        categories = asked[name]
         where = f"{what}: question {name!r}"
         if not isinstance(texts, dict) or set(texts) - {"text", "answers"}:
             raise invalid(where, "an object with text and answers", Phrase("another"))

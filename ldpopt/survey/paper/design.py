@@ -25,6 +25,9 @@ from ldpopt.survey.collect.aggregate import report_columns
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion
 
+MAX_CARDS = 40
+"""The most answers of a question on paper."""
+
 
 @dataclass(frozen=True)
 class PaperDevice:
@@ -226,6 +229,7 @@ def paper_survey(
                 PlannedQuestion(
                     question.name, question.column, channel, missing=question.missing, pilot=question.pilot,
                     expected=told, probability=question.probability, parts=question.parts, reading=question.reading,
+                    measure=question.measure,
                 )
             )  # fmt: skip
     on_paper = Plan(plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample)
@@ -236,6 +240,9 @@ def paper_survey(
 def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadline: Deadline) -> Sheet:
     """The sheet of a question, or `InvalidInput`."""
     k, D = len(question.categories), device.denominator
+    if k > MAX_CARDS:
+        expected = f"at most {MAX_CARDS} answers on paper, a card for each (ranges of numbers, fewer options)"
+        raise invalid(f"question {question.name!r}", expected, k)
     if not 0 < question.epsilon < np.inf:
         raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
     if question.name == SHEET:

@@ -27,6 +27,7 @@ from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.mechanisms import randomized_response
 from ldpopt.survey.estimate.linear import contrast_variances
 from ldpopt.survey.plan.budget import Needs
+from ldpopt.survey.plan.numbers_and_sets import multi_select
 from ldpopt.survey.plan.planned_question import MAX_DENOMINATOR, Part
 from ldpopt.survey.plan.units import MAX_UNEVEN_CELLS, Target, Unit, joint_design, product_of
 from ldpopt.tolerances import BOOKLETS
@@ -104,6 +105,8 @@ class BookletPlanner:
         holders = {question.name: unit for unit in self.units for question in unit.questions}
         if lacking := [name for pair in together for name in pair if name not in holders]:
             raise invalid("[budget] together", "names of questions that share the budget", lacking[0])
+        if lacking := [name for pair in together for name in pair if not holders[name].joins]:
+            raise invalid("[budget] together", "questions whose shares are wanted", lacking[0])
         self.pairs = [tuple(dict.fromkeys(holders[name] for name in pair)) for pair in together]
         self._designs: dict[tuple[object, ...], tuple[Channel, Design | None] | None] = {}
         self._joint: tuple[Design | None] | None = None
@@ -124,7 +127,7 @@ class BookletPlanner:
             if whole.units == self.units:
                 least = max(least, 1 / min(whole.served.values()))  # the best of all
         # A missing answer that is left out would leave out the answers beside it, so such questions stay alone.
-        order = [at for at, unit in enumerate(self.units) if not any(q.reading.left_out for q in unit.questions)]
+        order = [at for at, unit in enumerate(self.units) if unit.joins]
         order.sort(key=lambda at: (len(self.units[at].cells), repr(self.units[at].kind), at))
         for length in range(2, longest + 1 if self.epsilon > ALONE else 2):
             if best[1] <= CLOSE * least or deadline.over() or length > len(order):
@@ -144,7 +147,7 @@ class BookletPlanner:
         return tuple(
             unit
             for unit in self.units
-            if not any(q.reading.left_out or q.width is None or q.test or q.eta is not None for q in unit.questions)
+            if unit.joins and not any(q.width is None or q.test or q.eta is not None for q in unit.questions)
         )
 
     def joint(self, deadline: Deadline, units: tuple[Unit, ...] | None = None) -> Design | None:
@@ -211,7 +214,10 @@ class BookletPlanner:
         eta = min(etas, default=None)
         if len(units) == 1 and units[0].plain and not more:
             design = units[0].questions[0].design(self.epsilon, eta, deadline.inner)
-            return Channel(design.channel.matrix), design
+            return Channel(units[0].questions[0].channel_of(design)), design
+        if len(units) == 1 and units[0].options and eta is None and not more:
+            # Sets are listed with the first option changing fastest, and answers with the last one.
+            return multi_select(units[0].options[::-1], self.epsilon).best.channel, None
         pilot, targets = product_of(units, more)
         k = len(pilot)
         even = all(unit.even for unit in units)
@@ -243,7 +249,7 @@ class BookletPlanner:
 
 def needs_of(unit: Unit) -> Needs:
     """What respondents a unit needs, as `split_within` takes it."""
-    if unit.plain:
+    if unit.plain and unit.questions[0].scores is None:
         return unit.pilot, unit.questions[0].target
     return lambda epsilon: BookletPlanner([unit], epsilon, None).plan(1, 0.0, UNLIMITED).respondents
 

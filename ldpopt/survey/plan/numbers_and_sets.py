@@ -148,9 +148,17 @@ def numeric_question(
 
 def _shares(numbers: Array, grid: Array) -> Array:
     """The shares of the grid points after numbers were moved to them at random."""
-    below, share = _around(numbers, grid)
-    moved = np.bincount(below, 1 - share, len(grid)) + np.bincount(below + 1, share, len(grid))
+    moved = moved_to(numbers, grid).sum(axis=0)
     return distribution(np.maximum(moved, 1e-9) / np.maximum(moved, 1e-9).sum(), "pilot")
+
+
+def moved_to(numbers: Array, grid: Array) -> Array:
+    """(n, points) the probabilities with which numbers are moved to the grid points around them, their mean kept."""
+    below, share = _around(numbers, grid)
+    moves, rows = np.zeros((len(numbers), len(grid))), np.arange(len(numbers))
+    moves[rows, below] = 1 - share
+    moves[rows, below + 1] += share
+    return moves
 
 
 def _around(numbers: Array, grid: Array) -> tuple[Any, Array]:

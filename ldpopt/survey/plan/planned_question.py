@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.labels import Label, as_text, distinct_labels, from_jsonable, to_jsonable
 from ldpopt.results import ByValue, Result
-from ldpopt.schema import check, dump, key, kind, listed, mapped, record, text
+from ldpopt.schema import check, choice, dump, key, kind, listed, mapped, record, text
 from ldpopt.survey.plan.reading import PLAIN_READING, Reading, check_answers, conditions, distinct_as_text
 from ldpopt.survey.plan.spec import QuestionSpec
 
@@ -44,6 +44,7 @@ class Part(ByValue):
 
     asked_if : pairs of another part's name and those of its answers after which this question is asked. After others
         its answer is `NOT_APPLICABLE`, the last of its categories.
+    option_of : the question of which it is one option, chosen or not; its name is that one's, a colon and the option.
     name, column, categories, unknown, missing, reading, pilot : as for `PlannedQuestion`.
     """
 
@@ -60,6 +61,7 @@ class Part(ByValue):
         conditions, default=(), omit=True,
         dump=lambda pairs: [[name, [to_jsonable(label) for label in labels]] for name, labels in pairs],
     )  # fmt: skip
+    option_of: str | None = key(text, default=None, omit=True)
 
     def __post_init__(self) -> None:
         what = f"question {self.name!r}"
@@ -72,6 +74,13 @@ class Part(ByValue):
         if self.asked_if and self.reading.left_out:
             expected = '"category", "counted" or "refuse" beside asked_if (an empty report tells that it was asked)'
             raise invalid(f"{what}: missing_answers", expected, self.reading.missing_answers)
+
+    measure: ClassVar[str] = "shares"
+
+    @property
+    def measured(self) -> tuple[Label, ...]:
+        """What shares are estimated of: its categories."""
+        return self.categories
 
     @property
     def asked(self) -> tuple[Label, ...]:
@@ -135,6 +144,7 @@ class PlannedQuestion(Result):
     reading : how answers are written in files, and how missing answers are treated.
     probability : the share of respondents who are asked; below 1, each respondent is asked one of such questions.
     parts : for several questions that share a report, each of them; the categories are then tuples of their answers.
+    measure : what is estimated, the "shares" of the answers or, of answers that are numbers, their "mean".
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -154,6 +164,7 @@ class PlannedQuestion(Result):
     reading: Reading = key(record(Reading), default=PLAIN_READING)
     probability: Fraction = key(_fraction, default=Fraction(1), omit=True, dump=str)
     parts: tuple[Part, ...] = key(listed(record(Part)), default=(), omit=True)
+    measure: str = key(choice("shares", "mean"), default="shares", omit=True)
 
     def __post_init__(self) -> None:
         what = f"question {self.name!r}"
@@ -172,11 +183,21 @@ class PlannedQuestion(Result):
         plain = self.column == "" and self.reading == Reading(missing_answers="refuse")
         if self.parts and not (self.categories == cells_of(self.parts) and plain):
             raise invalid(f"{what}: channel", "the cells of its parts as inputs, and no column", self.categories[:8])
+        if self.measure == "mean" and not all(type(one) in (int, float) for one in self.categories):
+            raise invalid(f"{what}: categories", "numbers, whose mean is estimated", self.categories[:8])
 
     @property
     def answers(self) -> tuple[Part | PlannedQuestion, ...]:
         """The questions that a report is about: the parts, or the question itself."""
         return self.parts or (self,)
+
+    @property
+    def measured(self) -> tuple[Label, ...]:
+        """What shares are estimated of: its categories, or the ends of the range where their mean is wanted."""
+        if self.measure == "shares":
+            return self.categories
+        numbers: list[Any] = list(self.categories)
+        return min(numbers), max(numbers)
 
     @property
     def may_be_empty(self) -> bool:
@@ -192,7 +213,14 @@ class PlannedQuestion(Result):
         return np.array([[of[label] for of, label in zip(known, cell, strict=True)] for cell in cells_of(self.parts)])
 
     def members(self, *names: str) -> Array:
-        """(r, k) 1 where an answer to one of its parts, or answers to several together, are those of a category."""
+        """(r, k) 1 where an answer to one of its parts, or answers to several together, are those of a category.
+
+        Where the mean is estimated, (2, k) the shares of both ends of the range with which an answer is their mean.
+        """
+        if self.measure == "mean":
+            high = np.array(self.categories, dtype=np.float64)
+            high = (high - high.min()) / np.ptp(high)
+            return np.stack([1 - high, high])
         asked = [one.name for one in self.answers]
         at = [asked.index(name) for name in names]
         wanted = np.array(list(product(*(range(len(self.answers[i].categories)) for i in at))))
@@ -245,6 +273,7 @@ def planned_question(
         pilot=question.pilot,
         reading=question.reading,
         probability=probability,
+        measure=question.measure,
     )
     for what in ("epsilon", "eta"):
         asked = getattr(question, what)

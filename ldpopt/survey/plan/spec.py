@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -53,9 +53,9 @@ class QuestionSpec(ByValue):
         who was asked. Its pilot and target are about those who are asked.
     reading : how answers are written in files, and how missing answers are treated.
 
-    A type of question is a subclass, ``class AnyOf(QuestionSpec, type="any of")``, in a file of its own in this folder:
-    its keys, the categories that they mean, and, where they are others, its `target`, `design` and `expected`
-    precision.
+    A type of question is a subclass, ``class Rating(QuestionSpec, type="rating")``, in a file of its own in this
+    folder: its keys, the categories that they mean, and, where they are others, its `target`, `design` and `expected`
+    precision. `NumberSpec` and `AnyOfSpec` are such types.
 
     >>> QuestionSpec("vote", ("no", "yes"), epsilon=1.0).categories
     ('no', 'yes')
@@ -75,7 +75,12 @@ class QuestionSpec(ByValue):
     asked_if: tuple[tuple[str, tuple[Label, ...]], ...] = key(conditions, default=())
     reading: Reading = key(record(Reading), default=PLAIN_READING, inline=True)
 
+    option_of: str = field(default="", init=False)
+    """The question with several options of which it is one."""
+
     type_name: ClassVar[str] = "choice"
+    measure: ClassVar[str] = "shares"
+    """What is estimated: the "shares" of the answers, or their "mean"."""
     types: ClassVar[dict[str, type[QuestionSpec]]] = {}
 
     def __post_init__(self) -> None:
@@ -99,6 +104,16 @@ class QuestionSpec(ByValue):
         """Let ``type = "..."`` in a file mean a subclass."""
         cls.type_name = type
         QuestionSpec.types[type] = cls
+
+    @property
+    def answers(self) -> tuple[QuestionSpec, ...]:
+        """The questions that are answered under this name: itself, or one for each option."""
+        return (self,)
+
+    @property
+    def scores(self) -> Array | None:
+        """(k,) the answers as numbers from 0 to 1 where their mean is wanted; None where their shares are."""
+        return None
 
     @property
     def shares(self) -> Array:
@@ -133,6 +148,10 @@ class QuestionSpec(ByValue):
         criterion = self.width.criterion(len(self.shares)) if widest and self.width is not None else AOptimal()
         utility = FisherInformation(self.shares, criterion, inputs=self.categories)
         return optimal_channel(utility, constraints, **deadline.passed)
+
+    def channel_of(self, design: Design) -> Array:
+        """(k, m) the channel of the answers, by a design of `design`."""
+        return design.channel.matrix
 
     def expected(self, channel: Channel, people: float | None) -> dict[str, float]:
         """The precision that the channel should reach at `shares`, by name.
@@ -262,6 +281,9 @@ class SurveySpec:
         object.__setattr__(self, "carry", tuple(dict.fromkeys([*self.carry, *design])) if design else self.carry)
         check_columns(self)
         names = [question.name for question in self.questions]
+        asked = [*names, *(one.name for q in self.questions for one in q.answers if one is not q)]
+        if len(set(asked)) != len(asked):
+            raise invalid("question names", "distinct ones, those of options included", Phrase("one twice"))
         left_out = [question.name for question in self.questions if question.reading.left_out]
         for name in (*self.everyone, *(name for pair in self.together for name in pair)):
             if name not in names:

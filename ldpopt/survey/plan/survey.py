@@ -266,7 +266,7 @@ class _Planning:
         if self.drawn is not None:
             found += [(*one, self.epsilons[1]) for one in self.drawn.shares]
         questions = [self._question(*one, designs) for one in found]
-        order = {question.name: at for at, question in enumerate(spec.questions)}
+        order = {one.name: at for at, question in enumerate(spec.questions) for one in question.answers}
         plan = plan_of(spec, sorted(questions, key=lambda question: [order[one.name] for one in question.answers]))
         one_question = self.split
         if self.drawn is not None:
@@ -282,7 +282,7 @@ class _Planning:
         self, booklet: Booklet, share: Fraction, epsilon: float, designs: dict[str, Design]
     ) -> PlannedQuestion:
         """The planned question of a booklet, with the precision that is expected of it."""
-        name = " + ".join(part.name for part in booklet.parts)
+        name = " + ".join(dict.fromkeys(part.option_of or part.name for part in booklet.parts))
         if booklet.design is not None:
             designs[name] = booklet.design
         if len(booklet.parts) > 1:

@@ -46,7 +46,7 @@ class Unit:
         return tuple(
             Part(
                 q.name, q.column, (*q.categories, NOT_APPLICABLE) if q.asked_if else q.categories, q.unknown, q.missing,
-                q.reading, None if q.asked_if else q.pilot, q.asked_if,
+                q.reading, None if q.asked_if else q.pilot, q.asked_if, q.option_of or None,
             )
             for q in self.questions
         )  # fmt: skip
@@ -74,17 +74,32 @@ class Unit:
         for at, (part, question) in enumerate(zip(self.parts, self.questions, strict=True)):
             if (width := question.width) is None:
                 continue
+            variance = (width.width / two_sided(width.level)) ** 2
+            if question.scores is not None:
+                targets.append(Target((part.name, question.measure), question.scores, variance))
+                continue
             asked = np.array([cell[at] != NOT_APPLICABLE or not part.asked_if for cell in self.cells], dtype=float)
             for label, share in zip(part.asked, question.shares, strict=True):
                 inside = np.array([float(cell[at] == label) for cell in self.cells])
                 row = (inside - share * asked) / float(asked @ self.pilot) + share
-                targets.append(Target((part.name, repr(label)), row, (width.width / two_sided(width.level)) ** 2))
+                targets.append(Target((part.name, repr(label)), row, variance))
         return tuple(targets)
 
     @property
     def name(self) -> str:
-        """The name of the first question."""
-        return self.questions[0].name
+        """The name of the first question, or of the one of which it is an option."""
+        return self.questions[0].option_of or self.questions[0].name
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names of the options where it is one question of which several may be chosen; else none."""
+        same = {(q.option_of, q.asked_if) for q in self.questions} == {(self.questions[0].option_of, ())}
+        return tuple(q.name for q in self.questions) if same and self.questions[0].option_of else ()
+
+    @property
+    def joins(self) -> bool:
+        """Whether it may share a report with others: shares are wanted, and no missing answer is left out."""
+        return not any(q.reading.left_out or q.scores is not None for q in self.questions)
 
     @property
     def epsilon(self) -> float:
@@ -128,9 +143,10 @@ class Unit:
 
 
 def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:
-    """The questions with those that they decide on, each group in the order of the description."""
+    """The questions with those that they decide on, each group in the order of the description; options one by one."""
+    group = {one.name: question.name for question in questions for one in question.answers}
+    questions = [one for question in questions for one in question.answers]
     names = [question.name for question in questions]
-    group = {name: name for name in names}
     for at, question in enumerate(questions):
         if question.asked_if and question.epsilon is not None:
             raise invalid(
@@ -139,7 +155,7 @@ def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:
         for name, labels in question.asked_if:
             if name not in names[:at]:
                 raise invalid(f"question {question.name!r}: asked_if", "questions that stand before it", name)
-            known = questions[names.index(name)].categories
+            known = questions[names.index(name)].categories if questions[names.index(name)].scores is None else ()
             if lacking := [label for label in labels if label not in known]:
                 raise invalid(f"question {question.name!r}: asked_if", f"answers of {name!r}", lacking[0])
             old, new = group[question.name], group[name]

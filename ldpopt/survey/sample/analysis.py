@@ -20,7 +20,7 @@ from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.groups import Source, estimate_booklets
 from ldpopt.survey.estimate.intervals import check_level
 from ldpopt.survey.estimate.linear import Estimator, efficient_contrasts
-from ldpopt.survey.estimate.numbers import among_answered
+from ldpopt.survey.estimate.numbers import among_answered, mean
 from ldpopt.survey.estimate.sampled import SampledReports, Table
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion, unanswered
@@ -199,9 +199,10 @@ class Selection(ByValue):
         """
         who = self.answered(question) if mask is None else self.answered(question) & mask
         if not alone(self.plan, question):
-            labels = self.plan.part(question).categories
-            found = estimate_booklets(self.sources((question,), who), labels, self.design, anytime=self.asked.anytime)
-            return self.among(question, found)
+            sources = self.sources((question,), who)
+            return self.among(
+                question, estimated(self.plan, question, sources, self.design, anytime=self.asked.anytime)
+            )
         channel = self.plan.question(question).report_channel
         y = np.maximum(self.rows.reports[question], 0)
         if self.design is None:
@@ -240,9 +241,9 @@ def among_those(plan: Plan, question: str, found: Estimate) -> Estimate:
 
 
 def alone(plan: Plan, question: str) -> bool:
-    """Whether it is estimated from a report of its own: one planned question asks it, and nothing else."""
+    """Whether its shares are estimated from a report of its own: one planned question asks it, and nothing else."""
     asked = plan.answers.get(question)
-    return asked is None or (len(asked) == 1 and not asked[0].parts)
+    return asked is None or (len(asked) == 1 and not asked[0].parts and asked[0].measure == "shares")
 
 
 def estimate_counts(
@@ -252,8 +253,14 @@ def estimate_counts(
     if alone(plan, question):
         channel = plan.question(question).report_channel
         return estimate(CountTable.from_counts(counts[question], channel.outputs), channel, estimator, anytime)
-    labels = plan.part(question).categories
-    return estimate_booklets(sources_of(plan, (question,), counts), labels, counted=True, anytime=anytime)
+    return estimated(plan, question, sources_of(plan, (question,), counts), counted=True, anytime=anytime)
+
+
+def estimated(plan: Plan, question: str, sources: Sequence[Source], *design: Any, **more: Any) -> Estimate:
+    """What `estimate_booklets` finds of a question: the shares of its answers, or their mean in their own units."""
+    part = plan.part(question)
+    found = estimate_booklets(sources, part.measured, *design, **more)
+    return found if part.measure == "shares" else mean(found)
 
 
 def sources_of(plan: Plan, questions: tuple[str, ...], reports: Any) -> list[Source]:

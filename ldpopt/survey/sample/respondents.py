@@ -94,6 +94,7 @@ class Respondents(Selection):
         """The table of all categories."""
         if row == column:
             raise invalid("table", "two different questions or columns", row)
+        self._require_shares("table", (row, column))
         questions = [name for name in (row, column) if name in self.plan.answers]
         if not questions:
             expected = f"at least one question among {', '.join(self.plan.answers)}"
@@ -126,10 +127,17 @@ class Respondents(Selection):
         first, second = (Channel(np.eye(len(side)), side) for side in sides)
         return TwoWayTable(joint, first, second)
 
+    def _require_shares(self, what: str, names: Sequence[str]) -> None:
+        """`InvalidInput` for a question whose mean is estimated, where the shares of answers are needed."""
+        for name in names:
+            if name in self.plan.answers and self.plan.part(name).measure == "mean":
+                expected = "questions whose shares are estimated (a mean: --by, or the outcome of regress --linear)"
+                raise invalid(what, expected, name)
+
     def _categories(self, name: str) -> tuple[Label, ...]:
         if name not in self.plan.answers:
             return self._side(name)[1].inputs
-        return self.plan.part(name).categories
+        return self.plan.part(name).measured
 
     def _side(self, name: str) -> tuple[npt.NDArray[np.intp], Channel]:
         """The positions of the reports and the channel of a question, or of a public column."""
@@ -161,7 +169,9 @@ class Respondents(Selection):
             raise invalid("group", f"one of {', '.join(names[:8])}", base)
         made: Differences = {}
         tests = {}
-        for question in [self.plan.part(name).name for name in questions] or list(self.plan.answers):
+        shares = [name for name in self.plan.answers if self.plan.part(name).measure == "shares"]
+        self._require_shares("groups", questions)
+        for question in [self.plan.part(name).name for name in questions] or shares:
             found = {name: self.estimate(question, groups == name) for name in names}
             made |= {(question, name, base): difference(found[name], found[base]) for name in names if name != base}
             tests[question] = self.two_way(question, by).independence()
@@ -185,6 +195,7 @@ class Respondents(Selection):
     def _logit(
         self, formula: str, reference: Label, separate: tuple[dict[str, Any], dict[str, Channel], Sample | None] | None
     ) -> Regression:
+        self._require_shares("formula", self._asked_in(formula))
         outcome, *predictors = reversed(self._asked_in(formula)) or ("",)
         if lacking := [name for name in predictors if self._without(name)]:
             own = "predictors without a category of missing answers, or all respondents"
@@ -202,6 +213,7 @@ class Respondents(Selection):
         """Linear regression for the respondents of the analysis, by `linear_regression`, else as in `logit`."""
         if lacking := [name for name in self._asked_in(formula) if self._without(name)]:
             raise invalid("those who answered", "questions without a category of missing answers", lacking[0])
+        self._require_shares("formula", parse_formula(formula).columns)
         if (separate := self._separate(formula)) is not None:
             data, channels, sample = separate
             return linear_regression(formula, data, channels, scores, sample=sample)

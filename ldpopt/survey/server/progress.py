@@ -9,6 +9,9 @@ import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+
+import numpy as np
 
 from ldpopt.errors import invalid
 from ldpopt.results import Result
@@ -20,7 +23,7 @@ from ldpopt.survey.plan.plan import Plan
 
 @dataclass(frozen=True)
 class Progress(Result):
-    """How wide the widest sequence of a question is, as a half-width, and how wide it may be.
+    """How wide the widest sequence of a question is, as a half-width, and how wide it may be; of a mean without `unit`.
 
     >>> Progress("vote", 900, 0.06, 0.05).reached
     False
@@ -30,6 +33,7 @@ class Progress(Result):
     reports: int
     half_width: float
     wanted: float
+    unit: str = " points"
 
     @property
     def reached(self) -> bool:
@@ -37,10 +41,10 @@ class Progress(Result):
         return self.half_width <= self.wanted
 
     def __str__(self) -> str:
-        now = (
-            f"{self.question}: within {math.ceil(1e4 * self.half_width) / 100:.2f} points from {self.reports:,} reports"
-        )
-        return f"{now}; wanted {100 * self.wanted:g}{', reached' if self.reached else ''}"
+        times = 100 if self.unit else 1
+        width = f"{math.ceil(100 * times * self.half_width) / 100:.2f}{self.unit}"
+        now = f"{self.question}: within {width} from {self.reports:,} reports"
+        return f"{now}; wanted {times * self.wanted:g}{', reached' if self.reached else ''}"
 
 
 def progress_of(plan: Plan, estimates: Mapping[str, Estimate | None], level: float = 0.95) -> list[Progress]:
@@ -52,9 +56,11 @@ def progress_of(plan: Plan, estimates: Mapping[str, Estimate | None], level: flo
     for name, found in estimates.items():
         if found is not None and found.bets is None:
             raise invalid(f"estimate of {name!r}", "an anytime one", "another")
-        wanted = (plan.answers[name][0].expected or {}).get("half_width", HALF_WIDTH)
-        width = 0.5 if found is None else float(found.intervals(Binomial(level)).clip().width.max()) / 2
-        made.append(Progress(name, 0 if found is None else found.n, width, wanted))
+        wanted, part = (plan.answers[name][0].expected or {}).get("half_width", HALF_WIDTH), plan.part(name)
+        low, high = (0.0, 1.0) if part.measure == "shares" else np.array(part.measured, dtype=np.float64)
+        ends = (low, high) if found is None else attrgetter("lower", "upper")(found.intervals(Binomial(level)))
+        width = float(np.ptp(np.clip(ends, low, high), axis=0).max()) / 2
+        made.append(Progress(name, 0 if found is None else found.n, width, wanted, *[""][: part.measure == "mean"]))
     return made
 
 

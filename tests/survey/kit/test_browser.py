@@ -9,6 +9,8 @@ from kit_site import CHROMIUM, DUMP, answer_all, begin, choose, chromium, press,
 
 from ldpopt.exact import ExactChannel
 from ldpopt.mechanisms import randomized_response
+from ldpopt.survey import AnyOfSpec, NumberSpec, QuestionSpec, SurveySpec, plan_survey
+from ldpopt.survey.kit.device import report
 from ldpopt.survey.kit.folder import kit_files
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion
@@ -494,3 +496,70 @@ def test_another_person_on_a_memoised_device_draws_a_booklet_of_their_own(open_k
         page.click("details.another button")
         page.wait_for_selector("section.promise")
     assert len({sent["booklet"] for sent in site.submissions}) > 1  # twelve equal booklets: a chance below 3e-4
+
+
+def types_plan():
+    """A number, a question with options and a plain one, each with a report of its own."""
+    number = NumberSpec("hours", low=0, high=80, step=0.5)
+    options = AnyOfSpec("paid", options=("cash-zq", "card-zq", "phone-zq"))
+    spec = SurveySpec("Work", (number, options, QuestionSpec("vote", ("no", "yes"))), epsilon=6.0, design="split")
+    return plan_survey(spec).plan
+
+
+TYPES = types_plan()
+
+
+@pytest.mark.parametrize(
+    ("locale", "typed"), [("en-GB", "37.5"), ("de-DE", "37,5"), ("ar-EG", "\u0663\u0667\u066b\u0665")]
+)
+def test_numbers_and_options_are_asked_as_what_they_are(open_kit, locale, typed):
+    """A number is typed in the digits of the language, options are ticked, and the reports are those of the answers.
+
+    The words are fixed, so that Python's device says which reports must come; nothing of the answers is sent.
+    """
+    site, page = open_kit(TYPES, locale=locale)
+    page.add_init_script(FIXED)
+    begin(page, site.url)
+    press(page)
+    for wrong in ("", "81", "-1", "37.25", "1,000", "1.000", "0x10", "1e1", "many"):
+        page.fill("#number", wrong)
+        page.click("button.main")
+        assert page.inner_text("#error"), wrong
+    page.fill("#number", typed)
+    press(page)
+    page.check("input[value='0']")
+    page.check("input[value='2']")
+    press(page)
+    choose(page, 1)
+    review = page.locator(".review dd span").all_inner_texts()
+    assert review[1] == "cash-zq + phone-zq"
+    page.locator(".review dd button").nth(1).click()
+    assert [page.is_checked(f"input[value='{at}']") for at in range(3)] == [True, False, True]
+    press(page)
+    press(page)
+    (sent,) = site.submissions
+    word = int("0000000100000001", 16)
+    chosen = TYPES.question("paid").categories.index(("yes", "no", "yes"))
+    places = {"hours": 75, "paid": chosen, "vote": 1}
+    assert sent["reports"] == {name: report(TYPES.question(name), at, word) for name, at in places.items()}
+    assert "zq" not in json.dumps(sent)
+    assert page.said == []
+
+
+def test_nothing_ticked_is_an_answer(open_kit):
+    """Who ticks no option has answered "none of these"; the request has the same fields."""
+    site, page = open_kit(TYPES)
+    page.add_init_script(FIXED)
+    begin(page, site.url)
+    press(page)
+    page.fill("#number", "0")
+    press(page)
+    press(page)
+    choose(page, 0)
+    assert page.locator(".review dd span").all_inner_texts() == ["0", "none of these", "no"]
+    press(page)
+    (sent,) = site.submissions
+    word = int("0000000100000001", 16)
+    none = TYPES.question("paid").categories.index(("no",) * 3)
+    assert sent["reports"]["paid"] == report(TYPES.question("paid"), none, word)
+    assert sorted(sent) == ["id", "plan", "reports", "round", "schema", "version"]

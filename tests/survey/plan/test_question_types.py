@@ -29,17 +29,17 @@ name = "payments"
 epsilon = 3
 [[questions]]
 name = "paid"
-type = "any of"
+type = "set of"
 options = ["cash", "card"]
 """
 
 
 @pytest.fixture
-def any_of() -> Iterator[type[QuestionSpec]]:
-    """The type "any of": several options may be chosen, and the share of each is estimated."""
+def set_of() -> Iterator[type[QuestionSpec]]:
+    """The type "set of": several options may be chosen, and the share of each is estimated."""
 
     @dataclass(frozen=True, eq=False)
-    class AnyOf(QuestionSpec, type="any of"):
+    class SetOf(QuestionSpec, type="set of"):
         categories: tuple[Label, ...] = key(default=())
         options: tuple[str, ...] = key(listed(text, 2), default=())
 
@@ -56,15 +56,15 @@ def any_of() -> Iterator[type[QuestionSpec]]:
             wanted = FisherInformation(self.shares, AOptimal(self.members @ self.members.T), inputs=self.categories)
             return optimal_channel(wanted, LocalDP(epsilon), **deadline.passed)
 
-    yield AnyOf
-    del QuestionSpec.types["any of"]
+    yield SetOf
+    del QuestionSpec.types["set of"]
 
 
-def test_a_type_goes_from_the_file_through_the_plan_to_its_estimate(any_of: type[QuestionSpec]) -> None:
+def test_a_type_goes_from_the_file_through_the_plan_to_its_estimate(set_of: type[QuestionSpec]) -> None:
     """One class is read, planned, written, privatized and estimated; no other file knows of it."""
     spec = SurveySpec.from_toml(TOML)
     question = spec.questions[0]
-    assert isinstance(question, any_of)
+    assert isinstance(question, set_of)
     assert question.categories == ("none", "card", "cash", "cash + card")
     plan = Plan.from_json(plan_survey(spec).plan.to_json())
     rng = np.random.default_rng(1)
@@ -96,17 +96,17 @@ def test_a_file_in_the_folder_is_a_type(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "rating_of_a_test.py").write_text(RATING)
     monkeypatch.setattr(plan_room, "__path__", [*plan_room.__path__, str(tmp_path)])
     try:
-        assert set(question_types(plan_room)) == {"QuestionSpec", "Rating"}
-        asked = TOML.replace("any of", "rating").replace('options = ["cash", "card"]', "highest = 3")
+        assert set(question_types(plan_room)) == {"QuestionSpec", "NumberSpec", "AnyOfSpec", "Rating"}
+        asked = TOML.replace("set of", "rating").replace('options = ["cash", "card"]', "highest = 3")
         assert SurveySpec.from_toml(asked).questions[0].categories == (1, 2, 3)
     finally:
         QuestionSpec.types.pop("rating", None)
         sys.modules.pop("ldpopt.survey.plan.rating_of_a_test", None)
 
 
-def test_other_types_are_refused(any_of: type[QuestionSpec]) -> None:
+def test_other_types_are_refused(set_of: type[QuestionSpec]) -> None:
     """A type that nobody defined, and keys of another type, are named."""
-    with pytest.raises(InvalidInput, match='questions, entry 1: type: expected "choice" or "any of"'):
-        SurveySpec.from_toml(TOML.replace("any of", "all of"))
+    with pytest.raises(InvalidInput, match=r'questions, entry 1: type: expected "choice" or .* or "set of"'):
+        SurveySpec.from_toml(TOML.replace("set of", "each of"))
     with pytest.raises(InvalidInput, match="options"):
-        SurveySpec.from_toml(TOML.replace('type = "any of"', 'categories = ["a", "b"]'))
+        SurveySpec.from_toml(TOML.replace('type = "set of"', 'categories = ["a", "b"]'))

@@ -5,6 +5,8 @@ export type Randomness = "fresh" | "memoised";
 /** One of several questions that share a report. */
 export interface Part {
   readonly name: string;
+  /** The question of which it is an option: answer 1 is chosen. Its name is that question, ": " and the option. */
+  readonly option_of?: string;
   readonly answers: readonly string[];
   readonly missing: number | null;
   /** Positions of earlier parts, each with the positions of those of its answers after which this part is asked. */
@@ -15,6 +17,8 @@ export interface Question {
   readonly name: string;
   /** The possible answers, in the plan's own words. */
   readonly answers: readonly string[];
+  /** Whether they are numbers, from the least to the largest, one of which is typed. */
+  readonly number?: boolean;
   /** The possible reports. */
   readonly reports: readonly string[];
   readonly bits: number;

@@ -45,7 +45,7 @@ function readBooklets({ booklets = null, randomness }, drawn) {
 }
 
 function readQuestion(data, randomness) {
-  const { name, answers, reports, bits, weights, tags, missing, booklet = null, parts = null, cells = null } = data;
+  const { name, answers, reports, bits, weights, tags, missing, number, booklet = null, parts = null, cells = null } = data;
   need(texts(answers) && texts(reports) && answers.length > 1, "plan", "expected distinct answers and reports");
   need(Number.isInteger(bits) && bits >= 1 && bits <= 62, "plan", "expected 1 to 62 bits");
   need(Array.isArray(weights) && weights.length === answers.length, "plan", "expected a row for each answer");
@@ -68,7 +68,7 @@ function readQuestion(data, randomness) {
   const fits = parts === null || (texts(parts.map((part) => part.name)) && cells.length === answers.length
     && cells.every((cell) => cell.length === parts.length));
   need(fits, "plan", "expected the answers to the parts of a question");
-  return Object.freeze({ name, answers, reports, bits, missing, tags, booklet, parts, cells, weights: numbers, steps });
+  return Object.freeze({ name, answers, reports, bits, missing, number, tags, booklet, parts, cells, weights: numbers, steps });
 }
 
 /** The ratio that a question's integers prove, as a fraction [above, below], or null if there is none. */

@@ -38,15 +38,45 @@ function own(key, name) {
   return undefined;
 }
 
-const questionText = ({ name, parts }) => parts?.map(questionText).join(" · ") ?? own("text", name) ?? name;
+const titleOf = (name) => own("text", name) ?? name;
+const titles = (asked) => (asked.parts ?? [asked]).map(({ name, option_of }) => titleOf(option_of ?? name));
+const questionText = (asked) => [...new Set(titles(asked))].join(" · ");
 const surveyText = () => page.texts[page.code]?.survey ?? page.texts.en?.survey ?? page.plan.name;
 
 function answerText(question, at) {
-  if (question.parts) return question.cells[at].map((one, i) => answerText(question.parts[i], one)).join(" · ");
+  if (question.parts) {
+    return grouped(question.parts).map((group) => textOf(group, (i) => question.cells[at][i])).join(" · ");
+  }
   if (at === question.answers.length) return word("notApplicable");
   const plain = question.answers[at];
+  if (question.number) return number(plain);
   const texts = own("answers", question.name);
   return texts && Object.hasOwn(texts, plain) ? texts[plain] : plain;
+}
+
+/** The parts of a report in groups of what is asked at once, a question or its options; each with its place `i`. */
+function grouped(parts) {
+  const groups = [];
+  parts.forEach((part, i) => {
+    const last = groups.at(-1);
+    if (part.option_of && last?.[0].part.option_of === part.option_of) last.push({ part, i });
+    else groups.push([{ part, i }]);
+  });
+  return groups;
+}
+
+function optionText({ name, option_of }) {
+  const plain = name.slice(option_of.length + 2);
+  const texts = own("answers", option_of);
+  return texts && Object.hasOwn(texts, plain) ? texts[plain] : plain;
+}
+
+/** The answer to a group, `answer(i)` of part i, in words. */
+function textOf(group, answer) {
+  const { part, i } = group[0];
+  if (!part.option_of || answer(i) === part.answers.length) return answerText(part, answer(i));
+  const chosen = group.filter((one) => answer(one.i) === 1).map((one) => optionText(one.part));
+  return chosen.join(" + ") || word("noneChosen");
 }
 
 function make(tag, attributes = {}, ...children) {
@@ -66,7 +96,8 @@ const button = (text, onclick, kind = "plain") => make("button", { type: "button
 /* ---- what this person is asked ---- */
 
 /** Draw the booklet, the same as before if the page is loaded again, and lay out its questions: a step for each, and
-    for each part of a question with parts, whose `first` step is the place that history knows. */
+    for each group of parts of a question with parts, whose `first` step is the place that history knows. Answers are
+    kept by part: those of a question from its `base` on. */
 async function layOut() {
   const { plan } = page;
   let booklet = await drawBooklet(plan, page.key);
@@ -79,23 +110,26 @@ async function layOut() {
   }
   page.asked = askedOf(plan, booklet);
   page.steps = [];
+  let base = 0;
   for (const planned of page.asked) {
     const first = page.steps.length;
-    (planned.parts ?? [planned]).forEach((asked) => page.steps.push({ asked, planned, first }));
+    const parts = planned.parts ?? [planned];
+    for (const group of grouped(parts)) page.steps.push({ asked: group[0].part, planned, first, group, base });
+    base += parts.length;
   }
 }
 
-const answered = (first) => (i) => person.answers.get(first + i);
+const answered = (base) => (i) => person.answers.get(base + i);
+const said = ({ base, group }) => textOf(group, answered(base));
 
 /** Whether a step is asked after the answers before it. */
-function asks({ asked, planned, first }) {
+function asks({ asked, planned, group, base }) {
   if (!planned.parts) return true;
-  const at = planned.parts.indexOf(asked);
-  return route(planned, answered(first))[at] !== asked.answers.length;
+  return route(planned, answered(base))[group[0].i] !== asked.answers.length;
 }
 
 const following = (after) => page.steps.findIndex((step, at) => at > after && asks(step));
-const unanswered = () => page.steps.findIndex((step, at) => asks(step) && !person.answers.has(at));
+const unanswered = () => page.steps.findIndex((step) => asks(step) && !person.answers.has(step.base + step.group[0].i));
 const preceding = (at) => page.steps.findLastIndex((step, other) => other < at && other >= page.steps[at].first && asks(step));
 
 /* ---- which screen is shown ---- */
@@ -186,28 +220,26 @@ function intro() {
 }
 
 function question({ at, back = false }) {
-  const { asked, planned, first } = page.steps[at];
+  const step = page.steps[at];
+  const { asked, planned, first, group, base } = step;
   const error = make("p", { id: "error", role: "alert" });
-  const choices = make("div", { class: "choices" });
-  asked.answers.forEach((plain, x) => {
-    const input = make("input", { type: "radio", name: "answer", value: x, autocomplete: "off" });
-    input.checked = person.answers.get(at) === x;
-    choices.append(make("label", { class: "choice" }, input, make("span", { dir: "auto" }, answerText(asked, x))));
-  });
-  const said = promise(planned);
-  const hints = [said.times ? word("perQuestion", { times: number(said.times) })
-    : word("promiseSame", { same: percent(said.same) })];
-  if (planned.parts) hints.unshift(word("oneReport", { count: number(planned.parts.length) }));
+  const { choices, read, hint, wanted = word("choose") } = (asked.option_of ? checks : asked.number ? typed : radios)(step);
+  const made = promise(planned);
+  const hints = [made.times ? word("perQuestion", { times: number(made.times) })
+    : word("promiseSame", { same: percent(made.same) })];
+  const together = page.steps.filter((one) => one.planned === planned).length;
+  if (together > 1) hints.unshift(word("oneReport", { count: number(together) }));
+  if (hint) hints.unshift(hint);
   if (asked.missing !== null) hints.unshift(word("skipHint", { answer: apart(answerText(asked, asked.missing)) }));
   const next = (event) => {
     event.preventDefault();
-    const chosen = choices.querySelector("input:checked");
-    if (!chosen && asked.missing === null) {
-      error.textContent = word("choose");
+    const chosen = read() ?? (asked.missing === null ? null : [asked.missing]);
+    if (!chosen || chosen.includes(-1)) {
+      error.textContent = wanted;
       (choices.querySelector("label:not([hidden]) input") ?? choices.querySelector("input")).focus();
       return;
     }
-    person.answers.set(at, chosen ? Number(chosen.value) : asked.missing);
+    group.forEach(({ i }, j) => person.answers.set(base + i, chosen[j]));
     const open = back ? unanswered() : following(at);
     if (open < 0) go("review");
     else show({ name: "question", at: open, back }, { push: page.steps[open].first !== first });
@@ -226,8 +258,8 @@ function question({ at, back = false }) {
       make(
         "fieldset",
         { "aria-describedby": "hints error" },
-        make("legend", {}, heading(questionText(asked))),
-        ...(asked.answers.length > MANY ? [search(asked, choices)] : []),
+        make("legend", { id: "asked" }, heading(questionText(asked))),
+        ...(asked.answers.length > MANY && !asked.number ? [search(asked, choices)] : []),
         choices,
       ),
       error,
@@ -236,6 +268,51 @@ function question({ at, back = false }) {
         make("button", { type: "submit", class: "main" }, word("next"))),
     ),
   ];
+}
+
+/* What a question is answered with: the element; `read` gives the positions of the answers, null where there is none,
+   and -1 for what is none of them. */
+
+function choice(type, value, text, checked) {
+  const input = make("input", { type, name: "answer", value, autocomplete: "off" });
+  input.checked = checked;
+  return make("label", { class: "choice" }, input, make("span", { dir: "auto" }, text));
+}
+
+function radios({ asked, group, base }) {
+  const before = person.answers.get(base + group[0].i);
+  const choices = make("div", { class: "choices" }, ...asked.answers.map((_, x) =>
+    choice("radio", x, answerText(asked, x), before === x)));
+  const chosen = () => choices.querySelector("input:checked");
+  return { choices, read: () => chosen() && [Number(chosen().value)] };
+}
+
+function checks({ group, base }) {
+  const choices = make("div", { class: "choices" }, ...group.map(({ part, i }, j) =>
+    choice("checkbox", j, optionText(part), person.answers.get(base + i) === 1)));
+  const read = () => [...choices.querySelectorAll("input")].map(({ checked }) => Number(checked));
+  return { choices, read, hint: word("severalHint") };
+}
+
+/** The position of a typed number among the answers, -1 if it is none: in any digits, with a point or a comma. What
+    may be a thousand or a one, as 1.000 and 1,000, is none, unless an answer is written so. */
+function placeOf(answers, text) {
+  const plain = text.trim()
+    .replace(/[\u0660-\u0669\u06f0-\u06f9]/g, (digit) => digit.charCodeAt(0) & 15)
+    .replace(/[,\u066b]/, ".").replace(/[\u2212\u2013]/, "-").replace(/[\u061c\u200e\u200f]/g, "");
+  if (!/^[-+]?(\d+\.?\d*|\.\d+)$/.test(plain)) return -1;
+  return answers.indexOf(/\.\d{3}$/.test(plain) ? plain : String(Number(plain)));
+}
+
+function typed({ asked: { answers }, group, base }) {
+  const before = answers[person.answers.get(base + group[0].i)];
+  const field = make("input", { type: "text", inputmode: "decimal", id: "number", dir: "ltr", autocomplete: "off",
+    spellcheck: "false", "aria-labelledby": "asked", "aria-describedby": "hints error", value: before ?? "" });
+  const read = () => (field.value.trim() ? [placeOf(answers, field.value)] : null);
+  const step = Math.round(1e4 * (answers[1] - answers[0])) / 1e4;
+  const places = { low: number(answers[0]), high: number(answers.at(-1)), step: number(step) };
+  const hint = word(step === 1 ? "numberHint" : "numberSteps", places);
+  return { choices: make("div", { class: "choices" }, field), read, hint, wanted: hint };
 }
 
 function search(asked, choices) {
@@ -267,8 +344,8 @@ function search(asked, choices) {
 
 function drawn() {
   return page.asked.map((asked, at) => {
-    const { first } = page.steps.find(({ planned }) => planned === asked);
-    const answer = asked.parts ? cellAt(asked, answered(first)) : person.answers.get(first);
+    const { base } = page.steps.find(({ planned }) => planned === asked);
+    const answer = asked.parts ? cellAt(asked, answered(base)) : person.answers.get(base);
     const name = `${at}:${answer}`; // one report for each answer, so that going back and forth draws no second one
     if (!person.drawn.has(name)) person.drawn.set(name, draw(asked, answer, page.key));
     return person.drawn.get(name);
@@ -285,14 +362,13 @@ function review() {
   const list = make("dl", { class: "review" });
   page.steps.forEach((step, at) => {
     if (!asks(step)) return;
-    const { asked } = step;
-    const text = questionText(asked);
+    const text = titles(step.asked)[0];
     const change = make("button", {
       type: "button", class: "plain", "aria-label": word("changeOf", { question: apart(text) }),
       onclick: () => show({ name: "question", at, back: true }, { push: true }),
     }, word("change"));
     // Browsers must not send a respondent's answer to a translation service.
-    const answer = make("dd", { translate: "no" }, make("span", { dir: "auto" }, answerText(asked, person.answers.get(at))));
+    const answer = make("dd", { translate: "no" }, make("span", { dir: "auto" }, said(step)));
     answer.append(change);
     list.append(make("div", {}, make("dt", { dir: "auto" }, text), answer));
   });

@@ -1,0 +1,78 @@
+"""A question with several options is one report, from which the share of each option is estimated."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ldpopt.errors import InvalidInput
+from ldpopt.survey import AnyOfSpec, Simulated, Survey, SurveySpec, multi_select, plan_survey, privatize_frame
+from ldpopt.survey.plan.plan import Plan
+
+OPTIONS = ("cash", "card", "phone", "cheque")
+TOML = """
+[survey]
+name = "payments"
+[budget]
+epsilon = {}
+[[questions]]
+name = "paid"
+type = "any of"
+options = ["cash", "card", "phone", "cheque"]
+"""
+
+
+def plan_of(epsilon):
+    return Plan.from_json(plan_survey(SurveySpec.from_toml(TOML.format(epsilon))).plan.to_json())
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+def test_each_share_is_estimated_as_precisely_as_the_best_way_allows(epsilon):
+    """One report within epsilon for the whole set; the standard error is that of `multi_select`; the shares hold."""
+    plan = plan_of(epsilon)
+    (question,) = plan.questions
+    assert (question.name, plan.epsilon <= epsilon) == ("paid", True)
+    assert list(plan.answers) == [f"paid: {option}" for option in OPTIONS]
+    rng, n, shares = np.random.default_rng(3), 20_000, (0.5, 0.7, 0.2, 0.05)
+    answers = {f"paid: {one}": (rng.random(n) < p).astype(int) for one, p in zip(OPTIONS, shares, strict=True)}
+    reports = privatize_frame(plan, pa.table(answers), Simulated(rng))[0]
+    least = math.sqrt(multi_select(OPTIONS, epsilon).best.variance / n)
+    for name, truth in answers.items():
+        found = Survey(plan).estimate(name, reports)
+        assert found.labels == ("no", "yes")
+        assert abs(found.values[1] - truth.mean()) < 4.5 * found.standard_errors[1]
+        assert found.standard_errors[1] < 1.02 * least
+
+
+def test_other_spellings_columns_and_blanks():
+    """Columns may be named; yes, no, 1, 0, true and false are read; an empty cell is refused or counted as declared."""
+    spec = AnyOfSpec("paid", options=("cash", "card"), columns=("p1", "p2"), missing="no", epsilon=2.0)
+    plan = plan_survey(SurveySpec("payments", (spec,))).plan
+    table = pa.table({"p1": pa.array(["yes", "1", "true", None]), "p2": pa.array([True, False, None, True])})
+    reports, tally = privatize_frame(plan, table, Simulated(np.random.default_rng(1)))
+    assert (reports.num_rows, tally.missing) == (4, {"paid: cash": 1, "paid: card": 1})
+    strict = plan_survey(SurveySpec("payments", (AnyOfSpec("paid", options=("cash", "card"), epsilon=2.0),))).plan
+    renamed = table.rename_columns(["paid: cash", "paid: card"])
+    with pytest.raises(InvalidInput, match="no answer"):
+        privatize_frame(strict, renamed, Simulated(np.random.default_rng(1)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"options": ("cash",)}, {"options": ("a", "a")}, {"options": tuple("abcdefghi")}, {"columns": ("x",)},
+        {"pilot": [0.5, 0.5]}, {"column": "x"}, {"categories": ("a", "b")}, {"alternative": [0.1, 0.9]},
+        {"missing": "perhaps"},
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(wrong):
+    """Too few options and too many, two alike, and keys of other questions."""
+    with pytest.raises(InvalidInput):
+        AnyOfSpec("paid", **{"options": ("cash", "card")} | wrong)
+
+
+def test_names_of_options_are_names_of_questions():
+    """An option cannot have the name of another question."""
+    with pytest.raises(InvalidInput, match="distinct"):
+        SurveySpec.from_toml(TOML.format(2) + '[[questions]]\nname = "paid: cash"\ncategories = ["no", "yes"]\n')
