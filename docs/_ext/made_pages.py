@@ -16,6 +16,7 @@ from ldpopt.design.registry import kinds
 from ldpopt.references import REFERENCES
 from ldpopt.schema import own_keys, reference
 from ldpopt.survey import QuestionSpec, SampleSpec, SurveySpec
+from ldpopt.survey.plan.public_question import PublicQuestion
 
 DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent
@@ -31,7 +32,7 @@ def make(app: Any = None) -> None:
     _fill(DOCS / "claims", claim_pages())
     copy_pictures(DOCS / "claims")
     made = {"references.md": references(), "commands.md": commands(), "claims-gallery.md": gallery()}
-    inner = {"questions": QuestionSpec, "file": Dialect, "sample": SampleSpec}
+    inner = {"questions": QuestionSpec, "public": PublicQuestion, "file": Dialect, "sample": SampleSpec}
     made["survey-keys.md"] = reference(SurveySpec, inner) + "\n"
     for type_name, kind in QuestionSpec.types.items():
         if kind is not QuestionSpec:

@@ -161,6 +161,7 @@ def sheet_text(part: str, survey: PaperSurvey, question: PlannedQuestion | None 
     said = render(
         "sheets.code", part=part, asked=len(parts),
         unanswered=[(name, card) for name, card in cards if card or name in survey.plan.seen],
+        public=[(one.name, ", ".join(one.texts), one.invited) for one in survey.plan.public],
         device=survey.device, ratio=ratio, times=_times(ratio), letter=question.reports[y],
         answer=repr(as_text(question.categories[x])), other=repr(as_text(question.categories[other])),
         epsilon=ceil_digits(proof.epsilon, 5), intended=f"{survey.intended[question.name]:.5g}",
@@ -247,6 +248,9 @@ def promises_in_words(plan: Plan) -> list[str]:
             f"Leaving {names} empty is seen by everybody, with certainty: no limit holds for whether you answer."
         )
     said += [_not_protected(plan, name) for name in unprotected]
+    if plan.public:
+        names = ", ".join(repr(one.name) for one in plan.public)
+        said.append(f"NOT PROTECTED is what is said about {names}: it is sent as it is, and no limit holds for it.")
     if singled := dict(plan.revealed).get(PERSON):
         columns = ", ".join(map(repr, singled))
         said.append(f"You may be recognised among all who took part, since few others have your {columns}.")

@@ -18,7 +18,7 @@ from ldpopt.cli.options import options, seconds
 from ldpopt.cli.outputs import claim, claim_folder, progress, say, write_all, write_folder
 from ldpopt.cli.streams import refuse_stream
 from ldpopt.cli.survey.arguments import read_plan
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import create_private, read_text
 
 if TYPE_CHECKING:
@@ -53,8 +53,11 @@ def kit(
         claims = f"epsilon {proof.epsilon:.4g}, eta {proof.eta:.4g}"
         drawn = f", a booklet for {question.probability} of the devices" if question.probability < 1 else ""
         say(f"  {question.name}: {len(question.categories)} answers, {claims}{drawn}")
-    if made.carry:
-        say(f"  not asked here, so missing from these reports: {', '.join(made.carry)}")
+    for one in made.public:
+        how = "comes with the invitation" if one.invited else "asked"
+        say(f"  {one.name}: {len(one.answers)} answers, {how}; NOT PROTECTED, sent as they are")
+    if lacking := [name for name in made.carry if name not in [one.name for one in made.public]]:
+        say(f"  not asked here, so missing from these reports: {', '.join(lacking)}")
     for code, keys in left_in_english(given).items():
         promise = ", the promise among them" if any(key.startswith("promise") for key in keys) else ""
         say(f"  NOT TRANSLATED into {code}, and shown in English{promise}: {', '.join(keys)}")
@@ -138,25 +141,31 @@ def _progress(plan: Plan, db: str) -> list[Progress]:
 
 
 @options("""
-    count: COUNT 1.. | Number of invitations.
+    count: [COUNT] 1.. | Number of invitations; not needed with --frame.
+    frame: --frame FILE | One for each row of this CSV file, which says the groups that come with invitations.
     out: --out -o | File for the invitations, one on each line.
     link: --link PREFIX | Text before each invitation, such as the link to the questionnaire up to 'invitation='.
     """)
 def invitations(
-    plan: Path, count: int, db: str = "reports.db", out: Path = Path("invitations.txt"), link: str = ""
-) -> None:
+    plan: Path, count: int | None = None, db: str = "reports.db", out: Path = Path("invitations.txt"), link: str = "",
+    frame: Path | None = None,
+) -> None:  # fmt: skip
     """Draw invitations, each for one submission. From then on every submission to the round needs one.
 
-    The database keeps only their hashes, and not which report came with which invitation.
+    The database keeps only their hashes, and not which report came with which invitation, but the groups of a frame.
     """
     from ldpopt.survey.server import database, draw_invitations
+    from ldpopt.survey.server.export import frame_groups
 
     claim([out], force=False)
     made = read_plan(plan)
+    if (count is None) == (frame is None):
+        raise invalid("invitations", "their number, or --frame FILE", Phrase("neither" if count is None else "both"))
+    groups = [] if frame is None else frame_groups(made, frame)
     with database(db, made, create=True) as store:
-        drawn = draw_invitations(made, store, count)
+        drawn = draw_invitations(made, store, count or len(groups), groups)
     create_private(out, "".join(f"{link}{one}\n" for one in drawn).encode())
-    say(f"{count:,} invitations in {out}; the database has only their hashes")
+    say(f"{len(drawn):,} invitations in {out}; the database has only their hashes")
 
 
 @options("""
@@ -165,12 +174,13 @@ def invitations(
     """)
 def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
     """Write collected reports as Parquet, without ids and days, with a manifest (their plan and number)."""
+    from ldpopt.survey.plan.public_question import many_combinations
     from ldpopt.survey.server import export_reports
 
     made = read_plan(plan)
     with progress("exporting"):
         rows = export_reports(made, db, out)
-    say(f"{rows:,} reports in {out}")
+    say(f"{rows:,} reports in {out}", *filter(None, [many_combinations(made.public, rows)]))
 
 
 @options("""

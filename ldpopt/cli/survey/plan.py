@@ -248,6 +248,7 @@ def plan(
     from ldpopt.design.files import respondents_text
     from ldpopt.plots.planning import survey_picture
     from ldpopt.reports.words import after_shuffling_in_words
+    from ldpopt.survey.plan.public_question import many_combinations
     from ldpopt.survey.plan.spec import SurveySpec
     from ldpopt.survey.plan.survey import plan_survey
 
@@ -301,7 +302,8 @@ def plan(
             with progress("simulating", shares=True) as step:
                 advice = advise_stages(question, people, time_limit=limit, progress=step)
             say(f"  {question.name}: {advice}")
-    say(*([mixed] if mixed else []))
+    people = made.respondents if respondents is None else respondents
+    say(*filter(None, [mixed, many_combinations(spec.public, people)]))
     if picture is not None:
         say(f"wrote {picture}")
     say(f"wrote {out}, checksum {made.plan.checksum[:16]}")

@@ -17,7 +17,7 @@ from ldpopt.survey.collect.randomness import Randomness, Simulated, WordSource, 
 from ldpopt.survey.collect.words import Respondents, WordArray
 from ldpopt.survey.plan.plan import BOOKLET, Plan
 from ldpopt.survey.plan.planned_question import Part, PlannedQuestion
-from ldpopt.survey.server.submission import SCHEMA, VERSION, WITH_BOOKLET
+from ldpopt.survey.server.submission import PUBLIC, SCHEMA, version_of
 
 ID = "device"
 """The respondent's id on a device with its own key, where no name is needed."""
@@ -85,15 +85,23 @@ class Device:
             for (at, question), answer in zip(asked, chosen, strict=True)
         }
 
-    def submission(self, answers: Mapping[str, Label], invitation: str | None = None) -> dict[str, Any]:
+    def submission(
+        self, answers: Mapping[str, Label], invitation: str | None = None, public: Mapping[str, Label] | None = None
+    ) -> dict[str, Any]:
         """The submission that is sent to a collector for these answers, as JSON-ready values with a new random id.
 
+        public : the answers to the plan's public questions that are asked, which are sent as they are.
         To retry, send the same submission again. `InvalidInput` as in `respond`.
         """
+        asked = {one.name: one.texts for one in self.plan.public if not one.invited}
+        given = {name: as_text(label) for name, label in (public or {}).items()}
+        if set(given) != set(asked) or any(label not in asked[name] for name, label in given.items()):
+            raise invalid("public", f"an answer of its own to each of {sorted(asked)}", Phrase("others"))
         reports = self.respond(answers)
-        said = {} if invitation is None else {"invitation": text(invitation, "invitation")}
+        said: dict[str, Any] = {} if invitation is None else {"invitation": text(invitation, "invitation")}
         drawn = {} if self.booklet is None else {BOOKLET: self.booklet}
-        version = WITH_BOOKLET if drawn else VERSION
+        said |= {PUBLIC: {name: asked[name].index(label) for name, label in given.items()}} if asked else {}
+        version = version_of(self.plan)
         head = {"schema": SCHEMA, "version": version, "plan": self.plan.checksum, "round": self.plan.round}
         return {**head, "id": secrets.token_hex(16), **said, **drawn, "reports": reports}
 

@@ -30,8 +30,8 @@ from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import Part, PlannedQuestion
 from ldpopt.version import __version__
 
-VERSION, WITH_BOOKLETS = 1, 2
-"""The version of a public plan and its vectors: 2 if there are booklets, or questions that share a report."""
+VERSION, WITH_BOOKLETS, WITH_PUBLIC = 1, 2, 3
+"""The version of a public plan (3 with public questions) and its vectors: 2 with booklets or shared reports."""
 
 
 def public_plan(plan: Plan) -> dict[str, Any]:
@@ -45,6 +45,7 @@ def public_plan(plan: Plan) -> dict[str, Any]:
     steps among 64-bit words from which on the next booklet is drawn, with the tag of memoised words (null if everybody
     is asked everything). Each question has its position among the booklets (null for those that everybody is asked)
     and its ``parts`` (null, or their names, answers and conditions, and the parts' answers in each ``cell``).
+    In version 3 ``public`` are the questions whose answers are sent as they are.
     """
     memoised = plan.respondent is not None
     made: dict[str, Any] = {
@@ -56,6 +57,9 @@ def public_plan(plan: Plan) -> dict[str, Any]:
         "randomness": "memoised" if memoised else "fresh",
         "questions": [_question(plan, question, memoised) for question in plan.questions],
     }
+    if plan.public:
+        made["version"] = WITH_PUBLIC
+        made["public"] = [{"name": q.name, "answers": list(q.texts), "invited": q.invited} for q in plan.public]
     if not _has_booklets(plan):
         return made
     names = [question.name for question in plan.booklets]
@@ -65,7 +69,7 @@ def public_plan(plan: Plan) -> dict[str, Any]:
         public["cells"] = question.places.tolist() if question.parts else None
     steps = [f"{step:016x}" for step in booklet_steps(plan).tolist()]
     drawn = {"steps": steps, "tag": booklet_tag(plan).hex() if memoised else None}
-    return {**made, "version": WITH_BOOKLETS, "booklets": drawn if names else None}
+    return {**made, "version": max(made["version"], WITH_BOOKLETS), "booklets": drawn if names else None}
 
 
 def _has_booklets(plan: Plan) -> bool:
@@ -185,6 +189,7 @@ def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
             asked.setdefault(one.option_of, []).append(one.name.removeprefix(f"{one.option_of}: "))
         else:
             asked[one.name] = [as_text(label) for label in (one.asked if isinstance(one, Part) else one.categories)]
+    asked |= {one.name: list(one.texts) for one in plan.public}
     for name, texts in mapping(value, f"{what}: questions").items():
         if name not in asked:
             raise invalid("question", f"one of {list(asked)}", name)

@@ -232,7 +232,9 @@ def paper_survey(
                     measure=question.measure,
                 )
             )  # fmt: skip
-    on_paper = Plan(plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample)
+    on_paper = Plan(
+        plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample, public=plan.public
+    )
     intended = {question.name: question.epsilon for question in plan.questions}
     return PaperSurvey(on_paper, device, MappingProxyType(losses), MappingProxyType(intended))
 

@@ -110,6 +110,12 @@ def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[dict[str, dict[st
             if sheet in rows:
                 got = f"that of row {numbers[sheet]} again"
                 raise invalid("codes", "every sheet number once", Phrase(got), where)
+            for one in plan.public:  # in small letters or capitals
+                written = {text.casefold(): text for text in one.texts}
+                if row[one.name].casefold() not in written:
+                    where = f"row {number}, column {one.name!r}"
+                    raise invalid("codes", f"one of {', '.join(one.texts[:8])}", Phrase("another, or none"), where)
+                row[one.name] = written[row[one.name].casefold()]
             asked = _asked(plan, row, number, known)
             needed = {name: codes for name, codes in asked.items() if row[name] or name not in left_out}
             if _codes(row, number, needed, owner, leave_out):

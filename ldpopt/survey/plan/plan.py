@@ -22,6 +22,7 @@ from ldpopt.results import Pictured
 from ldpopt.rounding import float_up
 from ldpopt.schema import check, dump, key, kind, listed, load, record, text, version_of
 from ldpopt.survey.plan.planned_question import Part, PlannedQuestion, planned_question
+from ldpopt.survey.plan.public_question import PublicQuestion
 from ldpopt.survey.plan.reading import conditions
 from ldpopt.survey.plan.spec import (
     PERSON,
@@ -73,6 +74,7 @@ class Plan(Pictured):
     file: Dialect = key(default=PLAIN, load=_dialect, dump=lambda dialect: list(astuple(dialect)))
     sample: SampleSpec | None = key(record(SampleSpec), default=None, omit=True, dump=SampleSpec.to_dict)
     revealed: Revealed = key(conditions, default=(), omit=True, dump=as_lists)
+    public: tuple[PublicQuestion, ...] = key(listed(record(PublicQuestion)), default=(), omit=True)
 
     _picture, _heads = "budget_split", 1
 
@@ -96,6 +98,8 @@ class Plan(Pictured):
             )
         if self.booklets and BOOKLET in (*self.carry, *(question.name for question in self.questions)):
             raise invalid("columns", f"no carried column and no question named {BOOKLET!r}", BOOKLET)
+        if lacking := [one.name for one in self.public if one.name not in self.carry]:
+            raise invalid("public", "questions that are carried into the reports", lacking[0])
         if self.sample is not None and (lacking := [c for c in self.sample.columns if c not in self.carry]):
             raise invalid("sample", "columns that are carried into the reports", lacking[0])
 
@@ -284,6 +288,7 @@ def plan_of(spec: SurveySpec, planned: Sequence[PlannedQuestion]) -> Plan:
         sample=spec.sample,
         file=spec.file,
         revealed=spec.revealed,
+        public=spec.public,
     )
     used = {"epsilon": plan.epsilon if spec.delta == 0 else composed_epsilon(plan, spec.delta), "eta": plan.eta}
     for what, together in used.items():

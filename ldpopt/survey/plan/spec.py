@@ -22,6 +22,7 @@ from ldpopt.labels import Label, distinct_labels
 from ldpopt.results import ByValue
 from ldpopt.schema import check, choice, key, listed, load, mapping, record, text, within
 from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, Together
+from ldpopt.survey.plan.public_question import PublicQuestion
 from ldpopt.survey.plan.reading import PLAIN_READING, Reading, check_answers, conditions
 from ldpopt.survey.sample.spec import SampleSpec
 
@@ -236,6 +237,7 @@ class SurveySpec:
     first_of_duplicates : if a respondent has several rows, whether to keep the first or refuse the file; in a file
         "first" or "refuse".
     carry : columns that are public and go into the reports unchanged.
+    public : questions, in a file ``[[public]]``, whose answers are sent as they are; they are carried, too.
     revealed : what may be published although it tells an answer: pairs of the question and of the carried columns, ids,
         questions with empty reports, or `ORDER`, that tell it. `PERSON` stands for whom carried columns single out.
         The consent form says so. Anything else that tells an answer is refused when answers are privatized.
@@ -272,13 +274,14 @@ class SurveySpec:
     design_effect: float = key(within(1, 1e6), default=1.0, table="planning")
     sample: SampleSpec | None = key(record(SampleSpec), default=None)
     revealed: Revealed = key(conditions, default=(), table="survey", omit=True, dump=as_lists)
+    public: tuple[PublicQuestion, ...] = key(listed(record(PublicQuestion)), default=(), omit=True)
 
     def __post_init__(self) -> None:
         check(self, "survey")
         if self.delta > 0 and self.epsilon is None:
             raise invalid("[budget] delta", "an epsilon beside it", "none")
-        design = () if self.sample is None else self.sample.columns
-        object.__setattr__(self, "carry", tuple(dict.fromkeys([*self.carry, *design])) if design else self.carry)
+        more = [*(one.name for one in self.public), *(() if self.sample is None else self.sample.columns)]
+        object.__setattr__(self, "carry", tuple(dict.fromkeys([*self.carry, *more])) if more else self.carry)
         check_columns(self)
         names = [question.name for question in self.questions]
         asked = [*names, *(one.name for q in self.questions for one in q.answers if one is not q)]
@@ -317,7 +320,9 @@ def check_columns(survey: Any) -> None:
         raise invalid("questions", "at least one", "none")
     names = [q.name for q in survey.questions]
     columns = {one.column for q in survey.questions for one in getattr(q, "answers", (q,))}
-    for what, entries in (("question names", names), ("carried columns", list(survey.carry))):
+    public = [one.name for one in survey.public]
+    lists = (("question names", names), ("carried columns", list(survey.carry)), ("public questions", public))
+    for what, entries in lists:
         if len(set(entries)) != len(entries):
             raise invalid(what, "distinct", entries)
     if survey.first_of_duplicates and survey.respondent is None:
@@ -327,8 +332,10 @@ def check_columns(survey: Any) -> None:
     for column in survey.carry:
         if column in columns:
             raise invalid("carried columns", "none that holds raw answers", column)
-        if column in names:
+        if column in names or column in [one.name for q in survey.questions for one in getattr(q, "answers", (q,))]:
             raise invalid("carried columns", "none named like a question", column)
+    if survey.respondent in public:
+        raise invalid("respondent column", "a column that is no question's", survey.respondent)
     asked = [one.name for q in survey.questions for one in getattr(q, "answers", (q,))]
     sources = [*survey.carry, *asked, *filter(None, [survey.respondent]), ORDER]
     for what, by in survey.revealed:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
+import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Sized
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ldpopt.datafiles.delimited import PLAIN, sniff
 from ldpopt.distribution import positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import digest, replace_text, sync_folder
 from ldpopt.survey.collect.commit import write_reports
 from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_content, of_numbers, total, with_manifest
 from ldpopt.survey.plan.plan import BOOKLET, Plan
+from ldpopt.survey.plan.spec import PERSON
 from ldpopt.survey.server.databases import database
 from ldpopt.survey.server.store import Rows, Store
 from ldpopt.survey.server.submission import CODE, invitation_hash
@@ -39,7 +45,9 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
     labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
     names = pa.array([question.name for question in plan.booklets], pa.string())
     first = 2 * bool(plan.booklets)
-    width = first + len(plan.everyone)
+    own = first + len(plan.everyone)
+    width = own + len(plan.public)
+    public = {one.name: pa.array(one.texts, pa.string()) for one in plan.public}
     for rows in store.rows(BATCH_ROWS):
         if any(len(codes) != CODE.itemsize * width for _, _, codes in rows):
             raise invalid("database", f"{width} reports of each respondent", Phrase("others"))
@@ -47,7 +55,7 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
         columns = {}
         if plan.booklets:
             columns[BOOKLET] = _column(codes[:, 0], names, BOOKLET, np.int32)
-        everyone, booklets = iter(codes[:, first:].T), iter(range(len(names)))
+        everyone, booklets = iter(codes[:, first:own].T), iter(range(len(names)))
         for question, known in zip(plan.questions, labels, strict=True):
             if question.probability == 1:
                 columns[question.name] = _column(next(everyone), known, question.name, _kind(known))
@@ -55,6 +63,8 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
                 asked = codes[:, 0] == next(booklets)
                 found = np.where(asked, codes[:, 1], 0)
                 columns[question.name] = _column(found, known, question.name, _kind(known), ~asked)
+        for (name, answers), at in zip(public.items(), codes[:, own:].T, strict=True):
+            columns[name] = _column(at, answers, name, np.int32)
         for day, part in _parts(plan, rows).items():
             parts.setdefault(day, []).append(part)
         yield pa.record_batch(columns)
@@ -134,6 +144,7 @@ def _write(plan: Plan, made: list[Any], days: dict[str, list[str]], path: Path) 
 
     kinds = {BOOKLET: np.int32} if plan.booklets else {}
     kinds |= {question.name: _kind(question.reports) for question in plan.questions}
+    kinds |= {one.name: np.int32 for one in plan.public}
     schema = {name: pa.dictionary(pa.from_numpy_dtype(kind), pa.string()) for name, kind in kinds.items()}
     table: Any = pa.Table.from_batches(made, pa.schema(schema)).combine_chunks()
     said = Manifest.of(plan, MODE, table.num_rows, parts_of(days))
@@ -174,8 +185,45 @@ def _folder(plan: Plan, found: Iterable[Any], days: dict[str, list[str]], path: 
 _AT_ONCE = 10_000
 
 
-def draw_invitations(plan: Plan, store: Store, count: int) -> list[str]:
+LEAST = 5
+"""The fewest rows of a frame with one combination of groups, unless the plan accepts that people are recognised."""
+
+
+def frame_groups(plan: Plan, path: str | PathLike[str]) -> list[str]:
+    """For each row of a frame, a CSV file, what its invitation says: the positions of its groups, a dash before each.
+
+    `InvalidInput` for a file without a column for each question that comes with invitations, for another entry, and if
+    fewer than `LEAST` rows share all their groups: their reports would nearly say who sent them. A plan accepts this by
+    name, with ``revealed = { respondent = [...] }``.
+    """
+    asked = [one for one in plan.public if one.invited]
+    if not asked:
+        raise invalid("frame", "a plan with public questions that are invited", Phrase("none"))
+    dialect = sniff(Path(path)) if Path(path).is_file() else PLAIN
+    stream = io.StringIO(Path(path).read_bytes().decode(dialect.encoding, "replace").removeprefix("\ufeff"), newline="")
+    rows = list(csv.DictReader(stream, delimiter=dialect.delimiter))
+    made = []
+    for number, row in enumerate(rows, 1):
+        for one in asked:
+            if (row.get(one.name) or "").strip() not in one.texts:
+                where = f"row {number}, column {one.name!r}"
+                raise invalid("frame", f"one of {', '.join(one.texts[:8])}", Phrase("another, or none"), where)
+        made.append("".join(f"-{one.texts.index(row[one.name].strip())}" for one in asked))
+    if not made:
+        raise invalid("frame", "at least one row", Phrase("none"), str(path))
+    few = sum(1 for count in Counter(made).values() if count < LEAST)
+    accepted = dict(plan.revealed).get(PERSON, ())
+    if few and not {one.name for one in asked} <= set(map(str, accepted)):
+        names = ", ".join(json.dumps(one.name, ensure_ascii=False) for one in asked)
+        expected = f"{LEAST} rows or more for each combination of groups (or revealed = {{ {PERSON} = [{names}] }})"
+        raise invalid("frame", expected, Phrase(f"{few} with fewer"))
+    return made
+
+
+def draw_invitations(plan: Plan, store: Store, count: int, groups: Sequence[str] = ()) -> list[str]:
     """Draw `count` invitations to the round, 128 random bits each. From then on every submission needs one.
+
+    groups : for each of them what it says of its person, from `frame_groups`; if the plan has such questions.
 
     The database keeps their hashes and which are used, but not by which report. `InvalidInput` for a count that is not
     a positive integer.
@@ -188,6 +236,9 @@ def draw_invitations(plan: Plan, store: Store, count: int) -> list[str]:
     (3, 3)
     """
     drawn = [secrets.token_urlsafe(16) for _ in range(positive_integer(count, "invitations"))]
+    if any(one.invited for one in plan.public) != bool(groups):
+        raise invalid("invitations", "a frame, exactly if public questions are invited", Phrase("the other"))
+    drawn = [one + said for one, said in zip(drawn, groups, strict=True)] if groups else drawn
     for start in range(0, len(drawn), _AT_ONCE):
         store.invite([invitation_hash(plan.checksum, one) for one in drawn[start : start + _AT_ONCE]])
     return drawn

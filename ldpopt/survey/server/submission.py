@@ -16,13 +16,17 @@ from ldpopt.survey.plan.plan import BOOKLET, Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion
 
 SCHEMA = "ldpopt-submission"
-VERSION, WITH_BOOKLET = 1, 2
-"""Version 2 names the booklet that the device drew; plans without booklets keep version 1."""
+VERSION, WITH_BOOKLET, WITH_PUBLIC = 1, 2, 3
+"""Version 2 names the booklet that the device drew, version 3 has public answers; other plans keep version 1."""
+PUBLIC = "public"
+"""The field of public answers, positions by the names of questions."""
 CODE = np.dtype("<u4")
 """The stored form of a report: its position among the channel's outputs, four bytes."""
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _INVITATION = re.compile(r"[A-Za-z0-9_-]{1,128}")
+RANDOM = 22
+"""The characters of an invitation that are random; behind them stands, after a dash each, what the frame says."""
 _FIELDS = {"schema", "version", "plan", "round", "id", "reports"}
 
 
@@ -41,6 +45,7 @@ class Submission:
     id : 16 random bytes from the device. invitation : 32 bytes, or None.
     codes : for each question the position of the report, a `CODE` (little-endian unsigned integer). If the plan has
         booklets: the position of the booklet, that of its report, and those of the questions that everybody is asked.
+        Then those of the answers to public questions.
 
     >>> Submission(bytes(16), bytes([1, 0, 0, 0])).invitation is None
     True
@@ -51,6 +56,12 @@ class Submission:
     invitation: bytes | None = None
 
 
+def version_of(plan: Plan) -> int:
+    """The version of submissions to a plan."""
+    asked = any(not one.invited for one in plan.public)
+    return WITH_PUBLIC if asked else WITH_BOOKLET if plan.booklets else VERSION
+
+
 class Reader:
     """Submissions to one plan, from requests. others : the rounds of other plans, by checksum; they come too late."""
 
@@ -59,11 +70,13 @@ class Reader:
         self._round = plan.round
         self._everyone = {question.name: _Codes(question) for question in plan.everyone}
         self._booklets = {question.name: (at, _Codes(question)) for at, question in enumerate(plan.booklets)}
-        self._version = WITH_BOOKLET if self._booklets else VERSION
-        self._fields = _FIELDS | ({BOOKLET} if self._booklets else set())
+        self._version, self._public = version_of(plan), plan.public
+        self._asked = {one.name for one in plan.public if not one.invited}
+        self._fields = _FIELDS | ({BOOKLET} if self._booklets else set()) | ({PUBLIC} if self._asked else set())
         # In JSON a character takes at most twelve bytes (two escaped surrogates), and a number at most ten.
         self.limit = 2048 + sum(12 * len(name) + 24 * codes.length for name, codes in self._everyone.items())
         self.limit += max((24 * (len(name) + codes.length) for name, (_, codes) in self._booklets.items()), default=0)
+        self.limit += sum(12 * len(one) + 24 for one in self._asked)
         """The most bytes that a submission may have."""
 
     def read(self, body: bytes) -> Submission:
@@ -72,9 +85,9 @@ class Reader:
             data = strictjson.loads(body, "submission")
         except InvalidInput:
             raise Refused(400, "The body is not valid JSON.") from None
-        if not isinstance(data, dict) or not _FIELDS <= set(data) <= _FIELDS | {"invitation", BOOKLET}:
+        if not isinstance(data, dict) or not _FIELDS <= set(data) <= _FIELDS | {"invitation", BOOKLET, PUBLIC}:
             raise Refused(422, "A submission is an object with exactly the fields of the submission format.")
-        versions = (VERSION, WITH_BOOKLET)
+        versions = (VERSION, WITH_BOOKLET, WITH_PUBLIC)
         if data["schema"] != SCHEMA or type(data["version"]) is not int or data["version"] not in versions:
             raise Refused(422, f"The schema is not {SCHEMA}, version {self._version}.")
         if data["plan"] != self._plan:
@@ -99,7 +112,25 @@ class Reader:
         if isinstance(drawn, str):
             at, codes = self._booklets[drawn]
             found = [at, codes.of(reports[drawn]), *found]
-        return np.array(found, CODE).tobytes()
+        return np.array(found + self._open(data), CODE).tobytes()
+
+    def _open(self, data: dict[str, Any]) -> list[int]:
+        """The positions of the answers to public questions, given or known from the invitation."""
+        given, found = data.get(PUBLIC, {}), []
+        if not isinstance(given, dict) or set(given) != self._asked:
+            raise Refused(422, "There is not exactly one answer to each public question.")
+        invitation = data.get("invitation")
+        known = invitation[RANDOM:].split("-")[1:] if isinstance(invitation, str) else []
+        if any(one.invited for one in self._public) and len(known) != sum(one.invited for one in self._public):
+            raise Refused(403, "This round takes only submissions with an invitation that says its group.")
+        frame = iter(known)
+        for one in self._public:
+            at = next(frame) if one.invited else given[one.name]
+            at = int(at) if one.invited and at.isdecimal() and at.isascii() and len(at) < 4 else at
+            if type(at) is not int or not 0 <= at < len(one.answers):
+                raise Refused(422, "A public answer is not one of the plan's.")
+            found.append(at)
+        return found
 
     def _invitation(self, data: dict[str, Any]) -> bytes | None:
         if "invitation" not in data:

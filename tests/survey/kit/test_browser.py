@@ -14,6 +14,7 @@ from ldpopt.survey.kit.device import report
 from ldpopt.survey.kit.folder import kit_files
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion
+from ldpopt.survey.plan.public_question import PublicQuestion
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the questionnaire is not opened here")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: the questionnaire is not opened here")
@@ -563,3 +564,54 @@ def test_nothing_ticked_is_an_answer(open_kit):
     none = TYPES.question("paid").categories.index(("no",) * 3)
     assert sent["reports"]["paid"] == report(TYPES.question("paid"), none, word)
     assert sorted(sent) == ["id", "plan", "reports", "round", "schema", "version"]
+
+
+def open_plan(*public):
+    """A private question beside public ones."""
+    spec = SurveySpec("Open", (QuestionSpec("vote", ("no-zq", "yes-zq")),), epsilon=1.0, public=public)
+    return plan_survey(spec).plan
+
+
+OPEN = open_plan(PublicQuestion("age", ("18-39", "40-64", "65 and more")))
+WITH_FRAME = open_plan(PublicQuestion("region", ("north", "south"), invited=True))
+NOT_PROTECTED = {"en-GB": "not protected", "de-DE": "nicht geschützt", "ar-EG": "غير محمية"}
+
+
+@pytest.mark.parametrize("locale", NOT_PROTECTED)
+def test_a_public_question_is_marked_on_every_screen(open_kit, locale):
+    """In each language the start, the question and the review say what is sent as it is, before it is sent."""
+    site, page = open_kit(OPEN, locale=locale)
+    begin(page, site.url)
+    words = NOT_PROTECTED[locale]
+    assert words in page.inner_text(".note.open").lower()
+    press(page)
+    assert words in page.inner_text(".note.open").lower()
+    choose(page, 2)
+    assert page.locator(".note.open").count() == 0
+    choose(page, 1)
+    assert page.locator(".mark").count() == 1
+    page.locator(".review dd button").first.click()
+    assert page.is_checked("input[value='2']")
+    choose(page, 1)
+    page.click("details summary")
+    shown = json.loads(page.inner_text("#exact"))
+    press(page)
+    assert site.submissions == [shown]
+    assert (shown["public"], shown["version"]) == ({"age": 1}, 3)
+    assert "zq" not in json.dumps(shown)
+    assert page.said == []
+
+
+def test_what_an_invitation_says_is_shown(open_kit):
+    """The first screen says in words what comes with the invitation, and the invitation is sent as it was given."""
+    site, page = open_kit(WITH_FRAME)
+    code = "-" * 22 + "-1"
+    begin(page, f"{site.url}#invitation={code}")
+    said = page.inner_text(".note.open").replace("\u2068", "").replace("\u2069", "")
+    assert "Your invitation says of you: region: south" in said
+    press(page)
+    choose(page, 0)
+    press(page)
+    (sent,) = site.submissions
+    assert sent["invitation"] == code
+    assert "public" not in sent

@@ -7,6 +7,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.reports.survey import survey_report
 from ldpopt.simulation import simulate
 from ldpopt.survey import (
+    Analysis,
     QuestionSpec,
     Reading,
     Survey,
@@ -17,6 +18,7 @@ from ldpopt.survey import (
     plan_survey,
 )
 from ldpopt.survey.paper.design import TWO_DICE
+from ldpopt.survey.plan.public_question import PublicQuestion
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +157,18 @@ def test_codes_are_read_as_spreadsheets_write_them(tmp_path, delimiter, encoding
     counts = aggregate(plan, tmp_path / "r.csv")["geraucht"]
     assert (counts[plan.question("geraucht").reports.index(one)], counts.sum()) == (2, 3)
     assert "Süd, links" in (tmp_path / "r.csv").read_text("utf-8")
+
+
+def test_public_answers_are_typed_beside_the_letters(tmp_path):
+    """Each is one of the plan's, in small letters or capitals; it becomes a column, by which shares are estimated."""
+    public = (PublicQuestion("age", ("Young", "Old")),)
+    spec = SurveySpec("habits", (QuestionSpec("smokes", ("no", "yes"), epsilon=1.0),), public=public)
+    plan = paper_survey(plan_survey(spec).plan, TWO_DICE).plan
+    lines = [f"{at},{'AB'[at % 2]},{('young', 'OLD', 'Old')[at % 3]}" for at in range(90)]
+    enter_reports(plan, write(tmp_path, plan, lines, "sheet,smokes,age"), tmp_path / "reports.csv")
+    found, _ = Survey(plan).findings(tmp_path / "reports.csv", Analysis(by=("age",)))
+    assert {name: one.n for name, one in found["smokes"].groups.items()} == {"Young": 30, "Old": 60}
+    for wrong in ("", "middle"):
+        with pytest.raises(InvalidInput, match="row 1, column 'age'") as error:
+            enter_reports(plan, write(tmp_path, plan, [f"1,A,{wrong}"], "sheet,smokes,age"), tmp_path / "other.csv")
+        assert "middle" not in str(error.value)

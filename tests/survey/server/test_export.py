@@ -1,5 +1,7 @@
 """Collected reports count, verify and add up as privatized ones do."""
 
+import itertools
+import json
 import random
 
 import numpy as np
@@ -9,11 +11,13 @@ from collectors import habits
 
 from ldpopt.errors import InvalidInput
 from ldpopt.reports import verify_delivery
-from ldpopt.survey import aggregate
+from ldpopt.survey import Analysis, Device, Respondents, Survey, SurveySpec, aggregate, plan_survey
 from ldpopt.survey.collect.manifest import in_table
 from ldpopt.survey.server import Submission, database, export, export_reports
+from ldpopt.survey.server.submission import Reader
 
 SIZES = (3, 2, 4)
+ROUNDS = itertools.count(1)
 
 
 @pytest.fixture
@@ -116,3 +120,87 @@ def test_an_empty_round_is_exported(tmp_path):
     for name in ("reports.parquet", "reports"):
         assert export_reports(plan, tmp_path / "reports.db", tmp_path / name) == 0
         assert aggregate(plan, tmp_path / name).rows == aggregate(plan, tmp_path / "reports.db").rows == 0
+
+
+FRAME = """
+[survey]
+name = "Field"
+round = {round}
+[budget]
+epsilon = 3
+[[questions]]
+name = "smokes"
+categories = ["no", "yes"]
+[[public]]
+name = "age"
+answers = ["young", "old"]
+[[public]]
+name = "w"
+answers = [1, 3]
+invited = true
+[sample]
+weights = "w"
+"""
+
+
+def framed(folder, rows, name="frame.csv"):
+    (folder / name).write_text("address,w\n" + "".join(f"house {at},{w}\n" for at, w in enumerate(rows)))
+    return folder / name
+
+
+def test_weights_and_groups_come_out_as_columns(location, tmp_path):
+    """1,200 devices with invitations from a frame: exported, shares are weighted and by group as the design says."""
+    plan = plan_survey(SurveySpec.from_toml(FRAME.format(round=next(ROUNDS)))).plan
+    rng, weights = np.random.default_rng(4), [1, 3] * 600
+    groups = export.frame_groups(plan, framed(tmp_path, weights))
+    with database(location, plan, create=True) as store:
+        invitations = export.draw_invitations(plan, store, len(groups), groups)
+        reader, made = Reader(plan), []
+        truth = np.where(rng.random(1200) < np.where(np.array(weights) == 1, 0.2, 0.6), "yes", "no")
+        ages = rng.choice(["young", "old"], 1200)
+        for invitation, smokes, age in zip(invitations, truth, ages, strict=True):
+            sent = Device(plan).submission({"smokes": smokes}, invitation, {"age": age})
+            made.append(reader.read(json.dumps(sent).encode()))
+        assert {one.value for one in store.write(made, "2026-01-30")} == {"stored"}
+        lying = Device(plan).submission({"smokes": "no"}, invitations[0][:-1] + "1", {"age": "old"})
+        assert store.write([reader.read(json.dumps(lying).encode())], "2026-01-30")[0].value == "uninvited"
+    export_reports(plan, location, tmp_path / "reports.parquet")
+    table = pq.read_table(tmp_path / "reports.parquet")
+    assert table.column_names == ["smokes", "age", "w"]
+    assert sorted(table["w"].to_pylist()) == ["1"] * 600 + ["3"] * 600
+    assert verify_delivery_of(plan, tmp_path)
+    found, _ = Survey(plan).findings(tmp_path / "reports.parquet", Analysis(plan.sample, by=("age",)))
+    weighted = float(np.average(truth == "yes", weights=weights))
+    assert abs(found["smokes"].whole.values[1] - weighted) < 4 * found["smokes"].whole.standard_errors[1]
+    assert set(found["smokes"].groups) == {"young", "old"}
+    people = Respondents.read(plan, tmp_path / "reports.parquet", Analysis(plan.sample), ["age"])
+    assert people.logit("smokes ~ age").coefficients.shape == (1, 2)
+
+
+def verify_delivery_of(plan, folder):
+    own = folder / "delivery"
+    own.mkdir()
+    (own / "plan.json").write_text(plan.to_json())
+    (folder / "reports.parquet").rename(own / "reports.parquet")
+    held = verify_delivery(own)
+    (own / "reports.parquet").rename(folder / "reports.parquet")
+    return held
+
+
+def test_a_frame_that_singles_people_out_is_refused(tmp_path):
+    """A group of four is refused unless the plan accepts it by name; so are other entries, and plans without frames."""
+    plan = plan_survey(SurveySpec.from_toml(FRAME.format(round=1))).plan
+    with pytest.raises(InvalidInput, match="1 with fewer"):
+        export.frame_groups(plan, framed(tmp_path, [1] * 50 + [3] * 4))
+    assert export.frame_groups(plan, framed(tmp_path, [1] * 5 + [3] * 5)) == ["-0"] * 5 + ["-1"] * 5
+    accepted = FRAME.format(round=1).replace("[budget]", 'revealed = { respondent = ["w"] }\n[budget]')
+    known = plan_survey(SurveySpec.from_toml(accepted)).plan
+    assert len(export.frame_groups(known, framed(tmp_path, [1] * 50 + [3]))) == 51
+    for rows in ([1, 2], ["house"], [], [""]):
+        with pytest.raises(InvalidInput, match="frame") as error:
+            export.frame_groups(plan, framed(tmp_path, rows))
+        assert "house" not in str(error.value)
+    with pytest.raises(InvalidInput, match="invited"):
+        export.frame_groups(habits(1), framed(tmp_path, [1] * 9))
+    with database(tmp_path / "reports.db", plan, create=True) as store, pytest.raises(InvalidInput, match="frame"):
+        export.draw_invitations(plan, store, 5)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from collectors import body_of, habits
 
+from ldpopt.errors import InvalidInput
 from ldpopt.survey.kit.device import Device
 from ldpopt.survey.plan.plan import make_plan
+from ldpopt.survey.plan.public_question import PublicQuestion
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.server.submission import Reader, Refused, invitation_hash
 
@@ -117,3 +119,49 @@ def test_what_a_device_sends_is_a_submission():
         made = Reader(plan).read(json.dumps(sent).encode())
         assert np.frombuffer(made.codes, "<u4").tolist() == list(sent["reports"].values())
         assert (made.invitation is None) is (invitation is None)
+
+
+OPEN = make_plan(
+    SurveySpec(
+        "open", (QuestionSpec("vote", ("no", "yes")),),
+        public=(PublicQuestion("age", ("young", "old")), PublicQuestion("w", (0.8, 1.5, 2.0), invited=True)),
+    ),
+    {"vote": [[0.75, 0.25], [0.25, 0.75]]},
+)  # fmt: skip
+TOKEN = "A" * 21 + "-"
+
+
+def open_body(**more):
+    made = Device(OPEN).submission({"vote": "no"}, TOKEN + "-2", {"age": "old"})
+    return json.dumps({name: value for name, value in (made | more).items() if value is not None}).encode()
+
+
+def test_public_answers_are_kept_behind_the_reports():
+    """What is asked comes with the device, what the frame says with the invitation, whose dashes mislead nobody."""
+    made = Reader(OPEN).read(open_body())
+    assert np.frombuffer(made.codes, "<u4").tolist()[1:] == [1, 2]
+    assert made.invitation == invitation_hash(OPEN.checksum, TOKEN + "-2")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"public": None}, {"public": {}}, {"public": {"age": 2}}, {"public": {"age": True}}, {"public": {"age": "old"}},
+        {"public": {"age": 1, "w": 0}}, {"public": [1]}, {"version": 1}, {"version": 2}, {"invitation": None},
+        {"invitation": TOKEN}, {"invitation": TOKEN + "-3"}, {"invitation": TOKEN + "-1-1"}, {"public": {"w": 1}},
+        {"invitation": TOKEN + "--1"}, {"invitation": TOKEN + "-"}, {"invitation": TOKEN + "-9999"},
+    ],
+)  # fmt: skip
+def test_other_public_answers_are_refused(wrong):
+    """None, others, those that the frame says, and invitations without a group or with another's."""
+    with pytest.raises(Refused):
+        Reader(OPEN).read(open_body(**wrong))
+
+
+def test_the_device_sends_no_other_public_answers():
+    """An answer too few, too many, or outside the list is refused before anything is drawn."""
+    for public in (None, {}, {"age": "middle"}, {"age": "old", "w": 0.8}):
+        with pytest.raises(InvalidInput, match="public"):
+            Device(OPEN).submission({"vote": "no"}, TOKEN + "-2", public)
+    with pytest.raises(Refused):
+        read(GOOD | {"public": {"age": 1}})

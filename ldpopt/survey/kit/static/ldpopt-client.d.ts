@@ -38,6 +38,13 @@ export interface Question {
   readonly steps: readonly (readonly bigint[])[];
 }
 
+/** A question whose answer is sent as it is; `invited` if it is known from the invitation and not asked. */
+export interface PublicQuestion {
+  readonly name: string;
+  readonly answers: readonly string[];
+  readonly invited: boolean;
+}
+
 export interface Plan {
   readonly checksum: string;
   readonly name: string;
@@ -46,6 +53,7 @@ export interface Plan {
   /** The words from which on the next booklet is drawn, or null where everybody is asked everything. */
   readonly booklets: { readonly steps: readonly bigint[]; readonly tag: string | null } | null;
   readonly questions: readonly Question[];
+  readonly public: readonly PublicQuestion[];
 }
 
 /** For each question, by name, the position of its report. */
@@ -53,14 +61,16 @@ export type Reports = Record<string, number>;
 
 export interface Submission {
   readonly schema: "ldpopt-submission";
-  /** 2 if a booklet is named. */
-  readonly version: 1 | 2;
+  /** 2 if a booklet is named, 3 if there are public answers. */
+  readonly version: 1 | 2 | 3;
   readonly plan: string;
   readonly round: number;
   /** 32 lowercase hexadecimal digits; a retry has the same id. */
   readonly id: string;
   readonly invitation?: string;
   readonly booklet?: string;
+  /** The positions of public answers, which nothing protects. */
+  readonly public?: Readonly<Record<string, number>>;
   readonly reports: Reports;
 }
 
@@ -111,7 +121,7 @@ export function respond(
 export function submission(
   plan: Plan,
   reports: Reports,
-  options?: { id?: string; invitation?: string },
+  options?: { id?: string; invitation?: string; open?: Readonly<Record<string, string>> },
 ): Submission;
 
 /** Post a submission. */

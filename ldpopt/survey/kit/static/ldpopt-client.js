@@ -1,5 +1,5 @@
 /* ldpopt-client draws randomized reports on the device on which questions are answered. Apache-2.0.
-   What leaves the device is the position of each report, never an answer; `send` makes the only request.
+   What leaves the device is reports and public answers, no others; `send` makes the only request.
    A report is decided by comparing a 64-bit word with integers, as in ldpopt's Python sampler: no floats. */
 
 /** An error in a plan, an answer or the browser; `code` says which. It never quotes an answer. */
@@ -21,16 +21,17 @@ function texts(list) {
 
 /** A public plan (the plan.json of a kit), checked and made ready to draw from. */
 export function readPlan(data) {
-  need(data?.format === "ldpopt-public-plan" && [1, 2].includes(data.version), "plan", "expected a public plan");
+  need(data?.format === "ldpopt-public-plan" && [1, 2, 3].includes(data.version), "plan", "expected a public plan");
   need(/^[0-9a-f]{64}$/.test(data.checksum), "plan", "expected the plan's checksum");
   need(typeof data.name === "string" && Number.isSafeInteger(data.round), "plan", "expected a name and a round");
   need(["fresh", "memoised"].includes(data.randomness), "plan", "expected fresh or memoised");
   need(Array.isArray(data.questions) && data.questions.length > 0, "plan", "expected questions");
-  const { checksum, name, round, randomness } = data;
+  const { checksum, name, round, randomness, public: open = [] } = data;
+  need(texts(open.map((one) => one.name)) && open.every(({ answers }) => texts(answers)), "plan", "expected answers");
   const questions = data.questions.map((one) => readQuestion(one, randomness));
   need(texts(questions.map((one) => one.name)), "plan", "expected distinct names of questions");
   const booklets = readBooklets(data, questions.filter(({ booklet }) => booklet !== null));
-  return Object.freeze({ checksum, name, round, randomness, booklets, questions: Object.freeze(questions) });
+  return Object.freeze({ checksum, name, round, randomness, booklets, public: open, questions: Object.freeze(questions) });
 }
 
 const hexadecimal = (text, digits) => typeof text === "string" && text.length === digits && /^[0-9a-f]+$/.test(text);
@@ -106,8 +107,8 @@ export function randomWord() {
 }
 
 /** The position of the report for the answer at a position and a 64-bit word (a BigInt).
-    It counts the cumulative weights that are at most the word's first bits. 2**bits divides 2**64, so every value is
-    equally likely and no word is rejected. All steps are compared, whatever the answer is. */
+    It counts the cumulative weights that are at most the word's first bits. 2**bits divides 2**64, so no word is
+    rejected. All steps are compared, whatever the answer is. */
 export function drawReport(question, answer, word) {
   need(Number.isInteger(answer) && answer in question.steps, "answer", "expected a position");
   need(typeof word === "bigint" && word === BigInt.asUintN(64, word), "word", "expected 64 bits");
@@ -143,12 +144,12 @@ export async function memoisedWord(key, tag, id = "device") {
   return new DataView(mac.buffer, mac.byteOffset).getBigUint64(0, true);
 }
 
-/** The position of a report for the answer at a position: memoised if a key is given, fresh otherwise. */
+/** A report for the answer at a position: memoised if a key is given, fresh otherwise. */
 export async function draw(question, answer, key = null) {
   return drawReport(question, answer, key ? await memoisedWord(key, question.tags[answer]) : randomWord());
 }
 
-/** The position of the booklet that a 64-bit word draws: how many steps are at most the word. */
+/** The booklet that a 64-bit word draws: how many steps are at most the word. */
 export function bookletAt(plan, word) {
   return plan.booklets.steps.filter((step) => step <= word).length;
 }
@@ -208,12 +209,16 @@ export function submissionId() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The body of a request. A retry sends the same body, with the same id. */
-export function submission(plan, reports, { id = submissionId(), invitation = "" } = {}) {
+/** The body of a request; `open` are public answers. A retry sends the same body, with the same id. */
+export function submission(plan, reports, { id = submissionId(), invitation = "", open = {} } = {}) {
   const invited = invitation ? { invitation } : {};
   const drawn = plan.questions.find(({ name, booklet }) => booklet !== null && Object.hasOwn(reports, name));
-  const head = { schema: "ldpopt-submission", version: drawn ? 2 : 1, plan: plan.checksum, round: plan.round, id };
-  return { ...head, ...invited, ...(drawn ? { booklet: drawn.name } : {}), reports };
+  const said = plan.public.filter((one) => !one.invited).map((one) => [one.name, one.answers.indexOf(open[one.name])]);
+  need(said.every(([, at]) => at >= 0), "answer", "expected public answers");
+  const told = said.length ? { public: Object.fromEntries(said) } : {};
+  const version = said.length ? 3 : drawn ? 2 : 1;
+  const head = { schema: "ldpopt-submission", version, plan: plan.checksum, round: plan.round, id };
+  return { ...head, ...invited, ...(drawn ? { booklet: drawn.name } : {}), ...told, reports };
 }
 
 /** Post a submission: {outcome, status, error}; the outcome is "stored", "later" (send the same again) or "refused". */
@@ -281,7 +286,7 @@ export async function deviceKey(survey) {
   });
 }
 
-/** Draw every test vector of a kit (vectors.json); a ClientError if one is not as expected. */
+/** Draw every test vector of a kit; a ClientError if one is not as expected. */
 export async function checkVectors(plan, vectors) {
   const found = vectors?.plan === plan.checksum && vectors.reports?.length > 0;
   need(found, "vectors", "expected the vectors of this plan");

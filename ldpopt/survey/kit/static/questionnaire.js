@@ -109,8 +109,9 @@ async function layOut() {
     booklet = before ?? booklet;
   }
   page.asked = askedOf(plan, booklet);
-  page.steps = [];
-  let base = 0;
+  page.steps = plan.public.filter(({ invited }) => !invited).map((asked, at) =>
+    ({ asked: { missing: null, ...asked }, planned: null, first: at, group: [{ part: asked, i: 0 }], base: at }));
+  let base = page.steps.length;
   for (const planned of page.asked) {
     const first = page.steps.length;
     const parts = planned.parts ?? [planned];
@@ -124,7 +125,7 @@ const said = ({ base, group }) => textOf(group, answered(base));
 
 /** Whether a step is asked after the answers before it. */
 function asks({ asked, planned, group, base }) {
-  if (!planned.parts) return true;
+  if (!planned?.parts) return true;
   return route(planned, answered(base))[group[0].i] !== asked.answers.length;
 }
 
@@ -201,10 +202,12 @@ function intro() {
     said.push(word("promiseTogether", { count: number(page.asked.length), times: number(whole) }));
   }
   const introduction = page.texts[page.code]?.intro ?? page.texts.en?.intro;
+  const told = page.plan.public.map(({ name }) => apart(titleOf(name))).join(" · ");
   return [
-    heading(word("introTitle")),
+    heading(word(told ? "introTitlePublic" : "introTitle")),
     ...(introduction ? [make("p", { dir: "auto" }, introduction)] : []),
-    make("p", { class: "lead" }, word("introChance")),
+    ...(told ? [make("p", { class: "note open" }, word("introPublic", { questions: told }), invitedText())] : []),
+    make("p", { class: "lead" }, word(told ? "introChancePublic" : "introChance")),
     ...(page.plan.booklets ? [make("p", {}, word("introBooklet"))] : []),
     make(
       "section",
@@ -219,15 +222,24 @@ function intro() {
   ];
 }
 
+/** What the invitation says of this person, after its 22 random characters. */
+function invitedText() {
+  const known = page.plan.public.filter(({ invited }) => invited);
+  const places = person.invitation.slice(22).split("-").slice(1);
+  if (!known.length || places.length !== known.length) return "";
+  const said = known.map((one, i) => apart(`${titleOf(one.name)}: ${answerText(one, Number(places[i]))}`));
+  return ` ${word("introInvited", { groups: said.join(" · ") })}`;
+}
+
 function question({ at, back = false }) {
   const step = page.steps[at];
   const { asked, planned, first, group, base } = step;
   const error = make("p", { id: "error", role: "alert" });
   const { choices, read, hint, wanted = word("choose") } = (asked.option_of ? checks : asked.number ? typed : radios)(step);
-  const made = promise(planned);
-  const hints = [made.times ? word("perQuestion", { times: number(made.times) })
+  const made = planned && promise(planned);
+  const hints = !planned ? [] : [made.times ? word("perQuestion", { times: number(made.times) })
     : word("promiseSame", { same: percent(made.same) })];
-  const together = page.steps.filter((one) => one.planned === planned).length;
+  const together = planned ? page.steps.filter((one) => one.planned === planned).length : 1;
   if (together > 1) hints.unshift(word("oneReport", { count: number(together) }));
   if (hint) hints.unshift(hint);
   if (asked.missing !== null) hints.unshift(word("skipHint", { answer: apart(answerText(asked, asked.missing)) }));
@@ -252,12 +264,13 @@ function question({ at, back = false }) {
   return [
     make("p", { class: "progress" }, word("progress", place(at))),
     make("progress", { max: page.steps.length, value: at + 1, "aria-hidden": "true" }),
+    ...(planned ? [] : [make("p", { class: "note open", id: "open" }, word("publicNote"))]),
     make(
       "form",
       { autocomplete: "off", novalidate: true, onsubmit: next },
       make(
         "fieldset",
-        { "aria-describedby": "hints error" },
+        { "aria-describedby": planned ? "hints error" : "open error" },
         make("legend", { id: "asked" }, heading(questionText(asked))),
         ...(asked.answers.length > MANY && !asked.number ? [search(asked, choices)] : []),
         choices,
@@ -355,7 +368,9 @@ function drawn() {
 async function body() {
   const reports = await Promise.all(drawn());
   const named = Object.fromEntries(page.asked.map((asked, at) => [asked.name, reports[at]]));
-  return submission(page.plan, named, { id: person.id, invitation: person.invitation });
+  const open = Object.fromEntries(page.steps.filter(({ planned }) => !planned)
+    .map(({ asked, base }) => [asked.name, asked.answers[person.answers.get(base)]]));
+  return submission(page.plan, named, { id: person.id, invitation: person.invitation, open });
 }
 
 function review() {
@@ -370,7 +385,8 @@ function review() {
     // Browsers must not send a respondent's answer to a translation service.
     const answer = make("dd", { translate: "no" }, make("span", { dir: "auto" }, said(step)));
     answer.append(change);
-    list.append(make("div", {}, make("dt", { dir: "auto" }, text), answer));
+    const mark = step.planned ? [] : [" ", make("span", { class: "mark" }, word("publicMark"))];
+    list.append(make("div", {}, make("dt", { dir: "auto" }, text, ...mark), answer));
   });
   const exact = make("pre", { id: "exact", dir: "ltr", tabindex: "0", translate: "no", "aria-label": word("exactTitle") });
   body().then((made) => (exact.textContent = JSON.stringify(made, null, 1)), fail);
@@ -381,9 +397,9 @@ function review() {
   }, "main");
   return [
     heading(word("reviewTitle")),
-    make("p", {}, word("reviewIntro")),
+    make("p", {}, word(page.plan.public.length ? "reviewIntroPublic" : "reviewIntro")),
     list,
-    make("details", {}, make("summary", {}, word("exactTitle")), make("p", {}, word("exactIntro")),
+    make("details", {}, make("summary", {}, word("exactTitle")), make("p", {}, word(page.plan.public.length ? "exactIntroPublic" : "exactIntro")),
       make("p", { class: "small" }, `POST ${new URL(address, location.href).href}`), exact),
     make("div", { class: "buttons" }, button(word("back"), () => history.back()), sendButton),
   ];
@@ -461,12 +477,12 @@ const nextPerson = () => make("details", { class: "another" }, make("summary", {
   make("p", {}, word("anotherText")), button(word("anotherStart"), () => another().catch(fail)));
 
 function sent() {
-  return [heading(word("sentTitle")), make("p", { class: "lead" }, word("sentText")), ...waiting(), nextPerson()];
+  return [heading(word("sentTitle")), make("p", { class: "lead" }, word(page.plan.public.length ? "sentTextPublic" : "sentText")), ...waiting(), nextPerson()];
 }
 
 function kept() {
   const retry = button(word("retry"), () => deliver(true), "main");
-  return [heading(word("keptTitle")), make("p", { class: "lead" }, word("keptText")), ...waiting(),
+  return [heading(word("keptTitle")), make("p", { class: "lead" }, word(page.plan.public.length ? "keptTextPublic" : "keptText")), ...waiting(),
     make("div", { class: "buttons" }, retry), nextPerson()];
 }
 

@@ -1,0 +1,82 @@
+"""Public questions are sent as they are: every promise says so, no private question hangs on them, many are told."""
+
+import math
+
+import pytest
+
+from ldpopt.errors import InvalidInput
+from ldpopt.reports.words import consent_paragraph, promises_in_words
+from ldpopt.survey import SurveySpec, plan_survey
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.public_question import FEW, PublicQuestion, many_combinations
+
+TOML = """
+[survey]
+name = "Habits"
+carry = ["village"]
+[budget]
+epsilon = 2
+[[questions]]
+name = "smokes"
+categories = ["no", "yes"]
+[[public]]
+name = "age"
+answers = ["18-39", "40 and more"]
+[[public]]
+name = "w"
+answers = [0.8, 1.5]
+invited = true
+[sample]
+weights = "w"
+"""
+
+
+def test_a_public_question_goes_from_the_file_into_the_plan_and_its_promises():
+    """It is carried, the file keeps it, and the limits of the consent form are said not to hold for it."""
+    plan = Plan.from_json(plan_survey(SurveySpec.from_toml(TOML)).plan.to_json())
+    assert plan.carry == ("village", "age", "w")
+    assert [(one.name, one.texts, one.invited) for one in plan.public] == [
+        ("age", ("18-39", "40 and more"), False),
+        ("w", ("0.8", "1.5"), True),
+    ]
+    assert 1.999 < plan.epsilon <= 2
+    said = "NOT PROTECTED is what is said about 'age', 'w': it is sent as it is, and no limit holds for it."
+    assert said in promises_in_words(plan)
+    assert "NOT PROTECTED" in consent_paragraph(plan)
+
+
+def test_plans_without_public_questions_are_as_before():
+    """Nothing new stands in their files."""
+    plan = plan_survey(SurveySpec.from_toml(TOML.split("[[public]]")[0])).plan
+    assert "public" not in plan.to_json()
+    assert not any("sent as it is" in one for one in promises_in_words(plan))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('name = "age"', 'name = "smokes"'),  # a private question
+        ('name = "w"\nanswers', 'name = "age"\nanswers'),  # twice
+        ('answers = ["18-39", "40 and more"]', 'answers = ["18-39"]'),
+        ('answers = ["18-39", "40 and more"]', 'answers = ["a", "A "]'),  # paper could not tell them apart
+        ('answers = ["18-39", "40 and more"]', "answers = [true, false]"),
+        ("invited = true", "invited = 1"),
+        ("invited = true", "hidden = true"),
+        ('categories = ["no", "yes"]', 'categories = ["no", "yes"]\nasked_if = { age = ["18-39"] }'),
+        ('name = "Habits"', 'name = "Habits"\nrespondent = "age"'),
+    ],
+)
+def test_what_does_not_fit_is_refused(old, new):
+    """Names twice, a private question that only some public answers lead to, an id that is a public answer."""
+    assert old in TOML
+    with pytest.raises(InvalidInput):
+        plan_survey(SurveySpec.from_toml(TOML.replace(old, new)))
+
+
+def test_many_combinations_are_told():
+    """With fewer respondents than `FEW` for each combination the plan is warned, and not with as many."""
+    asked = [PublicQuestion("age", tuple(range(10))), PublicQuestion("region", tuple("abcdef"))]
+    cells = math.prod(len(one.answers) for one in asked)
+    assert many_combinations(asked, FEW * cells) == ""
+    assert "60 combinations for 1,199 respondents" in many_combinations(asked, FEW * cells - 1)
+    assert many_combinations([], 1) == ""
