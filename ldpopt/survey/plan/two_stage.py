@@ -65,7 +65,7 @@ def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: 
     """The survey of a second wave: a later round, with the estimates of the first wave as the pilots of its questions.
 
     first : the estimates of the first wave, by question. `InvalidInput` unless they have the same categories.
-    earlier_round : the round of the first wave.
+    earlier_round : the round of the first wave. Numbers and questions with options are planned as before.
 
     >>> from ldpopt.survey import QuestionSpec, estimate
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -75,6 +75,9 @@ def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: 
     """
     questions = []
     for question in spec.questions:
+        if question.measure == "mean" or len(question.answers) > 1:
+            questions.append(question)
+            continue
         if question.name not in first or first[question.name].labels != question.categories:
             raise invalid("first wave", f"an estimate of {question.name!r} with its categories", Phrase("another"))
         questions.append(replace(question, pilot=pilot_shares(first[question.name])))

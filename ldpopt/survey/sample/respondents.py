@@ -263,7 +263,8 @@ def against_wave(
     The channels may differ. `InvalidInput` unless both waves ask the `questions` with the same answers.
     """
     theirs, ours = ({name: one._categories(name) for name in one.plan.answers} for one in (second, first))
-    shared = [name for name in ours if theirs.get(name) == ours[name]]
+    shares = [name for name in ours if first.plan.part(name).measure == "shares"]
+    shared = [name for name in shares if theirs.get(name) == ours[name] and second.plan.part(name).measure == "shares"]
     names = list(questions) or shared
     if unknown := [name for name in names if name not in shared]:
         expected = f"one that both waves ask with the same answers ({', '.join(shared) or 'none'})"

@@ -615,3 +615,13 @@ def test_what_an_invitation_says_is_shown(open_kit):
     (sent,) = site.submissions
     assert sent["invitation"] == code
     assert "public" not in sent
+
+
+@pytest.mark.parametrize("code", ["", "short", "-" * 22, "-" * 22 + "-2", "-" * 22 + "-1-1", "-" * 22 + "-length"])
+def test_an_invitation_that_says_no_group_shows_none(open_kit, code):
+    """Only the names of what comes with invitations are shown then; nothing is made up, and the page goes on."""
+    site, page = open_kit(WITH_FRAME)
+    begin(page, f"{site.url}#invitation={code}")
+    assert "NOT PROTECTED" in page.inner_text(".note.open")
+    assert "Your invitation" not in page.inner_text("main")
+    assert page.said == []

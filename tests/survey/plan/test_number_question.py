@@ -1,6 +1,8 @@
 """A number is asked from survey.toml on, and its mean is estimated through a channel whose rows are the numbers."""
 
 import math
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,17 +12,21 @@ from pyarrow.parquet import write_table as write_parquet
 from ldpopt.errors import InvalidInput
 from ldpopt.survey import (
     Analysis,
+    Counts,
     NumberSpec,
     QuestionSpec,
     Respondents,
     Simulated,
     Survey,
     SurveySpec,
+    aggregate,
     numeric_question,
     plan_survey,
     privatize_frame,
-)  # fmt: skip
+    second_spec,
+)
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.sample.respondents import against_wave
 
 TOML = """
 [survey]
@@ -133,3 +139,35 @@ def test_no_question_hangs_on_a_number_and_none_joins_its_report():
         plan_survey(SurveySpec("work", (number, other), epsilon=2.0))
     spec = SurveySpec("work", (number, *(QuestionSpec(x, ("no", "yes")) for x in "abc")), epsilon=3.0)
     assert "hours" in [question.name for question in plan_survey(spec).plan.questions]
+
+
+def test_waves_of_means(tmp_path):
+    """A second wave is planned from the first; both together have a mean, and differences of shares leave it out."""
+    more = '[[questions]]\nname = "vote"\ncategories = ["no", "yes"]\n'
+    text = TOML.replace("epsilon = 1", 'epsilon = 3\ndesign = "split"') + more
+    spec, rng, waves = SurveySpec.from_toml(text), np.random.default_rng(8), []
+    for at in (1, 2):
+        if at == 2:
+            spec = second_spec(spec, waves[0].estimates(), 1)
+        plan = plan_survey(spec).plan
+        answers = {"hours": rng.integers(0, 81, 3000), "region": ["-"] * 3000, "vote": rng.choice(["no", "yes"], 3000)}
+        write_parquet(privatize_frame(plan, pa.table(answers), Simulated(rng))[0], tmp_path / f"{at}.parquet")
+        waves.append(Wave(plan, aggregate(plan, tmp_path / f"{at}.parquet"), tmp_path / f"{at}.parquet"))
+    both = Survey(waves[1].plan).with_wave(waves[1].counts, Survey(waves[0].plan), waves[0].counts)
+    assert abs(both["hours"].values[0] - 40) < 4 * both["hours"].standard_errors[0] < 4
+    people = [Respondents.read(one.plan, one.path) for one in waves]
+    changes, tests = against_wave(*people)
+    assert {name for name, *_ in changes} == set(tests) == {"vote"}
+    with pytest.raises(InvalidInput, match="both waves ask"):
+        against_wave(*people, ["hours"])
+
+
+class Wave(NamedTuple):
+    """A plan with its reports."""
+
+    plan: Plan
+    counts: Counts
+    path: Path
+
+    def estimates(self):
+        return Survey(self.plan).estimates(self.counts)

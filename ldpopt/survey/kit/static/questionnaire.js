@@ -226,7 +226,8 @@ function intro() {
 function invitedText() {
   const known = page.plan.public.filter(({ invited }) => invited);
   const places = person.invitation.slice(22).split("-").slice(1);
-  if (!known.length || places.length !== known.length) return "";
+  const given = ({ answers }, i) => /^\d+$/.test(places[i]) && Number(places[i]) < answers.length;
+  if (!known.length || places.length !== known.length || !known.every(given)) return "";
   const said = known.map((one, i) => apart(`${titleOf(one.name)}: ${answerText(one, Number(places[i]))}`));
   return ` ${word("introInvited", { groups: said.join(" · ") })}`;
 }
