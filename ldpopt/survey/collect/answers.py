@@ -19,7 +19,7 @@ PARTITIONS = 256
 BATCH_ROWS = 1 << 16
 REPORTS = (".csv", ".parquet")
 ANSWERS = SUFFIXES
-_EXPECTED = "CSV files or Parquet files (.csv, .parquet)"
+_EXPECTED = "CSV files or Parquet files (.csv, .parquet; of a database: ldpopt survey export)"
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,14 @@
 
 import math
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.reports.words import consent_paragraph, promises_in_words
 from ldpopt.survey import SurveySpec, plan_survey
+from ldpopt.survey.collect.leaks import find_leaks
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.public_question import FEW, PublicQuestion, many_combinations
 
@@ -80,3 +83,14 @@ def test_many_combinations_are_told():
     assert many_combinations(asked, FEW * cells) == ""
     assert "60 combinations for 1,199 respondents" in many_combinations(asked, FEW * cells - 1)
     assert many_combinations([], 1) == ""
+
+
+def test_a_public_answer_that_tells_a_private_one_is_found_in_files():
+    """A copy of the answer under another name is a leak like any carried column's."""
+    spec = TOML.split("[[public]]")[0].replace('carry = ["village"]', "")
+    spec += '[[public]]\nname = "copy"\nanswers = ["a", "b"]\n'
+    plan = plan_survey(SurveySpec.from_toml(spec)).plan
+    smokes = np.random.default_rng(2).choice(["no", "yes"], 200)
+    (leak,) = find_leaks(plan, pa.table({"smokes": smokes, "copy": np.where(smokes == "no", "a", "b")}))
+    assert (leak.what, leak.by) == ("smokes", ("copy",))
+    assert find_leaks(plan, pa.table({"smokes": smokes, "copy": ["a", "b"] * 100})) == []

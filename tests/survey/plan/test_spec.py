@@ -30,6 +30,7 @@ from ldpopt.survey import (
 )
 from ldpopt.survey.collect.aggregate import Counts
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.public_question import PublicQuestion
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.sample.spec import SampleSpec
 
@@ -129,9 +130,10 @@ def test_deep_nesting_is_refused() -> None:
 
 def test_every_key_has_a_meaning_in_the_reference() -> None:
     """The page of keys is made from what the classes say, and leaves none of the planner's own without a word."""
-    page = reference(SurveySpec, {"questions": QuestionSpec, "file": Dialect, "sample": SampleSpec})
+    inner = {"questions": QuestionSpec, "public": PublicQuestion, "file": Dialect, "sample": SampleSpec}
+    page = reference(SurveySpec, inner)
     rows = [line for line in page.split("## `[sample]`")[0].splitlines() if line.startswith("| `")]
-    assert len(rows) == 14 + 16 + 3
+    assert len(rows) == 14 + 16 + 3 + 3
     assert not [row for row in page.splitlines() if row.endswith("|  |")]
     assert "| `duplicates` | text | `'refuse'` |" in page
 
