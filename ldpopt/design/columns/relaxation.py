@@ -7,9 +7,10 @@ gain is not positive when
 
     N(a) = m (t sum lambda + lambda.a) + low sum nu[x,x'] a_x (1 - a_x') - a^T G a >= 0,
 
-which is quadratic in a. Add d_x (a_x^2 - a_x) = 0, and subtract span (m - low) (high - m) >= 0. The result is at least
-its lowest eigenvalue times |z|^2, z = (a_x (t + p_x), t), and |z|^2 <= (k + 1) m^2, since m >= t, and m >= t + p_x on
-the set. The masses, from t to t E, are cut into classes, each with its own d and span; without nu one class is enough.
+which is quadratic in a. Add d_x (a_x^2 - a_x) = 0, and subtract span (m - low) (high - m) >= 0 and, for pairs that
+good sets do not hold together, n[x,x'] a_x a_x' >= 0. The result is at least its lowest eigenvalue times |z|^2,
+z = (a_x (t + p_x), t), and |z|^2 <= (k + 1) m^2, since m >= t, and m >= t + p_x on the set. The masses, from t to t E,
+are cut into classes, each with its own d and span; without nu one class is enough.
 
 *Columns of a policy graph.* A column s within the graph has  a.s = exp(L[x,x']) s_x' - s_x >= 0  for every edge. Its
 gain is not positive when (s.p)(lambda.s) - s^T G s >= 0. That holds for all columns when this form, less a combination
@@ -79,10 +80,14 @@ CLASSES = 6  # The number of classes of masses where total variation is capped.
 
 @dataclass(frozen=True, eq=False)
 class Relaxation(ByValue):
-    """squares : d (classes, k). spans : (classes,), none below zero. Any such numbers give a valid bound."""
+    """squares : d (classes, k). spans : (classes,), none below zero. products : n (k, k), none below zero, or None.
+
+    Any such numbers give a valid bound.
+    """
 
     squares: Array
     spans: Array
+    products: Array | None = None
     words: ClassVar[str] = "Shor's relaxation of"
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
@@ -92,10 +97,13 @@ class Relaxation(ByValue):
         squares = finite(self.squares, (classes, k))
         if spans is None or squares is None or not 1 <= classes <= CLASSES or not (spans >= 0).all():
             return math.inf
+        products = np.zeros((k, k)) if self.products is None else finite(self.products, (k, k))
+        if products is None or not (products >= 0).all():
+            return math.inf
         level = 1 / epsilon.expm1()
         ends = [level * (epsilon * at / classes).exp() for at in range(classes + 1)]
         least = min(
-            least_eigenvalue(_scaled(charges, level, squares[at], float(spans[at]), ends[at], ends[at + 1]))
+            least_eigenvalue(_scaled(charges, level, squares[at], products, float(spans[at]), ends[at], ends[at + 1]))
             for at in range(classes)
         )
         return most_of_form(least, k + 1)
@@ -114,7 +122,9 @@ def most_of_form(least: float, size: int) -> float:
     return 0.0 if least >= 0 else float(-least * size * (1 + 2.0**-50))
 
 
-def _scaled(charges: Charges, level: Enclosure, d: Array, span: float, low: Enclosure, high: Enclosure) -> Enclosure:
+def _scaled(
+    charges: Charges, level: Enclosure, d: Array, products: Array, span: float, low: Enclosure, high: Enclosure
+) -> Enclosure:
     """N with both changes, as a symmetric form (k + 1, k + 1) in z."""
     p, arithmetic = charges.prior, charges.arithmetic
     rows, pairs = arithmetic.of(charges.rows), arithmetic.of(charges.pairs)
@@ -123,7 +133,8 @@ def _scaled(charges: Charges, level: Enclosure, d: Array, span: float, low: Encl
     both = pairs + pairs.T
     top = (paid + paid.T) / 2 - charges.kernel.T @ charges.kernel - both * low / 2
     # (m - low)(high - m) with m = level + p.a
-    top = top + np.diag(d) + (p[:, None] * p[None, :]) * span
+    together = arithmetic.of(products)
+    top = top + np.diag(d) - (together + together.T) / 2 + (p[:, None] * p[None, :]) * span
     edge = (p * total + rows * level + pairs.sum(axis=1) * low - d + p * (level * 2 - low - high) * span) / 2
     corner = level * total - (level - low) * (high - level) * span
     first = arithmetic.concatenate([top, edge[:, None]], 1)

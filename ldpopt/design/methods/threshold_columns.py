@@ -5,7 +5,8 @@
 is the dual of the design problem for tr(F^T C F), and K has a row for each of the few directions of F. Columns that
 gain at (K, lambda) are thresholds of a score, found by climbing from one to the next (`columns.thresholds`), and join.
 Prices in the middle of the nearly optimal ones (`programs.survey_program`) change little from round to round; the
-first rounds are coarse, and each begins where the one before ended. The proof is a search over the directions.
+first rounds are coarse, and each begins where the one before ended. The proof is a relaxation with pairs of inputs, or
+a search over the directions. Of more than 64 inputs the numbers of the relaxation say which columns may be good.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ldpopt.design.constraints import LocalDP
 from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate, unknown
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fewer_weights
+from ldpopt.design.programs.paired_dual import PairedDual, paired_dual
 from ldpopt.design.programs.survey_dual import best_squares
 from ldpopt.design.programs.survey_program import Central, SurveySolution, survey_program
 from ldpopt.design.utilities.criteria import AOptimal, COptimal, MVOptimal
@@ -49,13 +51,15 @@ MAX_INPUTS, MAX_DIRECTIONS = 256, 40
 # and beyond the second number only so. Where neither search ends, the bound by second moments is left.
 BOXED_DIRECTIONS, SEARCHED_DIRECTIONS = 4, 8
 FINE_INPUTS = 64  # Up to this many inputs the design is found, and proved, to `CERTIFIED_GAP`; beyond, to `COARSE_GAP`
-MAX_ROUNDS = 100  # The most rounds of pricing
+MAX_ROUNDS, FEW_ROUNDS = 100, 8  # The most rounds of pricing, and where they begin near the best columns
+NEAR = 8  # The columns, for each input, with which a search begins that knows a bound
 JOINING = 150  # The most columns that join in a round
 STARTS = 400  # Random directions from which a round's search for columns starts, besides those of the columns in use
 DRAWN, MOST_DRAWN = 30, 1500  # Random directions, for each input and in all, from which the first columns are found
 # The relative gap of the first round, by how much it is below the last round's largest gain, and its last value in
 # units of the tolerance.
 FIRST_GAP, FINER, LAST = 0.1, 30, 0.03
+FINE_GAP = 1e-3  # The same for the first round of a search that knows a bound.
 HIGHER = 0.3  # By how much prices are raised before no column is shown to gain, in the same units
 LISTED_ANSWERS = 6  # All patterns of a question of up to this many answers are there from the start
 
@@ -66,9 +70,10 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
 
     It takes a sum of variances under `LocalDP` alone, `Marginals` or `AOptimal` with weights of low rank, or the
     largest of the variances of few contrasts, `MVOptimal(contrasts)`. Up to 64
-    inputs are aimed at to one part in a million, and up to 256 to one in a thousand, at any pilot without empty cells;
-    the proof is a search over directions or sets, which ends up to about 40 inputs. With more, the bound is that of
-    second moments [Scarf]. One question at random is among the designs it chooses from. Even pilots have a
+    inputs are aimed at to one part in a million, and up to 256 to one in a thousand, at any pilot without empty cells.
+    The proof is a relaxation with pairs of inputs (`programs.paired_dual`) where that is near enough, as it is for
+    yes/no questions up to an epsilon of about 1; else a search over directions or sets, which ends up to about 40
+    inputs. One question at random is among the designs it chooses from. Even pilots have a
     method of their own, `SymmetricMarginals`.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
@@ -101,9 +106,15 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
         program = _Program.of(utility, math.exp(columns.epsilon))
         sets, accuracy, start = program.first(_starting(utility, columns.epsilon, ask), rng), 1.0, None
         relaxed: AnyRelaxation | None = None
+        paired: PairedDual | None = None
         last = False
-        for _ in problem.deadline.rounds(range(MAX_ROUNDS)):
-            accuracy = max(min(FIRST_GAP, accuracy), LAST * tolerance)
+        if k > FINE_INPUTS and (paired := program.paired(LAST * tolerance)) is not None:
+            sets = np.unique(np.vstack([sets, program.near(paired, NEAR * k, rng)]), axis=0)
+            found, known = program.solve(sets, LAST * tolerance, None), sets
+            last = paired.least >= (1 - tolerance / 2) * program.value(found)
+        coarsest, rounds = (FIRST_GAP, MAX_ROUNDS) if paired is None else (FINE_GAP, 0 if last else FEW_ROUNDS)
+        for _ in problem.deadline.rounds(range(rounds)):
+            accuracy = max(min(coarsest, accuracy), LAST * tolerance)
             try:
                 found = program.solve(sets, accuracy, start)
             except SolverError:
@@ -114,6 +125,9 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
             outside = program.most(found, sets, new)
             if last := accuracy <= LAST * tolerance and (outside <= HIGHER * tolerance or not len(new)):
                 raised = program.raised(found, sets, HIGHER * tolerance)
+                paired = paired or program.paired(LAST * tolerance, program.value(found))
+                if paired is not None and paired.least >= (1 - tolerance / 2) * program.value(found):
+                    break
                 relaxed, more = program.shown(raised, NODES if problem.deadline.left is None else 0)
                 if not len(new := unknown(more, sets)):
                     break
@@ -130,6 +144,8 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             fields = (utility, posed.constraints, channel, utility.prior)
+            if paired is not None:
+                yield EquivalenceDual(*fields, paired.kernel, paired.rows, raised.pairs, paired.relaxed)
             if relaxed is not None:
                 yield EquivalenceDual(*fields, raised.kernel, raised.rows, raised.pairs, relaxed)
             # Scores of one second moment in all directions, and prices in proportion to the law.
@@ -138,7 +154,9 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
         how = f"thresholds of scores in {len(found.kernel)} directions, {len(known)} generated"
         shortfall = "the bound is rigorous but not within the tolerance"
         if relaxed is None:
-            shortfall = f"with {len(found.kernel)} directions the bound is that of second moments, rigorous but coarse"
+            shortfall = (
+                "no search over directions or sets ended, and the bound is that of a relaxation: rigorous but coarse"
+            )
         return Candidate(matrix, how, prove, tolerance, shortfall=shortfall)
 
 
@@ -279,6 +297,27 @@ class _Program:
         if d <= SEARCHED_DIRECTIONS and (directions := Thresholds(0.0).unpaid(charges, epsilon)) is not None:
             return Thresholds(0.0), self.climbed(found, directions)
         return None, np.zeros((0, k), dtype=bool)
+
+    def value(self, found: SurveySolution) -> float:
+        """The criterion."""
+        return float(found.rows.sum()) / min(self.ratio - 1, 1.0) ** 2
+
+    def paired(self, accuracy: float, value: float = math.inf) -> PairedDual | None:
+        """The best bound without pricing, for a sum of variances of more than a few independent contrasts."""
+        d = self.factor.shape[1]
+        if not isinstance(self.criterion, LinearCriterion) or not BOXED_DIRECTIONS < d < len(self.prior):
+            return None
+        if np.linalg.matrix_rank(self.factor) < d:
+            return None
+        shape = getattr(self.criterion, "shape", ())
+        return paired_dual(self.prior, self.ratio, self.factor, accuracy, shape, (1 - accuracy) * value)
+
+    def near(self, paired: PairedDual, count: int, rng: np.random.Generator) -> Members:
+        """Up to `count` sets whose columns are priced nearly as high as what they earn at the numbers of a bound."""
+        drawn = rng.normal(size=(MOST_DRAWN, len(paired.kernel))) * math.sqrt(paired.least)
+        sets, gains = climb(paired.kernel, paired.rows, self.prior, self.ratio, drawn)
+        sets, index = np.unique(sets, axis=0, return_index=True)
+        return sets[np.argsort(-gains[index], kind="stable")[:count]]
 
     def whitened(self) -> Array:
         """K (d, k) whose scores K_x / p_x have mean 0 and uncorrelated unit variances, turned towards F."""

@@ -1,0 +1,310 @@
+"""Few contrasts of many inputs under epsilon-LDP -> a bound without pricing, from products of the limits of two inputs.
+
+A column S has entries 1 and E = exp(epsilon), so that with u = 1
+
+    (S_x - u) (S_x - E u) = 0,        (S_x - u) (S_x' - u) >= 0.
+
+For all numbers lambda, d and n >= 0 the form  Z = (lambda.S)(p.S) + sum d_x (S_x - u)(S_x - E u)
+- sum n_xx' (S_x - u)(S_x' - u)  is therefore at most (lambda.S)(p.S) at every column. If it is at least |K S|^2 for all
+real S and u, no column earns more than its price. Let M be the Schur complement of Z, with u left out, and N = F^T M F.
+The best such K is N^(-1/2) F^T M, and every channel has
+
+    tr(F^T J^-1 F) >= (tr N^(1/2))^2 / sum lambda.
+
+The best lambda, d and n are found by Newton's method, with a barrier log det Z + sum log d + sum log n. All terms of Z
+are products l.w m.w of two linear functions of w = (S, u), so that derivatives are products of few numbers. Pairs that
+would raise the bound join in rounds. Of yes/no questions the pairs with no answer in common are there from the start:
+one question at random never has both in a set, and up to epsilon of about 1 these pairs were enough for a tight bound.
+`columns.relaxation` proves what is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse
+
+from ldpopt.design.columns.relaxation import Relaxation
+from ldpopt.distribution import Array, Index
+
+ROUNDS = 8  # The most rounds in which pairs join.
+STEPS = 100  # The most Newton steps of a round.
+WORK = 4e10  # The operations after which no further round begins: about a minute.
+COARSE = 2e-3  # The relative gap at which pairs are chosen.
+JOINING = 2  # The most pairs that join in a round, for each input.
+NOTED = 1e-3  # A pair joins where it raises the bound by this much, in units of the slope of the constant column.
+CLOSER = 0.15  # The weight of the barrier, relative to the one before.
+REACH = 0.8  # The share of the way to where a number becomes zero that a step goes at most.
+Pairs = tuple[Index, Index]
+
+
+@dataclass(frozen=True, eq=False)
+class PairedDual:
+    """K (d, k), lambda (k,), what proves them, and the bound on tr(F^T J^-1 F), here in floats."""
+
+    kernel: Array
+    rows: Array
+    relaxed: Relaxation
+    least: float
+
+
+def paired_dual(
+    prior: Array, ratio: float, factor: Array, accuracy: float, shape: Sequence[int] = (), enough: float = np.inf
+) -> PairedDual | None:
+    """The best bound that was found for positive p (k,), entries from 1 to `ratio` and centred F (k, d).
+
+    accuracy : the relative gap of the search. shape : the answers of each question, of which the inputs are cells.
+    enough : the search ends at such a bound. None where it finds no numbers.
+    """
+    k, best, spent = len(prior), None, 0.0
+    pairs = _opposite(shape) if set(shape) == {2} and 2 ** len(shape) == k else (np.zeros(0, np.intp),) * 2
+    program = _Program(prior, factor, ratio, *pairs)
+    path = program.path(COARSE, program.start())
+    for _ in range(ROUNDS):
+        spent += STEPS / 4 * program.cost
+        if not path:
+            break
+        joining = program.joining(path[-1], JOINING * k)
+        if best is None or path[-1].least > best.least or not len(joining[0]):
+            found = program.dual((program.path(accuracy, path[-1]) or path)[-1])
+            best = found if best is None or found.least > best.least else best
+        if best.least >= enough or not len(joining[0]) or spent > WORK:
+            break
+        kept = path[-1].numbers[2 * k :] > 1e-4 * path[-1].numbers[2 * k :].max(initial=0.0)
+        program = program.joined(kept, *joining)
+        path = program.path(COARSE, program.start())
+    return best
+
+
+def _opposite(shape: Sequence[int]) -> Pairs:
+    """The pairs of cells of yes/no questions that have no answer in common."""
+    first = np.arange(2 ** len(shape) // 2)
+    return first, 2 ** len(shape) - 1 - first
+
+
+@dataclass(frozen=True, eq=False)
+class _At:
+    """Numbers (lambda behind d, then n), log det Z, Z, its entry for u, F's directions V with T F V, and N's values.
+
+    barrier : the weight of the barrier.
+    """
+
+    numbers: Array
+    form: Array
+    log_det: float
+    turned: Array
+    values: Array
+    prices: float
+    barrier: float = 0.0
+
+    @property
+    def least(self) -> float:
+        """The bound."""
+        return float(np.sqrt(self.values).sum() ** 2 / self.prices)
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """The program for given pairs of inputs."""
+
+    prior: Array
+    factor: Array
+    ratio: float
+    first: Index
+    second: Index
+
+    @property
+    def cost(self) -> float:
+        """The operations of a step, about."""
+        k, v = len(self.prior), 2 * len(self.prior) + len(self.first)
+        return v**3 / 3 + 20.0 * k**3 + 10.0 * k * v**2 / 10
+
+    @cached_property
+    def products(self) -> tuple[Any, Any]:
+        """(k + 1, numbers) l and m of each number, as columns."""
+        k, n = len(self.prior), len(self.first)
+        x, u, every = np.arange(k), np.full(k, k), np.arange(n) + 2 * k
+        last = np.full(n, k)
+        left = (
+            np.concatenate([x, u, x, self.first, last]),
+            np.concatenate([x, x, k + x, every, every]),
+            np.concatenate([np.ones(k), -np.ones(k), np.ones(k), -np.ones(n), np.ones(n)]),
+        )
+        law = np.tile(x, k), np.repeat(k + x, k), np.tile(self.prior, k)
+        right = (
+            np.concatenate([x, u, law[0], self.second, last]),
+            np.concatenate([x, x, law[1], every, every]),
+            np.concatenate([np.ones(k), np.full(k, -self.ratio), law[2], np.ones(n), -np.ones(n)]),
+        )
+        size = (k + 1, 2 * k + n)
+        return tuple(scipy.sparse.csc_matrix((value, (i, j)), shape=size) for i, j, value in (left, right))
+
+    def form(self, numbers: Array) -> Array:
+        """Z (k + 1, k + 1)."""
+        k = len(self.prior)
+        d, rows, weights = numbers[:k], numbers[k : 2 * k], numbers[2 * k :]
+        together = self.together(weights)
+        paid = np.outer(rows, self.prior)
+        made = np.zeros((k + 1, k + 1))
+        made[:k, :k] = (paid + paid.T) / 2 + np.diag(d) - together
+        made[:k, k] = made[k, :k] = together.sum(axis=1) - (1 + self.ratio) / 2 * d
+        made[k, k] = self.ratio * d.sum() - weights.sum()
+        return made
+
+    def together(self, weights: Array) -> Array:
+        """n as a symmetric matrix (k, k) of halves."""
+        made = np.zeros((len(self.prior),) * 2)
+        made[self.first, self.second] = weights
+        return (made + made.T) / 2
+
+    def at(self, numbers: Array, barrier: float) -> _At | None:
+        """The point, or None where it is outside."""
+        k = len(self.prior)
+        if not (np.isfinite(numbers).all() and min(numbers[:k].min(), numbers[2 * k :].min(initial=1.0)) > 0):
+            return None
+        form = self.form(numbers)
+        try:
+            root = np.linalg.cholesky(form)
+        except np.linalg.LinAlgError:
+            return None
+        moved = np.vstack([self.factor, -(form[k, :k] @ self.factor)[None] / form[k, k]])
+        inner = moved.T @ form @ moved
+        values, vectors = np.linalg.eigh((inner + inner.T) / 2)
+        if not values[0] > 0:
+            return None
+        log_det = 2 * float(np.log(np.diag(root)).sum())
+        return _At(numbers, form, log_det, moved @ vectors, values, float(numbers[k : 2 * k].sum()), barrier)
+
+    def height(self, at: _At) -> float:
+        """The objective with the barrier."""
+        k, x = len(self.prior), at.numbers
+        barrier = at.log_det + float(np.log(x[:k]).sum() + np.log(x[2 * k :]).sum())
+        return 2 * float(np.sqrt(at.values).sum()) - at.prices + at.barrier * barrier
+
+    def start(self) -> _At | None:
+        """Simple numbers, scaled so that the objective is the bound."""
+        k, p = len(self.prior), self.prior
+        bend, weight = (self.ratio + 1) ** 2 / (4 * self.ratio), float(p.max())
+        at = None
+        while at is None and weight > 1e-12 * p.min():
+            weight /= 4
+            at = self.at(np.concatenate([p, 2 * bend * p, np.full(len(self.first), weight)]), 0.0)
+        if at is None:
+            return None
+        numbers = at.numbers * (float(np.sqrt(at.values).sum()) / (2 * bend)) ** 2
+        numbers[2 * k :] /= 4
+        at = self.at(numbers, 0.0)
+        return None if at is None else self.at(numbers, 5 * float(np.sqrt(at.values).sum()) / k)
+
+    def path(self, accuracy: float, at: _At | None) -> list[_At]:
+        """Central points, up to one at which the bound is the best up to `accuracy` or rounding is in the way."""
+        found: list[_At] = []
+        for _ in range(STEPS):
+            moved, length, promised = (None, 0.0, 0.0) if at is None else self.moved(at)
+            if moved is None:
+                break
+            at = self.levelled(moved)
+            if length > 0.5 and promised < at.barrier:
+                found.append(at)
+                if self.gap(at) < accuracy:
+                    break
+                at = self.at(at.numbers, CLOSER * at.barrier)
+        return found
+
+    def levelled(self, at: _At) -> _At:
+        """The point with the best multiple of p in lambda, on which N does not depend: there p.Z^-1 p is 1/barrier."""
+        k = len(self.prior)
+        law = np.append(self.prior, 0.0)
+        numbers = at.numbers.copy()
+        numbers[k : 2 * k] += (at.barrier - 1 / float(law @ np.linalg.solve(at.form, law))) * self.prior
+        return self.at(numbers, at.barrier) or at
+
+    def gap(self, at: _At) -> float:
+        """How far the bound is at most from the best one, relatively, at a central point."""
+        return at.barrier * (2 * len(self.prior) + 1 + len(self.first)) / at.least
+
+    def joined(self, kept: npt.NDArray[np.bool_], first: Index, second: Index) -> _Program:
+        """The program for the pairs that are `kept` and for new ones."""
+        return replace(self, first=np.append(self.first[kept], first), second=np.append(self.second[kept], second))
+
+    def moved(self, at: _At) -> tuple[_At | None, float, float]:
+        """The point after a step, its length, and what it promised; None where no step gains."""
+        k, x = len(self.prior), at.numbers
+        slope, curve = self.slopes(at)
+        scale = 1 / np.sqrt(np.diag(curve))
+        scaled, ridge = curve * scale[:, None] * scale, 1e-13
+        while True:
+            try:
+                factors = scipy.linalg.cho_factor(scaled + ridge * np.eye(len(x)))
+                break
+            except np.linalg.LinAlgError:
+                ridge *= 10
+        step = scipy.linalg.cho_solve(factors, slope * scale) * scale
+        promised = float(slope @ step)
+        root = np.linalg.cholesky(at.form)
+        half = scipy.linalg.solve_triangular(root, self.form(step), lower=True)
+        half = scipy.linalg.solve_triangular(root, half.T, lower=True)
+        ends = np.delete(step / x, np.s_[k : 2 * k])
+        fall = max(-float(np.linalg.eigvalsh((half + half.T) / 2)[0]), -float(ends.min()), 1e-9)
+        length, best, height = min(1.0, REACH / fall), None, self.height(at) - 1e-13 * abs(self.height(at))
+        while length > 1e-8:  # the best of halved steps: far from where a number becomes zero
+            new = self.at(x + length * step, at.barrier)
+            if new is not None and self.height(new) > height:
+                best, height = new, self.height(new)
+            elif best is not None:
+                return best, 2 * length, promised
+            length /= 2
+        return best, length, promised
+
+    def slopes(self, at: _At) -> tuple[Array, Array]:
+        """The gradient, and minus the Hessian."""
+        k, (left, right) = len(self.prior), self.products
+        inverse = np.linalg.inv(at.form)
+        with_left, with_right = inverse @ left, inverse @ right
+        both = left.T @ with_right
+        one, two = left.T @ at.turned, right.T @ at.turned
+        roots = np.sqrt(at.values)
+        own = at.barrier / at.numbers
+        own[k : 2 * k] = 0.0
+        slope = (one * two / roots).sum(axis=1) + at.barrier * np.diag(both) + own
+        slope[k : 2 * k] -= 1
+        curve = at.barrier / 2 * ((left.T @ with_left) * (right.T @ with_right) + both * both.T)
+        curve[np.diag_indices(len(slope))] += own**2 / at.barrier
+        i, j = np.triu_indices(len(roots))
+        weight = np.where(i == j, 1.0, 2.0) / (roots[i] * roots[j] * (roots[i] + roots[j]))
+        moves = (one[:, i] * two[:, j] + one[:, j] * two[:, i]) * (np.sqrt(weight) / 2)
+        bent = (one * right[k].toarray().T + two * left[k].toarray().T) / (2 * np.sqrt(roots))
+        return slope, curve + moves @ moves.T + 2 / at.form[k, k] * bent @ bent.T
+
+    def joining(self, at: _At, count: int) -> Pairs:
+        """Up to `count` new pairs that would raise the bound the most."""
+        k = len(self.prior)
+        slope = (at.turned / np.sqrt(at.values)) @ at.turned.T
+        gain = slope[:k, k:] + slope[k:, :k] - slope[:k, :k] - slope[k, k]
+        gain[self.first, self.second] = gain[self.second, self.first] = -np.inf
+        first, second = np.triu_indices(k, 1)
+        gain = gain[first, second]
+        order = np.argsort(-gain, kind="stable")[:count]
+        order = order[gain[order] > NOTED * slope[k, k]]
+        return first[order], second[order]
+
+    def dual(self, at: _At) -> PairedDual:
+        """The numbers at a point, with a centred kernel."""
+        k = len(self.prior)
+        d, rows, weights = at.numbers[:k], at.numbers[k : 2 * k], at.numbers[2 * k :]
+        away = at.form[:k, k]
+        outer = at.form[:k, :k] - np.outer(away, away) / at.form[k, k]
+        inner = self.factor.T @ outer @ self.factor
+        values, vectors = np.linalg.eigh((inner + inner.T) / 2)
+        kernel = (vectors / np.sqrt(values)) @ vectors.T @ self.factor.T @ outer
+        total = kernel.sum(axis=1)
+        rows = rows - 2 * total @ kernel + float(total @ total) * self.prior
+        kernel = kernel - total[:, None] * self.prior
+        relaxed = Relaxation(d[None], np.zeros(1), self.together(weights))
+        return PairedDual(kernel, rows, relaxed, at.least)
