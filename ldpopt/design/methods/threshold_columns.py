@@ -125,7 +125,7 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
             outside = program.most(found, sets, new)
             if last := accuracy <= LAST * tolerance and (outside <= HIGHER * tolerance or not len(new)):
                 raised = program.raised(found, sets, HIGHER * tolerance)
-                paired = paired or program.paired(LAST * tolerance, program.value(found))
+                paired = paired or program.paired(LAST * tolerance, found)
                 if paired is not None and paired.least >= (1 - tolerance / 2) * program.value(found):
                     break
                 relaxed, more = program.shown(raised, NODES if problem.deadline.left is None else 0)
@@ -298,19 +298,34 @@ class _Program:
             return Thresholds(0.0), self.climbed(found, directions)
         return None, np.zeros((0, k), dtype=bool)
 
+    def told(self, found: SurveySolution) -> Array:
+        """(d,) K_j . F_j: the criterion is their sum, or the root of the sum of squares for the largest, squared."""
+        return np.asarray((found.kernel * self.factor.T).sum(axis=1))
+
     def value(self, found: SurveySolution) -> float:
         """The criterion."""
-        return float(found.rows.sum()) / min(self.ratio - 1, 1.0) ** 2
+        told = self.told(found)
+        square = told @ told if isinstance(self.criterion, MVOptimal) else told.sum() ** 2
+        return float(square / found.rows.sum())
 
-    def paired(self, accuracy: float, value: float = math.inf) -> PairedDual | None:
-        """The best bound without pricing, for a sum of variances of more than a few independent contrasts."""
-        d = self.factor.shape[1]
-        if not isinstance(self.criterion, LinearCriterion) or not BOXED_DIRECTIONS < d < len(self.prior):
+    def paired(self, accuracy: float, found: SurveySolution | None = None) -> PairedDual | None:
+        """The best bound without pricing, for a sum of variances, or the largest of some, of more than a few contrasts.
+
+        found : a solution, whose weights of the contrasts are taken for the largest, and whose value is enough.
+        """
+        scale = np.ones(self.factor.shape[1])
+        if isinstance(self.criterion, MVOptimal):
+            if found is None:
+                return None
+            scale = np.abs(self.told(found)) / np.linalg.norm(self.told(found))
+        left, sizes, right = np.linalg.svd(self.factor * scale, full_matrices=False)
+        kept = sizes > 1e-10 * sizes[0]
+        if not BOXED_DIRECTIONS < kept.sum() < len(self.prior) - 1:
             return None
-        if np.linalg.matrix_rank(self.factor) < d:
-            return None
+        enough = math.inf if found is None else (1 - accuracy) * self.value(found)
         shape = getattr(self.criterion, "shape", ())
-        return paired_dual(self.prior, self.ratio, self.factor, accuracy, shape, (1 - accuracy) * value)
+        paired = paired_dual(self.prior, self.ratio, (left * sizes)[:, kept], accuracy, shape, enough)
+        return None if paired is None else replace(paired, kernel=right[kept].T @ paired.kernel)
 
     def near(self, paired: PairedDual, count: int, rng: np.random.Generator) -> Members:
         """Up to `count` sets whose columns are priced nearly as high as what they earn at the numbers of a bound."""
