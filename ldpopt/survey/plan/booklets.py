@@ -44,9 +44,6 @@ MAX_KINDS, MAX_SETS = 12, 512
 ALONE = 1.0
 """Up to this epsilon one question at random was the best wherever that could be certified, so nothing else is tried."""
 
-LIMIT = 60.0
-"""Seconds for the channel of one booklet of several questions, far more than any has taken: plans are reproducible."""
-
 CLOSE = 1.005
 """Longer booklets are not tried where the respondents are this near the least number that any survey needs."""
 
@@ -153,9 +150,7 @@ class BookletPlanner:
     def joint(self, deadline: Deadline, units: tuple[Unit, ...] | None = None) -> Design | None:
         """`joint_design` of `units`, by default the free ones."""
         if self._joint is None and self.searched:
-            left = deadline.left
-            limit = LIMIT if left is None else min(left, LIMIT)
-            self._joint = (joint_design(self.free if units is None else units, self.epsilon, limit),)
+            self._joint = (joint_design(self.free if units is None else units, self.epsilon, deadline.left),)
         return None if self._joint is None else self._joint[0]
 
     def _whole(self, deadline: Deadline) -> Booklet | None:
@@ -239,10 +234,8 @@ class BookletPlanner:
         else:
             rows = np.array([(t.row - t.row @ pilot) * (scale / t.variance) for t in targets])
             criterion = AOptimal(rows.T @ rows)
-        left = deadline.left
-        limit = LIMIT if left is None else min(left, LIMIT)
         design = optimal_channel(
-            FisherInformation(pilot, criterion), constraints, time_limit=limit, certify=len(units) == 1
+            FisherInformation(pilot, criterion), constraints, time_limit=deadline.left, certify=len(units) == 1
         )
         return design.channel, design if len(units) == 1 else None
 
