@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import only
-from ldpopt.design.columns.policy import MAX_START, PolicyColumns
+from ldpopt.design.columns.policy import MAX_START, PolicyColumns, columns_for
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.staircase import FULL, Columns, StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
@@ -25,11 +25,11 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import FisherSolution, fewer_columns, fewer_weights, fisher_program
 from ldpopt.design.programs.survey_dual import survey_dual
 from ldpopt.design.programs.survey_program import survey_program
-from ldpopt.design.utilities.criteria import COptimal
-from ldpopt.design.utilities.criterion import Criterion
+from ldpopt.design.utilities.criteria import COptimal, MVOptimal
+from ldpopt.design.utilities.criterion import Criterion, LinearCriterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
-from ldpopt.errors import SolverError
+from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.rounding import ULP, toward_privacy
 from ldpopt.tolerances import DRAWN_WEIGHT, NEGLIGIBLE_EXACT, NEGLIGIBLE_WEIGHT, NEWTON_EPSILON, NEWTON_EPSILON_CAPPED
 
@@ -287,3 +287,21 @@ def unknown(new: npt.NDArray[Any], known: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The rows of `new` that are not among the `known` ones."""
     rows = {row.tobytes() for row in known}
     return np.asarray(new[np.array([row.tobytes() not in rows for row in new], dtype=bool)])
+
+
+def refuses_thresholds(problem: Problem) -> str:
+    """Why a problem is no sum or largest of variances at one pilot under LocalDP alone; empty where it is one."""
+    utility = problem.utility
+    if why := no_estimate(problem):
+        return why
+    if not isinstance(utility.criterion, LinearCriterion | MVOptimal) or utility.neighbourhood is not None:
+        return "it takes a sum of variances, or the largest of some, at one pilot"
+    if not problem.symmetric:
+        return "it takes LocalDP between all inputs alone"
+    try:
+        columns, eta = columns_for(utility, problem.constraints)
+    except InvalidInput as error:
+        return str(error)
+    if eta is not None or not 1e-6 <= columns.epsilon <= 20:
+        return "it takes LocalDP alone, with an epsilon from 1e-6 to 20"
+    return ""

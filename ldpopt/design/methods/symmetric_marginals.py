@@ -29,8 +29,8 @@ from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.scores import SymmetricScores
 from ldpopt.design.columns.thresholds import Members, climb
 from ldpopt.design.constraints.repair import stochastic
-from ldpopt.design.methods.estimation_columns import inward, unknown
-from ldpopt.design.methods.threshold_columns import refuses_thresholds, tolerance_for
+from ldpopt.design.methods.estimation_columns import inward, refuses_thresholds, unknown
+from ldpopt.design.methods.threshold_columns import tolerance_for
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
 from ldpopt.design.utilities.marginals import Marginals

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
@@ -30,7 +31,7 @@ from ldpopt.design.columns.prices import Charges
 from ldpopt.design.columns.staircase import AnyRelaxation
 from ldpopt.design.columns.thresholds import Members, Scarf, Thresholds, climb
 from ldpopt.design.constraints import LocalDP
-from ldpopt.design.methods.estimation_columns import Mixture, inward, no_estimate, unknown
+from ldpopt.design.methods.estimation_columns import Mixture, inward, refuses_thresholds, unknown
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fewer_weights
 from ldpopt.design.programs.paired_dual import PairedDual, paired_dual
@@ -42,7 +43,7 @@ from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.marginals import Marginals
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT
-from ldpopt.errors import InvalidInput, SolverError
+from ldpopt.errors import SolverError
 from ldpopt.tolerances import CERTIFIED_GAP, COARSE_GAP, NEGLIGIBLE_EXACT
 
 # The most inputs, and the most directions of the contrasts.
@@ -59,7 +60,6 @@ DRAWN, MOST_DRAWN = 30, 1500  # Random directions, for each input and in all, fr
 # The relative gap of the first round, by how much it is below the last round's largest gain, and its last value in
 # units of the tolerance.
 FIRST_GAP, FINER, LAST = 0.1, 30, 0.03
-FINE_GAP = 1e-3  # The same for the first round of a search that knows a bound.
 HIGHER = 0.3  # By how much prices are raised before no column is shown to gain, in the same units
 LISTED_ANSWERS = 6  # All patterns of a question of up to this many answers are there from the start
 
@@ -71,10 +71,9 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
     It takes a sum of variances under `LocalDP` alone, `Marginals` or `AOptimal` with weights of low rank, or the
     largest of the variances of few contrasts, `MVOptimal(contrasts)`. Up to 64
     inputs are aimed at to one part in a million, and up to 256 to one in a thousand, at any pilot without empty cells.
-    The proof is a relaxation with pairs of inputs (`programs.paired_dual`) where that is near enough, as it is for
-    yes/no questions up to an epsilon of about 1; else a search over directions or sets, which ends up to about 40
-    inputs. One question at random is among the designs it chooses from. Even pilots have a
-    method of their own, `SymmetricMarginals`.
+    The proof is a relaxation with pairs of inputs where that is near enough, as it is for yes/no questions up to an
+    epsilon of about 1; else a search over directions or sets, which ends up to about 40 inputs. One question at random
+    is among the designs it chooses from. Even pilots have a method of their own, `SymmetricMarginals`.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
     >>> marginals = Marginals((2, 2, 2, 2))
@@ -103,31 +102,30 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
         columns, _ = columns_for(utility, problem.constraints)
         k, rng = utility.size, np.random.default_rng(utility.size)
         tolerance = tolerance_for(k)
-        program = _Program.of(utility, math.exp(columns.epsilon))
+        program = _Program.of(utility, math.exp(columns.epsilon), problem.deadline)
         sets, accuracy, start = program.first(_starting(utility, columns.epsilon, ask), rng), 1.0, None
         relaxed: AnyRelaxation | None = None
-        paired: PairedDual | None = None
         last = False
-        if k > FINE_INPUTS and (paired := program.paired(LAST * tolerance)) is not None:
-            sets = np.unique(np.vstack([sets, program.near(paired, NEAR * k, rng)]), axis=0)
-            found, known = program.solve(sets, LAST * tolerance, None), sets
-            last = paired.least >= (1 - tolerance / 2) * program.value(found)
-        coarsest, rounds = (FIRST_GAP, MAX_ROUNDS) if paired is None else (FINE_GAP, 0 if last else FEW_ROUNDS)
+        if (paired := program.paired(LAST * tolerance)) is not None:
+            sets, accuracy = np.unique(np.vstack([sets, program.near(paired, NEAR * k, rng)]), axis=0), 0.0
+        rounds = MAX_ROUNDS if k <= FINE_INPUTS or paired is None else FEW_ROUNDS
         for _ in problem.deadline.rounds(range(rounds)):
-            accuracy = max(min(coarsest, accuracy), LAST * tolerance)
+            accuracy = max(min(FIRST_GAP, accuracy), LAST * tolerance)
             try:
                 found = program.solve(sets, accuracy, start)
             except SolverError:
                 if start is None:
                     raise
                 break  # columns or weights are too far apart: the result of the round before stands
-            known, new = sets, program.search(found, sets, rng)
+            known = sets
+            if last := paired is not None and paired.least >= (1 - tolerance / 2) * program.value(found):
+                break
+            new = program.search(found, sets, rng)
             outside = program.most(found, sets, new)
             if last := accuracy <= LAST * tolerance and (outside <= HIGHER * tolerance or not len(new)):
+                if isinstance(program.criterion, MVOptimal):
+                    paired = program.paired(LAST * tolerance, found)
                 raised = program.raised(found, sets, HIGHER * tolerance)
-                paired = paired or program.paired(LAST * tolerance, found)
-                if paired is not None and paired.least >= (1 - tolerance / 2) * program.value(found):
-                    break
                 relaxed, more = program.shown(raised, NODES if problem.deadline.left is None else 0)
                 if not len(new := unknown(more, sets)):
                     break
@@ -160,24 +158,6 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
         return Candidate(matrix, how, prove, tolerance, shortfall=shortfall)
 
 
-def refuses_thresholds(problem: Problem) -> str:
-    """Why a problem is no sum or largest of variances at one pilot under LocalDP alone; empty where it is one."""
-    utility = problem.utility
-    if why := no_estimate(problem):
-        return why
-    if not isinstance(utility.criterion, LinearCriterion | MVOptimal) or utility.neighbourhood is not None:
-        return "it takes a sum of variances, or the largest of some, at one pilot"
-    if not problem.symmetric:
-        return "it takes LocalDP between all inputs alone"
-    try:
-        columns, eta = columns_for(utility, problem.constraints)
-    except InvalidInput as error:
-        return str(error)
-    if eta is not None or not 1e-6 <= columns.epsilon <= 20:
-        return "it takes LocalDP alone, with an epsilon from 1e-6 to 20"
-    return ""
-
-
 def tolerance_for(inputs: int) -> float:
     """The relative gap at which a design for that many inputs is certified."""
     return CERTIFIED_GAP if inputs <= FINE_INPUTS else COARSE_GAP
@@ -203,19 +183,21 @@ def _starting(utility: FisherInformation, epsilon: float, ask: Ask) -> Members:
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """The program for a criterion at a pilot (k,), contrasts F (k, d) centred at it, and the ratio e^epsilon."""
+    """The program for a criterion at a pilot (k,), contrasts F (k, d) centred at it, and the ratio e^epsilon,
+    to be solved by a deadline."""
 
     criterion: LinearCriterion | MVOptimal
     prior: Array
     factor: Array
     ratio: float
+    deadline: Deadline
 
     @classmethod
-    def of(cls, utility: FisherInformation, ratio: float) -> _Program:
+    def of(cls, utility: FisherInformation, ratio: float, deadline: Deadline) -> _Program:
         """The program of a sum of variances."""
         criterion: Any = utility.criterion
         factor = criterion.factor(utility.size)
-        return cls(criterion, utility.prior, factor - utility.prior @ factor, ratio)
+        return cls(criterion, utility.prior, factor - utility.prior @ factor, ratio, deadline)
 
     def first(self, sets: Members, rng: np.random.Generator) -> Members:
         """`sets`, single cells, and thresholds of random scores, at random levels and at the best ones."""
@@ -309,23 +291,18 @@ class _Program:
         return float(square / found.rows.sum())
 
     def paired(self, accuracy: float, found: SurveySolution | None = None) -> PairedDual | None:
-        """The best bound without pricing, for a sum of variances, or the largest of some, of more than a few contrasts.
-
-        found : a solution, whose weights of the contrasts are taken for the largest, and whose value is enough.
+        """The best bound without pricing, for more than a few contrasts. found : a solution, whose value is enough, and
+        whose weights of the contrasts are taken for the largest of their variances.
         """
         scale = np.ones(self.factor.shape[1])
         if isinstance(self.criterion, MVOptimal):
-            if found is None:
-                return None
-            scale = np.abs(self.told(found)) / np.linalg.norm(self.told(found))
-        left, sizes, right = np.linalg.svd(self.factor * scale, full_matrices=False)
-        kept = sizes > 1e-10 * sizes[0]
-        if not BOXED_DIRECTIONS < kept.sum() < len(self.prior) - 1:
+            told = scale if found is None else np.abs(self.told(found))
+            scale = told / np.linalg.norm(told)
+        if not BOXED_DIRECTIONS < np.linalg.matrix_rank(self.factor * scale) < len(self.prior) - 1:
             return None
         enough = math.inf if found is None else (1 - accuracy) * self.value(found)
         shape = getattr(self.criterion, "shape", ())
-        paired = paired_dual(self.prior, self.ratio, (left * sizes)[:, kept], accuracy, shape, enough)
-        return None if paired is None else replace(paired, kernel=right[kept].T @ paired.kernel)
+        return paired_dual(self.prior, self.ratio, self.factor * scale, accuracy, shape, enough, self.deadline)
 
     def near(self, paired: PairedDual, count: int, rng: np.random.Generator) -> Members:
         """Up to `count` sets whose columns are priced nearly as high as what they earn at the numbers of a bound."""

@@ -21,6 +21,7 @@ one question at random never has both in a set, and up to epsilon of about 1 the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -30,6 +31,7 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.distribution import Array, Index
 
@@ -55,18 +57,21 @@ class PairedDual:
 
 
 def paired_dual(
-    prior: Array, ratio: float, factor: Array, accuracy: float, shape: Sequence[int] = (), enough: float = np.inf
-) -> PairedDual | None:
-    """The best bound that was found for positive p (k,), entries from 1 to `ratio` and centred F (k, d).
+    prior: Array, ratio: float, factor: Array, accuracy: float, shape: Sequence[int] = (), enough: float = np.inf,
+    deadline: Deadline = UNLIMITED,
+) -> PairedDual | None:  # fmt: skip
+    """The best bound that was found for positive p (k,), entries from 1 to `ratio` and centred F (k, d) of any rank.
 
     accuracy : the relative gap of the search. shape : the answers of each question, of which the inputs are cells.
     enough : the search ends at such a bound. None where it finds no numbers.
     """
     k, best, spent = len(prior), None, 0.0
+    left, sizes, right = np.linalg.svd(factor, full_matrices=False)
+    kept = sizes > 1e-10 * sizes[0]
     pairs = _opposite(shape) if set(shape) == {2} and 2 ** len(shape) == k else (np.zeros(0, np.intp),) * 2
-    program = _Program(prior, factor, ratio, *pairs)
+    program = _Program(prior, (left * sizes)[:, kept], ratio, *pairs, deadline.inner)
     path = program.path(COARSE, program.start())
-    for _ in range(ROUNDS):
+    for _ in deadline.inner.rounds(range(ROUNDS)):
         spent += STEPS / 4 * program.cost
         if not path:
             break
@@ -76,10 +81,10 @@ def paired_dual(
             best = found if best is None or found.least > best.least else best
         if best.least >= enough or not len(joining[0]) or spent > WORK:
             break
-        kept = path[-1].numbers[2 * k :] > 1e-4 * path[-1].numbers[2 * k :].max(initial=0.0)
-        program = program.joined(kept, *joining)
+        weights = path[-1].numbers[2 * k :]
+        program = program.joined(weights > 1e-4 * weights.max(initial=0.0), *joining)
         path = program.path(COARSE, program.start())
-    return best
+    return None if best is None else replace(best, kernel=right[kept].T @ best.kernel)
 
 
 def _opposite(shape: Sequence[int]) -> Pairs:
@@ -118,6 +123,7 @@ class _Program:
     ratio: float
     first: Index
     second: Index
+    deadline: Deadline
 
     @property
     def cost(self) -> float:
@@ -205,11 +211,15 @@ class _Program:
     def path(self, accuracy: float, at: _At | None) -> list[_At]:
         """Central points, up to one at which the bound is the best up to `accuracy` or rounding is in the way."""
         found: list[_At] = []
-        for _ in range(STEPS):
-            moved, length, promised = (None, 0.0, 0.0) if at is None else self.moved(at)
+        for _ in self.deadline.rounds(range(STEPS)):
+            moved, length, promised = None, 0.0, 0.0
+            with suppress(np.linalg.LinAlgError, ValueError):  # too far from regular for floats
+                if at is not None:
+                    moved, length, promised = self.moved(at)
+                    moved = None if moved is None else self.levelled(moved)
             if moved is None:
                 break
-            at = self.levelled(moved)
+            at = moved
             if length > 0.5 and promised < at.barrier:
                 found.append(at)
                 if self.gap(at) < accuracy:
@@ -239,12 +249,13 @@ class _Program:
         slope, curve = self.slopes(at)
         scale = 1 / np.sqrt(np.diag(curve))
         scaled, ridge = curve * scale[:, None] * scale, 1e-13
-        while True:
-            try:
+        while ridge < 1:
+            with suppress(np.linalg.LinAlgError):
                 factors = scipy.linalg.cho_factor(scaled + ridge * np.eye(len(x)))
                 break
-            except np.linalg.LinAlgError:
-                ridge *= 10
+            ridge *= 10
+        else:
+            return None, 0.0, 0.0
         step = scipy.linalg.cho_solve(factors, slope * scale) * scale
         promised = float(slope @ step)
         root = np.linalg.cholesky(at.form)

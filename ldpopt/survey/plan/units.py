@@ -21,8 +21,9 @@ from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.plan.planned_question import NOT_APPLICABLE, Part, cells_of
 from ldpopt.survey.plan.spec import QuestionSpec
 
-MAX_UNEVEN_CELLS = 64
-"""The most cells of questions that are asked together whose channel is searched for, where pilots are not even."""
+MAX_UNEVEN_CELLS, MAX_JOINT_CELLS = 36, 64
+"""The most cells of a booklet whose channel is searched for, where pilots are not even; and of all questions together.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +213,7 @@ def _wanted(units: Sequence[Unit]) -> tuple[Array, list[int]]:
 def joint_design(units: Sequence[Unit], epsilon: float, time_limit: float | None) -> Design | None:
     """The channel on all answers together that needs the fewest respondents; None where it is out of reach."""
     cells = math.prod(len(unit.cells) for unit in units)
-    if cells > MAX_UNEVEN_CELLS or not units or not all(unit.targets and unit.pilot.min() > 0 for unit in units):
+    if cells > MAX_JOINT_CELLS or not units or not all(unit.targets and unit.pilot.min() > 0 for unit in units):
         return None
     pilot, (wanted, different) = product_of(units)[0], _wanted(units)
     with suppress(InvalidInput, SolverError):
