@@ -41,7 +41,7 @@ import postgresql_server
 
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.server import Outcome, Submission, Unavailable, database, databases, draw_invitations, postgresql
-from ldpopt.survey.server.store import drawn_mark, spent_mark
+from ldpopt.survey.server.decide import drawn_mark, spent_mark
 from ldpopt.survey.server.submission import invitation_hash
 
 CODES = bytes([1, 0, 0, 0] * 3)

@@ -2,8 +2,9 @@
 
 from ldpopt.survey.server.app import collector
 from ldpopt.survey.server.databases import database
+from ldpopt.survey.server.decide import Outcome, RoundState, Summary
 from ldpopt.survey.server.export import draw_invitations, export_reports
-from ldpopt.survey.server.store import Outcome, RoundState, Store, Summary, Unavailable
+from ldpopt.survey.server.store import Store, Unavailable
 from ldpopt.survey.server.submission import Submission
 from ldpopt.survey.server.web import StaticFile, static_files
 

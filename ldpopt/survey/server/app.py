@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.extras import need
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.server.decide import Outcome, RoundState
 from ldpopt.survey.server.health import TEXT, Health
 from ldpopt.survey.server.limits import HEADER_BYTES, Bucket
 from ldpopt.survey.server.progress import Progress, page
-from ldpopt.survey.server.store import Outcome, RoundState, Store, Unavailable
+from ldpopt.survey.server.store import Store, Unavailable
 from ldpopt.survey.server.submission import Reader, Refused, Submission
 from ldpopt.survey.server.web import HEADERS, Sender, StaticFile, body, encoded, file_of, no_route, refusal, said
 

@@ -69,20 +69,22 @@ def database(location: str | PathLike[str], plan: Plan, create: bool = False) ->
 
 
 APPLICATION = 0x6C647074  # "ldpt", by which `file` and this package recognise the file
-VERSION = 2
+VERSION = 3
 WAIT = 30.0
 """Seconds to wait for another program that holds the file."""
 _AT_ONCE = 500  # parameters of a statement; old versions allow 999
 
 # Without row numbers, rows are kept in the order of their random ids, so the order of arrival is not kept.
-_SQLITE_TABLES = """
+_REPORTS = """
+CREATE TABLE IF NOT EXISTS {} (
+    round INTEGER NOT NULL, id BLOB NOT NULL CHECK (length(id) = 16), day TEXT NOT NULL, codes BLOB NOT NULL,
+    PRIMARY KEY (round, id)) WITHOUT ROWID
+"""
+_ROUNDS = """
 CREATE TABLE rounds (
     number INTEGER PRIMARY KEY, plan TEXT NOT NULL UNIQUE, survey TEXT NOT NULL, round INTEGER NOT NULL,
     closed INTEGER NOT NULL DEFAULT 0, invited INTEGER NOT NULL DEFAULT 0,
-    drawn INTEGER NOT NULL DEFAULT 0, used INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE reports (
-    round INTEGER NOT NULL, id BLOB NOT NULL CHECK (length(id) = 16), day TEXT NOT NULL, codes BLOB NOT NULL,
-    PRIMARY KEY (round, id)) WITHOUT ROWID;
+    drawn INTEGER NOT NULL DEFAULT 0, used INTEGER NOT NULL DEFAULT 0)
 """
 
 
@@ -90,6 +92,7 @@ class SqliteStore(Store):
     """The round of `plan` in the SQLite file at `path`, whose rows are always in the order of their ids."""
 
     _is_old = "SELECT count(*) FROM pragma_table_info('invitations') WHERE name = 'used'"
+    _has_recent = "SELECT count(*) FROM sqlite_master WHERE name = 'recent_reports'"
     _bytes, _table_end = "BLOB", " WITHOUT ROWID"
 
     def __init__(self, path: Path, plan: Plan, create: bool) -> None:
@@ -122,8 +125,7 @@ class SqliteStore(Store):
                 raise invalid("database", "a file system that allows a write-ahead log", Phrase("another"))
             with self._transaction():
                 if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    for statement in _SQLITE_TABLES.split(";")[:-1]:
-                        db.execute(statement)
+                    db.execute(_ROUNDS)
                     db.execute(f"PRAGMA application_id = {APPLICATION}")
                 self._upgrade(db)
                 self._add_round(db, plan)
@@ -133,6 +135,8 @@ class SqliteStore(Store):
 
     def _upgrade(self, db: Any) -> None:
         super()._upgrade(db)
+        for table in ("reports", "recent_reports"):
+            db.execute(_REPORTS.format(table))
         db.execute(f"PRAGMA user_version = {VERSION}")
 
     def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
@@ -165,13 +169,23 @@ class SqliteStore(Store):
         """Free bytes on the disk of the file."""
         return shutil.disk_usage(self._path.parent).free
 
-    def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
+    def _insert(self, db: Any, table: str, new: Sequence[Submission], day: str) -> set[bytes]:
         rows = sorted((self._number, one.id, day, one.codes) for one in new)
-        db.executemany("INSERT INTO reports (round, id, day, codes) VALUES (?, ?, ?, ?)", rows)
+        db.executemany(f"INSERT INTO {table} (round, id, day, codes) VALUES (?, ?, ?, ?)", rows)
         return {one.id for one in new}
+
+    def _sweep(self, db: Any) -> bool:
+        """Rows that leave a table are overwritten with zeros; the log is emptied, unless somebody reads from it."""
+        db.execute("PRAGMA busy_timeout = 0")
+        try:
+            (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            db.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
+        return not busy
 
     def _erase(self) -> bool:
         with self._transaction() as db:
+            self._mix(db)
             words = "SELECT hash FROM invitations WHERE round = ?1 UNION ALL SELECT mark FROM spent WHERE round = ?1"
             erased = [word for (word,) in db.execute(words, (self._number,))]
             self._delete_invitations(db)

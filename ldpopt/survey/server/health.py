@@ -16,7 +16,8 @@ from pathlib import Path
 from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.server.databases import database, shown
-from ldpopt.survey.server.store import RoundState, Unavailable
+from ldpopt.survey.server.decide import RoundState
+from ldpopt.survey.server.store import Unavailable
 from ldpopt.survey.server.web import address, listening, loopback, static_files, token_of
 
 FRESH = 5.0

@@ -26,11 +26,14 @@ CREATE TABLE IF NOT EXISTS ldpopt.rounds (
     number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, plan text NOT NULL UNIQUE, survey text NOT NULL,
     round bigint NOT NULL, closed boolean NOT NULL DEFAULT false, invited boolean NOT NULL DEFAULT false,
     drawn bigint NOT NULL DEFAULT 0, used bigint NOT NULL DEFAULT 0);
-CREATE TABLE IF NOT EXISTS ldpopt.reports (
-    round integer NOT NULL, id bytea NOT NULL CHECK (length(id) = 16), day date NOT NULL, codes bytea NOT NULL,
-    PRIMARY KEY (round, id));
 """
-_ROWS = {"invitations": "hash", "spent": "mark", "reports": "id"}  # tables, and what their rows are ordered by
+_REPORTS = """
+CREATE TABLE IF NOT EXISTS ldpopt.{} (
+    round integer NOT NULL, id bytea NOT NULL CHECK (length(id) = 16), day date NOT NULL, codes bytea NOT NULL,
+    PRIMARY KEY (round, id))
+"""
+_ROWS = {"invitations": "hash", "spent": "mark", "reports": "id", "recent_spent": "mark", "recent_reports": "id"}
+"""The tables with rows of a round, and what their rows are ordered by."""
 _NEVER_ANALYSED = "no statistics were kept of these tables"  # the comment on one that was made so, or cleared
 _ANALYSED = "SELECT 1 FROM pg_stats WHERE schemaname = 'ldpopt' AND tablename = ? AND attname = ?"
 _STATISTICS_FILE = "SELECT pg_relation_filenode('pg_catalog.pg_statistic')"
@@ -40,7 +43,7 @@ _NOT_ALLOWED = (
 )
 _FILES = (
     "SELECT pg_relation_filenode(oid) FROM pg_class WHERE relnamespace = 'ldpopt'::regnamespace "
-    "AND relname ~ '^(invitations|spent|reports)(_pkey|)$'"
+    "AND relname ~ '^(invitations|(recent_|)(spent|reports))(_pkey|)$'"
 )
 
 
@@ -52,6 +55,7 @@ class PostgresqlStore(Store):
 
     _place = "%s"
     _is_old = "SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('invitations') AND attname = 'used'"
+    _has_recent = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('recent_reports')"
     _bytes = "bytea"
     _many_rows: ClassVar[Mapping[str, str]] = {"name": "rows"}  # the server sends no more than is asked for
 
@@ -87,14 +91,19 @@ class PostgresqlStore(Store):
                 (new,) = db.execute("SELECT to_regclass('rounds') IS NULL").fetchone()
                 db.execute(_POSTGRESQL_TABLES)
                 self._upgrade(db)
-                for table, column in _ROWS.items():  # the planner's statistics would keep values that are erased
-                    db.execute(f"ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS 0")
                 if new:
                     db.execute(f"COMMENT ON TABLE spent IS '{_NEVER_ANALYSED}'")
                 self._add_round(db, plan)
         if not db.execute("SELECT to_regclass('ldpopt.rounds') IS NOT NULL").fetchone()[0]:
             raise no_round(plan)
         return self._find_round(db, plan)
+
+    def _upgrade(self, db: Any) -> None:
+        super()._upgrade(db)
+        for table in ("reports", "recent_reports"):
+            db.execute(_REPORTS.format(table))
+        for table, column in _ROWS.items():  # the planner's statistics would keep values that are erased
+            db.execute(f"ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS 0")
 
     def _touch(self, db: Any) -> None:
         """A record in the log of writes, with which the commit is flushed; it leaves no dead row."""
@@ -116,18 +125,22 @@ class PostgresqlStore(Store):
             db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield db
 
-    def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
+    def _insert(self, db: Any, table: str, new: Sequence[Submission], day: str) -> set[bytes]:
         """Rows are stored, and so locked, in the order of the ids: two collectors never wait for each other."""
         if not new:
             return set()
         ordered = sorted(new, key=lambda one: one.id)
         insert = (
-            "INSERT INTO reports (round, id, day, codes) "
+            f"INSERT INTO {table} (round, id, day, codes) "
             "SELECT ?, new.id, ?::date, new.codes FROM unnest(?::bytea[], ?::bytea[]) AS new (id, codes) "
             "ON CONFLICT DO NOTHING RETURNING id"
         )
         ids, codes = [one.id for one in ordered], [one.codes for one in ordered]
         return {id for (id,) in self._run(db, insert, self._number, day, ids, codes)}
+
+    def _sweep(self, db: Any) -> bool:
+        """The files of the tables are exchanged, unless somebody reads them now. An older snapshot finds all rows."""
+        return all([_written_anew(db, table, ", SKIP_LOCKED") for table in ("recent_spent", "recent_reports")])
 
     def _erase(self) -> bool:
         """The tables are written anew, as one transaction; no older snapshot sees the rows that they had."""
@@ -137,9 +150,10 @@ class PostgresqlStore(Store):
             db.execute(f"SET LOCAL lock_timeout = '{_LOCK_WAIT}s'")
             try:
                 with db.transaction():
-                    db.execute("LOCK TABLE invitations, spent, reports IN ACCESS EXCLUSIVE MODE")
+                    db.execute(f"LOCK TABLE {', '.join(_ROWS)} IN ACCESS EXCLUSIVE MODE")
             except psycopg.errors.LockNotAvailable:
                 return False
+            self._mix(db)
             self._delete_invitations(db)
             before = {*self._run(db, _FILES)}
             for table, key in _ROWS.items():
@@ -160,27 +174,20 @@ class PostgresqlStore(Store):
         """
         import psycopg
 
-        details: list[str] = []
-
-        def heard(said: Any) -> None:  # its fields are gone afterwards
-            details.append(said.message_detail or "")
-
         with self._connected() as db:
             if self._run(db, "SELECT obj_description('spent'::regclass)") == [(_NEVER_ANALYSED,)]:
                 return True
             before = self._run(db, _STATISTICS_FILE)
-            db.add_notice_handler(heard)
             db.execute(f"SET lock_timeout = '{_LOCK_WAIT}s'")
             try:
-                db.execute("VACUUM (FULL, VERBOSE) pg_catalog.pg_statistic")
+                clean = _written_anew(db, "pg_catalog.pg_statistic")
             except psycopg.errors.LockNotAvailable:
                 return False
             finally:
-                db.remove_notice_handler(heard)
                 db.execute("RESET lock_timeout")
             if self._run(db, _STATISTICS_FILE) == before:
                 raise Unavailable(_NOT_ALLOWED)
-            if re.findall("[0-9]+", "".join(details))[:1] != ["0"]:  # "0 dead row versions cannot be removed yet."
+            if not clean:
                 return False
             db.execute(f"COMMENT ON TABLE spent IS '{_NEVER_ANALYSED}'")
         return True
@@ -198,3 +205,18 @@ class PostgresqlStore(Store):
             raise invalid("database", "an address such as postgresql://user@host/name", Phrase("another")) from None
         except psycopg.Error as error:
             raise Unavailable(f"PostgreSQL: {type(error).__name__}") from None
+
+
+def _written_anew(db: Any, table: str, options: str = "") -> bool:
+    """Write a table to a new file; whether no version of a row is left there for older snapshots."""
+    details: list[str] = []
+
+    def heard(said: Any) -> None:  # its fields are gone afterwards
+        details.append(said.message_detail or "")
+
+    db.add_notice_handler(heard)
+    try:
+        db.execute(f"VACUUM (FULL, VERBOSE{options}) {table}")
+    finally:
+        db.remove_notice_handler(heard)
+    return re.findall("[0-9]+", "".join(details))[:1] == ["0"]  # "0 dead row versions cannot be removed yet."

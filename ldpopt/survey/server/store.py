@@ -1,134 +1,43 @@
 """From batches of submissions to a database: each is stored once, and one durable commit stores many.
 
-`decide` says what is stored, without a database. `Store` has all statements that SQLite and PostgreSQL share.
+`Store` has all statements that SQLite and PostgreSQL share.
 """
 
 from __future__ import annotations
 
-import hashlib
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
-from enum import Enum
-from typing import Any, ClassVar, NamedTuple
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from typing import Any, ClassVar
 
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
-from ldpopt.results import Result
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.server.decide import Outcome, RoundState, Summary, decide, drawn_mark, spent_mark
 from ldpopt.survey.server.submission import Submission
 
 Rows = list[tuple[bytes, str, bytes]]
 """Stored reports: id, day as YYYY-MM-DD, codes."""
 
 
+MIXED = 50
+"""So many submissions with invitations wait at least, before they join the lasting tables together."""
+PAUSE = 1.0
+"""Seconds at least between two times that those that wait are looked at; under load more are mixed at a time."""
+
+
 class Unavailable(LdpoptError, RuntimeError):
     """The database cannot store or read now: the disk is full, the server is gone, another program holds it."""
-
-
-class Outcome(Enum):
-    """The result of a submission.
-
-    >>> [outcome.value for outcome in Outcome]
-    ['stored', 'repeated', 'conflict', 'uninvited', 'closed']
-    """
-
-    STORED = "stored"
-    REPEATED = "repeated"
-    CONFLICT = "conflict"
-    UNINVITED = "uninvited"
-    CLOSED = "closed"
-
-
-@dataclass(frozen=True, eq=False)
-class RoundState(Result):
-    """Whether a round is closed to submissions, and whether a submission needs an invitation.
-
-    >>> RoundState(closed=False, invited=True)
-    RoundState(closed=False, invited=True)
-    """
-
-    closed: bool
-    invited: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Summary(Result):
-    """The content of a round in numbers: reports by day, and invitations drawn and used.
-
-    >>> Summary(closed=False, days={"2026-01-30": 2, "2026-01-31": 3}, drawn=0, used=0).reports
-    5
-    """
-
-    closed: bool
-    days: Mapping[str, int]
-    drawn: int
-    used: int
-
-    def _columns(self) -> dict[str, list[Any]]:
-        return {"day": list(self.days), "reports": list(self.days.values())}
-
-    @property
-    def reports(self) -> int:
-        """The number of reports."""
-        return sum(self.days.values())
-
-
-class Decision(NamedTuple):
-    """What to do with a batch: each submission's outcome, what to store, and which invitations are used by it."""
-
-    outcomes: list[Outcome]
-    new: list[Submission]
-    used: list[bytes]
-
-
-def decide(
-    batch: Sequence[Submission], stored: Mapping[bytes, bytes], unused: Iterable[bytes], state: RoundState
-) -> Decision:
-    """Decide about a batch of submissions, in their order.
-
-    stored : by id, the codes of the submissions in the batch that are in the database already. unused : the invitations
-        in the batch that may still be used.
-
-    An identical retry counts as repeated, also without its invitation or after the end of the round, so that a device
-    to which the answer was lost learns that nothing is left to do. A given invitation must be valid even if none is
-    needed, since otherwise a wrong link would go unnoticed.
-    """
-    known, free = dict(stored), {*unused, *(() if state.invited else (None,))}
-    made = Decision([], [], [])
-    for one in batch:
-        if one.id in known:
-            outcome = Outcome.REPEATED if known[one.id] == one.codes else Outcome.CONFLICT
-        elif state.closed:
-            outcome = Outcome.CLOSED
-        elif one.invitation not in free:
-            outcome = Outcome.UNINVITED
-        else:
-            outcome = Outcome.STORED
-            if one.invitation is not None:
-                free.remove(one.invitation)
-                made.used.append(one.invitation)
-            known[one.id] = one.codes
-            made.new.append(one)
-        made.outcomes.append(outcome)
-    return made
-
-
-def drawn_mark(invitation: bytes) -> bytes:
-    """What is stored of an invitation when it is drawn, and never changed until the round is closed."""
-    return hashlib.sha256(b"ldpopt drawn " + invitation).digest()
-
-
-def spent_mark(invitation: bytes) -> bytes:
-    """What is stored when it is used; without the invitation's text nobody can tell which of those drawn it was."""
-    return hashlib.sha256(b"ldpopt spent " + invitation).digest()
 
 
 class Store(ABC):
     """One round in a database: what every dialect of SQL says alike. Parameters are written ``?``.
 
     Invitations live apart from reports: the rows of those drawn are never changed, and what is written beside a report
-    is a mark that shows none of them.
+    is a mark that shows none of them. A report and the mark that came with it are stored by one commit, as a crash must
+    not leave one alone; so that the number of the transaction, or their places, do not join them for long, both first
+    go to tables of recent ones, and from there, with at least `MIXED` - 1 others, by one transaction and in the order
+    of random numbers, to the lasting tables. Then the tables of recent ones are written anew.
 
     Only one thread at a time may call `write`, `state`, `probe`, `others`, `invite`, `close_round` and `close`;
     `summary` and `rows` open connections of their own. All raise `Unavailable` if the database does not answer or has
@@ -148,6 +57,10 @@ class Store(ABC):
     """The type of a column of bytes."""
     _table_end: ClassVar[str] = ""
     """What stands after the columns of a table."""
+    _has_recent: ClassVar[str]
+    """A query for whether there are tables of recent reports and marks, which older versions did not make."""
+    _mixes, _looked, _swept = True, -PAUSE, False
+    """Whether there are such tables; when it was looked how many wait; whether nothing old may be left in them."""
 
     @abstractmethod
     def _connect(self) -> Any:
@@ -177,17 +90,22 @@ class Store(ABC):
         """A connection of its own that sees the database as it was at one moment."""
 
     @abstractmethod
-    def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
+    def _insert(self, db: Any, table: str, new: Sequence[Submission], day: str) -> set[bytes]:
         """Store new submissions, and give the ids of those that no other collector has stored meanwhile."""
 
     @abstractmethod
     def _erase(self) -> bool:
         """Delete the round's invitations, marks and order of arrival; whether nothing of them can be read any more."""
 
+    @abstractmethod
+    def _sweep(self, db: Any) -> bool:
+        """Write the tables of recent reports and marks anew; whether nothing of what left them can be read there."""
+
     def _begin(self, plan: Plan, create: bool) -> None:
         try:
             with self._connected() as db:
                 self._number = self._open(db, plan, create)
+                self._mixes = bool(self._run(db, self._has_recent)[0][0])
         except BaseException:
             self.close()
             raise
@@ -220,16 +138,45 @@ class Store(ABC):
             state = self._state(db)
             marks = [(drawn_mark(one), spent_mark(one)) for one in hashes]
             drawn = self._marks(db, "invitations", "hash", [mark for mark, _ in marks])
-            spent = self._marks(db, "spent", "mark", [mark for _, mark in marks])
+            spent = self._marks(db, self._all("spent"), "mark", [mark for _, mark in marks])
             free = [one for one, (a, b) in zip(hashes, marks, strict=True) if a in drawn and b not in spent]
             stored = self._stored(db, sorted({one.id for one in batch}))
             made = decide(batch, stored, free, state)
-            inserted = self._insert(db, made.new, day)
+            recent = "recent_" if made.used else ""
+            inserted = self._insert(db, f"{recent}reports", made.new, day)
             if len(inserted) < len(made.new):  # another collector has stored some of them
                 stored |= self._stored(db, [one.id for one in made.new if one.id not in inserted])
                 made = decide(batch, stored, free, state)
-            self._add(db, "spent", "mark", map(spent_mark, made.used))
+            self._add(db, f"{recent}spent", "mark", map(spent_mark, made.used))
+        if hashes and time.monotonic() - self._looked >= PAUSE:
+            with suppress(Unavailable):  # what waits is mixed later; the batch is stored
+                self._mix_recent()
         return made.outcomes
+
+    def _mix_recent(self) -> None:
+        """Mix what waits, if it is enough, and leave nothing of it where it was."""
+        self._looked = time.monotonic()
+        with self._transaction() as db:
+            enough = self._run(db, "SELECT count(*) FROM recent_spent WHERE round = ?", self._number)[0][0] >= MIXED
+            if enough:
+                self._mix(db)
+        if enough or not self._swept:
+            with self._connected() as db:
+                self._swept = False
+                self._swept = self._sweep(db)
+
+    def _mix(self, db: Any) -> None:
+        """All that waits joins the lasting tables, in the order of ids and of marks."""
+        for table, columns, key in _RECENT:
+            waiting = f"FROM recent_{table} WHERE round = {self._number}"
+            self._run(db, f"INSERT INTO {table} ({columns}) SELECT {columns} {waiting} ORDER BY {key}")
+            self._run(db, f"DELETE {waiting}")
+
+    def _all(self, table: str) -> str:
+        """The rows of a table with the recent ones, to stand after FROM."""
+        columns = dict((table, columns) for table, columns, _ in _RECENT)[table]
+        recent = f" UNION ALL SELECT {columns} FROM recent_{table}" if self._mixes else ""
+        return f"(SELECT {columns} FROM {table}{recent}) AS kept"
 
     def _marks(self, db: Any, table: str, column: str, values: Sequence[bytes]) -> set[bytes]:
         """Those of the values that the round has in the table."""
@@ -248,7 +195,7 @@ class Store(ABC):
         found = self._run(db, "SELECT round, hash, used FROM invitations") if old else []
         if old:
             self._run(db, "DROP TABLE invitations")
-        for table, column in (("invitations", "hash"), ("spent", "mark")):
+        for table, column in (("invitations", "hash"), ("spent", "mark"), ("recent_spent", "mark")):
             columns = f"round integer NOT NULL, {column} {self._bytes} NOT NULL, PRIMARY KEY (round, {column})"
             self._run(db, f"CREATE TABLE IF NOT EXISTS {table} ({columns}){self._table_end}")
         for number in {number for number, _, _ in found}:
@@ -257,7 +204,8 @@ class Store(ABC):
             self._add(db, "spent", "mark", (spent_mark(hash) for hash, used in mine if used), number)
 
     def _stored(self, db: Any, ids: Sequence[bytes]) -> dict[bytes, bytes]:
-        return dict(self._among(db, f"SELECT id, codes FROM reports WHERE round = {self._number} AND id", ids))
+        kept = f"SELECT id, codes FROM {self._all('reports')} WHERE round = {self._number} AND id"
+        return dict(self._among(db, kept, ids))
 
     def _state(self, db: Any) -> RoundState:
         ((closed, invited),) = self._run(db, "SELECT closed, invited FROM rounds WHERE number = ?", self._number)
@@ -290,9 +238,9 @@ class Store(ABC):
     def summary(self) -> Summary:
         """The numbers of reports and invitations of the round."""
         with self._snapshot() as db:
-            by_day = f"SELECT {_DAY}, count(*) FROM reports WHERE round = ? GROUP BY day ORDER BY day"
+            by_day = f"SELECT {_DAY}, count(*) FROM {self._all('reports')} WHERE round = ? GROUP BY day ORDER BY day"
             days = dict(self._run(db, by_day, self._number))
-            numbers = f"SELECT closed, drawn, used + {_USED} FROM rounds WHERE number = ?"
+            numbers = f"SELECT closed, drawn, used + {self._used} FROM rounds WHERE number = ?"
             ((closed, drawn, used),) = self._run(db, numbers, self._number)
             return Summary(bool(closed), days, drawn, used)
 
@@ -309,8 +257,8 @@ class Store(ABC):
         Raises `Unavailable` while another program reads the database, so that what is erased could still be read.
         """
         with self._transaction() as db:
-            if self._run(db, self._is_old)[0][0]:
-                self._upgrade(db)
+            self._upgrade(db)
+            self._mixes = True
             self._run(db, "UPDATE rounds SET closed = true WHERE number = ?", self._number)
         if not self._erase():
             raise Unavailable(
@@ -318,14 +266,18 @@ class Store(ABC):
                 "would keep what joins invitations to reports; end that program, and close the round again"
             )
 
+    @property
+    def _used(self) -> str:
+        return f"(SELECT count(*) FROM {self._all('spent')} WHERE kept.round = number)"
+
     def _delete_invitations(self, db: Any) -> None:
-        self._run(db, f"UPDATE rounds SET used = used + {_USED} WHERE number = ?", self._number)
+        self._run(db, f"UPDATE rounds SET used = used + {self._used} WHERE number = ?", self._number)
         for table in ("invitations", "spent"):
             self._run(db, f"DELETE FROM {table} WHERE round = ?", self._number)
 
     def rows(self, at_once: int) -> Iterator[Rows]:
         """The round's reports at one moment, in the order of their ids, at most `at_once` at a time."""
-        select = f"SELECT id, {_DAY}, codes FROM reports WHERE round = {self._number} ORDER BY id"
+        select = f"SELECT id, {_DAY}, codes FROM {self._all('reports')} WHERE round = {self._number} ORDER BY id"
         with self._snapshot() as db, closing(db.cursor(**self._many_rows)) as cursor:
             cursor.execute(select)
             while found := cursor.fetchmany(at_once):
@@ -343,7 +295,8 @@ class Store(ABC):
 
 
 _DAY = "CAST(day AS text)"
-_USED = "(SELECT count(*) FROM spent WHERE spent.round = number)"
+_RECENT = (("reports", "round, id, day, codes", "id"), ("spent", "round, mark", "mark"))
+"""The tables that have one of recent rows beside them, with their columns, and what their rows are ordered by."""
 
 
 def no_round(plan: Plan) -> InvalidInput:

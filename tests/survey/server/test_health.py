@@ -7,8 +7,8 @@ import pytest
 from collectors import habits
 
 from ldpopt.survey.server import Unavailable, database
+from ldpopt.survey.server.decide import RoundState
 from ldpopt.survey.server.health import BUCKETS, FRESH, Health, checks
-from ldpopt.survey.server.store import RoundState
 
 PLAN = habits()
 

@@ -14,7 +14,7 @@ from collectors import habits, stored_reports
 
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.server import Outcome, RoundState, Submission, Unavailable, database, databases, draw_invitations
-from ldpopt.survey.server.store import drawn_mark, spent_mark
+from ldpopt.survey.server.decide import drawn_mark, spent_mark
 from ldpopt.survey.server.submission import invitation_hash
 
 DAY = "2026-01-31"
@@ -182,7 +182,7 @@ def test_a_file_has_no_order_of_arrival(tmp_path, plan):
     places = [content.index(id_) for id_ in sorted(map(mixed, range(20)))]
     assert places in (sorted(places), sorted(places, reverse=True))  # the order of the ids, in one page
     db = sqlite3.connect(path)
-    for table in ("reports", "invitations", "spent"):
+    for table in ("reports", "invitations", "spent", "recent_reports", "recent_spent"):
         with pytest.raises(sqlite3.OperationalError, match="no such column"):
             db.execute(f"SELECT rowid FROM {table}")
     columns = [row[1] for row in db.execute("PRAGMA table_info(reports)")]
@@ -224,6 +224,14 @@ def rows_of(location, statement):
         return db.execute(statement).fetchall()
 
 
+@pytest.fixture
+def mixing(monkeypatch):
+    """Five submissions with invitations are mixed, as soon as they are there."""
+    monkeypatch.setattr("ldpopt.survey.server.store.MIXED", 5)
+    monkeypatch.setattr("ldpopt.survey.server.store.PAUSE", 0.0)
+
+
+@pytest.mark.usefixtures("mixing")
 def test_invitations_and_reports_live_apart_from_the_first_moment(location, plan, tmp_path):
     """While the round is open no row of an invitation changes when it is used, and no stored value is in two tables."""
     with database(location, plan, create=True) as store:
@@ -231,13 +239,115 @@ def test_invitations_and_reports_live_apart_from_the_first_moment(location, plan
         system = "" if location.startswith("sqlite") else ", xmin::text, xmax::text, ctid::text"
         drawn = f"SELECT hash{system} FROM ldpopt.invitations WHERE round = {store._number} ORDER BY hash"
         before = rows_of(location, drawn)
-        for number, hash in enumerate(hashes[:15]):
+        for number, hash in enumerate(hashes[:17]):
             assert store.write([Submission(mixed(number), ONE, hash)], DAY) == [Outcome.STORED]
         assert rows_of(location, drawn) == before
-        spent = {mark for (mark,) in rows_of(location, f"SELECT mark FROM ldpopt.spent WHERE round = {store._number}")}
-        assert spent == {spent_mark(hash) for hash in hashes[:15]}
+        spent, recent = (
+            {mark for (mark,) in rows_of(location, f"SELECT mark FROM ldpopt.{table} WHERE round = {store._number}")}
+            for table in ("spent", "recent_spent")
+        )
+        assert (spent, recent) == (set(map(spent_mark, hashes[:15])), set(map(spent_mark, hashes[15:17])))
         assert {row[0] for row in before} == {drawn_mark(hash) for hash in hashes}
         assert not any(hash in raw(tmp_path, "reports.db*") for hash in hashes)  # the log included
+
+
+@pytest.mark.usefixtures("mixing")
+def test_who_holds_the_texts_joins_no_report_that_is_mixed(postgresql, plan):
+    """Of 15 invitations with known texts every one may belong to any of five reports, by transaction and by place, and
+    no page of the tables of recent rows holds them. The 16th waits, and is joined by its transaction.
+    """
+    import psycopg
+
+    with database(postgresql.url, plan, create=True), psycopg.connect(postgresql.url) as db:
+        db.execute("TRUNCATE ldpopt.recent_reports, ldpopt.recent_spent")  # of other rounds, with the same ids
+    with database(postgresql.url, plan, create=True) as store:
+        hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
+        select = f"xmin::text FROM ldpopt.{{}} WHERE round = {store._number} ORDER BY ctid"
+        for number, hash in enumerate(hashes[:15]):
+            store.write([Submission(mixed(number), ONE, hash)], DAY)
+        pages = b"".join(
+            rows_of(postgresql.url, f"SELECT pg_read_binary_file(pg_relation_filepath('ldpopt.recent_{table}'))")[0][0]
+            for table in ("reports", "spent", "reports_pkey", "spent_pkey")
+        )
+        assert not any(word in pages for word in (*map(mixed, range(15)), *map(spent_mark, hashes)))
+        reports = rows_of(postgresql.url, "SELECT id, " + select.format("reports"))
+        marks = dict(rows_of(postgresql.url, "SELECT mark, " + select.format("spent")))
+        for number, hash in enumerate(hashes[:15]):
+            together = [id_ for id_, transaction in reports if transaction == marks[spent_mark(hash)]]
+            assert len(together) == 5
+            assert mixed(number) in together
+            assert together == sorted(together)
+        store.write([Submission(mixed(15), ONE, hashes[15])], DAY)
+        ((id_, transaction),) = rows_of(postgresql.url, "SELECT id, " + select.format("recent_reports"))
+        assert rows_of(postgresql.url, "SELECT mark, " + select.format("recent_spent")) == [
+            (spent_mark(hashes[15]), transaction)
+        ]
+        assert id_ == mixed(15)
+
+
+@pytest.mark.usefixtures("mixing")
+def test_a_file_shows_no_order_within_those_that_are_mixed(tmp_path, plan):
+    """The log is empty after each mixing, and the cells of a batch lie in the order of ids and of marks."""
+    path = tmp_path / "reports.db"
+    with database(path, plan, create=True) as store:
+        hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
+        for number, hash in enumerate(hashes[:15]):
+            store.write([Submission(mixed(number), ONE, hash)], DAY)
+            if number % 5 == 4:
+                assert path.with_name("reports.db-wal").stat().st_size == 0
+                content = path.read_bytes()
+                for words in (
+                    map(mixed, range(number - 4, number + 1)),
+                    map(spent_mark, hashes[number - 4 : number + 1]),
+                ):
+                    ordered = sorted(words)
+                    assert all(content.count(word) == 1 for word in ordered)
+                    places = [content.index(word) for word in ordered]
+                    assert places in (sorted(places), sorted(places, reverse=True))
+
+
+@pytest.mark.usefixtures("mixing")
+def test_mixing_waits_for_nobody_and_hides_no_report_from_a_dump(location, plan):
+    """A snapshot from before sees every report that was stored before it, mixed since or not; later all is swept."""
+    with database(location, plan, create=True) as store:
+        hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
+        for number, hash in enumerate(hashes[:4]):
+            store.write([Submission(mixed(number), ONE, hash)], DAY)
+        with store._snapshot() as reader:
+            store._run(reader, "SELECT count(*) FROM rounds")
+            for number, hash in enumerate(hashes[4:9], 4):
+                assert store.write([Submission(mixed(number), ONE, hash)], DAY) == [Outcome.STORED]
+            assert not store._swept
+            seen = store._run(reader, f"SELECT count(*) FROM {store._all('reports')} WHERE round = ?", store._number)
+            assert seen == [(4,)]
+            assert store.summary().reports == store.summary().used == 9
+            assert store.write([Submission(mixed(9), ONE, hashes[9])], DAY) == [Outcome.STORED]
+        store.write([Submission(mixed(10), ONE, hashes[10])], DAY)
+        assert store._swept
+        assert [row[0] for rows in store.rows(3) for row in rows] == sorted(map(mixed, range(11)))
+        assert store.write([Submission(mixed(number), ONE) for number in range(11)], DAY) == [Outcome.REPEATED] * 11
+        assert store.write([Submission(ids(1)[0], ONE, hash) for hash in hashes[:11]], DAY) == [Outcome.UNINVITED] * 11
+
+
+@pytest.mark.usefixtures("mixing")
+def test_a_database_without_recent_tables_is_read_and_goes_on(location, plan):
+    """Of the version before this one: it is read as it is, brought up to date by a collector, or by closing it."""
+    with database(location, plan, create=True) as store:
+        store.write([Submission(one, ONE) for one in ids(3)], DAY)
+        with store._connected() as db:
+            for table in ("recent_reports", "recent_spent"):
+                store._run(db, f"DROP TABLE {table}")
+            if location.startswith("sqlite"):
+                db.execute("PRAGMA user_version = 2")
+    assert set(stored_reports(plan, location)) == {one.hex() for one in ids(3)}
+    with database(location, plan) as store:
+        assert store.summary().reports == 3
+    with database(location, plan, create=True) as store:
+        hash = invitation_hash(plan.checksum, draw_invitations(plan, store, 1)[0])
+        assert store.write([Submission(ids(1, 3)[0], ONE, hash)], DAY) == [Outcome.STORED]
+    with database(location, plan) as store:
+        store.close_round()
+        assert (store.summary().reports, store.summary().used) == (4, 1)
 
 
 VERSION_1 = """
@@ -452,10 +562,12 @@ ANALYZE ldpopt.spent; ANALYZE ldpopt.invitations"""
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_the_planners_statistics_keep_nothing_of_a_closed_round(postgresql, plan, kept):
+def test_the_planners_statistics_keep_nothing_of_a_closed_round(postgresql, plan, kept, monkeypatch):
     """ANALYZE keeps no hash; of an older database, where it did, closing erases them from every page, or refuses."""
     import psycopg
 
+    monkeypatch.setattr("ldpopt.survey.server.store.MIXED", 1)
+    monkeypatch.setattr("ldpopt.survey.server.store.PAUSE", 0.0)
     with database(postgresql.url, plan, create=True) as store:
         hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
         marks = [mark for hash in hashes for mark in marks_of(hash)]

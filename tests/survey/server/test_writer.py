@@ -7,7 +7,8 @@ import pytest
 
 from ldpopt.survey.server import app
 from ldpopt.survey.server.app import Unexpected, Writer
-from ldpopt.survey.server.store import Outcome, RoundState, Unavailable
+from ldpopt.survey.server.decide import Outcome, RoundState
+from ldpopt.survey.server.store import Unavailable
 from ldpopt.survey.server.submission import Refused, Submission
 
 
