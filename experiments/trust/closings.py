@@ -3,8 +3,11 @@
     python experiments/trust/closings.py [--closings 100] [--seed 1] [--only SQLite|PostgreSQL] [--quick]
 
 Each round, in a file of SQLite and on a PostgreSQL server of its own, draws invitations, of which most are used one
-after the other, each in a commit of its own. An auditor looks while the round is open, with the database alone: no row
-of a drawn invitation may have changed, in value, place or transaction, nor any page of theirs in SQLite's log. Then the
+after the other, each in a commit of its own, and mixed by fives. An auditor looks while the round is open, with the
+database alone: no row of a drawn invitation may have changed, in value, place or transaction, nor any page of theirs in
+SQLite's log. Another also holds the texts of all invitations: of those that were mixed, none may be narrowed down to
+fewer than five reports, by transaction or place, nor, unless a snapshot from before keeps it, by what is left in the
+log of SQLite or in PostgreSQL's tables of recent rows. Then the
 round is closed, again and again until that succeeds, beside some of: a snapshot from before, a reader of the tables, a
 dump, a writer that goes on, and signal 9 for the process that closes; in PostgreSQL also the planner's statistics, as
 the server collects them, and as it did in databases of older versions. Afterwards the auditor reads every byte of the
@@ -40,7 +43,16 @@ import collectors
 import postgresql_server
 
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.server import Outcome, Submission, Unavailable, database, databases, draw_invitations, postgresql
+from ldpopt.survey.server import (
+    Outcome,
+    Submission,
+    Unavailable,
+    database,
+    databases,
+    draw_invitations,
+    postgresql,
+)
+from ldpopt.survey.server import store as stores
 from ldpopt.survey.server.decide import drawn_mark, spent_mark
 from ldpopt.survey.server.submission import invitation_hash
 
@@ -48,6 +60,7 @@ CODES = bytes([1, 0, 0, 0] * 3)
 DRAWN, USED = 20, 15
 DAY = "2026-01-31"
 databases.WAIT = postgresql._LOCK_WAIT = 1.0  # so that a refusal comes soon
+stores.MIXED, stores.PAUSE = 5, 0.0
 
 
 class Sqlite:
@@ -85,17 +98,27 @@ class Sqlite:
 
     def changed(self, _: object, marks: list[bytes], __: int) -> int:
         """Drawn invitations in the pages that were written since."""
-        log = Path(f"{self.path}-wal").read_bytes()
+        log = _apart(Path(f"{self.path}-wal"))
         (size,) = struct.unpack(">I", log[8:12]) if log else (4096,)
         pages = [log[start + 24 : start + 24 + size] for start in range(32, len(log), size + 24)]
         return sum(mark in page for mark in marks for page in pages)
 
+    def narrowed(self, used: list[bytes], ids: list[bytes], _: int, alone: bool) -> int:
+        """Of invitations that were used, in this order, those that can be joined to fewer than five reports."""
+        content = _apart(self.path)
+        count = len(_apart(Path(f"{self.path}-wal")))
+        for words in (ids, list(map(spent_mark, used))):
+            for batch in (words[start : start + stores.MIXED] for start in range(0, len(words), stores.MIXED)):
+                places = [content.find(word) for word in sorted(batch)]
+                count += places not in (sorted(places), sorted(places, reverse=True))
+        return count if alone else 0  # with a snapshot the log holds all
+
     def raw(self) -> tuple[bytes, bytes]:
-        return b"".join(path.read_bytes() for path in sorted(self.path.parent.glob("reports.db*"))), b""
+        return _apart(*sorted(self.path.parent.glob("reports.db*"))), b""
 
     def out_of_order(self, ids: list[bytes], _: int) -> int:
         """Pairs of neighbouring ids that do not lie in their order in the file."""
-        content = self.path.read_bytes()
+        content = _apart(self.path)
         places = [content.index(id_) for id_ in sorted(ids)]
         rises = sum(a < b for a, b in itertools.pairwise(places))
         return min(rises, len(ids) - 1 - rises)
@@ -150,6 +173,18 @@ class Postgresql:
         after = self.drawn(number)
         return sum(before[mark] != after[mark] for mark in marks)  # type: ignore[index]
 
+    def narrowed(self, used: list[bytes], ids: list[bytes], number: int, alone: bool) -> int:
+        """Of invitations that were used, in this order, those that can be joined to fewer than five reports."""
+        rows = self.query(f"SELECT id, xmin::text FROM ldpopt.reports WHERE round = {number} ORDER BY ctid")
+        marks = dict(self.query(f"SELECT mark, xmin::text FROM ldpopt.spent WHERE round = {number}"))
+        groups = [[id_ for id_, written in rows if written == marks.get(spent_mark(hash_))] for hash_ in used]
+        count = sum(len(group) < stores.MIXED or group != sorted(group) for group in groups)
+        pages = b"".join(
+            self.query(f"SELECT pg_read_binary_file(pg_relation_filepath('ldpopt.recent_{one}'))")[0][0]
+            for one in ("reports", "spent", "reports_pkey", "spent_pkey")
+        )
+        return count + alone * sum(word in pages for word in (*ids, *map(spent_mark, used)))
+
     def raw(self) -> tuple[bytes, bytes]:
         self.query("CHECKPOINT")
         files = [path for part in ("base", "global") for path in sorted((self._data / part).rglob("*"))]
@@ -160,6 +195,11 @@ class Postgresql:
         rows = self.query(f"SELECT id, xmin::text FROM ldpopt.reports WHERE round = {number} ORDER BY ctid")
         found = [row[0] for row in rows]
         return sum(a > b for a, b in itertools.pairwise(found)) + len({row[1] for row in rows}) - 1
+
+
+def _apart(*paths: Path) -> bytes:
+    """The bytes of files of SQLite, read by another process: one that closes such a file gives up its locks on it."""
+    return subprocess.run(["cat", *paths], capture_output=True).stdout
 
 
 def _bytes(path: Path) -> bytes:
@@ -194,6 +234,7 @@ def one_closing(made: Sqlite | Postgresql, plan: Plan, rng: random.Random, count
             for id_, hash_ in zip(ids, used, strict=True):
                 assert store.write([Submission(id_, CODES, hash_)], DAY) == [Outcome.STORED]
             drawn = list(map(drawn_mark, hashes))
+            counts["joined while open, with the texts"] += made.narrowed(used, ids, store._number, snapshot is None)
             counts["joined while open"] += made.changed(before, drawn, store._number)
             if isinstance(made, Postgresql) and rng.random() < 0.5:
                 made.analyse(older=rng.random() < 0.6)
@@ -295,7 +336,13 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-FOUND = ("joined while open", "hashes while open", "hashes and marks after closing", "joins after closing")
+FOUND = (
+    "joined while open",
+    "joined while open, with the texts",
+    "hashes while open",
+    "hashes and marks after closing",
+    "joins after closing",
+)
 
 if __name__ == "__main__":
     sys.exit(main())
