@@ -186,6 +186,8 @@ class SqliteStore(Store):
     def _erase(self) -> bool:
         with self._transaction() as db:
             self._mix(db)
+            for table in ("sqlite_stat3", "sqlite_stat4"):  # samples of keys, which ANALYZE keeps if so compiled
+                db.execute(f"DROP TABLE IF EXISTS {table}")
             words = "SELECT hash FROM invitations WHERE round = ?1 UNION ALL SELECT mark FROM spent WHERE round = ?1"
             erased = [word for (word,) in db.execute(words, (self._number,))]
             self._delete_invitations(db)

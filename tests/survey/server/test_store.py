@@ -509,6 +509,19 @@ def test_a_reader_keeps_a_round_in_a_file_from_being_closed(tmp_path, plan, monk
         assert (store.summary().reports, store.summary().used) == (20, 20)
 
 
+def test_samples_of_keys_are_erased_with_them(tmp_path, plan):
+    """A SQLite compiled with STAT4 keeps samples of keys after ANALYZE [SQLite, The sqlite_stat4 table]."""
+    with database(tmp_path / "reports.db", plan, create=True) as store:
+        hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
+        with closing(sqlite3.connect(tmp_path / "reports.db")) as db, db:
+            db.execute("PRAGMA writable_schema = ON")
+            db.execute("CREATE TABLE sqlite_stat4(tbl, idx, neq, nlt, ndlt, sample)")
+            rows = [("invitations", "invitations", "1", "1", "1", drawn_mark(hash)) for hash in hashes]
+            db.executemany("INSERT INTO sqlite_stat4 VALUES (?, ?, ?, ?, ?, ?)", rows)
+        store.close_round()
+        assert not any(mark in raw(tmp_path, "reports.db*") for hash in hashes for mark in marks_of(hash))
+
+
 def test_erased_words_are_looked_for_at_every_byte(tmp_path):
     """A word is seen at any place of a file, also across two pieces that are read, and no other word is."""
     word = bytes(range(1, 33))
