@@ -15,8 +15,7 @@ from ldpopt.design import METHODS, constraints, utilities
 from ldpopt.design.registry import kinds
 from ldpopt.references import REFERENCES
 from ldpopt.schema import own_keys, reference
-from ldpopt.survey import QuestionSpec, SampleSpec, SurveySpec
-from ldpopt.survey.plan.public_question import PublicQuestion
+from ldpopt.survey import PublicQuestion, QuestionSpec, SampleSpec, SurveySpec
 
 DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent

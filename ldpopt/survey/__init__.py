@@ -53,6 +53,7 @@ from ldpopt.survey.plan.planned_question import PlannedQuestion
 from ldpopt.survey.plan.precision import HalfWidth, TestPower, Together
 from ldpopt.survey.plan.propose import Proposal, ProposedQuestion, Wishes, propose
 from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
+from ldpopt.survey.plan.public_question import PublicQuestion
 from ldpopt.survey.plan.question import QuestionPlanner
 from ldpopt.survey.plan.reading import Reading
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec, question_types
@@ -88,7 +89,8 @@ __all__ = [
     "GivenReplicates", "HalfWidth", "Intervals", "Jackknife", "LeastSquares", "LeftInverse", "Linearization",
     "LonelyUnit", "MaximumLikelihood", "Memoised", "MultiSelect", "Needed", "NotIdentifiable", "NumericQuestion",
     "PaperDevice", "PaperSurvey", "Plan", "PlannedQuestion", "PlannedSurvey", "Power", "Projection", "Proposal",
-    "ProposedQuestion", "ProtocolTable", "Quantile", "QuestionPlanner", "QuestionSpec", "Ratio", "Reading",
+    "ProposedQuestion", "ProtocolTable", "PublicQuestion", "Quantile", "QuestionPlanner", "QuestionSpec",
+    "Ratio", "Reading",
     "Regression", "ReportRows", "RescaledBootstrap", "Respondents", "SampleDesign", "SampleSpec", "SampledReports",
     "SamplingVariance", "Simulated", "Simultaneous", "Split", "Subsample", "Survey", "SurveySpec", "TestPower",
     "TestResult", "Together", "TwoStagePlan", "TwoWayTable", "Wald", "Wishes", "advise_stages", "aggregate",
