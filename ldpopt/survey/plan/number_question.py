@@ -104,7 +104,7 @@ class NumberSpec(QuestionSpec, type="number"):
     def design(self, epsilon: float, eta: float | None, deadline: Deadline) -> Design:
         """The optimal channel between the points for their mean, within epsilon (nats) and eta, if that is capped."""
         constraints: list[Constraint] = [LocalDP(epsilon)] + ([] if eta is None else [TotalVariation(eta)])
-        law = np.maximum(self.shares @ self._moves, 1e-9)
+        law = self.shares @ self._moves
         utility = FisherInformation(law / law.sum(), COptimal(np.linspace(0.0, 1.0, len(law))))
         return optimal_channel(utility, constraints, **deadline.passed)
 

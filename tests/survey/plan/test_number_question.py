@@ -126,6 +126,15 @@ def test_what_is_no_range_is_refused(wrong):
         NumberSpec("hours", **{"low": 0, "high": 80} | wrong)
 
 
+@pytest.mark.parametrize("pilot", [None, [0.5, 0.5] + [0] * 19, [0.5] + [0] * 19 + [0.5]])
+def test_whatever_the_pilot_every_number_counts(pilot):
+    """A pilot that rules numbers out makes no bias: the weights of reports give each number of the range."""
+    number = NumberSpec("hours", low=0, high=20, pilot=pilot)
+    q = plan_survey(SurveySpec("work", (number,), epsilon=1.0)).plan.questions[0].channel.matrix
+    weights = np.linalg.lstsq(q, np.arange(21.0), rcond=None)[0]
+    assert np.abs(q @ weights - np.arange(21)).max() < 1e-10
+
+
 def test_decimal_steps_are_the_decimals_themselves():
     """0.1 three times is 0.3, as in a file and in a browser."""
     assert NumberSpec("share", low=0, high=1, step=0.1).categories[:5] == (0, 0.1, 0.2, 0.3, 0.4)
