@@ -49,14 +49,14 @@ def _local_dp(epsilon: float) -> str:
     )
 
 
-def _shuffled_dp(guarantee: Guarantee) -> str:
+def _shuffled_dp(guarantee: Guarantee, fewest: str = "", apart: str = "", others: str = "other answer") -> str:
     if math.isinf(guarantee.value):
         return "Even shuffled, some report may rule out answers."
     ratio = ceil_digits(up(math.exp(min(guarantee.value, 700.0))), 6)
     return (
-        f"If a shuffler hides who of {guarantee.parameters['respondents']:,} people sent which report, whatever is "
-        f"made of all reports is at most {ratio} (e^{ceil_digits(guarantee.value, 5)}) times likelier than under any "
-        f"other answer of yours, but for a chance of {ceil_digits(guarantee.parameters['delta'])}."
+        f"If a shuffler hides who of {fewest}{guarantee.parameters['respondents']:,} people sent which report, {apart}"
+        f"whatever is made of all reports is at most {ratio} (e^{ceil_digits(guarantee.value, 5)}) times likelier than "
+        f"under any {others} of yours, but for a chance of {ceil_digits(guarantee.parameters['delta'])}."
     )
 
 
@@ -283,13 +283,14 @@ def _told_by(plan: Plan, by: tuple[str, ...]) -> str:
 
 def after_shuffling_in_words(plan: Plan, respondents: int, delta: float) -> str:
     """What all reports of a respondent guarantee behind a shuffler, in words."""
-    from ldpopt.survey.plan.budget import after_shuffling
+    from ldpopt.survey.plan.shuffling import after_shuffling
 
-    said = guarantee_in_words(after_shuffling(plan, respondents, delta)).replace("who of ", "who of at least ")
-    if len(plan.questions) > 1:
-        said = said.replace("which report,", "which report, for each question apart,")
-        said = said.replace("any other answer of yours", "any other answers of yours")
-    return said
+    several = len(plan.answers) > 1
+    apart = "for each question apart, " * (len(plan.everyone) > 1 or (several and not plan.booklets))
+    if plan.booklets:
+        apart = "for each booklet " + "and each other question " * bool(plan.everyone) + "apart, "
+    found = after_shuffling(plan, respondents, delta)
+    return _shuffled_dp(found, "at least ", apart, "other answers" if several else "other answer")
 
 
 def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None) -> str:

@@ -1,6 +1,7 @@
 """Pages of the site are printed as papers, with the bibliography of what they cite."""
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "_ext"))
 import papers
 
 sys.path.pop(0)
+
+from ldpopt.references import REFERENCES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = """<html><head><link rel="stylesheet" href="_static/site.css"></head><body>
@@ -41,6 +44,16 @@ def test_what_is_printed_has_a_source_and_cites_something():
         text = (DOCS / f"{name}.md").read_text("utf-8")
         assert papers.cited(text), name
         assert "![" in text, name
+
+
+def test_everything_that_a_paper_cites_is_in_its_bibliography():
+    """What stands between brackets, and is neither a link nor a formula nor code, is a paper that is registered."""
+    for name in papers.PAPERS:
+        text = (DOCS / f"{name}.md").read_text("utf-8")
+        text = re.sub(r"```.*?```|\$\$.*?\$\$|\$[^$]*\$|`[^`]*`", "", text, flags=re.DOTALL)
+        for said in re.findall(r"\[([A-Z][^\]\[]*)\](?!\()", text):
+            keys = [part.split(",")[0].strip() for part in said.split(";")]
+            assert keys[0] in REFERENCES, (name, said)
 
 
 @pytest.mark.skipif(papers.BROWSER is None, reason="needs Chromium")

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 from ldpopt.channel import Channel
-from ldpopt.composition import compose, shuffled
+from ldpopt.composition import compose
 from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
-from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
+from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.mechanisms import subset_selection
-from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.results import Result
-from ldpopt.rounding import float_up
-from ldpopt.survey.plan.plan import BOOKLET, Plan
+from ldpopt.survey.plan.plan import BOOKLET
 from ldpopt.survey.plan.precision import HalfWidth, Precision
 from ldpopt.survey.plan.question import MIN_EPSILON, QuestionPlanner
 from ldpopt.survey.plan.spec import SurveySpec
@@ -305,31 +302,3 @@ def invited(spec: SurveySpec, respondents: float) -> int:
     1875
     """
     return math.ceil(respondents * spec.design_effect / (1 - spec.nonresponse) * (1 - 1e-12))
-
-
-def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guarantee:
-    """What a plan guarantees if a shuffler hides which of at least so many people sent which report.
-
-    The reports about each question are shuffled apart, and the questions' guarantees add up [KOV15]. epsilon in nats.
-
-    Raises `InvalidInput` for plans whose reports a shuffler does not make alike: with booklets, whose numbers are
-    drawn, with public columns, with respondents by name, or with answers that something else tells.
-    """
-    told = {
-        "booklets": bool(plan.booklets),
-        "carried columns": bool(plan.carry),
-        "a respondent column": plan.respondent is not None,
-        "answers that something else tells": bool(plan.revealed or plan.seen),
-    }
-    for what, there in told.items():
-        if there:
-            raise invalid("shuffled", "a plan whose reports say nothing but the answers", Phrase(f"one with {what}"))
-    delta = unit_interval(delta, "delta")
-    each = math.nextafter(delta / len(plan.questions), 0.0) if len(plan.questions) > 1 else delta
-    mixed = [shuffled(question.channel, respondents) for question in plan.questions]
-    parts = [one.epsilon_at(each) for one in mixed]
-    values = [part.value for part in parts]
-    value = math.inf if math.inf in values else float_up(sum(map(Fraction, values), Fraction(0)))
-    whole = [one.epsilon_at(delta).lower for one in mixed]
-    parameters = {"delta": delta, "respondents": respondents}
-    return Guarantee(parts[0].notion, value, max(whole), None, False, "[BBGN]; [KOV15]", parameters)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ldpopt.composition import k_fold, shuffled
+from ldpopt.composition import k_fold
 from ldpopt.errors import InvalidInput
-from ldpopt.mechanisms import randomized_response, subset_selection
+from ldpopt.mechanisms import subset_selection
 from ldpopt.survey import (
     QuestionSpec,
     SurveySpec,
@@ -19,11 +18,10 @@ from ldpopt.survey import (
     Together,
     asymptotic_covariance,
     goodness_of_fit_power,
-    make_plan,
     plan_survey,
     respondents_needed,
 )
-from ldpopt.survey.plan.budget import Budget, after_shuffling, split_budget, variance_at_uniform
+from ldpopt.survey.plan.budget import Budget, split_budget, variance_at_uniform
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.question import QuestionPlanner
 
@@ -178,59 +176,3 @@ def test_what_is_no_power_target(fields: dict[str, object]) -> None:
     """A power needs an alternative, as many shares as categories, and more than the level."""
     with pytest.raises(InvalidInput):
         QuestionSpec("a", TWO_ANSWERS, **fields)
-
-
-def shuffled_plan(*epsilons, **more):
-    """A plan of yes/no questions, each asked of everybody by randomized response."""
-    questions = tuple(QuestionSpec(f"q{at}", ("no", "yes")) for at in range(len(epsilons)))
-    channels = {q.name: randomized_response(2, e).matrix for q, e in zip(questions, epsilons, strict=True)}
-    return make_plan(SurveySpec("demo", questions, **more), channels)
-
-
-def counts_of_yes(chances):
-    """The law of the number of yes among independent reports with these chances."""
-    law = np.ones(1)
-    for chance in chances:
-        law = np.convolve(law, [1 - chance, chance])
-    return law
-
-
-def test_after_shuffling_one_question_is_its_channel():
-    """A plan with one question guarantees what its channel does [BBGN]."""
-    plan = shuffled_plan(1.0)
-    found, expected = after_shuffling(plan, 2000, 1e-6), shuffled(plan.questions[0].channel, 2000).epsilon_at(1e-6)
-    assert (found.value, found.lower) == (expected.value, expected.lower)
-    assert found.value < 0.1
-
-
-@pytest.mark.parametrize("delta", [0.02, 0.1, 0.3])
-@pytest.mark.parametrize("epsilons", [(0.5, 1.0), (1.5, 1.5), (0.3, 2.0)])
-def test_shuffled_guarantees_of_questions_add_up(epsilons, delta):
-    """Whatever the others answered, the shuffled reports about two questions keep (value, delta) [KOV15].
-
-    Every data set of four people is enumerated, with the exact law of both numbers of yes.
-    """
-    plan, others = shuffled_plan(*epsilons), 3
-    value = after_shuffling(plan, others + 1, delta).value
-    yes = [np.array([1 / (1 + math.exp(e)), 1 / (1 + math.exp(-e))]) for e in epsilons]
-    worst = 0.0
-    for said in itertools.product(range(others + 1), repeat=2):  # how many of the others have yes, by question
-        laws = [
-            [counts_of_yes([chances[own], *[chances[1]] * n, *[chances[0]] * (others - n)]) for own in (0, 1)]
-            for chances, n in zip(yes, said, strict=True)
-        ]
-        joint = [np.outer(laws[0][a], laws[1][b]) for a, b in itertools.product((0, 1), repeat=2)]
-        for one, other in itertools.permutations(joint, 2):
-            worst = max(worst, float(np.maximum(one - math.exp(value) * other, 0).sum()))
-    assert worst <= delta
-
-
-def test_what_a_shuffler_does_not_make_alike_is_refused():
-    """Public columns, and answers that something else tells: nothing is guaranteed."""
-    with pytest.raises(InvalidInput, match="carried columns"):
-        after_shuffling(shuffled_plan(1.0, carry=("region",)), 1000)
-    with pytest.raises(InvalidInput, match="a respondent column"):
-        after_shuffling(shuffled_plan(1.0, respondent="id"), 1000)
-    ten = tuple(QuestionSpec(f"q{at}", ("no", "yes")) for at in range(3))
-    with pytest.raises(InvalidInput, match="booklets"):
-        after_shuffling(plan_survey(SurveySpec("demo", ten, epsilon=1.0)).plan, 1000)
