@@ -61,6 +61,7 @@ def paper_sheets(survey: PaperSurvey, paper: str = "a4") -> Sheets:
         raise invalid("paper", f"one of {', '.join(PAPERS)}", paper)
     page = _Page(survey, paper)
     page.instructions()
+    page.questions()
     page.slips()
     for question in survey.plan.questions:
         page.cards(question)
@@ -77,7 +78,7 @@ class _Page:
         from fpdf import FPDF
 
         self.survey, plan, pdf = survey, survey.plan, FPDF(format=paper, unit="mm")
-        texts = [plan.name, *plan.carry, "εηΩ’“”–♠♥♦♣"]
+        texts = [plan.name, *plan.carry, *plan.titles.values(), "εηΩ’“”–♠♥♦♣"]
         for question in plan.questions:
             texts += [
                 question.name,
@@ -134,6 +135,16 @@ class _Page:
             self._text(text, 11.5)
             self.pdf.ln(2.5)
 
+    def questions(self) -> None:
+        """The words in which questions are asked, for who asks them and for respondents."""
+        for at, (name, words) in enumerate(self.survey.plan.titles.items() if self.survey.plan.wording else ()):
+            if at == 0 or self.pdf.get_y() > self.pdf.h - 60:
+                self._head("The questions")
+            if words != name:
+                self._text(name, 11, grey=True)
+            self._text(words, 14, line=1.3)
+            self.pdf.ln(4)
+
     def _example(self) -> None:
         """An example: one outcome on one card, explained in a sentence."""
         device, question = self.survey.device, self.survey.plan.questions[0]
@@ -168,6 +179,8 @@ class _Page:
             top = (at % 2) * half + 10
             pdf.set_xy(MARGIN, top)
             self._text(question.name, 11, grey=True)
+            if words := dict(self.survey.plan.wording).get(question.name):
+                self._text(words, 11, line=1.3)
             self._text(f"My answer: {answer_in_words(question, category)}", 13, "B", 1.3)
             letters = self.survey.table(question.name, at)
             start = pdf.get_y() + 2

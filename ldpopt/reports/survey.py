@@ -182,6 +182,7 @@ class _Page:
             answered = self.intervals(among_answered(found, *unanswered(part)), "Among those who answered")
         return {
             "name": name,
+            "wording": dict(plan.wording).get(getattr(part, "option_of", None) or name, ""),
             "intervals": self.intervals(found, f"{found.n:,} reports"),
             "effect": f"{reached_in_words(plan, name, found)} {_effect(found) if part.measure == 'shares' else ''}",
             "groups": self.groups(both),

@@ -312,5 +312,6 @@ def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None) -> 
         shuffled=shuffled,
         once=ceil_digits(epsilon, 4) if epsilon else "",
         twice=ceil_digits(over_rounds(epsilon, eta, 2)[0], 4),
+        asked=list(plan.titles.values()) if plan.wording else [],
         own_category=[name for name in plan.answers if plan.part(name).reading.own_category],
     )

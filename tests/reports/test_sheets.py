@@ -86,6 +86,28 @@ def test_long_names_and_many_answers_stay_on_their_pages():
     assert sum(page.count("My answer:") for page in text) == 5
 
 
+def test_questions_stand_on_paper_in_their_own_words():
+    """A page has all questions with their wording, or their name; a card has the wording of its question."""
+    asked = (QuestionSpec("drug", ("no", "yes"), epsilon=1.0), QuestionSpec("vote", ("no", "yes"), epsilon=1.0))
+    plan = plan_survey(SurveySpec("demo", asked, wording=(("drug", "Have you taken any drug?"),))).plan
+    text = pages(paper_sheets(paper_survey(plan, device_named("two-dice"))))
+    (page,) = [one for one in text if "The questions" in one]
+    assert "Have you taken any drug?" in page
+    assert "vote" in page
+    assert ["My answer" in one for one in text if "Have you taken any drug?" in one] == [False, True]
+
+
+def test_many_long_questions_stay_on_their_pages():
+    """Forty questions of 500 characters each are all there."""
+    asked = tuple(QuestionSpec(f"q{n}", ("no", "yes"), epsilon=1.0) for n in range(40))
+    wording = tuple((one.name, f"Question {n}: " + "and so on " * 48 + "END.") for n, one in enumerate(asked))
+    plan = plan_survey(SurveySpec("demo", asked, wording=wording)).plan
+    text = "".join(
+        one for one in pages(paper_sheets(paper_survey(plan, device_named("two-dice")))) if "The questions" in one
+    )
+    assert text.count("END.") == 40
+
+
 def test_another_paper_is_refused():
     with pytest.raises(InvalidInput, match="paper: expected one of a4, letter"):
         paper_sheets(survey_of(), "a5")

@@ -132,7 +132,7 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
     given : JSON texts of objects with ``"code"`` (such as "de" or "pt-BR"), and any keys of the package's English
         texts. They may also have ``"survey"`` (the title), ``"intro"`` (a paragraph), and ``"questions"``: for each
         question's name its ``"text"`` and, for each of the plan's categories, its ``"answers"``. Missing texts are
-        taken from English and from the plan's own names. If `given` is not empty, only its languages are offered.
+        taken from English, and from the plan's wording and names. If `given` is not empty, it has all the languages.
 
     `InvalidInput` for unknown keys, questions, answers, and placeholders that the English text does not have.
     """
@@ -148,6 +148,10 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
         what = f"texts of {code!r}"
         own = _own(data, english, plan, what)
         made[code] = {**built.get(code, built.get(code.split("-")[0], {})), **own}
+    for texts in made.values() if plan.wording else ():
+        said = texts.get("questions", {})
+        worded = {name: {"answers": {}, "text": words} | said.get(name, {}) for name, words in plan.wording}
+        texts["questions"] = said | worded
     return made
 
 

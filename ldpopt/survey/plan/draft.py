@@ -139,6 +139,8 @@ def draft(found: FileProfile, proposal: Proposal, spec: SurveySpec, table: Seque
             lines += [f"# {line}" for line in _question(question)] + [""]
     if proposal.aside:
         lines += ["# Not asked:"] + [f"#   {_toml(name)}: {why}" for name, why in proposal.aside]
+    example = f'# {_toml(asked[0].spec.name)} = "The words in which it is asked?"' if asked else "# none is asked"
+    lines += ["", "# [wording]  # what people read in place of a question's name", example]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

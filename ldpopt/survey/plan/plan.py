@@ -23,7 +23,7 @@ from ldpopt.rounding import float_up
 from ldpopt.schema import check, dump, key, kind, listed, load, record, text, version_of
 from ldpopt.survey.plan.planned_question import Part, PlannedQuestion, planned_question
 from ldpopt.survey.plan.public_question import PublicQuestion
-from ldpopt.survey.plan.reading import conditions
+from ldpopt.survey.plan.reading import conditions, wordings
 from ldpopt.survey.plan.spec import (
     PERSON,
     QuestionSpec,
@@ -75,6 +75,7 @@ class Plan(Pictured):
     sample: SampleSpec | None = key(record(SampleSpec), default=None, omit=True, dump=SampleSpec.to_dict)
     revealed: Revealed = key(conditions, default=(), omit=True, dump=as_lists)
     public: tuple[PublicQuestion, ...] = key(listed(record(PublicQuestion)), default=(), omit=True)
+    wording: tuple[tuple[str, str], ...] = key(wordings, default=(), omit=True, dump=dict)
 
     _picture, _heads = "budget_split", 1
 
@@ -121,6 +122,15 @@ class Plan(Pictured):
             for one in question.answers:
                 asked[one.name] = (*asked.get(one.name, ()), question)
         return asked
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The name of every question that a person may be asked, public ones last, with its wording or its name."""
+        worded, asked = (
+            dict(self.wording),
+            [getattr(self.part(name), "option_of", None) or name for name in self.answers],
+        )
+        return {name: worded.get(name, name) for name in (*asked, *(one.name for one in self.public))}
 
     def part(self, name: str) -> Part | PlannedQuestion:
         """What is asked under that name: a planned question, or a part of one."""
@@ -289,6 +299,7 @@ def plan_of(spec: SurveySpec, planned: Sequence[PlannedQuestion]) -> Plan:
         file=spec.file,
         revealed=spec.revealed,
         public=spec.public,
+        wording=spec.wording,
     )
     used = {"epsilon": plan.epsilon if spec.delta == 0 else composed_epsilon(plan, spec.delta), "eta": plan.eta}
     for what, together in used.items():

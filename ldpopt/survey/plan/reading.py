@@ -52,6 +52,21 @@ def conditions(value: Any, what: str) -> tuple[tuple[str, tuple[Label, ...]], ..
     return tuple(read.items())
 
 
+MAX_WORDING = 500
+"""The most characters of a question's wording."""
+
+
+def wordings(value: Any, what: str) -> tuple[tuple[str, str], ...]:
+    """Pairs of a question's name and the words in which it is asked, from a table or from pairs."""
+    expected = f'a table from questions to printable texts of 1 to {MAX_WORDING} characters, {{ drug = "Did you?" }}'
+    read: dict[str, str] = {}
+    for name, words in _pairs(value, what, expected):
+        if not isinstance(words, str) or not words.strip() or len(words) > MAX_WORDING or not words.isprintable():
+            raise invalid(what, expected, Phrase("another text" if isinstance(words, str) else kind(words)))
+        read[text(name, what)] = words
+    return tuple(read.items())
+
+
 def among(label: Label, labels: Iterable[Label]) -> bool:
     """Whether one of the labels is of the same type and equal."""
     return any(type(label) is type(one) and label == one for one in labels)

@@ -23,7 +23,7 @@ from ldpopt.results import ByValue
 from ldpopt.schema import check, choice, key, listed, load, mapping, record, text, within
 from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, Together
 from ldpopt.survey.plan.public_question import PublicQuestion
-from ldpopt.survey.plan.reading import PLAIN_READING, Reading, check_answers, conditions
+from ldpopt.survey.plan.reading import PLAIN_READING, Reading, check_answers, conditions, wordings
 from ldpopt.survey.sample.spec import SampleSpec
 
 LEVEL_OF_TESTS = 0.05
@@ -238,6 +238,8 @@ class SurveySpec:
         "first" or "refuse".
     carry : columns that are public and go into the reports unchanged.
     public : questions, in a file ``[[public]]``, whose answers are sent as they are; they are carried, too.
+    wording : pairs of a question's name and the words in which it is asked, in a file a table ``[wording]``; in place
+        of its name on the page, on paper, in the consent form and in reports. Translations are texts of the page.
     revealed : what may be published although it tells an answer: pairs of the question and of the carried columns, ids,
         questions with empty reports, or `ORDER`, that tell it. `PERSON` stands for whom carried columns single out.
         The consent form says so. Anything else that tells an answer is refused when answers are privatized.
@@ -275,6 +277,7 @@ class SurveySpec:
     sample: SampleSpec | None = key(record(SampleSpec), default=None)
     revealed: Revealed = key(conditions, default=(), table="survey", omit=True, dump=as_lists)
     public: tuple[PublicQuestion, ...] = key(listed(record(PublicQuestion)), default=(), omit=True)
+    wording: tuple[tuple[str, str], ...] = key(wordings, default=(), omit=True, dump=dict)
 
     def __post_init__(self) -> None:
         check(self, "survey")
@@ -334,6 +337,9 @@ def check_columns(survey: Any) -> None:
             raise invalid("carried columns", "none that holds raw answers", column)
         if column in names or column in [one.name for q in survey.questions for one in getattr(q, "answers", (q,))]:
             raise invalid("carried columns", "none named like a question", column)
+    said = {*public, *(getattr(one, "option_of", "") or one.name for q in survey.questions for one in q.answers)}
+    if unknown := [name for name, _ in survey.wording if name not in said]:
+        raise invalid("wording", f"names of questions ({', '.join(sorted(said)[:8])})", unknown[0])
     if survey.respondent in public:
         raise invalid("respondent column", "a column that is no question's", survey.respondent)
     asked = [one.name for q in survey.questions for one in getattr(q, "answers", (q,))]

@@ -4,13 +4,14 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 from kit_plans import CLIENT, WITHOUT_NODE
 
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
-from ldpopt.survey import kit_files
+from ldpopt.survey import QuestionSpec, SurveySpec, kit_files, plan_survey
 from ldpopt.survey.kit.folder import LANGUAGES, languages, left_in_english, shipped
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion
@@ -135,3 +136,16 @@ def test_what_a_language_lacks_is_said():
     assert left_in_english([whole, json.dumps({"code": "de-AT", "intro": "Servus"})]) == {}
     for code in LANGUAGES:
         assert set(shipped(code)) == set(shipped("en"))
+
+
+def test_questions_are_asked_in_the_words_of_the_plan():
+    """In every language, unless its own texts have other words."""
+    spec = SurveySpec("demo", (QuestionSpec("drug", ("no", "yes"), epsilon=1.0),), wording=(("drug", "Any drug?"),))
+    plan = plan_survey(spec).plan
+    assert {texts["questions"]["drug"]["text"] for texts in languages(plan).values()} == {"Any drug?"}
+    german = json.dumps({"code": "de", "questions": {"drug": {"text": "Drogen?", "answers": {"no": "nein"}}}})
+    english = json.dumps({"code": "en", "questions": {"drug": {"answers": {"yes": "aye"}}}})
+    asked = {code: texts["questions"]["drug"] for code, texts in languages(plan, [german, english]).items()}
+    assert asked["de"] == {"text": "Drogen?", "answers": {"no": "nein"}}
+    assert asked["en"] == {"text": "Any drug?", "answers": {"yes": "aye"}}
+    assert "questions" not in languages(plan_survey(replace(spec, wording=())).plan)["en"]

@@ -5,6 +5,7 @@ Codes, bins and missing answers: from what stands in a file to a category, throu
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from ldpopt.survey import (
     among_answered,
     estimate,
     make_plan,
+    plan_survey,
     privatize,
     privatize_frame,
 )
@@ -133,7 +135,7 @@ def test_every_key_has_a_meaning_in_the_reference() -> None:
     inner = {"questions": QuestionSpec, "public": PublicQuestion, "file": Dialect, "sample": SampleSpec}
     page = reference(SurveySpec, inner)
     rows = [line for line in page.split("## `[sample]`")[0].splitlines() if line.startswith("| `")]
-    assert len(rows) == 14 + 16 + 3 + 3
+    assert len(rows) == 14 + 16 + 3 + 4
     assert not [row for row in page.splitlines() if row.endswith("|  |")]
     assert "| `duplicates` | text | `'refuse'` |" in page
 
@@ -293,3 +295,57 @@ def test_a_declared_refusal_of_missing_answers_wins(category: str) -> None:
     with pytest.raises(InvalidInput, match="missing_answers"):
         SurveySpec.from_toml(f'{content}missing_answers = "refuse"\n')
     assert QuestionSpec("q", ("a", "b")).reading.missing_answers == "refuse"
+
+
+WORDED = """
+[survey]
+name = "habits"
+[budget]
+epsilon = 2.0
+[[questions]]
+name = "drug"
+categories = ["no", "yes"]
+[[questions]]
+name = "news"
+type = "any of"
+options = ["paper", "radio"]
+[[public]]
+name = "region"
+answers = ["north", "south"]
+[wording]
+news = "Where do you get your news from?"
+region = "Where do you live?"
+"""
+
+
+def test_the_words_in_which_questions_are_asked_come_with_the_plan():
+    """They are in the plan's file, and in its checksum; a plan without them has the checksum that it had before."""
+    spec = SurveySpec.from_toml(WORDED)
+    plan = plan_survey(spec).plan
+    assert plan.titles == {
+        "drug": "drug",
+        "news": "Where do you get your news from?",
+        "region": "Where do you live?",
+    }
+    again = Plan.from_json(plan.to_json())
+    assert (again.wording, again.checksum) == (plan.wording, plan.checksum)
+    plain = replace(plan, wording=())
+    assert plain.checksum != plan.checksum
+    assert "wording" not in plain.to_json()
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ('other = "What?"', "wording: expected names of questions"),
+        ("drug = 3", "wording: expected a table from questions to printable texts"),
+        ('drug = ""', "wording: expected a table from questions to printable texts"),
+        ('drug = "a\\u001bb"', "wording: expected a table from questions to printable texts"),
+        (f'drug = "{"w" * 501}"', "texts of 1 to 500 characters"),
+        ('"news: paper" = "What?"', "wording: expected names of questions"),
+    ],
+)
+def test_wording_is_of_questions_and_printable(said, expected):
+    """Anything else is refused, with what is expected."""
+    with pytest.raises(InvalidInput, match=expected):
+        SurveySpec.from_toml(WORDED + said)
