@@ -54,7 +54,7 @@ def test_drop_a_forged_design(opened):
     state_is(page, "done")
     assert "bad" in page.locator("#badge").get_attribute("class")
     assert page.locator("#badge").inner_text() == "The proof fails"
-    assert f"the value is {DESIGN.value!r}, not {forged['value']!r}" in page.locator("#reasons").inner_text()
+    assert f"the value is {DESIGN.verify().value!r}, not {forged['value']!r}" in page.locator("#reasons").inner_text()
     page.evaluate(DROP, [text, "design.json"])
     page.get_by_text("The proof holds", exact=True).wait_for()
     assert "good" in page.locator("#badge").get_attribute("class")

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import shlex
 import shutil
 import stat
@@ -282,10 +283,19 @@ def test_exported_code_of_what_it_means(capsys):
 
 
 def test_reports_of_surveys_and_meaning():
-    """Their pages tell people, proofs and promises, and how to make them again."""
-    page = takeaway.page({"view": "ask", "state": survey_state(0)})["content"]
-    assert "No channel within these limits has less than" in page
-    assert "Whatever you answer" in page
+    """Their pages tell people, proofs and promises, and how to make them again.
+
+    A channel of one question has a proof of its own; that of a booklet of all questions is proved with the whole plan.
+    """
+    pilots = {"age": [5, 1, 3], "vote": [4, 1]}
+    questions = [{"name": name, "labels": [], "pilot": pilot, "half_width": 0.05} for name, pilot in pilots.items()]
+    for epsilon, proved in ((0.1, "No channel within these limits has less than"), (3.0, "<h2>age + vote</h2>")):
+        state = {"questions": questions, "solve": "respondents", "epsilon": epsilon}
+        page = takeaway.page({"view": "ask", "state": state})["content"]
+        assert proved in page
+        assert ("No channel within these limits" in page) == (epsilon == 0.1)
+        assert re.search(r"No private survey of fewer than [\d,]+ people reaches these half-widths", page)
+        assert "Whatever you answer" in page
     state = {"question": {"pilot": [0.5, 0.5]}, "epsilon": 1.0, "prior": 0.01}
     page = takeaway.page({"view": "meaning", "state": state})["content"]
     assert "at most 1 in 37" in page
