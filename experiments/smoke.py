@@ -6,10 +6,12 @@ The folders of claims (`run.py` beside `parameters.toml`) are run by the tests. 
 """
 
 import contextlib
+import os
 import runpy
 import subprocess
 import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -44,7 +46,9 @@ def main() -> int:
     scripts = [path for path in sorted(HERE.rglob("*.py")) if not (path.parent / "parameters.toml").exists()]
     broken = [path for path in scripts if path != Path(__file__).resolve() and not loads(path)]
     run = [HERE / name for name in QUICK]
-    broken += [one for one in run if subprocess.run([sys.executable, str(one), "--quick"], check=False).returncode]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        ends = list(pool.map(lambda one: subprocess.run([sys.executable, str(one), "--quick"], check=False), run))
+    broken += [one for one, end in zip(run, ends, strict=True) if end.returncode]
     print(*(f"{path.relative_to(HERE)} fails" for path in broken), f"{len(scripts)} scripts", sep="\n")
     return 1 if broken else 0
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ldpopt
+from ldpopt import deadline
 from ldpopt.design import FisherInformation, LocalDP, Marginals, MVOptimal, load_design, optimal_channel
 from ldpopt.design.methods.threshold_columns import ThresholdColumns
 from ldpopt.design.programs.fisher import fisher_program
@@ -121,8 +122,11 @@ def test_weights_far_apart_leave_a_channel_and_say_that_it_is_not_proved():
     assert not design.certified
 
 
-def test_out_of_time_the_bound_of_second_moments_is_left():
-    """Three uneven questions of four answers, in three seconds: a rigorous bound that is not within the tolerance."""
+def test_out_of_time_the_bound_of_second_moments_is_left(monkeypatch):
+    """Three uneven questions of four answers, by a clock on which every look takes a second: after three of them a
+    rigorous bound is left that is not within the tolerance."""
+    looks = itertools.count(1.0)
+    monkeypatch.setattr(deadline, "monotonic", lambda: next(looks))
     criterion = Marginals((4, 4, 4))
     pilot = criterion.pilot(*[[0.1, 0.2, 0.3, 0.4]] * 3)
     design = optimal_channel(FisherInformation(pilot, criterion), LocalDP(0.5), time_limit=3)

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import ExitStack
+from functools import cache
 
 import pytest
 from kit_plans import booklet_plan
@@ -499,15 +500,13 @@ def test_another_person_on_a_memoised_device_draws_a_booklet_of_their_own(open_k
     assert len({sent["booklet"] for sent in site.submissions}) > 1  # twelve equal booklets: a chance below 3e-4
 
 
+@cache
 def types_plan():
     """A number, a question with options and a plain one, each with a report of its own."""
     number = NumberSpec("hours", low=0, high=80, step=0.5)
     options = AnyOfSpec("paid", options=("cash-zq", "card-zq", "phone-zq"))
     spec = SurveySpec("Work", (number, options, QuestionSpec("vote", ("no", "yes"))), epsilon=6.0, design="split")
     return plan_survey(spec).plan
-
-
-TYPES = types_plan()
 
 
 @pytest.mark.parametrize(
@@ -518,7 +517,8 @@ def test_numbers_and_options_are_asked_as_what_they_are(open_kit, locale, typed)
 
     The words are fixed, so that Python's device says which reports must come; nothing of the answers is sent.
     """
-    site, page = open_kit(TYPES, locale=locale)
+    plan = types_plan()
+    site, page = open_kit(plan, locale=locale)
     page.add_init_script(FIXED)
     begin(page, site.url)
     press(page)
@@ -540,16 +540,17 @@ def test_numbers_and_options_are_asked_as_what_they_are(open_kit, locale, typed)
     press(page)
     (sent,) = site.submissions
     word = int("0000000100000001", 16)
-    chosen = TYPES.question("paid").categories.index(("yes", "no", "yes"))
+    chosen = plan.question("paid").categories.index(("yes", "no", "yes"))
     places = {"hours": 75, "paid": chosen, "vote": 1}
-    assert sent["reports"] == {name: report(TYPES.question(name), at, word) for name, at in places.items()}
+    assert sent["reports"] == {name: report(plan.question(name), at, word) for name, at in places.items()}
     assert "zq" not in json.dumps(sent)
     assert page.said == []
 
 
 def test_nothing_ticked_is_an_answer(open_kit):
     """Who ticks no option has answered "none of these"; the request has the same fields."""
-    site, page = open_kit(TYPES)
+    plan = types_plan()
+    site, page = open_kit(plan)
     page.add_init_script(FIXED)
     begin(page, site.url)
     press(page)
@@ -561,8 +562,8 @@ def test_nothing_ticked_is_an_answer(open_kit):
     press(page)
     (sent,) = site.submissions
     word = int("0000000100000001", 16)
-    none = TYPES.question("paid").categories.index(("no",) * 3)
-    assert sent["reports"]["paid"] == report(TYPES.question("paid"), none, word)
+    none = plan.question("paid").categories.index(("no",) * 3)
+    assert sent["reports"]["paid"] == report(plan.question("paid"), none, word)
     assert sorted(sent) == ["id", "plan", "reports", "round", "schema", "version"]
 
 

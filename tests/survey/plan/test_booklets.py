@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -185,7 +186,7 @@ def test_the_whole_surveys_channel_is_within_what_is_told(spec: SurveySpec) -> N
 
 def test_plan_files_say_who_is_asked_what() -> None:
     """A plan with booklets comes back from its file with its checksum, and altered probabilities are refused."""
-    plan = plan_survey(SurveySpec("s", DRUGS, epsilon=1.5)).plan
+    plan = drugs_plan(1.5)
     back = Plan.from_json(plan.to_json())
     assert back.checksum == plan.checksum
     assert [q.probability for q in back.questions] == [q.probability for q in plan.questions]
@@ -219,8 +220,14 @@ def test_shares_that_are_no_fractions_are_refused(share: object) -> None:
     _refused(lambda question: question.update(probability=share))
 
 
+@cache
+def drugs_plan(epsilon: float) -> Plan:
+    """The plan of `DRUGS`."""
+    return plan_survey(SurveySpec("s", DRUGS, epsilon=epsilon)).plan
+
+
 def _refused(change: Callable[[dict[str, Any]], None]) -> None:
-    content = json.loads(plan_survey(SurveySpec("s", DRUGS, epsilon=1.0)).plan.to_json())
+    content = json.loads(drugs_plan(1.5).to_json())
     content.pop("checksum")
     change(content["questions"][0])
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
@@ -273,7 +280,7 @@ def test_an_empty_report_never_tells_that_a_question_was_asked() -> None:
     asked = (QuestionSpec("drug", YES_NO), QuestionSpec("which", YES_NO, asked_if={"drug": ["yes"]}, reading=left_out))
     with pytest.raises(InvalidInput, match="an empty report tells that it was asked"):
         plan_survey(SurveySpec("s", asked, epsilon=1.0))
-    plan = plan_survey(SurveySpec("s", DRUGS, epsilon=1.5)).plan
+    plan = drugs_plan(1.5)
     with pytest.raises(InvalidInput, match="an empty report tells that it was asked"):
         replace(plan.questions[0].parts[1], reading=left_out)
 
