@@ -250,3 +250,12 @@ REDUNDANT = 1e-12
 
 RAKED = 1e-10
 """The relative accuracy to which raked weights must meet every known total."""
+
+JOINING_GAIN, LEVEL_ROOM = 1e-9, 1e-7
+"""Symmetric columns join that exceed their price by more than the first; the proved level has the second as room."""
+
+RARE_SHARES, FREE_LOSS = (1e-3, 1e-4, 1e-5, 1e-6), 1e-9
+"""Symmetric columns of smaller shares, tried in turn, are left out where the error grows by no more than the second."""
+
+PAIRED_GAP, PAIRED_GAIN = 2e-3, 1e-3
+"""The relative gap at which pairs of inputs are chosen, and the gain, in units of a price, for which one joins."""

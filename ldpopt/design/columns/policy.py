@@ -36,7 +36,7 @@ from ldpopt.design.columns.thresholds import Thresholds
 from ldpopt.design.constraints.base import ColumnConstraint, plain_caps
 from ldpopt.design.constraints.local_dp import LocalDP, direct_limits, shortest_paths
 from ldpopt.design.utilities.fisher_information import FisherInformation
-from ldpopt.design.work import AFFORDED, Work
+from ldpopt.design.work import Work
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput
@@ -286,7 +286,7 @@ def pricing(k: int, rows: float, constraints: Sequence[Any], relaxed: Any) -> Wo
         listed = Work.on(LABELED, 3.0 * k * (rows + 4), ROWS * k * (rows + 4))
         return form + listing(k, constraints) + listed.in_floats + products
     if isinstance(relaxed, Branches | Thresholds):
-        searched = AFFORDED if isinstance(relaxed, Thresholds) else relaxed.work(k) + 0.5 * float(k) ** 4
+        searched = relaxed.work(k * rows) if isinstance(relaxed, Thresholds) else relaxed.work(k) + 0.5 * float(k) ** 4
         return form + Work(searched, 2e8 + 100.0 * float(k) ** 2 + 3.0 * float(k) ** 3).in_floats
     if relaxed is not None:
         return form

@@ -1,8 +1,9 @@
 """Kernels that treat the answers of each question alike, at an even law -> the most that any staircase pattern gains.
 
-Inputs are cells of a product of questions, all with one probability. The rows of K are blocks, kappa_j times an
-orthonormal basis of the differences of question j's answers. For a unit direction v the score T(x) = v.K_x/p_x is a sum
-of kappa_j u_j(x_j), with u_j of sum 0 and sum_j |u_j|^2 = 1, and E T = 0. |K u_q| is at most rho for every pattern q if
+Inputs are cells of a product of questions, all with one probability. Up to a turn, which |K q| does not see, the rows
+of K are blocks, kappa_j times an orthonormal basis of the differences of question j's answers: K_x . K_x' is the sum of
+kappa_j^2 (1{x_j = x'_j} - 1/k_j) p_x p_x'. For a unit direction v the score T(x) = v.K_x/p_x is a sum of
+kappa_j u_j(x_j), with u_j of sum 0 and sum_j |u_j|^2 = 1, and E T = 0. |K u_q| is at most rho for every pattern q if
 
     (e^epsilon - 1) E(T - rho)_+  <=  rho      for every such T.
 
@@ -30,7 +31,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.columns.prices import Charges
-from ldpopt.design.utilities.marginals import helmert
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.results import ByValue
@@ -48,7 +48,9 @@ Members = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class SymmetricScores(ByValue):
-    """level : no column gains more, a positive number, which is checked. shape : the answers of each question."""
+    """level : no column gains more, a positive number, which is checked. shape : the answers of each question. The
+    kernel has a row for each of their differences, or for each answer.
+    """
 
     level: float
     shape: tuple[int, ...]
@@ -60,36 +62,34 @@ class SymmetricScores(ByValue):
         sound = isinstance(level, float) and 0 < level < math.inf and isinstance(shape, tuple) and len(shape) > 0
         sound = sound and all(isinstance(k, int) and k >= 2 for k in shape) and not bool(np.any(charges.pairs))
         kernel, p = FLOAT.of(charges.kernel), FLOAT.of(charges.prior)
-        if not sound or kernel.shape != (sum(shape) - len(shape), math.prod(shape)) or not float(np.min(p.lower)) > 0:
+        fits = sound and kernel.shape[1] == math.prod(shape) and sum(shape) - len(kernel) in (0, len(shape))
+        if not fits or not float(np.min(p.lower)) > 0:
             return math.inf
-        inputs = kernel.shape[1]
-        bases = [helmert(k) for k in shape]
-        cells = np.stack(np.unravel_index(np.arange(inputs), shape))
-        middle, at, kappas = np.asarray(kernel.midpoint), 0, []
-        for (whole, squares), own in zip(bases, cells, strict=True):
-            basis = (whole / np.sqrt(squares)).T[:, own]
-            kappas.append(float((middle[at : at + len(basis)] * basis).sum() / (basis**2).sum()) * inputs)
-            at += len(basis)
+        inputs, kappas = kernel.shape[1], list[float]()
+        middle = np.asarray(kernel.midpoint).reshape(-1, *shape)
         for j, k in enumerate(shape):
-            same = [i for i in range(j) if shape[i] == k and abs(kappas[i] - kappas[j]) <= SAME_KAPPA * abs(kappas[j])]
+            of_answers = middle.sum(axis=tuple(i for i in range(1, middle.ndim) if i != j + 1))
+            apart = np.linalg.norm(of_answers - of_answers.mean(axis=1, keepdims=True))
+            kappas.append(float(apart) * k / math.sqrt(k - 1))
+            same = [i for i in range(j) if shape[i] == k and abs(kappas[i] - kappas[j]) <= SAME_KAPPA * kappas[j]]
             kappas[j] = kappas[same[0]] if same else kappas[j]
-        if not all(0 < kappa < math.inf for kappa in kappas):
+        if not 0 < max(kappas) < math.inf:
             return math.inf
-        blocks = [
-            FLOAT.of(whole.T[:, own]) / FLOAT.of(squares).sqrt()[:, None] * kappa / inputs
-            for (whole, squares), own, kappa in zip(bases, cells, kappas, strict=True)
-        ]
-        # |K q - K' q| is at most the largest |K_x - K'_x| times the sum of q.
-        off = (kernel - FLOAT.concatenate(blocks, 0)).square().sum(axis=0).max().sqrt() * inputs
+        # |K q|^2 is at most |K' q|^2 and the largest entry of K^T K - K'^T K', times the square of the sum of q.
+        alike = FLOAT.zeros((inputs, inputs))
+        for kappa, own, k in zip(kappas, np.unravel_index(np.arange(inputs), shape), shape, strict=True):
+            alike = (
+                alike + (FLOAT.of(1.0 * (own[:, None] == own)) - 1 / FLOAT.of(k)) * (FLOAT.of(kappa) / inputs).square()
+            )
+        off = (kernel.T @ kernel - alike).abs().max() * float(inputs) ** 2
         rho = math.sqrt(level) * (1 - 2 * ULP)
         ratio, sets = float(FLOAT.of(epsilon.exp()).upper), _falling(shape)
         if not (
             _Scores.of(shape, kappas).are_below(ratio, rho) if sets is None else _are_below(sets, kappas, ratio, rho)
         ):
             return math.inf
-        root = (off + FLOAT.of(level).sqrt()) / (p * inputs).min()
         paid = FLOAT.of(charges.rows) / p
-        return float((root.square() - paid.min()).upper)
+        return float(((off + level) / (p * inputs).min().square() - paid.min()).upper)
 
 
 def _falling(shape: tuple[int, ...]) -> Members | None:

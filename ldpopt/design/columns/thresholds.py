@@ -6,8 +6,9 @@ every column is at most `level` exactly if, with c_x(v) = 2 v.K_x - (|v|^2 + lev
     G(v) = sum_x c_x(v) + (e^epsilon - 1) sum_x c_x(v)_+  <=  0      for every v,
 
 and the best column for a given v is e^epsilon where c_x(v) > 0: a threshold of the score v.K_x. `Thresholds` proves it
-by branch and bound over boxes of v. In a box c_x lies between two numbers, and c_+ below the chord between them, so
-that G is below a concave quadratic, whose maximum over the box is explicit. Where all signs are settled it is G itself.
+by branch and bound over boxes of v. In a box around v, c_x lies between two numbers, as c_x(v + d) - c_x(v) is
+2 d.(K_x - v p_x) - |d|^2 p_x, and c_+ below the chord between them, so that G is below a concave quadratic, whose
+maximum over the box is explicit. Where all signs are settled it is G itself.
 
 `Scarf` needs no search: K u_q is E_q of a score of mean 0 and second moment at most s, s the largest eigenvalue of
 K diag(1/p) K^T, and E(T - r)_+ <= (sqrt(1 + r^2) - r) / 2 for such T [Scarf], so that |K u_q|^2 <= s sinh^2(epsilon/2).
@@ -33,16 +34,30 @@ from ldpopt.rounding import ULP
 
 CHUNK = 2**18  # Boxes that are bounded at a time, times the inputs of each: what memory holds.
 SETTLED = 2.0**-30  # Directions whose signs change G by no more than this share of all prices are searched on one side.
+BOXES = 2**24  # Boxes that a search may be asked to look at, in about a minute.
 MAX_STEPS = 60  # The most steps of a climb from threshold to threshold: each raises the gain, and few are enough.
 Members = npt.NDArray[np.bool_]
 
 
+def cost_of(size: float) -> float:
+    """The operations for a box, about, with a kernel of `size` numbers."""
+    return 100.0 + 0.8 * size
+
+
 @dataclass(frozen=True, eq=False)
 class Thresholds(ByValue):
-    """level : no column gains more; a number of at least 0, which is checked by branch and bound over directions."""
+    """level : no column gains more; a number of at least 0, which is checked by branch and bound over directions.
+    boxes : how many the search may take, where that is more than a proof takes without being asked.
+    """
 
     level: float
+    boxes: int = 0
     words: ClassVar[str] = "branch and bound over the directions of"
+
+    def work(self, size: float) -> float:
+        """The operations of the search, for a kernel of `size` numbers."""
+        asked = isinstance(self.boxes, int) and 0 < self.boxes <= BOXES
+        return max(AFFORDED, self.boxes * cost_of(size)) if asked else AFFORDED
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
         """The level, where the search shows that no pattern gains more; inf otherwise."""
@@ -57,7 +72,7 @@ class Thresholds(ByValue):
         if charges.pairs.any() or not 0 <= level < math.inf:
             return None
         form = _Form.of(charges, float(FLOAT.of(epsilon.exp()).upper), level)
-        return None if form is None else form.above()
+        return None if form is None else form.above(self.work(form.a.size) / cost_of(form.a.size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +139,10 @@ class _Form:
                 low[own], wrong = 0.0, wrong + change
         return cls(a, p, paid, ratio, low, high, wrong) if math.isfinite(wrong) else None
 
-    def above(self) -> Array | None:
+    def above(self, most: float) -> Array | None:
         """(n, r) where G may be above 0, for some boxes with settled signs; none if G <= 0 everywhere; None where that
-        takes more boxes than are afforded.
+        takes about `most` boxes or more.
         """
-        most = AFFORDED / (150 + 1.8 * self.a.size)
         waiting, boxes = [(self.low[None], self.high[None])], 0
         chunk = max(1, CHUNK // len(self.p))
         while waiting:
@@ -137,7 +151,7 @@ class _Form:
                 waiting.append((low[chunk:], high[chunk:]))
                 low, high = low[:chunk], high[:chunk]
             boxes += len(low)
-            bound, settled, v = self._bounds(low, high)
+            bound, settled, v, spread = self._bounds(low, high)
             still = ~(bound <= -self.wrong)
             if (still & settled).any():
                 return v[still & settled]
@@ -145,23 +159,23 @@ class _Form:
                 return None
             if still.any():
                 low, high = low[still], high[still]
-                box, side = np.arange(len(low)), np.argmax(high - low, axis=1)
+                box, side = np.arange(len(low)), np.argmax((high - low) ** 2 * spread[still], axis=1)
                 middle = (low[box, side] + high[box, side]) / 2
                 left, right = high.copy(), low.copy()
                 left[box, side], right[box, side] = middle, middle
                 waiting.append((np.vstack([low, right]), np.vstack([left, high])))
         return np.zeros((0, len(self.a)))
 
-    def _bounds(self, low: Array, high: Array) -> tuple[Array, Members, Array]:
-        """(n,) above G on each box, but for rounding; whether all signs are settled there; and where it is largest."""
-        most, least = np.zeros((2, len(low), len(self.p)))
-        for own, first, last in zip(self.a, low.T, high.T, strict=True):
-            first, last = first[:, None], last[:, None]
-            best = np.clip(own / self.p, first, last)
-            most += best * (2 * own - best * self.p)
-            least += np.minimum(first * (2 * own - first * self.p), last * (2 * own - last * self.p))
-        most -= self.paid
-        least -= self.paid
+    def _bounds(self, low: Array, high: Array) -> tuple[Array, Members, Array, Array]:
+        """(n,) above G on each box, but for rounding; whether all signs are settled there; (n, r) where it is largest;
+        and by how much the c_x of open signs change along each side, squared.
+        """
+        centre, half = (low + high) / 2, (high - low) / 2
+        middle = 2 * centre @ self.a - (centre**2).sum(axis=1)[:, None] * self.p - self.paid
+        reach = np.zeros(middle.shape)
+        for own, at, by in zip(self.a, centre.T, half.T, strict=True):
+            reach += np.abs(own - at[:, None] * self.p) * (2 * by[:, None])
+        most, least = middle + reach, middle - reach - (half**2).sum(axis=1)[:, None] * self.p
         open_ = (least < 0) & (most > 0)
         with np.errstate(all="ignore"):
             slope = np.where(open_, most / (most - least), np.where(least >= 0, 1.0, 0.0))
@@ -170,7 +184,9 @@ class _Form:
         linear, mass = weight @ self.a.T, (weight @ self.p)[:, None]
         v = np.clip(linear / mass, low, high)
         bound = (v * (2 * linear - v * mass)).sum(axis=1) - weight @ self.paid + offset
-        return bound, np.asarray(~open_.any(axis=1)), v
+        one = open_.astype(np.float64)
+        spread = one @ (self.a**2).T - 2 * centre * (one @ (self.a * self.p).T) + centre**2 * (one @ self.p**2)[:, None]
+        return bound, np.asarray(~open_.any(axis=1)), v, spread
 
 
 def _mirrored(a: Array, p: Array, paid: Array, own: int, reach: Array, square: float) -> float:

@@ -7,14 +7,19 @@ A_i = sum_j sum_x (E[q | x_j = x] / E q - 1)^2 / k_j^2, and for shares w_y of th
     value = min over w of sum_i (n_i g_i)^2 / sum_y w_y A_{y,i} = max over z of (sum_i n_i g_i sqrt(z_i))^2,
     g_i = sqrt(weight) (k_i - 1)/k_i,       subject to   sum_i z_i A_{y,i} <= 1 for every column y,
 
-with the number n_i of questions of the kind. This has as few unknowns as there are kinds of questions. Columns that
-exceed 1 are thresholds of scores, found by climbing (`columns.thresholds`); `columns.scores` proves that none does.
+with the number n_i of questions of the kind. This has as few unknowns as there are kinds of questions. The respondents
+who give every share of kind i the variance 1/weight are, with all variances limited instead of their sum,
+
+    min over w of sum_y w_y  subject to  sum_y w_y A_{y,i} >= n_i g_i^2 / k_i  for every kind,
+
+and in its dual, z has the same limits. Columns that exceed 1 are thresholds of scores, found by climbing
+(`columns.thresholds`); `columns.scores` proves that none does.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -22,6 +27,7 @@ from itertools import product
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
@@ -35,15 +41,13 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
 from ldpopt.design.utilities.marginals import Marginals
 from ldpopt.distribution import Array, Index
+from ldpopt.tolerances import FREE_LOSS, JOINING_GAIN, LEVEL_ROOM, RARE_SHARES
 
 # The most inputs, and the most answers of one question: a column of it has as many images as sets of half of them.
 MAX_INPUTS, MAX_ANSWERS = 1024, 16
 MAX_IMAGES = 13_000  # Columns with more images are not used.
 ROUNDS = 40  # The most rounds of pricing
 STARTS = 300  # Random directions from which columns are searched for in a round
-GAIN = 1e-9  # Columns that exceed their price by no more than this do not join
-RARE, FREE = (1e-3, 1e-4, 1e-5, 1e-6), 1e-9  # Columns with such shares go where the error grows by no more than this
-ABOVE = 1e-7  # The share by which the proved level is above the largest gain that was found
 
 
 @dataclass(frozen=True)
@@ -76,15 +80,7 @@ class SymmetricMarginals(Method, reference="[KW]", preference=114):
         """The channel of the best images of columns, and its multipliers."""
         utility, epsilon = problem.utility, columns_for(problem.utility, problem.constraints)[0].epsilon
         found = _Symmetric(utility.criterion, math.exp(epsilon))
-        sets = found.first()
-        for number in problem.deadline.rounds(range(ROUNDS)):
-            kappas, _ = found.weighed(sets)
-            new = unknown(found.search(kappas, sets, np.random.default_rng(number)), sets)
-            gains = found.told(new) @ kappas**2 - 1
-            if not gains.max(initial=0.0) > GAIN:
-                break
-            sets = np.vstack([sets, new[np.argsort(-gains, kind="stable")[:20]]])
-        level = float((found.told(sets) @ kappas**2).max() * (1 + ABOVE))
+        sets, kappas, level = found.generated(problem.deadline)
         used = sets
         while True:
             weights = found.weighed(used)[1]
@@ -108,19 +104,52 @@ class SymmetricMarginals(Method, reference="[KW]", preference=114):
         return Candidate(stochastic(np.hstack(parts)), how, prove, tolerance_for(utility.size))
 
 
+def limited_marginals(
+    shape: tuple[int, ...], variances: Sequence[float], epsilon: float, deadline: Deadline
+) -> tuple[Array, SymmetricScores]:
+    """K (answers of all questions, cells), and the proof of the most that |K u_y|^2 can be, for the best bound on the
+    respondents who give each share of question j the variance variances[j], at even shares.
+    """
+    found = _Symmetric(Marginals(shape, [1 / one for one in variances]), math.exp(epsilon), limited=True)
+    _, kappas, level = found.generated(deadline)
+    rows = [
+        (np.eye(k)[own].T - 1 / k) * kappas[kind]
+        for k, own, kind in zip(shape, found.cells, found.kinds, strict=True)
+    ]  # fmt: skip
+    return np.vstack(rows) / found.cells.shape[1], SymmetricScores(level, shape)
+
+
 @dataclass(frozen=True)
 class _Symmetric:
-    """The problem for a criterion at the even pilot, with the ratio e^epsilon."""
+    """The problem for a criterion at the even pilot, with the ratio e^epsilon. limited : whether every variance is, not
+    their sum.
+    """
 
     criterion: Marginals
     ratio: float
+    limited: bool = False
+
+    def generated(self, deadline: Deadline) -> tuple[Members, Array, float]:
+        """The columns that were found, (kinds,) kappas at which none exceeds 1, and a level just above all of them."""
+        sets = self.first()
+        for number in deadline.rounds(range(ROUNDS)):
+            kappas, _ = self.weighed(sets)
+            new = unknown(self.search(kappas, sets, np.random.default_rng(number)), sets)
+            gains = self.told(new) @ kappas**2 - 1
+            if not gains.max(initial=0.0) > JOINING_GAIN:
+                break
+            sets = np.vstack([sets, new[np.argsort(-gains, kind="stable")[:20]]])
+        return sets, kappas, float((self.told(sets) @ kappas**2).max() * (1 + LEVEL_ROOM))
+
+    @cached_property
+    def weights(self) -> Array:
+        """(questions,) the weight of each question."""
+        return np.array(self.criterion.question_weights, dtype=np.float64)
 
     @cached_property
     def kinds(self) -> Index:
         """(questions,) the number of each question's kind: its answers and its weight."""
-        weights = self.criterion.question_weights
-        assert weights is not None
-        kinds = list(zip(self.criterion.shape, weights, strict=True))
+        kinds = list(zip(self.criterion.shape, self.weights.tolist(), strict=True))
         return np.array([list(dict.fromkeys(kinds)).index(kind) for kind in kinds])
 
     @cached_property
@@ -130,12 +159,19 @@ class _Symmetric:
         return np.stack(np.unravel_index(np.arange(math.prod(shape)), shape))
 
     @cached_property
+    def each(self) -> Array:
+        """(questions,) g_j."""
+        return np.asarray(np.sqrt(self.weights) * (1 - 1 / np.array(self.criterion.shape)))
+
+    @cached_property
     def gains(self) -> Array:
         """(kinds,) n_i g_i."""
-        weights = self.criterion.question_weights
-        assert weights is not None
-        own = [math.sqrt(w) * (k - 1) / k for k, w in zip(self.criterion.shape, weights, strict=True)]
-        return np.bincount(self.kinds, own).astype(np.float64)
+        return np.bincount(self.kinds, self.each).astype(np.float64)
+
+    @cached_property
+    def limits(self) -> Array:
+        """(kinds,) n_i g_i^2 / k_i."""
+        return np.bincount(self.kinds, self.each**2 / self.criterion.shape).astype(np.float64)
 
     def told(self, sets: Members) -> Array:
         """(n, kinds) what columns tell about the questions of each kind."""
@@ -149,11 +185,8 @@ class _Symmetric:
 
     def kernel(self, kappas: Array) -> Array:
         """(d, K) the kernel, of one kappa for each kind (kinds,)."""
-        weights = self.criterion.question_weights
-        assert weights is not None
-        scale = [np.full(k - 1, kappas[i] / math.sqrt(w))
-                 for k, w, i in zip(self.criterion.shape, weights, self.kinds, strict=True)]  # fmt: skip
-        return np.asarray(self.criterion.directions.T * np.concatenate(scale)[:, None] / self.cells.shape[1])
+        scale = np.repeat(kappas[self.kinds] / np.sqrt(self.weights), np.array(self.criterion.shape) - 1)
+        return np.asarray(self.criterion.directions.T * scale[:, None] / self.cells.shape[1])
 
     def first(self) -> Members:
         """(n, K) the sets of answers to one question, or to several of any kinds, of one number for each kind."""
@@ -177,19 +210,20 @@ class _Symmetric:
         most = told.max(axis=0)
         # Only columns that tell as much as some other one of everything can be used.
         kept = np.flatnonzero((told / most).max(axis=1) > 1e-6)
-        each, scale = told[kept] / most, self.gains / np.sqrt(most)
-        z = cp.Variable(len(most))
+        each = told[kept] / most
+        z = cp.Variable(len(most), nonneg=True)
         limit = each @ z <= 1
-        solve(cp.Problem(cp.Maximize((scale / scale.max()) @ cp.sqrt(z)), [limit]), "symmetric marginals", CONIC)
+        wanted, root = (self.limits / most, z) if self.limited else (self.gains / np.sqrt(most), cp.sqrt(z))
+        solve(cp.Problem(cp.Maximize((wanted / wanted.max()) @ root), [limit]), "symmetric marginals", CONIC)
         shares = np.zeros(len(sets))
         shares[kept] = np.where(limit.dual_value > 1e-7 * np.max(limit.dual_value), limit.dual_value, 0.0)
         return np.sqrt(np.maximum(z.value, 0.0) / most), self._without_rare(shares / shares.sum(), told)
 
     def _without_rare(self, shares: Array, told: Array) -> Array:
         """(n,) the shares without rare columns, as many as can go without a loss: traces that a solver leaves."""
-        for least in RARE:
+        for least in RARE_SHARES:
             kept = np.where(shares > least, shares, 0.0)
-            if kept.any() and self._errors(kept / kept.sum(), told) <= self._errors(shares, told) * (1 + FREE):
+            if kept.any() and self._errors(kept / kept.sum(), told) <= self._errors(shares, told) * (1 + FREE_LOSS):
                 return np.asarray(kept / kept.sum())
         return shares
 

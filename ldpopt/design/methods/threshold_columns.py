@@ -29,7 +29,7 @@ from ldpopt.design.columns.branches import NODES, Branches
 from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.prices import Charges
 from ldpopt.design.columns.staircase import AnyRelaxation
-from ldpopt.design.columns.thresholds import Members, Scarf, Thresholds, climb
+from ldpopt.design.columns.thresholds import BOXES, Members, Scarf, Thresholds, climb
 from ldpopt.design.constraints import LocalDP
 from ldpopt.design.methods.estimation_columns import Mixture, inward, refuses_thresholds, unknown
 from ldpopt.design.problems.problem import Problem
@@ -126,7 +126,7 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
                 if isinstance(program.criterion, MVOptimal):
                     paired = program.paired(LAST * tolerance, found)
                 raised = program.raised(found, sets, HIGHER * tolerance)
-                relaxed, more = program.shown(raised, NODES if problem.deadline.left is None else 0)
+                relaxed, more = program.shown(raised, problem.deadline.left is None)
                 if not len(new := unknown(more, sets)):
                     break
                 outside = program.most(found, new)
@@ -259,10 +259,10 @@ class _Program:
         level = (self.most(found, sets) + more) * float(found.rows.sum())
         return replace(found, rows=found.rows + level * self.prior)
 
-    def shown(self, found: SurveySolution, nodes: int = 0) -> tuple[AnyRelaxation | None, Members]:
+    def shown(self, found: SurveySolution, long: bool) -> tuple[AnyRelaxation | None, Members]:
         """What shows that no column gains, with those that do; nothing, with none, where the search is too long.
 
-        nodes : of a search over sets, where it may take longer than usual.
+        long : whether a search may take about a minute.
         """
         charges = Charges.of(FLOAT.of(found.kernel), self.prior, found.rows, found.pairs)
         epsilon, (d, k) = FLOAT.of(math.log(self.ratio)), found.kernel.shape
@@ -272,12 +272,15 @@ class _Program:
                 branches = Branches(best_squares(gram, found.rows, self.prior, self.ratio))
             except SolverError:
                 branches = Branches.convex(gram, found.rows, self.prior, self.prior)
-            for searched in (branches, replace(branches, nodes=nodes))[: 1 + bool(nodes)]:
+            longer = replace(branches, nodes=NODES)
+            for searched in (branches, longer)[: 1 + (long and d > SEARCHED_DIRECTIONS)]:
                 walked = searched.walked(charges, epsilon, JOINING)
                 if walked is not None and walked.complete:
                     return searched, walked.sets
-        if d <= SEARCHED_DIRECTIONS and (directions := Thresholds(0.0).unpaid(charges, epsilon)) is not None:
-            return Thresholds(0.0), self.climbed(found, directions)
+        for boxes in (0, BOXES)[: 1 + long] if d <= SEARCHED_DIRECTIONS else ():
+            thresholds = Thresholds(0.0, boxes)
+            if (directions := thresholds.unpaid(charges, epsilon)) is not None:
+                return thresholds, self.climbed(found, directions)
         return None, np.zeros((0, k), dtype=bool)
 
     def told(self, found: SurveySolution) -> Array:

@@ -34,13 +34,12 @@ import scipy.sparse
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.distribution import Array, Index
+from ldpopt.tolerances import PAIRED_GAIN, PAIRED_GAP
 
 ROUNDS = 8  # The most rounds in which pairs join.
 STEPS = 100  # The most Newton steps of a round.
 WORK = 4e10  # The operations after which no further round begins: about a minute.
-COARSE = 2e-3  # The relative gap at which pairs are chosen.
 JOINING = 2  # The most pairs that join in a round, for each input.
-NOTED = 1e-3  # A pair joins where it raises the bound by this much, in units of the slope of the constant column.
 CLOSER = 0.15  # The weight of the barrier, relative to the one before.
 REACH = 0.8  # The share of the way to where a number becomes zero that a step goes at most.
 Pairs = tuple[Index, Index]
@@ -70,7 +69,7 @@ def paired_dual(
     kept = sizes > 1e-10 * sizes[0]
     pairs = _opposite(shape) if set(shape) == {2} and 2 ** len(shape) == k else (np.zeros(0, np.intp),) * 2
     program = _Program(prior, (left * sizes)[:, kept], ratio, *pairs, deadline.inner)
-    path = program.path(COARSE, program.start())
+    path = program.path(PAIRED_GAP, program.start())
     for _ in deadline.inner.rounds(range(ROUNDS)):
         spent += STEPS / 4 * program.cost
         if not path:
@@ -83,7 +82,7 @@ def paired_dual(
             break
         weights = path[-1].numbers[2 * k :]
         program = program.joined(weights > 1e-4 * weights.max(initial=0.0), *joining)
-        path = program.path(COARSE, program.start())
+        path = program.path(PAIRED_GAP, program.start())
     return None if best is None else replace(best, kernel=right[kept].T @ best.kernel)
 
 
@@ -302,7 +301,7 @@ class _Program:
         first, second = np.triu_indices(k, 1)
         gain = gain[first, second]
         order = np.argsort(-gain, kind="stable")[:count]
-        order = order[gain[order] > NOTED * slope[k, k]]
+        order = order[gain[order] > PAIRED_GAIN * slope[k, k]]
         return first[order], second[order]
 
     def dual(self, at: _At) -> PairedDual:

@@ -23,7 +23,7 @@ from ldpopt.survey.plan.budget import EPSILONS, Budget, Needed, Needs, invited, 
 from ldpopt.survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
 from ldpopt.survey.plan.planned_question import PlannedQuestion, cells_of, planned_question
 from ldpopt.survey.plan.spec import SurveySpec
-from ldpopt.survey.plan.units import Unit, respondents_bound, units_of
+from ldpopt.survey.plan.units import Unit, proof_of, respondents_bound, symmetric_proof, units_of
 
 SPLITTING = 0.3
 """The share of the progress that the split of the budget is."""
@@ -246,7 +246,10 @@ class _Planning:
             return found
         same = bool(self.shared) and counted == self.planner.free and epsilon == self.epsilons[1]
         planner = self.planner if same else BookletPlanner(counted, epsilon, None)
-        return respondents_bound(self.units, epsilon, planner.joint(self.deadline, counted))
+        closer = respondents_bound(self.units, epsilon, symmetric_proof(counted, epsilon, self.deadline.inner))
+        if closer.kernel is not None:
+            return closer
+        return respondents_bound(self.units, epsilon, proof_of(planner.joint(self.deadline, counted), counted))
 
     @property
     def respondents(self) -> int:

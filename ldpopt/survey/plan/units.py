@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.deadline import Deadline
 from ldpopt.design import Design, FisherInformation, LocalDP, MVOptimal, ThresholdColumns, optimal_channel
 from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.certificates.respondents import RespondentsBound
+from ldpopt.design.certificates.respondents import MAX_CELLS, RespondentsBound
+from ldpopt.design.methods.symmetric_marginals import limited_marginals
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.labels import Label
@@ -176,27 +178,48 @@ def rule(m: int, epsilon: float) -> float:
     return max(c * (gain / (2.0**c * fall + gain)) ** 2 for c in range(1, min(m, 1000) + 1))
 
 
-def respondents_bound(units: Sequence[Unit], epsilon: float | None, joint: Design | None = None) -> RespondentsBound:
+def respondents_bound(
+    units: Sequence[Unit], epsilon: float | None, joint: EquivalenceDual | None = None
+) -> RespondentsBound:
     """The proof that no epsilon-LDP survey of fewer people, interactive or not, meets every target [Scarf].
 
     epsilon : in nats; None for a promise that is no epsilon-LDP, of which only the sample's own variance is known.
-    joint : `joint_design` of the units with targets, if it is known.
+    joint : the proof for the best channel of the units with targets, if it is known.
     """
     counted = [unit for unit in units if unit.targets]
-    certificate: Any = None if joint is None else joint.certificate
-    if isinstance(certificate, EquivalenceDual):
-        wanted, different = _wanted(counted)
-        kernel = np.zeros_like(wanted)
-        kernel[different] = certificate.kernel
-        certificate = replace(certificate, kernel=kernel)
     return RespondentsBound.of(
         math.inf if epsilon is None else epsilon,
         tuple(unit.pilot for unit in counted),
         tuple(np.array([target.row for target in unit.targets]) for unit in counted),
         tuple(np.array([target.variance for target in unit.targets]) for unit in counted),
         tuple(unit.weights for unit in counted),
-        certificate if isinstance(certificate, EquivalenceDual) else None,
+        joint,
     )
+
+
+def proof_of(design: Design | None, units: Sequence[Unit]) -> EquivalenceDual | None:
+    """The proof of `joint_design`, with a row of the kernel for each target of the units; None where it has none."""
+    known: Any = None if design is None else design.certificate
+    if not isinstance(known, EquivalenceDual):
+        return None
+    wanted, different = _wanted(units)
+    kernel = np.zeros_like(wanted)
+    kernel[different] = known.kernel
+    return replace(known, kernel=kernel)
+
+
+def symmetric_proof(units: Sequence[Unit], epsilon: float, deadline: Deadline) -> EquivalenceDual | None:
+    """The proof for the best channel on all answers together, at even shares of single questions; None for others."""
+    cells = math.prod(len(unit.cells) for unit in units)
+    if cells > MAX_CELLS or not all(unit.even and unit.plain and unit.targets for unit in units):
+        return None
+    shape, variances = tuple(len(unit.cells) for unit in units), [unit.targets[0].variance for unit in units]
+    with suppress(SolverError):
+        kernel, relaxed = limited_marginals(shape, variances, epsilon, deadline)
+        utility: Any = FisherInformation(product_of(units)[0], MVOptimal(_wanted(units)[0].T))
+        numbers = utility.prior, kernel, np.zeros(cells), np.zeros((cells, cells)), relaxed
+        return EquivalenceDual(utility, (LocalDP(epsilon),), None, *numbers)
+    return None
 
 
 def _wanted(units: Sequence[Unit]) -> tuple[Array, list[int]]:

@@ -63,6 +63,18 @@ def test_a_kernel_or_law_that_is_not_symmetric_is_paid_for(scale):
     assert most((2, 2, 3), own, level, law / law.sum()) > level
 
 
+@pytest.mark.parametrize(("shape", "kappas"), [((2, 3), (1.0, 0.7)), ((2, 2, 3), (0.0, 0.0, 1.3))])
+def test_a_kernel_may_have_a_row_for_each_answer(shape, kappas):
+    """Rows for answers are rows for differences, turned; a question of which nothing is wanted earns nothing."""
+    cells = np.unravel_index(np.arange(math.prod(shape)), shape)
+    own = np.vstack([(np.eye(k)[one].T - 1 / k) * kappa for k, one, kappa in zip(shape, cells, kappas, strict=True)])
+    own = own / math.prod(shape)
+    level = best(own) * (1 + 1e-9)
+    assert best(own) <= most(shape, own, level) <= level * (1 + 1e-10)
+    assert most(shape, own, best(own) * (1 - 1e-9)) == math.inf
+    assert most(shape, own[:-1], 1e9) == math.inf
+
+
 @pytest.mark.parametrize("level", [math.nan, math.inf, -1.0, 0.0])
 @pytest.mark.parametrize("shape", [(2, 2, 3), (4, 3)])
 def test_forged_numbers_prove_nothing(level, shape):

@@ -7,6 +7,7 @@ import pytest
 
 from ldpopt.design.columns.prices import Charges
 from ldpopt.design.columns.thresholds import Scarf, Thresholds, climb
+from ldpopt.design.work import AFFORDED
 from ldpopt.enclosures import FLOAT
 
 
@@ -93,3 +94,14 @@ def test_climbs_end_where_no_threshold_gains_more():
     sets, found = climb(centred, lam, prior, math.exp(epsilon), starts)
     assert found.max() == pytest.approx(gains(kernel, prior, lam, epsilon).max(), rel=1e-12)
     assert sets.shape == (200, 10)
+
+
+@pytest.mark.parametrize("boxes", [0, 1, 10**6, -5, 2**60, 1.5, None, "9"])
+def test_a_number_of_boxes_only_says_how_long_a_search_may_take(boxes):
+    """Any number of boxes, forged ones too, changes no answer of a short search, and states a finite amount of work."""
+    kernel, prior, lam, epsilon = problem(9, 2, 3)
+    best = max(gains(kernel, prior, lam, epsilon).max(), 0.0)
+    priced, unit = charges(kernel, prior, lam), 1e-6 * (lam.sum() + best)
+    assert Thresholds(best + unit, boxes).most(priced, FLOAT.of(epsilon)) == best + unit
+    assert Thresholds(best - unit, boxes).most(priced, FLOAT.of(epsilon)) == math.inf or best <= unit
+    assert AFFORDED <= Thresholds(best, boxes).work(18) <= 1e12
