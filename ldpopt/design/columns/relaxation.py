@@ -158,66 +158,83 @@ class PolicyRelaxation(ByValue):
 
     def most(self, charges: Charges, limits: Array) -> float:
         """An upper bound on the gains of all columns within `limits` (k, k); inf where the weights prove none."""
-        arithmetic, k = charges.arithmetic, len(limits)
-        x, other = limits_used(limits)
-        first, second = product_pairs(_support(limits, x, other))
+        cone = PolicyCone.of(limits, charges.prior)
+        first, second = cone.products
         weights = finite(self.weights, (len(first),))
         if weights is None or not (weights >= 0).all():
             return math.inf
-        wide = arithmetic.of(np.where(np.isfinite(limits), limits, 0.0)) * (1 + ROUNDING)
-        # s.p >= s_x sum_x' p_x' exp(-L[x,x'])
-        shrunk = arithmetic.where(np.isfinite(limits), (-wide).exp(), 0.0)
-        unit = 1 / (shrunk @ charges.prior)
-        faces = _enclosed_faces(wide[x, other], unit, x, other, k, bool(np.isinf(limits).any()))
+        faces = cone.faces
         products = (faces[first] * weights[:, None]).T @ faces[second]
-        shift, bent = _apart(charges, wide, np.isfinite(limits), unit)
-        paid = charges.prior[:, None] * (arithmetic.of(charges.rows) + shift)[None, :]
+        shift, bent = cone.apart(charges.pairs)
         square = charges.kernel.T @ charges.kernel - bent
-        form = ((paid + paid.T) / 2 - square) * unit[:, None] * unit[None, :] - (products + products.T) / 2
-        return most_of_form(least_eigenvalue(form), k)
+        form = cone.form(square, charges.arithmetic.of(charges.rows) + shift) - (products + products.T) / 2
+        return most_of_form(least_eigenvalue(form), len(limits))
 
 
-def limits_used(limits: Array) -> tuple[Any, Any]:
-    """The two inputs, (limits,) each, of every limit that no path through other inputs implies."""
-    x, other = np.nonzero(direct_limits(limits, slack_of(limits)))
-    return x, other
+@dataclass(frozen=True, eq=False)
+class PolicyCone:
+    """The columns within limits (k, k), for a law p (k,); unit (k,) the most that each entry can be for s.p = 1. wide :
+    a little above the limits, and 0 for none. x, other : (n,) the inputs of the limits that no path through other
+    inputs implies.
+    """
 
+    limits: Array
+    prior: Enclosure
+    wide: Enclosure
+    unit: Enclosure
+    x: Any
+    other: Any
 
-def _support(limits: Array, x: Any, other: Any) -> npt.NDArray[np.bool_]:
-    """(faces, k) the inputs of each limit; where some limits are infinite, also a face s_x >= 0 for each input."""
-    k = len(limits)
-    made = np.zeros((len(x), k), dtype=bool)
-    made[np.arange(len(x)), x] = made[np.arange(len(x)), other] = True
-    return np.vstack([made, np.eye(k, dtype=bool)]) if np.isinf(limits).any() else made
+    @classmethod
+    def of(cls, limits: Array, prior: Enclosure) -> PolicyCone:
+        """The cone of shortest paths."""
+        arithmetic, near = prior.arithmetic, np.isfinite(limits)
+        wide = arithmetic.of(np.where(near, limits, 0.0)) * (1 + ROUNDING)
+        # s.p >= s_x sum_x' p_x' exp(-L[x,x'])
+        shrunk = arithmetic.where(near, (-wide).exp(), 0.0)
+        return cls(limits, prior, wide, 1 / (shrunk @ prior), *np.nonzero(direct_limits(limits, slack_of(limits))))
 
+    @property
+    def products(self) -> tuple[Any, Any]:
+        """The faces, first and second, of every product that is used."""
+        inputs = np.arange(len(self.limits))
+        on_faces = (self.x[:, None] == inputs) | (self.other[:, None] == inputs)
+        return product_pairs(np.vstack([on_faces, inputs[:, None] == inputs]) if self._open else on_faces)
 
-def _enclosed_faces(wide: Enclosure, unit: Enclosure, x: Any, other: Any, k: int, single: bool) -> Enclosure:
-    """(faces, k) the limits exp(L/2) s_x' - exp(-L/2) s_x >= 0 in z, each divided by some positive number."""
-    arithmetic, at = wide.arithmetic, np.arange(len(x))
-    up, down = (wide / 2).exp() * unit[other], (-wide / 2).exp() * unit[x]
-    # They are divided by the larger coefficient, as in the program.
-    scale = np.maximum(np.asarray(up.midpoint), np.asarray(down.midpoint))
-    into, out = np.zeros((len(x), k)), np.zeros((len(x), k))
-    into[at, other] = out[at, x] = 1.0
-    made = (up / scale)[:, None] * into - (down / scale)[:, None] * out
-    return arithmetic.concatenate([made, arithmetic.of(np.eye(k))]) if single else made
+    @property
+    def _open(self) -> bool:
+        """Whether some limits are infinite, so that s_x >= 0 are faces, too."""
+        return bool(np.isinf(self.limits).any())
 
+    @property
+    def faces(self) -> Enclosure:
+        """(faces, k) the limits exp(L/2) s_x' - exp(-L/2) s_x >= 0 in z, each divided by some positive number."""
+        wide, at, k = self.wide[self.x, self.other], np.arange(len(self.x)), len(self.limits)
+        up, down = (wide / 2).exp() * self.unit[self.other], (-wide / 2).exp() * self.unit[self.x]
+        # They are divided by the larger coefficient, so that nothing overflows.
+        scale = np.maximum(np.asarray(up.midpoint), np.asarray(down.midpoint))
+        into, out = np.zeros((len(self.x), k)), np.zeros((len(self.x), k))
+        into[at, self.other] = out[at, self.x] = 1.0
+        made = (up / scale)[:, None] * into - (down / scale)[:, None] * out
+        return wide.arithmetic.concatenate([made, wide.arithmetic.of(np.eye(k))]) if self._open else made
 
-def _apart(
-    charges: Charges, wide: Enclosure, near: npt.NDArray[np.bool_], unit: Enclosure
-) -> tuple[Enclosure, Enclosure]:
-    """For sum nu (d (s.p) + d^2 / R) / 2, d = s_x - s_x': what it adds to lambda (k,), and its square form (k, k)."""
-    arithmetic = charges.arithmetic
-    pairs = arithmetic.of(charges.pairs)
-    # s_x - s_x' is at most unit_x (1 - exp(-L[x,x'])) for s.p = 1, and so the other way round.
-    reach = unit[:, None] * arithmetic.where(near, -(-wide).expm1(), 1.0)
-    reach = reach.maximum(reach.T)
-    priced = charges.pairs > 0
-    bent = arithmetic.where(priced, pairs / (arithmetic.where(priced, reach, 1.0) * 2), 0.0)
-    bent = bent + bent.T
-    ones = bent.sum(axis=1)
-    diagonal = arithmetic.where(np.eye(len(near), dtype=bool), ones[:, None] * np.ones((1, len(near))), 0.0)
-    return (pairs.sum(axis=1) - pairs.sum(axis=0)) / 2, diagonal - bent
+    def form(self, square: Enclosure, rows: Enclosure) -> Enclosure:
+        """(k, k) the form (s.p)(rows.s) - s^T square s in z."""
+        paid = self.prior[:, None] * rows[None, :]
+        return ((paid + paid.T) / 2 - square) * self.unit[:, None] * self.unit[None, :]
+
+    def apart(self, pairs: Array) -> tuple[Enclosure, Enclosure]:
+        """For sum nu (d (s.p) + d^2 / R) / 2, d = s_x - s_x': what it adds to lambda (k,), and its square (k, k)."""
+        arithmetic, priced = self.wide.arithmetic, pairs > 0
+        paid = arithmetic.of(pairs)
+        # s_x - s_x' is at most unit_x (1 - exp(-L[x,x'])) for s.p = 1, and so the other way round.
+        reach = self.unit[:, None] * arithmetic.where(np.isfinite(self.limits), -(-self.wide).expm1(), 1.0)
+        reach = reach.maximum(reach.T)
+        bent = arithmetic.where(priced, paid / (arithmetic.where(priced, reach, 1.0) * 2), 0.0)
+        bent = bent + bent.T
+        every = bent.sum(axis=1)[:, None] * np.ones((1, len(pairs)))
+        diagonal = arithmetic.where(np.eye(len(pairs), dtype=bool), every, 0.0)
+        return (paid.sum(axis=1) - paid.sum(axis=0)) / 2, diagonal - bent
 
 
 def product_pairs(support: npt.NDArray[np.bool_]) -> tuple[Any, Any]:

@@ -28,7 +28,7 @@ from ldpopt.design.methods.listed import approximate, leveled_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating
 from ldpopt.design.programs.columns import ExcessCaps, Weighed, weigh, with_erasure
-from ldpopt.design.programs.labels import excess_at
+from ldpopt.design.programs.labels import excess_apart, excess_at
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, Index, at_least_two, positive_integer
 from ldpopt.divergences import FDivergence
@@ -60,7 +60,7 @@ class Family:
         base, rise = _excess_at(digits, epsilon)
         # The constant part of a column has the same mass under both hypotheses: only the rises count.
         sums = [_blocks(part, edges) @ rise for part in (pair.difference, pair.p0, pair.p1)]
-        return cls(digits, edges, _excess(f, sums[0], base + sums[1], base + sums[2]))
+        return cls(digits, edges, excess_apart(f, sums[0], base + sums[1], base + sums[2]))
 
     def gains(self, best: Weighed, k: int, epsilon: float) -> Array:
         """(n,) the worth of each shape above its price; best.prices : of pairs with the first input, then the last."""
@@ -96,7 +96,7 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, dead
     for _ in deadline.rounds(range(ROUNDS)):
         base, rise, excess = leveled_columns(levels, epsilon, left, right)
         columns = base + rise
-        mu = _excess(f, pair.difference @ rise, pair.p0 @ columns, pair.p1 @ columns)[None]
+        mu = excess_apart(f, pair.difference @ rise, pair.p0 @ columns, pair.p1 @ columns)[None]
         best = weigh(base, rise, excess, caps, mu, np.zeros(1))
         optimum, joining = float(mu[0] @ best.weights), []
         for family in families:
@@ -124,13 +124,6 @@ def _blocks(values: Array, edges: Index) -> Array:
     """(n, blocks) sums of `values` over the blocks."""
     running = np.concatenate([[0.0], np.cumsum(values)])
     return np.asarray(running[edges[:, 1:]] - running[edges[:, :-1]])
-
-
-def _excess(f: FDivergence, d: Array, a: Array, b: Array) -> Array:
-    """The excess at marginals a = b + d, without cancellation."""
-    far = np.abs(d) > 0.5 * b
-    near = f.excess_of(np.where(far, 0.0, np.maximum(d, -b)), b)
-    return np.asarray(np.where(far, f.excess(np.maximum(a, 0.0), np.maximum(b, 0.0)), near))
 
 
 LIMIT = 20_000  # The most inputs: the time for measuring a channel grows with their number, and is minutes beyond

@@ -31,8 +31,9 @@ from ldpopt.design.constraints.base import AlphabetConstraint, Expression
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.programs.labels import FARTHEST, MatrixVariable, nearby
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
-from ldpopt.design.utilities.against_set import GRID, tangents
+from ldpopt.design.utilities.against_set import GRID
 from ldpopt.design.utilities.decisions import PrivateSampling
+from ldpopt.design.utilities.divergence import tangents_of_ratios
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.tolerances import SAME_TANGENT, TANGENT_GAP
@@ -295,7 +296,7 @@ def _within(
 def _planes(utility: PrivateSampling, ratios: Array) -> tuple[Array, Array]:
     """Coefficients of the held and of the drawn probability, of tangents or, at ratio 0, of the risk itself."""
     none = ratios == 0
-    slope, level = tangents(utility.f, np.where(none, 1.0, ratios))
+    slope, level = tangents_of_ratios(utility.f, np.where(none, 1.0, ratios))
     at_zero = utility.f.excess(0.0, 1.0) if none.any() else 0.0
     return np.where(none, 0.0, slope), np.where(none, at_zero, level)
 

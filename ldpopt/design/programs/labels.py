@@ -84,7 +84,11 @@ def marginals(pair: Pair, matrix: Array) -> tuple[Array, Array, Array]:
 
 def values_of(f: FDivergence, pair: Pair, matrix: Array) -> Array:
     """(n,) the divergence that each column of `matrix` (k, n) contributes."""
-    d, a, b = marginals(pair, matrix)
+    return excess_apart(f, *marginals(pair, matrix))
+
+
+def excess_apart(f: FDivergence, d: Array, a: Array, b: Array) -> Array:
+    """The excess at marginals a = b + d, without cancellation."""
     far = np.abs(d) > 0.5 * b
     near = f.excess_of(np.where(far, 0.0, np.maximum(d, -b)), b)
     return np.asarray(np.where(far, f.excess(np.maximum(a, 0.0), np.maximum(b, 0.0)), near))

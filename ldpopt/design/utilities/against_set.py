@@ -19,6 +19,7 @@ from ldpopt.channel import Channel, ChannelLike, Label
 from ldpopt.design.certificates.numbers import mixture, nonnegative_list, require
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.base import Utility
+from ldpopt.design.utilities.divergence import tangents_of_ratios
 from ldpopt.design.utilities.laws import f_divergence
 from ldpopt.design.utilities.sets import HypothesisSet, as_set
 from ldpopt.distribution import Array, Index, distribution
@@ -77,12 +78,6 @@ class Worst:
     ratios: list[Array]
 
 
-def tangents(f: FDivergence, ratios: Array) -> tuple[Array, Array]:
-    """Coefficients of a and b of the tangent planes of mu(a, b) at a/b = ratio."""
-    slope = np.asarray(f.derivative(ratios)) - f.derivative(1.0)
-    return slope, np.asarray(f.excess(ratios, np.ones_like(ratios))) - ratios * slope
-
-
 def least_pair(
     f: FDivergence,
     sets: Sets,
@@ -112,7 +107,7 @@ def least_pair(
         each, least = cp.Variable(stacked.shape[1]), cp.Variable()
         row = np.repeat(np.arange(stacked.shape[1]), [len(r) for r in at])
         ratios = np.concatenate(at)
-        slope, level = (values / scale for values in tangents(f, ratios))
+        slope, level = (values / scale for values in tangents_of_ratios(f, ratios))
         above = each[row] >= (slope[:, None] * stacked.T[row]) @ p0 + (level[:, None] * stacked.T[row]) @ p1
         most = belongs @ each <= least * np.ones(len(channels))
         first, second = sets

@@ -36,10 +36,14 @@ def tangents(f: FDivergence, p0: Array, p1: Array, matrix: Array) -> Array:
 
 def tangents_at(f: FDivergence, p0: Array, p1: Array, a: Array, b: Array) -> Array:
     """(n, k) gradients of mu at outputs with marginals `a` and `b`, shape (n,) each."""
-    ratio = np.clip(a, 1e-12, None) / np.clip(b, 1e-12, None)
-    slope = f.derivative(ratio) - f.derivative(1.0)
-    level = f.excess(ratio, np.ones_like(ratio)) - ratio * slope
+    slope, level = tangents_of_ratios(f, np.clip(a, 1e-12, None) / np.clip(b, 1e-12, None))
     return np.asarray(slope[:, None] * p0 + level[:, None] * p1)
+
+
+def tangents_of_ratios(f: FDivergence, ratios: Array) -> tuple[Array, Array]:
+    """Coefficients of a and b of the tangent planes of mu(a, b) at a/b = ratio."""
+    slope = np.asarray(f.derivative(ratios)) - f.derivative(1.0)
+    return slope, np.asarray(f.excess(ratios, np.ones_like(ratios))) - ratios * slope
 
 
 def tangents_apart(f: FDivergence, apart: Array, p1: Array, matrix: Array) -> Array:
