@@ -26,6 +26,7 @@ Over outputs f'(1)(a-b) sums to 0, so g(a,b) = mu(a,b) - f'(1)(a-b) >= 0 replace
 import json
 import math
 from collections import namedtuple
+from copy import copy
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from itertools import combinations, permutations
@@ -228,7 +229,7 @@ CONSTRAINTS = (
 LISTED = {"rows": [double], "pairs": ROWS, "weights": [double]}
 MULTIPLIER = {"kind": "TermMultiplier", "term": int, "pairs": object, "values": object}
 TERMS = {"rows": [double], "posed": (None,), "multipliers": ([], [MULTIPLIER])}
-KERNEL = {"prior": [double], "kernel": ROWS, "rows": [double], "pairs": ROWS, "relaxed": (None,)}
+KERNEL = {"prior": [double], "kernel": ROWS, "rows": [double], "pairs": ROWS, "relaxed": (None, dict)}
 PROOFS = (
     *({"kind": kind} for kind in ("Contraction", "InformationCapacity", "SharedInformation")),
     {"kind": "EnvelopeDual", "level": double, "potentials": [double], "points": (None, ROWS)},
@@ -238,7 +239,9 @@ PROOFS = (
     {"kind": "IntervalDual", **TERMS, "classes": (None, [int]), "knots": [double]},
     {"kind": "LossDual", **TERMS, "weights": [double]},
     {"kind": "EquivalenceDual", **KERNEL},
+    {"kind": "PartsBound", "each": [dict]},
 )
+PROBLEM = {"utility", "constraints", "channel", "edges"}
 SAID = {"lower": (None, *EXTENDED), "exact": (None, bool), "reference": (None, str), "witness": (None, dict)}
 STATED = {"notion": str, "value": EXTENDED, "parameters": (None, {}, {"epsilon": double}), **SAID}
 DESIGN = {
@@ -294,10 +297,8 @@ def shaped(x, rows, columns, what):
 def law(xs, size=None, slack=1e-9):
     """The law in proportion to some masses, whose sum may differ from 1 by `slack`."""
     total = sum(masses := rational(xs))
-    need(
-        min(masses) >= 0 < total and abs(float(total) - 1) <= slack,
-        "laws and rows must be masses >= 0 that sum to 1 within 1e-9",
-    )
+    alike = min(masses) >= 0 < total and abs(float(total) - 1) <= slack
+    need(alike, "laws and rows must be masses >= 0 that sum to 1 within 1e-9")
     need(size in (None, len(masses)), "laws must have as many masses as there are inputs")
     return tuple(x / total for x in masses)
 
@@ -322,7 +323,7 @@ class Cap:
     all pairs, w = 1."""
 
     def __init__(self, form, labels):
-        kind, self.k = form["kind"], len(labels)
+        kind = form["kind"]
         self.epsilon, self.cap = rational(form.get("epsilon", 0)), rational(form.get("eta", form.get("delta", 0)))
         need(0 <= self.epsilon <= 1000 and 0 <= self.cap <= 1, "such caps are not supported")
         need(kind == "TotalVariation" or self.epsilon > 0, "epsilon = 0 is not supported")
@@ -417,12 +418,27 @@ class Design:
         self.error = self.kind == "FisherInformation"
         self.logarithmic = self.error and utility["criterion"]["kind"] == "DOptimal"
         self.caps = [Cap(one, channel["inputs"]) for one in file["constraints"]]
-        self.stated = [
-            (one["notion"], one.get("parameters") or {}, rational(one["value"])) for one in file["guarantees"]
-        ]
-        self.epsilon = min([math.inf, *(one.epsilon for one in self.caps if one.pure)])
-        self.eta = min([Fraction(1), *(one.cap for one in self.caps if one.notion == "total_variation")])
+        said = file["guarantees"]
+        self.stated = [(one["notion"], one.get("parameters") or {}, rational(one["value"])) for one in said]
         self._pose(utility)
+
+    @property
+    def epsilon(self):
+        """The least epsilon between all inputs, or infinity."""
+        return min([math.inf, *(one.epsilon for one in self.caps if one.pure)])
+
+    @property
+    def eta(self):
+        """The least cap on total variation, at most 1."""
+        return min([Fraction(1), *(one.cap for one in self.caps if one.notion == "total_variation")])
+
+    def posed(self, part, proof):
+        """One part (g or None, law, other law) of the utility as a design of its own, with its certificate."""
+        proof = {key: one for key, one in proof.items() if key not in PROBLEM}
+        need(fits(proof, PROOFS), "a certificate within another is malformed, or of a kind that is not supported")
+        own = copy(self)
+        own.kind, own.parts, own.proof = "Divergence" if part[0] else "MutualInformation", [(1, *part)], proof
+        return own
 
     def _pose(self, utility):
         """The parts of the utility: (weight, g or None, law, other law); and what the others need."""
@@ -451,6 +467,11 @@ class Design:
         k, m = self.k, self.m
         inner = k * m if self.kind in ("MutualInformation", "WeightedSum") else m
         return len(set(self.rows)) ** 2 * m / 20 + k * m / 5 + inner + (k**2 * m / 10 + k**4 / 40 if self.error else 0)
+
+    def spend(self, work):
+        """Refuse what takes more than is left of the budget."""
+        self.left -= work
+        need(self.left > 0, "not checked, as that takes longer than the budget; a larger --budget may allow it")
 
     def broken_caps(self, bits):
         """Claim 1: the sentences about what does not hold."""
@@ -539,6 +560,7 @@ def check(document, bits=128, budget=1.0):
         return proofs.respondents(document, bits, budget)
     d = Design(document)
     within(d.work + proofs.cost(d), budget)
+    d.left = budget * MOST_WORK
     failures, near = [f"Claim 1: {x}." for x in d.broken_caps(bits)], d.lower if d.error else d.upper
     value = attempt(failures, "Claim 2", d.kept, d.value, bits)
     bound = attempt(failures, "Claim 3", partial(proofs.proved, d), near, bits)

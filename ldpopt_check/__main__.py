@@ -54,9 +54,8 @@ def main():
         found, code = Result([f"Bad or unsupported file: {why}."], outward(NOTHING), outward(NOTHING), False), 2
     told = f"The proof holds: value {found.value[0]}, bound {found.bound[1]}; the file "
     told += f"{'calls' if found.certified else 'does not call'} it certified. Not checked: method and note."
-    as_json = (
-        json.dumps({"holds": not code} | found._asdict()).replace("-Infinity", '"-inf"').replace("Infinity", '"inf"')
-    )
+    as_json = json.dumps({"holds": not code} | found._asdict())
+    as_json = as_json.replace("-Infinity", '"-inf"').replace("Infinity", '"inf"')
     print(as_json if asked.json else "\n".join(found.failures) or told)
     return code
 

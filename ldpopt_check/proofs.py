@@ -67,7 +67,6 @@ from itertools import accumulate, combinations, pairwise, product
 from operator import ge
 
 from ldpopt_check import (
-    BadInput,
     Interval,
     Result,
     by_ratio,
@@ -93,7 +92,13 @@ class Unproved(ArithmeticError):
 
 
 prove = partial(need, kind=Unproved)
-MANY = 10**6  # More columns than this are not listed.
+MOST_LISTED = 12  # Up to so many inputs a relaxation is not read, as every pattern is priced.
+
+
+def parts_of(d):
+    """The designs of the parts, each with its certificate. What that says of its own problem is not read."""
+    need(len(d.proof["each"]) == len(d.parts), "there must be one certificate for each part")
+    return [d.posed(part, one) for (_, *part), one in zip(d.parts, d.proof["each"], strict=True)]
 
 
 def cost(d):
@@ -102,7 +107,7 @@ def cost(d):
     sets, columns = 2.0 ** min(k, 99), 8.0 ** min(k, 99)
     whole, knots = proof.get("whole"), len(proof.get("knots", ()))
     graph = any(cap.edges is not None for cap in d.caps)
-    return (k**3 / 20 if graph or knots else 0) + {
+    return (sum(map(cost, parts_of(d))) if "each" in proof else 0) + (k**3 / 20 if graph or knots else 0) + {
         "EnvelopeDual": 4000 + 0.15 * len(proof.get("points") or d.rows) ** 2 * (2 if proof.get("points") else 1),
         "PatternDual": (6 + k**2 / 300) * sets, "LevelDual": 6 * columns, "LevelVariationDual": 6 * columns,
         "InformationDual": 6 * 2.0 ** min(len(whole) if isinstance(whole, list) else 0, 99),
@@ -112,7 +117,8 @@ def cost(d):
 
 
 def proved(d, bits):
-    """Claim 3: the bound that the certificate proves, enclosed."""
+    """Claim 3: the bound that the certificate proves, enclosed. More digits take longer."""
+    d.spend(cost(d) * bits / 128)
     kind = d.proof["kind"]
     about, proof = {
         "Contraction": (("Divergence", "MutualInformation"), contraction),
@@ -123,6 +129,7 @@ def proved(d, bits):
         "InformationCapacity": (("MutualInformation",), capacity),
         "EquivalenceDual": (("FisherInformation",), equivalence),
         "SharedInformation": (("FisherInformation",), shared),
+        "PartsBound": (("WeightedSum", "WorstOf"), parts),
     }.get(kind, (("Divergence", "MutualInformation", "WeightedSum", "WorstOf"), columns))
     prove(d.kind in about, f"{kind} is not about this utility")
     return proof(d, bits)
@@ -149,13 +156,6 @@ def farthest(d, bits):
     """The largest ratio of two entries of a column, or None."""
     every = [one for row in ratios(d, bits) for one in row]
     return max(one for one in every if one) if every.count(None) == d.k else None
-
-
-def at_least(shares, what, number):
-    """Numbers >= 0, not all 0, divided by their sum."""
-    weights = rational(shares)
-    prove(len(weights) == number and min(weights) >= 0 < sum(weights), f"weights must be >= 0, one for each {what}")
-    return [w / sum(weights) for w in weights]
 
 
 class Factor:
@@ -265,17 +265,14 @@ def dominates(points, laws):
 # --- Columns ----------------------------------------------------------------------------------------------------------
 
 
-def patterns(k, e):
-    """t + 1_A for all sets A but the full one."""
-    t = 1 / (e - 1)
-    for inside in product((0, 1), repeat=k):
-        if not all(inside):
-            yield tuple(t + one for one in inside)
+def staircases(k, e):
+    """(t, 1_A) for all sets A of k inputs but the full one: the column is t + 1_A."""
+    return ((1 / (e - 1), inside) for inside in product((0, 1), repeat=k) if not all(inside))
 
 
-def linked(allowed, flat):
+def linked(d, allowed, flat):
     """The extreme columns under limits (k, k) on c_x/c_y: from an entry of 1 on, entries at a limit to one that is
-    there, as far as limits reach; `flat`: equal entries are linked, too."""
+    there, as far as limits reach; `flat`: equal entries are linked, too. How many there are is not known before."""
     k, met = len(allowed), set()
     steps = [[{allowed[y][x], allowed[x][y] and 1 / allowed[x][y], flat or None} - {None} for y in range(k)]
              for x in range(k)]  # fmt: skip
@@ -288,7 +285,7 @@ def linked(allowed, flat):
             if c in met or min(open_to, default=k) < start:
                 continue
             met.add(c)
-            need(len(met) < MANY, "a graph with too many extreme columns")
+            d.spend(k**2 / 4)
             if not open_to:
                 yield c
             for y in (y for y in outside if y > start):
@@ -330,12 +327,12 @@ def columns(d, bits):
     """Theorem 3."""
     proof, k, kind, e, more = d.proof, d.k, d.proof["kind"], 1, []
     rows, prices, kappa = shaped([proof["rows"]], 1, k, "rows")[0], prices_of(proof["pairs"], k, "pairs"), Factor(bits)
-    shares = at_least(proof["weights"], "criterion", len(d.parts) if d.kind == "WorstOf" else 1)
+    shares = law(proof["weights"], len(d.parts) if d.kind == "WorstOf" else 1, math.inf)
     if kind == "PatternDual":
-        (ratio, eta) = plain(d, bits)
-        every, charge = patterns(k, ratio), total(prices) * eta
+        ratio, eta = plain(d, bits)
+        every, charge = (tuple(t + one for one in a) for t, a in staircases(k, ratio)), total(prices) * eta
     elif kind == "PolicyDual":
-        every, charge = linked(ratios(d, bits), bool(prices) and Fraction(1)), total(prices) * d.eta
+        every, charge = linked(d, ratios(d, bits), bool(prices) and Fraction(1)), total(prices) * d.eta
     else:
         each = [cap for cap in d.caps if cap.notion == "hockey_stick"]
         need(len(each) == 1, "columns of levels for other than one ApproximateLDP are not supported")
@@ -379,6 +376,20 @@ def information(d, bits):
     return kappa.times(sum(rows) + eta * total(prices))
 
 
+def parts(d, bits):
+    """A sum is at most the sum of its parts' bounds, and the worst of several at most the least of theirs."""
+    bounds = []
+    for (weight, *_), one in zip(d.parts, parts_of(d), strict=True):
+        try:
+            bounds.append(weight * proved(one, bits))
+        except ArithmeticError:
+            prove(d.kind == "WorstOf", "a part has no bound")
+    prove(bounds, "no part has a bound")
+    if d.kind == "WeightedSum":
+        return sum(bounds, exactly(0, bits))
+    return Interval(min(one.lo for one in bounds), min(one.hi for one in bounds), bits)
+
+
 # --- Linear worths ----------------------------------------------------------------------------------------------------
 
 
@@ -410,7 +421,7 @@ def unpaid(d, caps, gains, ratio, bits):
 
 def losses(d, bits):
     """Theorem 4 for a mixture of the priors, whose loss is at most the worst."""
-    shares = at_least(d.proof["weights"], "prior", len(d.priors))
+    shares = law(d.proof["weights"], len(d.priors), math.inf)
     mean = [dot(shares, each) for each in zip(*d.priors, strict=True)]
     gains = [[-a * b for a, b in zip(mean, loss, strict=True)] for loss in zip(*d.loss, strict=True)]
     return unpaid(d, d.caps, gains, farthest(d, bits), bits)
@@ -422,9 +433,7 @@ def intervals(d, bits):
     if classes is not None:  # Inputs of equal ratios are merged; only caps that treat all alike are used.
         caps, number = [cap for cap in caps if cap.edges is None], max(classes) + 1
         prove(len(classes) == d.k and set(classes) == set(range(number)), "classes are numbers from 0")
-        sums = [
-            [sum(a for a, c in zip(p, classes, strict=True) if c == one) for one in range(number)] for p in (p0, p1)
-        ]
+        sums = [[dot(p, [c == one for c in classes]) for one in range(number)] for p in (p0, p1)]
         alike = (a * sums[1][c] == b * sums[0][c] for a, b, c in zip(p0, p1, classes, strict=True))
         prove(all(alike), "inputs of one class differ in their ratios")
         (p0, p1), e = sums, plain(d, bits)[0] if d.epsilon < math.inf else None
@@ -454,29 +463,32 @@ def eliminated(matrix, right):
     return det, [row[len(a) :] for row in a]
 
 
+def shares(size, weight):
+    """[(weight, function of the answer)] of a question: its shares if each has a weight of its own, else i ones and -i,
+    over sqrt(i (i + 1)), for i = 1, 2, .., whose variances have the same sum [Helmert]."""
+    if isinstance(weight, list):
+        need(len(weight) == size, "there must be one weight for each share")
+        return [(one, [int(v == x) for x in range(size)]) for v, one in enumerate(weight)]
+    return [(Fraction(weight) / (i * (i + 1)), [1] * i + [-i] + [0] * (size - 1 - i)) for i in range(1, size)]
+
+
 def functions(d):
-    """F as [(weight, function)]: the functions (k,) that are estimated, each times the root of its weight."""
+    """[(weight, function)]: the functions (k,) that are estimated, each times the root of its weight."""
     one, k = d.utility["criterion"], d.k
     units, weights = [[Fraction(x == y) for y in range(k)] for x in range(k)], one.get("weights")
     if one["kind"] == "COptimal":
         return [(Fraction(1), shaped([one["contrast"]], 1, k, "the contrast")[0])]
     if one["kind"] == "Marginals":
-        shape, cells = one["shape"], list(product(*map(range, one["shape"])))
-        need(
-            len(cells) == k and len(weights or shape) == len(shape),
-            "the shape is of another number of cells or weights",
-        )
-        each = [w if isinstance(w, list) else [w] * size for w, size in zip(weights or [1] * k, shape, strict=False)]
-        need([*map(len, each)] == shape, "there must be one weight for each share")
-        units = [[Fraction(cell[j] == v) for cell in cells] for j, size in enumerate(shape) for v in range(size)]
-        weights = [w for own in each for w in own]
+        shape, given = one["shape"], weights or [1] * len(one["shape"])
+        need(min(shape) > 1 and math.prod(shape) == k and len(given) == len(shape), "the shape has not k cells")
+        cells = list(product(*map(range, shape)))
+        each = [(w, f, j) for j, (size, own) in enumerate(zip(shape, given, strict=True)) for w, f in shares(size, own)]
+        weights, units = [w for w, _, _ in each], [[Fraction(f[cell[j]]) for cell in cells] for _, f, j in each]
     elif weights and isinstance(weights[0], list):
         full = shaped(weights, k, k, "the weights")
-        need(
-            not any(full[x][y] for x in range(k) for y in range(k) if x != y), "full matrices of weights: not supported"
-        )
-        weights = [weights[x][x] for x in range(k)]
-    sizes = rational(weights or [1] * k)
+        weights = [full[x].pop(x) for x in range(k)]
+        need(not any(map(any, full)), "full matrices of weights: not supported")
+    sizes = [Fraction(w) for w in weights or [1] * k]
     need(len(sizes) == len(units) and min(sizes) >= 0 < max(sizes), "weights must be >= 0, one for each function")
     return [(w, unit) for w, unit in zip(sizes, units, strict=True) if w]
 
@@ -514,31 +526,28 @@ def whole(numbers):
 
 def dearest(p, kernel, rows, prices, every, bits):
     """The most that a column earns above its price: of (base, rise) in `every`, in whole numbers where they can be."""
-    flat, below = whole([one - sum(row) * a for row in kernel for one, a in zip(row, p, strict=True)])
-    centred = [flat[at : at + len(p)] for at in range(0, len(flat), len(p))]
-    (masses, unit), (owed, coin), (parts, tax) = whole(p), whole(rows), whole([one for _, _, one in prices])
-    priced, most = [(x, y, one) for (x, y, _), one in zip(prices, parts, strict=True)], []
+    k, (flat, below) = len(p), whole([one - sum(row) * a for row in kernel for one, a in zip(row, p, strict=True)])
+    centred = [flat[at : at + k] for at in range(0, len(flat), k)]
+    paid, unit = whole([*p, *rows, *(one for _, _, one in prices)])
+    priced, most = [(x, y, one) for (x, y, _), one in zip(prices, paid[2 * k :], strict=True)], []
     for base, rise in every:
-        mass = base + Fraction(dot(masses, rise)) / unit
+        mass = base + Fraction(dot(paid[:k], rise)) / unit
         if mass:
-            earned = Fraction(sum(dot(row, rise) ** 2 for row in centred)) / below**2
-            paid = base * sum(rows) + Fraction(dot(owed, rise)) / coin + Fraction(charged(rise, priced)) / tax
-            most.append(shortened((earned / mass - paid) / mass, 2 * bits, True))
+            earned = Fraction(sum(dot(row, rise) ** 2 for row in centred)) / below**2 / mass
+            price = base * sum(rows) + Fraction(dot(paid[k : 2 * k], rise) + charged(rise, priced)) / unit
+            most.append(shortened((earned - price) / mass, 2 * bits, True))
     return max(most)
-
-
-def staircases(k, e):
-    """The staircase patterns of k inputs, e the least that exp(epsilon) can be."""
-    return ((1 / (e - 1), inside) for inside in product((0, 1), repeat=k) if not all(inside))
 
 
 def equivalence(d, bits):
     """Theorem 5. A column is base + rise; entries are in whole numbers where they can be."""
     k, kind, p, proof = d.k, d.utility["criterion"]["kind"], d.prior, d.proof
-    need(kind != "Marginals", "marginals by the equivalence theorem are not supported")
+    of_shares = any(isinstance(w, list) for w in d.utility["criterion"].get("weights") or ())
+    need(kind != "Marginals" or not of_shares, "marginals with a weight for each share: not supported")
+    need(not proof.get("relaxed") or k <= MOST_LISTED, f"a relaxation for more than {MOST_LISTED} cells: not supported")
     prove(law(proof["prior"], k) == p, "the bound is for another prior")
     rows, prices = shaped([proof["rows"]], 1, k, "rows")[0], prices_of(proof["pairs"], k, "pairs")
-    asked = functions(d) if kind in ("AOptimal", "COptimal") else []
+    asked = functions(d) if kind in ("AOptimal", "COptimal", "Marginals") else []
     kernel = shaped(proof["kernel"], {"DOptimal": k - 1, "MVOptimal": k}.get(kind, len(asked)), k, "the kernel")
     if kind == "DOptimal":
         kernel = [[*row[:-1], -sum(row[:-1])] for row in kernel]
@@ -546,7 +555,7 @@ def equivalence(d, bits):
         e, eta = plain(d, bits)
         every = staircases(k, e)
     else:
-        eta, every = d.eta, linked(ratios(d, bits), bool(prices) and Fraction(1))
+        eta, every = d.eta, linked(d, ratios(d, bits), bool(prices) and Fraction(1))
         every = ((min(c), [one - min(c) for one in c]) for c in every)
     most = dearest(p, kernel, rows, prices, every, bits) + sum(rows) + eta * total(prices)
     prove(most > 0, "the multipliers do not bound what the kernel can earn")
@@ -556,15 +565,11 @@ def equivalence(d, bits):
         root = [*zip(*(row[:-1] for row in kernel), strict=True)]
         det = eliminated([[dot(one, other) for other in root] for one in root], [[]] * len(root))[0]
         return log(det, bits) + (1 - k) * log(most / (k - 1), bits)
-    each = (
-        exactly(w, bits).root() * (dot(row, f) - sum(row) * dot(p, f))
-        for row, (w, f) in zip(kernel, asked, strict=True)
-    )
-    traced = sum(each, exactly(0, bits))
+    traced = exactly(0, bits)
+    for row, (w, f) in zip(kernel, asked, strict=True):
+        traced = traced + exactly(w, bits).root() * (dot(row, f) - sum(row) * dot(p, f))
     return Interval(max(0, traced.lo, -traced.hi) ** 2 / most, max(-traced.lo, traced.hi) ** 2 / most, bits)
 
-
-MOST_LISTED = 12  # The most cells of all questions for which every pattern is priced.
 
 # --- Questionnaires ---------------------------------------------------------------------------------------------------
 
@@ -651,9 +656,7 @@ def respondents(file, bits, budget):
         within(2**cells * cells * len(kernel), budget)
         low = max(low, together(file, epsilon, bits))
     least, said = math.ceil(low), file["least"]
-    if said > least and kernel and cells > MOST_LISTED:
-        raise BadInput(f"a kernel for more than {MOST_LISTED} cells is not supported")
-    if said > least and even > 7:
-        raise BadInput("more than seven yes/no questions at the even pilot are not supported")
+    need(said <= least or not kernel or cells <= MOST_LISTED, f"a kernel for more than {MOST_LISTED} cells")
+    need(said <= least or even <= 7, "more than seven yes/no questions at the even pilot are not supported")
     failures = [] if said <= least else [f"the number proved is {least:,}, not {said:,}"]
     return Result(failures, (float(said), float(said)), outward(exactly(low, bits)), not failures)

@@ -33,8 +33,10 @@ from ldpopt.design import (
     ExpectedLoss,
     FisherInformation,
     LocalDP,
+    Marginals,
     MutualInformation,
     MVOptimal,
+    RenyiLDP,
     TotalVariation,
     WeightedSum,
     WorstOf,
@@ -50,37 +52,54 @@ Document = dict[str, Any]
 SEED = 26
 ROOM = 2.0**-36
 CRITERIA = ("A", "weighted A", "C", "D", "MV")
-UTILITIES = ("divergence", "information", "sum", "worst", "loss", "minimax", *CRITERIA)
+UTILITIES = ("divergence", "information", "sum", "worst", "loss", "minimax", *CRITERIA, "marginals")
+CONSTRAINTS = ("LDP", "LDP and TV", "a path", "epsilon, delta", "TV", "Renyi")
+
+
+def utility_of(kind: str, k: int, rng: np.random.Generator) -> Any:
+    """A random utility of a kind, of k answers; of an even number k, where it is of marginals."""
+    p, q, r = rng.dirichlet(np.ones(k), 3)
+    f = NAMED[str(rng.choice([*NAMED]))]
+    if kind in CRITERIA or kind == "marginals":
+        criterion = {
+            "A": lambda: AOptimal(),
+            "weighted A": lambda: AOptimal(rng.uniform(0.1, 1, k)),
+            "C": lambda: COptimal(rng.normal(size=k)),
+            "D": lambda: DOptimal(),
+            "MV": lambda: MVOptimal(),
+            "marginals": lambda: Marginals((2, k // 2), rng.uniform(0.5, 2, 2)),
+        }
+        return FisherInformation(p, criterion[kind]())
+    posed = {
+        "divergence": lambda: Divergence(f, p, q),
+        "information": lambda: MutualInformation(p),
+        "sum": lambda: WeightedSum([1.0, 0.5], [Divergence(f, p, q), MutualInformation(r)]),
+        "worst": lambda: WorstOf(f, p, [q, r]),
+        "loss": lambda: ExpectedLoss(p, rng.uniform(size=(k, k))),
+        "minimax": lambda: ExpectedLoss(None, rng.uniform(size=(k, k))),
+    }
+    return posed[kind]()
+
+
+def asked(name: str, k: int, rng: np.random.Generator) -> list[Any]:
+    """Random constraints of a kind."""
+    epsilon, eta = float(rng.uniform(0.1, 3)), float(rng.uniform(0.05, 0.6))
+    return {
+        "LDP": [LocalDP(epsilon)],
+        "LDP and TV": [LocalDP(epsilon), TotalVariation(eta)],
+        "a path": [LocalDP(epsilon, nx.path_graph(k))],
+        "epsilon, delta": [ApproximateLDP(epsilon, eta / 4)],
+        "TV": [TotalVariation(eta)],
+        "Renyi": [RenyiLDP(2.0, epsilon / 2)],
+    }[name]
 
 
 def problem(rng: np.random.Generator) -> tuple[str, Any, list[Any]]:
     """A random problem with a few answers: its kind, its utility and its constraints."""
     kind, k = str(rng.choice(UTILITIES)), int(rng.choice([2, 3, 4, 5], p=[0.3, 0.35, 0.3, 0.05]))
-    p, q, r = rng.dirichlet(np.ones(k), 3)
-    f = NAMED[str(rng.choice([*NAMED]))]
-    loss = rng.uniform(size=(k, k))
-    criteria = {
-        "A": AOptimal(),
-        "weighted A": AOptimal(rng.uniform(0.1, 1, k)),
-        "C": COptimal(rng.normal(size=k)),
-        "D": DOptimal(),
-        "MV": MVOptimal(),
-    }
-    made = {
-        "divergence": lambda: Divergence(f, p, q),
-        "information": lambda: MutualInformation(p),
-        "sum": lambda: WeightedSum([1.0, 0.5], [Divergence(f, p, q), MutualInformation(r)]),
-        "worst": lambda: WorstOf(f, p, [q, r]),
-        "loss": lambda: ExpectedLoss(p, loss),
-        "minimax": lambda: ExpectedLoss(None, loss),
-    }
-    utility = FisherInformation(p, criteria[kind]) if kind in CRITERIA else made[kind]()
-    epsilon, eta = float(rng.uniform(0.1, 3)), float(rng.uniform(0.05, 0.6))
-    graph = nx.path_graph(k)
-    asked: list[list[Any]] = [[LocalDP(epsilon)], [LocalDP(epsilon), TotalVariation(eta)], [LocalDP(epsilon, graph)]]
-    if kind not in CRITERIA:
-        asked += [[ApproximateLDP(epsilon, eta / 4)]]
-    return kind, utility, asked[int(rng.integers(len(asked)))]
+    k = int(rng.choice([4, 6])) if kind == "marginals" else k
+    estimated = kind in CRITERIA or kind == "marginals"
+    return kind, utility_of(kind, k, rng), asked(CONSTRAINTS[int(rng.integers(3 if estimated else 4))], k, rng)
 
 
 def honest(number: int) -> tuple[str, Document] | None:

@@ -161,3 +161,28 @@ def test_both_bound_the_information_of_a_report_alike(criterion):
     higher = replace(own, lower_bound=proof.bound * (1 + 1e-6), certified=certified)
     assert proof.bound < higher.lower_bound
     assert kinds.both(json.loads(design_text(higher))) == "refused by both"
+
+
+@pytest.mark.parametrize(
+    ("kind", "constraint", "k"), [("marginals", "LDP", 6), ("marginals", "a path", 4), ("sum", "TV", 4)]
+)
+def test_they_agree_about_shares_and_parts(kind, constraint, k):
+    """Designs for the shares of two questions, and bounds of parts, hold for both; a bound 1e-6 better for neither."""
+    rng = np.random.default_rng(8)
+    design = ldpopt.optimal_channel(kinds.utility_of(kind, k, rng), kinds.asked(constraint, k, rng))
+    document = json.loads(design_text(design))
+    assert document["certificate"]["kind"] == ("PartsBound" if kind == "sum" else "EquivalenceDual")
+    assert kinds.both(document) == "accepted by both"
+    better = {"upper_bound": document["upper_bound"] * (1 - 1e-6)}
+    if kind == "marginals":
+        better = {"lower_bound": document["lower_bound"] * (1 + 1e-6)}
+    assert kinds.both(document | better | {"certified": False}) == "refused by both"
+
+
+def test_columns_along_a_graph_are_listed_within_the_budget():
+    """How many there are is seen while they are listed; a path of twelve answers has too many for twenty seconds."""
+    p0, p1 = np.random.default_rng(3).dirichlet(np.ones(12), 2)
+    design = ldpopt.optimal_channel(ldpopt.WorstOf(ldpopt.KL, p0, [p1]), ldpopt.LocalDP(1.0, nx.path_graph(12)))
+    document = json.loads(design_text(design))
+    with pytest.raises(agreement.checker.BadInput, match="longer than the budget"):
+        agreement.checker.check(document, budget=0.001)
