@@ -99,7 +99,7 @@ def collector_process(folder: Path, plan: Plan, location: str, *more: str, cores
     finally:
         if process.poll() is None:
             process.terminate()
-        process.wait(30)
+        process.wait(600)
         process.stdout.close()
 
 
@@ -124,7 +124,7 @@ class Sent:
 
 
 Requests = Iterator[tuple[Any, bytes]]
-PATIENCE = 60
+PATIENCE = 600
 """Seconds that a request may wait for its answer."""
 ALONE = "alone"
 """The first part of the key of a request after which its connection is closed."""

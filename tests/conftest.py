@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -18,6 +19,9 @@ settings.load_profile("ldpopt")
 
 SLOW = [Path(__file__).parent / name for name in Path(__file__).with_name("slow_files.txt").read_text("utf-8").split()]
 """The files that take longest, of which several processes begin first, so that none waits at the end for another."""
+
+TOGETHER = (r"tests/docs/test_(formulas|reference|site)\.py", r"tests/studio/test_journeys_\w+\.py")
+"""Files that share the pages of the reference, or a running studio: one process makes it for all of them."""
 
 # Collecting makes millions of objects that stay: nothing is gained by looking at them for garbage again and again.
 gc.disable()
@@ -48,5 +52,10 @@ def pytest_xdist_make_scheduler(config, log):
     """The tests of a file run in one process, which makes its designs and starts its servers and its browser once."""
     from xdist.scheduler import LoadFileScheduling
 
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            scope = super()._split_scope(nodeid)
+            return next((name for name in TOGETHER if re.match(name, scope)), scope)
+
     config.option.loadscopereorder = False  # by the order of the items
-    return LoadFileScheduling(config, log) if config.getvalue("dist") == "load" else None
+    return Scheduling(config, log) if config.getvalue("dist") == "load" else None

@@ -34,7 +34,7 @@ class Server:
         command = [str(self._programs / program), *arguments]
         # Into a file: the server that pg_ctl leaves behind would hold a pipe open.
         with open(self.folder.parent / "log", "ab") as log:
-            subprocess.run(command, stdout=log, stderr=log, cwd="/", check=True, timeout=120, **self._as)
+            subprocess.run(command, stdout=log, stderr=log, cwd="/", check=True, timeout=600, **self._as)
 
     def start(self) -> None:
         """Start, and wait until it answers."""

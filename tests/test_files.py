@@ -88,7 +88,7 @@ def test_nobody_holds_a_file_that_was_removed(tmp_path: Path) -> None:
     """Processes that take the lock in turn, each removing the file, are never in the block together."""
     (tmp_path / "number").write_text("0")
     workers = [subprocess.Popen([sys.executable, "-c", COUNT, str(tmp_path)]) for _ in range(3)]
-    assert [worker.wait(120) for worker in workers] == [0, 0, 0]
+    assert [worker.wait(600) for worker in workers] == [0, 0, 0]
     assert (tmp_path / "number").read_text() == "300"
 
 

@@ -262,7 +262,7 @@ local_dp(channel), total_variation(channel.erase(0.5))
 def loaded(code: str, names: str) -> str:
     """Which of `names` a fresh interpreter holds after `code`."""
     script = f"{code}\nimport sys\nprint(sorted(name for name in {names} if name in sys.modules))"
-    run = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    run = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True, timeout=600)
     return run.stdout.strip()
 
 

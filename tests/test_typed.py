@@ -82,7 +82,7 @@ def test_a_users_program_is_typed(tmp_path):
     # What is installed needs no path, and mypy refuses one that it knows.
     path = {} if "site-packages" in str(package) else {"MYPYPATH": str(package)}
     command = [sys.executable, "-P", "-m", "mypy", "--no-error-summary", "--cache-dir", "cache", "program.py"]
-    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=path)
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, env=path)
     said = [line for line in found.stdout.splitlines() if line.startswith("program.py:") and " error: " in line]
     start = PROGRAM.count("\n") + 1
     assert len(said) == len(MISTAKES), found.stdout + found.stderr

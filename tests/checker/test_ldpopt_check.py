@@ -435,7 +435,7 @@ def test_no_potentials_prove_less_than_the_optimum():
 
 def run(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "ldpopt_check", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "ldpopt_check", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=600
     )
 
 

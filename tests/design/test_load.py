@@ -80,7 +80,7 @@ def without_solvers(names, tmp_path):
         design_files.design(name).save(folder / f"{number:02}.json")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     run = subprocess.run(
-        [sys.executable, "-c", BLOCKED, str(folder)], capture_output=True, text=True, timeout=300, env=environment
+        [sys.executable, "-c", BLOCKED, str(folder)], capture_output=True, text=True, timeout=600, env=environment
     )
     assert run.returncode == 0, run.stderr
     return [line for line in run.stdout.splitlines() if line[2:8] == ".json "]

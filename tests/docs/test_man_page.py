@@ -28,5 +28,5 @@ def test_the_manual_has_every_command(tmp_path):
     assert page.count("Usage: ldpopt") > 20
     if shutil.which("man") and shutil.which("groff"):
         (tmp_path / "ldpopt.1").write_text(page, "utf-8")
-        read = subprocess.run(["man", "-l", str(tmp_path / "ldpopt.1")], capture_output=True, text=True, timeout=60)
+        read = subprocess.run(["man", "-l", str(tmp_path / "ldpopt.1")], capture_output=True, text=True, timeout=600)
         assert "LDPOPT VERIFY" in read.stdout

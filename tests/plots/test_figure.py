@@ -50,7 +50,7 @@ def test_pyplot_is_never_imported():
         "import sys, numpy as np; from ldpopt import plots; assert 'matplotlib' not in sys.modules; "
         "plots.picture(plots.channel(np.eye(2))); print('matplotlib.pyplot' in sys.modules)"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600)
     assert run.stdout.strip() == "False"
 
 
@@ -113,7 +113,7 @@ def test_a_pgf_picture_is_set_by_the_smallest_latex(draw, tmp_path, monkeypatch)
         r"\begin{document}\resizebox{.8\textwidth}{!}{\input{picture.pgf}}\end{document}"
     )
     command = ["pdflatex", "-halt-on-error", "-interaction=batchmode", "paper.tex"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=600)
     assert "Missing character" not in (tmp_path / "paper.log").read_text("latin-1")
 
 

@@ -1,13 +1,13 @@
-"""A studio and a browser for each file of journeys; every journey gets a tab of an empty profile."""
+"""One studio, and a browser for each file of journeys; every journey gets a tab of an empty profile."""
 
 import pytest
 from kit_site import CHROMIUM, chromium
 from studio_site import listened, studio_running
 
-WAIT = 15_000
+WAIT = 120_000
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def address():
     """The address that the running program printed, with its token."""
     pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")

@@ -131,7 +131,7 @@ def shell(tmp_path):
     def run(text):
         paths = os.pathsep.join(filter(None, sys.path))
         env = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": paths}
-        done = subprocess.run(["sh", "-ec", text], cwd=place, env=env, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(["sh", "-ec", text], cwd=place, env=env, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         return place
 

@@ -65,7 +65,7 @@ def open_kit(browser):
             site = stack.enter_context(served(kit_files(plan, texts=texts)))
             context = browser.new_context(**{"locale": "en-GB", **options})
             stack.callback(context.close)
-            context.set_default_timeout(20000)
+            context.set_default_timeout(120_000)
             page = context.new_page()
             page.said = []
             page.on("console", lambda message: page.said.append(message.text))

@@ -120,7 +120,7 @@ def test_npm_packs_the_client_alone(tmp_path):
     for name, content in kit_files(PLAN).items():
         (tmp_path / name).write_bytes(content)
     command = ["npm", "pack", "--dry-run", "--json", "--offline"]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=600)
     packed = json.loads(run.stdout)[0]
     assert {one["path"] for one in packed["files"]} == {"ldpopt-client.js", "ldpopt-client.d.ts", "package.json"}
     assert packed["name"] == "ldpopt-client"

@@ -95,6 +95,6 @@ def test_a_collector_that_is_told_to_stop_answers_what_it_has(tmp_path):
     with collector_process(tmp_path, plan, "reports.db") as running:
         asyncio.run(send_all(running.port, iter([(1, encoded(body))]), 1))
         running.process.terminate()
-        running.process.wait(30)
+        running.process.wait(600)
     assert not (tmp_path / "reports.db-wal").exists()
     assert set(stored_reports(plan, str(tmp_path / "reports.db"))) == {body["id"]}

@@ -452,8 +452,8 @@ def test_a_dump_of_a_server_is_restored_whole(postgresql, plan, tmp_path):
         dumping = subprocess.Popen(dump)
         for start in range(200, 400, 20):
             store.write([Submission(one, ONE) for one in ids(20, start)], DAY)
-        assert dumping.wait(60) == 0
-    subprocess.run(["pg_restore", "--exit-on-error", "--dbname", other, str(tmp_path / "d")], check=True, timeout=60)
+        assert dumping.wait(600) == 0
+    subprocess.run(["pg_restore", "--exit-on-error", "--dbname", other, str(tmp_path / "d")], check=True, timeout=600)
     with database(other, plan, create=True) as restored:
         assert {one.hex() for one in ids(200)} <= set(stored_reports(plan, other))
         assert set(restored.write([Submission(one, ONE) for one in ids(200)], DAY)) == {Outcome.REPEATED}

@@ -19,7 +19,7 @@ class Slow:
         self.batches, self.go, self.error = [], threading.Event(), error
 
     def write(self, batch, day):
-        self.go.wait(10)
+        self.go.wait(600)
         self.batches.append(len(batch))
         if self.error is not None:
             raise self.error
