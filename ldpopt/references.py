@@ -25,14 +25,24 @@ class Reference:
     @property
     def bibtex(self) -> str:
         """A BibTeX entry."""
+        kind, where = next(entry for pattern, *entry in _ENTRIES if re.match(pattern, self.venue))
         return (
-            f"@article{{{self.key},\n  author = {{{' and '.join(self.authors.split(', '))}}},\n"
-            f"  title = {{{self.title}}},\n  journal = {{{self.venue}}},\n  year = {{{self.year}}}\n}}"
+            f"@{kind}{{{self.key},\n  author = {{{' and '.join(self.authors.split(', '))}}},\n"
+            f"  title = {{{self.title}}},\n  {where} = {{{self.venue}}},\n  year = {{{self.year}}}\n}}"
         )
 
     def __str__(self) -> str:
-        return f"[{self.key}] {self.authors}. {self.title}. {self.venue}, {self.year}."
+        title = self.title if self.title.endswith("?") else f"{self.title}."
+        return f"[{self.key}] {self.authors}. {title} {self.venue}, {self.year}."
 
+
+_ENTRIES = (
+    ("arXiv", "misc", "howpublished"),
+    ("Wiley|Springer|SIAM,|Studies", "book", "publisher"),
+    ("ACM|AISTATS|CRYPTO|ICML|IEEE [A-Z]{3}|NDSS|NeurIPS|TCC|USENIX", "inproceedings", "booktitle"),
+    ("", "article", "journal"),
+)
+"""What a venue begins with, the kind of its BibTeX entries, and the field that names it."""
 
 _ALL = [
     ("GI", "Elena Ghazi, Ibrahim Issa", "Total Variation Meets Differential Privacy",

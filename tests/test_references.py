@@ -62,3 +62,10 @@ def test_printed_forms():
     assert str(paper).startswith("[GI] Elena Ghazi, Ibrahim Issa. Total Variation Meets Differential Privacy. ")
     assert "author = {Elena Ghazi and Ibrahim Issa}" in paper.bibtex
     assert paper.bibtex.count("{") == paper.bibtex.count("}")
+
+
+def test_kinds_of_entries():
+    """Proceedings, books and preprints are entries of their own kinds; a title that is a question has no full stop."""
+    kinds = {"GI": "article", "CIM": "inproceedings", "DR": "misc", "Scarf": "book"}
+    assert {key: reference(key).bibtex[1:].split("{")[0] for key in kinds} == kinds
+    assert "Positively Correlated? Combinatorica" in str(reference("Talagrand"))

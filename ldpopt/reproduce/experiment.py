@@ -1,7 +1,7 @@
 """The form of an experiment: a claim of a paper, points at which it is computed, and a verdict from the numbers.
 
-A claim is declared from parts: `grid` for its points, a function of a point for its numbers, `outcome_of`, `ends` and
-`span` for its verdict (or `statements.inequalities`, which judges by itself), and `drawing.picture` for its picture.
+A claim is declared from parts: `grid` for its points, a function of a point for its numbers, a pattern of `statements`
+for its verdict, and `drawing.picture` for its picture.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import product
 from typing import Any, TypeAlias
@@ -156,12 +156,76 @@ class Table(Result):
 
 
 @dataclass(frozen=True)
+class Axis:
+    """The values of a cell: a parameter, by its full and its quick form, which is the same unless it is given.
+
+    A number n stands for 0, ..., n - 1. name : of the parameter, where it is not called like the cell.
+    """
+
+    full: Any
+    quick: Any = None
+    name: str = ""
+
+    @staticmethod
+    def values(parameter: Any) -> Iterable[Cell]:
+        """The values of the cell."""
+        return range(parameter) if isinstance(parameter, int) else parameter
+
+
+class Single(Axis):
+    """An axis with one value, the parameter itself."""
+
+    @staticmethod
+    def values(parameter: Any) -> Iterable[Cell]:
+        """The value, alone."""
+        return [parameter]
+
+
+@dataclass(frozen=True)
+class Points:
+    """A function from parameters, which are its axes, to points. After those of a sum's first come the second's."""
+
+    rows: Callable[[Parameters], Iterable[Row]]
+    axes: tuple[Axis, ...] = ()
+
+    def __call__(self, parameters: Parameters) -> list[Row]:
+        """The points as rows."""
+        return list(self.rows(parameters))
+
+    def __add__(self, other: Points) -> Points:
+        return Points(lambda parameters: self(parameters) + other(parameters), self.axes + other.axes)
+
+
+def grid(keep: Callable[[Row], bool] = lambda _: True, /, **axes: str | Axis | Iterable[Cell]) -> Points:
+    """All combinations of values, as points; the last axis changes fastest.
+
+    axes : for each cell its values, an `Axis`, or the name of a parameter that is the axis of another grid.
+    keep : leaves out the points for which it is false.
+
+    >>> grid(part=["random"], k=Axis([3, 4], [3]), seed=Axis(20, 2))({"k": [3], "seed": 2})
+    [{'part': 'random', 'k': 3, 'seed': 0}, {'part': 'random', 'k': 3, 'seed': 1}]
+    """
+    named = {cell: replace(axis, name=axis.name or cell) for cell, axis in axes.items() if isinstance(axis, Axis)}
+
+    def values(cell: str, parameters: Parameters) -> Iterable[Cell]:
+        axis = named.get(cell, axes[cell])
+        if isinstance(axis, Axis):
+            return axis.values(parameters[axis.name])
+        return Axis.values(parameters[axis]) if isinstance(axis, str) else axis
+
+    def rows(parameters: Parameters) -> Iterator[Row]:
+        cells = product(*(values(cell, parameters) for cell in axes))
+        yield from filter(keep, (dict(zip(axes, point, strict=True)) for point in cells))
+
+    return Points(rows, tuple(named.values()))
+
+
+@dataclass(frozen=True)
 class Experiment:
     """A claim of a paper with what is needed to recompute it: points, exact values, a verdict and a picture.
 
     name : the name of its folder. source : citations; the first one is that of the claim. claim : a sentence.
-    full, quick : the parameters of the full and of the quick form. points : a function from parameters to the points to
-        compute, as rows.
+    points : those to compute, as `grid` makes them.
     measure : a function from the cells of a point to its results, as cells or as several rows of them.
     judge : the verdict from all rows. draw : their picture, as matplotlib axes. caption : a description of the picture.
     subject : the role of the claim in the paper, such as a statement or a step of a proof.
@@ -170,64 +234,28 @@ class Experiment:
     name: str
     source: str
     claim: str
-    full: Parameters
-    quick: Parameters
-    points: Callable[[Parameters], Iterable[Row]]
+    points: Points
     measure: Callable[..., Row | Iterable[Row]]
     judge: Callable[[Table], Verdict]
     draw: Callable[[Table], Any]
     caption: str
     subject: Subject = Subject.STATEMENT
 
+    @property
+    def full(self) -> Parameters:
+        """The parameters of the full form."""
+        return {axis.name: axis.full for axis in self.points.axes}
+
+    @property
+    def quick(self) -> Parameters:
+        """The parameters of the quick form."""
+        return {axis.name: axis.full if axis.quick is None else axis.quick for axis in self.points.axes}
+
     def rows_at(self, point: Row) -> list[Row]:
         """The rows of one point, with its own cells first. All numbers are floats, as after reading from CSV."""
         measured = self.measure(**point)
         rows = (point | row for row in ([measured] if isinstance(measured, dict) else measured))
         return [{name: cell if isinstance(cell, str) else float(cell) for name, cell in row.items()} for row in rows]
-
-
-@dataclass(frozen=True)
-class Points:
-    """A function from the parameters of an experiment to its points. After those of a sum's first come the second's."""
-
-    rows: Callable[[Parameters], Iterable[Row]]
-
-    def __call__(self, parameters: Parameters) -> list[Row]:
-        """The points as rows."""
-        return list(self.rows(parameters))
-
-    def __add__(self, other: Points) -> Points:
-        return Points(lambda parameters: self(parameters) + other(parameters))
-
-
-@dataclass(frozen=True)
-class Single:
-    """An axis with one value: the parameter of this name."""
-
-    name: str
-
-
-def grid(keep: Callable[[Row], bool] = lambda _: True, /, **axes: str | Single | Iterable[Cell]) -> Points:
-    """All combinations of values, as points; the last axis changes fastest.
-
-    axes : for each cell its values, or the name of a parameter: a list of values, or a number n for 0, ..., n - 1.
-        `Single` takes the parameter as the only value. keep : leaves out the points for which it is false.
-
-    >>> grid(part=["random"], k="sizes", seed="pairs")({"sizes": [3], "pairs": 2})
-    [{'part': 'random', 'k': 3, 'seed': 0}, {'part': 'random', 'k': 3, 'seed': 1}]
-    """
-
-    def values(axis: str | Single | Iterable[Cell], parameters: Parameters) -> Iterable[Cell]:
-        if isinstance(axis, Single):
-            return [parameters[axis.name]]
-        given = parameters[axis] if isinstance(axis, str) else axis
-        return range(given) if isinstance(given, int) else given
-
-    def rows(parameters: Parameters) -> Iterator[Row]:
-        cells = product(*(values(axis, parameters) for axis in axes.values()))
-        yield from filter(keep, (dict(zip(axes, point, strict=True)) for point in cells))
-
-    return Points(rows)
 
 
 def nearest(number: float) -> Callable[[Iterable[float]], float]:

@@ -97,7 +97,7 @@ def compute(
     parameters : as in `Experiment.full`. path : the file in which rows are kept; None to keep nothing.
 
     >>> from ldpopt.reproduce import EXPERIMENTS
-    >>> table = compute(EXPERIMENTS["m-lemma-1-step"], {"epsilons": [0.1]})
+    >>> table = compute(EXPERIMENTS["m-lemma-1-step"], {"epsilon": [0.1]})
     >>> table.column("printed").round(6), table.column("repaired")
     (array([0.02]), array([0.2]))
     """

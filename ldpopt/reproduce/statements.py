@@ -211,10 +211,11 @@ class Part:
         if not self.holds(rows):
             top = rows.top(excess)
             where = ", ".join(f"{name} = {_shown(top[name])}" for name in self.cells if name in top)
-            relation = "where an equality is printed" if self.equal else "where the printed bound is"
+            printed = f"{float(top['claimed']):.6g}"
+            against = f"equality with {printed} is printed" if self.equal else f"the printed bound is {printed}"
             return (
                 f"{said}: fails in {int((excess > self.tolerance).sum())} of {cases}; the exact value is "
-                f"{float(top['exact']):.6g}{f' at {where}' if where else ''}, {relation} {float(top['claimed']):.6g}"
+                f"{float(top['exact']):.6g}{f' at {where}' if where else ''}, where {against}"
             )
         if self.equal:
             return f"{said}: holds, an equality to {excess.max():.1g} in {cases}"

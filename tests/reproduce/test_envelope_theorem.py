@@ -8,7 +8,7 @@ from ldpopt.reproduce import envelope as programs
 from ldpopt.reproduce.claims import envelope_theorem as claim
 
 SMALL = {
-    "batches": 1, "size": 45, "largest_k": 4, "channel_batches": 1, "channels": 15, "channel_k": 5, "starts": 0,
+    "number": 1, "size": 45, "largest_k": 4, "channel_batches": 1, "channels": 15, "channel_k": 5, "searches": 0,
     "steps": 1, "search_k": 3,
 }  # fmt: skip
 
@@ -17,7 +17,7 @@ def verdict():
     """The verdict of a short form with one search."""
     experiment = EXPERIMENTS["envelope-theorem"]
     table = compute(experiment, SMALL)
-    searched = experiment.measure(part="search", number=0, size=2, **{"largest k": 3})
+    searched = experiment.measure(part="search", number=0, size=2, largest_k=3)
     return experiment.judge(type(table)((*table.rows, *searched)))
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.reproduce import EXPERIMENTS, index_page, run
+from ldpopt.reproduce.experiment import Axis, grid
 
 NAME = "m-lemma-1-step"
 
@@ -48,7 +49,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     resumed, second = counting(EXPERIMENTS[NAME])
     verdict = run(resumed, tmp_path)
     assert len(first) == 7
-    assert len(first) + len(second) == len(EXPERIMENTS[NAME].full["epsilons"])
+    assert len(first) + len(second) == len(EXPERIMENTS[NAME].full["epsilon"])
     again, third = counting(EXPERIMENTS[NAME])
     assert run(again, tmp_path) == verdict
     assert third == []
@@ -57,14 +58,14 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
 def test_edited_parameters_are_used_and_only_new_points_computed(tmp_path):
     """The parameters in the folder decide; a point that is new is added, one that is gone is dropped."""
     run(EXPERIMENTS[NAME], tmp_path, quick=True)
-    (tmp_path / "parameters.toml").write_text("epsilons = [9.0]\n[quick]\nepsilons = [0.1, 2.0]\n")
+    (tmp_path / "parameters.toml").write_text("epsilon = [9.0]\n[quick]\nepsilon = [0.1, 2.0]\n")
     edited, seen = counting(EXPERIMENTS[NAME])
     run(edited, tmp_path, quick=True)
     assert seen == [{"epsilon": 2.0}]
     assert (tmp_path / "rows.csv").read_text().count("\n") == 3
 
 
-@pytest.mark.parametrize("text", ["epsilons = [", "epsilon = [1.0]\n", "epsilons = [1.0]\nmore = 1\n"])
+@pytest.mark.parametrize("text", ["epsilon = [", "epsilons = [1.0]\n", "epsilon = [1.0]\nmore = 1\n"])
 def test_bad_parameters(tmp_path, text):
     """Parameters that are no TOML, or not the experiment's, are refused with the file's name."""
     (tmp_path / "parameters.toml").write_text(text)
@@ -84,10 +85,8 @@ def test_the_two_forms_do_not_share_a_folder(tmp_path):
 def test_a_run_whose_parameters_have_any_names_goes_on(tmp_path):
     """Keys with spaces or dots are quoted in the parameters' file, so that a second run reads what the first wrote."""
     given = EXPERIMENTS[NAME]
-    odd = {'all "these", a = b': given.quick["epsilons"]}
-    experiment = dataclasses.replace(
-        given, full=odd, quick=odd, points=lambda found: given.points({"epsilons": next(iter(found.values()))})
-    )
+    odd = Axis(given.quick["epsilon"], name='all "these", a = b')
+    experiment = dataclasses.replace(given, points=grid(epsilon=odd))
     counted, first = counting(experiment)
     verdict = run(counted, tmp_path)
     again, second = counting(experiment)

@@ -13,16 +13,15 @@ from ldpopt.privacy import FinitePair, local_dp, mcdp, zcdp
 from ldpopt.privacy.claims import MCDP, ZCDP
 from ldpopt.privacy.conversions import approximate_curve_to_zcdp, mcdp_to_zcdp, zcdp_delta
 from ldpopt.reproduce.drawing import curves, level, marks, panel, picture
-from ldpopt.reproduce.experiment import Outcome, Row, Subject, Table, Verdict, grid, middle
+from ldpopt.reproduce.experiment import Axis, Outcome, Row, Subject, Table, Verdict, grid, middle
 from ldpopt.reproduce.laws import random_law, rr, tilted
 from ldpopt.reproduce.statements import Part, among, bounded, claim, off_by, outcome_of, verdict
 
 
 @claim(
     "bs-proposition-1-4", "[BS, Prop 1.4]",
-    full={"epsilons": [0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0],
-          "shares": [0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0]},
-    quick={"epsilons": [0.1, 1.0, 5.0], "shares": [0.1, 0.7, 1.0]}, points=grid(epsilon="epsilons", share="shares"),
+    points=grid(epsilon=Axis([0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0], [0.1, 1.0, 5.0]),
+                share=Axis([0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0], [0.1, 0.7, 1.0])),
     judge=bounded(
         "The exact ρ of pure privacy is ε tanh(ε/2) (to {_off:.1e}), so ε²/2 is {ε²/2 over exact:.4f|.3g} times too "
         "large. With η it is εη while little is erased and more beyond: {_top[top]:.4f} times εη at ε = "
@@ -50,8 +49,8 @@ LEAST = Part("the least ξ with ρ = 0 is ε", equal=True, cells=("seed",), tole
 
 
 @claim(
-    "bs-lemma-3-2", "[BS, Lemma 3.2]", FORWARD, LEAST, title="Lemma 3.2: pure privacy as zCDP", full={"channels": 24},
-    quick={"channels": 2}, points=grid(seed="channels"),
+    "bs-lemma-3-2", "[BS, Lemma 3.2]", FORWARD, LEAST, title="Lemma 3.2: pure privacy as zCDP",
+    points=grid(seed=Axis(24, 2)),
     caption="Bisection for the least ξ at which ρ is 0, against the channel's ε; 1 + ρ at ξ = ε against 1.",
 )  # fmt: skip
 def pure_as_zcdp(seed: float) -> list[Row]:
@@ -70,10 +69,9 @@ def pure_as_zcdp(seed: float) -> list[Row]:
 
 @claim(
     "bs-lemmas-3-5-to-3-7", "[BS, Lemma 3.5; BS, Lemma 3.6; BS, Lemma 3.7]",
-    full={"rhos": [0.001, 0.01, 0.1, 0.5, 2.0], "deviations": [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0]},
-    quick={"rhos": [0.01, 0.1], "deviations": [0.0, 2.0, 5.0]},
-    points=grid(part=["forward"], rho="rhos", deviations="deviations")
-    + grid(lambda row: row["rho"] <= 0.25, part=["converse"], rho="rhos"),
+    points=grid(part=["forward"], rho=Axis([0.001, 0.01, 0.1, 0.5, 2.0], [0.01, 0.1]),
+                deviations=Axis([0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0], [0.0, 2.0, 5.0]))
+    + grid(lambda row: row["rho"] <= 0.25, part=["converse"], rho="rho"),
     judge=bounded(
         "On the Gaussian mechanism δ of Lemma 3.5 is {Lemma 3.5 over exact} times the exact one, that of Lemma 3.6 "
         "{Lemma 3.6 over exact} times. There and back by Lemma 3.7 returns the same ρ but adds ξ: D_2 grows "
@@ -119,8 +117,8 @@ def _option(part: Part) -> Any:
 @claim(
     "bs-lemma-3-6-options", "[BS, Lemma 3.6]", FIRST, SECOND,
     ending="The first is never attained but approached as ρ falls, the second as ρ or ε grows.",
-    full={"rhos": [10.0**i for i in range(-6, 4)], "excesses": [0.0, 0.1, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0]},
-    quick={"rhos": [0.01, 1.0], "excesses": [0.0, 1.0, 30.0]}, points=grid(rho="rhos", excess="excesses"),
+    points=grid(rho=Axis([10.0**i for i in range(-6, 4)], [0.01, 1.0]),
+                excess=Axis([0.0, 0.1, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0], [0.0, 1.0, 30.0])),
     subject=Subject.REMARK, draw=picture(_option(FIRST), _option(SECOND)),
     caption="How much larger the first and the second option are than the third.",
 )  # fmt: skip
@@ -148,12 +146,11 @@ def _to_zcdp_verdict(table: Table) -> Verdict:
 
 @claim(
     "bs-mcdp", "[BS, Lemma 4.2; BS, App A; DR, Def 3.3]",
-    full={"epsilons": [0.1, 0.3, 1.0, 2.0, 4.0],
-          "thresholds": [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0]},
-    quick={"epsilons": [1.0], "thresholds": [1.0, 7.0]},
-    points=grid(part=["lemma 4.2"], mechanism=["randomized response", "erased, η = 0.5 tanh(ε/2)", "Laplace",
-                                               "Gaussian"], epsilon="epsilons")
-    + grid(part=["post-processing"], epsilon=[2.0], threshold="thresholds"),
+    points=grid(part=["lemma 4.2"],
+                mechanism=["randomized response", "erased, η = 0.5 tanh(ε/2)", "Laplace", "Gaussian"],
+                epsilon=Axis([0.1, 0.3, 1.0, 2.0, 4.0], [1.0]))
+    + grid(part=["post-processing"], epsilon=[2.0],
+           threshold=Axis([0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0], [1.0, 7.0])),
     judge=_to_zcdp_verdict,
     draw=picture(
         panel("Lemma 4.2: ρ = τ²/2", "ε, or 1/σ", "ρ",
@@ -212,10 +209,10 @@ def _growing(table: Table) -> str:
 
 
 @claim(
-    "bs-lemma-4-3", "[BS, Lemma 4.3; BS, Lemma B.4; BS, Lemma B.5]", MEAN, PRINTED, REPAIRED, STANDARD,
-    LARGE, CENTRED, title="Lemma 4.3, with its proof's constants, and repaired", ending=_growing,
-    full={"pairs": 60, "losses": [1.0, 10.0, 100.0, 200.0, 1000.0]}, quick={"pairs": 6, "losses": [1.0, 100.0]},
-    points=grid(seed="pairs", xi=[0.0, 0.5]) + grid(loss="losses"),
+    "bs-lemma-4-3", "[BS, Lemma 4.3; BS, Lemma B.4; BS, Lemma B.5]", MEAN, PRINTED, REPAIRED, STANDARD, LARGE, CENTRED,
+    title="Lemma 4.3, with its proof's constants, and repaired", ending=_growing,
+    points=grid(seed=Axis(60, 6), xi=[0.0, 0.5])
+    + grid(loss=Axis([1.0, 10.0, 100.0, 200.0, 1000.0], [1.0, 100.0])),
     caption="The exact mean and standard of pairs, and log moments of their losses, against what the lemma proves.",
 )  # fmt: skip
 def from_zcdp(seed: float = 0, xi: float = 0.0, loss: float = 0.0) -> list[Row]:

@@ -18,7 +18,7 @@ from ldpopt.privacy import FinitePair
 from ldpopt.privacy.claims import ZCDP
 from ldpopt.privacy.implications import group_zcdp
 from ldpopt.reproduce.drawing import curves, formula, level, marks, panel, picture
-from ldpopt.reproduce.experiment import Points, Row, Subject, Table, grid
+from ldpopt.reproduce.experiment import Axis, Row, Single, Subject, Table, grid
 from ldpopt.reproduce.laws import kl, random_chain, random_law, renyi, tilted
 from ldpopt.reproduce.statements import Ends, Part, among, bounded, claim, off_by, positive
 
@@ -34,8 +34,8 @@ MONOTONE = Part("monotone in α", cells=CELLS, floor=1e-5)
 
 @claim(
     "bs-lemma-2-2", "[BS, Lemma 2.2; BS, Lemma B.6]", SIGN, ABOVE, BELOW, QUASI, MIXED, PROCESSED, MONOTONE,
-    title="Lemma 2.2: Rényi divergences", full={"orders": [1.0, 1.5, 2.0, 8.0, 40.0, 1e6], "pairs": 40},
-    quick={"orders": [1.0, 2.0, 1e6], "pairs": 6}, points=grid(order="orders", seed="pairs"),
+    title="Lemma 2.2: Rényi divergences",
+    points=grid(order=Axis([1.0, 1.5, 2.0, 8.0, 40.0, 1e6], [1.0, 2.0, 1e6]), seed=Axis(40, 6)),
     caption="Left side against right side of each inequality on random laws.",
 )  # fmt: skip
 def divergences(order: float, seed: float) -> list[Row]:
@@ -75,11 +75,9 @@ def divergences(order: float, seed: float) -> list[Row]:
 
 @claim(
     "bs-lemma-5-2", "[BS, Lemma 5.2]",
-    full={"orders": [1.5, 2.0, 5.0], "factors": [1.5, 2.0, 4.0], "places": [0.2, 0.5, 0.8, 1.0, 1.2, 1.5],
-          "triples": 30},
-    quick={"orders": [2.0], "factors": [2.0], "places": [0.5, 1.0], "triples": 4},
-    points=grid(part=["normal"], order="orders", k="factors", place="places")
-    + grid(part=["random"], order="orders", k="factors", seed="triples"),
+    points=grid(part=["normal"], order=Axis([1.5, 2.0, 5.0], [2.0]), k=Axis([1.5, 2.0, 4.0], [2.0]),
+                place=Axis([0.2, 0.5, 0.8, 1.0, 1.2, 1.5], [0.5, 1.0]))
+    + grid(part=["random"], order="order", k="k", seed=Axis(30, 4)),
     judge=bounded(
         "An equality for normal laws with R at 1/k of the way (to {off for normal laws:.1e}); for {random.count} "
         "random triples the right side is {random} times the left.",
@@ -127,21 +125,18 @@ SECOND = Part("C.2: with D₂", cells=("seed", "test"))
     SECOND, title="Lemmas A.2, B.1, C.1, C.2",
     ending="B.1, which the paper verifies 'by inspecting a plot', holds on the whole grid and is attained as x "
     "tends to y at 0; C.2 is attained by f = P/Q - 1, C.1 by near laws and the sign of their difference.",
-    full={"sigmas": [0.5, 1.0, 2.0], "thresholds": [1.5, 2.0, 4.0, 8.0], "steps": 60, "pairs": 60},
-    quick={"sigmas": [1.0], "thresholds": [2.0, 4.0], "steps": 12, "pairs": 6},
-    points=grid(sigma="sigmas", t="thresholds")
-    + Points(lambda given: [{"x": 2 * i / given["steps"], "y": 2 * j / given["steps"]}
-                             for i in range(1, given["steps"] + 1) for j in range(i)])
-    + grid(seed="pairs"),
+    points=grid(sigma=Axis([0.5, 1.0, 2.0], [1.0]), t=Axis([1.5, 2.0, 4.0, 8.0], [2.0, 4.0]))
+    + grid(steps=Single(60, 12)) + grid(seed=Axis(60, 6)),
     caption="Left side against right side of each inequality.",
 )  # fmt: skip
-def tools(sigma: float = 0.0, t: float = 0.0, x: float = 0.0, y: float = 0.0, seed: float = -1) -> list[Row]:
+def tools(sigma: float = 0.0, t: float = 0.0, steps: float = 0, seed: float = -1) -> list[Row]:
     """Bounds on Gaussian tails (A.2), on differences of sinh (B.1), Pinsker's inequality (C.1), and the change of an
     expectation by √E_Q f² √(e^D₂ - 1) (C.2)."""
-    # The tails p and q of two normal laws beyond t, a pair x > y up to 2, or a random pair of laws.
-    if x > 0:
-        return [SINH((math.sinh(x) - math.sinh(y)) / math.sinh(x - y), math.exp(x * y / 2))]
-    if seed < 0:
+    # The tails p and q of two normal laws beyond t, all pairs x > y on a grid up to 2, or a random pair of laws.
+    if steps:
+        pairs = [(2 * i / steps, 2 * j / steps) for i in range(1, int(steps) + 1) for j in range(i)]
+        return [SINH((math.sinh(x) - math.sinh(y)) / math.sinh(x - y), math.exp(x * y / 2), x=x, y=y) for x, y in pairs]
+    if sigma:
         above, below = float(ndtr(-(t - 1) / sigma)), float(ndtr(-(t + 1) / sigma))
         peak = math.exp(-((t - 1) ** 2) / (2 * sigma**2)) * sigma / math.sqrt(2 * math.pi)
         return [LOWER(peak / (t + sigma - 1), above), UPPER(above, peak / (t - 1)),
@@ -168,11 +163,10 @@ def _noise(noise: str, letter: str) -> Any:
 
 @claim(
     "bs-proposition-5-3", "[BS, Prop 5.3]",
-    full={"scales": [0.2, 1.0, 2.0], "xi_shares": [0.0, 0.5], "sizes": [1, 2, 3, 4, 6, 8], "chain_sizes": [2, 3, 5],
-          "chains": 30},
-    quick={"scales": [1.0], "xi_shares": [0.0, 0.5], "sizes": [1, 3], "chain_sizes": [3], "chains": 3},
-    points=grid(noise=["Laplace", "Gaussian"], scale="scales", xi_share="xi_shares", size="sizes")
-    + grid(noise=["chain"], scale="chain_sizes", xi_share="xi_shares", size=[2, 3, 4], seed="chains"),
+    points=grid(noise=["Laplace", "Gaussian"], scale=Axis([0.2, 1.0, 2.0], [1.0]),
+                xi_share=Axis([0.0, 0.5]), size=Axis([1, 2, 3, 4, 6, 8], [1, 3]))
+    + grid(noise=["chain"], scale=Axis([2, 3, 5], [3], "chain_sizes"), xi_share="xi_share", size=[2, 3, 4],
+           seed=Axis(30, 3)),
     judge=bounded(
         "Tight for the Gaussian mechanism without ξ (to {_off:.1e}); for the Laplace mechanism up to {Laplace, ξ = "
         "0.high:.3g} times too large at ξ = 0, and up to {all.high:.3g} times with ξ > 0. Chains of random laws, "
@@ -282,12 +276,9 @@ def _answers(table: Table) -> str:
 
 @claim(
     "bs-open-questions", "[BS, section 8; BS, Def 8.4; BS, Prop 5.3]", BOUNDED, LINEAR, IMPLIED, ending=_answers,
-    full={"groups": [1, 2, 3, 4, 5, 6, 7, 8, 9], "chains": 60, "rhos": [0.01, 0.1, 1.0],
-          "orders": [1.5, 2.0, 4.0, 8.0, 16.0]},
-    quick={"groups": [2, 8], "chains": 3, "rhos": [0.1], "orders": [2.0, 8.0]},
-    points=grid(kind=["bounded"], size="groups")
-    + grid(kind=["chain"], size=[2, 3, 4], xi_share=[0.5, 1.0], seed="chains")
-    + grid(kind=["implied"], rho="rhos", order="orders"),
+    points=grid(kind=["bounded"], size=Axis([1, 2, 3, 4, 5, 6, 7, 8, 9], [2, 8]))
+    + grid(kind=["chain"], size=[2, 3, 4], xi_share=[0.5, 1.0], seed=Axis(60, 3))
+    + grid(kind=["implied"], rho=Axis([0.01, 0.1, 1.0], [0.1]), order=Axis([1.5, 2.0, 4.0, 8.0, 16.0], [2.0, 8.0])),
     subject=Subject.QUESTION,
     draw=picture(
         panel("2-bounded zCDP, groups of k", "group size k", "nats",

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.special import log_softmax, ndtr
+from scipy.stats import binom
 
 from ldpopt.composition import compose_approximate_zcdp, kov15
 from ldpopt.composition.sums import zcdp_advanced_composition
@@ -16,7 +18,7 @@ from ldpopt.privacy.claims import ZCDP, ApproximateDP, ApproximateZCDP
 from ldpopt.privacy.conversions import approximate_to_approximate_zcdp, approximate_zcdp_to_approximate
 from ldpopt.privacy.implications import information_any, information_blocks
 from ldpopt.reproduce.drawing import curves, level, panel, picture
-from ldpopt.reproduce.experiment import Row, grid
+from ldpopt.reproduce.experiment import Axis, Row, grid
 from ldpopt.reproduce.laws import random_law, tilted
 from ldpopt.reproduce.statements import Part, among, bounded, claim
 
@@ -45,9 +47,8 @@ def _noisy_sum(m: int, n: int, precision: float) -> float:
 
 @claim(
     "bs-section-6", "[BS, Prop 6.1; BS, Lemma 6.2; BS, Thm 6.3]",
-    full={"parameters": [0.1, 0.5, 2.0], "blocks": [1, 2, 5], "sizes": [1, 2, 4, 8, 16]},
-    quick={"parameters": [0.5], "blocks": [1, 2], "sizes": [1, 4]},
-    points=grid(mechanism=LETTERS, parameter="parameters", blocks="blocks", size="sizes"),
+    points=grid(mechanism=LETTERS, parameter=Axis([0.1, 0.5, 2.0], [0.5]), blocks=Axis([1, 2, 5], [1, 2]),
+                size=Axis([1, 2, 4, 8, 16], [1, 4])),
     judge=bounded(
         "Never below the exact information. Times too large: {_all} (most for {_worst[mechanism]}, {_letter} = "
         "{_worst[parameter]:g}, {_worst[blocks]:g} x {_worst[size]:g} people: a bit cannot tell more than log 2).",
@@ -91,9 +92,8 @@ def exponential(losses: Array, epsilon: float) -> Array:
 @claim(
     "bs-lemma-7-3", "[BS, Lemma 7.3; BS, Lemma 7.4]", PRIVACY, TAIL, MEAN, PACKING, title="Lemmas 7.3 and 7.4",
     ending="Votes of n people on |T| answers, all changes of a vote; ρ is the mechanism's own.",
-    full={"epsilons": [0.1, 0.5, 1.0, 2.0], "sizes": [2, 4, 16, 64], "people": [1, 4, 10, 30]},
-    quick={"epsilons": [0.5, 2.0], "sizes": [4, 16], "people": [4, 10]},
-    points=grid(epsilon="epsilons", size="sizes", n="people"),
+    points=grid(epsilon=Axis([0.1, 0.5, 1.0, 2.0], [0.5, 2.0]), size=Axis([2, 4, 16, 64], [4, 16]),
+                n=Axis([1, 4, 10, 30], [4, 10])),
     caption="What the exponential mechanism does exactly, against the bounds.",
 )  # fmt: skip
 def votes(epsilon: float, size: float, n: float) -> list[Row]:
@@ -117,6 +117,52 @@ def votes(epsilon: float, size: float, n: float) -> list[Row]:
     return [*rows, *([PACKING(information, information_any(ZCDP(0.0, rho), people))] if information > 0 else [])]
 
 
+POPULATION = Part("C.3: E|M(x) - q(D)| ≤ α + √(2ρ)", cells=("n", "noise", "share"))
+SAMPLE = Part("C.3: E|q(x) - q(D)| ≤ 2α + √(2ρ)", cells=("n", "noise", "share"))
+NEAREST = Part("7.5: some n people answer like n' within 2α + √(2ρ)", cells=("n", "noise"))
+NET = Part("7.2: the packing is a net", cells=("n", "noise", "epsilon"))
+PURE = Part("7.1: it is ε-DP", cells=("n", "noise", "epsilon"))
+ERROR = Part("7.1: E|M'(x) - q(x)| ≤ 10α", cells=("n", "noise", "epsilon"))
+FAR = Part("7.1: Pr(|M'(x) - q(x)| > 10α + 4/(εn') log 1/β) ≤ β", cells=("n", "noise", "epsilon", "beta"))
+
+
+@claim(
+    "bs-theorem-7-1", "[BS, Thm 7.1; BS, Lemma 7.2; BS, Lemma 7.5; BS, Prop C.3]", POPULATION, SAMPLE, NEAREST, NET,
+    PURE, ERROR, FAR, title="Theorem 7.1 and its lemmas, for the mean of bits",
+    ending="The mean of bits ±1 with Gaussian noise, √noise times the least that ρ ≤ α² allows, and the exponential "
+    "mechanism that the proof makes of it.",
+    points=grid(n=Axis([1, 10, 100], [10]), noise=Axis([1.0, 4.0], [1.0]), epsilon=Axis([0.1, 1.0], [1.0])),
+    caption="Exact errors of both mechanisms, and the distances between samples, against the bounds.",
+)  # fmt: skip
+def from_zcdp_to_pure(n: float, noise: float, epsilon: float) -> list[Row]:
+    """A (0, ρ)-zCDP mechanism of error α has error at most α + √(2ρ) on the population, whose samples are within 2α +
+    √(2ρ) (C.3, 7.5); if ρ ≤ α², some ε-DP mechanism has error 10α with n' = 4(ρn²+1)/(εα) people (7.1)."""
+    sigma = math.sqrt(noise * math.sqrt(math.pi) / n)
+    alpha, rho = sigma * math.sqrt(2 / math.pi), 2 / (n * sigma) ** 2
+    spread, rows = math.sqrt(2 * rho), [NEAREST(1 / n, 2 * alpha + math.sqrt(2 * rho))]
+    ones = np.arange(int(n) + 1)
+    for share in (0.5, 0.1):
+        law, off = binom.pmf(ones, n, share), 2 * (ones / n - share)
+        folded = alpha * np.exp(-((off / sigma) ** 2) / 2) + off * (1 - 2 * ndtr(-off / sigma))  # E|off + noise|
+        rows.append(POPULATION(float(law @ folded), alpha + spread, share=share))
+        rows.append(SAMPLE(float(law @ np.abs(off)), 2 * alpha + spread, share=share))
+    people = math.ceil(4 / (epsilon * alpha) * (rho * n**2 + 1))
+    means = np.linspace(-1, 1, people + 1)
+    packing = [-1.0]
+    while len(further := means[means > packing[-1] + 4 * alpha]):
+        packing.append(float(further[0]))
+    errors = np.abs(means[:, None] - np.array(packing))
+    logs = log_softmax(-epsilon / 4 * people * errors, axis=1)  # the exponential mechanism: one person moves 2/people
+    laws = np.exp(logs)
+    rows.append(NET(float(errors.min(axis=1).max()), 4 * alpha))
+    rows.append(PURE(float(np.abs(np.diff(logs, axis=0)).max()), epsilon))
+    rows.append(ERROR(float((laws * errors).sum(axis=1).max()), 10 * alpha))
+    for beta in (0.1, 0.001):
+        far = errors > 10 * alpha - 4 / (epsilon * people) * math.log(beta)
+        rows.append(FAR(float((laws * far).sum(axis=1).max()), beta, beta=beta))
+    return rows
+
+
 PARTS = {"Cor 8.7": "ρ", "Lemma 8.8": "δ", "Cor 8.9": "ε"}
 CORNER = 1 + 1e-9
 """Delta is multiplied by this number, since at a slightly smaller delta the exact rho is infinite."""
@@ -124,12 +170,9 @@ CORNER = 1 + 1e-9
 
 @claim(
     "bs-section-8", "[BS, Cor 8.7; BS, Lemma 8.8; BS, Cor 8.9; BS, Cor 8.11; GI, eq. 6]",
-    full={"epsilons": [0.01, 0.1, 0.5], "deltas": [1e-6, 1e-3], "rhos": [0.01, 0.1, 1.0],
-          "counts": [1, 10, 100, 1000]},
-    quick={"epsilons": [0.1], "deltas": [1e-3], "rhos": [0.1], "counts": [10, 100]},
-    points=grid(part=["Cor 8.7"], epsilon="epsilons", delta="deltas")
-    + grid(part=["Lemma 8.8"], rho="rhos", delta="deltas", deviations=[0.5, 1.0, 2.0, 4.0])
-    + grid(part=["Cor 8.9"], epsilon="epsilons", delta=[1e-8], count="counts"),
+    points=grid(part=["Cor 8.7"], epsilon=Axis([0.01, 0.1, 0.5], [0.1]), delta=Axis([1e-6, 1e-3], [1e-3]))
+    + grid(part=["Lemma 8.8"], rho=Axis([0.01, 0.1, 1.0], [0.1]), delta="delta", deviations=[0.5, 1.0, 2.0, 4.0])
+    + grid(part=["Cor 8.9"], epsilon="epsilon", delta=[1e-8], count=Axis([1, 10, 100, 1000], [10, 100])),
     judge=bounded(
         "Times too large: {_all}. The exact ρ of (ε, δ)-DP mechanisms after removing δ is ε tanh(ε/2).",
         {f"{part} ({letter})": among("claimed / exact", part=part) for part, letter in PARTS.items()}
@@ -169,6 +212,7 @@ def section_8(
 
 SUM = Part("8.2: ρ of two mechanisms at δ+δ'-δδ'", cells=("seed", "delta"))
 LEAST = Part("8.6: the least ε at which a T exists", equal=True, cells=("seed", "delta"), tolerance=1e-5, floor=0.1)
+TRADED = Part("8.3: ρ of a δ-approximate (ξ, 0)-zCDP pair ≤ min(ξ, ξ²/2)", cells=("seed", "delta"))
 
 
 def response(epsilon: float, delta: float) -> Array:
@@ -189,15 +233,15 @@ def missing(from_rows: Array, to_rows: Array) -> float:
 
 
 @claim(
-    "bs-lemma-8-6", "[BS, Lemma 8.6; BS, Lemma 8.2]", SUM, LEAST, title="Lemmas 8.2 and 8.6",
-    full={"pairs": 30, "deltas": [0.001, 0.01, 0.1]}, quick={"pairs": 3, "deltas": [0.01]},
-    points=grid(seed="pairs", delta="deltas"),
+    "bs-lemma-8-6", "[BS, Lemma 8.6; BS, Lemma 8.2; BS, Lemma 8.3]", SUM, LEAST, TRADED,
+    title="Lemmas 8.2, 8.3 and 8.6",
+    points=grid(seed=Axis(30, 3), delta=Axis([0.001, 0.01, 0.1], [0.01])),
     caption="The exact ρ of two mechanisms against the sum; the least ε at which a post-processing T exists, by "
     "bisection over linear programs, against the least ε for which the pair is (ε, δ)-DP.",
 )  # fmt: skip
 def simulated(seed: float, delta: float) -> list[Row]:
     """Every (ε, δ)-DP pair is a post-processing of randomized response with a leak of δ (8.6), and δ- and
-    δ'-approximate (0, ρ), (0, ρ')-zCDP compose to δ+δ'-δδ' with ρ+ρ' (8.2)."""
+    δ'-approximate (0, ρ), (0, ρ')-zCDP compose to δ+δ'-δδ' with ρ+ρ' (8.2); (ξ, 0) implies ρ of ξ and of ξ²/2 (8.3)."""
     rng = np.random.default_rng([82, int(seed), int(1e6 * delta)])
     pairs = [np.stack([law, tilted(rng, law, 1.0)]) for law in [random_law(rng, 3, least=0.003) for _ in range(2)]]
     together = compose_approximate_zcdp(
@@ -209,4 +253,8 @@ def simulated(seed: float, delta: float) -> list[Row]:
     for _ in range(30):
         middle = (low + high) / 2
         low, high = (low, middle) if missing(response(middle, delta), pairs[0]) <= 1e-9 else (middle, high)
-    return [SUM(approximate_zcdp(joint, together.delta).lower, together.rho), LEAST(high, epsilon)]
+    alone = approximate_zcdp(pairs[0], delta * CORNER).lower
+    return [
+        SUM(approximate_zcdp(joint, together.delta).lower, together.rho), LEAST(high, epsilon),
+        TRADED(alone, min(epsilon, epsilon**2 / 2)),
+    ]  # fmt: skip

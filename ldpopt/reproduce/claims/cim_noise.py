@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from ldpopt.mechanisms import MatrixMechanism, gaussian, laplace
 from ldpopt.mechanisms.matrix_mechanism import vector_divergence
 from ldpopt.reproduce.drawing import curves, key, level, panel, picture
-from ldpopt.reproduce.experiment import Outcome, Points, Row, Subject, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Axis, Outcome, Row, Subject, Table, Verdict, grid
 from ldpopt.reproduce.laws import integrated, polynomial_value
 from ldpopt.reproduce.statements import Part, claim, holds_if, off_by, refuted
 
@@ -64,9 +64,9 @@ def _noise(name: str) -> Any:
 
 @claim(
     "cim-table-1", "[CIM, Table 1; CIM, Thm 9-13]",
-    full={"shifts": [0.01, 0.03, 0.1, 0.2, 0.3333333333333333, 0.5, 1.0, 2.0], "orders": [2.0, 3.0, 6.0]},
-    quick={"shifts": [0.1, 0.3333333333333333, 1.0], "orders": [2.0, 3.0, 6.0]},
-    points=grid(row=["KL, Laplace", "KL, Gaussian"], shift="shifts") + grid(row=RENYI, shift="shifts", order="orders"),
+    points=grid(row=["KL, Laplace", "KL, Gaussian"],
+                shift=Axis([0.01, 0.03, 0.1, 0.2, 0.3333333333333333, 0.5, 1.0, 2.0], [0.1, 0.3333333333333333, 1.0]))
+    + grid(row=RENYI, shift="shift", order=Axis([2.0, 3.0, 6.0])),
     judge=refuted(
         "The KL rows are right to {KL rows off by, relative:.1e}. The Rényi rows are false in {false Rényi cells} of "
         "{Rényi cells} cells, all of order {_least:g} or more and at small ε or 1/σ: for {_noise} noise at {_shift} = "
@@ -105,9 +105,9 @@ STRATEGIES = {"counts": np.eye(3), "prefix sums": PREFIXES, "total and counts": 
 
 
 @claim(
-    "cim-theorem-5", "[CIM, Thm 5]", full={"epsilons": [0.01, 0.03, 0.1, 0.3, 1.0], "orders": [2.0, 3.0, 6.0]},
-    quick={"epsilons": [0.03, 1.0], "orders": [2.0, 6.0]},
-    points=grid(strategy=STRATEGIES, order="orders", epsilon="epsilons"),
+    "cim-theorem-5", "[CIM, Thm 5]",
+    points=grid(strategy=STRATEGIES, order=Axis([2.0, 3.0, 6.0], [2.0, 6.0]),
+                epsilon=Axis([0.01, 0.03, 0.1, 0.3, 1.0], [0.03, 1.0])),
     judge=refuted(
         "False in {false cells} of {cells} cells, all of order {_least:g} or more and at small ε: with the strategy of "
         "{_top[strategy]} at ε = {_top[epsilon]:g}, α = {_top[order]:g} the exact value is {_top[exact]:.6g}, the "
@@ -144,9 +144,8 @@ COROLLARY = Part("Corollary 1: Rényi, Laplace, at least ε‖v‖₁", lower=Tr
 @claim(
     "cim-table-1-unrestricted", "[CIM, Table 1; CIM, Thm 8; CIM, Thm 11; CIM, Thm 12; CIM, eq. 4]", KL_LAPLACE,
     KL_GAUSSIAN, LAPLACE, GAUSSIAN, EXACT, title="Table 1: unrestricted adversaries",
-    full={"shifts": [0.1, 0.5, 1.0, 3.0], "orders": [1.0, 1.5, 2.0, 3.0, 6.0, 20.0], "dimensions": [1, 3]},
-    quick={"shifts": [0.5, 1.0], "orders": [1.0, 2.0, 6.0], "dimensions": [1, 3]},
-    points=grid(shift="shifts", order="orders", d="dimensions"),
+    points=grid(shift=Axis([0.1, 0.5, 1.0, 3.0], [0.5, 1.0]),
+                order=Axis([1.0, 1.5, 2.0, 3.0, 6.0, 20.0], [1.0, 2.0, 6.0]), d=Axis([1, 3])),
     caption="Every cell of the column against an integral. Laplace's Rényi cell is a lower bound.",
 )  # fmt: skip
 def unrestricted(shift: float, order: float, d: float) -> list[Row]:
@@ -173,9 +172,8 @@ def _corollary_in_numbers(table: Table) -> str:
 
 @claim(
     "cim-corollary-1", "[CIM, Cor 1; CIM, Table 1]", COROLLARY, LAPLACE, ending=_corollary_in_numbers,
-    full={"shifts": [0.1, 0.5, 1.0, 3.0], "orders": [1.5, 2.0, 3.0, 6.0, 20.0, 60.0], "dimensions": [1, 3]},
-    quick={"shifts": [1.0], "orders": [2.0, 6.0], "dimensions": [1]},
-    points=grid(shift="shifts", order="orders", d="dimensions"),
+    points=grid(shift=Axis([0.1, 0.5, 1.0, 3.0], [1.0]), order=Axis([1.5, 2.0, 3.0, 6.0, 20.0, 60.0], [2.0, 6.0]),
+                d=Axis([1, 3], [1])),
     draw=picture(
         panel("Laplace noise: D_α over ε‖v‖₁", "order α", "ratio",
               curves("order", "exact / claimed", "ε = {shift:g}", by=("shift",), where={"part": COROLLARY.name},
@@ -235,8 +233,9 @@ def _figure(number: int, noise: str, what: str) -> list[Any]:
 
 
 @claim(
-    "cim-figures-1-2", "[CIM, Fig 1-2; CIM, eq. 3-4]", full={"orders": [round(1.5 + 0.25 * i, 2) for i in range(35)]},
-    quick={"orders": [2.0, 4.0]}, points=grid(noise=["Laplace", "Gaussian"], order="orders"), judge=_figures_verdict,
+    "cim-figures-1-2", "[CIM, Fig 1-2; CIM, eq. 3-4]",
+    points=grid(noise=["Laplace", "Gaussian"], order=Axis([round(1.5 + 0.25 * i, 2) for i in range(35)], [2.0, 4.0])),
+    judge=_figures_verdict,
     draw=picture(*_figure(1, "Laplace", "ε"), *_figure(2, "Gaussian", "σ"), width=4.1, height=3.9),
     caption="Restricted Rényi divergences of Laplace and Gaussian noise: the printed bound and the exact values (a), "
     "and polynomial adversaries of degree 1 to 3 (b).",
@@ -252,52 +251,45 @@ def adversaries(noise: str, order: float) -> Row:
     } | {f"degree_{degree}": polynomial_value(noise, degree, order) for degree in (1, 2, 3)}
 
 
-BETTER = Part("d-dimensional bound ≤ d times composing", Subject.REMARK, cells=("d", "order", "epsilon"))
-FALLS = Part("polynomial parameters fall at large α", Subject.REMARK, cells=("degree", "order"), tolerance=1e-7)
+BETTER = Part("in d dimensions bound ≤ composing d times", Subject.REMARK, cells=("noise", "d", "order", "shift"))
+FALLS = Part(
+    "polynomial parameters fall at large α", Subject.REMARK, cells=("noise", "degree", "order"), tolerance=1e-7
+)
 NORMAL = Part("√(2π)/σ < e^(α/2σ²) for all σ", Subject.REMARK, cells=("sigma", "order"))
 
-LARGE = 100.0
-"""Orders from here on count as large: a parameter that "eventually decreases" should fall between them."""
-
-
-def _degrees(parameters: Any) -> list[Row]:
-    """Pairs of neighbouring orders for every degree."""
-    pairs = list(pairwise(parameters["large_orders"]))
-    return [{"kind": "degree", "degree": k, "order": a, "next": b} for k in parameters["degrees"] for a, b in pairs]
+LARGE = 50.0
+"""Orders from here on count as large: a parameter that "eventually decreases" should fall when they are doubled."""
 
 
 def _remarks_in_numbers(table: Table) -> str:
-    two = table.where(part=BETTER.name, d=2.0, order=3.0, epsilon=1.0).rows[0]
+    two = table.where(part=BETTER.name, noise="Laplace", d=2.0, order=3.0, shift=1.0).rows[0]
     normal, degrees = NORMAL.of(table), FALLS.of(table)
     wrong = normal.having(lambda row: row["exact"] >= row["claimed"]).column("order")
-    rising = sorted({row["degree"] for row in degrees.rows if row["exact"] > row["claimed"]})
-    falling = sorted({row["degree"] for row in degrees.rows} - set(rising))
-    said, fall = (" and ".join(f"{degree:g}" for degree in some) or "none" for some in (rising, falling))
+    rising = dict.fromkeys(f"{row['noise']} {row['degree']:g}" for row in degrees.rows if row["exact"] > row["claimed"])
     return (
         f"At d = 2, α = 3, ε = 1, v = (½, ½) the d-dimensional bound is {two['exact']:.4f}, composing gives "
-        f"{two['claimed']:.4f}. Up to α = {max(degrees.column('next')):g} the parameters of degree {said} still rise, "
-        f"those of degree {fall} fall. The inequality for σ fails exactly for α below 2π/e = "
+        f"{two['claimed']:.4f}. Up to α = {max(degrees.column('next')):g} these degrees still rise: "
+        f"{', '.join(rising) or 'none'}; the others fall. The inequality for σ fails exactly for α below 2π/e = "
         f"{2 * math.pi / math.e:.4f} (largest order with a violation: {wrong.max(initial=0):g})."
     )
 
 
 @claim(
     "cim-remarks", "[CIM, section 5; CIM, App A]", BETTER, FALLS, NORMAL, ending=_remarks_in_numbers,
-    full={"dimensions": [2, 3, 5], "orders": [1.5, 2.0, 2.25, 2.5, 3.0, 6.0],
-          "degrees": [1, 2, 3], "large_orders": [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0, 150.0, 200.0],
-          "sigmas": [round(float(s), 4) for s in np.geomspace(0.2, 20, 41)]},
-    quick={"dimensions": [2], "orders": [2.0, 3.0], "degrees": [1, 2], "large_orders": [100.0, 200.0],
-           "sigmas": [0.5, 1.0, 1.5, 2.0]},
-    points=grid(kind=["composing"], d="dimensions", order="orders", epsilon=[0.1, 0.5, 1.0, 2.0])
-    + Points(_degrees) + grid(kind=["normal"], order="orders", sigma="sigmas"),
+    points=grid(kind=["composing"], noise=list(BOUND), d=Axis([2, 3, 5], [2]),
+                order=Axis([1.5, 2.0, 2.25, 2.5, 3.0, 6.0], [2.0, 3.0]), shift=[0.1, 0.5, 1.0, 2.0])
+    + grid(kind=["degree"], noise=list(BOUND), degree=Axis([1, 2, 3], [1, 2]),
+           order=Axis([2.0, 4.0, 8.0, 16.0, 32.0, 50.0, 100.0], [50.0, 100.0], "large_orders"))
+    + grid(kind=["normal"], order="order",
+           sigma=Axis([round(float(s), 4) for s in np.geomspace(0.2, 20, 41)], [0.5, 1.0, 1.5, 2.0])),
     subject=Subject.REMARK,
     draw=picture(
-        panel("d-dim. bound / composing, ε = 1", "order α", "ratio: above 1 contradicts",
-              curves("order", "exact / claimed", "d = {d:g}", by=("d",), marker="o", ms=3), level(),
-              where={"part": BETTER.name, "epsilon": 1.0}, scale="y"),
-        panel("Laplace, ε = 1: polynomials", "order α", "restricted Rényi (nats)",
-              curves("next", "exact", "degree {degree:g}", by=("degree",), marker="o", ms=3),
-              where={"kind": "degree"}, scale="x"),
+        panel("d-dim. bound / composing, ε or 1/σ = 1", "order α", "ratio: above 1 contradicts",
+              curves("order", "exact / claimed", "{noise}, d = {d:g}", by=("noise", "d"), marker="o", ms=3), level(),
+              where={"part": BETTER.name, "shift": 1.0}, scale="y"),
+        panel("ε or 1/σ = 1: polynomials", "order α", "restricted Rényi (nats)",
+              curves("next", "exact", "{noise}, degree {degree:g}", by=("noise", "degree"), marker="o", ms=3),
+              where={"kind": "degree"}, scale="x", ylim=(0, None)),
         panel("√(2π)/σ over e^(α/2σ²)", "σ", "ratio: above 1 contradicts",
               curves("sigma", "exact / claimed", "α = {order:g}", by=("order",)), level(),
               where={"part": NORMAL.name}, scale="x"), width=4.3),
@@ -305,15 +297,14 @@ def _remarks_in_numbers(table: Table) -> str:
     "adversaries. Right: the sides of the inequality.",
 )  # fmt: skip
 def remark(
-    kind: str, order: float, d: float = 1, epsilon: float = 1.0, degree: float = 1, sigma: float = 1.0, **more: float
+    kind: str, order: float, noise: str = "", d: float = 1, shift: float = 1.0, degree: float = 1, sigma: float = 1.0
 ) -> Row:
     """The d-dimensional bound is slightly better than composing d times; polynomial Rényi parameters eventually
     decrease with α; √(2π)/σ < e^(α/2σ²) for all σ."""
-    if kind == "composing":  # sensitivity 1 spread over d coordinates, as d one-dimensional mechanisms
-        # 1 + 2^(d(order - 1)) sum (epsilon/d)^order, as printed for ||v||_1 = 1
-        many = math.log1p(2 ** (d * (order - 1)) * d * (epsilon / d) ** order) / (order - 1)
-        return BETTER(many, d * laplace_bound(order, epsilon / d))
+    if kind == "composing":  # a sensitivity of 1 (‖v‖₁ for Laplace, ‖v‖₂ for Gaussian noise), even over d coordinates
+        scale = shift / d if noise == "Laplace" else math.sqrt(d) / shift
+        return BETTER(BOUND[noise](order, scale, int(d)), d * BOUND[noise](order, scale))
     if kind == "degree":
-        now, then = (polynomial_value("Laplace", int(degree), at) for at in (order, more["next"]))
-        return FALLS(then, now) | ({} if order >= LARGE else {"part": "smaller orders"})
+        now, then = (polynomial_value(noise, int(degree), at) for at in (order, 2 * order))
+        return FALLS(then, now, next=2 * order) | ({} if order >= LARGE else {"part": "smaller orders"})
     return NORMAL(math.sqrt(2 * math.pi) / sigma, math.exp(order / (2 * sigma**2)))

@@ -16,7 +16,7 @@ from ldpopt.distribution import Array
 from ldpopt.privacy import Affine, RestrictedAlpha, RestrictedKL, RestrictedRenyi, capacity_bounded
 from ldpopt.privacy.implications import generalization_gap, restricted_pinsker
 from ldpopt.reproduce.drawing import COLOURS, curves, diagonal, formula, marks, panel, picture
-from ldpopt.reproduce.experiment import Outcome, Row, Subject, Table, grid
+from ldpopt.reproduce.experiment import Axis, Outcome, Row, Subject, Table, grid
 from ldpopt.reproduce.laws import random_law, tilted
 from ldpopt.reproduce.statements import Part, bounded, claim, refuted
 from ldpopt.tolerances import CLAIM_ATTAINED
@@ -64,8 +64,7 @@ def _signs(rng: np.random.Generator, order: float) -> tuple[float, float]:
     "cim-theorem-10", "[CIM, Thm 10; CIM, Lemma 2; CIM, Lemma 3; CIM, Lemma 4; CIM, Lemma 5]", NORMAL, RELEASE,
     SUPREMUM, SIGNS, PEAK, title="Theorem 10 and Lemmas 2 to 5",
     ending="Lemma 2's point masses are taken 10⁻⁹ apart from certainty: the parameter exceeds 0.9 log 10⁹.",
-    full={"draws": 8, "orders": [1.5, 2.0, 3.0]}, quick={"draws": 1, "orders": [2.0, 3.0]},
-    points=grid(seed="draws", order="orders"),
+    points=grid(seed=Axis(8, 1), order=Axis([1.5, 2.0, 3.0], [2.0, 3.0])),
     caption="Each quantity by optimisation or quadrature, against the formula.",
 )  # fmt: skip
 def lemmas(seed: float, order: float) -> list[Row]:
@@ -104,8 +103,8 @@ def _printed_off(table: Table) -> Array:
 
 @claim(
     "cim-lemma-3", "[CIM, Lemma 3]",
-    full={"orders": [1.5, 2.0, 3.0], "arguments": [-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0]},
-    quick={"orders": [2.0, 3.0], "arguments": [-1.0, 0.0, 2.0]}, points=grid(order="orders", s="arguments"),
+    points=grid(order=Axis([1.5, 2.0, 3.0], [2.0, 3.0]),
+                s=Axis([-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0], [-1.0, 0.0, 2.0])),
     judge=refuted(
         "The supremum is never the printed one: at α = {_top[order]:g}, s = {_top[s]:g} it is {_top[exact]:.6g}, "
         "printed {_top[printed]:.6g}, and it is off by {printed off by.low:.3g} at the least. C|s|^(α/(α-1)) + "
@@ -114,7 +113,8 @@ def _printed_off(table: Table) -> Array:
         {"printed off by": _printed_off, "_top": lambda table: table.top(_printed_off(table)),
          "corrected off by": lambda table: float(np.max(
              np.abs(table.column("corrected") - table.column("exact")) / (1 + table.column("exact"))))},
-        lambda found: not found["printed off by"].max() <= 1e-6, Outcome.HOLDS), subject=Subject.STEP,
+        lambda found: not found["printed off by"].max() <= 1e-6, Outcome.HOLDS),
+    subject=Subject.STEP,
     draw=picture(panel("Lemma 3, α = {order:g}", "s", "f*(s)", curves("s", "printed", "printed", at=1),
                        curves("s", "corrected", "corrected"), marks("s", "exact", "supremum, by search"),
                        each="order"), width=4.4, height=3.9),
@@ -143,9 +143,9 @@ STATEMENTS = {
 
 
 @claim(
-    "cim-theorems-1-4", "[CIM, Thm 1; CIM, Thm 2; CIM, Thm 3; CIM, Thm 4]", full={"pairs": 25}, quick={"pairs": 3},
+    "cim-theorems-1-4", "[CIM, Thm 1; CIM, Thm 2; CIM, Thm 3; CIM, Thm 4]",
     points=grid(lambda row: row["divergence"] in STATEMENTS[row["statement"]], statement=STATEMENTS,
-                divergence=DIVERGENCES, seed="pairs"),
+                divergence=DIVERGENCES, seed=Axis(25, 3)),
     judge=bounded(
         "Never below the exact parameter, for fixed (not adaptive) mechanisms. Claimed over exact: {_all}.",
         lambda table: {name: rows.ratio("claimed", "exact") for name, rows in table.having(
@@ -200,8 +200,7 @@ NOTHING = Part("a second step that reveals nothing", Subject.QUESTION, cells=("d
     ending="A second step that looks at the first report alone, and not at the data, has parameter 0; yet it hands the "
     "adversary a function of the report that was not in the class. So no bound by the two parameters alone can hold "
     "unless the second step's choice is a function in the class.",
-    full={"pairs": 40}, quick={"pairs": 4}, points=grid(divergence=["KL", "Rényi of order 3"], seed="pairs"),
-    subject=Subject.QUESTION,
+    points=grid(divergence=["KL", "Rényi of order 3"], seed=Axis(40, 4)), subject=Subject.QUESTION,
     draw=picture(panel("Sequential composition, affine adversaries", "sum of the parameters (nats)",
                        "joint parameter (nats)",
                        *(marks("claimed", "exact", "{part}", mark, where={"part": part.name}, color=COLOURS[at], ms=4.5)
@@ -249,9 +248,8 @@ WITH_PINSKER = Part("gap ≤ √(ε/2)", cells=("n", "strength", "share"))
     "cim-theorem-6", "[CIM, Thm 6]", GAP, WITH_PINSKER,
     ending="The second bound is no claim of the paper: it is what Pinsker's inequality would give for values in [0, "
     "1].",
-    full={"sizes": [1, 2, 4, 8], "strengths": [0.01, 0.1, 0.5, 1.0, 3.0], "shares": [0.5, 0.3, 0.05]},
-    quick={"sizes": [2, 4], "strengths": [0.1, 1.0], "shares": [0.5]},
-    points=grid(n="sizes", strength="strengths", share="shares"),
+    points=grid(n=Axis([1, 2, 4, 8], [2, 4]), strength=Axis([0.01, 0.1, 0.5, 1.0, 3.0], [0.1, 1.0]),
+                share=Axis([0.5, 0.3, 0.05], [0.5])),
     draw=picture(panel("Theorem 6: exact generalization gaps", "(H, KL) parameter ε (nats)", "gap",
                        marks("epsilon", "exact", "n = {n:g}", "os^Dv", by=("n",)),
                        formula(lambda x: np.minimum(8 * np.sqrt(x), 1), "epsilon", "min(1, 8√ε)", 0, 60),
@@ -288,10 +286,10 @@ def _needed(table: Table) -> Array:
 
 @claim(
     "cim-theorem-7", "[CIM, Thm 7; CIM, Thm 6]",
-    full={"outcomes": [2, 4, 10], "pairs": 100, "grid": [0.0, 0.01, 0.1, 0.3, 0.49, 0.5, 0.51, 0.7, 0.9, 0.99, 1.0]},
-    quick={"outcomes": [4], "pairs": 10, "grid": [0.0, 0.1, 0.49, 0.51, 1.0]},
-    points=grid(part=["random"], outcomes="outcomes", seed="pairs")
-    + grid(lambda row: row["p"] != row["q"], part=["two outcomes"], p="grid", q="grid") + grid(part=["hypotheses"]),
+    points=grid(part=["random"], outcomes=Axis([2, 4, 10], [4]), seed=Axis(100, 10))
+    + grid(lambda row: row["p"] != row["q"], part=["two outcomes"],
+           p=Axis([0.0, 0.01, 0.1, 0.3, 0.49, 0.5, 0.51, 0.7, 0.9, 0.99, 1.0], [0.0, 0.1, 0.49, 0.51, 1.0]), q="p")
+    + grid(part=["hypotheses"]),
     judge=refuted(
         "As printed it speaks of no class, since its hypotheses contradict each other: a function with values in "
         "[-1, 1], moved by 2, has values up to {values of a translate, largest:g}. The proof needs the range for the "

@@ -15,16 +15,15 @@ from ldpopt.mechanisms import dominating_pair
 from ldpopt.privacy import FinitePair, antipodal_pair, mcdp
 from ldpopt.privacy.claims import MCDP, ApproximateDP
 from ldpopt.reproduce.drawing import COLOURS, curves, formula, marks, panel, picture
-from ldpopt.reproduce.experiment import Row, Table, grid
+from ldpopt.reproduce.experiment import Axis, Row, Subject, Table, grid
 from ldpopt.reproduce.laws import random_law, renyi, tilted
 from ldpopt.reproduce.statements import Part, bounded, claim, equal, off_by, positive
 
 
 @claim(
     "dr-theorem-1-1", "[DR, Thm 1.1; GI, Thm 2]",
-    full={"epsilons": [0.01, 0.1, 1.0], "slacks": [1e-3, 1e-6], "counts": [1, 3, 10, 30, 100, 300, 1000, 3000]},
-    quick={"epsilons": [0.1], "slacks": [1e-6], "counts": [1, 10, 100]},
-    points=grid(epsilon="epsilons", slack="slacks", k="counts"),
+    points=grid(epsilon=Axis([0.01, 0.1, 1.0], [0.1]), slack=Axis([1e-3, 1e-6], [1e-6]),
+                k=Axis([1, 3, 10, 30, 100, 300, 1000, 3000], [1, 10, 100])),
     judge=bounded(
         "The theorem's ε is {claimed over exact:.4f|.3g} times the exact one at the same δ (most at ε = "
         "{_worst[epsilon]:g}, k = {_worst[k]:g}, δ = {_worst[slack]:g}); in {cells where kε is smaller} of {cells} "
@@ -46,8 +45,8 @@ def advanced(epsilon: float, slack: float, k: float) -> Row:
 
 
 @claim(
-    "dr-theorem-3-5", "[DR, Thm 3.5]", full={"epsilons": [0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0]},
-    quick={"epsilons": [0.1, 1.0, 3.0]}, points=grid(epsilon="epsilons"),
+    "dr-theorem-3-5", "[DR, Thm 3.5]",
+    points=grid(epsilon=Axis([0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0], [0.1, 1.0, 3.0])),
     judge=bounded(
         "The mean ε(e^ε-1)/2 is {μ claimed over exact:.4f|.4g} times the exact ε tanh(ε/2), the largest of all ε-DP "
         "mechanisms; τ = ε is {τ claimed over exact:.4f|.3g} times that of randomized response, √(2ε tanh(ε/2)). The "
@@ -84,11 +83,9 @@ def _sums(table: Table) -> Array:
 
 @claim(
     "dr-theorem-3-4", "[DR, Thm 3.4; DR, Cor 3.1]",
-    full={"epsilons": [0.1, 1.0, 3.0], "erasures": [0.0, 0.3], "counts": [1, 4, 16, 64],
-          "deviations": [0.5, 1.0, 2.0, 3.0, 4.0]},
-    quick={"epsilons": [1.0], "erasures": [0.0], "counts": [1, 8], "deviations": [1.0, 2.0]},
-    points=grid(part=["composition"], epsilon="epsilons", alpha="erasures", k="counts")
-    + grid(part=["tail"], epsilon="epsilons", alpha="erasures", k="counts", t="deviations"),
+    points=grid(part=["composition"], epsilon=Axis([0.1, 1.0, 3.0], [1.0]), alpha=Axis([0.0, 0.3], [0.0]),
+                k=Axis([1, 4, 16, 64], [1, 8]))
+    + grid(part=["tail"], epsilon="epsilon", alpha="alpha", k="k", t=Axis([0.5, 1.0, 2.0, 3.0, 4.0], [1.0, 2.0])),
     judge=bounded(
         "For mechanisms fixed in advance (Σμ, √Στ²) is exact (to {Theorem 3.4 off by:.1e}). The tail bound of "
         "Corollary 3.1 is {tail bound over exact} times the probability.",
@@ -123,8 +120,12 @@ TAIL = Part("Lemma 2.1", cells=("seed", "t"))
 VARIANCE = Part("Fact 2.1", cells=("seed",))
 MOMENTS = Part("Fact 2.2", cells=("seed", "k"))
 PRODUCT = Part("Lemma 2.3, first line", cells=("seed", "tilt"), floor=1e-3)
+SUMS = Part("Lemma 2.2, in logarithms", cells=("seed", "scale"))
 SECOND = Part("Lemma 2.3, second line", cells=("seed", "tilt"), floor=1e-3)
 USED = Part("Lemma 2.3, second line, E[X] ≥ 0", cells=("seed", "tilt"), floor=1e-3)
+
+
+SCALES = np.array([-4.0, -1.0, 1.0, 4.0])
 
 
 def _products(p: Array, x: Array, y: Array, tau: float, tilt: float) -> list[Row]:
@@ -137,15 +138,16 @@ def _products(p: Array, x: Array, y: Array, tau: float, tilt: float) -> list[Row
 
 
 @claim(
-    "dr-section-2", "[DR, Lemma 2.3; DR, Fact 2.1; DR, Fact 2.2; DR, Lemma 2.1]", TAIL, VARIANCE, MOMENTS, PRODUCT,
-    SECOND, USED, title="Section 2: subgaussian variables",
+    "dr-section-2", "[DR, Lemma 2.3; DR, Fact 2.1; DR, Fact 2.2; DR, Lemma 2.1; DR, Lemma 2.2]", TAIL, VARIANCE,
+    MOMENTS, SUMS, PRODUCT, SECOND, USED, title="Section 2: subgaussian variables",
     ending="The second line of Lemma 2.3 puts E[X] for |E[X]|: it needs E[X] ≥ 0, which the paper's uses of it have.",
-    full={"pairs": 80}, quick={"pairs": 6}, points=grid(seed="pairs"),
+    points=grid(seed=Axis(80, 6)),
     caption="How far each inequality is from equality, for the centred privacy losses of random pairs.",
 )  # fmt: skip
 def subgaussian(seed: float) -> list[Row]:
     """A τ-subgaussian Y has tails at most exp(-t²/2) (2.1), variance at most τ², k-th moment at most ⌈k/2⌉! 2^(⌈k/2⌉+1)
-    τ^k, and E[X e^Y] ≤ E[X] + √E[X²] (τ+3τ²) ≤ E[X] + (√Var X + E[X]) (τ+3τ²) for τ ≤ 1/3 (2.3)."""
+    τ^k, its sum with a variable that is τ'-subgaussian given Y has √(τ²+τ'²) (2.2), and E[X e^Y] ≤ E[X] + √E[X²]
+    (τ+3τ²) ≤ E[X] + (√Var X + E[X]) (τ+3τ²) for τ ≤ 1/3 (2.3)."""
     # Y is the centred privacy loss of a random pair, whose exact standard is known, and X another variable.
     rng = np.random.default_rng([21, int(seed)])
     p = random_law(rng, int(rng.integers(2, 6)), least=0.01)
@@ -159,7 +161,43 @@ def subgaussian(seed: float) -> list[Row]:
         rows.append(MOMENTS(float(p @ y**k), math.factorial(half) * 2 ** (half + 1) * tau**k, k=k))
     for tilt in (-1.0, 0.0, 1.0):
         rows += _products(p, rng.normal(size=len(p)) + tilt, y * min(1.0, 1 / (3 * tau)), min(tau, 1 / 3), tilt)
-    return rows
+    moments, standards = [], []  # of a second variable, a loss that depends on the first
+    for _ in p:
+        first = random_law(rng, 3, least=0.01)
+        other = tilted(rng, first, float(rng.choice([0.05, 0.3, 1.0])))
+        loss = np.log(first / other) - float(first @ np.log(first / other))
+        moments.append(np.exp(SCALES[:, None] * loss) @ first)
+        standards.append(float(mcdp(FinitePair(first, other)).tau.value))
+    joint = (np.exp(SCALES[:, None] * y) * np.transpose(moments)) @ p
+    square = tau**2 + max(standards) ** 2
+    return rows + [SUMS(math.log(m), s * s * square / 2, scale=s) for m, s in zip(joint, SCALES.tolist(), strict=True)]
+
+
+HOEFFDING = Part("Lemma 3.6, in logarithms", cells=("seed", "scale"))
+RISING = Part("Claim 3.11: -α(1 - e^-ε) ≥ e^-αε - 1", Subject.STEP, lower=True, cells=("epsilon", "alpha"))
+FALLING = Part("Claim 3.12: α(e^ε - 1) ≤ 1 - e^-αε", Subject.STEP, cells=("epsilon", "alpha"))
+
+
+@claim(
+    "dr-lemma-3-6", "[DR, Lemma 3.6; DR, Claim 3.11; DR, Claim 3.12]", HOEFFDING, RISING, FALLING,
+    title="Lemma 3.6, Claims 3.11 and 3.12",
+    points=grid(seed=Axis(40, 4)) + grid(epsilon=Axis([0.01, 0.5, 2.0, 8.0], [0.5])),
+    caption="Moments of bounded variables of mean 0, and both sides of the claims, against the bounds.",
+)  # fmt: skip
+def bounded_variables(seed: float = 0, epsilon: float = 0.0) -> list[Row]:
+    """A variable of mean 0 in [a, b] has E e^(λX) ≤ e^(λ²(b-a)²/8) (3.6); α(e^-ε - 1) ≥ e^-αε - 1 for α in [0, 1]
+    (3.11), α(e^ε - 1) ≤ 1 - e^-αε for α in [-1, 0) (3.12)."""
+    if epsilon:
+        shares = (0.0, 0.1, 0.5, 0.9, 1.0)
+        return [
+            *(RISING(a * math.expm1(-epsilon), math.expm1(-a * epsilon), alpha=a) for a in shares),
+            *(FALLING(-a * math.expm1(epsilon), -math.expm1(a * epsilon), alpha=-a) for a in shares[1:]),
+        ]
+    rng = np.random.default_rng([36, int(seed)])
+    law = random_law(rng, int(rng.integers(2, 5)), float(rng.choice([0.3, 3.0])))
+    x = rng.normal(size=len(law))
+    x -= law @ x
+    return [HOEFFDING(math.log(law @ np.exp(s * x)), s * s * np.ptp(x) ** 2 / 8, scale=s) for s in SCALES.tolist()]
 
 
 def _beside(column: str, mark: str, colour: int, label: str) -> Any:
@@ -168,8 +206,7 @@ def _beside(column: str, mark: str, colour: int, label: str) -> Any:
 
 @claim(
     "dr-lemma-3-9", "[DR, Lemma 3.9; DR, Lemma 3.10; DR, Lemma 3.8; DR, Lemma 3.7]",
-    full={"epsilons": [0.1, 0.5, 1.0, 3.0], "sizes": [2, 4, 10], "pairs": 12},
-    quick={"epsilons": [0.5, 3.0], "sizes": [4], "pairs": 3}, points=grid(epsilon="epsilons", k="sizes", seed="pairs"),
+    points=grid(epsilon=Axis([0.1, 0.5, 1.0, 3.0], [0.5, 3.0]), k=Axis([2, 4, 10], [4]), seed=Axis(12, 3)),
     judge=bounded(
         "The refinement multiplies KL by {KL after / before:.4f|.3g}; it is the same in both directions then (to "
         "{directions differ by:.1e}). Lemma 3.8's ε(e^ε - 1)/2 is {bound over KL:.4f|.3g} times too large, Lemma 3.7's "

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ldpopt.mechanisms import gaussian
 from ldpopt.privacy import FinitePair, mcdp
 from ldpopt.privacy.implications import group_gaussian_mcdp
 from ldpopt.reproduce.drawing import COLOURS, curves, level, panel, picture
-from ldpopt.reproduce.experiment import Points, Row, Subject, Table, grid
+from ldpopt.reproduce.experiment import Axis, Row, Subject, Table, grid
 from ldpopt.reproduce.laws import kl, random_law, rr, tilted
 from ldpopt.reproduce.statements import Part, claim, off_by, refuted
 
@@ -173,12 +174,11 @@ def _all_games(ax: Any, table: Table) -> None:
 
 @claim(
     "dr-theorem-3-4-adaptive", "[DR, Thm 3.4]", PRINTED, TAIL, REPAIRED, ending=_adaptive_in_numbers,
-    full={"noises": [0.5, 1.0, 2.0, 4.0], "thresholds": [-1.0, -0.5, 0.0, 0.5, 1.0],
-          "responses": [0.5, 1.0, 2.0, 3.0, 4.0], "barriers": [1, 2, 5, 10], "trees": 200},
-    quick={"noises": [1.0], "thresholds": [0.0], "responses": [2.0], "barriers": [2], "trees": 8},
-    points=grid(game=["coin, then noise"], size="noises") + grid(game=["two noises"], size="thresholds")
-    + grid(game=["response, then another"], size="responses") + grid(game=["stop at a barrier"], size="barriers")
-    + grid(game=["random tree"], size="trees"),
+    points=grid(game=["coin, then noise"], size=Axis([0.5, 1.0, 2.0, 4.0], [1.0]))
+    + grid(game=["two noises"], size=Axis([-1.0, -0.5, 0.0, 0.5, 1.0], [0.0], "thresholds"))
+    + grid(game=["response, then another"], size=Axis([0.5, 1.0, 2.0, 3.0, 4.0], [2.0], "responses"))
+    + grid(game=["stop at a barrier"], size=Axis([1, 2, 5, 10], [2], "barriers"))
+    + grid(game=["random tree"], size=Axis(200, 8, "trees")),
     draw=picture(
         panel("Exact τ over the printed √Στ²", "τ, or ε", "ratio: above 1 contradicts",
               *(curves("size", "exact / claimed", label, at=at, where={"game": name}, marker="o", ms=3)
@@ -197,8 +197,8 @@ def adaptive(game: str, size: float) -> list[Row]:
 
 
 @claim(
-    "dr-corollary-3-3", "[DR, Cor 3.3; DR, Thm 3.2]", full={"sigmas": [0.25, 0.5, 1.0, 2.0, 4.0], "sizes": [1, 2, 5]},
-    quick={"sigmas": [0.5, 1.0], "sizes": [1, 3]}, points=grid(sigma="sigmas", size="sizes"),
+    "dr-corollary-3-3", "[DR, Cor 3.3; DR, Thm 3.2]",
+    points=grid(sigma=Axis([0.25, 0.5, 1.0, 2.0, 4.0], [0.5, 1.0]), size=Axis([1, 2, 5], [1, 3])),
     judge=refuted(
         "Theorem 3.2 and μ are exact, but the printed τ = sΔ of a group is not: at σ = {_top[sigma]:g}, s = "
         "{_top[size]:g} the exact τ is {_top[tau]:.6g}, printed {_top[tau_printed]:.6g}. The text before it gives "
@@ -224,21 +224,11 @@ def noise(sigma: float, size: float) -> Row:
     }  # fmt: skip
 
 
-PURE = Part("pure privacy with μ = ε(e^ε-1)/2 and τ = ε", cells=("first", "second", "third"))
+PURE = Part("pure privacy with μ = ε(e^ε-1)/2 and τ = ε", cells=("epsilon", "size"))
 CHAIN = Part("two outcomes: τ of the pair at distance 2", Subject.QUESTION, cells=("first", "second", "third"))
 
 KNOWN = (0.99484, 0.97907, 0.93180)
 """Probabilities of the first of two outcomes under three inputs. The middle input is a neighbour of the other two."""
-
-
-def _chains(parameters: Any) -> list[Row]:
-    """The counterexample, and chains of three probabilities whose log odds fall by two random steps."""
-    rng = np.random.default_rng(18)
-    count = parameters["chains"]
-    odds = rng.uniform(0, 6, (count, 1)) - np.cumsum(rng.uniform(0.05, 2, (count, 2)), axis=1)
-    start = np.concatenate([odds[:, :1] + rng.uniform(0.05, 2, (count, 1)), odds], axis=1)
-    chains = [KNOWN, *np.round(1 / (1 + np.exp(-start)), 6).tolist()]
-    return [{"kind": "chain", "first": a, "second": b, "third": c} for a, b, c in chains]
 
 
 def both_ways(p: Array, q: Array) -> tuple[float, float]:
@@ -268,15 +258,16 @@ def _chain_marks(ax: Any, table: Table) -> None:
 
 @claim(
     "dr-group-guess", "[DR, section 1]", PURE, CHAIN, ending=_guess_in_numbers,
-    full={"chains": 400, "epsilons": [0.1, 0.5, 1.0, 2.0, 4.0]}, quick={"chains": 20, "epsilons": [1.0]},
-    points=Points(_chains) + grid(kind=["pure"], first="epsilons", second=[2.0], third=[0.0]), subject=Subject.QUESTION,
+    points=grid(kind=["chain"], seed=Axis(400, 20))
+    + grid(kind=["pure"], epsilon=Axis([0.1, 0.5, 1.0, 2.0, 4.0], [1.0]), size=[2.0]),
+    subject=Subject.QUESTION,
     draw=picture(panel("Groups of two, mechanisms with two outcomes", "τ of the neighbours", "τ of the ends / (2 τ)",
                        _chain_marks, level(), where={"part": CHAIN.name}, legend="lower left", ylim=(0.3, 1.12)),
                  width=6.2, height=4.3),
     caption="The standard of two inputs at distance 2 over twice that of neighbours: above the line the guess is "
     "wrong.",
 )  # fmt: skip
-def guess(kind: str, first: float, second: float, third: float) -> Row:
+def guess(kind: str, seed: float = 0, epsilon: float = 0.0, size: float = 1) -> Row:
     """Every (μ, τ)-CDP mechanism is (s²μ, sτ)-CDP for groups of s (suspected; shown for pure privacy and Gaussian
     noise)."""
 
@@ -284,12 +275,17 @@ def guess(kind: str, first: float, second: float, third: float) -> Row:
         return both_ways(np.array([a, 1 - a]), np.array([b, 1 - b]))
 
     if kind == "pure":  # s people: the pair that dominates s epsilon
-        high = 1 / (1 + math.exp(-first * second))
+        high = 1 / (1 + math.exp(-epsilon * size))
         mu, tau = standards(high, 1 - high)
-        return PURE(tau, second * first) | {"mu": mu, "mu_claimed": second**2 * first * math.expm1(first) / 2}
-    near = standards(first, second), standards(second, third)
-    mu, tau = standards(first, third)
-    return CHAIN(tau, 2 * max(near[0][1], near[1][1])) | {"mu": mu, "mu_claimed": 4 * max(near[0][0], near[1][0])}
+        return PURE(tau, size * epsilon) | {"mu": mu, "mu_claimed": size**2 * epsilon * math.expm1(epsilon) / 2}
+    # Seed 0 is the counterexample; in the other chains the log odds of the three probabilities fall by random steps.
+    rng = np.random.default_rng([18, int(seed)])
+    odds = rng.uniform(0, 6) + rng.uniform(0.05, 2) - np.cumsum(np.append(0.0, rng.uniform(0.05, 2, 2)))
+    chain = KNOWN if seed == 0 else (1 / (1 + np.exp(-odds))).tolist()
+    near, ends, far = (standards(*pair) for pair in combinations(chain, 2))
+    cells = dict(zip(("first", "second", "third"), chain, strict=True))
+    row = CHAIN(ends[1], 2 * max(near[1], far[1]), **cells)
+    return row | {"mu": ends[0], "mu_claimed": 4 * max(near[0], far[0])}
 
 
 MEAN = Part("Lemma 4.2 as printed, 2τ₁²τ₂", cells=("seed", "spread"))
@@ -305,8 +301,7 @@ ANY = Part("Fact 4.1 for any two reals", Subject.STEP, cells=("a", "b", "k"))
     "dr-section-4", "[DR, Lemma 4.2; DR, Lemma 4.3; DR, Claim 4.4; DR, Claim 4.5; DR, Fact 4.1]", MEAN, PROVED,
     STANDARD, SQUARE, SERIES, FACT, ANY, title="Section 4: lemmas of group privacy",
     ending="The printed 2τ₁²τ₂ is one less than what the proof ends with; no chain needs more than the printed one.",
-    full={"spreads": [0.02, 0.05, 0.1, 0.2], "chains": 40}, quick={"spreads": [0.05, 0.1], "chains": 5},
-    points=grid(kind=["chain"], spread="spreads", seed="chains")
+    points=grid(kind=["chain"], spread=Axis([0.02, 0.05, 0.1, 0.2], [0.05, 0.1]), seed=Axis(40, 5))
     + grid(lambda row: row["k"] != 1.5 or (row["a"] > 0 and row["b"] >= 0), kind=["reals"], a=[-2.0, 0.5, 1.0, 3.0],
            b=[-1.0, 0.0, 1.0], k=[1.0, 1.5, 2.0, 3.0, 4.0]),
     caption="How far each inequality is from equality, for random chains of three laws and for pairs of reals.",

@@ -13,7 +13,7 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import NAMED, FDivergence, alpha, hockey_stick
 from ldpopt.reproduce.drawing import COLOURS, panel, picture
 from ldpopt.reproduce.envelope import Problem, distances, envelope_at, lay, partition_points, pattern_optimum, prove
-from ldpopt.reproduce.experiment import Outcome, Points, Row, Single, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Axis, Outcome, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.statements import claim
 from ldpopt.tolerances import STEP_ROUNDING, STEP_SMALL
 
@@ -185,14 +185,11 @@ def _costs(ax: Any, table: Table) -> None:
 
 @claim(
     "envelope-theorem", "[SPR], [GI, section VII]; the envelope theorem of this package",
-    full={"batches": 120, "size": 25, "largest_k": 9, "channel_batches": 40, "channels": 50, "channel_k": 7,
-          "starts": 3, "steps": 200, "search_k": 5},
-    quick={"batches": 1, "size": 20, "largest_k": 6, "channel_batches": 1, "channels": 40, "channel_k": 5, "starts": 1,
-           "steps": 8, "search_k": 4},
-    points=grid(part=["instances"], number="batches", size=Single("size"), **{"largest k": Single("largest_k")})
-    + grid(part=["channels"], number="channel_batches", size=Single("channels"), **{"largest k": Single("channel_k")})
-    + Points(lambda given: grid(part=["search"], number=range(len(DIVERGENCES) * given["starts"]),
-                                 size=Single("steps"), **{"largest k": Single("search_k")})(given)),
+    points=grid(part=["instances"], number=Axis(120, 1), size=Single(25, 20), largest_k=Single(9, 6))
+    + grid(part=["channels"], number=Axis(40, 1, "channel_batches"), size=Single(50, 40, "channels"),
+           largest_k=Single(7, 5, "channel_k"))
+    + grid(part=["search"], number=Axis(36, 12, "searches"), size=Single(200, 8, "steps"),
+           largest_k=Single(5, 4, "search_k")),
     judge=_verdict,
     draw=picture(
         panel("Instances: difference from the envelope", "ε (nats)", "relative (1e-17: none)", _differences,
@@ -204,11 +201,11 @@ def _costs(ax: Any, table: Table) -> None:
     caption="Differences between the envelope and what other programs find and prove; what random channels keep after "
     "each step of the proof; what it costs to use patterns that are no blocks.",
 )  # fmt: skip
-def measure(part: str, number: float, size: float, **more: float) -> list[Row]:
+def measure(part: str, number: float, size: float, largest_k: float) -> list[Row]:
     """Under ε-LDP and a cap η on total variation, for every f, P0 and P1, the optimum is the least non-decreasing
     concave majorant, at η, of the origin and the points of the optimal m-block sort-partition-randomize channels.
     (Proved in [SPR] without the cap; with it, the envelope theorem, the question of [GI, section VII].)"""
-    number, k = int(number), int(more["largest k"])
+    number, k = int(number), int(largest_k)
     rng = np.random.default_rng([number, ("instances", "channels", "search").index(part)])
     if part == "search":
         return [_searched(rng, number, k, int(size))]

@@ -24,7 +24,7 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, JEFFREYS, JENSEN_SHANNON, KL, SQUARED_HELLINGER, TOTAL_VARIATION
 from ldpopt.mechanisms import binary, binary_with_erasure
 from ldpopt.reproduce.drawing import COLOURS, diagonal, formula, marks, panel, picture
-from ldpopt.reproduce.experiment import Outcome, Row, Single, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Axis, Outcome, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import binary_value, deepest_pair, few_digits, optimum, random_law, read_pair, tilted
 from ldpopt.reproduce.statements import Ends, claim, decided, off_by
 from ldpopt.tolerances import CLAIM_ATTAINED, SAME_OPTIMUM
@@ -32,9 +32,8 @@ from ldpopt.tolerances import CLAIM_ATTAINED, SAME_OPTIMUM
 
 @claim(
     "gi-theorem-5", "[GI, Thm 5; GI, Thm 4; KOV14, Thm 6]",
-    full={"epsilons": [0.2, 1.0, 3.0], "shares": [0.3, 1.0], "sizes": [2, 5, 12], "pairs": 8},
-    quick={"epsilons": [1.0], "shares": [0.3, 1.0], "sizes": [2, 5], "pairs": 2},
-    points=grid(epsilon="epsilons", share="shares", k="sizes", seed="pairs"),
+    points=grid(epsilon=Axis([0.2, 1.0, 3.0], [1.0]), share=Axis([0.3, 1.0]), k=Axis([2, 5, 12], [2, 5]),
+                seed=Axis(8, 2)),
     judge=decided(
         "Bound, certified optimum and the binary mechanism with erasure agree to {largest relative difference:.1e} on "
         "{_designs} designs.",
@@ -73,8 +72,8 @@ def _sorted_thresholds(ax: Any, table: Table) -> None:
 
 
 @claim(
-    "gi-section-7-b", "[GI, section VII-B1; KOV14, Thm 5]", full={"sizes": [3, 5, 8], "pairs": 24},
-    quick={"sizes": [4], "pairs": 3}, points=grid(divergence=list(F)[:4], k="sizes", seed="pairs"),
+    "gi-section-7-b", "[GI, section VII-B1; KOV14, Thm 5]",
+    points=grid(divergence=list(F)[:4], k=Axis([3, 5, 8], [4]), seed=Axis(24, 3)),
     judge=decided(
         "For each of {_pairs} pairs the binary mechanism is optimal up to a threshold, from {least threshold:.4g} "
         "({_least[divergence]}, k = {_least[k]:g}) to beyond 8 (in {_beyond:.0%}), median {median:.3g}; there it "
@@ -151,12 +150,10 @@ def _share_verdict(table: Table) -> Verdict:
 
 @claim(
     "gi-figure-5", "[GI, Fig 5; GI, section VII-B1; KOV14, Thm 7]",
-    full={"epsilons": [0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0], "sizes": [3, 4], "starts": 3, "steps": 1000,
-          "masses": [0.1, 0.01, 0.001, 0.0001], "pairs": 30},
-    quick={"epsilons": [0.5, 3.0], "sizes": [4], "starts": 2, "steps": 300, "masses": [0.01, 0.001], "pairs": 6},
-    points=grid(part=["search"], epsilon="epsilons", k="sizes", starts=Single("starts"), steps=Single("steps"))
-    + grid(part=["extremal"], epsilon="epsilons", t="masses")
-    + grid(part=["random"], epsilon="epsilons", divergence=F, seed="pairs"),
+    points=grid(part=["search"], epsilon=Axis([0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0], [0.5, 3.0]), k=Axis([3, 4], [4]),
+                starts=Single(3, 2), steps=Single(1000, 300))
+    + grid(part=["extremal"], epsilon="epsilon", t=Axis([0.1, 0.01, 0.001, 0.0001], [0.01, 0.001]))
+    + grid(part=["random"], epsilon="epsilon", divergence=F, seed=Axis(30, 6)),
     judge=_share_verdict,
     draw=picture(
         panel("Figure 5: share of the KL optimum kept by the binary mechanism", "ε (nats)", "share",

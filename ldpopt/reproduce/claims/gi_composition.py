@@ -19,7 +19,7 @@ from ldpopt.mechanisms import dominating_pair
 from ldpopt.privacy import maximal_leakage
 from ldpopt.reproduce.claims.gi_regions import TESTS
 from ldpopt.reproduce.drawing import curves, line, marks, panel, picture
-from ldpopt.reproduce.experiment import Points, Row, Subject, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Axis, Row, Subject, Table, Verdict, grid
 from ldpopt.reproduce.laws import random_law, rr
 from ldpopt.reproduce.statements import Part, claim, holds_if
 
@@ -79,22 +79,21 @@ def _figure_4(part: str, k: int) -> Any:
 
 @claim(
     "gi-theorem-2", "[GI, Thm 2; GI, Fig 4; GI, eq. 5-6]",
-    full={"settings": [[1.0, 0.0, 0.3, 1], [1.0, 0.0, 0.3, 5], [0.3, 0.05, 0.8, 5], [2.0, 0.01, 0.5, 6],
-                       [0.1, 0.0, 0.9, 6]]},
-    quick={"settings": [[1.0, 0.0, 0.3, 1], [1.0, 0.0, 0.3, 5], [0.3, 0.05, 0.8, 4]]},
-    points=Points(lambda given: [dict(zip(("epsilon", "delta", "alpha", "k"), setting, strict=True))
-                                  for setting in given["settings"]]),
+    points=grid(setting=Axis(["1 0 0.3 1", "1 0 0.3 5", "0.3 0.05 0.8 5", "2 0.01 0.5 6", "0.1 0 0.9 6"],
+                             ["1 0 0.3 1", "1 0 0.3 5", "0.3 0.05 0.8 4"])),
     judge=_folds_agree, draw=picture(_figure_4("a", 1), _figure_4("b", 5)),
     caption="The trade-off functions of one and of five mechanisms: knowing the total variation shrinks the region.",
 )  # fmt: skip
-def folds(epsilon: float, delta: float, alpha: float, k: float) -> list[Row]:
+def folds(setting: str) -> list[Row]:
     """The k-fold adaptive composition of (ε, δ)-DP and η-TV mechanisms is (jε, 1 - (1-δ)^k (1-δ_j))-DP for all j,
     exactly, with δ_j of equation 5."""
-    count = int(k)
+    # A setting is ε, δ, the probability α of erasure, and k.
+    epsilon, delta, alpha, count = (float(number) for number in setting.split())
+    count = int(count)
     eta = delta + (1 - alpha) * (1 - delta) * math.tanh(epsilon / 2)
     theorem, older = k_fold(epsilon, delta, eta, count), kov15(epsilon, delta, count)
     return [{
-        "j": j,
+        "epsilon": epsilon, "delta": delta, "alpha": alpha, "k": count, "j": j,
         "theorem": float(theorem.deltas[list(theorem.indices).index(j)]),
         "printed": 1 - (1 - delta) ** count * (1 - printed_delta(j, count, epsilon, alpha)),
         "enumerated": enumerated(j, count, epsilon, delta, eta),
@@ -124,9 +123,9 @@ def _limit_verdict(table: Table) -> Verdict:
 
 @claim(
     "gi-theorem-3", "[GI, Thm 3]",
-    full={"mus": [0.5, 1.0, 2.0], "erasures": [0.0, 0.5], "counts": [4, 16, 64, 256, 1024, 4096]},
-    quick={"mus": [1.0], "erasures": [0.0, 0.5], "counts": [4, 16, 64, 256]},
-    points=grid(mu="mus", alpha="erasures", k="counts"), judge=_limit_verdict,
+    points=grid(mu=Axis([0.5, 1.0, 2.0], [1.0]), alpha=Axis([0.0, 0.5]),
+                k=Axis([4, 16, 64, 256, 1024, 4096], [4, 16, 64, 256])),
+    judge=_limit_verdict,
     draw=picture(panel("Theorem 3: distance of the composition from G_μ", "mechanisms k", "sup |f - G_μ|",
                        curves("k", "distance", "μ = {mu:g}, erased {alpha:.0%}", by=("mu", "alpha"), marker="o",
                               ms=3.5), scale="xy"), width=6.4, height=4.2),
@@ -167,10 +166,9 @@ def _examples_verdict(table: Table) -> Verdict:
 
 @claim(
     "gi-theorem-3-examples", "[GI, Thm 3; GI, section V]",
-    full={"exponents": [0.1, 0.2, 0.3, 0.4, 0.5], "counts": [16, 64, 256, 1024, 4096]},
-    quick={"exponents": [0.3, 0.5], "counts": [16, 64, 256]},
-    points=Points(lambda given: grid(array=[f"n^-{c:g}" for c in given["exponents"]], n="counts")(given))
-    + grid(array=["unequal"], n="counts"),
+    points=grid(array=Axis(["n^-0.1", "n^-0.2", "n^-0.3", "n^-0.4", "n^-0.5", "unequal"],
+                           ["n^-0.3", "n^-0.5", "unequal"]),
+                n=Axis([16, 64, 256, 1024, 4096], [16, 64, 256])),
     judge=_examples_verdict,
     draw=picture(panel("After Theorem 3: distance from G_1", "mechanisms n", "sup |f - G_1|",
                        curves("n", "distance", lambda rows: "unequal ε and η" if rows.rows[0]["array"] == "unequal"
@@ -201,9 +199,8 @@ EXPANSION = Part("|ε(e^ε+1)/(2(e^ε-1)) - 1| ≤ ε²", Subject.STEP, cells=("
     title="Appendix E: moments of the slope",
     ending="The lower limit of the second integral is 1 - ηe^ε/(e^ε-1); the results (72) to (74) are those of the "
     "right one.",
-    full={"epsilons": [0.01, 0.1, 0.5, 1.0, 2.0, 4.0], "shares": [0.1, 0.5, 0.9, 1.0]},
-    quick={"epsilons": [0.1, 1.0], "shares": [0.5, 1.0]}, points=grid(epsilon="epsilons", share="shares"),
-    subject=Subject.STEP,
+    points=grid(epsilon=Axis([0.01, 0.1, 0.5, 1.0, 2.0, 4.0], [0.1, 1.0]),
+                share=Axis([0.1, 0.5, 0.9, 1.0], [0.5, 1.0])), subject=Subject.STEP,
     caption="Each formula against the moment computed from the curve's dominating pair. Filled: the printed limit.",
 )  # fmt: skip
 def slope_moments(epsilon: float, share: float) -> list[Row]:
@@ -236,10 +233,9 @@ ATTACK = Part("advantage of the test 'loss > 0', Gaussian", equal=True, cells=("
 @claim(
     "gi-section-6-d", "[GI, section VI-D]", FOLD, NORMAL, ATTACK,
     ending="What an attacker gains over guessing is this total variation, and the likelihood-ratio test attains it.",
-    full={"epsilons": [0.1, 0.5, 1.0, 2.0], "mus": [0.1, 0.3, 1.0], "counts": [1, 2, 5, 10, 20, 50]},
-    quick={"epsilons": [0.5], "mus": [0.3], "counts": [1, 5]},
-    points=grid(kind=["pair"], first="epsilons", second=[0.0, 0.02], k="counts")
-    + grid(kind=["normal"], first="mus", k="counts"),
+    points=grid(kind=["pair"], first=Axis([0.1, 0.5, 1.0, 2.0], [0.5]), second=[0.0, 0.02],
+                k=Axis([1, 2, 5, 10, 20, 50], [1, 5]))
+    + grid(kind=["normal"], first=Axis([0.1, 0.3, 1.0], [0.3], "mus"), k="k"),
     draw=picture(
         panel("Dominating pair (circles: by summation)", "folds k", "total variation",
               curves("k", "claimed", "ε = {first:g}, η = 0.6 tanh(ε/2)", by=("first",)), marks("k", "exact"),
@@ -280,8 +276,7 @@ PROPOSITION = Part("Proposition 2: TV ≤ (e^ε-1)/(e^ε+1)", cells=("epsilon", 
     "gi-appendix-j", "[GI, eq. 79-81; GI, Prop 2]", SUM, LOG, SUM_REPAIRED, LEAKAGE, LEAKAGE_REPAIRED, END, PROPOSITION,
     title="Appendix J, line by line",
     ending="With the logarithm, 2e^ε and e^I - 1 in their places the chain proves the proposition, which is right.",
-    full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "pairs": 8}, quick={"epsilons": [0.5, 2.0], "pairs": 3},
-    points=grid(epsilon="epsilons", seed="pairs"), subject=Subject.STEP,
+    points=grid(epsilon=Axis([0.1, 0.5, 1.0, 2.0, 4.0], [0.5, 2.0]), seed=Axis(8, 3)), subject=Subject.STEP,
     caption="How far each line of the chain is from its right side, as printed and repaired.",
 )  # fmt: skip
 def chain(epsilon: float, seed: float) -> list[Row]:

@@ -19,7 +19,7 @@ from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, SQUARED_HELLINGER, FDivergence
 from ldpopt.reproduce.drawing import curves, line, panel, picture
-from ldpopt.reproduce.experiment import Outcome, Row, Single, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Axis, Outcome, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import block_values, deepest_pair, few_digits, read_pair
 from ldpopt.reproduce.statements import claim
 
@@ -109,12 +109,11 @@ def _largest_losses(ax: Any, table: Table) -> None:
 
 @claim(
     "gi-theorem-8", "[GI, Thm 8]",
-    full={"epsilons": [0.5, 1.0, 2.0, 4.0], "shares": [round(i / 20, 2) for i in range(1, 21)],
-          "searched": [0.25, 0.6931471805599453, 1.0, 2.0, 3.0], "sizes": [3, 5], "starts": 2, "steps": 900},
-    quick={"epsilons": [2.0], "shares": [0.5, 1.0], "searched": [0.6931471805599453], "sizes": [3],
-           "starts": 2, "steps": 300},
-    points=grid(part=["frontier"], divergence=F, epsilon="epsilons", share="shares")
-    + grid(part=["worst"], divergence=F, epsilon="searched", k="sizes", starts=Single("starts"), steps=Single("steps"))
+    points=grid(part=["frontier"], divergence=F, epsilon=Axis([0.5, 1.0, 2.0, 4.0], [2.0]),
+                share=Axis([round(i / 20, 2) for i in range(1, 21)], [0.5, 1.0]))
+    + grid(part=["worst"], divergence=F,
+           epsilon=Axis([0.25, 0.6931471805599453, 1.0, 2.0, 3.0], [0.6931471805599453], "searched"),
+           k=Axis([3, 5], [3]), starts=Single(2), steps=Single(900, 300))
     + grid(part=["three inputs", "four inputs"], divergence=F, epsilon="searched"),
     judge=_erasure_verdict,
     draw=picture(

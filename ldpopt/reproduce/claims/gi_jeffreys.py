@@ -25,7 +25,7 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import JEFFREYS
 from ldpopt.reproduce.drawing import curves, formula, level, marks, panel, picture
 from ldpopt.reproduce.envelope import envelope_at
-from ldpopt.reproduce.experiment import Row, Single, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Axis, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import block_values, random_law, tilted, worst_pair
 from ldpopt.reproduce.statements import among, bounded, claim, decided, outcome_of
 
@@ -72,9 +72,8 @@ def _named(share: float) -> str:
 
 @claim(
     "gi-theorem-6", "[GI, Thm 6; DJW, Thm 1; GI, eq. 45]",
-    full={"epsilons": [0.1, 0.3, math.log(2), 1.0, 2.0, 4.0], "sizes": [2, 3], "starts": 3, "steps": 300},
-    quick={"epsilons": [0.3, 2.0], "sizes": [2], "starts": 1, "steps": 50},
-    points=grid(epsilon="epsilons", k="sizes", sought=PICKS, starts=Single("starts"), steps=Single("steps")),
+    points=grid(epsilon=Axis([0.1, 0.3, math.log(2), 1.0, 2.0, 4.0], [0.3, 2.0]), k=Axis([2, 3], [2]), sought=PICKS,
+                starts=Single(3, 1), steps=Single(300, 50)),
     judge=bounded(
         "Never below the optimum: {over the optimum.low:.3f} times it at the least, {over the optimum.high:.4g} times "
         "at the most (ε = {_worst[epsilon]:g}, P0 = ({_worst[p0]}), P1 = ({_worst[p1]})). Corollary 2 is {over "
@@ -116,10 +115,8 @@ def _theorem_7_verdict(table: Table) -> Verdict:
 
 @claim(
     "gi-theorem-7", "[GI, Thm 7; GI, Cor 2]",
-    full={"epsilons": [0.1, 0.3, 0.7, 1.0, 2.0, 4.0], "shares": [0.5, 1.0], "sizes": [2, 3], "starts": 3, "steps": 300},
-    quick={"epsilons": [0.3, 2.0], "shares": [1.0], "sizes": [2], "starts": 1, "steps": 50},
-    points=grid(epsilon="epsilons", share="shares", k="sizes", sought=PICKS, starts=Single("starts"),
-                steps=Single("steps")),
+    points=grid(epsilon=Axis([0.1, 0.3, 0.7, 1.0, 2.0, 4.0], [0.3, 2.0]), share=Axis([0.5, 1.0], [1.0]),
+                k=Axis([2, 3], [2]), sought=PICKS, starts=Single(3, 1), steps=Single(300, 50)),
     judge=_theorem_7_verdict,
     draw=picture(panel("How many times too large the bound is, over all P0, P1", "ε (nats)", "bound / optimum",
                        _extremes("{1}: {0}"),
@@ -160,10 +157,9 @@ def _of_the_best(rows: Table) -> Any:
 
 @claim(
     "gi-remark-5", "[GI, Rem 5; KOV14, Cor 9; GI, Thm 7]",
-    full={"epsilons": [0.05, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0], "shares": [0.1, 0.5, 0.8, 1.0], "pairs": 30},
-    quick={"epsilons": [0.2, 1.0, 3.0], "shares": [0.5, 1.0], "pairs": 3},
-    points=grid(epsilon="epsilons", share="shares", pair=["extremal"], seed=[0])
-    + grid(epsilon="epsilons", share="shares", pair=["random"], seed="pairs"),
+    points=grid(epsilon=Axis([0.05, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0], [0.2, 1.0, 3.0]),
+                share=Axis([0.1, 0.5, 0.8, 1.0], [0.5, 1.0]), pair=["extremal"], seed=[0])
+    + grid(epsilon="epsilon", share="share", pair=["random"], seed=Axis(30, 3)),
     judge=decided(
         "δ = 0 serves at every ε, and under every η: J ≤ 2(e^ε-1) η TV², Theorem 7 without min(2, e^ε), is reached to "
         "{largest factor:.4f} and never exceeded in {_cases} cases. With ε alone the best constant is (e^ε-1)² TV² "

@@ -30,8 +30,8 @@ from ldpopt.privacy import hockey_stick, local_dp, total_variation
 from ldpopt.privacy.claims import TV, ApproximateDP
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.reproduce.drawing import curves, finish, formula, frames, line, marks, panel, picture
-from ldpopt.reproduce.experiment import Row, Table, grid, nearest
-from ldpopt.reproduce.statements import among, bounded, claim, decided, off_by
+from ldpopt.reproduce.experiment import Axis, Row, Subject, Table, grid, nearest
+from ldpopt.reproduce.statements import Part, among, bounded, claim, decided, off_by
 
 TESTS: dict[str, Any] = {"xlim": (0, 1), "ylim": (0, 1), "aspect": "equal"}
 """The axes of a picture of type II errors against type I errors."""
@@ -62,13 +62,13 @@ def _regions(table: Table) -> Any:
 
 @claim(
     "gi-figures-1-2", "[GI, Fig 1-2; GI, Cor 1; GI, eq. 7-8]",
-    full={"epsilons": [0.3, 1.0, 3.0], "deltas": [0.0, 0.05], "shares": [0.3, 0.7, 1.0]},
-    quick={"epsilons": [1.0], "deltas": [0.05], "shares": [0.7, 1.0]},
-    points=grid(epsilon="epsilons", delta="deltas", share="shares"),
+    points=grid(epsilon=Axis([0.3, 1.0, 3.0], [1.0]), delta=Axis([0.0, 0.05], [0.05]),
+                share=Axis([0.3, 0.7, 1.0], [0.7, 1.0])),
     judge=decided(
         "The dominating pair's trade-off curve is the region's edge to {largest error:.1e} at {_points} points.",
         {"largest error": lambda table: np.abs(table.column("curve") - table.column("printed")).max(),
-         "_points": lambda table: len(table.rows)}, lambda found: found["largest error"] <= 1e-12), draw=_regions,
+         "_points": lambda table: len(table.rows)}, lambda found: found["largest error"] <= 1e-12),
+    draw=_regions,
     caption="The privacy regions: type II against type I error. Shaded: what some test of a mechanism may reach.",
 )  # fmt: skip
 def edges(epsilon: float, delta: float, share: float) -> list[Row]:
@@ -99,8 +99,7 @@ def _distances(table: Table) -> dict[str, Any]:
 
 
 @claim(
-    "gi-figure-3", "[GI, Fig 3; GI, section VI-A]", full={"epsilons": [0.3, 3.0, 1.0]}, quick={"epsilons": [1.0]},
-    points=grid(epsilon="epsilons"),
+    "gi-figure-3", "[GI, Fig 3; GI, section VI-A]", points=grid(epsilon=Axis([0.3, 3.0, 1.0], [1.0])),
     judge=decided(
         "Better at every ε: the curve lies above the region of (ε, η) and touches its η-line, and the mean distance "
         "falls from {_last[0]:.4f} with ε alone to {_last[1]:.4f} with η = 1 - exp(-ε/2) too. Elsewhere the curve "
@@ -139,15 +138,42 @@ def staircase_variation(epsilon: float, gamma: float) -> float:
 ERASURE_OF_FIGURE_4 = 1 - staircase_variation(1.0, 0.0139) / math.tanh(0.5)
 
 
-def stairs(epsilon: float, gamma: float, falls: float = 40.0) -> tuple[Array, Array]:
-    """The masses of staircase noise, and of the noise moved by 1, on the cells where both densities are constant."""
+def stairs(epsilon: float, gamma: float, falls: float = 40.0) -> tuple[Array, Array, Array]:
+    """The masses of staircase noise, and moved by 1, on the cells where both are constant, and the cells' middles."""
     last = math.ceil(falls / epsilon) + 2
     whole = np.arange(-last, last + 1, dtype=np.float64)
     cuts = np.unique(np.concatenate([whole, whole + gamma, whole - gamma]))
     middle, width = (cuts[1:] + cuts[:-1]) / 2, np.diff(cuts)
     steps = (np.floor(np.abs(x)) + (np.abs(x) - np.floor(np.abs(x)) >= gamma) for x in (middle, middle - 1))
     p, q = (np.exp(-epsilon * down) * width for down in steps)
-    return p / p.sum(), q / q.sum()
+    return p / p.sum(), q / q.sum(), middle
+
+
+LEFT = Part("γ ≤ ½, on (-∞, -γ]: ae^-ε", Subject.STEP, equal=True, cells=("epsilon", "gamma"))
+MIDDLE = Part("γ ≤ ½, on (-γ, γ]: 2aγ(1 - e^ε), as printed", Subject.STEP, equal=True, cells=("epsilon", "gamma"))
+MIDDLE_REPAIRED = Part("repaired: 2aγ(1 - e^-ε)", Subject.STEP, equal=True, cells=("epsilon", "gamma"))
+WHOLE = Part("γ > ½, on (-∞, 1-γ): a", Subject.STEP, equal=True, cells=("epsilon", "gamma"))
+
+
+@claim(
+    "gi-appendix-i", "[GI, App I-1; GI, Fig 6-7]", LEFT, MIDDLE, MIDDLE_REPAIRED, WHOLE,
+    title="Appendix I-1: the parts of the staircase's total variation", subject=Subject.STEP,
+    points=grid(epsilon=Axis([0.1, 1.0, 3.0], [1.0]), gamma=Axis([0.0139, 0.25, 0.5, 0.75, 1.0], [0.25, 0.75])),
+    caption="The difference of the two densities of Figures 6 and 7 on each interval, against the formulas.",
+)  # fmt: skip
+def staircase_parts(epsilon: float, gamma: float) -> list[Row]:
+    """Staircase noise and the noise moved by Δ differ by ae^-ε on (-∞, -γ] and by 2aγ(1-e^ε) on (-γ, γ] if γ ≤ ½ (as
+    printed), by a on (-∞, 1-γ) if γ > ½, with a = (1-e^-ε)/(2(γ+e^-ε(1-γ))) and Δ = 1."""
+    p, q, middle = stairs(epsilon, gamma)
+    small, apart = math.exp(-epsilon), p - q
+    height = (1 - small) / (2 * (gamma + small * (1 - gamma)))
+    if gamma > 0.5:
+        return [WHOLE(float(apart[middle < 1 - gamma].sum()), height)]
+    inside = float(apart[np.abs(middle) < gamma].sum())
+    return [
+        LEFT(float(apart[middle < -gamma].sum()), height * small),
+        MIDDLE(inside, 2 * gamma * height * (1 - 1 / small)), MIDDLE_REPAIRED(inside, 2 * gamma * height * (1 - small)),
+    ]  # fmt: skip
 
 
 def _staircase(gamma: float, figure: int) -> Any:
@@ -167,10 +193,9 @@ def _staircase_variations(ax: Any, table: Table) -> None:
 
 @claim(
     "gi-section-6", "[GI, section VI-A; GI, eq. 17; GI, section VI-C; GI, Fig 6-7]",
-    full={"parameters": [0.1, 0.5, 1.0, 3.0], "gammas": [0.0, 0.0139, 0.25, 0.4, 0.5, 0.6, 0.75, 1.0]},
-    quick={"parameters": [1.0, 3.0], "gammas": [0.0139, 0.5, 0.75]},
-    points=grid(noise=["Laplace", "Gaussian"], parameter="parameters")
-    + grid(noise=["staircase"], parameter="parameters", gamma="gammas"),
+    points=grid(noise=["Laplace", "Gaussian"], parameter=Axis([0.1, 0.5, 1.0, 3.0], [1.0, 3.0]))
+    + grid(noise=["staircase"], parameter="parameter",
+           gamma=Axis([0.0, 0.0139, 0.25, 0.4, 0.5, 0.6, 0.75, 1.0], [0.0139, 0.5, 0.75])),
     judge=decided(
         "The three formulas are exact (to {formulas off by:.1e}), the staircase's for γ in [0, 1], not for all "
         "positive γ as printed; its trade-off curve is the edge of the region of (ε, η) (to {staircase off its region "
@@ -191,7 +216,7 @@ def noise_variation(noise: str, parameter: float, gamma: float = 0.0) -> Row:
     """Laplace noise has total variation 1 - exp(-ε/2), Gaussian noise 2Φ(μ/2) - 1, staircase noise the closed form of
     section VI-C, and the staircase attains the whole region of (ε, η)."""
     if noise == "staircase":
-        p, q = stairs(parameter, gamma)
+        p, q, _ = stairs(parameter, gamma)
         eta, curve = staircase_variation(parameter, gamma), TradeOffCurve.of_pair(p, q)
         t = np.unique(np.concatenate([np.linspace(0, 1, 101), curve.knots[:, 0]]))
         off = float(np.max(np.abs(curve(t) - region(t, parameter, 0.0, eta))))
@@ -225,11 +250,9 @@ def _sampled(column: str, what: str) -> Any:
 
 @claim(
     "gi-proposition-1", "[GI, Prop 1]",
-    full={"epsilons": [0.3, 1.0, 3.0], "deltas": [0.0, 0.05], "shares": [0.3, 1.0],
-          "sampled": [1, 10, 25, 50, 75, 100], "mechanisms": 20},
-    quick={"epsilons": [1.0], "deltas": [0.0, 0.05], "shares": [0.3, 1.0], "sampled": [10, 50], "mechanisms": 3},
-    points=grid(part=["worst"], epsilon="epsilons", delta="deltas", share="shares", sampled="sampled")
-    + grid(part=["random"], seed="mechanisms", sampled="sampled"),
+    points=grid(part=["worst"], epsilon=Axis([0.3, 1.0, 3.0], [1.0]), delta=Axis([0.0, 0.05]),
+                share=Axis([0.3, 1.0]), sampled=Axis([1, 10, 25, 50, 75, 100], [10, 50]))
+    + grid(part=["random"], seed=Axis(20, 3), sampled="sampled"),
     judge=bounded(
         "Attained, in ε, δ and η, by the dominating pair when the others answer like the second input (to "
         "{off at the worst mechanism:.1e}); over {_samples} samples from random mechanisms the claim is {random} times "
@@ -278,10 +301,8 @@ def channels(epsilon: float, k: int) -> Iterator[tuple[str, Channel]]:
 
 @claim(
     "gi-proposition-2", "[GI, Prop 2]",
-    full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "sizes": [2, 4, 8], "channels": 50},
-    quick={"epsilons": [0.5, 2.0], "sizes": [4], "channels": 5},
-    points=grid(part=["mechanisms"], epsilon="epsilons", k="sizes")
-    + grid(part=["random"], epsilon=[0.0], k=[4], seed="channels"),
+    points=grid(part=["mechanisms"], epsilon=Axis([0.1, 0.5, 1.0, 2.0, 4.0], [0.5, 2.0]), k=Axis([2, 4, 8], [4]))
+    + grid(part=["random"], epsilon=[0.0], k=[4], seed=Axis(50, 5)),
     judge=bounded(
         "No channel of {_channels} exceeds tanh(ε/2), the binary mechanism attains it at every ε (to {attained "
         "to:.1e}), and others stay as far as {largest ratio:.3g} times below.",

@@ -16,17 +16,16 @@ from ldpopt.privacy.claims import ApproximateDP, PureDP, RenyiDP
 from ldpopt.privacy.conversions import pure_to_renyi
 from ldpopt.privacy.implications import group_renyi
 from ldpopt.reproduce.drawing import curves, level, marks, panel, picture
-from ldpopt.reproduce.experiment import Row, Subject, Table, grid, nearest
+from ldpopt.reproduce.experiment import Axis, Row, Subject, Table, grid, nearest
 from ldpopt.reproduce.laws import random_chain, renyi
 from ldpopt.reproduce.statements import Ends, Part, among, bounded, claim, off_by, refuted
 
 
 @claim(
     "m-proposition-4", "[M, Prop 4; M, Lemma 1]",
-    full={"epsilons": [0.01, 0.1, 1.0], "orders": [1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0], "counts": [10, 100]},
-    quick={"epsilons": [0.1, 1.0], "orders": [1.0, 4.0], "counts": [10]},
-    points=grid(part=["lemma 1"], epsilon="epsilons", order="orders")
-    + grid(part=["proposition 4"], epsilon="epsilons", n="counts"),
+    points=grid(part=["lemma 1"], epsilon=Axis([0.01, 0.1, 1.0], [0.1, 1.0]),
+                order=Axis([1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0], [1.0, 4.0]))
+    + grid(part=["proposition 4"], epsilon="epsilon", n=Axis([10, 100], [10])),
     judge=bounded(
         "Lemma 1's 2αε² is {Lemma 1 over exact} times the largest divergence of ε-DP mechanisms. Proposition 4's "
         "exponent is at least {Proposition 4 over exact.low:.3g} times the exact one over all "
@@ -67,15 +66,16 @@ NAMES = {"exact": "‖P-Q‖₁, exact", "printed": "2ε² (printed)", "middle":
 
 
 @claim(
-    "m-lemma-1-step", "[M, Lemma 1]", full={"epsilons": [round(float(e), 4) for e in np.geomspace(0.01, 3, 25)]},
-    quick={"epsilons": [0.1, 1.0]}, points=grid(epsilon="epsilons"),
+    "m-lemma-1-step", "[M, Lemma 1]",
+    points=grid(epsilon=Axis([round(float(e), 4) for e in np.geomspace(0.01, 3, 25)], [0.1, 1.0])),
     judge=refuted(
         "At ε = {_top[epsilon]:g} randomized response has ‖P-Q‖₁ = {_top[exact]:.6g} > 2ε² = {_top[printed]:.6g}. With "
         "2ε in place of 2ε² the chain {_repaired}, and it is enough for the lemma: ε‖P-Q‖₁ ≤ 2ε².",
         {"exact over printed": "exact / printed", "_top": lambda table: table.top("exact / printed"),
          "_repaired": lambda table: "holds at every ε tried" if all(
              row["exact"] <= row["middle"] <= row["repaired"] for row in table.rows) else "fails too"},
-        lambda found: not found["exact over printed"].max() <= 1), subject=Subject.STEP,
+        lambda found: not found["exact over printed"].max() <= 1),
+    subject=Subject.STEP,
     draw=picture(panel("A step in the proof of Lemma 1", "ε (nats)", "1-norm",
                        *(curves("epsilon", name, label, at=index) for index, (name, label) in enumerate(NAMES.items())),
                        scale="xy"), width=6.0, height=4.2),
@@ -105,10 +105,9 @@ def _step_in_numbers(table: Table) -> str:
 
 @claim(
     "m-proposition-4-step", "[M, Prop 4]", STEP, REPAIRED, END, ending=_step_in_numbers,
-    full={"epsilons": [0.01, 0.1, 0.5], "counts": [1, 10, 100],
-          "logs": [-0.5, -1.0, -2.0, -3.0, -4.0, -6.0, -9.0, -12.0, -20.0, -40.0]},
-    quick={"epsilons": [0.1], "counts": [10], "logs": [-1.0, -6.0]},
-    points=grid(epsilon="epsilons", n="counts", log10_q="logs"), subject=Subject.STEP,
+    points=grid(epsilon=Axis([0.01, 0.1, 0.5], [0.1]), n=Axis([1, 10, 100], [10]),
+                log10_q=Axis([-0.5, -1.0, -2.0, -3.0, -4.0, -6.0, -9.0, -12.0, -20.0, -40.0], [-1.0, -6.0])),
+    subject=Subject.STEP,
     draw=picture(panel("A step in the proof of Proposition 4, ε = {epsilon:g}", "log₁₀ Q", "left side / right side",
                        *(curves("log10_q", "exact / claimed", "n = {n:g}, " + word, by=("n",),
                                 where={"part": part.name}, ls=style)
@@ -136,10 +135,9 @@ CURVES = {"exact": "exact", "claimed": "Corollary 1", "basic": "plain sum", "adv
 
 @claim(
     "m-corollary-1", "[M, Cor 1]",
-    full={"epsilons": [0.01, 0.1, 0.5], "deltas": [1e-3, 1e-6, 1e-9], "counts": [1, 3, 10, 30, 100, 300, 1000]},
-    quick={"epsilons": [0.1], "deltas": [1e-6], "counts": [1, 10, 100]},
-    points=grid(lambda row: -math.log(row["delta"]) >= row["epsilon"] ** 2 * row["n"], epsilon="epsilons",
-                delta="deltas", n="counts"),
+    points=grid(lambda row: -math.log(row["delta"]) >= row["epsilon"] ** 2 * row["n"],
+                epsilon=Axis([0.01, 0.1, 0.5], [0.1]), delta=Axis([1e-3, 1e-6, 1e-9], [1e-6]),
+                n=Axis([1, 3, 10, 30, 100, 300, 1000], [1, 10, 100])),
     judge=bounded(
         "The corollary's ε is {claimed over exact} times the exact one, and {claimed over advanced composition} times "
         "that of advanced composition [DR, Thm 1.1]; in {cells where the sum is smaller} of {claimed over exact.count} "
@@ -181,9 +179,8 @@ def _until_1(ax: Any, _: Table) -> None:
 
 @claim(
     "m-section-2", "[M, section II]", INSIDE, ending=_noise_needed,
-    full={"epsilons": [0.01, 0.1, 0.3, 0.5, 0.9, 0.999, 1.5, 3.0, 5.0, 8.0, 10.0, 15.0, 20.0],
-          "deltas": [1e-10, 1e-6, 1e-3, 0.05]},
-    quick={"epsilons": [0.1, 0.999, 10.0], "deltas": [1e-6]}, points=grid(epsilon="epsilons", delta="deltas"),
+    points=grid(epsilon=Axis([0.01, 0.1, 0.3, 0.5, 0.9, 0.999, 1.5, 3.0, 5.0, 8.0, 10.0, 15.0, 20.0],
+                             [0.1, 0.999, 10.0]), delta=Axis([1e-10, 1e-6, 1e-3, 0.05], [1e-6])),
     draw=picture(
         panel("Noise σ = √(2 log 1.25/δ)/ε", "ε", "exact δ / claimed δ",
               curves("epsilon", "exact / claimed", "δ = {delta:g}", by=("delta",)), level(), _until_1, scale="xy"),
@@ -212,11 +209,10 @@ def _noise(noise: str, letter: str) -> Any:
 
 @claim(
     "m-proposition-2", "[M, Prop 2]",
-    full={"parameters": [0.1, 0.5, 2.0], "doublings": [0, 1, 2, 3, 4], "multiples": [1.0, 2.0, 8.0],
-          "chain_sizes": [2, 3, 5], "chains": 30},
-    quick={"parameters": [0.5], "doublings": [1, 3], "multiples": [1.0, 4.0], "chain_sizes": [3], "chains": 3},
-    points=grid(noise=["Laplace", "Gaussian"], parameter="parameters", doublings="doublings", multiple="multiples")
-    + grid(noise=["chain"], parameter="chain_sizes", doublings=[1, 2], multiple="multiples", seed="chains"),
+    points=grid(noise=["Laplace", "Gaussian"], parameter=Axis([0.1, 0.5, 2.0], [0.5]),
+                doublings=Axis([0, 1, 2, 3, 4], [1, 3]), multiple=Axis([1.0, 2.0, 8.0], [1.0, 4.0]))
+    + grid(noise=["chain"], parameter=Axis([2, 3, 5], [3], "chain_sizes"), doublings=[1, 2], multiple="multiple",
+           seed=Axis(30, 3)),
     judge=bounded(
         "Times too large: {_all}. For Gaussian noise the factor is (3/2)^c at every order (to {(3/2)^c off by:.1e}), "
         "so the loss grows with the group as s^0.585.",

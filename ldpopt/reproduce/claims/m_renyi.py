@@ -17,15 +17,14 @@ from ldpopt.privacy.claims import RenyiDP
 from ldpopt.privacy.conversions import renyi_to_approximate, renyi_to_approximate_closed
 from ldpopt.privacy.implications import bad_outcome, bayes_factor_log, bayes_factor_moment, bayes_factor_tail
 from ldpopt.reproduce.drawing import curves, diagonal, level, marks, panel, picture
-from ldpopt.reproduce.experiment import Row, grid, middle
+from ldpopt.reproduce.experiment import Axis, Row, grid, middle
 from ldpopt.reproduce.laws import rr
 from ldpopt.reproduce.statements import Part, among, bounded, claim, decided, equal, off_by
 
 
 @claim(
     "m-proposition-1", "[M, Prop 1; BS, Lemma 2.3; BS, Lemma 1.7; BS, Lemma 1.8]",
-    full={"orders": [0.0, 1.0, 1.5, 2.0, 8.0], "pairs": 40}, quick={"orders": [0.0, 2.0], "pairs": 5},
-    points=grid(order="orders", seed="pairs"),
+    points=grid(order=Axis([0.0, 1.0, 1.5, 2.0, 8.0], [0.0, 2.0]), seed=Axis(40, 5)),
     judge=decided(
         "Two uses of one mechanism have exactly twice its divergence (to {two uses over twice one, off by:.1e}); an "
         "adaptive choice has at most {adaptive over sum, largest:.4f} of the sum, and a randomly merged report at most "
@@ -95,11 +94,10 @@ def exact_epsilon(mechanism: str, delta: float, uses: int) -> float:
 
 @claim(
     "m-budget-curves", "[M, Table II; M, Prop 3; CKS, Prop 12]",
-    full={"orders": [1.1, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0], "deltas": [1e-3, 1e-6],
-          "uses": [1, 2, 4, 8, 16, 32, 64]},
-    quick={"orders": [1.5, 8.0], "deltas": [1e-6], "uses": [1, 16]},
-    points=grid(part=["curve"], mechanism=MECHANISMS, order="orders")
-    + grid(part=["implied"], mechanism=MECHANISMS, delta="deltas", uses="uses"),
+    points=grid(part=["curve"], mechanism=MECHANISMS,
+                order=Axis([1.1, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0], [1.5, 8.0]))
+    + grid(part=["implied"], mechanism=MECHANISMS, delta=Axis([1e-3, 1e-6], [1e-6]),
+           uses=Axis([1, 2, 4, 8, 16, 32, 64], [1, 16])),
     judge=bounded(
         "Table II is exact (to {Table II off by, relative:.1e}). The ε that Proposition 3 implies is {Proposition 3 "
         "over exact ε:.3f} times the exact one (most for {_worst[mechanism]}, {_worst[uses]:g} uses, δ = "
@@ -153,9 +151,8 @@ def events(noise: str, parameter: float, order: float) -> tuple[Array, Array, fl
 
 @claim(
     "m-proposition-3", "[M, Prop 3]", LARGER, SUM,
-    full={"parameters": [0.1, 0.3, 1.0], "orders": [1.5, 2.0, 4.0, 8.0, 16.0, 32.0], "deltas": [1e-6, 1e-3, 0.1]},
-    quick={"parameters": [0.3], "orders": [2.0, 8.0], "deltas": [1e-3]},
-    points=grid(noise=["Gaussian", "40 responses"], parameter="parameters", order="orders", delta="deltas"),
+    points=grid(noise=["Gaussian", "40 responses"], parameter=Axis([0.1, 0.3, 1.0], [0.3]),
+                order=Axis([1.5, 2.0, 4.0, 8.0, 16.0, 32.0], [2.0, 8.0]), delta=Axis([1e-6, 1e-3, 0.1], [1e-3])),
     draw=picture(panel("{noise}, δ = {delta:g}", "order α", "largest Pr / bound",
                        *(curves("order", "exact / claimed", "parameter {parameter:g}, " + word, by=("parameter",),
                                 where={"part": part.name}, ls=style)
@@ -177,9 +174,9 @@ def larger_or_sum(noise: str, parameter: float, order: float, delta: float) -> l
 
 
 @claim(
-    "m-table-1", "[M, Table I]", full={"epsilons": [0.1, 1.0], "counts": [1, 10, 50], "orders": [1.5, 2.0, 4.0, 8.0]},
-    quick={"epsilons": [0.5], "counts": [10], "orders": [2.0, 8.0]},
-    points=grid(epsilon="epsilons", n="counts", order="orders"),
+    "m-table-1", "[M, Table I]",
+    points=grid(epsilon=Axis([0.1, 1.0], [0.5]), n=Axis([1, 10, 50], [10]),
+                order=Axis([1.5, 2.0, 4.0, 8.0], [2.0, 8.0])),
     judge=bounded(
         "The moment of the Bayes factor is an equality (to {moment off by:.1e}). Times too far off: {_all}.",
         {"probability, from above": "claimed / exact",

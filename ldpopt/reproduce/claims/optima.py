@@ -9,12 +9,14 @@ import numpy as np
 
 from ldpopt.bounds import asoodeh_zhang, information_capacity
 from ldpopt.design import Divergence, FisherInformation, LocalDP, MutualInformation, optimal_channel
+from ldpopt.design.certificates.respondents import even_limit
 from ldpopt.design.columns.sets import information_of, level_of, members
 from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
+from ldpopt.enclosures import FLOAT
 from ldpopt.mechanisms import optimized_unary_encoding, subset_selection
 from ldpopt.reproduce.drawing import curves, line, panel, picture
-from ldpopt.reproduce.experiment import Row, Single, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Axis, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.laws import worst_pair
 from ldpopt.reproduce.statements import bounded, claim, holds_if, off_by
 from ldpopt.survey.estimate.linear import efficient_loadings
@@ -37,10 +39,9 @@ def _contractions(ax: Any, table: Table) -> None:
 
 @claim(
     "az-theorem-1", "[AZ, Thm 1]",
-    full={"epsilons": [0.1, 0.5, 1.0, 2.0, 4.0], "sizes": [2, 3], "starts": 3, "steps": 300, "pairs": 50},
-    quick={"epsilons": [0.5, 2.0], "sizes": [2], "starts": 1, "steps": 40, "pairs": 3},
-    points=grid(divergence=F, epsilon="epsilons", k="sizes", starts=Single("starts"), steps=Single("steps"))
-    + grid(divergence=F, epsilon="epsilons", k="sizes", pairs=Single("pairs")),
+    points=grid(divergence=F, epsilon=Axis([0.1, 0.5, 1.0, 2.0, 4.0], [0.5, 2.0]), k=Axis([2, 3], [2]),
+                starts=Single(3, 1), steps=Single(300, 40))
+    + grid(divergence=F, epsilon="epsilon", k="k", pairs=Single(50, 3)),
     judge=bounded(
         "Never below the optimum, and within {_within:.2g} of it at the best populations found, for all three "
         "divergences and every ε. For random populations it is {random populations, median:.3g} times too large in the "
@@ -96,8 +97,9 @@ def _entropy(rows: Table) -> Array:
 
 @claim(
     "kov-information", "[KOV14, section 4]",
-    full={"sizes": [4, 8, 12], "epsilons": [0.01, 0.1, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0]},
-    quick={"sizes": [4, 6], "epsilons": [0.01, 1.0, 3.0, 12.0]}, points=grid(k="sizes", epsilon="epsilons"),
+    points=grid(k=Axis([4, 8, 12], [4, 6]),
+                epsilon=Axis([0.01, 0.1, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0],
+                             [0.01, 1.0, 3.0, 12.0])),
     judge=_information_verdict,
     draw=picture(panel("{k:g} answers", "ε (nats)", "share of t − 1 − log t",
                        curves("epsilon", "optimum / capacity", "optimum"),
@@ -169,12 +171,10 @@ def _savings_verdict(table: Table) -> Verdict:
 
 @claim(
     "survey-savings", "[YB; KOV14, Thm 2]",
-    full={"sizes": [3, 5, 8], "epsilons": [0.5, 1.0, 2.0, 4.0],
-          "tops": [0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99], "respondents": 20000, "replications": 100000},
-    quick={"sizes": [5], "epsilons": [1.0, 2.0], "tops": [0.0, 0.9], "respondents": 20000, "replications": 4000},
-    points=grid(part=["formula"], k="sizes", epsilon="epsilons", top="tops")
-    + grid(part=["simulated"], k=[5], epsilon=[1.0], top=[0.9], n=Single("respondents"),
-           replications=Single("replications")),
+    points=grid(part=["formula"], k=Axis([3, 5, 8], [5]), epsilon=Axis([0.5, 1.0, 2.0, 4.0], [1.0, 2.0]),
+                top=Axis([0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99], [0.0, 0.9]))
+    + grid(part=["simulated"], k=[5], epsilon=[1.0], top=[0.9], n=Single(20000),
+           replications=Single(100000, 4000)),
     judge=_savings_verdict,
     draw=picture(panel("{k:g} answers", "share of the commonest answer", "respondents saved, %",
                        curves("top", lambda rows: 100 * (1 - rows.ratio("optimum", "subset_selection")),
@@ -228,9 +228,8 @@ def _ways(ax: Any, table: Table) -> None:
 
 @claim(
     "questionnaire-rule", "[Scarf; DJW]",
-    full={"sizes": [2, 3, 5, 7, 10, 30], "epsilons": [0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0]},
-    quick={"sizes": [3, 10], "epsilons": [0.5, 1.0, 2.0]},
-    points=grid(m="sizes", epsilon="epsilons"),
+    points=grid(m=Axis([2, 3, 5, 7, 10, 30], [3, 10]),
+                epsilon=Axis([0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0], [0.5, 1.0, 2.0])),
     judge=bounded(
         "Attained for ε up to ln 3 ({_small:.1g} away) and for up to 7 questions; elsewhere at most "
         "{_rule.high:.3g} times the bound. Splitting ε needs up to {split over the rule, largest:.3g} times the "
@@ -251,7 +250,8 @@ def asked(m: float, epsilon: float) -> Row:
     near = 2 ** (m - 1) + (math.comb(m, m // 2) / 2 if m % 2 == 0 else 0)
     spread = near / math.comb(m - 1, m // 2)
     best = 0.25 * m / rule(m, epsilon)
-    least = math.tanh(epsilon / 2) ** 2 if epsilon <= math.log(3) else math.expm1(epsilon) / 8
+    any_number = math.tanh(epsilon / 2) ** 2 if epsilon <= math.log(3) else math.expm1(epsilon) / 8
+    limit = min(any_number, float(even_limit(FLOAT.of(epsilon), m).upper))
     return {
         "split": _one(epsilon / m),
         "half-space": spread**2 * _one(epsilon),
@@ -259,5 +259,5 @@ def asked(m: float, epsilon: float) -> Row:
         "sampled": m / sampled * _one(epsilon / sampled),
         "one": m * _one(epsilon),
         "rule": best,
-        "bound": best if m <= 7 else 0.25 * m / least,
+        "bound": 0.25 * m / limit,
     }

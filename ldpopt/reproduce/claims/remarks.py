@@ -7,9 +7,9 @@ import math
 import numpy as np
 from scipy.stats import norm
 
-from ldpopt.mechanisms import laplace
+from ldpopt.mechanisms import gaussian, laplace
 from ldpopt.privacy import FinitePair, hockey_stick
-from ldpopt.reproduce.experiment import Row, Subject, Table, grid
+from ldpopt.reproduce.experiment import Axis, Row, Subject, Table, grid
 from ldpopt.reproduce.laws import kl, random_law, renyi, rr, tilted
 from ldpopt.reproduce.statements import Part, claim
 
@@ -34,12 +34,12 @@ def _grown(table: Table) -> str:
     "bs-remarks", "[BS, section 1; BS, section 6; BS, Prop A.1; BS, Lemma A.2; BS, Thm 1.11]", POST, POST_REPAIRED,
     DISPLAY, DISPLAY_REPAIRED, TAIL, TAIL_REPAIRED, LAST, SIZE, SIZE_REPAIRED, ending=_grown,
     title="Remarks of [BS] as printed, and repaired",
-    full={"sigmas": [0.1, 0.05, 0.02, 0.01], "answers": [1, 10, 1000], "places": [0.5, 1.0, 2.0, 4.0, 8.0],
-          "noises": [0.5, 1.0, 2.0], "people": [1, 10, 1000]},
-    quick={"sigmas": [0.1, 0.01], "answers": [1, 1000], "places": [2.0], "noises": [1.0], "people": [10]},
-    points=grid(sigma="sigmas") + grid(answers="answers") + grid(x="places") + grid(noise="noises") + grid(n="people"),
-    subject=Subject.REMARK,
-    caption="How far each sentence is from its bound, as printed and repaired.",
+    points=grid(sigma=Axis([0.1, 0.05, 0.02, 0.01], [0.1, 0.01]))
+    + grid(answers=Axis([1, 10, 1000], [1, 1000]))
+    + grid(x=Axis([0.5, 1.0, 2.0, 4.0, 8.0], [2.0]))
+    + grid(noise=Axis([0.5, 1.0, 2.0], [1.0]))
+    + grid(n=Axis([1, 10, 1000], [10])),
+    subject=Subject.REMARK, caption="How far each sentence is from its bound, as printed and repaired.",
 )  # fmt: skip
 def concentrated(sigma: float = 0, answers: float = 0, x: float = 0, noise: float = 0, n: float = 0) -> list[Row]:
     """Post-processing worsens mCDP by at most constant factors; with Gaussian noise all T counts are within
@@ -76,12 +76,10 @@ DELTA = 1e-12
     "dr-remarks", "[DR, section 1; DR, section 2]", GROUP, GROUP_REPAIRED, WITHIN, TIGHT, TIGHT_REPAIRED,
     title="Remarks of [DR] as printed, and repaired",
     ending="Randomized response at 1 is (0.9, 0.0696)-DP, and its loss is always beyond 0.9.",
-    full={"epsilons": [0.1, 0.5, 1.0, 2.0, 5.0], "sizes": [2, 3, 5], "shares": [0.1, 0.5, 0.9, 0.99]},
-    quick={"epsilons": [2.0], "sizes": [2], "shares": [0.9]},
-    points=grid(kind=["groups"], epsilon="epsilons", size="sizes") + grid(kind=["loss"], epsilon="shares")
-    + grid(kind=["mean"], epsilon="epsilons"),
-    subject=Subject.REMARK,
-    caption="How far each sentence is from its bound, as printed and repaired.",
+    points=grid(kind=["groups"], epsilon=Axis([0.1, 0.5, 1.0, 2.0, 5.0], [2.0]), size=Axis([2, 3, 5], [2]))
+    + grid(kind=["loss"], epsilon=Axis([0.1, 0.5, 0.9, 0.99], [0.9], "shares"))
+    + grid(kind=["mean"], epsilon="epsilon"),
+    subject=Subject.REMARK, caption="How far each sentence is from its bound, as printed and repaired.",
 )  # fmt: skip
 def pure_and_approximate(kind: str, epsilon: float, size: float = 1) -> list[Row]:
     """(ε, δ)-DP gives (sε, s e^(s-1) δ)-DP for groups of s; all but δ of the time its loss is bounded by ε; and the
@@ -113,7 +111,7 @@ LOG_REPAIRED = Part("repaired: it is -D₁(f(D)‖f(D'))", Subject.REMARK, equal
     "m-remarks", "[M, section III]", LOG, LOG_REPAIRED, title="After equation (1) of [M]",
     ending="R is defined with D' above D, and its report is drawn from f(D): the sign is wrong, and the bound before "
     "it, by D_α, is then clear.",
-    full={"pairs": 20}, quick={"pairs": 3}, points=grid(seed="pairs"), subject=Subject.REMARK,
+    points=grid(seed=Axis(20, 3)), subject=Subject.REMARK,
     caption="The mean logarithm of the Bayes factor of random pairs, against D₁ and its negative.",
 )  # fmt: skip
 def bayes_factor(seed: float) -> list[Row]:
@@ -133,23 +131,27 @@ MIXTURES = Part(
 COIN = Part("[BS, Lemma 2.2]: no coin does", Subject.REMARK, cells=("order", "seed"))
 STORY = Part("in two dimensions the linear bound falls below D_α", Subject.REMARK, cells=("order",))
 ALONE = Part("in one dimension it does", Subject.REMARK, cells=("order",))
+NOISE = Part("App A: D_α of Gaussian noise is α(‖v‖₂/σ)²", Subject.REMARK, equal=True, cells=("order",))
+NOISE_REPAIRED = Part("repaired: α‖v‖₂²/(2σ²), as in Table 1", Subject.REMARK, equal=True, cells=("order",))
 
 
 @claim(
     "cim-more-remarks", "[CIM, section 3; CIM, section 5; BS, Lemma 2.2]", MIXTURES, COIN, STORY, ALONE,
-    title="Two more remarks of [CIM]",
+    NOISE, NOISE_REPAIRED, title="Three more remarks of [CIM]",
     ending="With d = 2 and a change of one coordinate, ε‖v‖₁ = 1, the bound tends to 2 log 2 = 1.386, the divergence "
     "to 1: they never cross.",
-    full={"orders": [1.5, 2.0, 8.0, 40.0], "pairs": 50, "large_orders": [10.0, 100.0, 400.0]},
-    quick={"orders": [2.0], "pairs": 4, "large_orders": [100.0]},
-    points=grid(kind=["coin"], order="orders", seed="pairs") + grid(kind=["orders"], order="large_orders"),
+    points=grid(kind=["coin"], order=Axis([1.5, 2.0, 8.0, 40.0], [2.0]), seed=Axis(50, 4))
+    + grid(kind=["orders", "noise"], order=Axis([10.0, 100.0, 400.0], [100.0], "large_orders")),
     subject=Subject.REMARK,
     caption="The divergence of mixtures over the larger one, and the bound for linear adversaries over the divergence.",
 )  # fmt: skip
 def mixtures_and_crossings(kind: str, order: float, seed: float = 0) -> list[Row]:
     """Standard Rényi differential privacy is not convex: a coin between two mechanisms may have a larger parameter; and
     for Laplace noise in several dimensions the bound for linear adversaries falls below the Rényi divergence at a large
-    order, as in one (as printed)."""
+    order, as in one; that of Gaussian noise is α(‖v‖₂/σ)² (as printed)."""
+    if kind == "noise":
+        normal = float(gaussian(1.0).pair.renyi(order).value)
+        return [NOISE(normal, order), NOISE_REPAIRED(normal, order / 2)]
     if kind == "orders":
         exact = float(laplace(1.0).pair.renyi(order).value)
         return [part(math.log1p(2 ** (d * (order - 1))) / (order - 1), exact) for part, d in ((STORY, 2), (ALONE, 1))]
