@@ -289,7 +289,7 @@ def _remarks_in_numbers(table: Table) -> str:
               where={"part": BETTER.name, "shift": 1.0}, scale="y"),
         panel("ε or 1/σ = 1: polynomials", "order α", "restricted Rényi (nats)",
               curves("next", "exact", "{noise}, degree {degree:g}", by=("noise", "degree"), marker="o", ms=3),
-              where={"kind": "degree"}, scale="x", ylim=(0, None)),
+              where={"kind": "degree"}, legend="upper left", scale="x", ylim=(0, 2.4)),
         panel("√(2π)/σ over e^(α/2σ²)", "σ", "ratio: above 1 contradicts",
               curves("sigma", "exact / claimed", "α = {order:g}", by=("order",)), level(),
               where={"part": NORMAL.name}, scale="x"), width=4.3),

@@ -21,7 +21,7 @@ from ldpopt.distribution import Array
 from ldpopt.mechanisms import gaussian
 from ldpopt.privacy import FinitePair, mcdp
 from ldpopt.privacy.implications import group_gaussian_mcdp
-from ldpopt.reproduce.drawing import COLOURS, curves, level, panel, picture
+from ldpopt.reproduce.drawing import COLOURS, curves, level, marks, panel, picture
 from ldpopt.reproduce.experiment import Axis, Row, Subject, Table, grid
 from ldpopt.reproduce.laws import kl, random_law, rr, tilted
 from ldpopt.reproduce.statements import Part, claim, off_by, refuted
@@ -162,14 +162,9 @@ def _adaptive_in_numbers(table: Table) -> str:
     )
 
 
-def _all_games(ax: Any, table: Table) -> None:
-    for at, (name, short) in enumerate(zip(GAMES, ("coin", "two noises", "RR, RR", "barrier", "trees"), strict=True)):
-        for part, marker, shift, colour, label in ((PRINTED, "o", -0.12, 1, "over the printed τ"),
-                                                   (REPAIRED, "^", 0.12, 0, "over the repaired τ")):  # fmt: skip
-            ratio = table.where(part=part.name, game=name).ratio("exact", "claimed")
-            ax.plot(np.full(len(ratio), at + shift), ratio, marker, ms=4, mfc="none", ls="", color=COLOURS[colour],
-                    label="" if at else label)  # fmt: skip
-        ax.text(at, 0.02, short, ha="center", fontsize=8.5, transform=ax.get_xaxis_transform())
+def _place(shift: float) -> Callable[[Table], Array]:
+    """The numbers of the games of all rows, with a shift."""
+    return lambda rows: np.array([list(GAMES).index(row["game"]) + shift for row in rows.rows])
 
 
 @claim(
@@ -185,8 +180,13 @@ def _all_games(ax: Any, table: Table) -> None:
                 for at, (name, label) in enumerate((("coin, then noise", "a coin, then Gaussian noise τ or nothing"),
                                                     ("response, then another", "RR(ε), then RR(ε+1) after a 0")))),
               level(), where={"part": PRINTED.name}),
-        panel("All games", "", "exact τ over claimed τ", _all_games, level(), legend="upper left", xticks=[],
-              ylim=(0.0, None)), width=5.6, height=4.2),
+        panel("All games", "", "exact τ over claimed τ",
+              marks(_place(-0.12), "exact / claimed", "over the printed τ", where={"part": PRINTED.name},
+                    color=COLOURS[1]),
+              marks(_place(0.12), "exact / claimed", "over the repaired τ", "^", where={"part": REPAIRED.name},
+                    color=COLOURS[0]),
+              level(), legend="upper left", xticks=range(5), ylim=(0.0, None),
+              xticklabels=["coin", "two noises", "RR, RR", "barrier", "trees"]), width=5.6, height=4.2),
     caption="Left: two games in which the joint loss is less concentrated than printed. Right: every game, against the "
     "printed standard (circles) and the one that holds (triangles).",
 )  # fmt: skip
@@ -238,7 +238,7 @@ def both_ways(p: Array, q: Array) -> tuple[float, float]:
 
 
 def _guess_in_numbers(table: Table) -> str:
-    known = table.where(first=KNOWN[0], second=KNOWN[1]).rows[0]
+    known = table.where(kind="chain", seed=0).rows[0]
     wrong = int((table.column("mu") > table.column("mu_claimed") * (1 + 1e-9)).sum())
     return (
         "With Pr(first outcome) = 0.99484, 0.97907, 0.93180 the neighbours have τ at most "

@@ -11,7 +11,7 @@ from ldpopt.design import Divergence, LocalDP, Partition, TotalVariation, optima
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array
 from ldpopt.divergences import NAMED, FDivergence, alpha, hockey_stick
-from ldpopt.reproduce.drawing import COLOURS, panel, picture
+from ldpopt.reproduce.drawing import COLOURS, Layer, marks, panel, picture
 from ldpopt.reproduce.envelope import Problem, distances, envelope_at, lay, partition_points, pattern_optimum, prove
 from ldpopt.reproduce.experiment import Axis, Outcome, Row, Single, Table, Verdict, grid
 from ldpopt.reproduce.statements import claim
@@ -118,7 +118,7 @@ def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
 
 
 def _verdict(table: Table) -> Verdict:
-    instances, channels = table.having(lambda row: "patterns" in row), table.where(part="channels")
+    instances, channels = _instances(table), table.where(part="channels")
     envelope, patterns, design, bound = (instances.column(x) for x in ("envelope", "patterns", "design", "bound"))
     size = np.maximum(envelope, STEP_SMALL)
     above, room = (patterns - envelope) / size, (bound - envelope) / size
@@ -156,15 +156,18 @@ def _verdict(table: Table) -> Verdict:
     )
 
 
-def _differences(ax: Any, table: Table) -> None:
-    instances = table.having(lambda row: "patterns" in row)
-    size = np.maximum(instances.column("envelope"), STEP_SMALL)
-    for column, colour, label in (
-        ("bound", COLOURS[5], "proved bound less envelope"),
-        ("patterns", COLOURS[1], "pattern program and envelope apart"),
-    ):
-        difference = np.abs(instances.column(column) - instances.column("envelope")) / size
-        ax.scatter(instances.column("epsilon"), np.maximum(difference, 1e-17), s=6, color=colour, label=label)
+def _instances(table: Table) -> Table:
+    return table.having(lambda row: "patterns" in row)
+
+
+def _apart(column: str, colour: int, label: str) -> Layer:
+    """How far a column is from the envelope, relatively, over epsilon."""
+
+    def difference(table: Table) -> Array:
+        envelope, other = (_instances(table).column(name) for name in ("envelope", column))
+        return np.asarray(np.maximum(np.abs(other - envelope) / np.maximum(envelope, STEP_SMALL), 1e-17))
+
+    return marks(lambda table: _instances(table).column("epsilon"), difference, label, ".", color=COLOURS[colour], ms=3)
 
 
 def _steps(ax: Any, channels: Table) -> None:
@@ -178,11 +181,6 @@ def _steps(ax: Any, channels: Table) -> None:
     ax.set_xticks(places, names, fontsize=8)
 
 
-def _costs(ax: Any, table: Table) -> None:
-    costs = np.sort(table.column("cost"))
-    ax.plot(np.arange(1, len(costs) + 1), np.maximum(costs, 1e-17), ".", color=COLOURS[2])
-
-
 @claim(
     "envelope-theorem", "[SPR], [GI, section VII]; the envelope theorem of this package",
     points=grid(part=["instances"], number=Axis(120, 1), size=Single(25, 20), largest_k=Single(9, 6))
@@ -192,12 +190,16 @@ def _costs(ax: Any, table: Table) -> None:
            largest_k=Single(5, 4, "search_k")),
     judge=_verdict,
     draw=picture(
-        panel("Instances: difference from the envelope", "ε (nats)", "relative (1e-17: none)", _differences,
+        panel("Instances: difference from the envelope", "ε (nats)", "relative (1e-17: none)",
+              _apart("bound", 5, "proved bound less envelope"),
+              _apart("patterns", 1, "pattern program and envelope apart"),
               legend="upper left", scale="xy", ylim=(3e-18, 1e-8)),
         panel("Random channels through the proof", "", "kept, as a share of the envelope", _steps,
               where={"part": "channels"}),
-        panel(f"Cost of {SHARE:.0%} on patterns that are no blocks", "search, sorted", "loss (1e-17: none)", _costs,
-              legend=None, scale="y"), width=4.7, height=4.2),
+        panel(f"Cost of {SHARE:.0%} on patterns that are no blocks", "search, sorted", "loss (1e-17: none)",
+              marks(lambda rows: np.arange(1.0, len(rows.column("cost")) + 1),
+                    lambda rows: np.maximum(np.sort(rows.column("cost")), 1e-17), mark=".",
+                    color=COLOURS[2]), legend=None, scale="y"), width=4.7, height=4.2),
     caption="Differences between the envelope and what other programs find and prove; what random channels keep after "
     "each step of the proof; what it costs to use patterns that are no blocks.",
 )  # fmt: skip

@@ -44,7 +44,7 @@ def enumerated(j: int, k: int, epsilon: float, delta: float, eta: float) -> floa
 
 def _folds_agree(table: Table) -> Verdict:
     error = max(np.abs(table.column("theorem") - table.column(name)).max() for name in ("printed", "enumerated"))
-    shown = table.where(epsilon=1.0, delta=0.0, alpha=0.3, k=5)
+    shown = table.where(setting="1 0 0.3 5")
     gain = shown.column("without_eta") - shown.column("theorem")
     return Verdict(
         holds_if(error <= 1e-9),
@@ -74,7 +74,7 @@ def _figure_4(part: str, k: int) -> Any:
                  _trade_off("without_eta", "ε alone [GI, eq. 6]", 2, True),
                  _trade_off("theorem", "Theorem 2, j of the parity of k", 0, True, ls="--"),
                  _trade_off("theorem", "Theorem 2, all j", 1, False, ls="-"),
-                 where={"epsilon": 1.0, "delta": 0.0, "alpha": 0.3, "k": k}, **TESTS)  # fmt: skip
+                 where={"setting": f"1 0 0.3 {k}"}, **TESTS)  # fmt: skip
 
 
 @claim(
@@ -93,7 +93,7 @@ def folds(setting: str) -> list[Row]:
     eta = delta + (1 - alpha) * (1 - delta) * math.tanh(epsilon / 2)
     theorem, older = k_fold(epsilon, delta, eta, count), kov15(epsilon, delta, count)
     return [{
-        "epsilon": epsilon, "delta": delta, "alpha": alpha, "k": count, "j": j,
+        "epsilon": epsilon, "k": count, "j": j,
         "theorem": float(theorem.deltas[list(theorem.indices).index(j)]),
         "printed": 1 - (1 - delta) ** count * (1 - printed_delta(j, count, epsilon, alpha)),
         "enumerated": enumerated(j, count, epsilon, delta, eta),

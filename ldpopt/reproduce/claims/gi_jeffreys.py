@@ -1,15 +1,9 @@
 """Theorems 6 and 7, Corollary 2 and Remark 5: bounds on the symmetrised KL divergence J, and how loose they are.
 
-Let e = exp(epsilon). The binary mechanism reaches t = tanh(epsilon/2) TV(P0, P1), and at total variation
-t a channel has J >= 2 t log((1+t)/(1-t)) >= 4 t^2. So Theorem 7 is at most min(2, e)(e + 1)/2 times too large, with eta
-too by [GI, Thm 8]; two inputs with P0, P1 near (1/2, 1/2) come as close as you like.
-
-*The best constants.* With f(t) = (t - 1) log t a block of masses P0(B), P1(B) has (a - b)^2 times the integral
-over s in [0, 1] of 1/(1 + (e - 1) P_s(B)), where a - b = (e - 1)(P0(B) - P1(B)), P_s = s P0 + (1 - s) P1. The
-differences of the blocks of either sign add up to TV = TV(P0, P1) at most. So three or more blocks have at most
-2 (e - 1)^2 TV^2 in all, and two (e - 1)^2 TV^2 (1 + 1/e), as 1/(1 + (e-1)u) + 1/(1 + (e-1)(1-u)) is at most its value
-at u = 0. By [SPR] J <= (e - 1)^2 TV^2 max(2/(e + 2), 1/e), which is sharp as TV tends to 0, and by the envelope
-theorem J <= 2 (e - 1) eta TV^2 for every eta: [GI, Thm 7] without min(2, e).
+With e = exp(epsilon), Theorem 7 is at most min(2, e)(e + 1)/2 times too large, with eta too, which nearly equal
+populations approach. The best constants are J <= (e - 1)^2 TV^2 max(2/(e + 2), 1/e), sharp as TV = TV(P0, P1) tends to
+0, and J <= 2 (e - 1) eta TV^2 for every eta, which is [GI, Thm 7] without min(2, e): docs/research/binary-share.md
+proves them.
 """
 
 from __future__ import annotations
@@ -163,7 +157,7 @@ def _of_the_best(rows: Table) -> Any:
     judge=decided(
         "δ = 0 serves at every ε, and under every η: J ≤ 2(e^ε-1) η TV², Theorem 7 without min(2, e^ε), is reached to "
         "{largest factor:.4f} and never exceeded in {_cases} cases. With ε alone the best constant is (e^ε-1)² TV² "
-        "max(2/(e^ε+2), e^-ε), proof: gi_jeffreys.py; two small inputs of opposite kinds reach "
+        "max(2/(e^ε+2), e^-ε), proof: docs/research/binary-share.md; two small inputs of opposite kinds reach "
         "{extremal pair, least:.4f} of it or more.",
         {"largest factor": lambda table: table.column("factor").max(), "_cases": lambda table: len(table.rows),
          "largest bound on it": lambda table: table.column("bound").max(),

@@ -29,7 +29,7 @@ from ldpopt.mechanisms import (
 from ldpopt.privacy import hockey_stick, local_dp, total_variation
 from ldpopt.privacy.claims import TV, ApproximateDP
 from ldpopt.privacy.trade_off import TradeOffCurve
-from ldpopt.reproduce.drawing import curves, finish, formula, frames, line, marks, panel, picture
+from ldpopt.reproduce.drawing import curves, finish, formula, frames, key, line, marks, panel, picture
 from ldpopt.reproduce.experiment import Axis, Row, Subject, Table, grid, nearest
 from ldpopt.reproduce.statements import Part, among, bounded, claim, decided, off_by
 
@@ -135,6 +135,13 @@ def staircase_variation(epsilon: float, gamma: float) -> float:
     return (1 - q) * below / (2 * (gamma + q * (1 - gamma)))
 
 
+GAMMAS: Array = np.linspace(0, 1, 201)
+
+
+def _of_gammas(epsilon: float) -> Array:
+    return np.array([staircase_variation(epsilon, gamma) for gamma in GAMMAS.tolist()])
+
+
 ERASURE_OF_FIGURE_4 = 1 - staircase_variation(1.0, 0.0139) / math.tanh(0.5)
 
 
@@ -184,13 +191,6 @@ def _staircase(gamma: float, figure: int) -> Any:
                  formula(lambda x: density(x - 1), (-2.5, 3.5), "f(x - Δ)", 1, **fine))  # fmt: skip
 
 
-def _staircase_variations(ax: Any, table: Table) -> None:
-    gammas = np.linspace(0, 1, 201)
-    for index, (epsilon, _) in enumerate(table.groups("parameter")):
-        line(ax, gammas, [staircase_variation(epsilon, g) for g in gammas], index, f"ε = {epsilon:g}")
-    ax.plot([], [], "o", ms=4, mfc="none", color="0.3", label="from the densities")
-
-
 @claim(
     "gi-section-6", "[GI, section VI-A; GI, eq. 17; GI, section VI-C; GI, Fig 6-7]",
     points=grid(noise=["Laplace", "Gaussian"], parameter=Axis([0.1, 0.5, 1.0, 3.0], [1.0, 3.0]))
@@ -206,7 +206,10 @@ def _staircase_variations(ax: Any, table: Table) -> None:
         lambda found: max(found["formulas off by"], found["staircase off its region by"]) <= 1e-8
         and round(ERASURE_OF_FIGURE_4, 1) == 0.3),
     draw=picture(_staircase(0.25, 6), _staircase(0.75, 7),
-                 panel("Total variation of the staircase", "γ", "η", _staircase_variations,
+                 panel("Total variation of the staircase", "γ", "η",
+                       curves(GAMMAS, lambda rows: _of_gammas(rows.rows[0]["parameter"]),
+                              "ε = {parameter:g}", by=("parameter",)),
+                       key("from the densities", marker="o", ms=4, mfc="none", color="0.3", ls=""),
                        marks("gamma", "exact", by=("parameter",)), where={"noise": "staircase"},
                        legend="upper right", ylim=(0, 1.65)), width=4.4, height=3.9),
     caption="Left and middle: the densities of Figures 6 and 7. Right: the total variation, by formula (lines) and "

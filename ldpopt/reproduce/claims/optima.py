@@ -220,12 +220,6 @@ def _least_ratio(table: Table) -> float:
     return float(table.having(lambda row: row["epsilon"] <= math.log(3)).ratio("rule", "bound").max())
 
 
-def _ways(ax: Any, table: Table) -> None:
-    for index, name in enumerate(("split", "half-space", "fakes", "one", "rule", "bound")):
-        rows = next(rows for m, rows in table.groups("m") if m == 10)
-        line(ax, rows.column("epsilon"), rows.column(name) / rows.column("bound"), index, name, marker="o", ms=3)
-
-
 @claim(
     "questionnaire-rule", "[Scarf; DJW]",
     points=grid(m=Axis([2, 3, 5, 7, 10, 30], [3, 10]),
@@ -238,8 +232,10 @@ def _ways(ax: Any, table: Table) -> None:
         {f"{name} over the rule, largest": lambda table, name=name: float(table.ratio(name, "rule").max())
          for name in WAYS}
         | {"_small": lambda table: _least_ratio(table) - 1}, 1e-9),
-    draw=picture(panel("ten yes/no questions: variance over the bound", "ε (nats)", "variance / bound", _ways,
-                       legend="upper left", scale="xy", ylim=(0.8, 1e4)), width=6.2, height=4.2),
+    draw=picture(panel("ten yes/no questions: variance over the bound", "ε (nats)", "variance / bound",
+                       *(curves("epsilon", f"{name} / bound", name, at=index, where={"m": 10.0}, marker="o", ms=3)
+                         for index, name in enumerate((*WAYS, "rule", "bound"))),
+                       legend="upper left", scale="xy", ylim=(0.8, 300)), width=6.2, height=4.2),
     caption="Ways to ask ten yes/no questions of one respondent, over the variance that no protocol can be below.",
 )  # fmt: skip
 def asked(m: float, epsilon: float) -> Row:
