@@ -18,15 +18,14 @@ SURVEY = """
 name = "Habits"
 respondent = "id"
 carry = ["region", "w"]
-[budget]
-epsilon = 3.0
-design = "split"
 [[questions]]
 name = "smokes"
 categories = ["no", "sometimes", "daily"]
+epsilon = 1.5
 [[questions]]
 name = "drinks"
 categories = ["no", "yes"]
+epsilon = 1.5
 """
 
 ONE_QUESTION = """
