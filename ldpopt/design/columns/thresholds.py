@@ -130,9 +130,10 @@ class _Form:
         square = float(reach @ reach) + level
         paid = level * p + charges.rows
         sizes = 2 * reach @ np.abs(a) + square * p + np.abs(charges.rows)
-        # Ends of the kernel and the law beside their middles, then rounding of every step.
+        # Ends of the kernel and the law beside their middles, then rounding: c_x and its ends are sums of 4 r terms,
+        # which are at most 4 times these sizes, and so are the ends of chords; sums over the inputs have 5 k terms.
         off = 2 * reach @ np.asarray(kernel.upper - kernel.lower) + square * np.asarray(prior.upper - prior.lower)
-        wrong = ratio * float(off.sum() + 64 * (a.size + 64) * ULP * sizes.sum())
+        wrong = ratio * float(off.sum() + 8 * (len(p) + 8 * len(a) + 64) * ULP * sizes.sum())
         for own in range(len(a)):
             change = ratio * _mirrored(a, p, paid, own, reach, square)
             if change <= SETTLED * np.abs(charges.rows).sum():

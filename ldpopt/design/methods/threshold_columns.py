@@ -69,11 +69,12 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
     """The channel of least error for few contrasts of many inputs, from thresholds of scores, with its proof [KW].
 
     It takes a sum of variances under `LocalDP` alone, `Marginals` or `AOptimal` with weights of low rank, or the
-    largest of the variances of few contrasts, `MVOptimal(contrasts)`. Up to 64
-    inputs are aimed at to one part in a million, and up to 256 to one in a thousand, at any pilot without empty cells.
-    The proof is a relaxation with pairs of inputs where that is near enough, as it is for yes/no questions up to an
-    epsilon of about 1; else a search over directions or sets, which ends up to about 40 inputs. One question at random
-    is among the designs it chooses from. Even pilots have a method of their own, `SymmetricMarginals`.
+    largest of the variances of few contrasts, `MVOptimal(contrasts)`. Up to 64 inputs are aimed at to one part in a
+    million, and up to 256 to one in a thousand, at any pilot without empty cells. The proof is a relaxation with pairs
+    of inputs where that is near enough, as it is for yes/no questions up to an epsilon of about 1; else a search over
+    directions or sets, which ends up to about 40 inputs, and up to 64 in at most 8 directions if it may take a minute.
+    One question at random is among the designs it chooses from. Even pilots have a method of their own,
+    `SymmetricMarginals`.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
     >>> marginals = Marginals((2, 2, 2, 2))

@@ -17,9 +17,10 @@ from ldpopt.design.utilities.laws import labelled_laws
 from ldpopt.design.utilities.sets import Neighbourhood
 from ldpopt.design.work import Work
 from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import invalid
 
+ENCLOSED = 1.001  # A criterion is enclosed if the upper end is at most so many times the lower one.
 MAX_CATEGORIES = 5000  # The most categories: estimates have a covariance of as many rows and columns.
 
 
@@ -98,15 +99,22 @@ class FisherInformation(Utility):
 
         Two things are computed in floats and taken to be right to a relative 2^-40, in both arithmetics: the worst case
         over a neighbourhood, and the criterion of a channel that does not tell all proportions apart, such as a
-        question about one category. For such a channel, rounding decides which proportions can be estimated at all.
+        question about one category. For such a channel, rounding decides which proportions can be estimated at all; a
+        lower end that is proved counts.
         """
         self.check(channel)
-        found = None
-        if self.neighbourhood is None:
-            found = self.criterion.enclosed(enclosed_scores(channel, self.prior, arithmetic))
-        if found is not None and math.isfinite(found.upper):
-            return found
-        value = self.value(channel)
+        least = -math.inf
+        # Floats decide in either arithmetic: scores that are of full rank by rounding alone enclose next to nothing.
+        for each in dict.fromkeys((FLOAT, arithmetic)) if self.neighbourhood is None else ():
+            found = self.criterion.enclosed(enclosed_scores(channel, self.prior, each))
+            if found is None or not math.isfinite(found.upper):
+                break
+            if not (self.logarithmic or found.upper <= ENCLOSED * found.lower):
+                least = float(found.lower)
+                break
+            if each is arithmetic:
+                return found
+        value = max(self.value(channel), least)
         # Ball arithmetic gets a little less, because its ends are rounded outward once more.
         share = TRUSTED * (1 - 2.0**-10) if arithmetic.exact else TRUSTED
         slack = share * (max(abs(value), 1.0) if self.logarithmic else abs(value))

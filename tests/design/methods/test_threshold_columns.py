@@ -9,6 +9,7 @@ import pytest
 import ldpopt
 from ldpopt import deadline
 from ldpopt.design import FisherInformation, LocalDP, Marginals, MVOptimal, load_design, optimal_channel
+from ldpopt.design.methods.estimation import EstimationColumns
 from ldpopt.design.methods.threshold_columns import ThresholdColumns
 from ldpopt.design.programs.fisher import fisher_program
 from ldpopt.errors import InvalidInput
@@ -181,3 +182,17 @@ def test_the_largest_variance_of_contrasts(epsilon, tmp_path):
 def covariance(matrix, pilot):
     """J^-1 - p p^T."""
     return np.linalg.inv((matrix / (pilot @ matrix)) @ matrix.T) - np.outer(pilot, pilot)
+
+
+@pytest.mark.parametrize("method", [None, EstimationColumns()])
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-3])
+def test_small_epsilons_and_nearly_empty_cells_are_certified(method, epsilon):
+    """One question at random tells sums of cells alone, but for rounding, which must not count as what it leaves."""
+    criterion = Marginals((2, 2), [0.1, 0.6])
+    for pilot in ([0.42, 0.18, 0.28, 0.12], [1e-12, 1 - 1e-12, 0.0, 0.0], [0.3, 0.7, 1e-14, 0.0]):
+        design = optimal_channel(FisherInformation(pilot, criterion), LocalDP(epsilon), method=method)
+        assert design.certified
+        assert design.verify(exact=True)
+        # Randomized response has the variance 1/(4 tanh^2(epsilon/2)), and each share of two is asked of a part.
+        worst = (math.sqrt(0.1) + math.sqrt(0.6)) ** 2 / (2 * math.tanh(epsilon / 2) ** 2)
+        assert 0.9 * worst < design.value <= worst * (1 + 1e-6)
