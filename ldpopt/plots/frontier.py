@@ -25,7 +25,6 @@ from ldpopt.plots.figure import (
 
 if TYPE_CHECKING:
     from ldpopt.bounds import Comparison
-    from ldpopt.frontiers import Frontier, Sweep
 
 
 def sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:

@@ -1,17 +1,13 @@
 """The envelope theorem without `ldpopt.design`: envelope and optimum by two short programs, and its proof in steps.
 
-`envelope_at` goes through all partitions of the sorted inputs, one by one. `pattern_optimum` is the linear program over
-all sets of inputs, in any order, and shares nothing with it. It uses that columns of epsilon-LDP channels are sums of
-staircases S_A = 1 + (E-1) 1_A [KOV14, Thm 2], and that differences between rows add up over such sums.
+`envelope_at` goes through all partitions of the sorted inputs. `pattern_optimum` is the linear program over all sets
+of inputs and shares nothing with it: columns of epsilon-LDP channels are sums of staircases S_A = 1 + (E-1) 1_A
+[KOV14, Thm 2], over which differences between rows add up. `prove` takes any channel, optimal or not, through the
+steps of the proof (docs/concepts/envelope.md); each makes a channel that keeps no less, and no program is solved.
 
-`prove` takes any channel through the proof: docs/concepts/envelope.md. Start with a channel under epsilon-LDP whose
-rows are at most eta apart. Each step makes another channel whose utility is at least as large. The last one is a
-mixture of sort-partition-randomize channels and erasure. The first channel need not be optimal, and no program is
-solved, so every inequality of the proof can be checked on numbers.
-
-Columns are written as b (1 + (E-1) m), where E = e^epsilon, b is the smallest entry and 0 <= m <= 1. They are laid on a
-line, each with length b, in the order of their likelihood ratio. On a column an input has the density m and the mass b
-m. The densities of all inputs have the same total N, and those of two inputs differ by at most D = eta / (E-1).
+Columns are written as b (1 + (E-1) m), E = e^epsilon, with smallest entry b and densities 0 <= m <= 1, and laid on a
+line, each with length b, in the order of their likelihood ratio. On a column an input has the mass b m. Densities
+have one total N, and those of two inputs differ by at most D = eta / (E-1).
 """
 
 from __future__ import annotations

@@ -13,13 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.bounds import (
-    binary_share,
-    binary_share_ghazi_issa,
-    binary_share_kairouz,
-    erased_share,
-    ghazi_issa_total_variation,
-)
+from ldpopt import bounds
 from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array
 from ldpopt.divergences import (
@@ -32,18 +26,9 @@ from ldpopt.divergences import (
     FDivergence,
 )
 from ldpopt.mechanisms import binary, binary_with_erasure
+from ldpopt.reproduce import laws
 from ldpopt.reproduce.drawing import curves, diagonal, formula, line, marks, panel, picture
 from ldpopt.reproduce.experiment import Axis, Outcome, Row, Single, Table, Verdict, grid
-from ldpopt.reproduce.laws import (
-    binary_value,
-    block_values,
-    deepest_pair,
-    few_digits,
-    optimum,
-    random_law,
-    read_pair,
-    tilted,
-)
 from ldpopt.reproduce.statements import Ends, claim, decided, off_by
 from ldpopt.tolerances import CLAIM_ATTAINED, SAME_OPTIMUM
 
@@ -73,7 +58,7 @@ def variation_kept(epsilon: float, share: float, k: float, seed: float) -> Row:
     eta, utility = share * math.tanh(epsilon / 2), Divergence(TOTAL_VARIATION, p0, p1)
     design = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)])
     return {
-        "eta": eta, "distance": utility.unprivate, "bound": ghazi_issa_total_variation(p0, p1, eta),
+        "eta": eta, "distance": utility.unprivate, "bound": bounds.ghazi_issa_total_variation(p0, p1, eta),
         "optimum": design.value, "upper_bound": design.upper_bound,
         "binary_with_erasure": utility.value(binary_with_erasure(p0, p1, epsilon, eta)),
     }  # fmt: skip
@@ -107,12 +92,12 @@ def threshold(divergence: str, k: float, seed: float) -> Row:
     """For small enough ε (below a threshold of the pair) the binary mechanism is optimal, whatever the f-divergence."""
     # Every third of the random pairs is close together, and every third far apart.
     rng = np.random.default_rng([5, int(k), int(seed)])
-    p0 = random_law(rng, int(k), least=1e-3)
+    p0 = laws.random_law(rng, int(k), least=1e-3)
     tilt = np.exp((0.1, 1.0, 3.0)[int(seed) % 3] * rng.normal(size=int(k)))
     p1, f = p0 * tilt / (p0 @ tilt), F[divergence]
 
     def short(epsilon: float) -> float:
-        return 1 - float(binary_value(f, p0, p1, epsilon)) / float(optimum(f, p0, p1, epsilon))
+        return 1 - float(laws.binary_value(f, p0, p1, epsilon)) / float(laws.optimum(f, p0, p1, epsilon))
 
     epsilons = np.geomspace(1e-3, 8, 120)
     shorts = np.array([short(float(epsilon)) for epsilon in epsilons])
@@ -124,7 +109,11 @@ def threshold(divergence: str, k: float, seed: float) -> Row:
         middle = (low + high) / 2
         low, high = (middle, high) if short(middle) <= SAME_OPTIMUM else (low, middle)
     bound = optimal_channel(Divergence(f, p0, p1), LocalDP(low)).upper_bound
-    return {"threshold": low, "at 0.001": float(shorts[0]), "certified": float(binary_value(f, p0, p1, low)) / bound}
+    return {
+        "threshold": low,
+        "at 0.001": float(shorts[0]),
+        "certified": float(laws.binary_value(f, p0, p1, low)) / bound,
+    }
 
 
 def extremal(t: float) -> tuple[Array, Array]:
@@ -139,25 +128,26 @@ def _share_verdict(table: Table) -> Verdict:
     low = np.array([rows.column("exact").min() for _, rows in table.groups("epsilon")])
     newer, older, least = (
         np.array([bound(epsilon) for epsilon in epsilons])
-        for bound in (binary_share_ghazi_issa, binary_share_kairouz, binary_share)
+        for bound in (bounds.binary_share_ghazi_issa, bounds.binary_share_kairouz, bounds.binary_share)
     )
     searched = table.where(part="search")
     deepest = searched.row("exact", np.argmin)
-    close = max(table.where(part="extremal", epsilon=e, exact=min).rows[0]["exact"] / binary_share(e) for e in epsilons)
+    close = max(
+        table.where(part="extremal", epsilon=e, exact=min).rows[0]["exact"] / bounds.binary_share(e) for e in epsilons
+    )
     gap = float((table.having(lambda row: "at least" in row).ratio("exact", "at least") - 1).max())
     right = bool((low >= newer).all() and (newer >= older).all() and (low >= least * (1 - 1e-6)).all())
     return Verdict(
         Outcome.LOOSELY if right else Outcome.FAILS,
         f"The newer share is {Ends(newer / older)} times the older, but the "
         "best possible is min(4e^ε, 2(e^ε+2))/(e^ε+1)² for KL and every operator convex f (proof: "
-        "docs/research/binary-share.md), "
-        f"{Ends(least / newer)} times the newer. No pair of "
-        f"{len(table.rows)} is below it; an extremal family comes within {close - 1:.1e}. Deepest found by "
-        f"search: {deepest['exact']:.4f} at ε = {deepest['epsilon']:g}, {few_digits(deepest)}. Optima certified to "
-        f"{gap:.0e}.",
-        {"older share at ε = 1": binary_share_kairouz(1.0), "newer share at ε = 1": binary_share_ghazi_issa(1.0),
+        f"docs/research/binary-share.md), {Ends(least / newer)} times the newer. No pair of {len(table.rows)} is below "
+        f"it; an extremal family comes within {close - 1:.1e}. Deepest found by search: {deepest['exact']:.4f} at ε = "
+        f"{deepest['epsilon']:g}, {laws.few_digits(deepest)}. Optima certified to {gap:.0e}.",
+        {"older share at ε = 1": bounds.binary_share_kairouz(1.0),
+         "newer share at ε = 1": bounds.binary_share_ghazi_issa(1.0),
          "extremal family over the least share, largest": float(close)}
-        | {f"least share, ε = {e:g}": binary_share(e) for e in epsilons}
+        | {f"least share, ε = {e:g}": bounds.binary_share(e) for e in epsilons}
         | {f"smallest share found by search, ε = {e:g}": float(rows.column("exact").min())
            for e, rows in searched.groups("epsilon")},
     )  # fmt: skip
@@ -173,9 +163,9 @@ def _share_verdict(table: Table) -> Verdict:
     draw=picture(
         panel("Figure 5: share of the KL optimum kept by the binary mechanism", "ε (nats)", "share",
               *(formula(np.vectorize(bound), "epsilon", label, at, 200, np.linspace)
-                for at, bound, label in ((2, binary_share, "best possible"),
-                                         (1, binary_share_ghazi_issa, "1/(min(2, e^ε)(e^ε+1)) [GI]"),
-                                         (0, binary_share_kairouz, "1/(2(e^ε+1)²) [KOV14]"))),
+                for at, bound, label in ((2, bounds.binary_share, "best possible"),
+                                         (1, bounds.binary_share_ghazi_issa, "1/(min(2, e^ε)(e^ε+1)) [GI]"),
+                                         (0, bounds.binary_share_kairouz, "1/(2(e^ε+1)²) [KOV14]"))),
               marks("epsilon", "exact", "deepest found by search", where={"part": "search"}, ms=6),
               marks("epsilon", "exact", "extremal pair, smallest t", "x", where={"part": "extremal", "t": min}, ms=6),
               legend="lower left", scale="y", ylim=(1e-4, 1.3), xlim=(0, None)), width=6.6, height=4.4),
@@ -188,18 +178,18 @@ def share(part: str, epsilon: float, k: float = 4, starts: float = 1, steps: flo
     # The ratio is certified if the point names a pair.
     if part == "random":
         rng = np.random.default_rng([7, int(seed)])
-        p0 = random_law(rng, int(rng.integers(2, 7)), 0.5, least=1e-7)
-        p1 = tilted(rng, p0, (0.03, 1.0, 4.0)[int(seed) % 3])
+        p0 = laws.random_law(rng, int(rng.integers(2, 7)), 0.5, least=1e-7)
+        p1 = laws.tilted(rng, p0, (0.03, 1.0, 4.0)[int(seed) % 3])
         f = F[divergence]
-        return {"exact": float(binary_value(f, p0, p1, epsilon) / optimum(f, p0, p1, epsilon))}
+        return {"exact": float(laws.binary_value(f, p0, p1, epsilon) / laws.optimum(f, p0, p1, epsilon))}
     named: Row = {}
     if part == "search":
-        deepest = deepest_pair(
-            lambda p0, p1: optimum(KL, p0, p1, epsilon) / binary_value(KL, p0, p1, epsilon),
+        deepest = laws.deepest_pair(
+            lambda p0, p1: laws.optimum(KL, p0, p1, epsilon) / laws.binary_value(KL, p0, p1, epsilon),
             int(k), int(starts), int(steps),
         )  # fmt: skip
         named = {name: deepest[name] for name in ("p0", "p1")}
-    p0, p1 = read_pair(named) if named else extremal(t)
+    p0, p1 = laws.read_pair(named) if named else extremal(t)
     utility = Divergence(KL, p0, p1)
     design, value = optimal_channel(utility, LocalDP(epsilon)), utility.value(binary(p0, p1, epsilon))
     return {"exact": value / design.value, "at least": value / design.upper_bound, **named}
@@ -211,14 +201,14 @@ P0, P1 = (0.4, 0.25, 0.2, 0.1, 0.05), (0.05, 0.1, 0.2, 0.25, 0.4)
 def advantage(p0: Array, p1: Array, divergence: str, epsilon: float, eta: float) -> Row:
     """The certified optimum under eta, and the value after erasing the optimum for epsilon."""
     utility = Divergence(F[divergence], p0, p1)
-    erased = erased_share(epsilon, eta) * optimal_channel(utility, LocalDP(epsilon)).value
+    erased = bounds.erased_share(epsilon, eta) * optimal_channel(utility, LocalDP(epsilon)).value
     design = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)])
     return {"eta": eta, "optimum": design.value, "erased": erased, "certified": float(design.certified)}
 
 
 def gain(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
     """The ratio of the optimum to the value after erasure, at the eta where it is largest, for pairs (..., k)."""
-    e, values = math.exp(epsilon), block_values(f, p0, p1, epsilon)
+    e, values = math.exp(epsilon), laws.block_values(f, p0, p1, epsilon)
     best = (values / (e + np.arange(values.shape[-1]))).max(axis=-1)
     return np.asarray(values.max(axis=-1) / (best * (e + 1)))
 
@@ -260,7 +250,7 @@ def _erasure_verdict(table: Table) -> Verdict:
     near = float(np.abs(three.column("loss") / limit - 1).max())
     top = searched.row("loss", np.argmax)
     lost = {name: float(rows.column("loss").max()) for name, rows in searched.groups("divergence")}
-    where = few_digits(top) if "p0" in top else f"{top['k']:g} inputs, two of them of mass about 1e-4"
+    where = laws.few_digits(top) if "p0" in top else f"{top['k']:g} inputs, two of them of mass about 1e-4"
     return Verdict(
         Outcome.LOOSELY if right and agree < 1e-6 else Outcome.FAILS,
         "Never above the optimum, but erasure is not optimal: it loses up to "
@@ -315,11 +305,11 @@ def erasure(part: str, divergence: str, epsilon: float, share: float = 1.0, k: f
         return advantage(np.array(P0), np.array(P1), divergence, epsilon, share * math.tanh(epsilon / 2))
     f, e = F[divergence], math.exp(epsilon)
     if part == "worst":
-        named = deepest_pair(lambda a, b: gain(f, a, b, epsilon), int(k), int(starts), int(steps))
-        p0, p1 = read_pair(named)
+        named = laws.deepest_pair(lambda a, b: gain(f, a, b, epsilon), int(k), int(starts), int(steps))
+        p0, p1 = laws.read_pair(named)
     else:
         named = {"k": 3.0 if part == "three inputs" else 4.0}
         p0, p1 = family(epsilon, 0.0 if part == "three inputs" else middle_share(epsilon))
-    blocks = int(np.argmax(block_values(f, p0, p1, epsilon))) + 1
+    blocks = int(np.argmax(laws.block_values(f, p0, p1, epsilon))) + 1
     row = named | advantage(p0, p1, divergence, epsilon, (e - 1) / (e + blocks - 1)) | {"blocks": blocks}
     return row | {"loss": 1 - row["erased"] / row["optimum"], "formula": 1 - 1 / float(gain(f, p0, p1, epsilon))}

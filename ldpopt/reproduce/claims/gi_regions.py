@@ -12,20 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.integrate import quad
 
+from ldpopt import mechanisms
 from ldpopt.channel import Channel
 from ldpopt.composition import subsample
 from ldpopt.distribution import Array
-from ldpopt.mechanisms import (
-    Staircase,
-    binary,
-    dominating_pair,
-    hadamard_response,
-    laplace,
-    optimized_unary_encoding,
-    randomized_response,
-    subset_selection,
-    truncated_geometric,
-)
+from ldpopt.mechanisms import Staircase, dominating_pair, laplace
 from ldpopt.privacy import hockey_stick, local_dp, total_variation
 from ldpopt.privacy.claims import TV, ApproximateDP
 from ldpopt.privacy.trade_off import TradeOffCurve
@@ -294,12 +285,12 @@ def sampled_mechanism(
 def channels(epsilon: float, k: int) -> Iterator[tuple[str, Channel]]:
     """Mechanisms of the literature for k answers."""
     p = np.arange(1.0, k + 1) / (k * (k + 1) / 2)
-    yield "binary", binary(p, p[::-1], epsilon)
-    yield "randomized response", randomized_response(k, epsilon)
-    yield "subset selection of half", subset_selection(k, epsilon, k // 2)
-    yield "truncated geometric", truncated_geometric(k, epsilon)
-    yield "unary encoding", optimized_unary_encoding(k, epsilon).channel()
-    yield "Hadamard response", hadamard_response(k, epsilon).channel()
+    yield "binary", mechanisms.binary(p, p[::-1], epsilon)
+    yield "randomized response", mechanisms.randomized_response(k, epsilon)
+    yield "subset selection of half", mechanisms.subset_selection(k, epsilon, k // 2)
+    yield "truncated geometric", mechanisms.truncated_geometric(k, epsilon)
+    yield "unary encoding", mechanisms.optimized_unary_encoding(k, epsilon).channel()
+    yield "Hadamard response", mechanisms.hadamard_response(k, epsilon).channel()
 
 
 @claim(
