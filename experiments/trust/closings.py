@@ -129,6 +129,7 @@ class Postgresql:
 
     def __init__(self, server: postgresql_server.Server) -> None:
         self.location, self._data = server.url, server.folder / "data"
+        self.query("CREATE EXTENSION IF NOT EXISTS pageinspect")
 
     def query(self, statement: str) -> list[tuple[object, ...]]:
         import psycopg
@@ -167,7 +168,14 @@ class Postgresql:
 
     def drawn(self, number: int) -> object:
         select = "SELECT hash, xmin::text, xmax::text, ctid::text FROM ldpopt.invitations"
-        return {row[0]: row for row in self.query(f"{select} WHERE round = {number}")}
+        rows = self.query(f"{select} WHERE round = {number}")
+        return {row[0]: (*row, self.noted("invitations", str(row[3]))) for row in rows}
+
+    def noted(self, table: str, place: str) -> object:
+        """What readers note in the head of a row (that its transaction was committed)."""
+        page, line = map(int, place[1:-1].split(","))
+        items = f"heap_page_items(get_raw_page('ldpopt.{table}', {page}))"
+        return self.query(f"SELECT t_infomask, t_infomask2 FROM {items} WHERE lp = {line}")[0]
 
     def changed(self, before: object, marks: list[bytes], number: int) -> int:
         after = self.drawn(number)
@@ -179,6 +187,9 @@ class Postgresql:
         marks = dict(self.query(f"SELECT mark, xmin::text FROM ldpopt.spent WHERE round = {number}"))
         groups = [[id_ for id_, written in rows if written == marks.get(spent_mark(hash_))] for hash_ in used]
         count = sum(len(group) < stores.MIXED or group != sorted(group) for group in groups)
+        for table in ("reports", "spent"):  # a row that was looked up must look like the others
+            places = self.query(f"SELECT ctid::text FROM ldpopt.{table} WHERE round = {number}")
+            count += alone * (len({self.noted(table, str(place)) for (place,) in places}) - 1)
         pages = b"".join(
             self.query(f"SELECT pg_read_binary_file(pg_relation_filepath('ldpopt.recent_{one}'))")[0][0]
             for one in ("reports", "spent", "reports_pkey", "spent_pkey")

@@ -25,7 +25,7 @@ from ldpopt.survey.server.decide import Outcome, RoundState
 from ldpopt.survey.server.health import TEXT, Health
 from ldpopt.survey.server.limits import HEADER_BYTES, Bucket
 from ldpopt.survey.server.progress import Progress, page
-from ldpopt.survey.server.store import Store, Unavailable
+from ldpopt.survey.server.store import PAUSE, Store, Unavailable
 from ldpopt.survey.server.submission import Reader, Refused, Submission
 from ldpopt.survey.server.web import HEADERS, Sender, StaticFile, body, encoded, file_of, no_route, refusal, said
 
@@ -97,14 +97,26 @@ class Writer:
         self.health.committed(time.monotonic() - begun)
         return state
 
+    async def _settled(self) -> bool:
+        """`Store.settle` while nobody submits; what fails is tried again, and keeps no submission waiting for long."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._store.settle)
+        except Exception:
+            return False
+
     async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
+        loop, settled = asyncio.get_running_loop(), False
         while True:
-            await self._more.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if settled else PAUSE):
+                    await self._more.wait()
+            if not self._more.is_set():
+                settled = await self._settled()
             self._more.clear()
             while self._waiting:
                 taken = self._waiting[:MAX_BATCH]
                 batch, begun = [submission for submission, _ in taken], time.monotonic()
+                settled = settled and all(one.invitation is None for one in batch)
                 try:
                     outcomes = await loop.run_in_executor(self._thread, self._store.write, batch, self._day())
                 except Exception as error:  # every waiting request must get an answer, whatever went wrong

@@ -140,7 +140,12 @@ class PostgresqlStore(Store):
 
     def _sweep(self, db: Any) -> bool:
         """The files of the tables are exchanged, unless somebody reads them now. An older snapshot finds all rows."""
+        self._hide_reads(db)
         return all([_written_anew(db, table, ", SKIP_LOCKED") for table in ("recent_spent", "recent_reports")])
+
+    def _hide_reads(self, db: Any) -> None:
+        """Whoever first reads a row notes in it that its transaction was committed: here that is noted in all."""
+        db.execute("VACUUM (SKIP_LOCKED, INDEX_CLEANUP off, TRUNCATE off) invitations, spent, reports")
 
     def _erase(self) -> bool:
         """The tables are written anew, as one transaction; no older snapshot sees the rows that they had."""

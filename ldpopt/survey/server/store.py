@@ -39,8 +39,8 @@ class Store(ABC):
     go to tables of recent ones, and from there, with at least `MIXED` - 1 others, by one transaction and in the order
     of random numbers, to the lasting tables. Then the tables of recent ones are written anew.
 
-    Only one thread at a time may call `write`, `state`, `probe`, `others`, `invite`, `close_round` and `close`;
-    `summary` and `rows` open connections of their own. All raise `Unavailable` if the database does not answer or has
+    Only one thread at a time may call `write`, `settle`, `state`, `probe`, `others`, `invite`, `close_round` and
+    `close`; `summary` and `rows` open connections of their own. All raise `Unavailable` if the database does not answer or has
     no room. Then nothing of the call is stored or, if only the answer to a commit was lost, all of it.
     """
 
@@ -101,11 +101,16 @@ class Store(ABC):
     def _sweep(self, db: Any) -> bool:
         """Write the tables of recent reports and marks anew; whether nothing of what left them can be read there."""
 
+    def _hide_reads(self, db: Any) -> None:
+        """Leave nothing in the lasting tables by which rows that were looked up differ from others."""
+
     def _begin(self, plan: Plan, create: bool) -> None:
         try:
             with self._connected() as db:
                 self._number = self._open(db, plan, create)
                 self._mixes = bool(self._run(db, self._has_recent)[0][0])
+                if create:
+                    self._hide_reads(db)
         except BaseException:
             self.close()
             raise
@@ -150,11 +155,11 @@ class Store(ABC):
             self._add(db, f"{recent}spent", "mark", map(spent_mark, made.used))
         if hashes and time.monotonic() - self._looked >= PAUSE:
             with suppress(Unavailable):  # what waits is mixed later; the batch is stored
-                self._mix_recent()
+                self.settle()
         return made.outcomes
 
-    def _mix_recent(self) -> None:
-        """Mix what waits, if it is enough, and leave nothing of it where it was."""
+    def settle(self) -> bool:
+        """Mix what waits, if it is enough, and leave nothing of it where it was; whether that is done."""
         self._looked = time.monotonic()
         with self._transaction() as db:
             enough = self._run(db, "SELECT count(*) FROM recent_spent WHERE round = ?", self._number)[0][0] >= MIXED
@@ -164,6 +169,7 @@ class Store(ABC):
             with self._connected() as db:
                 self._swept = False
                 self._swept = self._sweep(db)
+        return self._swept
 
     def _mix(self, db: Any) -> None:
         """All that waits joins the lasting tables, in the order of ids and of marks."""
@@ -250,6 +256,8 @@ class Store(ABC):
             self._add(db, "invitations", "hash", map(drawn_mark, hashes))
             drawn = "UPDATE rounds SET invited = true, drawn = drawn + ? WHERE number = ?"
             self._run(db, drawn, len(hashes), self._number)
+        with suppress(Unavailable), self._connected() as db:  # they are drawn; a collector that starts does it again
+            self._hide_reads(db)
 
     def close_round(self) -> None:
         """Accept no more submissions; keep only the number of invitations, and no order of arrival in the rows.

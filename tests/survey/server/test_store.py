@@ -1,5 +1,6 @@
 """What every kind of database keeps: each submission once, with its reports, and nothing of who sent it."""
 
+import asyncio
 import itertools
 import shutil
 import sqlite3
@@ -14,6 +15,7 @@ from collectors import habits, stored_reports
 
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.server import Outcome, RoundState, Submission, Unavailable, database, databases, draw_invitations
+from ldpopt.survey.server.app import Writer
 from ldpopt.survey.server.decide import drawn_mark, spent_mark
 from ldpopt.survey.server.submission import invitation_hash
 
@@ -283,6 +285,54 @@ def test_who_holds_the_texts_joins_no_report_that_is_mixed(postgresql, plan):
             (spent_mark(hashes[15]), transaction)
         ]
         assert id_ == mixed(15)
+
+
+@pytest.mark.usefixtures("mixing")
+def test_no_page_tells_which_rows_were_read(postgresql, plan):
+    """PostgreSQL's first reader of a row notes in it that it was committed: that is in all rows before anybody looks
+    one up, so that neither a used invitation nor what is sent again stands out.
+    """
+    import psycopg
+
+    def noted(*tables):
+        with psycopg.connect(postgresql.url) as db:
+            db.execute("CREATE EXTENSION IF NOT EXISTS pageinspect")
+            select = "SELECT t_infomask & 256 FROM heap_page_items(get_raw_page(%s, 0)) WHERE t_xmin IS NOT NULL"
+            return {bit for table in tables for (bit,) in db.execute(select, (f"ldpopt.{table}",))}
+
+    with database(postgresql.url, plan, create=True) as store:
+        hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
+        store._db.execute("SET enable_seqscan = off; SET enable_bitmapscan = off")  # as where there are many rows
+        assert noted("invitations") == {256}
+        for number, hash in enumerate(hashes[:10]):
+            store.write([Submission(mixed(number), ONE, hash)], DAY)
+        assert noted("invitations", "reports", "spent") == {256}
+
+
+@pytest.mark.parametrize("waiting", [4, 5])
+def test_what_waits_is_mixed_though_nobody_else_comes(location, plan, monkeypatch, waiting):
+    """Five that came within the pause between two looks are mixed after it; four wait, and are lost with nobody."""
+    monkeypatch.setattr("ldpopt.survey.server.store.MIXED", 5)
+    monkeypatch.setattr("ldpopt.survey.server.app.PAUSE", 0.05)
+    with database(location, plan, create=True) as store:
+        hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, waiting)]
+
+        async def collected():
+            writer = Writer(store, lambda: DAY)
+            writer.start()
+            outcomes = [await writer.submit(Submission(mixed(n), ONE, hash)) for n, hash in enumerate(hashes)]
+            while not store._swept:
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.2)
+            await writer.stop()
+            return outcomes
+
+        assert asyncio.run(collected()) == [Outcome.STORED] * waiting
+        recent = f"SELECT count(*) FROM ldpopt.recent_{{}} WHERE round = {store._number}"
+        for table in ("spent", "reports"):
+            assert rows_of(location, recent.format(table)) == [(waiting if waiting < 5 else 0,)]
+    with database(location, plan) as store:
+        assert [row[0] for rows in store.rows(3) for row in rows] == sorted(map(mixed, range(waiting)))
 
 
 @pytest.mark.usefixtures("mixing")
