@@ -59,6 +59,16 @@ def read_text(path: PathLike) -> str:
     return text
 
 
+@contextmanager
+def naming(path: PathLike) -> Iterator[None]:
+    """Add the file's name to errors that are raised while something is made from its contents."""
+    try:
+        yield
+    except InvalidInput as error:
+        text = str(error)
+        raise error if text.startswith((f"{path}: ", f"{path} ")) else InvalidInput(f"{path}: {text}") from None
+
+
 def write_text(path: PathLike, text: str, force: bool = False) -> Path:
     """Write `text` as UTF-8 to `path`, so that the file appears whole or not at all; returns the path.
 

@@ -153,7 +153,7 @@ def _keys(cls: type) -> Iterator[tuple[Field[Any], Key]]:
 def version_of(data: Any, what: str, format: str, versions: tuple[int, ...]) -> int:
     """The version of a file whose object has ``"format"`` and ``"version"``; `InvalidInput` for another file."""
     if not isinstance(data, dict) or data.get("format") != format:
-        raise invalid(what, f'an object with "format": "{format}"', Phrase(kind(data)))
+        raise invalid(what, f'an object with "format": "{format}"', schema_of(data))
     version = data.get("version")
     if type(version) is not int or version not in versions:
         known = " or ".join(map(str, versions))
@@ -171,6 +171,12 @@ def labelled(data: dict[str, Any], what: str, table: str, others: tuple[str, ...
         if not isinstance(data.get(name), list):
             raise invalid(what, f"a list {name!r}", type(data.get(name)).__name__)
     return from_jsonable(data["inputs"], what), from_jsonable(data["outputs"], what)
+
+
+def schema_of(data: Any) -> str:
+    """The schema that a file of this package names, or what kind of value another file holds."""
+    named = data.get("format", data.get("schema")) if isinstance(data, dict) else None
+    return named if isinstance(named, str) and named.startswith("ldpopt-") else Phrase(kind(data))
 
 
 def kind(value: Any) -> str:

@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 
 from ldpopt import io as files
 from ldpopt.channel import Channel
+from ldpopt.datafiles.pieces import names_of
 from ldpopt.errors import CertificateError, InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt.mechanisms import randomized_response
 from ldpopt.survey.collect.aggregate import Counts
-from ldpopt.survey.collect.answers import batches, column_names, partitions
+from ldpopt.survey.collect.answers import batches, partitions
 from ldpopt.survey.collect.manifest import Manifest
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness import Simulated
@@ -201,7 +202,7 @@ def _written(name: str, read: Callable[[Path], object]) -> Callable[[bytes, Path
 
 def _answers(name: str) -> Callable[[bytes, Path], object]:
     def read(path: Path) -> object:
-        column_names(path)
+        names_of(path)
         return [batch for part in partitions([path]) for batch in batches(part, ["id", "smoker", "q7"])]
 
     return _written(name, read)

@@ -19,12 +19,9 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 
 if TYPE_CHECKING:
     from ldpopt.bounds import Comparison
-    from ldpopt.channel import Channel
     from ldpopt.design import Constraint, Design, Verification
     from ldpopt.design.registry import Asked
-    from ldpopt.exact import ExactChannel
     from ldpopt.frontiers import Frontier
-    from ldpopt.privacy import Guarantee
 
 
 @options("""
@@ -237,7 +234,11 @@ def check(
             found, report = proved(made), None
         else:
             found, report = (local_dp(made), total_variation(made)), audit(made) if every else None
-        central = [] if shuffled is None else [_after_shuffling(made, shuffled, number(delta, "--delta"))]
+        central = []
+        if shuffled is not None:  # what computes it loads SciPy, which most checks do without
+            from ldpopt.composition import shuffled as after_shuffling
+
+            central = [after_shuffling(made, shuffled).epsilon_at(number(delta, "--delta"))]
     if json:
         k, m = made.shape
         exact = {}
@@ -255,13 +256,6 @@ def check(
     say(*(f"\n{guarantee} {guarantee.reference}{promise(guarantee)}" for guarantee in (*found, *central)))
     if report is not None:
         say("", report)
-
-
-def _after_shuffling(channel: Channel | ExactChannel, respondents: int, delta: float) -> Guarantee:
-    """The guarantee behind a shuffler. What computes it loads SciPy, which most checks do without."""
-    from ldpopt.composition import shuffled
-
-    return shuffled(channel, respondents).epsilon_at(delta)
 
 
 @options("""

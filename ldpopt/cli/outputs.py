@@ -80,15 +80,19 @@ def promise(guarantee: Guarantee) -> str:
     return "" if sentence == f"{guarantee}." else f"\n  {sentence}"
 
 
-def claim(paths: list[Path], force: bool) -> None:
-    """Refuse paths that could not be written later: taken (unless `force`), in a missing folder, or named twice."""
+def claim(paths: list[Path], force: bool | None) -> None:
+    """Refuse paths that could not be written later: taken (unless `force`), in a missing folder, or named twice.
+
+    force : None where the command has no ``--force``.
+    """
     for at, path in enumerate(paths):
         if path in paths[:at]:
             raise invalid(str(path), "a path for each output", Phrase("the same one twice"))
         if not path.parent.is_dir():
             raise invalid(str(path), "a path in a folder that exists", Phrase("one in a folder that does not"))
         if os.path.lexists(path) and not force:
-            raise invalid(str(path), "a path that does not exist yet (--force overwrites)", Phrase("an existing one"))
+            hint = "" if force is None else " (--force overwrites)"
+            raise invalid(str(path), f"a path that does not exist yet{hint}", Phrase("an existing one"))
         if path.is_dir():
             raise invalid(str(path), "the path of a file", Phrase("a folder"))
 
@@ -252,8 +256,9 @@ class Program(_Flags, TyperGroup):
             told = _told(error)
             if told is None:
                 raise
-            print(f"ldpopt: error: {visible(' '.join(told[0].split()))}", file=sys.stderr, flush=True)
-            code = told[1]
+            message, code = told
+            if message:
+                print(f"ldpopt: error: {visible(' '.join(message.split()))}", file=sys.stderr, flush=True)
         code = code if isinstance(code, int) else 0
         if standalone_mode:
             sys.exit(code)
@@ -265,7 +270,8 @@ def _told(error: Exception) -> tuple[str, int] | None:
     if isinstance(error, USAGE_ERROR):
         usage: Any = error
         where = usage.ctx.command_path if getattr(usage, "ctx", None) else "ldpopt"
-        return f"{usage.format_message()} (see {where} --help)", 2
+        message = usage.format_message()  # none where the help was shown
+        return f"{message} (see {where} --help)" if message else "", 2
     if isinstance(error, LdpoptError):
         return str(error), 2 if isinstance(error, InvalidInput) else 1
     if isinstance(error, OSError):

@@ -243,7 +243,7 @@ def profile(path: str | Path, delimiter: str = "", encoding: str = "", decimal: 
                 values_hidden(f"{path}, column {column.name!r}", column.add, batch.column(at))
     rows = columns[0].rows
     if not rows:
-        raise invalid("file", "at least one row below the column names", "none", str(path))
+        raise invalid("file", "at least one row below the column names", Phrase("none"), str(path))
     return FileProfile(path, kind, dialect, rows, tuple(columns))
 
 

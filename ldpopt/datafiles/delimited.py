@@ -164,18 +164,18 @@ def header(path: Path) -> tuple[bytes, int]:
     with open(path, "rb") as file:
         line = file.readline(MAX_RECORD)
     if not line.endswith(b"\n") or line.count(b'"') % 2 or not line.strip():
-        raise invalid("answers", "a first line with the column names", "none", str(path))
+        raise invalid("answers", "a first line with the column names", Phrase("none"), str(path))
     return line.removeprefix(b"\xef\xbb\xbf"), len(line)
 
 
-def names_in(content: bytes, dialect: Dialect = PLAIN) -> list[str]:
-    """The column names in the first line of `content`."""
+def names_in(content: bytes, dialect: Dialect = PLAIN, where: str = "") -> list[str]:
+    """The column names in the first line of `content`, which is that of the file `where`."""
     try:
         line = dialect.decoded(content[: content.index(b"\n")]).decode().removesuffix("\r")
         return next(csv.reader([line], strict=True, delimiter=dialect.delimiter))
     except (ValueError, csv.Error):
         encoding = "UTF-8" if dialect.encoding == "utf-8" else dialect.encoding
-        raise InvalidInput(f"answers: the first line is not a list of column names in {encoding}") from None
+        raise invalid("answers", f"a first line of column names in {encoding}", Phrase("another"), where) from None
 
 
 def record_ranges(path: Path, reach: int, dialect: Dialect = PLAIN) -> Iterator[tuple[int, int, int]]:

@@ -123,7 +123,7 @@ def workbook_table(path: Path) -> Any:
     (said,) = _read("workbook", path, expected)
     rows: list[list[Any]] = json.loads(said)
     if not rows:
-        raise invalid("answers", "a first row with the column names", "none", str(path))
+        raise invalid("answers", "a first row with the column names", Phrase("none"), str(path))
     names = [_cell_text(cell) or f"column {at + 1}" for at, cell in enumerate(rows[0])]
     columns = [[row[at] if at < len(row) else None for row in rows[1:]] for at in range(len(names))]
     made = values_hidden(str(path), lambda: [_column(cells) for cells in columns])
@@ -159,7 +159,7 @@ def names_of(path: Path, dialect: Dialect = PLAIN) -> list[str]:
     """The column names of one file, all distinct."""
     kind = kind_of(path)
     if kind == "delimited":
-        names = names_in(header(path)[0], dialect)
+        names = names_in(header(path)[0], dialect, str(path))
     elif kind == "parquet":
         names = list(parquet_schema(path).names)
     elif kind == "workbook":

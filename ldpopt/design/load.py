@@ -16,8 +16,9 @@ from ldpopt.design.codec.records import Reader, real
 from ldpopt.design.design import Design
 from ldpopt.design.work import PARSED, Work
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.files import PathLike, read_text
+from ldpopt.files import PathLike, naming, read_text
 from ldpopt.privacy import Guarantee
+from ldpopt.schema import schema_of
 
 if TYPE_CHECKING:
     from ldpopt.design.certificates.respondents import RespondentsBound
@@ -42,7 +43,8 @@ def load_design(path: PathLike) -> Design:
     ...     bool(load_design(path).verify())
     True
     """
-    return design_of(_text(path))
+    with naming(path):
+        return design_of(_text(path))
 
 
 def load_respondents(path: PathLike) -> RespondentsBound:
@@ -60,7 +62,8 @@ def load_respondents(path: PathLike) -> RespondentsBound:
     ...     load_respondents(path).least
     11707
     """
-    return _respondents(_text(path))
+    with naming(path):
+        return _respondents(_text(path))
 
 
 def load_proof(path: PathLike, budget: float = 1.0) -> Design | RespondentsBound:
@@ -68,8 +71,9 @@ def load_proof(path: PathLike, budget: float = 1.0) -> Design | RespondentsBound
 
     budget : a file that takes more than this many times 500 MB to read is refused.
     """
-    text = _text(path, budget)
-    return _respondents(text) if f'"{RESPONDENTS}"' in text[:200] else design_of(text)
+    with naming(path):
+        text = _text(path, budget)
+        return _respondents(text) if f'"{RESPONDENTS}"' in text[:200] else design_of(text)
 
 
 def _respondents(text: str) -> RespondentsBound:
@@ -89,7 +93,7 @@ def _text(path: PathLike, budget: float = math.inf) -> str:
         size = 0  # reading it says why
     refused = Work(0.0, PARSED * size).refused(budget)
     if refused:
-        raise InvalidInput(f"{path}: {refused}")
+        raise InvalidInput(refused)
     return read_text(path)
 
 
@@ -98,9 +102,8 @@ def _object_of(text: str | bytes, schema: str) -> dict[str, Any]:
     data = strictjson.loads(text, FILE)
     if isinstance(data, dict) and data.get("command") == "design":
         data = data.get("design")
-    said = data.get("schema") if isinstance(data, dict) else data
-    if not isinstance(data, dict) or said != schema:
-        raise invalid(FILE, f'an object with "schema": "{schema}"', said)
+    if not isinstance(data, dict) or data.get("schema") != schema:
+        raise invalid(FILE, f'an object with "schema": "{schema}"', schema_of(data))
     if data.get("version") != VERSION or isinstance(data["version"], (bool, float)):
         raise invalid(FILE, f"version {VERSION}", data.get("version"))
     return data

@@ -27,8 +27,8 @@ from ldpopt.escapes import for_csv, from_csv
 from ldpopt.exact import FORMAT as EXACT_FORMAT
 from ldpopt.exact import ExactChannel
 from ldpopt.extras import missing
-from ldpopt.files import PathLike, read_text, write_text
-from ldpopt.io.table import is_number, naming, parse_table
+from ldpopt.files import PathLike, naming, read_text, write_text
+from ldpopt.io.table import is_number, parse_table
 from ldpopt.privacy.guarantee import Guarantee
 
 CORNER = "answer \\ report"

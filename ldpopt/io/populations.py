@@ -21,9 +21,10 @@ from ldpopt.datafiles.delimited import PLAIN, sniff
 from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, names_of, ranges_of
 from ldpopt.distribution import Array, distribution, finite_array, from_counts, number
 from ldpopt.errors import Phrase, invalid
-from ldpopt.files import PathLike, read_text
-from ldpopt.io.table import ColumnKey, Table, is_number, naming, parse_table, position_of
+from ldpopt.files import PathLike, naming, read_text
+from ldpopt.io.table import ColumnKey, Table, is_number, parse_table, position_of
 from ldpopt.results import Result
+from ldpopt.schema import kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ def read_pair(
 def _pair_from_json(text: str) -> tuple[list[Any], list[Label] | None, tuple[str, str]]:
     data = strictjson.loads(text, "populations")
     if not isinstance(data, dict) or set(data) - {"p0", "p1", "labels"} or not {"p0", "p1"} <= set(data):
-        got = ", ".join(data) if isinstance(data, dict) else type(data).__name__
+        got = ", ".join(data) if isinstance(data, dict) else kind(data)
         raise invalid("populations", "an object with the lists p0 and p1, and maybe labels", Phrase(got or "nothing"))
     for name, value in data.items():
         if not isinstance(value, list):

@@ -6,11 +6,10 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -103,13 +102,3 @@ def parse_table(path: str, text: str) -> Table:
     if not rows:
         raise invalid(path, "a table", Phrase("blank lines"))
     return Table(path, tuple(rows), tuple(lines))
-
-
-@contextmanager
-def naming(path: PathLike) -> Iterator[None]:
-    """Add the file's name to errors that are raised while something is made from its contents."""
-    try:
-        yield
-    except InvalidInput as error:
-        text = str(error)
-        raise error if text.startswith(f"{path}: ") else InvalidInput(f"{path}: {text}") from None

@@ -100,9 +100,7 @@ def regression_table(
     values = np.exp(found.values) if odds else found.values
     names = [(as_text(e), name) for e in found.equations for name in found.names]
     parts = _numbers(names, values.ravel(), found.standard_errors.ravel(), shown, found.p_values.ravel())
-    kept = (
-        slice(1, None) if odds else slice(0, None)
-    )  # beside a ratio, the coefficient's error would be taken for its own
+    kept = slice(int(odds), None)  # beside a ratio, the coefficient's error would be taken for its own
     columns = ("category", "term", "odds ratio" if odds else "coefficient", *LIMITS[kept], "p")
     rows: list[tuple[Cell, ...]] = [(*name, value, *rest[kept]) for name, value, *rest in parts]
     said = [f"{found.kind.capitalize()} regression of the true answers of {found.n:,} respondents: {found.formula}."]

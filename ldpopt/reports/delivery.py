@@ -116,7 +116,7 @@ def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Finding
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise invalid("delivery", "a folder", Phrase("something else"), str(folder))
+        raise invalid("delivery", "a folder", Phrase("something else" if folder.exists() else "none"), str(folder))
     paths = sorted(folder.iterdir())
     kinds = {path: _kind(path) for path in paths}
     plans = [path for path in paths if kinds[path] == planning.FORMAT]

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldpopt.errors import invalid
-from ldpopt.labels import Label, as_text
 from ldpopt.reports.sheet_drawing import FAMILY, GREY, TINT, draw_table, draw_wheel, put, set_fonts
-from ldpopt.reports.words import TITLE, sheet_text
+from ldpopt.reports.words import TITLE, answer_in_words, sheet_text
 from ldpopt.survey.paper.design import SHEET, PaperSurvey
 from ldpopt.survey.plan.plan import BOOKLET
 from ldpopt.survey.plan.planned_question import PlannedQuestion
@@ -29,22 +28,6 @@ MAX_SLIPS = 60
 
 MAX_COLUMNS = 6
 """The most questions side by side on the form."""
-
-
-def answer_in_words(question: PlannedQuestion, answer: Label) -> str:
-    """An answer as text; answers to several questions with commas between, and of options those that are chosen."""
-    if not question.parts or not isinstance(answer, tuple):
-        return ", ".join(map(as_text, answer)) if isinstance(answer, tuple) else as_text(answer)
-    said: dict[str, list[str]] = {}
-    for part, label in zip(question.parts, answer, strict=True):
-        own = said.setdefault(part.option_of or part.name, [])
-        if not part.option_of:
-            own.append(as_text(label))
-        elif label == part.categories[1]:
-            own.append(part.name.removeprefix(f"{part.option_of}: "))
-        elif label not in part.asked:
-            own[:] = [as_text(label)]
-    return ", ".join(" + ".join(own) or "none of these" for own in said.values())
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.labels import as_text
 from ldpopt.privacy import local_dp
 from ldpopt.reports.page import interval_table, render
-from ldpopt.reports.words import promises_in_words, question_in_words
+from ldpopt.reports.words import label_in_words, promises_in_words, question_in_words
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect.manifest import total
 from ldpopt.survey.estimate.intervals import Binomial
@@ -248,8 +248,8 @@ def _channel_in_words(channel: Channel) -> str:
     said = []
     for label, row in zip(channel.inputs, channel.matrix, strict=True):
         best = np.argsort(-row, kind="stable")[: m if k * m <= 36 else 1]
-        parts = ", ".join(f"{as_text(channel.outputs[y])} {100 * row[y]:.1f} %" for y in sorted(best))
-        said.append(f"{as_text(label)} is reported as {parts}")
+        parts = ", ".join(f"{label_in_words(channel.outputs[y])} {100 * row[y]:.1f} %" for y in sorted(best))
+        said.append(f"{label_in_words(label)} is reported as {parts}")
     return f"Channel from {k} answers to {m} reports: {'; '.join(said)}."
 
 

@@ -17,7 +17,7 @@ from ldpopt.channel import ERASED, Channel
 from ldpopt.design import Design, Verification
 from ldpopt.design.certificates.base import believed, taken_on_trust
 from ldpopt.escapes import for_markdown
-from ldpopt.labels import as_text
+from ldpopt.labels import Label, as_text
 from ldpopt.privacy import Guarantee
 from ldpopt.reports.page import render
 from ldpopt.rounding import ceil_digits, up
@@ -110,10 +110,8 @@ def proof_in_words(design: Design, found: Verification) -> list[str]:
     else:
         told.append(f"It keeps at least {design.value!r} ({utility.name}).")
     beyond = "has less" if utility.error else "keeps more"
-    scale, certified = (
-        "" if utility.logarithmic else " of the value",
-        "certified," if design.certified else "not certified",
-    )
+    scale = "" if utility.logarithmic else " of the value"
+    certified = "certified," if design.certified else "not certified"
     return [
         *told,
         f"No channel within these limits {beyond} than {design.bound!r}: {argument}.",
@@ -151,6 +149,27 @@ def verdict(design: Design) -> str:
 TITLE = "How to answer so that nobody can know"
 
 
+def label_in_words(label: Label) -> str:
+    """A label as text; that of several questions with commas between."""
+    return ", ".join(map(as_text, label)) if isinstance(label, tuple) else as_text(label)
+
+
+def answer_in_words(question: PlannedQuestion, answer: Label) -> str:
+    """An answer as text; answers to several questions with commas between, and of options those that are chosen."""
+    if not question.parts or not isinstance(answer, tuple):
+        return label_in_words(answer)
+    said: dict[str, list[str]] = {}
+    for part, label in zip(question.parts, answer, strict=True):
+        own = said.setdefault(part.option_of or part.name, [])
+        if not part.option_of:
+            own.append(as_text(label))
+        elif label == part.categories[1]:
+            own.append(part.name.removeprefix(f"{part.option_of}: "))
+        elif label not in part.asked:
+            own[:] = [as_text(label)]
+    return ", ".join(" + ".join(own) or "none of these" for own in said.values())
+
+
 def sheet_text(part: str, survey: PaperSurvey, question: PlannedQuestion | None = None) -> list[str]:
     """The sentences of a part of printed sheets: "steps", "why" and "rules", or the "promises" of a question."""
     question = max(survey.plan.questions, key=_ratio) if question is None else question
@@ -163,7 +182,8 @@ def sheet_text(part: str, survey: PaperSurvey, question: PlannedQuestion | None 
         unanswered=[(name, card) for name, card in cards if card or name in survey.plan.seen],
         public=[(one.name, ", ".join(one.texts), one.invited) for one in survey.plan.public],
         device=survey.device, ratio=ratio, times=_times(ratio), letter=question.reports[y],
-        answer=repr(as_text(question.categories[x])), other=repr(as_text(question.categories[other])),
+        answer=repr(answer_in_words(question, question.categories[x])),
+        other=repr(answer_in_words(question, question.categories[other])),
         epsilon=ceil_digits(proof.epsilon, 5), intended=f"{survey.intended[question.name]:.5g}",
         right=_guessed_right(question.eta), unfair=ceil_digits(float(ratio * Fraction(105, 95)), 3),
         loss=f"{100 * survey.losses[question.name]:.1f}",

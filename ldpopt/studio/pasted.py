@@ -23,9 +23,10 @@ from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import FORMAT as EXACT
 from ldpopt.exact import ExactChannel
+from ldpopt.files import naming
 from ldpopt.io.channels import channel_of, csv_parts, is_json
-from ldpopt.io.table import naming
 from ldpopt.labels import distinct_labels, from_jsonable
+from ldpopt.schema import schema_of
 from ldpopt.studio.fields import of_type, raw_text
 from ldpopt.tolerances import ROW_SUM
 
@@ -68,7 +69,7 @@ def pasted(text: str, name: str = NAMELESS) -> Pasted:
         if isinstance(data, dict) and data.get("schema") == SCHEMA:
             return _bounded(design_of(text), name)
         if not isinstance(data, list) and not (isinstance(data, dict) and data.get("format") in (EXACT, FORMAT)):
-            raise invalid("the file", "a channel, a design or a list of rows", Phrase(_kind(data)))
+            raise invalid("the file", "a channel, a design or a list of rows", schema_of(data))
     return _bounded(channel_of(text, name), name)
 
 
@@ -102,7 +103,7 @@ def parts(text: str, name: str = NAMELESS) -> Parts:
         if isinstance(data, list):
             return _sized(finite_array(data, "matrix", 2)), None, None
         if not isinstance(data, dict) or not isinstance(data.get("matrix"), list):
-            raise invalid("the file", "a channel, a design or a list of rows", Phrase(_kind(data)))
+            raise invalid("the file", "a channel, a design or a list of rows", schema_of(data))
         matrix = _sized(finite_array(data["matrix"], "matrix", 2))
         labels: list[Any] = []
         for side, count in zip(("inputs", "outputs"), matrix.shape, strict=True):
@@ -116,13 +117,6 @@ def _sized(matrix: Array, name: str = "the file") -> Array:
     if not 0 < matrix.size <= MOST_ENTRIES:
         raise invalid(name, f"a matrix of at most {MOST_ENTRIES} entries here", Phrase(str(matrix.shape)))
     return matrix
-
-
-def _kind(data: Any) -> str:
-    if isinstance(data, dict):
-        said = data.get("format", data.get("schema"))
-        return f"an object of the format {said[:40]!r}" if isinstance(said, str) else "an object of no known format"
-    return "JSON of another kind"
 
 
 def with_commas(text: str) -> str:

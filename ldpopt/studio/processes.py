@@ -170,19 +170,15 @@ class _Job:
             self.finish({"error": "The work could not be begun; try again."})
 
     def look(self) -> dict[str, Any]:
-        try:
-            while not self.end and self.pipe.poll():
-                said = json.loads(self.pipe.recv_bytes())
-                if "progress" in said:
-                    self.progress = said["progress"]
-                else:
-                    self.finish(said)
-        except (EOFError, OSError):
-            self.finish({"error": "The work ended before it was done; there may not have been enough memory."})
+        while not self.end and (said := self.answer(0.0)) is not None:
+            if "progress" in said:
+                self.progress = said["progress"]
+            elif not self.end:
+                self.finish(said)
         return {"progress": 1.0 if self.end else self.progress, "done": bool(self.end), **self.end}
 
     def answer(self, seconds: float) -> dict[str, Any] | None:
-        """The outcome of a view; None if there is none within `seconds`."""
+        """The next message, such as the outcome of a view; None if there is none within `seconds`."""
         try:
             if self.end or not self.pipe.poll(seconds):
                 return self.end or None

@@ -26,7 +26,14 @@ from ldpopt.labels import as_text
 from ldpopt.plots.channel import design_picture
 from ldpopt.privacy import Guarantee, local_dp, total_variation
 from ldpopt.reports.page import render, table
-from ldpopt.reports.words import guarantee_in_words, promises_in_words, proof_in_words, reports_in_words, verdict
+from ldpopt.reports.words import (
+    guarantee_in_words,
+    label_in_words,
+    promises_in_words,
+    proof_in_words,
+    reports_in_words,
+    verdict,
+)
 from ldpopt.rounding import ceil_digits
 from ldpopt.studio import ask, meaning, source
 from ldpopt.studio.ask import designed, wishes
@@ -322,10 +329,14 @@ def _probabilities(channel: Channel, pilot: Iterable[float] | None) -> Markup:
     """The probabilities of a channel as a table, beside the shares of the answers if they are given."""
     shares = [[]] * channel.shape[0] if pilot is None else [[share] for share in pilot]
     rows = [
-        [as_text(label), *(f"{value:.6g}" for value in (*share, *row))]
+        [label_in_words(label), *(f"{value:.6g}" for value in (*share, *row))]
         for label, share, row in zip(channel.inputs, shares, channel.matrix.tolist(), strict=True)
     ]
-    head = ["answer", *([] if pilot is None else ["pilot"]), *(f"report {as_text(label)}" for label in channel.outputs)]
+    head = [
+        "answer",
+        *([] if pilot is None else ["pilot"]),
+        *(f"report {label_in_words(label)}" for label in channel.outputs),
+    ]
     said = "The probability of each report after each answer, to six digits."
     return table(head, rows, said, range(1, len(head)))
 

@@ -43,6 +43,36 @@ def line(run):
     return ending
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("verify other.json", 'an object with "schema": "ldpopt-design", got \'ldpopt-plan\''),
+        ("verify broken.json", "valid JSON"),
+        ("survey estimate broken.json r.csv", "valid JSON"),
+        ("survey estimate plan.json other.json", 'an object with "format": "ldpopt-counts", got \'ldpopt-plan\''),
+        ("survey plan folder/survey.toml --out p.json", "a readable file"),
+    ],
+)
+@pytest.mark.usefixtures("answers")
+def test_a_file_of_another_kind_is_named(line, call, said):
+    """With what it is, where it is one of the package's; a path is named once."""
+    Path("other.json").write_bytes(Path("plan.json").read_bytes())
+    Path("broken.json").write_text("{")
+    message, code = line(*call.split())
+    (path,) = (word for word in call.split() if word.startswith(("other", "broken", "folder")))
+    assert message.startswith(f"{path}: ")
+    assert message.count(path) == 1
+    assert said in message
+    assert code == 2
+
+
+def test_survey_alone_shows_its_commands(run):
+    """As `ldpopt survey --help`, without an error that says nothing."""
+    result = run("survey")
+    assert "privatize" in result.stdout
+    assert (result.stderr, result.exit_code) == ("", 2)
+
+
 def privatize(name="a.csv", out="r.csv"):
     return ("survey", "privatize", "plan.json", name, "--out", out)
 

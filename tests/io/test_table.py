@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
-from ldpopt.files import read_text
-from ldpopt.io.table import is_number, naming, parse_table
+from ldpopt.files import naming, read_text
+from ldpopt.io.table import is_number, parse_table
 
 
 def says(text):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ldpopt.cli.options import options
 from ldpopt.cli.outputs import ResultFlags
 from ldpopt.errors import Phrase, invalid
-from ldpopt.files import read_text
+from ldpopt.files import naming, read_text
 
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
@@ -26,7 +26,8 @@ def read_plan(path: Path) -> Plan:
     """The plan in a file. Its guarantees are proved again."""
     from ldpopt.survey.plan.plan import Plan
 
-    return Plan.from_json(read_text(path))
+    with naming(path):
+        return Plan.from_json(read_text(path))
 
 
 def read_counts(path: str, plan: Plan, unlabelled: bool) -> Counts:
@@ -35,7 +36,8 @@ def read_counts(path: str, plan: Plan, unlabelled: bool) -> Counts:
 
     if not path.endswith(".json"):
         return aggregate(plan, path, unlabelled=unlabelled)
-    counts = Counts.from_json(read_text(path), plan)
+    with naming(path):
+        counts = Counts.from_json(read_text(path), plan)
     if counts.unlabelled and not unlabelled:
         expected = "counts of reports with manifests (--unlabelled takes others, too)"
         raise invalid("counts", expected, Phrase("others"), path)

@@ -19,6 +19,7 @@ from ldpopt.cli.outputs import claim, claim_folder, progress, say, write_all, wr
 from ldpopt.cli.streams import refuse_stream
 from ldpopt.cli.survey.arguments import read_plan
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.extras import need
 from ldpopt.files import create_private, read_text
 
 if TYPE_CHECKING:
@@ -103,8 +104,6 @@ def collect(
             held = store.summary()
         say(f"closed {what}, with {held.reports:,} reports, in {shown(db)}")
         return
-    from ldpopt.extras import need
-
     need("starlette", "uvicorn")  # checked before a database is made
     if check:
         from ldpopt.survey.server.health import checks
@@ -157,7 +156,7 @@ def invitations(
     from ldpopt.survey.server import database, draw_invitations
     from ldpopt.survey.server.export import frame_groups
 
-    claim([out], force=False)
+    claim([out], force=None)
     made = read_plan(plan)
     if (count is None) == (frame is None):
         raise invalid("invitations", "their number, or --frame FILE", Phrase("neither" if count is None else "both"))
@@ -204,7 +203,6 @@ def privatize(
 
     PLAN.ledger records keyed marks of the answers, so that no second report of them is drawn in the same round.
     """
-    from ldpopt.extras import need
     from ldpopt.survey.collect.ledger import ledger_of
     from ldpopt.survey.collect.privatize import privatize as run
     from ldpopt.survey.collect.runner import Threads
@@ -212,14 +210,11 @@ def privatize(
     refuse_stream(plan, "the plan in a file, since the ledger of its reports is kept beside it")
     made = read_plan(plan)
     if made.respondent is not None and key is None and simulate is None:
-        raise InvalidInput(
-            "--key: expected a key file (--new-key makes one), since the plan names respondents, got none"
-        )
+        expected = "a key file (--new-key makes one), since the plan names respondents"
+        raise invalid("--key", expected, Phrase("none"))
     if made.respondent is None and key is not None:
-        raise InvalidInput(
-            "--key: expected a plan that names respondents ('respondent' in survey.toml), got one that does not; leave "
-            "--key and --new-key out"
-        )
+        expected = "a plan that names respondents ('respondent' in survey.toml)"
+        raise invalid("--key", expected, Phrase("one that does not; leave --key and --new-key out"))
     if dask or scheduler:
         need("distributed")  # checked before a key is made
     with ExitStack() as stack:
@@ -259,15 +254,13 @@ def _forgotten_after_a_refusal(key: Path, out: Path) -> Iterator[None]:
 
 
 def _randomness(key: Path | None, new_key: bool, simulate: int | None) -> Randomness | None:
-    import numpy as np
-
     from ldpopt.survey.collect.randomness import Memoised, Simulated
     from ldpopt.survey.collect.words import create_key
 
     if simulate is not None:
         if key is not None:
-            raise InvalidInput("--key and --simulate: expected at most one, got both")
-        return Simulated(np.random.default_rng(simulate))
+            raise invalid("--key and --simulate", "at most one", Phrase("both"))
+        return Simulated(simulate)
     if key is None:
         return None
     if new_key:
@@ -297,8 +290,7 @@ def paper(
         raise invalid("--paper", f"one of {', '.join(PAPERS)}", size)
     thing = device_named(device, tosses)
     claim_folder(out, force)
-    limit = seconds(time_limit)
-    made = read_plan(plan)
+    limit, made = seconds(time_limit), read_plan(plan)
     with progress("designing", shares=True) as step:
         survey = paper_survey(made, thing, simpler, time_limit=limit, progress=step)
     sheets = paper_sheets(survey, size)
@@ -325,8 +317,7 @@ def enter(plan: Path, codes: Path, out: Path = Path("reports.csv"), leave_out_in
     """
     from ldpopt.survey.paper.entry import enter_reports
 
-    made = read_plan(plan)
-    found = enter_reports(made, codes, out, leave_out_incomplete)
+    found = enter_reports(read_plan(plan), codes, out, leave_out_incomplete)
     left = f"; {found.left_out:,} incomplete rows left out" if found.left_out else ""
     say(f"{found.rows:,} reports in {out}{left}")
 
@@ -355,5 +346,4 @@ def aggregate(
     with progress("counting"):
         counts = run(made, list(reports), pairs, Threads(workers), unlabelled)
     write_all({out: counts.to_json().encode()}, force)
-    what = "simulated reports" if counts.simulation else "reports"
-    say(f"{counts.rows:,} {what} counted in {out}")
+    say(f"{counts.rows:,} {'simulated ' * counts.simulation}reports counted in {out}")

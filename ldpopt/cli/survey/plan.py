@@ -14,7 +14,7 @@ from ldpopt.cli.options import number, options, seconds
 from ldpopt.cli.outputs import claim, kind_of, progress, say, write_all
 from ldpopt.cli.survey.arguments import read_counts, read_plan
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.files import read_text
+from ldpopt.files import naming, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -257,13 +257,12 @@ def plan(
     limit = seconds(time_limit)
     if stages and respondents is None:
         raise invalid("--stages", "the number of respondents, by -n", Phrase("none"))
-    try:
-        spec = SurveySpec.from_toml(read_text(survey))
-    except InvalidInput as error:
-        said = str(error)
-        raise InvalidInput(
-            said.replace("survey.toml", str(survey)) if "survey.toml" in said else f"{survey}: {said}"
-        ) from None
+    text = read_text(survey)
+    with naming(survey):
+        try:
+            spec = SurveySpec.from_toml(text)
+        except InvalidInput as error:
+            raise InvalidInput(str(error).replace("survey.toml", str(survey))) from None
     if after is not None:
         from ldpopt.survey.plan.two_stage import second_spec
         from ldpopt.survey.survey import Survey

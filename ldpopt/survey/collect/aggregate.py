@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt import strictjson
+from ldpopt.datafiles.pieces import names_of
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import Result
 from ldpopt.schema import dump, flag, key, listed, load, mapping, text, version_of, whole
-from ldpopt.survey.collect.answers import Partition, batches, column_names, partitions, refuse_nested
+from ldpopt.survey.collect.answers import Partition, batches, partitions, refuse_nested
 from ldpopt.survey.collect.batch import require_columns
 from ldpopt.survey.collect.manifest import Delivery, admit, refuse_twice, row_set
 from ldpopt.survey.collect.runner import Runner, Threads
@@ -187,7 +188,7 @@ def _parts(plan: Plan, found: Delivery, public: Sequence[str] = ()) -> list[Part
     """The partitions of a delivery, whose files have the columns that are needed and the rows of their manifests."""
     own = report_columns(plan)
     for path in found.files:
-        there = column_names(path)
+        there = names_of(path)
         require_columns(own, there, str(path))
         for name in public:
             if name not in there:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ldpopt.datafiles.delimited import PLAIN, Dialect, bytes_between, header, parse
-from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, names_of, parquet_schema, ranges_of
+from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, parquet_schema, ranges_of
 from ldpopt.datafiles.pieces import values_hidden as values_hidden
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
@@ -60,7 +60,8 @@ class Partition:
 
     def to_dict(self) -> dict[str, Any]:
         """The partition as JSON-ready values."""
-        return {"first_row": self.first_row, "pieces": [_listed(piece) for piece in self.pieces]}
+        pieces = [[*astuple(piece)[:-1], list(astuple(piece.dialect))] for piece in self.pieces]
+        return {"first_row": self.first_row, "pieces": pieces}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Partition:
@@ -69,10 +70,6 @@ class Partition:
             Piece(path, start, stop, rows, Dialect(*dialect)) for path, start, stop, rows, dialect in data["pieces"]
         )
         return cls(data["first_row"], tuple(pieces))
-
-
-def _listed(piece: Piece) -> list[Any]:
-    return [piece.path, piece.start, piece.stop, piece.rows, list(astuple(piece.dialect))]
 
 
 def input_files(answers: str | Path | Sequence[str | Path], kinds: Sequence[str] = REPORTS) -> list[Path]:
@@ -85,14 +82,14 @@ def input_files(answers: str | Path | Sequence[str | Path], kinds: Sequence[str]
     for path in map(Path, given):
         inside = [p for p in sorted(path.iterdir()) if not p.name.startswith((".", "_"))] if path.is_dir() else [path]
         found += [p for p in inside if p.suffix in kinds] if path.is_dir() else inside
+    what = "reports" if kinds == REPORTS else "answers"
+    if missing := [path for path in found if not path.is_file()]:
+        raise invalid(what, "files that exist", str(missing[0]))
     suffixes = {path.suffix for path in found}
     if len(suffixes) != 1 or not suffixes <= set(kinds):
         expected = f"files of one kind ({', '.join(kinds)})" if kinds != REPORTS else _EXPECTED
-        raise invalid("answers", expected, sorted(suffixes) or "none")
-    missing = [path for path in found if not path.is_file()]
-    if missing:
-        raise invalid("answers", "files that exist", str(missing[0]))
-    refuse_the_same("answers", found)
+        raise invalid(what, expected, Phrase(" and ".join(one or "no ending" for one in sorted(suffixes)) or "none"))
+    refuse_the_same(what, found)
     return [path.resolve() for path in found]
 
 
@@ -204,11 +201,6 @@ def _small_csv_files(pieces: Sequence[Piece], columns: Sequence[str]) -> Any:
     except (pa.ArrowException, UnicodeDecodeError, InvalidInput):
         return None
     return table if table.num_rows == sum(piece.rows for piece in pieces) else None
-
-
-def column_names(path: Path, dialect: Dialect = PLAIN) -> list[str]:
-    """The column names of one file, all distinct."""
-    return names_of(path, dialect)
 
 
 def refuse_nested(path: Path, columns: Sequence[str], carried: Sequence[str]) -> None:

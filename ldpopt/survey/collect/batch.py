@@ -123,7 +123,9 @@ class Privatizer:
             column = pc.replace_substring_regex(column, r"^\+?0*([0-9]+)(?:\.0*)?$", r"\1")
         empty = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
         if pc.any(empty).as_py():
-            raise invalid(what, "an id in every row", "none", f"row {first_row + pc.index(empty, True).as_py()}")
+            raise invalid(
+                what, "an id in every row", Phrase("none"), f"row {first_row + pc.index(empty, True).as_py()}"
+            )
         return column
 
     def partition(self, batches: Iterable[Any], index: int, first_row: int, dropped: Rows) -> tuple[Any, Tally]:
@@ -223,7 +225,7 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
         dropped = duplicate_rows(whole, np.arange(1, len(whole) + 1))
         refuse_duplicates(plan, dropped)
     if not batches:
-        raise invalid("answers", "at least one row", "none")
+        raise invalid("answers", "at least one row", Phrase("none"))
     reports, tally = privatizer.partition(batches, 0, 1, dropped)
     return reports, Tally.total([tally], plan)
 
@@ -272,7 +274,8 @@ def require_columns(needed: list[str], found: list[str], where: str) -> None:
     lacking = [name for name in needed if name not in found]
     if lacking:
         # The names that were found are not shown: the first line of a file without a header is somebody's answers.
-        raise invalid("answers", f"a column {lacking[0]!r}", Phrase(f"{len(found)} others"), where)
+        others = f"{len(found)} other{'s' * (len(found) != 1)}"
+        raise invalid("answers", f"a column {lacking[0]!r}", Phrase(others), where)
 
 
 def refuse_duplicates(plan: Plan, dropped: Rows) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ldpopt.datafiles.columns import is_one_of, to_numbers
 from ldpopt.datafiles.pieces import values_hidden
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.labels import as_text
 from ldpopt.survey.collect.manifest import NO_ROWS, total
@@ -216,7 +216,7 @@ class Coder:
             name, listed = self._question.name, f"one of its {len(self._question.categories)} categories"
             got = "no answer" if policy == "missing" else "an answer outside them"
             at = f"row {row(int(np.argmax(where)))}, column {self._question.column!r}"
-            raise invalid(f"question {name!r}", f"{listed} (or a policy for {policy} answers)", got, at)
+            raise invalid(f"question {name!r}", f"{listed} (or a policy for {policy} answers)", Phrase(got), at)
         made[where] = code
         counts = getattr(tally, policy)
         counts[self._question.name] = counts.get(self._question.name, 0) + count

@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt import strictjson
-from ldpopt.datafiles.pieces import parquet_schema
+from ldpopt.datafiles.pieces import names_of, parquet_schema
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import digest
 from ldpopt.schema import check, dump, flag, key, kind, listed, load, text, version_of, whole
-from ldpopt.survey.collect.answers import Partition, column_names, input_files, refuse_the_same
+from ldpopt.survey.collect.answers import Partition, input_files, refuse_the_same
 from ldpopt.survey.plan.plan import Plan
 
 NO_ROWS = "0" * 32
@@ -311,7 +311,7 @@ def _by_hand(plan: Plan, path: Path, unlabelled: bool) -> None:
     if not unlabelled:
         what = f"{sidecar(path).name} beside it" if path.suffix == ".csv" else "one in its schema"
         raise InvalidInput(f"reports: expected a manifest, {what}, got none at {path}; {BY_HAND}")
-    if plan.respondent is not None and plan.respondent in column_names(path):
+    if plan.respondent is not None and plan.respondent in names_of(path):
         raise invalid("reports", f"no column {plan.respondent!r} of respondents", Phrase("raw answers"), str(path))
 
 

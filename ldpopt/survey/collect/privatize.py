@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from ldpopt import strictjson
+from ldpopt.datafiles.pieces import names_of
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import need
 from ldpopt.files import held
 from ldpopt.schema import dump, load
-from ldpopt.survey.collect.answers import ANSWERS, batches, column_names, input_files, refuse_nested
+from ldpopt.survey.collect.answers import ANSWERS, batches, input_files, refuse_nested
 from ldpopt.survey.collect.batch import (
     Privatizer,
     Rows,
@@ -127,7 +128,7 @@ def privatize_partition(job: Job, index: int) -> int:
     folder, privatizer = _ready(job, "privatize")
     dropped: Rows | None = np.empty(0, np.int64) if privatizer.plan.respondent is None else folder.dropped()
     if dropped is None:
-        raise invalid("privatize", "the rows to leave out", "none", str(folder.path / DROPPED))
+        raise invalid("privatize", "the rows to leave out", Phrase("none"), str(folder.path / DROPPED))
     part = folder.partitions[index]
     _require(privatizer, folder, index)
     columns = [one.column for question in privatizer.plan.questions for one in question.answers]
@@ -159,7 +160,7 @@ def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
 def _require(privatizer: Privatizer, folder: WorkFolder, index: int) -> None:
     """`InvalidInput` unless every file of a partition has the needed columns, with plain values."""
     for path in dict.fromkeys(piece.path for piece in folder.partitions[index].pieces):
-        require_columns(privatizer.columns, column_names(Path(path), privatizer.plan.file), path)
+        require_columns(privatizer.columns, names_of(Path(path), privatizer.plan.file), path)
         refuse_nested(Path(path), privatizer.columns, privatizer.plan.carry)
 
 
@@ -261,7 +262,7 @@ def _refuse_leaks(plan: Plan, folder: WorkFolder) -> None:
     columns = columns_of(plan)
     try:
         for path in dict.fromkeys(piece.path for part in folder.partitions for piece in part.pieces):
-            require_columns(columns, column_names(Path(path), plan.file), path)
+            require_columns(columns, names_of(Path(path), plan.file), path)
             refuse_nested(Path(path), columns, plan.carry)
         refuse_leaks(plan, sampled_rows(folder.partitions, columns))
     except InvalidInput:

@@ -58,7 +58,7 @@ class WorkFolder:
         key = randomness.key()
         parts = partitions(files, plan.file)
         if sum(part.rows for part in parts) == 0:
-            raise invalid("answers", "at least one row", "none", str(files[0]))
+            raise invalid("answers", "at least one row", Phrase("none"), str(files[0]))
         state = {
             **asked,
             "run": secrets.token_hex(8),

@@ -77,16 +77,15 @@ def _has_booklets(plan: Plan) -> bool:
 
 
 def _part(part: Part, parts: Sequence[Part]) -> dict[str, Any]:
-    names = [one.name for one in parts]
-    conditions = [(names.index(name), labels) for name, labels in part.asked_if]
+    at = {one.name: place for place, one in enumerate(parts)}
     return {
         "name": part.name,
         **({"option_of": part.option_of} if part.option_of else {}),
         "answers": [as_text(label) for label in part.asked],
         "missing": None if part.missing is None else part.asked.index(part.missing),
         "asked_if": [
-            [at, [place for place, label in enumerate(parts[at].categories) if label in labels]]
-            for at, labels in conditions
+            [at[name], [place for place, label in enumerate(parts[at[name]].categories) if label in labels]]
+            for name, labels in part.asked_if
         ],
     }
 
@@ -121,8 +120,8 @@ MAX_TEXT = 2000
 
 def shipped(language: str) -> dict[str, Any]:
     """The texts of a language that comes with the package."""
-    content = files("ldpopt.survey.kit").joinpath("static", f"language-{language}.json").read_bytes()
-    made: dict[str, Any] = strictjson.loads(content, f"language-{language}.json")
+    name = f"language-{language}.json"
+    made: dict[str, Any] = strictjson.loads(_static(name), name)
     return made
 
 
@@ -145,9 +144,8 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
             raise invalid("texts", 'an object with a language as its "code"', Phrase("another"))
         if code in made:
             raise invalid("texts", "one file for each language", Phrase(f"two for {code!r}"))
-        what = f"texts of {code!r}"
-        own = _own(data, english, plan, what)
-        made[code] = {**built.get(code, built.get(code.split("-")[0], {})), **own}
+        package_texts = built.get(code, built.get(code.split("-")[0], {}))
+        made[code] = {**package_texts, **_own(data, english, plan, f"texts of {code!r}")}
     for texts in made.values() if plan.wording else ():
         said = texts.get("questions", {})
         worded = {name: {"answers": {}, "text": words} | said.get(name, {}) for name, words in plan.wording}
@@ -173,11 +171,10 @@ def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: 
         elif key in ("survey", "intro"):
             made[key] = _text(value, f"{what}: {key}")
         elif key in english:
-            text = _text(value, f"{what}: {key}")
-            places, asked = sorted(_PLACE.findall(text)), sorted(_PLACE.findall(english[key]))
+            made[key] = _text(value, f"{what}: {key}")
+            places, asked = sorted(_PLACE.findall(value)), sorted(_PLACE.findall(english[key]))
             if set(places) - set(asked):
                 raise invalid(f"{what}: {key}", f"only the places {asked}", places)
-            made[key] = text
         elif key != "code":
             raise invalid(what, "keys of the English texts, survey, intro, questions or code", key)
     if made.get("direction", "ltr") not in ("ltr", "rtl"):
@@ -241,8 +238,8 @@ def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
         for x in _some(len(question.categories), ROWS)
         for word in boundary_words(question, x, rng)
     ]
-    head = {"format": "ldpopt-vectors", "version": VERSION, "plan": plan.checksum}
-    made: dict[str, Any] = {**head, "reports": drawn, "words": _words(plan, rng)}
+    made: dict[str, Any] = {"format": "ldpopt-vectors", "version": VERSION, "plan": plan.checksum}
+    made |= {"reports": drawn, "words": _words(plan, rng)}
     if not _has_booklets(plan):
         return made
     steps = booklet_steps(plan).tolist()
@@ -274,8 +271,7 @@ def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
     if plan.respondent is None:
         return []
     made = []
-    of_questions = [word_tags(plan, question) for question in plan.questions[:ROWS]]
-    tags = [tag for tags in of_questions for tag in (tags[0], tags[-1])]
+    tags = [word_tags(plan, question)[at] for question in plan.questions[:ROWS] for at in (0, -1)]
     for tag in [*tags, *([booklet_tag(plan)] if plan.booklets else [])]:
         key = SecretKey(rng.randbytes(32))
         words = Respondents(key, pa.array(IDS, pa.string())).macs(tag)[:, 0].tolist()
@@ -320,15 +316,15 @@ def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = 
         languages=escape(" ".join(found)),
         survey=escape(plan.name),
     )
-    stand_in = {LANGUAGES[0]: shipped(LANGUAGES[0])}  # used for missing texts, even if not offered itself
-    package = {**json.loads(_static("package.json")), "version": __version__}
+    # English is used for missing texts, even if not offered itself.
+    texts_by_code = {LANGUAGES[0]: shipped(LANGUAGES[0]), **found}
     return {
         "index.html": page.encode(),
         **{name: _static(name) for name in AS_THEY_ARE},
-        **{f"language-{code}.json": _json(words) for code, words in {**stand_in, **found}.items()},
+        **{f"language-{code}.json": _json(words) for code, words in texts_by_code.items()},
         "plan.json": _json(public_plan(plan)),
         "vectors.json": _json(vectors(plan)),
-        "package.json": json.dumps(package, indent=2).encode() + b"\n",
+        "package.json": strictjson.dumps({**json.loads(_static("package.json")), "version": __version__}).encode(),
     }
 
 
@@ -342,8 +338,7 @@ def _collector(given: str) -> tuple[str, str]:
             host, _ = parts.hostname, parts.port
             if host and (parts.scheme == "https" or host in ("localhost", "127.0.0.1", "::1")):
                 return f"{given.removesuffix('/')}/", f"{parts.scheme}://{parts.netloc}"
-    expected = "an https address such as https://collect.example.org/, or http://localhost"
-    raise invalid("collector", expected, given)
+    raise invalid("collector", "an https address such as https://collect.example.org/, or http://localhost", given)
 
 
 def _static(name: str) -> bytes:

@@ -40,8 +40,8 @@ class Store(ABC):
     of random numbers, to the lasting tables. Then the tables of recent ones are written anew.
 
     Only one thread at a time may call `write`, `settle`, `state`, `probe`, `others`, `invite`, `close_round` and
-    `close`; `summary` and `rows` open connections of their own. All raise `Unavailable` if the database does not answer or has
-    no room. Then nothing of the call is stored or, if only the answer to a commit was lost, all of it.
+    `close`; `summary` and `rows` open connections of their own. All raise `Unavailable` if the database does not answer
+    or has no room. Then nothing of the call is stored or, if only the answer to a commit was lost, all of it.
     """
 
     _db: Any = None
@@ -101,6 +101,7 @@ class Store(ABC):
     def _sweep(self, db: Any) -> bool:
         """Write the tables of recent reports and marks anew; whether nothing of what left them can be read there."""
 
+    @abstractmethod
     def _hide_reads(self, db: Any) -> None:
         """Leave nothing in the lasting tables by which rows that were looked up differ from others."""
 

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldpopt.datafiles import delimited
+from ldpopt.datafiles.pieces import names_of
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect import answers
-from ldpopt.survey.collect.answers import batches, column_names, input_files, partitions
+from ldpopt.survey.collect.answers import ANSWERS, batches, input_files, partitions
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.plan.plan import make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
@@ -91,8 +92,10 @@ def test_what_is_no_input(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), tmp_path / "b.parquet")
     (tmp_path / "empty").mkdir()
     for given_ in (tmp_path, tmp_path / "empty", tmp_path / "a.xlsx", tmp_path / "no.csv", []):
-        with pytest.raises(InvalidInput, match="answers"):
+        with pytest.raises(InvalidInput, match="reports"):
             input_files(given_)
+    with pytest.raises(InvalidInput, match="answers: expected files that exist, got '.*no'"):
+        input_files(tmp_path / "no", ANSWERS)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +120,7 @@ def test_a_broken_csv_is_refused_unseen(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(content)
     with pytest.raises(InvalidInput) as caught:
-        rows_of(path, column_names(path))
+        rows_of(path, names_of(path))
     error: BaseException | None = caught.value
     while error is not None:
         assert "secret" not in f"{error} {error.args}"
