@@ -287,7 +287,7 @@ def _told(error: Exception) -> tuple[str, int] | None:
 
 def _system(error: OSError) -> str:
     """The system's message with the name of the file, and nothing else, since libraries put contents into messages."""
-    reason = error.strerror if error.errno is not None and error.strerror else type(error).__name__
+    reason = os.strerror(error.errno) if error.errno is not None and error.strerror else type(error).__name__
     where = ""
     if isinstance(error.filename, (str, bytes)):
         path = Path(os.fsdecode(error.filename))

@@ -74,5 +74,7 @@ def test_a_name_that_is_no_utf_8_can_be_printed(run, tmp_path):
 
 def test_the_name_of_an_unfinished_file_is_not_told():
     """A system's error about a file that is written aside names the folder."""
-    assert _system(OSError(28, "No space left", "folder/.ldpopt-00ff.part")) == "folder: no space left"
-    assert _system(OSError(28, "No space left", "folder/a.csv")) == "folder/a.csv: no space left"
+    assert _system(OSError(28, "No space left", "folder/.ldpopt-00ff.part")) == "folder: no space left on device"
+    assert _system(OSError(28, "No space left", "folder/a.csv")) == "folder/a.csv: no space left on device"
+    arrow = "Error writing bytes to file. Detail: [errno 28] No space left on device"
+    assert _system(OSError(28, arrow)) == "no space left on device"

@@ -94,7 +94,7 @@ def test_what_is_no_input(tmp_path: Path) -> None:
     for given_ in (tmp_path, tmp_path / "empty", tmp_path / "a.xlsx", tmp_path / "no.csv", []):
         with pytest.raises(InvalidInput, match="reports"):
             input_files(given_)
-    with pytest.raises(InvalidInput, match="answers: expected files that exist, got '.*no'"):
+    with pytest.raises(InvalidInput, match="answers: expected files that exist"):
         input_files(tmp_path / "no", ANSWERS)
 
 
