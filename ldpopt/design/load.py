@@ -18,7 +18,6 @@ from ldpopt.design.work import PARSED, Work
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import PathLike, naming, read_text
 from ldpopt.privacy import Guarantee
-from ldpopt.schema import schema_of
 
 if TYPE_CHECKING:
     from ldpopt.design.certificates.respondents import RespondentsBound
@@ -103,6 +102,8 @@ def _object_of(text: str | bytes, schema: str) -> dict[str, Any]:
     if isinstance(data, dict) and data.get("command") == "design":
         data = data.get("design")
     if not isinstance(data, dict) or data.get("schema") != schema:
+        from ldpopt.schema import schema_of  # only a refusal needs it
+
         raise invalid(FILE, f'an object with "schema": "{schema}"', schema_of(data))
     if data.get("version") != VERSION or isinstance(data["version"], (bool, float)):
         raise invalid(FILE, f"version {VERSION}", data.get("version"))

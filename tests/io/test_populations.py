@@ -86,7 +86,7 @@ BAD_PAIRS = [
     ("p.csv", "p0,p1\n0,1\n0,1\n", {"counts": True}, "p0: expected non-negative counts with a positive sum"),
     ("p.csv", "p0,p1\n-1,1\n2,1\n", {"counts": True}, "p0: expected non-negative counts with a positive sum"),
     ("p.json", '{"p0": [1]}', {}, "populations: expected an object with the lists p0 and p1, and maybe labels, got p0"),
-    ("p.json", "[1]", {}, "populations: expected an object with the lists p0 and p1, and maybe labels, got list"),
+    ("p.json", "[1]", {}, "populations: expected an object with the lists p0 and p1, and maybe labels, got a list"),
     ("p.json", "{}", {}, "populations: expected an object with the lists p0 and p1, and maybe labels, got nothing"),
     ("p.json", '{"p0": [1], "p1": [1], "q": 1}', {}, "maybe labels, got p0, p1, q"),
     ("p.json", '{"p0": [1], "p1": 1}', {}, "p1: expected a list, got int"),

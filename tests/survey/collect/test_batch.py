@@ -89,7 +89,7 @@ def test_every_respondent_has_an_id(key: Memoised) -> None:
 def test_what_is_needed_is_there_once() -> None:
     """A column that lacks, or that is there twice, is refused, and its neighbours are not shown."""
     simulated = Simulated(np.random.default_rng(0))
-    with pytest.raises(InvalidInput, match="1 others") as caught:
+    with pytest.raises(InvalidInput, match="1 other at") as caught:
         privatize_frame(plan(), pd.DataFrame({"secret": [1]}), simulated)
     assert "secret" not in str(caught.value)
     twice = pa.Table.from_arrays([pa.array(["no"]), pa.array(["yes"])], names=["answer", "answer"])
