@@ -18,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 QUICK = (
     "benchmarks/run.py", "trust/closings.py", "trust/collect.py", "trust/duplicates.py", "trust/field.py",
     "trust/hostile.py", "trust/inequalities.py", "trust/kinds.py", "trust/laws.py", "trust/reach.py", "trust/smooth.py",
+    "trust/texts.py",
 )  # fmt: skip
 """Scripts that are run with ``--quick``; exit code 1 is a failure."""
 

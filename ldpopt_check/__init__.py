@@ -227,8 +227,9 @@ CONSTRAINTS = (
     {"kind": "ApproximateLDP", "epsilon": double, "delta": double},
 )
 LISTED = {"rows": [double], "pairs": ROWS, "weights": [double]}
-MULTIPLIER = {"kind": "TermMultiplier", "term": int, "pairs": object, "values": object}
-TERMS = {"rows": [double], "posed": (None,), "multipliers": ([], [MULTIPLIER])}
+MULTIPLIER = {"kind": "TermMultiplier", "term": int}
+CHOSEN = ({**MULTIPLIER, "pairs": [int], "values": ROWS}, {**MULTIPLIER, "pairs": dict, "values": dict})
+TERMS = {"rows": [double], "posed": (None,), "multipliers": ([], [CHOSEN])}
 KERNEL = {"prior": [double], "kernel": ROWS, "rows": [double], "pairs": ROWS, "relaxed": (None, dict)}
 PROOFS = (
     *({"kind": kind} for kind in ("Contraction", "InformationCapacity", "SharedInformation")),

@@ -401,10 +401,10 @@ def unpaid(d, caps, gains, ratio, bits):
     for one in d.proof["multipliers"]:
         prove(0 <= one["term"] < len(caps), "a multiplier is of no constraint")
         cap, chosen = caps[one["term"]], one["pairs"]
-        if cap.pure or not isinstance(chosen, list) or not chosen:
+        if cap.pure or isinstance(chosen, dict):  # An array without entries is stated as its shape.
             continue
         pairs, z = cap.pairs(k), shaped(one["values"], len(gains), len(chosen), "the values of a multiplier")
-        prove(all(type(x) is int and 0 <= x < len(pairs) for x in chosen), "a multiplier is of no pair")
+        prove(all(0 <= x < len(pairs) for x in chosen), "a multiplier is of no pair")
         prove(len(set(chosen)) == len(chosen) and min(map(min, z)) >= 0, "a multiplier is negative")
         bound += cap.cap * sum(map(max, zip(*z, strict=True)))
         for number, (x, y, w) in enumerate(pairs[at] for at in chosen):
@@ -544,9 +544,10 @@ def equivalence(d, bits):
     k, kind, p, proof = d.k, d.utility["criterion"]["kind"], d.prior, d.proof
     of_shares = any(isinstance(w, list) for w in d.utility["criterion"].get("weights") or ())
     need(kind != "Marginals" or not of_shares, "marginals with a weight for each share: not supported")
-    need(not proof.get("relaxed") or k <= MOST_LISTED, f"a relaxation for more than {MOST_LISTED} cells: not supported")
     prove(law(proof["prior"], k) == p, "the bound is for another prior")
     rows, prices = shaped([proof["rows"]], 1, k, "rows")[0], prices_of(proof["pairs"], k, "pairs")
+    listed = k <= MOST_LISTED and not prices
+    need(not proof.get("relaxed") or listed, "relaxations for more than 12 inputs or with prices: not supported")
     asked = functions(d) if kind in ("AOptimal", "COptimal", "Marginals") else []
     kernel = shaped(proof["kernel"], {"DOptimal": k - 1, "MVOptimal": k}.get(kind, len(asked)), k, "the kernel")
     if kind == "DOptimal":

@@ -623,3 +623,12 @@ def test_rounding_is_outward():
     found = checker.outward(checker.Interval(Fraction(1, 3), Fraction(10) ** 400, 64))
     assert found[0] < Fraction(1, 3) < Fraction(math.nextafter(found[0], 1)) + Fraction(1, 10**15)
     assert found[1] == math.inf
+
+
+@pytest.mark.parametrize("values", [[[0.1], {}], {"shape": [0]}, [["0.1"], [0.1]], [[[0.1]], [[0.1]]], "0.1", None])
+def test_malformed_multipliers_are_refused(values):
+    """Values of chosen pairs that are no matrix are bad input, not an error of Python's."""
+    document = json.loads((ROOT / "docs" / "vectors" / "06-expected-loss.json").read_text())
+    assert verdict(document) == 0
+    document["certificate"]["multipliers"][0]["values"] = values
+    assert verdict(document) == 2

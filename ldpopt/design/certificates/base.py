@@ -161,6 +161,14 @@ class Certificate(Bounded, Kind, Result, ABC):
         """What `enclosed_bound` takes at most, in floats; by default some operations on each number."""
         return Work.on(size(self) + self.answers, 1000.0)
 
+    def work_within(self, inner: Any, utility: Any = None, constraints: Any = None) -> Work:
+        """What a certificate within this one takes, for this problem or another; nothing for what is no certificate."""
+        if not isinstance(inner, Certificate):
+            return Work()
+        utility, edges = (self.utility, self.edges) if utility is None else (utility, None)
+        asked = self.constraints if constraints is None else constraints
+        return inner.of(utility, asked, self.channel, edges).work()
+
     @property
     def answers(self) -> int:
         """The number k of inputs; for real answers that of the intervals."""

@@ -40,11 +40,7 @@ class SamplingDual(Certificate):
 
     def work(self) -> Work:
         """The tangents are mixed for each answer of each law, and that of the certificate of the loss."""
-        inner: Any = self.loss
-        shown = Work.on(size(self.mixture) + size(self.utility), 500.0)
-        if not isinstance(inner, Certificate):
-            return shown
-        return shown + inner.of(self.utility, self.constraints, self.channel).work()
+        return Work.on(size(self.mixture) + size(self.utility), 500.0) + self.work_within(self.loss)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """Minus the sum of the tangents' constants and the least expected loss."""

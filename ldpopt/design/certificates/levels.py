@@ -200,8 +200,7 @@ class IntegerColumns(Certificate):
         room = columns * OFF
         worth = self.utility.enclosed_columns(arithmetic.of(base), arithmetic.between(rise - room, rise + room))
         most = np.asarray(worth.upper)
-        if most.ndim != 2 or not np.isfinite(most).all():
-            raise Unproved("the worth of a column of integers has no finite bound")
+        require(most.ndim == 2 and np.isfinite(most).all(), "the worth of a column of integers has no finite bound")
         best = min(_most(columns, values, D) for values in most)
         return arithmetic.of(best) / D
 

@@ -76,10 +76,7 @@ class Relaxed(Certificate):
 
     def work(self) -> Work:
         """That of the relaxation."""
-        inner: Any = self.relaxation
-        if not isinstance(inner, Certificate):
-            return Work()
-        return inner.of(self.utility, inner.constraints, self.channel, self.edges).work()
+        return self.work_within(self.relaxation, constraints=getattr(self.relaxation, "constraints", ()))
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The relaxation's bound for this very utility."""
@@ -103,11 +100,9 @@ class PartsBound(Certificate):
 
     def work(self) -> Work:
         """That of the parts together."""
-        each = [one for one in self.each if isinstance(one, Certificate)] if isinstance(self.each, tuple) else []
-        made = (
-            one.of(part, self.constraints, self.channel) for part, one in zip(self.utility.parts(), each, strict=False)
-        )
-        return sum((one.work() for one in made), Work())
+        each = self.each if isinstance(self.each, tuple) else ()
+        pairs = zip(self.utility.parts(), each, strict=False)
+        return sum((self.work_within(one, part) for part, one in pairs), Work())
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound that the utility makes of the bounds of its parts."""
@@ -150,10 +145,7 @@ class Dominated(Certificate):
             utility = Divergence(self.utility.f, *np.asarray(self.points, dtype=np.float64).T)
         except (InvalidInput, TypeError, ValueError):
             return shown  # nothing else will be computed
-        inner: Any = self.of_points
-        if not isinstance(inner, Certificate):
-            return shown
-        return shown + inner.of(utility, self.constraints, inner.channel).work()
+        return shown + self.work_within(self.of_points, utility)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound for the points."""
@@ -198,15 +190,14 @@ class SaddlePoint(Certificate):
 
     def work(self) -> Work:
         """That of the certificate for the pair, and products with the members of the sets."""
-        inner: Any = self.pair
         shown = Work.on(size(self) + self.answers, 500.0)
-        if not isinstance(inner, Certificate) or not isinstance(self.utility, AgainstSet):
+        if not isinstance(self.utility, AgainstSet):
             return shown
         try:
             posed = as_given(self.utility.f, self.p0, self.p1, self.utility.inputs)
         except Unproved:
             return shown
-        return shown + inner.of(posed, self.constraints, self.channel).work()
+        return shown + self.work_within(self.pair, posed)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound for the pair, and what the pair's rounding may add."""
