@@ -200,12 +200,12 @@ class Prices:
         """Patterns with v above `above`, by moving one input at a time from `starts` until no move helps."""
         sets = np.unique(starts, axis=0)
         k = sets.shape[1]
-        value = self.gains(_columns(sets, self.ratio))
+        value = self.gains(np.where(sets, self.ratio, 1.0))
         active = np.arange(len(sets))
         for _ in range(4 * k):
             flipped = np.repeat(sets[active, None, :], k, axis=1)
             flipped[:, np.arange(k), np.arange(k)] ^= True
-            near = self.gains(_columns(flipped.reshape(-1, k), self.ratio)).reshape(len(active), k)
+            near = self.gains(np.where(flipped.reshape(-1, k), self.ratio, 1.0)).reshape(len(active), k)
             at = near.argmax(axis=1)
             better = near[np.arange(len(active)), at] > value[active] + 1e-15
             if not better.any():
@@ -242,7 +242,3 @@ class _Quadratic:
 def subsets(k: int) -> Array:
     """(2^k, k) indicators of all subsets."""
     return ((np.arange(2**k)[:, None] >> np.arange(k)) & 1).astype(np.float64)
-
-
-def _columns(members: Members, ratio: float) -> Array:
-    return np.where(members, ratio, 1.0)

@@ -99,11 +99,13 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the best mixture of columns, and its multipliers."""
-        utility: FisherInformation = problem.utility
+        utility: Any = problem.utility
         columns, _ = columns_for(utility, problem.constraints)
         k, rng = utility.size, np.random.default_rng(utility.size)
         tolerance = tolerance_for(k)
-        program = _Program.of(utility, math.exp(columns.epsilon), problem.deadline)
+        factor = utility.criterion.factor(k)
+        centred = factor - utility.prior @ factor
+        program = _Program(utility.criterion, utility.prior, centred, math.exp(columns.epsilon), problem.deadline)
         sets, accuracy, start = program.first(_starting(utility, columns.epsilon, ask), rng), 1.0, None
         relaxed: AnyRelaxation | None = None
         last = False
@@ -192,13 +194,6 @@ class _Program:
     factor: Array
     ratio: float
     deadline: Deadline
-
-    @classmethod
-    def of(cls, utility: FisherInformation, ratio: float, deadline: Deadline) -> _Program:
-        """The program of a sum of variances."""
-        criterion: Any = utility.criterion
-        factor = criterion.factor(utility.size)
-        return cls(criterion, utility.prior, factor - utility.prior @ factor, ratio, deadline)
 
     def first(self, sets: Members, rng: np.random.Generator) -> Members:
         """`sets`, single cells, and thresholds of random scores, at random levels and at the best ones."""

@@ -67,8 +67,9 @@ def paired_dual(
     k, best, spent = len(prior), None, 0.0
     left, sizes, right = np.linalg.svd(factor, full_matrices=False)
     kept = sizes > 1e-10 * sizes[0]
-    pairs = _opposite(shape) if set(shape) == {2} and 2 ** len(shape) == k else (np.zeros(0, np.intp),) * 2
-    program = _Program(prior, (left * sizes)[:, kept], ratio, *pairs, deadline.inner)
+    # The pairs of cells of yes/no questions that have no answer in common.
+    first = np.arange(k // 2 if set(shape) == {2} and 2 ** len(shape) == k else 0)
+    program = _Program(prior, (left * sizes)[:, kept], ratio, first, k - 1 - first, deadline.inner)
     path = program.path(PAIRED_GAP, program.start())
     for _ in deadline.inner.rounds(range(ROUNDS)):
         spent += STEPS / 4 * program.cost
@@ -84,12 +85,6 @@ def paired_dual(
         program = program.joined(weights > 1e-4 * weights.max(initial=0.0), *joining)
         path = program.path(PAIRED_GAP, program.start())
     return None if best is None else replace(best, kernel=right[kept].T @ best.kernel)
-
-
-def _opposite(shape: Sequence[int]) -> Pairs:
-    """The pairs of cells of yes/no questions that have no answer in common."""
-    first = np.arange(2 ** len(shape) // 2)
-    return first, 2 ** len(shape) - 1 - first
 
 
 @dataclass(frozen=True, eq=False)
