@@ -59,8 +59,7 @@ def _above(p: Array, q: Array, mean: float) -> float:
     loss = np.log(p / q)
     s = np.geomspace(1e-2, 60, 400)[:, None]
     top = loss.max()
-    log_moment = np.log(np.exp(s * (loss - top)) @ p) + s[:, 0] * (top - mean)
-    return math.sqrt(max(0.0, float(np.max(2 * log_moment / s[:, 0] ** 2))))
+    return _standard(np.log(np.exp(s * (loss - top)) @ p) + s[:, 0] * (top - mean), s[:, 0])
 
 
 def game(steps: Sequence[Sequence[tuple[Array, Array]]], choices: Sequence[npt.NDArray[np.intp]]) -> Game:

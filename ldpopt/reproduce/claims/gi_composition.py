@@ -19,9 +19,9 @@ from ldpopt.mechanisms import dominating_pair
 from ldpopt.privacy import maximal_leakage
 from ldpopt.reproduce.claims.gi_regions import TESTS
 from ldpopt.reproduce.drawing import curves, line, marks, panel, picture
-from ldpopt.reproduce.experiment import Axis, Row, Subject, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Axis, Row, Subject, Table, grid
 from ldpopt.reproduce.laws import random_law, rr
-from ldpopt.reproduce.statements import Part, claim, decided, holds_if
+from ldpopt.reproduce.statements import Part, claim, decided
 
 
 def printed_delta(j: int, k: int, epsilon: float, alpha: float) -> float:
@@ -100,31 +100,26 @@ def folds(setting: str) -> list[Row]:
     } for j in range(count + 1)]  # fmt: skip
 
 
-def _decay(table: Table, x: str, *names: str) -> tuple[bool, dict[Any, float]]:
-    """Whether the distance falls at every step of x, and the power of x at the last step, for each of the groups."""
-    falling, rates = True, {}
+def _decay(table: Table, x: str, *names: str) -> dict[str, Any]:
+    """The largest ratio of the distances at neighbouring x, and for each of the groups its power of x at the end."""
+    steps, rates = [], {}
     for cell, rows in table.groups(*names):
         n, distance = rows.column(x), rows.column("distance")
-        falling = falling and bool((np.diff(distance) < 0).all())
+        steps.append((distance[1:] / distance[:-1]).max())
         rates[cell] = math.log(distance[-1] / distance[-2]) / math.log(n[-1] / n[-2])
-    return falling, rates
-
-
-def _limit_verdict(table: Table) -> Verdict:
-    falling, rates = _decay(table, "k", "mu", "alpha")
-    slow, largest = max(rates.values()), float(table.where(k=max).column("distance").max())
-    return Verdict(
-        holds_if(falling and slow < -0.4),
-        f"The distance to G_μ falls at every step, as k^{slow:.2f} or faster, to {largest:.1e} at the largest k.",
-        {"slowest rate, power of k": slow, "fastest rate, power of k": min(rates.values()), "last distance": largest},
-    )
+    last = float(table.where(**{x: max}).column("distance").max())
+    slowest = np.max(list(rates.values()))
+    return {"_step": np.max(steps), "_rates": rates, "slowest rate, power": slowest, "last distance": last}
 
 
 @claim(
     "gi-theorem-3", "[GI, Thm 3]",
     points=grid(mu=Axis([0.5, 1.0, 2.0], [1.0]), alpha=Axis([0.0, 0.5]),
                 k=Axis([4, 16, 64, 256, 1024, 4096], [4, 16, 64, 256])),
-    judge=_limit_verdict,
+    judge=decided(
+        "The distance to G_μ falls at every step, as k^{slowest rate, power:.2f} or faster, to {last distance:.1e} at "
+        "the largest k.", lambda table: _decay(table, "k", "mu", "alpha"),
+        lambda found: found["_step"] < 1 and found["slowest rate, power"] < -0.4),
     draw=picture(panel("Theorem 3: distance of the composition from G_μ", "mechanisms k", "sup |f - G_μ|",
                        curves("k", "distance", "μ = {mu:g}, erased {alpha:.0%}", by=("mu", "alpha"), marker="o",
                               ms=3.5), scale="xy"), width=6.4, height=4.2),
@@ -151,24 +146,18 @@ def arrays(array: str, n: int) -> tuple[list[float], list[float]]:
     return epsilons.tolist(), (etas * 0.5 / float(epsilons @ etas) * (1 - 1e-12)).tolist()
 
 
-def _examples_verdict(table: Table) -> Verdict:
-    falling, rates = _decay(table, "n", "array")
-    off, last = float(np.abs(table.column("sum") - 0.5).max()), float(table.where(n=max).column("distance").max())
-    said = ", ".join(f"{name} as n^{rate:.2f}" for name, rate in rates.items())
-    return Verdict(
-        holds_if(falling and max(rates.values()) < -0.04 and off < 0.02),
-        f"The distance to G_1 falls at every step, the slower the slower ε does: {said}; up to {last:.3f} is left at "
-        f"n = {max(table.column('n')):g}, where ε falls slowest.",
-        {f"rate, {name}": rate for name, rate in rates.items()} | {"last distance": last, "sums off 1/2 by": off},
-    )
-
-
 @claim(
     "gi-theorem-3-examples", "[GI, Thm 3; GI, section V]",
     points=grid(array=Axis(["n^-0.1", "n^-0.2", "n^-0.3", "n^-0.4", "n^-0.5", "unequal"],
                            ["n^-0.3", "n^-0.5", "unequal"]),
                 n=Axis([16, 64, 256, 1024, 4096], [16, 64, 256])),
-    judge=_examples_verdict,
+    judge=decided(
+        "The distance to G_1 falls at every step, the slower the slower ε does: {_said}; up to {last distance:.3f} is "
+        "left at the largest n, where ε falls slowest.",
+        lambda table: (found := _decay(table, "n", "array")) | {
+            "sums off 1/2 by": np.abs(table.column("sum") - 0.5).max(),
+            "_said": ", ".join(f"{name} as n^{rate:.2f}" for name, rate in found["_rates"].items())},
+        lambda found: found["_step"] < 1 and found["slowest rate, power"] < -0.04 and found["sums off 1/2 by"] < 0.02),
     draw=picture(panel("After Theorem 3: distance from G_1", "mechanisms n", "sup |f - G_1|",
                        curves("n", "distance", lambda rows: "unequal ε and η" if rows.rows[0]["array"] == "unequal"
                               else f"ε = {rows.rows[0]['array']}", by=("array",), marker="o", ms=3.5),
