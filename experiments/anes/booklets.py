@@ -5,9 +5,10 @@
 Ten yes/no questions (income above four levels, education above three, party beyond two, vote) are asked at the same
 epsilon of the same 944 respondents, once with epsilon split over the questions and once by booklets. The errors are
 root mean squares over replications and questions, about the shares of the file. The planned ratio is the root of the
-ratio of the respondents that the two plans need: of errors about a population with even shares. The predicted one is of
-the variances that the plans' channels have at the file's shares, less that of drawing the respondents, who are all
-there is here.
+ratio of the respondents that the two plans need. With an even pilot, the planner's own, all of the file is asked; the
+predicted ratio is then of the variances that the plans' channels have at the file's shares, less that of drawing the
+respondents, who are all there is. With the file's shares as the pilot, 944 respondents are drawn from the file for each
+survey, as from a population, which is what the plan is for.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import csv
 import math
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -45,12 +47,13 @@ def answers() -> pd.DataFrame:
     )
 
 
-def error(survey: Survey, frame: pd.DataFrame, replications: int) -> float:
-    """The root mean square error of the shares."""
+def error(survey: Survey, frame: pd.DataFrame, replications: int, drawn: bool) -> float:
+    """The root mean square error of the shares; `drawn` if each survey draws its respondents from the frame."""
     truth = {name: float((frame[name] == "yes").mean()) for name in frame.columns}
     off = []
     for seed in range(replications):
-        table = survey.privatize(frame, Simulated(seed)).to_pandas()
+        people = frame.sample(len(frame), replace=True, random_state=seed) if drawn else frame
+        table = survey.privatize(people, Simulated(seed)).to_pandas()
         counts = {
             (q.name,): table[q.name].astype(str).value_counts().reindex(q.reports, fill_value=0).to_numpy()
             for q in survey.plan.questions
@@ -60,7 +63,7 @@ def error(survey: Survey, frame: pd.DataFrame, replications: int) -> float:
     return float(np.sqrt(np.mean(np.square(off))))
 
 
-def predicted(plan: Plan, frame: pd.DataFrame) -> float:
+def predicted(plan: Plan, frame: pd.DataFrame, drawn: bool) -> float:
     """The root mean square error that the channels of a plan have about the shares of the file."""
     truth = (frame == "yes").mean()
     told = dict.fromkeys(frame.columns, 0.0)
@@ -73,21 +76,27 @@ def predicted(plan: Plan, frame: pd.DataFrame) -> float:
         variances = contrast_variances(Channel(question.channel.matrix), law, yes)
         for name, variance in zip(names, variances, strict=True):
             told[name] += float(question.probability) / variance
-    variances = [1 / told[name] - truth[name] * (1 - truth[name]) for name in frame.columns]
+    variances = [1 / told[name] - (not drawn) * truth[name] * (1 - truth[name]) for name in frame.columns]
     return math.sqrt(float(np.mean(variances)) / len(frame))
 
 
 def main(replications: int = 400) -> None:
     """Compare the two ways and write the table."""
     frame, made = answers(), []
-    for epsilon in EPSILONS:
-        asked = tuple(QuestionSpec(name, ("no", "yes")) for name in frame.columns)
+    shares = (frame == "yes").mean()
+    for pilot, epsilon in product(("even", "of the file"), EPSILONS):
+        drawn = pilot == "of the file"
+        asked = tuple(
+            QuestionSpec(name, ("no", "yes"), pilot=[1 - shares[name], shares[name]] if drawn else None)
+            for name in frame.columns
+        )
         ways = ("split", "booklets")
         plans = {way: plan_survey(SurveySpec("s", asked, epsilon=epsilon, design=way)) for way in ways}
-        errors = {way: error(Survey(one.plan), frame, replications) for way, one in plans.items()}
+        errors = {way: error(Survey(one.plan), frame, replications, drawn) for way, one in plans.items()}
         promised = math.sqrt(plans["split"].respondents / plans["booklets"].respondents)
-        expected = {way: predicted(one.plan, frame) for way, one in plans.items()}
-        made.append({"epsilon": epsilon, **{f"error, {way}": round(one, 5) for way, one in errors.items()},
+        expected = {way: predicted(one.plan, frame, drawn) for way, one in plans.items()}
+        made.append({"pilot": pilot, "epsilon": epsilon,
+                     **{f"error, {way}": round(one, 5) for way, one in errors.items()},
                      "ratio": round(errors["split"] / errors["booklets"], 4),
                      "planned": round(promised, 4),
                      "predicted": round(expected["split"] / expected["booklets"], 4)})  # fmt: skip

@@ -91,7 +91,7 @@ def setting(task):
 def main(replications):
     tasks = [(at, replications, *one) for at, one in enumerate(settings())]
     rows = []
-    with Pool(os.cpu_count()) as pool:
+    with Pool(int(os.environ.get("WORKERS", 0)) or os.cpu_count()) as pool:
         for made in pool.imap(setting, tasks, chunksize=1):
             rows += made
             aside = Path(__file__).with_name("own_critical.csv.part")

@@ -257,13 +257,10 @@ def promises_in_words(plan: Plan) -> list[str]:
     from ldpopt.survey.plan.spec import PERSON  # surveys load slowly, and the words of a proof need none
 
     unprotected, seen = plan.unprotected, plan.seen
-    said = claims_in_words(*plan.promised()) if set(unprotected) < set(plan.answers) else []
-    if len(plan.everyone) + bool(plan.booklets) > 1:
-        said = [one.replace("any report is", "all your reports together are") for one in said]
-        said = [one.replace("with your report,", "with all your reports,") for one in said]
+    several = "all your reports" if len(plan.everyone) + bool(plan.booklets) > 1 else ""
+    said = _promised(plan, *plan.promised(), several) if set(unprotected) < set(plan.answers) else []
     if seen:
         names = ", ".join(map(repr, seen))
-        said = [f"{one[:-1]}, as long as both leave the same questions out of {names} empty." for one in said]
         said.append(
             f"Leaving {names} empty is seen by everybody, with certainty: no limit holds for whether you answer."
         )
@@ -313,6 +310,27 @@ def after_shuffling_in_words(plan: Plan, respondents: int, delta: float) -> str:
     return _shuffled_dp(found, "at least ", apart, "other answers" if several else "other answer")
 
 
+def _promised(plan: Plan, epsilon: float, eta: float, reports: str) -> list[str]:
+    """What a report, or `reports` together, promise within epsilon (nats) and eta."""
+    said = claims_in_words(epsilon, eta)
+    if reports:
+        said = [one.replace("any report is", f"{reports} together are") for one in said]
+        said = [one.replace("with your report", f"with {reports}").replace("without it", "without") for one in said]
+    if plan.seen:
+        names = ", ".join(map(repr, plan.seen))
+        said = [f"{one[:-1]}, as long as both leave the same questions out of {names} empty." for one in said]
+    return said
+
+
+def out_of_100(epsilon: float) -> str:
+    """What somebody can take an answer for, out of 100, before and at most after reports within epsilon (nats)."""
+    if not 0 < epsilon < 700:
+        return ""
+    ratio = Fraction(up(math.exp(epsilon), 4))
+    after = [at_most(before * ratio / (100 + before * (ratio - 1))) for before in (1, 10, 50)]
+    return f"1 in 100 before becomes at most {after[0]}, 10 in 100 at most {after[1]}, and 50 in 100 at most {after[2]}"
+
+
 def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None) -> str:
     """A draft in Markdown for a consent form: what happens to the answers, and what is protected or not.
 
@@ -320,6 +338,7 @@ def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None) -> 
     """
     from ldpopt.survey.plan.plan import over_rounds
 
+    rounds = plan.rounds or 1
     several = len(plan.questions) > 1
     epsilon, eta = plan.promised()
     return render(
@@ -332,6 +351,11 @@ def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None) -> 
         shuffled=shuffled,
         once=ceil_digits(epsilon, 4) if epsilon else "",
         twice=ceil_digits(over_rounds(epsilon, eta, 2)[0], 4),
+        rounds=rounds,
+        over_all=_promised(plan, *over_rounds(epsilon, eta, rounds), f"your reports of all {rounds} rounds")
+        if rounds > 1 and epsilon
+        else [],
+        out_of_100=out_of_100(over_rounds(epsilon, eta, rounds)[0]),
         asked=list(plan.titles.values()) if plan.wording else [],
         own_category=[name for name in plan.answers if plan.part(name).reading.own_category],
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -70,12 +72,30 @@ def test_estimates_as_data_and_among_those_who_answered():
     assert among.round(4).tolist() == [0.4286, 0.5714]
 
 
+def test_what_respondents_read_of_all_rounds():
+    """With declared rounds the form says what the reports of all of them tell together; no number is too small."""
+    spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0, rounds=4)
+    said = consent_paragraph(plan_survey(spec).plan)
+    assert "your reports of all 4 rounds together are at most 54.6 (e^4) times likelier than under any other" in said
+    assert "guesses right at most 82.2 % of the time with your reports of all 4 rounds, and 50 % without" in said
+    assert "50 in 100 at most 98.3 in 100" in said
+    assert "a second one adds to it" not in said
+    odds = math.exp(4) / 9  # of an answer that was taken for 10 in 100
+    assert odds / (1 + odds) <= 0.859
+    assert "10 in 100 at most 85.9 in 100" in said
+    once = consent_paragraph(plan_survey(replace(spec, rounds=1)).plan)
+    assert "- The survey has this round alone." in once.splitlines()
+
+
 def test_what_respondents_read():
     """The consent form says what happens and what is not protected; factors are rounded up."""
     plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0, carry=("region",))).plan
     lines = consent_paragraph(plan).splitlines()
     assert lines[2].startswith("Before anybody looks at your answer, a computer replaces it by a report that is drawn")
     assert "- These are kept and published as they are, not replaced: region." in lines
+    assert any(one.startswith("- This holds for one round of the survey; a second one adds to it") for one in lines)
+    likely = "1 in 100 before becomes at most 1 in 37, 10 in 100 at most 23.2 in 100, and 50 in 100 at most"
+    assert any("before and after seeing what is reported of you" in one and likely in one for one in lines)
     assert [_times(Fraction(13, 5)), _times(Fraction(19, 7))] == ["2.6", "2.72"]
     promised = guarantee_in_words(local_dp([[0.75, 0.25], [0.25, 0.75]]))
     assert promised.startswith("Whatever you answer, any report is at most 3.001 (e^1.0987) times likelier")

@@ -175,13 +175,17 @@ class Marking:
 
 @dataclass(frozen=True)
 class Entry:
-    """A run in the ledger: its plan's survey, round and checksum, what its words come from, and its marks."""
+    """A run in the ledger: its plan's survey, round and checksum, what its words come from, and its marks.
+
+    rounds : how many rounds respondents were told of, if that was declared.
+    """
 
     survey: str = key(text)
     round: int = key(whole)
     plan: str = key(text)
     words: str = key(text)
     marks: Marks = key(load=lambda data, what: load(Marks, data, what), dump=dump)
+    rounds: int | None = key(whole, default=None, omit=True)
 
 
 class Ledger:
@@ -223,12 +227,19 @@ class Ledger:
 
         words : what the words come from, a key or a run. The same words repeat the same reports and spend nothing.
         alike : whether the same answers are those of other people. `InvalidInput` for answers that were reported in
-            this round with other words.
+            this round with other words, and for a round beyond those that respondents were told of.
         """
         with held(self.path.with_name(f".{self.path.name}.lock"), "ledger", "no other run that writes it"):
             secret = self.secret()
             runs = (self._content() or (secret, []))[1]
-            entry = Entry(plan.name, plan.round, plan.checksum, words, marks)
+            entry = Entry(plan.name, plan.round, plan.checksum, words, marks, plan.rounds)
+            told = min((one.rounds for one in runs if one.rounds and one.survey == plan.name), default=plan.round)
+            if plan.round > told and not alike:
+                raise InvalidInput(
+                    f"round: expected at most {told}, of which respondents of {plan.name!r} were told before, got "
+                    f"{plan.round}. Ask for consent anew, as a survey of another name (or --alike, alike=True, for "
+                    f"other people's answers), at {self.path}"
+                )
             before = [one for one in runs if one.words != words and not alike and one.marks.same(marks)]
             if any(one.round == plan.round for one in before):
                 raise InvalidInput(

@@ -19,7 +19,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import MAXIMUM_BITS, ExactChannel
 from ldpopt.exact_rounding import round_exact
 from ldpopt.results import Pictured
-from ldpopt.rounding import float_up
+from ldpopt.rounding import float_up, up
 from ldpopt.schema import check, dump, key, kind, listed, load, record, text, version_of
 from ldpopt.survey.plan.planned_question import Part, PlannedQuestion, planned_question
 from ldpopt.survey.plan.public_question import PublicQuestion
@@ -44,6 +44,9 @@ Plans that do not need this keep version 2 and their checksum."""
 
 BOOKLET = "booklet"
 """The column of reports that says which question a respondent was asked, where not everybody is asked everything."""
+
+MAX_COMPOSED = 700.0
+"""The largest epsilon whose rounds are composed exactly; above, total variations are by the product rule."""
 
 DERIVATIONS = (1, 2)
 """The ways to compute memoised words from the key: from (round, respondent, question), or from these and the answer."""
@@ -76,6 +79,7 @@ class Plan(Pictured):
     revealed: Revealed = key(conditions, default=(), omit=True, dump=as_lists)
     public: tuple[PublicQuestion, ...] = key(listed(record(PublicQuestion)), default=(), omit=True)
     wording: tuple[tuple[str, str], ...] = key(wordings, default=(), omit=True, dump=dict)
+    rounds: int | None = key(positive_integer, default=None, omit=True)
 
     _picture, _heads = "budget_split", 1
 
@@ -242,10 +246,18 @@ class Plan(Pictured):
 
 
 def over_rounds(epsilon: float, eta: float, rounds: int) -> tuple[float, float]:
-    """(epsilon, eta) of the reports of `rounds` rounds together, each within epsilon (nats) and eta; rounded up."""
-    rounds = positive_integer(rounds, "rounds")
-    total = math.inf if math.isinf(epsilon) else float_up(Fraction(epsilon) * rounds)
-    return total, float_up(1 - (1 - Fraction(eta)) ** rounds)
+    """(epsilon, eta) of the reports of `rounds` rounds together, each within epsilon (nats) and eta; rounded up.
+
+    eta is that of the composition of any channels within both, which may depend on earlier reports [GI, Thm 2].
+    """
+    if positive_integer(rounds, "rounds") == 1:
+        return epsilon, eta
+    from ldpopt.composition import compose
+
+    if epsilon > MAX_COMPOSED:
+        return up(epsilon * rounds), 1.0 if eta == 1 else min(1.0, up(-math.expm1(rounds * math.log1p(-eta)), 16))
+    together = compose([(epsilon, 0.0, eta)], rounds).total_variation().value
+    return float_up(Fraction(epsilon) * rounds), together
 
 
 def _together(questions: Sequence[PlannedQuestion]) -> tuple[float, float]:
@@ -300,6 +312,7 @@ def plan_of(spec: SurveySpec, planned: Sequence[PlannedQuestion]) -> Plan:
         revealed=spec.revealed,
         public=spec.public,
         wording=spec.wording,
+        rounds=spec.rounds,
     )
     used = {"epsilon": plan.epsilon if spec.delta == 0 else composed_epsilon(plan, spec.delta), "eta": plan.eta}
     for what, together in used.items():

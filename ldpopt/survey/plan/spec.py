@@ -223,6 +223,8 @@ class SurveySpec:
     """A survey to plan: its questions, and the privacy budget of one respondent.
 
     name : the survey. round : the number of its wave; a new one has new randomness and new privacy loss.
+    rounds : how many waves there are in all, if that is settled. The consent form then says what the reports of all
+        together tell, and no later round can be planned.
     questions : at least one, with distinct names.
     epsilon (nats) : the budget of one respondent over all questions, if limited.
     eta : the largest total variation of all reports of one respondent together, if limited.
@@ -262,6 +264,7 @@ class SurveySpec:
     name: str = key(text, table="survey")
     questions: tuple[QuestionSpec, ...] = key(listed(_question))
     round: int = key(positive_integer, default=1, table="survey")
+    rounds: int | None = key(positive_integer, default=None, table="survey")
     epsilon: float | None = key(positive_epsilon, default=None, table="budget")
     eta: float | None = key(unit_interval, default=None, table="budget")
     respondent: str | None = key(text, default=None, table="survey")
@@ -321,6 +324,9 @@ def check_columns(survey: Any) -> None:
     """`InvalidInput` unless names and columns of a spec or plan fit together, and no column of answers is carried."""
     if not survey.questions:
         raise invalid("questions", "at least one", "none")
+    if survey.rounds is not None and survey.round > survey.rounds:
+        told = f"at most {survey.rounds}, the `rounds` that respondents were told of (ask them anew for more)"
+        raise invalid("round", told, survey.round)
     names = [q.name for q in survey.questions]
     columns = {one.column for q in survey.questions for one in getattr(q, "answers", (q,))}
     public = [one.name for one in survey.public]

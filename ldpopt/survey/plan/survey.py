@@ -87,6 +87,9 @@ class PlannedSurvey(Pictured):
             known = "; ".join(f"{name} {value:,.0f}" for name, value in others if math.isfinite(value))
             least = f"any survey needs {self.least:,}, proved"
             lines.append(f"  {self.respondents:,} respondents, each asked one booklet ({known}; {least})")
+        if (rounds := self.plan.rounds or 1) > 1:
+            epsilon, eta = self.plan.over_rounds(rounds)
+            lines.append(f"  over {rounds} rounds: epsilon {epsilon:.6g}, eta {eta:.6g} in all")
         for q in self.plan.questions:
             expected = "; ".join(f"{name.replace('_', ' ')} {value:.6g}" for name, value in (q.expected or {}).items())
             k, m = q.channel.shape

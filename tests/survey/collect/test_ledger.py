@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +167,19 @@ def test_a_file_that_is_no_ledger(tmp_path: Path, content: str) -> None:
     with pytest.raises(InvalidInput):
         Ledger(tmp_path / "l").secret()
     assert (tmp_path / "l").read_text() == content
+
+
+def test_no_round_of_which_respondents_were_not_told(tmp_path: Path) -> None:
+    """A survey of two rounds has no third, whatever a later plan declares, but for other people or another name."""
+    for number in range(3):
+        people(number).to_csv(tmp_path / f"{number}.csv", index=False)
+    for number in (1, 2):
+        made = plan(round=number, rounds=2)
+        privatize(made, tmp_path / f"{number - 1}.csv", tmp_path / f"r{number}.csv", ledger=tmp_path / "l")
+    later = plan(round=3, rounds=3)
+    with pytest.raises(InvalidInput, match="round: expected at most 2, of which respondents of 's' were told before"):
+        privatize(later, tmp_path / "2.csv", tmp_path / "r3.csv", ledger=tmp_path / "l")
+    privatize(later, tmp_path / "2.csv", tmp_path / "r3.csv", ledger=tmp_path / "l", alike=True)
+    people(9).to_csv(tmp_path / "9.csv", index=False)
+    tally = privatize(replace(later, name="anew"), tmp_path / "9.csv", tmp_path / "r9.csv", ledger=tmp_path / "l")
+    assert tally.rows == N

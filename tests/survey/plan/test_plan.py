@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from ldpopt.channel import Channel
 from ldpopt.errors import CertificateError, InvalidInput
 from ldpopt.exact import ExactChannel
-from ldpopt.survey.plan.plan import Plan, make_plan
+from ldpopt.survey.plan.plan import Plan, make_plan, over_rounds
 from ldpopt.survey.plan.planned_question import PlannedQuestion
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
@@ -136,7 +137,6 @@ def test_questions_and_rounds_compose() -> None:
     assert PLAN.epsilon == pytest.approx(1.5, rel=1e-12)
     assert PLAN.eta == pytest.approx(1 - (1 - etas[0]) * (1 - etas[1]), rel=1e-12)
     assert PLAN.over_rounds(4)[0] >= 4 * PLAN.epsilon
-    assert PLAN.over_rounds(2)[1] == pytest.approx(1 - (1 - PLAN.eta) ** 2, rel=1e-12)
     assert PLAN.over_rounds(1) == (PLAN.epsilon, PLAN.eta)
     # The distance bound holds for the product channel itself.
     product = Channel(PLAN.questions[0].channel.matrix).product(PLAN.questions[1].channel.matrix).matrix
@@ -194,6 +194,32 @@ def test_claims_of_a_planned_question_are_proved() -> None:
         made.expected["half_width"] = 1.0  # type: ignore[index]
     with pytest.raises(InvalidInput, match="one of"):
         PLAN.question("age")
+
+
+def test_rounds_tell_no_more_than_the_composed_channel_says() -> None:
+    """eta over rounds is at least that of the channel used so often, at most by the product rule, and sharp for RR."""
+    for rounds in (2, 3, 5):
+        for eps, eta in ((1.0, math.tanh(0.5)), (2.0, 0.3), (1e-3, 2e-4), (20.0, 1.0), (math.inf, 0.3), (800.0, 1.0)):
+            epsilon, distance = over_rounds(eps, eta, rounds)
+            assert epsilon >= rounds * eps
+            assert distance <= min(1.0, (1 - (1 - eta) ** rounds) * (1 + 1e-9))
+        p = 1 / (1 + math.exp(-1.0))
+        law = [math.comb(rounds, i) * p**i * (1 - p) ** (rounds - i) for i in range(rounds + 1)]
+        truth = sum(abs(a - b) for a, b in zip(law, reversed(law), strict=True)) / 2
+        assert truth <= over_rounds(1.0, math.tanh(0.5), rounds)[1] <= truth * (1 + 1e-9)
+
+
+def test_no_round_beyond_those_declared() -> None:
+    """A plan keeps how many rounds there are, and neither a description nor a file goes beyond them."""
+    planned = make_plan(replace(SPEC, rounds=4), CHANNELS)
+    assert Plan.from_json(planned.to_json()).rounds == 4
+    assert "rounds" not in json.loads(PLAN.to_json())  # plans that do not declare it keep their checksums
+    for begin in (lambda: replace(SPEC, rounds=2), lambda: Plan.from_json(resealed(rounds=2))):
+        with pytest.raises(InvalidInput, match="expected at most 2, the `rounds` that respondents were told of"):
+            begin()
+    for wrong in (0, -1, 1.5, True, "4"):
+        with pytest.raises(InvalidInput, match="rounds"):
+            replace(SPEC, rounds=wrong)
 
 
 def test_an_infinite_claim_survives() -> None:
