@@ -106,10 +106,8 @@ def regression_table(
     said = [f"{found.kind.capitalize()} regression of the true answers of {found.n:,} respondents: {found.formula}."]
     if found.kind != "linear":
         said.append(f"Log-odds of {', '.join(map(as_text, found.equations))} against {as_text(found.reference)}.")
-    if found.method == "moments":
-        said.append(
-            "By moments: in the equations for true answers, each report counts as an unbiased indicator of them."
-        )
+    if found.kind != "linear":
+        said.append(f"By {found.method}: the coefficients tend to {found.estimand}.")
     if found.method == "penalised likelihood":
         said.append("The likelihood has no finite maximum: it is penalised, which draws coefficients towards 0.")
     said += [f"{name}: compared with {as_text(level_)}." for name, level_ in found.levels.items()]

@@ -66,8 +66,8 @@ from ldpopt.survey.plan.two_stage import (
     second_channel,
     second_spec,
 )
-from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logistic_regression, logit_regression, with_constant
+from ldpopt.survey.regress.moments import linear_regression, logit_by_moments
 from ldpopt.survey.regress.result import Regression, Subsample
 from ldpopt.survey.sample.analysis import Analysis, Findings
 from ldpopt.survey.sample.design import Linearization, LonelyUnit, SampleDesign, SamplingVariance
@@ -89,21 +89,21 @@ __all__ = [
     "GivenReplicates", "HalfWidth", "Intervals", "Jackknife", "LeastSquares", "LeftInverse", "Linearization",
     "LonelyUnit", "MaximumLikelihood", "Memoised", "MultiSelect", "Needed", "NotIdentifiable", "NumericQuestion",
     "PaperDevice", "PaperSurvey", "Plan", "PlannedQuestion", "PlannedSurvey", "Power", "Projection", "Proposal",
-    "ProposedQuestion", "ProtocolTable", "PublicQuestion", "Quantile", "QuestionPlanner", "QuestionSpec",
-    "Ratio", "Reading",
-    "Regression", "ReportRows", "RescaledBootstrap", "Respondents", "SampleDesign", "SampleSpec", "SampledReports",
-    "SamplingVariance", "Simulated", "Simultaneous", "Split", "Subsample", "Survey", "SurveySpec", "TestPower",
-    "TestResult", "Together", "TwoStagePlan", "TwoWayTable", "Wald", "Wishes", "advise_stages", "aggregate",
-    "among_answered", "asymptotic_covariance", "chernoff_exponent", "compare_protocols", "compliance_groups",
-    "device_named", "difference", "directed_answers", "enter_reports", "estimable_contrasts", "estimate",
-    "estimate_compliance", "estimate_contrasts", "estimate_waves", "fisher_information", "goodness_of_fit",
-    "goodness_of_fit_power", "independence_power", "kit_files", "linear_regression", "logistic_regression",
-    "logit_regression", "make_plan", "mean", "merge", "multi_select", "neyman_pearson_power", "norm_sub",
-    "numeric_question", "paper_survey", "parametric_bootstrap", "pilot_shares", "plan_survey", "plan_two_stages",
-    "pooled_channel", "population_total", "post_stratify", "privatize", "privatize_frame", "propose", "quantile",
-    "rake", "read_rows", "repeated", "respondents_for_power", "respondents_needed", "respondents_to_tell",
-    "second_channel", "second_spec", "simplex_projection", "split_budget", "stein_exponent", "tables_by_group",
-    "two_sample", "two_sample_power", "two_way", "two_way_from_counts", "with_cheaters", "with_constant",
+    "ProposedQuestion", "ProtocolTable", "PublicQuestion", "Quantile", "QuestionPlanner", "QuestionSpec", "Ratio",
+    "Reading", "Regression", "ReportRows", "RescaledBootstrap", "Respondents", "SampleDesign", "SampleSpec",
+    "SampledReports", "SamplingVariance", "Simulated", "Simultaneous", "Split", "Subsample", "Survey", "SurveySpec",
+    "TestPower", "TestResult", "Together", "TwoStagePlan", "TwoWayTable", "Wald", "Wishes", "advise_stages",
+    "aggregate", "among_answered", "asymptotic_covariance", "chernoff_exponent", "compare_protocols",
+    "compliance_groups", "device_named", "difference", "directed_answers", "enter_reports", "estimable_contrasts",
+    "estimate", "estimate_compliance", "estimate_contrasts", "estimate_waves", "fisher_information",
+    "goodness_of_fit", "goodness_of_fit_power", "independence_power", "kit_files", "linear_regression",
+    "logistic_regression", "logit_by_moments", "logit_regression", "make_plan", "mean", "merge", "multi_select",
+    "neyman_pearson_power", "norm_sub", "numeric_question", "paper_survey", "parametric_bootstrap", "pilot_shares",
+    "plan_survey", "plan_two_stages", "pooled_channel", "population_total", "post_stratify", "privatize",
+    "privatize_frame", "propose", "quantile", "rake", "read_rows", "repeated", "respondents_for_power",
+    "respondents_needed", "respondents_to_tell", "second_channel", "second_spec", "simplex_projection",
+    "split_budget", "stein_exponent", "tables_by_group", "two_sample", "two_sample_power", "two_way",
+    "two_way_from_counts", "with_cheaters", "with_constant",
 ]  # fmt: skip
 
 _TYPES = question_types(plan)

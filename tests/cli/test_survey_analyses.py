@@ -16,6 +16,7 @@ from ldpopt.survey import (
     Respondents,
     Survey,
     SurveySpec,
+    logit_by_moments,
     logit_regression,
     mean,
     plan_survey,
@@ -130,13 +131,19 @@ def test_waves_are_compared(folder):
 
 
 def test_a_regression_is_that_of_the_library(folder):
-    """A private outcome and a private predictor: the coefficients of `logit_regression`."""
+    """A private outcome and a private predictor: the coefficients of `logit_by_moments`, or of `logit_regression`."""
     found, made = reports(folder), channels(folder)
     data = {name: found[name] for name in ("evade", "drug", "sex")} | {"age": found["age"].astype(float)}
-    want = logit_regression("evade ~ age + sex + drug", data, {name: made[name] for name in ("evade", "drug")})
-    said = rows(run(folder, "regress", "evade ~ age + sex + drug", "-f", "csv"))
-    assert [row["term"] for row in said] == list(want.names)
-    assert np.allclose([float(row["coefficient"]) for row in said], want.values, rtol=1e-9)
+    private = {name: made[name] for name in ("evade", "drug")}
+    for way, fit in (([], logit_by_moments), (["--likelihood"], logit_regression)):
+        want = fit("evade ~ age + sex + drug", data, private)
+        said = rows(run(folder, "regress", "evade ~ age + sex + drug", *way, "-f", "csv"))
+        assert [row["term"] for row in said] == list(want.names)
+        assert np.allclose([float(row["coefficient"]) for row in said], want.values, rtol=1e-9)
+    assert "By moments: the coefficients tend to what the same" in run(folder, "regress", "evade ~ drug")
+    shown = run(folder, "regress", "evade ~ drug", "--likelihood")
+    assert "By likelihood: the coefficients tend to those of the law" in " ".join(shown.split())
+    assert "By moments the coefficients differ by at most" in " ".join(shown.split())
 
 
 def test_regressions_follow_design_and_conditions(folder):
@@ -220,7 +227,12 @@ def test_a_regression_by_moments_is_that_of_the_library(folder):
     want = Respondents.read(plan, folder / "reports-1.csv").logit_by_moments("evade ~ drug")
     said = rows(run(folder, "regress", "evade ~ drug", "--moments", "-f", "csv"))
     assert np.allclose([float(row["coefficient"]) for row in said], want.values)
-    arguments = [str(folder / "plan.json"), str(folder / "reports-1.csv"), "income ~ sex", "--linear", "--moments"]
-    refused = CliRunner().invoke(app, ["survey", "regress", *arguments])
-    assert refused.exit_code == 2
-    assert "no --moments beside it" in refused.stderr
+    for formula, ways, words in (
+        ("income ~ sex", ("--linear", "--moments"), "no --moments beside it"),
+        ("income ~ sex", ("--linear", "--likelihood"), "no --moments beside it"),
+        ("evade ~ sex", ("--moments", "--likelihood"), "it or --likelihood"),
+    ):
+        arguments = [str(folder / "plan.json"), str(folder / "reports-1.csv"), formula, *ways]
+        refused = CliRunner().invoke(app, ["survey", "regress", *arguments])
+        assert refused.exit_code == 2
+        assert words in refused.stderr

@@ -307,12 +307,14 @@ def describe(
     linear: --linear | The outcome is a number; use least squares.
     reference: --reference CATEGORY | The answer with which the others are compared; by default the first.
     odds: --odds | Print odds ratios instead of coefficients.
-    moments: --moments | By moments: what the same regression of true answers tends to, whatever their law; longer
-      intervals than by the likelihood.
+    moments: --moments | By moments or not at all: what the same regression of true answers tends to, whatever their
+      law. [default: by moments; by the likelihood, with a word, where these have no finite solution]
+    likelihood: --likelihood | By the likelihood of the reports: shorter intervals, which hold if the formula is the law
+      of the answers. How far the moments differ is printed.
     """)
 def regress(
     given: Analysing, formula: str, linear: bool = False, reference: str | None = None, odds: bool = False,
-    moments: bool = False,
+    moments: bool = False, likelihood: bool = False,
 ) -> None:  # fmt: skip
     """Regression where the outcome, predictors, or both are private answers.
 
@@ -328,11 +330,14 @@ def regress(
     named = parse_formula(formula)
     if linear and (reference is not None or odds):
         raise invalid("--linear", "neither --reference nor --odds beside it", Phrase("one of them"))
-    if linear and moments:
+    if linear and (moments or likelihood):
         raise invalid("--linear", "no --moments beside it (least squares has the same equations)", Phrase("both"))
+    if moments and likelihood:
+        raise invalid("--moments", "it or --likelihood", Phrase("both"))
     plan, asked = given.begun()
     with progress("fitting"):
         people = given.people(plan, asked, (named.outcome, *named.columns))
-        logit = people.logit_by_moments if moments else people.logit
+        logit = people.logit_by_moments if moments else people.logit_by_likelihood if likelihood else people.logit
         found = people.linear(formula) if linear else logit(formula, reference)
-    given.show(regression_table(found, given.level, odds, notes_of(people.rows.counts, asked)))
+        said = people.against_moments(found)
+    given.show(regression_table(found, given.level, odds, [*said, *notes_of(people.rows.counts, asked)]))

@@ -238,7 +238,10 @@ def logit_regression(
     reference : the category with which the log-odds of the others are compared; the first by default.
     sample : a `SampleDesign`, or a `Subsample` of one for a subgroup; None for a simple sample.
 
-    The coefficients maximise the likelihood of the reports, summed over the unknown private predictors, whose own model
+    The coefficients tend to those of the law of the answers if the formula is that law. If it is not, they tend to
+    others than true answers would give, which depend on the channels; those of `logit_by_moments` do not.
+
+    They maximise the likelihood of the reports, summed over the unknown private predictors, whose own model
     is a multinomial logit in the public predictors [BIZ]. For a simple sample the covariance is the inverse of the
     information. Otherwise the scores are weighted, and the variance of their total is that of the sample
     (pseudo-likelihood) [SSW]. The reports of one person must have been made independently of one another.

@@ -1,7 +1,8 @@
-"""Unbiased indicators of private answers -> regressions by moments; so also those of questions that share a report.
+"""Unbiased indicators of private answers -> regressions by moments, linear or logistic, also of shared reports.
 
 A report's indicators have, whatever the answers are, those of the answers as their mean. So the equations that least
-squares or logistic regression solves for true answers hold for reports, too, but for noise of mean zero.
+squares or logistic regression solves for true answers hold for reports, too, but for noise of mean zero [Rao, chapter
+4; VHG].
 """
 
 from __future__ import annotations
@@ -13,21 +14,28 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from ldpopt.channel import Channel, Label
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, SolverError, invalid
+from ldpopt.survey.estimate.counts import positions
 from ldpopt.survey.estimate.groups import Source, loadings_of
+from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, require_identifiable
 from ldpopt.survey.estimate.numbers import scores_of
 from ldpopt.survey.regress.formula import (
+    Codes,
+    Formula,
     Regressors,
     from_reference,
     in_order,
     numbers_of,
     parse_formula,
+    private_predictors,
     public_column,
     regressors,
+    reports_together,
 )
 from ldpopt.survey.regress.logit import UNFITTED
 from ldpopt.survey.regress.result import Regression, Sample, check_size, inverse_of, softmax
@@ -35,31 +43,23 @@ from ldpopt.survey.regress.result import Regression, Sample, check_size, inverse
 _CHUNK = 1 << 22
 
 
-@dataclass(frozen=True, eq=False)
-class Indicators:
-    """What the report of each of n respondents is worth, without bias.
-
-    report : (n,) positions among all R possible reports.
-    cell : (R, z) the indicator of each cell of the private predictors.
-    outcome : (R, z, e) that indicator times the outcome, of e numbers: one, or an indicator for each category but the
-        reference. factor : (n,) by which it is multiplied, where the outcome is a public number.
-    """
-
-    report: npt.NDArray[np.intp]
-    cell: Array
-    outcome: Array
-    factor: Array | float = 1.0
-
-
 @dataclass(frozen=True)
 class Moments:
-    """The equations sum_i w_i sum_z (outcome_iz - cell_iz f(x_iz b)) x_iz = 0 for b, (e, d).
+    """The equations sum_i w_i sum_z (outcome_iz factor_i - cell_iz f(x_iz b)) x_iz = 0 for b, (e, d).
 
     f is the identity, or if `logit` the chances of the categories but the reference.
+
+    report : (n,) positions among all R possible reports of the predictors, or of the outcome together with them.
+    cell : (R, z) what each is worth, without bias, as an indicator of each cell of the private predictors.
+    outcome : (R, z, e) or (R, z, 1) the same times the outcome, as far as the report tells of it: e numbers, one or an
+        indicator for each category but the reference. factor : (n, e) or (1, 1), what else tells of the outcome.
     """
 
     design: Regressors
-    indicators: Indicators
+    report: Codes
+    cell: Array
+    outcome: Array
+    factor: Array
     logit: bool
     sample: Sample | None = None
 
@@ -101,16 +101,22 @@ class Moments:
         total = self.sample.total_variance(influence)
         return b.reshape(e, d), total.covariance, total.degrees
 
+    @property
+    def _equations(self) -> int:
+        return max(self.outcome.shape[2], self.factor.shape[1])
+
     def _summed(self) -> tuple[Array, Array]:
         """The weighted sums of the indicators over the respondents of each public row: (u, z) and (u, z, e)."""
-        made, group, n = self.indicators, self.design.group, len(self.design.group)
-        w = np.ones(n) if self.sample is None else self.sample.weights
-        shape = len(self.design.values), len(made.cell)
-        mass, moment = (
-            sparse.csr_array((each, (group, made.report)), shape=shape) @ table.reshape(len(table), -1)
-            for each, table in ((w, made.cell), (w * made.factor, made.outcome))
-        )
-        return mass, moment.reshape(*mass.shape, -1)
+        group, e = self.design.group, self._equations
+        shape = len(self.design.values), len(self.cell)
+        weights = np.ones(len(group)) if self.sample is None else self.sample.weights
+
+        def summed(table: Array, factor: Array | float = 1.0) -> Array:
+            return np.asarray(sparse.csr_array((weights * factor, (group, self.report)), shape=shape) @ table)
+
+        outcome = np.broadcast_to(self.outcome, (*self.cell.shape, e))
+        factor = np.broadcast_to(self.factor, (len(group), e))
+        return summed(self.cell), np.stack([summed(outcome[..., i], factor[:, i]) for i in range(e)], axis=-1)
 
     def _expected(self, b: Array, rows: npt.NDArray[np.intp] | slice = slice(None)) -> Array:
         """f(x b) for some public rows, (u, z, e)."""
@@ -134,18 +140,95 @@ class Moments:
 
     def _scores(self, b: Array) -> Array:
         """Each respondent's part of the equations, (n, e d), without weights."""
-        made, group = self.indicators, self.design.group
-        e, d = b.shape
-        factor = np.broadcast_to(made.factor, group.shape)
+        group, (e, d) = self.design.group, b.shape
+        factor = np.broadcast_to(self.factor, (len(group), self.factor.shape[1]))
         scores = np.zeros((len(group), e * d))
         step = max(1, _CHUNK // (max(d, e) * self.design.values.shape[1]))
         for start in range(0, len(group), step):
             rows = slice(start, start + step)
-            report, of = made.report[rows], group[rows]
-            residual = made.outcome[report] * factor[rows, None, None]
-            residual = residual - made.cell[report][..., None] * self._expected(b, of)
+            report, of = self.report[rows], group[rows]
+            residual = self.outcome[report] * factor[rows, None]
+            residual = residual - self.cell[report][..., None] * self._expected(b, of)
             scores[rows] = np.einsum("sze,szd->sed", residual, self.design.values[of]).reshape(-1, e * d)
         return scores
+
+
+def linear_regression(
+    formula: str,
+    data: Any,
+    channels: Mapping[str, ChannelLike],
+    scores: ArrayLike | None = None,
+    sample: Sample | None = None,
+) -> Regression:
+    """Least squares when the outcome is a number, or when predictors are private [Rao, chapter 4].
+
+    formula, data, channels, sample : as in `logit_regression`.
+    scores : (k,) the numbers that the k categories of a private outcome count as; by default their own numbers or the
+        middles of their bins.
+
+    Each report is replaced by an unbiased value, whose mean is the answer. So the moments X^T X and X^T y are those of
+    the answers plus noise of mean zero. Nothing is assumed about the residuals, and the standard errors allow for
+    unequal variances (for a simple sample they are those that statsmodels calls HC1). Raises as `logit_regression`
+    does.
+
+    >>> data = {"hours": [2.0, 4.0, 3.0, 7.0, 1.0, 6.0], "works": [0, 0, 1, 1, 0, 1]}
+    >>> linear_regression("hours ~ works", data, {"works": [[0.9, 0.1], [0.1, 0.9]]}).coefficients.round(3)
+    array([[1.958, 3.75 ]])
+    """
+    return _separately(formula, data, channels, False, None, scores, sample)
+
+
+def logit_by_moments(
+    formula: str, data: Any, channels: Mapping[str, ChannelLike], reference: Label = None, sample: Sample | None = None
+) -> Regression:
+    """Logistic or multinomial regression by unbiased moments, when the outcome or predictors are private [VHG].
+
+    formula, data, channels, reference, sample : as in `logit_regression`.
+
+    The equations are those of the logistic regression of true answers, in unbiased indicators of them. So whatever the
+    law of the outcome is, the coefficients tend to those that true answers would give, which those of
+    `logit_regression` do only where the formula is that law. Their standard errors, of the sandwich form, are longer:
+    about 1.1 to 2 times. Raises as `logit_regression` does; `SolverError` where no finite coefficients solve the
+    equations, as with few reports that tell little.
+
+    >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
+    >>> logit_by_moments("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]}).coefficients.round(3)
+    array([[-1.466,  2.933]])
+    """
+    return _separately(formula, data, channels, True, reference, None, sample)
+
+
+def _separately(
+    formula: str, data: Any, channels: Mapping[str, ChannelLike], logit: bool, reference: Label, scores: Any,
+    sample: Sample | None,
+) -> Regression:  # fmt: skip
+    """The regression of questions with a report each."""
+    asked = parse_formula(formula)
+    known = {name: as_channel(channel) for name, channel in channels.items()}
+    if (channel := known.get(asked.outcome)) is None:
+        factor, levels = _public_outcome(data, asked.outcome, logit, reference)
+    else:
+        require_identifiable(channel)
+        values, levels = _outcome_values(asked.outcome, channel.inputs, logit, reference, scores)
+        told = positions(data[asked.outcome], channel.outputs)
+        if not len(told):
+            raise invalid("data", "at least one respondent", Phrase("none"))
+        factor = (_unbiased(channel.matrix, told).T @ values)[told]
+    private = private_predictors(asked, known)
+    design = regressors(asked, data, {name: one.inputs for name, one in private.items()}, len(factor))
+    check_size(sample, len(factor))
+    matrix, report = reports_together(private, data, len(factor))
+    cell = _unbiased(matrix, report).T
+    return _regression(formula, asked, Moments(design, report, cell, cell[..., None], factor, logit, sample), levels)
+
+
+def _unbiased(matrix: Array, reports: Codes) -> Array:
+    """(k, m) what each report of a channel (k, m) is worth as an indicator of each answer: a left inverse."""
+    if matrix.shape == (1, 1):
+        return np.ones((1, 1))
+    frequencies = np.bincount(reports, minlength=matrix.shape[1]) / len(reports)
+    channel = Channel(matrix / matrix.sum(axis=1, keepdims=True))
+    return GeneralizedLeastSquares().fit(frequencies, channel, len(reports))[1]
 
 
 def moment_regression(
@@ -175,35 +258,40 @@ def moment_regression(
         raise invalid("sources", "one report of each respondent", Phrase("none, or several"))
     n = at.shape[1]
     check_size(sample, n)
-    predictors = {name: answers[name] for name in asked.columns if name in answers}
-    design = regressors(asked, data, predictors, n)
+    design = regressors(asked, data, {name: answers[name] for name in asked.columns if name in answers}, n)
     z = design.values.shape[1]
     cells, report = _pooled(sources, at, None if sample is None else sample.weights)
     cells = cells.reshape(len(cells), z, -1)
-    levels: tuple[Label, ...] = ()
-    factor: Array | float = 1.0
     if asked.outcome in answers:
         values, levels = _outcome_values(asked.outcome, answers[asked.outcome], logit, reference, scores)
-        indicators = Indicators(report, cells.sum(axis=2), cells @ values)
+        outcome, factor = cells @ values, np.ones((1, 1))
     else:
-        code, kinds = public_column(data, asked.outcome)
-        if logit:
-            code, kinds = in_order(code, kinds)
-            values, levels = _outcome_values(asked.outcome, kinds, logit, reference, None)
-            cell, report = np.repeat(cells[..., 0], len(kinds), axis=0), report * len(kinds) + code
-            outcome = cell[..., None] * np.tile(values, (len(cells), 1))[:, None]
-        else:
-            if (numbers := numbers_of(kinds)) is None:
-                raise invalid(f"outcome {asked.outcome!r}", "numbers", Phrase("something else"))
-            cell, factor = cells[..., 0], numbers[code]
-            outcome = cell[..., None]
-        indicators = Indicators(report, cell, outcome, factor)
-    b, covariance, degrees = Moments(design, indicators, logit, sample).fit()
-    kind = "linear" if not logit else "logistic" if len(levels) == 2 else "multinomial"
-    equations, first = (levels[1:], levels[0]) if logit else ((asked.outcome,), None)
+        outcome, (factor, levels) = cells, _public_outcome(data, asked.outcome, logit, reference)
+    moments = Moments(design, report, cells.sum(axis=2), outcome, factor, logit, sample)
+    return _regression(formula, asked, moments, levels)
+
+
+def _regression(formula: str, asked: Formula, moments: Moments, levels: tuple[Label, ...]) -> Regression:
+    b, covariance, degrees = moments.fit()
+    kind = "linear" if not moments.logit else "logistic" if len(levels) == 2 else "multinomial"
+    equations, reference = (levels[1:], levels[0]) if moments.logit else ((asked.outcome,), None)
+    design = moments.design
     return Regression(
-        formula, kind, design.names, equations, first, b, covariance, n, degrees, design.levels, method="moments"
-    )
+        formula, kind, design.names, equations, reference, b, covariance, len(design.group), degrees, design.levels,
+        method="moments",
+    )  # fmt: skip
+
+
+def _public_outcome(data: Any, name: str, logit: bool, reference: Label) -> tuple[Array, tuple[Label, ...]]:
+    """The numbers (n, e) that each respondent's public outcome is; for a logit with the categories."""
+    code, kinds = public_column(data, name)
+    if logit:
+        code, kinds = in_order(code, kinds)
+        values, levels = _outcome_values(name, kinds, True, reference, None)
+        return values[code], levels
+    if (numbers := numbers_of(kinds)) is None:
+        raise invalid(f"outcome {name!r}", "numbers (a logistic regression is for categories)", Phrase("others"))
+    return numbers[code][:, None], ()
 
 
 def _outcome_values(

@@ -19,6 +19,13 @@ from ldpopt.survey.estimate.results import Estimated, Intervals, p_values_of, qu
 from ldpopt.survey.hypothesis_tests import TestResult, wald_result
 from ldpopt.survey.sample.design import SampleDesign, SamplingVariance
 
+ESTIMANDS = {
+    "moments": "what the same regression of the true answers tends to, whatever their law",
+    "likelihood": "those of the law of the answers if the formula is that law, and else to others than true answers "
+    "would give, which depend on the channels",
+}
+"""What the coefficients of each method tend to."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Estimated):
@@ -35,7 +42,7 @@ class Regression(Estimated):
         chances); None also for private predictors.
     levels : the first level of each factor, with which the others are compared.
     method : "likelihood" of the reports, "penalised likelihood" where it has no finite maximum, or "moments": the
-        equations for true answers, in unbiased indicators of them.
+        equations for true answers, in unbiased indicators of them. `estimand` says what each tends to.
 
     >>> from ldpopt.survey import logit_regression
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
@@ -73,6 +80,18 @@ class Regression(Estimated):
         places = np.arange(self.coefficients.size).reshape(self.coefficients.shape)[kept].ravel()
         return replace(self, equations=tuple(self.equations[at] for at in kept), coefficients=self.coefficients[kept],
                        covariance=self.covariance[np.ix_(places, places)])  # fmt: skip
+
+    @property
+    def estimand(self) -> str:
+        """What the coefficients tend to with more respondents, in words, by the method."""
+        return ESTIMANDS["moments" if self.method == "moments" else "likelihood"]
+
+    def compared(self, other: Regression) -> tuple[float, str]:
+        """The largest difference from another fit of the same formula, in standard errors of this one, and of what."""
+        if other.labels != self.labels:
+            raise invalid("regression", "one with the same coefficients", Phrase("another"))
+        away = quotient(np.abs(self.values - other.values), self.standard_errors.ravel())
+        return float(away.max()), self.labels[int(np.argmax(away))]
 
     @property
     def values(self) -> Array:
@@ -144,6 +163,7 @@ class Regression(Estimated):
         lines = [self._title()]
         if self.kind != "linear":
             lines.append(f"log-odds of {', '.join(map(str, self.equations))} against {self.reference}")
+            lines.append(f"by {self.method}: {self.estimand}")
         return "\n".join([*lines, *text_table(self.labels, self._estimates(), self.intervals(), "95 % interval", 4)])
 
 

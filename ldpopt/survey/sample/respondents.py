@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ldpopt.channel import Channel, Label
 from ldpopt.distribution import Array
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import Phrase, SolverError, invalid
 from ldpopt.survey.collect.aggregate import read_rows
 from ldpopt.survey.collect.manifest import refuse_twice
 from ldpopt.survey.estimate.counts import factor
@@ -23,9 +23,8 @@ from ldpopt.survey.hypothesis_tests import TestResult, two_sample, wald_result
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import unanswered
 from ldpopt.survey.regress.formula import in_order, numbers_first, parse_formula
-from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
-from ldpopt.survey.regress.moments import moment_regression
+from ldpopt.survey.regress.moments import linear_regression, logit_by_moments, moment_regression
 from ldpopt.survey.regress.result import Regression, Sample, Subsample
 from ldpopt.survey.sample.analysis import Analysis, Selection, alone
 from ldpopt.survey.sample.spec import groups_of
@@ -180,34 +179,62 @@ class Respondents(Selection):
     def logit(self, formula: str, reference: Label = None) -> Regression:
         """Logistic or multinomial regression for the respondents of the analysis.
 
-        It is `logit_regression` of questions that the same people answer with a report each, else `moment_regression`
-        over all booklets that ask them together. If none does, `InvalidInput` says what plan would serve.
-
-        Where the formula is not the law of the outcome, what the likelihood of private predictors tends to depends on
-        their channels. `logit_by_moments` tends to what the regression of the true answers would.
+        It is by moments (`logit_by_moments`), which are right for any law of the outcome. Where no finite coefficients
+        solve their equations it is `logit_by_likelihood`, and `Regression.method` says so. If no booklet asks the
+        questions together, `InvalidInput` says what plan would serve.
         """
-        return self._logit(formula, reference, self._separate(formula))
+        try:
+            return self.logit_by_moments(formula, reference)
+        except SolverError:
+            if self._separate(formula) is None:
+                raise
+            return self.logit_by_likelihood(formula, reference)
 
     def logit_by_moments(self, formula: str, reference: Label = None) -> Regression:
-        """As `logit`, by `moment_regression` in any case: right for any law of the outcome, with longer intervals."""
-        return self._logit(formula, reference, None)
+        """The regression by the function `logit_by_moments`, or by `moment_regression` over all booklets."""
+        outcome = self._regressed(formula)
+        if (separate := self._separate(formula)) is not None:
+            data, channels, sample = separate
+            found = logit_by_moments(formula, data, channels, reference, sample)
+        else:
+            data, answers, sources, sample = self._shared(formula)
+            found = moment_regression(formula, data, answers, sources, True, reference, sample=sample)
+        return found.without(outcome)
 
-    def _logit(
-        self, formula: str, reference: Label, separate: tuple[dict[str, Any], dict[str, Channel], Sample | None] | None
-    ) -> Regression:
+    def logit_by_likelihood(self, formula: str, reference: Label = None) -> Regression:
+        """The regression by `logit_regression`: shorter intervals, which hold where the formula is the law.
+
+        Else the coefficients depend on the channels. `InvalidInput` for questions that share a report.
+        """
+        outcome = self._regressed(formula)
+        if (separate := self._separate(formula)) is None:
+            raise invalid(
+                "likelihood", "questions with a report each (by moments they may share one)", Phrase("others")
+            )
+        data, channels, sample = separate
+        return logit_regression(formula, data, channels, reference, sample).without(outcome)
+
+    def against_moments(self, found: Regression) -> list[str]:
+        """How far a fit by the likelihood is from the one by moments, in words; nothing for others."""
+        if found.method == "moments":
+            return []
+        try:
+            away, of = found.compared(self.logit_by_moments(found.formula, found.reference))
+        except SolverError:
+            return ["By moments no finite coefficients were found, so that nothing checks the formula."]
+        return [f"By moments the coefficients differ by at most {away:.2g} of these standard errors ({of})."]
+
+    def _regressed(self, formula: str) -> tuple[Label, ...]:
+        """The categories of a logit's outcome that are left out; `InvalidInput` for questions that it cannot have.
+
+        The odds of one answer against another are the same among those who gave one of them.
+        """
         self._require_shares("formula", self._asked_in(formula))
         outcome, *predictors = reversed(self._asked_in(formula)) or ("",)
         if lacking := [name for name in predictors if self._without(name)]:
             own = "predictors without a category of missing answers, or all respondents"
             raise invalid("those who answered", own, lacking[0])
-        if separate is not None:
-            data, channels, sample = separate
-            found = logit_regression(formula, data, channels, reference, sample=sample)
-        else:
-            data, answers, sources, sample = self._shared(formula)
-            found = moment_regression(formula, data, answers, sources, True, reference, sample=sample)
-        # The odds of one answer against another are the same among those who gave one of them.
-        return found.without(self._without(outcome))
+        return self._without(outcome)
 
     def linear(self, formula: str, scores: Any = None) -> Regression:
         """Linear regression for the respondents of the analysis, by `linear_regression`, else as in `logit`."""

@@ -13,8 +13,7 @@ from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import randomized_response
 from ldpopt.survey import SampleDesign
 from ldpopt.survey.estimate.groups import Source
-from ldpopt.survey.regress.linear import linear_regression
-from ldpopt.survey.regress.moments import moment_regression
+from ldpopt.survey.regress.moments import linear_regression, moment_regression
 from ldpopt.survey.regress.result import Subsample
 
 YES_NO = ("no", "yes")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import randomized_response
 from ldpopt.survey import (
     Analysis,
@@ -23,6 +23,7 @@ from ldpopt.survey import (
     difference,
     estimate,
     linear_regression,
+    logit_by_moments,
     logit_regression,
     make_plan,
     privatize,
@@ -88,7 +89,8 @@ def test_regressions_are_of_those_who_answered_every_question_of_the_formula(
     channels = {"a": FLIP, "b": FLIP}
     for found, want in (
         (made.logit("a ~ sex"), None),
-        (made.logit("a ~ b + sex"), logit_regression("a ~ b + sex", data, channels)),
+        (made.logit("a ~ b + sex"), logit_by_moments("a ~ b + sex", data, channels)),
+        (made.logit_by_likelihood("a ~ b + sex"), logit_regression("a ~ b + sex", data, channels)),
         (made.linear("a ~ b + sex", scores=[0, 1]), linear_regression("a ~ b + sex", data, channels, scores=[0, 1])),
     ):
         assert found.n == (frame.a.notna().sum() if want is None else len(both))
@@ -105,8 +107,9 @@ def test_who_left_a_question_out_stays_in_the_design(people: tuple[Respondents, 
     design = SampleDesign(frame.w.astype(float).to_numpy())
     sub = Subsample(design, answered)
     data = {"a": codes(made, frame.a[answered]), "sex": frame.sex[answered].to_numpy()}
-    want = logit_regression("a ~ sex", data, {"a": FLIP}, sample=sub)
-    assert np.allclose(people_.logit("a ~ sex").covariance, want.covariance, atol=1e-12)
+    for way, fit in ((people_.logit, logit_by_moments), (people_.logit_by_likelihood, logit_regression)):
+        want = fit("a ~ sex", data, {"a": FLIP}, sample=sub)
+        assert np.allclose(way("a ~ sex").covariance, want.covariance, atol=1e-12)
     assert people_.two_way("a", "sex").joint.n == answered.sum()
     assert people_.estimate("a").n == answered.sum()
 
@@ -181,8 +184,8 @@ def test_moments_are_right_where_the_formula_is_not_the_law(people: tuple[Respon
     """
     made, _ = people
     for formula in ("a ~ b + sex", "a ~ sex"):
-        by_likelihood, by_moments = made.logit(formula), made.logit_by_moments(formula)
-        assert by_moments.method == "moments"
+        by_likelihood, by_moments = made.logit_by_likelihood(formula), made.logit(formula)
+        assert (by_likelihood.method, by_moments.method) == ("likelihood", "moments")
         assert np.allclose(by_moments.values, by_likelihood.values, atol=3 * by_likelihood.standard_errors.max())
     rng, n = np.random.default_rng(17), 200_000
     x = rng.choice([0, 1, 2, 3], n, p=[0.1, 0.2, 0.3, 0.4])
@@ -191,8 +194,39 @@ def test_moments_are_right_where_the_formula_is_not_the_law(people: tuple[Respon
     channels = {"x": randomized_response(4, 1.5, inputs=[0, 1, 2, 3]), "y": randomized_response(2, 1.5)}
     at = {"x": channels["x"].sample_indices(x, rng), "y": channels["y"].sample_indices(y, rng)}
     likelihood = logit_regression("y ~ x", at, channels)
+    alone = logit_by_moments("y ~ x", at, channels)
     joint = channels["x"].product(channels["y"])
     source = Source("both", joint, at["x"] * 2 + at["y"], np.eye(8), np.full(8, 1 / 8))
     moments = moment_regression("y ~ x", {}, {"x": (0, 1, 2, 3), "y": (0, 1)}, [source])
     assert abs(moments.coefficients[0, 1] - true) < 3 * moments.standard_errors[0, 1]
+    assert np.allclose(alone.values, moments.values, atol=1e-8)
+    away, of = likelihood.compared(alone)
+    assert (away > 3, of) == (True, "x")
     assert abs(likelihood.coefficients[0, 1] - true) > 3 * likelihood.standard_errors[0, 1]
+
+
+def test_where_moments_have_no_solution_the_likelihood_stands_in_and_says_so(tmp_path: Path) -> None:
+    """Four rare combinations in few reports of small epsilon: no finite moments, so a penalised likelihood."""
+    rng, n = np.random.default_rng(1), 120
+    questions = tuple(QuestionSpec(name, ("no", "yes")) for name in ("a", "b", "c"))
+    flip = randomized_response(2, 0.5).matrix
+    plan = make_plan(SurveySpec("demo", questions), dict.fromkeys("abc", flip))
+    frame = pd.DataFrame({name: rng.choice(["no", "yes"], n, p=[0.9, 0.1]) for name in ("a", "b", "c")})
+    frame.to_csv(tmp_path / "answers.csv", index=False)
+    for seed in range(20):
+        out = tmp_path / f"reports-{seed}.csv"
+        privatize(plan, tmp_path / "answers.csv", out, Simulated(seed))
+        people = Respondents.read(plan, out)
+        found = people.logit("a ~ b + c")
+        (said,) = people.against_moments(found) or [""]
+        if found.method == "moments":
+            assert found.estimand == "what the same regression of the true answers tends to, whatever their law"
+            continue
+        assert found.method.endswith("likelihood")
+        assert said.startswith("By moments no finite coefficients")
+        assert "which depend on the channels" in found.estimand
+        with pytest.raises(SolverError, match="no finite"):
+            people.logit_by_moments("a ~ b + c")
+        break
+    else:
+        pytest.fail("moments had a solution in every survey")
