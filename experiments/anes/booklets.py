@@ -1,6 +1,6 @@
 """Ten questions of the 1996 election study, split and by booklets: writes booklets.csv.
 
-    python experiments/anes/booklets.py [replications]
+    python experiments/anes/booklets.py [replications ["even" or "of the file"]]
 
 Ten yes/no questions (income above four levels, education above three, party beyond two, vote) are asked at the same
 epsilon of the same 944 respondents, once with epsilon split over the questions and once by booklets. The errors are
@@ -80,11 +80,14 @@ def predicted(plan: Plan, frame: pd.DataFrame, drawn: bool) -> float:
     return math.sqrt(float(np.mean(variances)) / len(frame))
 
 
-def main(replications: int = 400) -> None:
-    """Compare the two ways and write the table."""
-    frame, made = answers(), []
+def main(replications: int = 400, *pilots: str) -> None:
+    """Compare the two ways and write the table, whose lines about other pilots than those named are kept."""
+    table = Path(__file__).with_suffix(".csv")
+    with table.open(newline="") as file:
+        made = [row for row in csv.DictReader(file) if pilots and row["pilot"] not in pilots]
+    frame = answers()
     shares = (frame == "yes").mean()
-    for pilot, epsilon in product(("even", "of the file"), EPSILONS):
+    for pilot, epsilon in product(pilots or ("even", "of the file"), EPSILONS):
         drawn = pilot == "of the file"
         asked = tuple(
             QuestionSpec(name, ("no", "yes"), pilot=[1 - shares[name], shares[name]] if drawn else None)
@@ -95,17 +98,17 @@ def main(replications: int = 400) -> None:
         errors = {way: error(Survey(one.plan), frame, replications, drawn) for way, one in plans.items()}
         promised = math.sqrt(plans["split"].respondents / plans["booklets"].respondents)
         expected = {way: predicted(one.plan, frame, drawn) for way, one in plans.items()}
-        made.append({"pilot": pilot, "epsilon": epsilon,
+        made.append({"pilot": pilot, "epsilon": epsilon, "surveys": replications,
                      **{f"error, {way}": round(one, 5) for way, one in errors.items()},
                      "ratio": round(errors["split"] / errors["booklets"], 4),
                      "planned": round(promised, 4),
                      "predicted": round(expected["split"] / expected["booklets"], 4)})  # fmt: skip
         print(*made[-1].values(), flush=True)
-    with (Path(__file__).parent / "booklets.csv").open("w", newline="") as file:
+    with table.open("w", newline="") as file:
         writer = csv.DictWriter(file, made[0])
         writer.writeheader()
         writer.writerows(made)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 400, *sys.argv[2:])

@@ -55,7 +55,7 @@ def main(replications: int = 400, *methods: str) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerows([HEADER, *kept])
-        settings = product(methods, ("of the model", "of the file"), (3.0, 6.0), (len(fair), 50_000))
+        settings = product(methods, ("of the file", "of the model"), (6.0, 3.0), (len(fair), 50_000))
         for method, outcome, epsilon, n in settings:
             channels = {
                 name: randomized_response(len(of), epsilon / 4, inputs=of.tolist()) for name, of in kinds.items()

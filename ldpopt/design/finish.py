@@ -200,7 +200,7 @@ def _notes(
     if math.isfinite(problem.epsilon) and variations:
         if problem.cap is None:
             notes.append(f"eta = {problem.eta:g} does not bind: it is at least tanh(epsilon/2) [GI, Prop 2]")
-        elif min(variations) < problem.eta * (1 - 1e-9):
+        elif min(variations) < problem.eta * (1 - 1e-6):
             notes.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {min(variations):.6g}")
     if certified and best is not None and not best.tight and problem.given:
         notes += ["the budget of outputs does not bind"] * all(not c.labelled for c in problem.given)

@@ -105,6 +105,17 @@ def reached_in_words(plan: Plan, name: str, found: Estimate) -> str:
     )
 
 
+def few_in_words(found: Estimate) -> str:
+    """What is to be known of intervals that rest on few reports; empty where there are none."""
+    if not found.few:
+        return ""
+    of = "this" if len(found.few) == len(found.labels) else ", ".join(map(as_text, found.few))
+    return (
+        f"Few reports tell of {of}: intervals of 95 % may cover in anything from 91 to 99 of 100 surveys there, by how "
+        "the true share falls between whole numbers of reports."
+    )
+
+
 DRAWN = 40
 """Channels with more reports than this are not drawn, since nothing could be read."""
 
@@ -186,6 +197,7 @@ class _Page:
             "intervals": self.intervals(found, f"{found.n:,} reports"),
             "effect": f"{reached_in_words(plan, name, found)} {_effect(found) if part.measure == 'shares' else ''}",
             "groups": self.groups(both),
+            "few": few_in_words(found),
             "promise": question_in_words(plan, name),
             "booklets": []
             if alone(plan, name) or part.measure == "mean"

@@ -48,7 +48,7 @@ def estimate(
     """Estimate the share of every answer, with binomial intervals that follow the design of the sample."""
     from ldpopt.reports.analyses import share_table
     from ldpopt.reports.delivery import results as as_data
-    from ldpopt.reports.survey import among_those_who_answered, missing_of, reached_in_words
+    from ldpopt.reports.survey import among_those_who_answered, few_in_words, missing_of, reached_in_words
     from ldpopt.survey.server.progress import in_words, progress_of
     from ldpopt.survey.survey import Survey
 
@@ -84,7 +84,8 @@ def estimate(
     for name, one in found.items():
         for group, inside in {"": one.whole, **one.groups}.items():
             head = f"{name}, {', '.join(asked.by)}: {group}" if group else name
-            more = [] if group else [one for one in (reached_in_words(made, name, inside), words.get(name)) if one]
+            more = [few_in_words(inside)] if group else [few_in_words(inside), reached_in_words(made, name, inside)]
+            more = [one for one in (*more, "" if group else words.get(name)) if one]
             say(f"{head}\n{inside.summary(level)}\n", *(f"{one}\n" for one in more))
             if group in among.get(name, {}):
                 say(f"{head}, among those who answered\n{among[name][group].summary(level)}\n")

@@ -18,7 +18,7 @@ from ldpopt.exact import ExactChannel
 from ldpopt.results import jsonable
 from ldpopt.survey.estimate.anytime import NAME as SEQUENCE
 from ldpopt.survey.estimate.anytime import Bets, bets_of
-from ldpopt.survey.estimate.intervals import Binomial, IntervalMethod, Moments, moments
+from ldpopt.survey.estimate.intervals import Binomial, IntervalMethod, Moments, moments, told_by_few
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
 from ldpopt.survey.estimate.linear import (
     Estimator,
@@ -113,6 +113,13 @@ class Estimate(Estimated):
         sampling = None if self.table.simple else self.sampling
         n = self.table.equal_n if isinstance(self.table, SampledReports) else self.n
         return moments(self.table.frequencies, self.loadings, sampling, n, self.fitted, self.base, self.law)
+
+    @property
+    def few(self) -> tuple[Label, ...]:
+        """The labels whose binomial intervals rest on few reports and cover somewhat more or less than they say."""
+        if self.bets is not None:
+            return ()
+        return tuple(label for label, few in zip(self.labels, told_by_few(self.moments), strict=True) if few)
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
         """Confidence intervals, by `Binomial()` at 95 % unless another method is given.

@@ -216,6 +216,16 @@ With 3/4 the chance of 20 trials or more is covered in 93.5 % of all cases at ne
 on average; with 1/2 in as few as 88 %."""
 
 
+FEW_REPORTS = 10
+"""Where fewer reports are of one of two kinds, whole numbers of them make intervals cover in 91 to 99 % for 95 %."""
+
+
+def told_by_few(m: Moments) -> Array:
+    """(..., r) whether an interval rests on fewer than `FEW_REPORTS` of one kind."""
+    count = _count(m)
+    return np.asarray(np.minimum(count, m.size - count) < FEW_REPORTS - 1e-6)
+
+
 def _count(m: Moments) -> Array:
     """How many reports of the upper of the two kinds have the mean that was seen."""
     return m.size * np.clip(quotient(m.centre - m.low, m.span), 0.0, 1.0)

@@ -185,9 +185,13 @@ class BookletPlanner:
         if key not in self._designs:
             try:
                 self._designs[key] = self._designed(units, more, deadline)
-            except SolverError:
+            except (InvalidInput, SolverError) as error:  # of too many cells under a cap, say
                 if deadline.late or len(units) == 1:
                     raise
+                if more:
+                    names = " and ".join(question.name for unit in units for question in unit.questions)
+                    remedy = "join answers, or name both in `everyone`"
+                    raise type(error)(f"[budget] together: {names}: {error} ({remedy})") from None
                 self._designs[key] = None
         if (found := self._designs[key]) is None:
             return None

@@ -37,6 +37,7 @@ class PlannedSurvey(Pictured):
     respondents : of a simple random sample, who meet every target with this plan.
     split : if everybody is asked everything and epsilon is split; inf if that is too little for each question.
     one_question : if each respondent is asked one of the questions that share the budget.
+    invited : how many people to invite for the respondents, by the description's nonresponse and design effect.
     proof : that no epsilon-LDP survey of fewer people than `least`, interactive or not, meets the targets at the pilot,
         by unbiased estimates. Without a pilot answers are taken as even, which for yes/no questions is the least
         favourable case. `proof.verify()` recomputes it.
@@ -49,6 +50,7 @@ class PlannedSurvey(Pictured):
     split: float = math.inf
     one_question: float = math.inf
     proof: RespondentsBound | None = None
+    invited: int = 0
 
     _picture, _heads = "budget_split", 1
 
@@ -75,7 +77,7 @@ class PlannedSurvey(Pictured):
         numbers = {"split": self.split, "one_question": self.one_question}
         counts = {name: int(value) if math.isfinite(value) else None for name, value in numbers.items()}
         promised = {"epsilon": self.plan.epsilon, "eta": self.plan.eta, "booklets": booklets}
-        counts |= {"respondents": self.respondents, "least": self.least}
+        counts |= {"respondents": self.respondents, "least": self.least, "invited": self.invited}
         return {"name": self.plan.name, "checksum": self.plan.checksum, **counts, **promised}
 
     def __repr__(self) -> str:
@@ -87,6 +89,8 @@ class PlannedSurvey(Pictured):
             known = "; ".join(f"{name} {value:,.0f}" for name, value in others if math.isfinite(value))
             least = f"any survey needs {self.least:,}, proved"
             lines.append(f"  {self.respondents:,} respondents, each asked one booklet ({known}; {least})")
+        if self.invited > self.respondents:
+            lines.append(f"  {self.invited:,} people to invite, for nonresponse and the design of the sample")
         if (rounds := self.plan.rounds or 1) > 1:
             epsilon, eta = self.plan.over_rounds(rounds)
             lines.append(f"  over {rounds} rounds: epsilon {epsilon:.6g}, eta {eta:.6g} in all")
@@ -282,7 +286,8 @@ class _Planning:
         if self.respondents < (least := proof.least):
             got = f"a plan for {self.respondents:,}, which is a mistake of the planner: please report it"
             raise SolverError(f"plan: expected at least {least:,} respondents, as any survey needs, got {got}")
-        return PlannedSurvey(plan, designs, spec.delta, self.respondents, self.split, one_question, proof)
+        people = invited(spec, self.respondents)
+        return PlannedSurvey(plan, designs, spec.delta, self.respondents, self.split, one_question, proof, people)
 
     def _question(
         self, booklet: Booklet, share: Fraction, epsilon: float, designs: dict[str, Design]

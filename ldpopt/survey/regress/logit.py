@@ -37,8 +37,8 @@ PENALTY = 3.0
 """The standard deviation of log-odds, for a regressor of mean square 1, under the penalty of the likelihood."""
 
 UNFITTED = (
-    "regression: no finite maximum was reached; a predictor separates the reports, or so few reports carry the "
-    "answer that their likelihood has no peak (drop predictors, join categories, or collect more reports)"
+    "regression: no finite coefficients were reached; a predictor separates the reports, or so few reports carry the "
+    "answer that nothing holds them (drop predictors, join categories, or collect more reports)"
 )
 
 

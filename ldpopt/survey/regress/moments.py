@@ -103,7 +103,7 @@ class Moments:
 
     @property
     def _equations(self) -> int:
-        return max(self.outcome.shape[2], self.factor.shape[1])
+        return int(max(self.outcome.shape[2], self.factor.shape[1]))
 
     def _summed(self) -> tuple[Array, Array]:
         """The weighted sums of the indicators over the respondents of each public row: (u, z) and (u, z, e)."""

@@ -208,9 +208,9 @@ class Respondents(Selection):
         """
         outcome = self._regressed(formula)
         if (separate := self._separate(formula)) is None:
-            raise invalid(
-                "likelihood", "questions with a report each (by moments they may share one)", Phrase("others")
-            )
+            self._shared(formula)  # which says so if nobody is asked these questions together
+            own = "questions with a report each (by moments they may share one)"
+            raise invalid("likelihood", own, Phrase("others"))
         data, channels, sample = separate
         return logit_regression(formula, data, channels, reference, sample).without(outcome)
 
@@ -222,7 +222,7 @@ class Respondents(Selection):
             away, of = found.compared(self.logit_by_moments(found.formula, found.reference))
         except SolverError:
             return ["By moments no finite coefficients were found, so that nothing checks the formula."]
-        return [f"By moments the coefficients differ by at most {away:.2g} of these standard errors ({of})."]
+        return [f"By moments the coefficients differ by at most {away:.2f} of these standard errors ({of})."]
 
     def _regressed(self, formula: str) -> tuple[Label, ...]:
         """The categories of a logit's outcome that are left out; `InvalidInput` for questions that it cannot have.

@@ -1,4 +1,7 @@
+import csv
+import importlib.util
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -339,3 +342,32 @@ def test_intervals_of_few_reports_over_many_outputs_cover(channel, p, n):
     # Three and a half standard errors of 0.95 over 1,000 surveys, which is an asymptotic level.
     assert hits.min() > 0.95 - 0.025
     assert np.mean([one.values for one in made], axis=0) == pytest.approx(p, abs=0.02)
+
+
+def test_intervals_of_few_reports_say_so():
+    """Ten reports of either kind are the fewest whose intervals need no word; large samples have them."""
+    q = np.array([[0.9, 0.1], [0.1, 0.9]])
+    assert estimate([9, 91], q).few == (0, 1)
+    assert estimate([10, 90], q).few == ()
+    wide = estimate([60, 60, 60, 3], np.full((4, 4), 0.1) + 0.6 * np.eye(4))
+    assert wide.few == (3,)
+    assert estimate([60_000, 40_000], q).few == ()
+    assert estimate([9, 91], q, anytime=True).few == ()
+
+
+def test_measured_settings_below_93_5_are_told():
+    """Wherever the simulations of experiments/coverage saw less than 93.5 %, the estimate says that reports are few."""
+    table = Path(__file__).parents[3] / "experiments/coverage/coverage.csv"
+    spec = importlib.util.spec_from_file_location("coverage_run", table.with_name("run.py"))
+    run = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(run)
+    with table.open(newline="") as file:
+        low = [row for row in csv.DictReader(file) if row["sample"] == "simple" and float(row["least"]) < 93.5]
+    assert low
+    rng = np.random.default_rng(3)
+    for row in low:
+        channel = run.CHANNELS[row["channel"]](float(row["epsilon"]))
+        p = run.truths(channel.shape[0])[row["truth"]]
+        told = [bool(estimate(CountTable(channel.outputs, counts), channel).few)
+                for counts in rng.multinomial(int(row["n"]), channel.push(p), size=40)]  # fmt: skip
+        assert np.mean(told) > 0.9, row
