@@ -190,7 +190,7 @@ def _split(
         return epsilons is not None and budget.allows([*spent, *((e, math.tanh(e / 2)) for e in epsilons.values())])
 
     low = high = max(curve.needed(most) for curve in curves.values())
-    while not allowed(parts(high)):
+    while not allowed(epsilons := parts(high)):
         if deadline.late:  # even shares, for want of time
             share = (most - used) / len(curves) * (1 - 1e-12)
             even = dict.fromkeys(curves, share)
@@ -204,8 +204,10 @@ def _split(
     low = max(low, high / 2)
     while high > low * (1 + SPLIT_RESPONDENTS) and not deadline.over():
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if allowed(parts(middle)) else (middle, high)
-    epsilons = parts(high)
+        if allowed(tried := parts(middle)):
+            high, epsilons = middle, tried
+        else:
+            low = middle
     assert epsilons is not None
     if budget.delta == 0 and budget.eta == 1:  # scaled up to the small rest of the budget that bisection left
         share = (most - used) * (1 - 1e-12) / math.fsum(epsilons.values())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ldpopt.composition import k_fold
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import subset_selection
 from ldpopt.survey import (
     QuestionSpec,
@@ -21,7 +21,7 @@ from ldpopt.survey import (
     plan_survey,
     respondents_needed,
 )
-from ldpopt.survey.plan.budget import Budget, split_budget, variance_at_uniform
+from ldpopt.survey.plan.budget import Budget, _Curve, _split, split_budget, variance_at_uniform
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.question import QuestionPlanner
 
@@ -176,3 +176,29 @@ def test_what_is_no_power_target(fields: dict[str, object]) -> None:
     """A power needs an alternative, as many shares as categories, and more than the level."""
     with pytest.raises(InvalidInput):
         QuestionSpec("a", TWO_ANSWERS, **fields)
+
+
+@pytest.mark.parametrize("looks", [0, 1, 3, 10, 30, 60, 100, 200])
+def test_a_split_is_within_the_budget_whenever_the_time_is_over(looks):
+    """The time may be over after any number of looks at the clock; epsilons never exceed the budget then."""
+
+    class Clock:
+        seconds, left = 1.0, looks
+
+        def over(self):
+            self.left -= 1
+            return self.left < 0
+
+        @property
+        def late(self):
+            return self.left < 0
+
+    curves = {name: _Curve(lambda epsilon, scale=scale: scale / epsilon**2) for name, scale in (("a", 90), ("b", 700))}
+    for budget in (Budget(1.5), Budget(1.5, eta=0.5), Budget(1.5, delta=1e-6)):
+        try:
+            epsilons = _split(curves, budget, [], Clock()).epsilons
+        except SolverError as error:
+            assert "before a split within the budget was known" in str(error)
+            assert looks < 100
+            continue
+        assert budget.allows([(one, math.tanh(one / 2)) for one in epsilons.values()])
