@@ -327,7 +327,7 @@ def out_of_100(epsilon: float) -> str:
     if not 0 < epsilon < 700:
         return ""
     ratio = Fraction(up(math.exp(epsilon), 4))
-    after = [at_most(before * ratio / (100 + before * (ratio - 1))) for before in (1, 10, 50)]
+    after = [_in_hundred(math.ceil(1000 * before * ratio / (100 + before * (ratio - 1)))) for before in (1, 10, 50)]
     return f"1 in 100 before becomes at most {after[0]}, 10 in 100 at most {after[1]}, and 50 in 100 at most {after[2]}"
 
 

@@ -94,7 +94,7 @@ def test_what_respondents_read():
     assert lines[2].startswith("Before anybody looks at your answer, a computer replaces it by a report that is drawn")
     assert "- These are kept and published as they are, not replaced: region." in lines
     assert any(one.startswith("- This holds for one round of the survey; a second one adds to it") for one in lines)
-    likely = "1 in 100 before becomes at most 1 in 37, 10 in 100 at most 23.2 in 100, and 50 in 100 at most"
+    likely = "1 in 100 before becomes at most 2.7 in 100, 10 in 100 at most 23.2 in 100, and 50 in 100 at most"
     assert any("before and after seeing what is reported of you" in one and likely in one for one in lines)
     assert [_times(Fraction(13, 5)), _times(Fraction(19, 7))] == ["2.6", "2.72"]
     promised = guarantee_in_words(local_dp([[0.75, 0.25], [0.25, 0.75]]))

@@ -19,8 +19,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design import AOptimal, Design, FisherInformation, LocalDP, Marginals, TotalVariation, optimal_channel
-from ldpopt.design.constraints import Constraint
+from ldpopt.design import AOptimal, Design, FisherInformation, Marginals, optimal_channel
 from ldpopt.design.utilities.criterion import Criterion
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError, invalid
@@ -29,6 +28,7 @@ from ldpopt.survey.estimate.linear import contrast_variances
 from ldpopt.survey.plan.budget import Needs
 from ldpopt.survey.plan.numbers_and_sets import multi_select
 from ldpopt.survey.plan.planned_question import MAX_DENOMINATOR, Part
+from ldpopt.survey.plan.precision import limits
 from ldpopt.survey.plan.units import MAX_UNEVEN_CELLS, Target, Unit, joint_design, product_of
 from ldpopt.tolerances import BOOKLETS
 
@@ -229,7 +229,6 @@ class BookletPlanner:
             return None
         if pilot.min() <= 0 or (len(units) > 1 and not more and k > (MAX_CELLS if even else MAX_UNEVEN_CELLS)):
             return None
-        constraints: list[Constraint] = [LocalDP(self.epsilon)] + ([] if eta is None else [TotalVariation(eta)])
         # Information is shared out so that every variance is in proportion to the one that is wanted.
         scale = min(t.variance for t in targets)
         if all(unit.plain for unit in units) and not more:
@@ -238,9 +237,8 @@ class BookletPlanner:
         else:
             rows = np.array([(t.row - t.row @ pilot) * (scale / t.variance) for t in targets])
             criterion = AOptimal(rows.T @ rows)
-        design = optimal_channel(
-            FisherInformation(pilot, criterion), constraints, time_limit=deadline.left, certify=len(units) == 1
-        )
+        wanted, within = FisherInformation(pilot, criterion), limits(self.epsilon, eta)
+        design = optimal_channel(wanted, within, time_limit=deadline.left, certify=len(units) == 1)
         return design.channel, design if len(units) == 1 else None
 
 

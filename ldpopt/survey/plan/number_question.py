@@ -11,14 +11,13 @@ import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.deadline import Deadline
-from ldpopt.design import COptimal, Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design.constraints import Constraint
+from ldpopt.design import COptimal, Design, FisherInformation, optimal_channel
 from ldpopt.distribution import Array, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.schema import check, key, within
 from ldpopt.survey.estimate.linear import contrast_variances
 from ldpopt.survey.plan.numbers_and_sets import POINTS, moved_to
-from ldpopt.survey.plan.precision import HalfWidth
+from ldpopt.survey.plan.precision import HalfWidth, limits
 from ldpopt.survey.plan.spec import DEFAULT_WIDTH, QuestionSpec
 
 MAX_NUMBERS = 1001
@@ -103,10 +102,9 @@ class NumberSpec(QuestionSpec, type="number"):
 
     def design(self, epsilon: float, eta: float | None, deadline: Deadline) -> Design:
         """The optimal channel between the points for their mean, within epsilon (nats) and eta, if that is capped."""
-        constraints: list[Constraint] = [LocalDP(epsilon)] + ([] if eta is None else [TotalVariation(eta)])
         law = self.shares @ self._moves
         utility = FisherInformation(law / law.sum(), COptimal(np.linspace(0.0, 1.0, len(law))))
-        return optimal_channel(utility, constraints, **deadline.passed)
+        return optimal_channel(utility, limits(epsilon, eta), **deadline.passed)
 
     def channel_of(self, design: Design) -> Array:
         """(k, m) the channel of numbers: to a point, and through the design."""

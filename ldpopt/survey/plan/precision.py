@@ -9,7 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import AOptimal, COptimal, MVOptimal
+from ldpopt.design import AOptimal, COptimal, LocalDP, MVOptimal, TotalVariation
+from ldpopt.design.constraints import Constraint
 from ldpopt.design.utilities.criterion import Criterion, criterion_at
 from ldpopt.distribution import Array, distribution
 from ldpopt.errors import Phrase, invalid
@@ -21,6 +22,11 @@ from ldpopt.survey.hypothesis_tests import goodness_of_fit_power, respondents_fo
 
 MAX_MINIMAX = 14
 """Up to this many categories the largest variance is minimised. Beyond, this takes minutes and gains one per cent."""
+
+
+def limits(epsilon: float, eta: float | None) -> list[Constraint]:
+    """The constraints on the channel of one report: epsilon (nats), and eta if it is capped."""
+    return [LocalDP(epsilon)] + ([] if eta is None else [TotalVariation(eta)])
 
 
 @runtime_checkable

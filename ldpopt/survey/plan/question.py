@@ -18,15 +18,14 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
-from ldpopt.design import AOptimal, Divergence, FisherInformation, LocalDP, MVOptimal, TotalVariation, optimal_channel
-from ldpopt.design.constraints import Constraint
+from ldpopt.design import AOptimal, Divergence, FisherInformation, MVOptimal, optimal_channel
 from ldpopt.design.utilities.sets import Neighbourhood
 from ldpopt.distribution import distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.divergences import CHI_SQUARED
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import randomized_response
 from ldpopt.results import ByValue
-from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, require_precision
+from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, limits, require_precision
 from ldpopt.tolerances import PLANNED_EPSILON
 
 MIN_EPSILON, MAX_EPSILON = 0.01, 16.0
@@ -84,9 +83,7 @@ class QuestionPlanner(ByValue):
         criterion = AOptimal() if precision is None else require_precision(precision).criterion(k)
         if self.neighbourhood is not None and isinstance(criterion, MVOptimal):
             criterion = AOptimal()
-        constraints: list[Constraint] = [LocalDP(positive_epsilon(epsilon))]
-        if unit_interval(eta, "eta") < 1:
-            constraints.append(TotalVariation(eta))
+        constraints = limits(positive_epsilon(epsilon), eta if unit_interval(eta, "eta") < 1 else None)
         utility = FisherInformation(self.pilot, criterion, self.neighbourhood)
         tested = isinstance(precision, TestPower) and self.neighbourhood is None
         turn = deadline.turn(0, 1 + tested)

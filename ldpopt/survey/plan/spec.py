@@ -14,14 +14,13 @@ from ldpopt import stricttoml
 from ldpopt.channel import Channel
 from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.deadline import Deadline
-from ldpopt.design import AOptimal, Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design.constraints import Constraint
+from ldpopt.design import AOptimal, Design, FisherInformation, optimal_channel
 from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label, distinct_labels
 from ldpopt.results import ByValue
 from ldpopt.schema import check, choice, key, listed, load, mapping, record, text, within
-from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, Together
+from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, Together, limits
 from ldpopt.survey.plan.public_question import PublicQuestion
 from ldpopt.survey.plan.reading import PLAIN_READING, Reading, check_answers, conditions, wordings
 from ldpopt.survey.sample.spec import SampleSpec
@@ -144,11 +143,10 @@ class QuestionSpec(ByValue):
         """The optimal channel within epsilon (nats) and eta, if that is capped: for the widest interval where a
         half-width alone is wanted, else for the sum of variances, which is as good where all shares are equal.
         """
-        constraints: list[Constraint] = [LocalDP(epsilon)] + ([] if eta is None else [TotalVariation(eta)])
         widest = self.width is not None and self.test is None and np.ptp(self.shares) > 0
         criterion = self.width.criterion(len(self.shares)) if widest and self.width is not None else AOptimal()
         utility = FisherInformation(self.shares, criterion, inputs=self.categories)
-        return optimal_channel(utility, constraints, **deadline.passed)
+        return optimal_channel(utility, limits(epsilon, eta), **deadline.passed)
 
     def channel_of(self, design: Design) -> Array:
         """(k, m) the channel of the answers, by a design of `design`."""
@@ -290,8 +288,8 @@ class SurveySpec:
         object.__setattr__(self, "carry", tuple(dict.fromkeys([*self.carry, *more])) if more else self.carry)
         check_columns(self)
         names = [question.name for question in self.questions]
-        asked = [*names, *(one.name for q in self.questions for one in q.answers if one is not q)]
-        if len(set(asked)) != len(asked):
+        options = [one.name for q in self.questions for one in q.answers if one is not q]
+        if len({*names, *options}) != len(names) + len(options):
             raise invalid("question names", "distinct ones, those of options included", Phrase("one twice"))
         left_out = [question.name for question in self.questions if question.reading.left_out]
         for name in (*self.everyone, *(name for pair in self.together for name in pair)):
@@ -327,30 +325,25 @@ def check_columns(survey: Any) -> None:
     if survey.rounds is not None and survey.round > survey.rounds:
         told = f"at most {survey.rounds}, the `rounds` that respondents were told of (ask them anew for more)"
         raise invalid("round", told, survey.round)
-    names = [q.name for q in survey.questions]
-    columns = {one.column for q in survey.questions for one in getattr(q, "answers", (q,))}
-    public = [one.name for one in survey.public]
-    lists = (("question names", names), ("carried columns", list(survey.carry)), ("public questions", public))
-    for what, entries in lists:
+    names, asked = [q.name for q in survey.questions], [one for q in survey.questions for one in q.answers]
+    answers, public = [one.name for one in asked], [one.name for one in survey.public]
+    for what, entries in (("question names", names), ("carried columns", survey.carry), ("public questions", public)):
         if len(set(entries)) != len(entries):
-            raise invalid(what, "distinct", entries)
+            raise invalid(what, "distinct", list(entries))
     if survey.first_of_duplicates and survey.respondent is None:
         raise invalid("duplicates", "a respondent column to find them by", "none")
-    if survey.respondent in columns:
+    if survey.respondent in (*(one.column for one in asked), *public):
         raise invalid("respondent column", "a column that is no question's", survey.respondent)
     for column in survey.carry:
-        if column in columns:
+        if column in [one.column for one in asked]:
             raise invalid("carried columns", "none that holds raw answers", column)
-        if column in names or column in [one.name for q in survey.questions for one in getattr(q, "answers", (q,))]:
+        if column in (*names, *answers):
             raise invalid("carried columns", "none named like a question", column)
-    said = {*public, *(getattr(one, "option_of", "") or one.name for q in survey.questions for one in q.answers)}
-    if unknown := [name for name, _ in survey.wording if name not in said]:
-        raise invalid("wording", f"names of questions ({', '.join(sorted(said)[:8])})", unknown[0])
-    if survey.respondent in public:
-        raise invalid("respondent column", "a column that is no question's", survey.respondent)
-    asked = [one.name for q in survey.questions for one in getattr(q, "answers", (q,))]
-    sources = [*survey.carry, *asked, *filter(None, [survey.respondent]), ORDER]
+    titled = {*public, *(getattr(one, "option_of", "") or one.name for one in asked)}
+    if unknown := [name for name, _ in survey.wording if name not in titled]:
+        raise invalid("wording", f"names of questions ({', '.join(sorted(titled)[:8])})", unknown[0])
+    sources = [*survey.carry, *answers, *filter(None, [survey.respondent]), ORDER]
     for what, by in survey.revealed:
-        for name, known in ((what, [*asked, PERSON]), *((one, sources) for one in by)):
+        for name, known in ((what, [*answers, PERSON]), *((one, sources) for one in by)):
             if name not in known:
                 raise invalid("revealed", f"names out of {', '.join(map(str, known[:8]))}", name)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import xlogy
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
@@ -44,13 +45,12 @@ UNFITTED = (
 
 @dataclass(frozen=True)
 class Fitted:
-    """Coefficients (c,), the information (c, c) at them, the log-likelihood, the scores (n, c), and the steps taken."""
+    """Coefficients (c,), the information (c, c) and the scores (n, c) at them, and the log-likelihood."""
 
     coefficients: Array
     information: Array
-    log_likelihood: float
     scores: Array
-    steps: int
+    log_likelihood: float
 
 
 @dataclass(frozen=True)
@@ -85,16 +85,15 @@ class CellLikelihood:
         b = np.zeros(len(scale))
         cells = self._counted()
         now, score, information = self._at(b, cells)
-        for step in range(2000 if self.penalised else 200):
+        for _ in range(2000 if self.penalised else 200):
             move = _solved(information / np.outer(scale, scale), score / scale)
             if move is None:
                 break
             # Half of this is about the log-likelihood left to gain. Under separation it vanishes, but the moves do not.
             won = float(score / scale @ move)
-            if self.penalised and won < 1e-6:  # a thousandth of a standard error from the maximum
-                return Fitted(b, information, now, self._scores(b), step)
-            if won < 1e-13 * max(1.0, abs(now)) and np.abs(move).max() < 1e-6 * (1 + np.abs(b * scale).max()):
-                return Fitted(b, information, now, self._scores(b), step)
+            done = won < 1e-13 * max(1.0, abs(now)) and np.abs(move).max() < 1e-6 * (1 + np.abs(b * scale).max())
+            if done or (self.penalised and won < 1e-6):  # a thousandth of a standard error from the maximum
+                return Fitted(b, information, self._scores(b), now)
             size = min(1.0, 4.0 / float(np.abs(move).max()))
             # A sum of many logarithms has a rounding error, which is allowed for.
             least = now - 1e-12 * max(1.0, abs(now))
@@ -144,7 +143,7 @@ class CellLikelihood:
         return mixed, answered, given, np.einsum("uz,zr,uzs->urs", mixed, self.predictors, given)
 
     def _value(self, b: Array, cells: Array) -> float:
-        value = sum(_log_likelihood(cells[rows], self._joint(b, rows)[3]) for rows in self._chunks())
+        value = sum(float(xlogy(cells[rows], self._joint(b, rows)[3] + TINY).sum()) for rows in self._chunks())
         return value - float(b**2 @ self._prior()) / 2
 
     def _prior(self) -> Array:
@@ -157,7 +156,7 @@ class CellLikelihood:
         for rows in self._chunks():
             slopes, both = self._slopes(b, rows)
             count = cells[rows]
-            value += _log_likelihood(count, both)
+            value += float(xlogy(count, both + TINY).sum())
             score += np.einsum("urs,ursc->c", count / np.maximum(both, TINY), slopes)
             share = count.sum(axis=(1, 2))[:, None, None] / np.maximum(both, TINY)
             flat = slopes.reshape(-1, len(b))
@@ -204,11 +203,6 @@ def _logit(design: Array, coefficients: Array) -> Array:
     """The multinomial logit whose first category is the reference."""
     odds = design @ coefficients.T
     return softmax(np.concatenate([np.zeros((*odds.shape[:-1], 1)), odds], axis=-1))
-
-
-def _log_likelihood(count: Array, probability: Array) -> float:
-    seen = count > 0
-    return float((count[seen] * np.log(np.maximum(probability[seen], TINY))).sum())
 
 
 def _solved(information: Array, score: Array) -> Array | None:
