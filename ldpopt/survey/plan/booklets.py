@@ -101,7 +101,8 @@ class BookletPlanner:
         self.units, self.epsilon, self.eta, self.searched = tuple(units), epsilon, eta, searched
         holders = {question.name: unit for unit in self.units for question in unit.questions}
         if lacking := [name for pair in together for name in pair if name not in holders]:
-            raise invalid("[budget] together", "names of questions that share the budget", lacking[0])
+            own = "names of questions that share the budget (one that everybody is asked needs no `together`)"
+            raise invalid("[budget] together", own, lacking[0])
         if lacking := [name for pair in together for name in pair if not holders[name].joins]:
             raise invalid("[budget] together", "questions whose shares are wanted", lacking[0])
         self.pairs = [tuple(dict.fromkeys(holders[name] for name in pair)) for pair in together]

@@ -62,8 +62,6 @@ class NumberSpec(QuestionSpec, type="number"):
             raise invalid(what, "a number that everybody is asked, and no power", Phrase("asked_if or a power"))
         object.__setattr__(self, "categories", self._numbers(what))
         super().__post_init__()
-        if not (self.shares > 0).sum() > 1:
-            raise invalid(f"{what}: pilot", "shares of at least two numbers", Phrase("one number alone"))
         if not self.width.width < 1:
             raise invalid(f"{what}: half_width", "less than the range", self.half_width)
 

@@ -95,8 +95,12 @@ class QuestionSpec(ByValue):
         put(self, "categories", categories)
         put(self, "column", text(self.column or self.name, f"{what}: column"))
         check_answers(self, what)
+        if not (self.shares > 0).sum() > 1:
+            raise invalid(f"{what}: pilot", "shares of at least two answers", Phrase("one answer alone"))
         if self.alternative is not None:
             moved = distribution(self.alternative, f"{what}: alternative", len(categories), categories)
+            if np.array_equal(moved, self.shares):
+                raise invalid(f"{what}: alternative", "shares that differ from the pilot", Phrase("the same"))
             put(self, "alternative", moved)
             put(self, "power", self.power or DEFAULT_POWER)
 

@@ -6,10 +6,13 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.composition import compose
 from ldpopt.datasets import load_anes96
+from ldpopt.deadline import UNLIMITED
 from ldpopt.errors import InvalidInput
 from ldpopt.survey import Counts, Simulated, Survey, plan_survey
+from ldpopt.survey.plan.booklets import BookletPlanner
 from ldpopt.survey.plan.plan import Plan, composed_epsilon, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt.survey.plan.units import units_of
 
 
 def anes(half):
@@ -143,3 +146,22 @@ def test_few_counts_are_not_taken_for_reports():
     plan = make_plan(spec, {"q": channel})
     counts = Counts(plan.checksum, 12, {("q",): np.array([4, 3, 2, 1, 0, 2])})
     assert Survey(plan).estimates(counts)["q"].n == 12
+
+
+def test_pilots_of_which_nothing_can_be_planned_are_refused() -> None:
+    """One answer alone has no error to plan for; a test needs shares that differ from the pilot."""
+    with pytest.raises(InvalidInput, match="question 'a': pilot: expected shares of at least two answers"):
+        QuestionSpec("a", ("no", "yes"), pilot=[0.0, 1.0])
+    with pytest.raises(InvalidInput, match="alternative: expected shares that differ from the pilot"):
+        QuestionSpec("a", ("no", "yes"), pilot=[0.5, 0.5], alternative=[0.5, 0.5])
+
+
+def test_a_cap_that_puts_longer_booklets_out_of_reach_leaves_shorter_ones() -> None:
+    """Under eta the search takes at most 40 cells; a wanted table beyond says which questions, and what to do."""
+    sizes = {"a": 2, "b": 3, "c": 3, "d": 5}
+    asked = tuple(QuestionSpec(name, tuple(range(size))) for name, size in sizes.items())
+    planner = BookletPlanner(units_of(asked), 2.0, 0.5, searched=True)
+    assert planner._booklet(tuple(planner.units[1:]), UNLIMITED) is None  # 45 cells
+    wide = tuple(QuestionSpec(name, tuple(range(20))) for name in ("x", "y"))
+    with pytest.raises(InvalidInput, match=r"together: x and y: .*join answers, or name both in `everyone`"):
+        plan_survey(SurveySpec("s", (*wide, asked[0]), epsilon=1.0, together=(("x", "y"),)))
