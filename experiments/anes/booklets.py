@@ -47,7 +47,7 @@ def answers() -> pd.DataFrame:
     )
 
 
-def error(survey: Survey, frame: pd.DataFrame, replications: int, drawn: bool) -> float:
+def error(survey: Survey, frame: pd.DataFrame, replications: int, drawn: bool = False) -> float:
     """The root mean square error of the shares; `drawn` if each survey draws its respondents from the frame."""
     truth = {name: float((frame[name] == "yes").mean()) for name in frame.columns}
     off = []
@@ -63,7 +63,7 @@ def error(survey: Survey, frame: pd.DataFrame, replications: int, drawn: bool) -
     return float(np.sqrt(np.mean(np.square(off))))
 
 
-def predicted(plan: Plan, frame: pd.DataFrame, drawn: bool) -> float:
+def predicted(plan: Plan, frame: pd.DataFrame, drawn: bool = False) -> float:
     """The root mean square error that the channels of a plan have about the shares of the file."""
     truth = (frame == "yes").mean()
     told = dict.fromkeys(frame.columns, 0.0)

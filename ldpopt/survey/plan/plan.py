@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -130,10 +130,8 @@ class Plan(Pictured):
     @property
     def titles(self) -> dict[str, str]:
         """The name of every question that a person may be asked, public ones last, with its wording or its name."""
-        worded, asked = (
-            dict(self.wording),
-            [getattr(self.part(name), "option_of", None) or name for name in self.answers],
-        )
+        worded = dict(self.wording)
+        asked = [getattr(self.part(name), "option_of", None) or name for name in self.answers]
         return {name: worded.get(name, name) for name in (*asked, *(one.name for one in self.public))}
 
     def part(self, name: str) -> Part | PlannedQuestion:
@@ -184,13 +182,13 @@ class Plan(Pictured):
 
     def question(self, name: str) -> PlannedQuestion:
         """The question of that name."""
-        for question in self.questions:
-            if question.name == name:
-                return question
+        named = {question.name: question for question in self.questions}
+        if name in named:
+            return named[name]
         if (shared := self.answers.get(name)) is not None:
             own = 'one with a report of its own (design = "one question" in [budget] gives each one)'
             raise invalid("question", own, f"{name} in {shared[0].name!r}")
-        raise invalid("question", f"one of {[question.name for question in self.questions]}", name)
+        raise invalid("question", f"one of {list(named)}", name)
 
     @cached_property
     def checksum(self) -> str:
@@ -300,20 +298,8 @@ def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) ->
 
 def plan_of(spec: SurveySpec, planned: Sequence[PlannedQuestion]) -> Plan:
     """The plan that asks these questions; `InvalidInput` if together they exceed the budget."""
-    plan = Plan(
-        spec.name,
-        tuple(planned),
-        spec.round,
-        spec.respondent,
-        spec.first_of_duplicates,
-        spec.carry,
-        sample=spec.sample,
-        file=spec.file,
-        revealed=spec.revealed,
-        public=spec.public,
-        wording=spec.wording,
-        rounds=spec.rounds,
-    )
+    said = {field.name: getattr(spec, field.name) for field in fields(Plan) if hasattr(spec, field.name)}
+    plan = Plan(**{**said, "questions": tuple(planned)})
     used = {"epsilon": plan.epsilon if spec.delta == 0 else composed_epsilon(plan, spec.delta), "eta": plan.eta}
     for what, together in used.items():
         budget = getattr(spec, what)

@@ -264,17 +264,9 @@ def planned_question(
     question: QuestionSpec, channel: ExactChannel, probability: Fraction = Fraction(1)
 ) -> PlannedQuestion:
     """A question of a description with its exact channel; `InvalidInput` if that exceeds its own epsilon or eta."""
-    planned = PlannedQuestion(
-        name=question.name,
-        column=question.column,
-        channel=channel,
-        unknown=question.unknown,
-        missing=question.missing,
-        pilot=question.pilot,
-        reading=question.reading,
-        probability=probability,
-        measure=question.measure,
-    )
+    names = ("name", "column", "unknown", "missing", "pilot", "reading", "measure")
+    said = {name: getattr(question, name) for name in names}
+    planned = PlannedQuestion(channel=channel, probability=probability, **said)
     for what in ("epsilon", "eta"):
         asked = getattr(question, what)
         if asked is not None and getattr(planned, what) > asked:

@@ -212,7 +212,7 @@ def symmetric_proof(units: Sequence[Unit], epsilon: float, deadline: Deadline) -
     """The proof for the best channel on all answers together, at even shares of single questions; None for others."""
     cells = math.prod(len(unit.cells) for unit in units)
     shares = all(unit.even and unit.plain and len(unit.targets) == len(unit.cells) for unit in units)
-    if cells > MAX_CELLS or not shares:
+    if cells > MAX_CELLS or not units or not shares:
         return None
     shape, variances = tuple(len(unit.cells) for unit in units), [unit.targets[0].variance for unit in units]
     with suppress(SolverError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -210,12 +211,10 @@ def _solved(information: Array, score: Array) -> Array | None:
     if not (np.isfinite(information).all() and np.isfinite(score).all()):
         return None
     for ridge in (0.0, 1e-10, 1e-6, 1e-3):
-        try:
-            made = np.linalg.solve(information + ridge * np.diag(np.diag(information) + TINY), score)
-        except np.linalg.LinAlgError:
-            continue
-        if np.isfinite(made).all():
-            return np.asarray(made)
+        with suppress(np.linalg.LinAlgError):
+            move = np.linalg.solve(information + ridge * np.diag(np.diag(information) + TINY), score)
+            if np.isfinite(move).all():
+                return np.asarray(move)
     return None
 
 

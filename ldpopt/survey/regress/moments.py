@@ -175,7 +175,7 @@ def linear_regression(
     >>> linear_regression("hours ~ works", data, {"works": [[0.9, 0.1], [0.1, 0.9]]}).coefficients.round(3)
     array([[1.958, 3.75 ]])
     """
-    return _separately(formula, data, channels, False, None, scores, sample)
+    return separate_regression(formula, data, channels, False, None, scores, sample)
 
 
 def logit_by_moments(
@@ -195,14 +195,14 @@ def logit_by_moments(
     >>> logit_by_moments("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]}).coefficients.round(3)
     array([[-1.466,  2.933]])
     """
-    return _separately(formula, data, channels, True, reference, None, sample)
+    return separate_regression(formula, data, channels, True, reference, None, sample)
 
 
-def _separately(
+def separate_regression(
     formula: str, data: Any, channels: Mapping[str, ChannelLike], logit: bool, reference: Label, scores: Any,
     sample: Sample | None,
 ) -> Regression:  # fmt: skip
-    """The regression of questions with a report each."""
+    """The regression of questions with a report each: logistic or multinomial if `logit`, else linear."""
     asked = parse_formula(formula)
     known = {name: as_channel(channel) for name, channel in channels.items()}
     if (channel := known.get(asked.outcome)) is None:

@@ -24,7 +24,7 @@ from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import unanswered
 from ldpopt.survey.regress.formula import in_order, numbers_first, parse_formula
 from ldpopt.survey.regress.logit import logit_regression
-from ldpopt.survey.regress.moments import linear_regression, logit_by_moments, moment_regression
+from ldpopt.survey.regress.moments import moment_regression, separate_regression
 from ldpopt.survey.regress.result import Regression, Sample, Subsample
 from ldpopt.survey.sample.analysis import Analysis, Selection, alone
 from ldpopt.survey.sample.spec import groups_of
@@ -193,13 +193,7 @@ class Respondents(Selection):
     def logit_by_moments(self, formula: str, reference: Label = None) -> Regression:
         """The regression by the function `logit_by_moments`, or by `moment_regression` over all booklets."""
         outcome = self._regressed(formula)
-        if (separate := self._separate(formula)) is not None:
-            data, channels, sample = separate
-            found = logit_by_moments(formula, data, channels, reference, sample)
-        else:
-            data, answers, sources, sample = self._shared(formula)
-            found = moment_regression(formula, data, answers, sources, True, reference, sample=sample)
-        return found.without(outcome)
+        return self._by_moments(formula, True, reference=reference).without(outcome)
 
     def logit_by_likelihood(self, formula: str, reference: Label = None) -> Regression:
         """The regression by `logit_regression`: shorter intervals, which hold where the formula is the law.
@@ -241,11 +235,14 @@ class Respondents(Selection):
         if lacking := [name for name in self._asked_in(formula) if self._without(name)]:
             raise invalid("those who answered", "questions without a category of missing answers", lacking[0])
         self._require_shares("formula", parse_formula(formula).columns)
+        return self._by_moments(formula, False, scores=scores)
+
+    def _by_moments(self, formula: str, logit: bool, reference: Label = None, scores: Any = None) -> Regression:
         if (separate := self._separate(formula)) is not None:
             data, channels, sample = separate
-            return linear_regression(formula, data, channels, scores, sample=sample)
+            return separate_regression(formula, data, channels, logit, reference, scores, sample)
         data, answers, sources, sample = self._shared(formula)
-        return moment_regression(formula, data, answers, sources, False, scores=scores, sample=sample)
+        return moment_regression(formula, data, answers, sources, logit, reference, scores, sample)
 
     def _separate(self, formula: str) -> tuple[dict[str, Any], dict[str, Channel], Sample | None] | None:
         """Columns and channels for a formula, for those whose reports are not empty, and their sample.

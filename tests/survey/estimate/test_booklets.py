@@ -301,8 +301,13 @@ def test_a_regression_over_booklets_names_the_plan_that_serves(tmp_path: Path) -
                 read.linear("smokes ~ drug + party")
         else:
             found = read.logit("smokes ~ drug")
-            assert found.method == ("moments" if name == "report" else "likelihood")
+            assert found.method == "moments"
             assert abs(found.values[1] - np.log(0.6 / 0.4 / (0.2 / 0.8))) < 0.5
+            if name == "everyone":
+                assert read.logit_by_likelihood("smokes ~ drug").method == "likelihood"
+                continue
+            with pytest.raises(InvalidInput, match="likelihood: expected questions with a report each"):
+                read.logit_by_likelihood("smokes ~ drug")
 
 
 def test_the_ids_of_respondents_are_absorbed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
