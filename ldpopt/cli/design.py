@@ -287,11 +287,8 @@ def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = Fa
         print(strictjson.dumps(_verification(design, found, recomputed_in(design, exact))), end="")
     else:
         said = "Every claim was recomputed in {}, and the proof holds." if found else "Computed in {}."
-        lines = proof_in_words(design, found)
-        say(
-            *(f"- {line}" if line in found.failures else line for line in lines),
-            said.format(recomputed_in(design, exact)),
-        )
+        lines = [f"- {line}" if line in found.failures else line for line in proof_in_words(design, found)]
+        say(*lines, said.format(recomputed_in(design, exact)))
     if not found:
         raise typer.Exit(1)
 

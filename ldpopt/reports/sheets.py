@@ -63,11 +63,8 @@ class _Page:
         self.survey, plan, pdf = survey, survey.plan, FPDF(format=paper, unit="mm")
         texts = [plan.name, *plan.carry, *plan.titles.values(), "εηΩ’“”–♠♥♦♣"]
         for question in plan.questions:
-            texts += [
-                question.name,
-                *question.reports,
-                *(answer_in_words(question, one) for one in question.categories),
-            ]
+            texts += [question.name, *question.reports]
+            texts += [answer_in_words(question, one) for one in question.categories]
         self.pdf: Any = pdf
         self.warnings = set_fonts(pdf, texts)
         pdf.set_margins(MARGIN, MARGIN, MARGIN)
@@ -193,17 +190,9 @@ class _Page:
                 pdf.add_page()
             pdf.set_x(MARGIN + (at % 4) * wide)
             pdf.set_font(FAMILY, "", 9)
-            last = at % 4 == 3 or at + 1 == len(texts)
+            after = ("LMARGIN", "NEXT") if at % 4 == 3 or at + 1 == len(texts) else ("RIGHT", "TOP")
             short = name if pdf.get_string_width(name) < wide - 4 else f"{name[:24]}…"
-            pdf.cell(
-                wide,
-                high,
-                short,
-                border=1,
-                align="C",
-                new_x="LMARGIN" if last else "RIGHT",
-                new_y="NEXT" if last else "TOP",
-            )
+            pdf.cell(wide, high, short, border=1, align="C", new_x=after[0], new_y=after[1])
 
     def form(self) -> None:
         """The interviewer's form: the rules, and lines for the letters."""

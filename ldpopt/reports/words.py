@@ -199,8 +199,7 @@ def _ratio(question: PlannedQuestion) -> Fraction:
 
 def _times(ratio: Fraction) -> str:
     """A ratio, rounded up and written with as few digits as it needs."""
-    hundredths = -(-ratio.numerator * 100 // ratio.denominator)
-    return f"{hundredths / 100:g}"
+    return f"{-(-ratio.numerator * 100 // ratio.denominator) / 100:g}"
 
 
 FINEST = 10**6

@@ -175,9 +175,7 @@ def _survey(question: Asked, channel: Channel, n: int, level: float, seed: tuple
     counts = np.random.default_rng(seed).multinomial(n, chances / chances.sum())
     estimated = estimate(CountTable.from_counts(counts, channel.outputs), channel)
     shown = estimated.intervals(Binomial(level)).clip()
-    parts = zip(
-        estimated.values.tolist(), shown.lower.tolist(), shown.upper.tolist(), question.pilot.tolist(), strict=True
-    )
+    parts = np.column_stack([estimated.values, shown.lower, shown.upper, question.pilot]).tolist()
     return [
         {"estimate": value, "low": low, "high": high, "truth": truth, "covers": low <= truth <= high}
         for value, low, high, truth in parts

@@ -64,9 +64,8 @@ def of_type(kind: type[T], expected: str, longest: int = 2**53) -> Callable[[Any
         if not isinstance(value, kind):
             raise invalid(what, expected, Phrase(type(value).__name__))
         if isinstance(value, (str, list)) and len(value) > longest:
-            raise invalid(
-                what, f"at most {longest} {'characters' if isinstance(value, str) else 'entries'}", len(value)
-            )
+            entries = "characters" if isinstance(value, str) else "entries"
+            raise invalid(what, f"at most {longest} {entries}", len(value))
         return value
 
     return read

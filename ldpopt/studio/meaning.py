@@ -278,15 +278,9 @@ def _person(matrix: bytes, shape: tuple[int, int], inputs: Sequence[Any], output
     others = [label for at, label in enumerate(channel.inputs) if at != x]
     mine.add_edges_from((channel.inputs[x], other) for other in others)
     theirs.add_edges_from((other, channel.inputs[x]) for other in others)
-    return Person(
-        channel,
-        x,
-        rows,
-        ratios,
-        max(local_dp(channel, mine).value, local_dp(channel, theirs).value),
-        total_variation(channel, mine.to_undirected()).value,
-        trade_off(channel, theirs),
-    )
+    epsilon = max(local_dp(channel, mine).value, local_dp(channel, theirs).value)
+    eta = total_variation(channel, mine.to_undirected()).value
+    return Person(channel, x, rows, ratios, epsilon, eta, trade_off(channel, theirs))
 
 
 def channel_of(state: State) -> tuple[Channel, Array]:

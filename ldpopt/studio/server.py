@@ -118,9 +118,8 @@ class _Studio:
     async def look(self, request: Request) -> Response:
         """Return the progress of a job, or kill it."""
         cancelled = request.method == "DELETE"
-        known: Any = await asyncio.to_thread(
-            self._jobs.cancel if cancelled else self._jobs.look, request.path_params["which"]
-        )
+        ask: Any = self._jobs.cancel if cancelled else self._jobs.look
+        known = await asyncio.to_thread(ask, request.path_params["which"])
         if not known:
             raise Refused(404, "There is no job of this id.")
         return said(200, {"cancelled": True} if cancelled else known)

@@ -99,11 +99,8 @@ def _at_its_epsilon(state: State) -> State:
 def asked_design(state: State) -> tuple[dict[str, Any], Planned]:
     """The content of the view of one question, and its name, design and target half-width."""
     shown, (_, _, eta), (question,) = ask.told(state), wishes(state), ask.questions_of(state)
-    return shown, (
-        question.name,
-        designed(question, shown["questions"][0]["epsilon"], eta).design,
-        question.target.width,
-    )
+    design = designed(question, shown["questions"][0]["epsilon"], eta).design
+    return shown, (question.name, design, question.target.width)
 
 
 SHOWN = "The plan is the one under “Who is asked what”, whatever the split of ε above it is."

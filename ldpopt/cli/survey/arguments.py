@@ -51,11 +51,8 @@ def read_reports(path: str, plan: Plan, unlabelled: bool) -> Counts | str:
 
 def spoken(counts: Counts) -> str:
     """The warning above all numbers from these counts; empty for real reports with manifests."""
-    if counts.simulation:
-        return SIMULATION
-    return (
-        "These reports came without a manifest: nothing shows that they are of this plan." if counts.unlabelled else ""
-    )
+    without = "These reports came without a manifest: nothing shows that they are of this plan."
+    return SIMULATION if counts.simulation else without if counts.unlabelled else ""
 
 
 @options("""
