@@ -116,7 +116,7 @@ def main() -> int:
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--quick", action="store_true", help="a few cells of four answers")
     given = parser.parse_args()
-    cells: Any = product(given.sizes, UTILITIES, CONSTRAINTS)
+    cells: Any = ((k, kind, name) for k, name, kind in product(given.sizes, CONSTRAINTS, UTILITIES))
     if given.quick:
         given.problems, cells = 1, product([4], ("divergence", "loss", "A", "marginals"), CONSTRAINTS[:2])
     rows: list[dict[str, Any]] = []

@@ -142,7 +142,7 @@ class Reader:
         if origin in (tuple, list, Sequence, Iterable):
             return self._sequence(data, get_args(hint), where, problem)
         if origin is Mapping:
-            parts = _object(data, where).items()
+            parts = _plain(data, dict, where).items()
             return {key: self.read(part, get_args(hint)[1], f"{where}.{key}") for key, part in parts}
         if hint is Hashable:
             return known.label_in(data, where)
@@ -156,11 +156,11 @@ class Reader:
 
     def record(self, data: Any, where: str, expected: Any = object, problem: Problem | None = None) -> Any:
         """The object whose `kind` is a class among `expected`, made by its own constructor."""
-        name = expected.__name__ if expected in UNTAGGED else _object(data, where).get("kind")
+        name = expected.__name__ if expected in UNTAGGED else _plain(data, dict, where).get("kind")
         kind = known.kind(name, expected) if isinstance(name, str) else None
         if kind is None or not _is_a(kind, expected):
             raise invalid(FILE, f"the kind of {_called(expected)}", name, f"{where}.kind")
-        given = {key: part for key, part in _object(data, where).items() if key != "kind" or expected in UNTAGGED}
+        given = {key: part for key, part in _plain(data, dict, where).items() if key != "kind" or expected in UNTAGGED}
         return self.made(kind, given, where, problem)
 
     def made(self, kind: type, given: dict[str, Any], where: str, problem: Problem | None = None) -> Any:
@@ -196,7 +196,7 @@ class Reader:
         if "utility" in data:
             made["utility"] = self.record(data["utility"], f"{at}utility", Utility)
         if "constraints" in data:
-            listed = _list(data["constraints"], f"{at}constraints")
+            listed = _plain(data["constraints"], list, f"{at}constraints")
             made["constraints"] = tuple(
                 self.record(one, f"{at}constraints[{i}]", Measured) for i, one in enumerate(listed)
             )
@@ -207,9 +207,9 @@ class Reader:
         return made
 
     def _channel(self, data: Any, where: str) -> Channel:
-        expect_keys(_object(data, where), {"inputs", "outputs", "matrix"}, where)
+        expect_keys(_plain(data, dict, where), {"inputs", "outputs", "matrix"}, where)
         inputs, outputs = (
-            [known.label_in(one, f"{where}.{side}") for one in _list(data[side], f"{where}.{side}")]
+            [known.label_in(one, f"{where}.{side}") for one in _plain(data[side], list, f"{where}.{side}")]
             for side in ("inputs", "outputs")
         )
         matrix = read_array(data["matrix"], np.float64, f"{where}.matrix")
@@ -219,7 +219,7 @@ class Reader:
             raise InvalidInput(f"{FILE}: {where}: {error}") from None
 
     def _sequence(self, data: Any, hints: tuple[Any, ...], where: str, problem: Problem | None) -> tuple[Any, ...]:
-        parts = _list(data, where)
+        parts = _plain(data, list, where)
         each = hints if len(hints) > 1 and hints[1] is not Ellipsis else hints[:1] * len(parts)
         if len(each) != len(parts):
             raise invalid(FILE, f"a list of {len(each)}", len(parts), where)
@@ -248,12 +248,12 @@ def read_array(data: Any, dtype: Any, where: str) -> Any:
     """An array from nested lists of numbers; if `dtype` is None, of the type that the numbers have."""
     if isinstance(data, dict):
         expect_keys(data, {"shape"}, where)
-        shape = tuple(_plain(one, int, f"{where}.shape") for one in _list(data["shape"], f"{where}.shape"))
+        shape = tuple(_plain(one, int, f"{where}.shape") for one in _plain(data["shape"], list, f"{where}.shape"))
         if not shape or len(shape) > 8 or min(shape) != 0 or max(shape) > 2**20:
             raise invalid(FILE, "the shape of an array without entries", shape, where)
         return np.zeros(shape, dtype=dtype or np.float64)
     try:
-        made = np.array(_list(data, where))
+        made = np.array(_plain(data, list, where))
         if made.dtype.kind in "UO":
             made = np.array(_numbers(data, where))
     except (ValueError, OverflowError):
@@ -289,23 +289,14 @@ def _shape(data: Any) -> tuple[int, ...] | None:
     return None if inner is None else (len(data), *inner)
 
 
+PLAIN = {int: "an integer", bool: "true or false", str: "a text", dict: "an object", list: "a list"}
+
+
 def _plain(data: Any, kind: type, where: str) -> Any:
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
-        raise invalid(FILE, {int: "an integer", bool: "true or false", str: "a text"}[kind], data, where)
+        raise invalid(FILE, PLAIN[kind], data, where)
     if isinstance(data, int) and not -LONGEST < data < LONGEST:
         raise invalid(FILE, f"an integer below {LONGEST}", data, where)
-    return data
-
-
-def _object(data: Any, where: str) -> dict[str, Any]:
-    if not isinstance(data, dict):
-        raise invalid(FILE, "an object", data, where)
-    return data
-
-
-def _list(data: Any, where: str) -> list[Any]:
-    if not isinstance(data, list):
-        raise invalid(FILE, "a list", data, where)
     return data
 
 
