@@ -6,7 +6,8 @@ Each cell of the table {utility x constraint x number of answers} is N random pr
 within a limit of processor seconds. A cell says how many are certified, the widest gap relative to the value, the
 processor seconds of the slowest search (with its proof), of `verify` and of `ldpopt_check`, and what that says of the
 files: how many it accepts, or why it does not judge them. Cells in the file are not computed again. What takes three
-times the limit, or 3 GB, is ended. Exit code 1 if a certified design does not verify, or the checker refuses one.
+times the limit and half a minute, or 3 GB of address space, is ended. Exit code 1 if a certified design does not
+verify, or the checker refuses one.
 """
 
 from __future__ import annotations
@@ -91,9 +92,10 @@ def cell(kind: str, name: str, k: int, problems: int, limit: float) -> dict[str,
         there.close()
         try:
             rows.append(here.recv())
+            process.join()
         except EOFError:
-            rows.append({"certified": 0, "note": f"ended after {3 * limit:.0f} s of its processor"})
-        process.join()
+            process.join()
+            rows.append({"certified": 0, "note": f"its process was ended (exit code {process.exitcode})"})
     row: dict[str, Any] = {"utility": kind, "constraint": name, "k": k, "problems": problems}
     for column in COLUMNS[4:]:
         own = [one[column] for one in rows if column in one]
