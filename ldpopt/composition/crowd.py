@@ -76,7 +76,7 @@ class Crowd(ByValue):
         growth = math.exp(min(epsilon, LARGEST))
         return float(np.maximum(self.p[only] * (1 + _ENTRY) - growth * self.q[only] * (1 - _ENTRY), 0.0).sum())
 
-    def _scores(self, epsilon: float) -> tuple[Array, Array]:
+    def scores(self, epsilon: float) -> tuple[Array, Array]:
         """L and its masses, rounded up, with the zero of what the others keep."""
         some, growth = self.w > 0, math.exp(epsilon)
         masses = self.w[some]
@@ -88,7 +88,7 @@ class Crowd(ByValue):
 
     def estimate(self, epsilon: float) -> float:
         """log delta by the normal law of the tilted sum: good to a percent, and proved of nothing."""
-        scores, masses = self._scores(epsilon)
+        scores, masses = self.scores(epsilon)
         lost = self.lost(epsilon)
         tilt = _tilt(scores, masses)
         if math.isinf(tilt):
@@ -106,10 +106,22 @@ class Crowd(ByValue):
             log_part = n * cumulant + math.log(deviation / n * share / math.sqrt(2 * math.pi))
         return float(np.logaddexp(log_part, math.log(lost))) if lost > 0 else log_part
 
+    def apart(self, epsilon: float) -> tuple[float, float]:
+        """(the tilt at which E (sum)_+ is least overestimated if phases are dropped, the variance of L there)."""
+        scores, masses = self.scores(epsilon)
+        tilt = _tilt(scores, masses)
+        if not 0 < tilt < math.inf:
+            return tilt, 0.0
+        tilts = tilt * np.linspace(1.0, 1.6, 61)
+        cumulants = np.array([_cumulant(scores, masses, t) for t in tilts])
+        costs = self.n * cumulants[:, 0] + np.log(erfcx(tilts * np.sqrt(cumulants[:, 2] * self.n / 2)) / tilts)
+        best = int(costs.argmin())
+        return float(tilts[best]), float(cumulants[best, 2])
+
     def upper(self, epsilon: float) -> float:
         """delta at epsilon, rounded up."""
         lost = up(self.lost(epsilon), 64)
-        scores, masses = self._scores(epsilon)
+        scores, masses = self.scores(epsilon)
         tilt = _tilt(scores, masses)
         if math.isinf(tilt):
             return min(1.0, lost)
@@ -137,7 +149,7 @@ class Crowd(ByValue):
         only = self.w == 0
         seen = np.maximum(self.p[only] * (1 - _ENTRY) - growth * self.q[only] * (1 + _ENTRY), 0.0)
         lost = max(0.0, down(math.fsum(seen), 64) - growth * self.n * len(self.w) * _RARE)
-        scores, masses = (part[:-1] for part in self._scores(epsilon))
+        scores, masses = (part[:-1] for part in self.scores(epsilon))
         tilt = _tilt(scores, masses)
         if math.isinf(tilt) or self.n == 1:
             return lost
@@ -181,7 +193,7 @@ class Crowd(ByValue):
 
     def surely_at_most(self, epsilon: float, delta: float) -> bool:
         """Whether Chernoff's bound already shows that delta at epsilon is at most `delta`."""
-        scores, masses = self._scores(epsilon)
+        scores, masses = self.scores(epsilon)
         tilt = _tilt(scores, masses)
         if math.isinf(tilt) or tilt == 0:
             return math.isinf(tilt) and up(self.lost(epsilon), 64) <= delta

@@ -2,8 +2,8 @@
 
 Two data sets that differ in one answer give histograms of n reports. From above each other report is, with
 probability sum_y min_x Q[x, y], a draw that does not depend on the answer behind it, and otherwise shown with its
-sender: the privacy blanket [BBGN]. A channel with two reports is bounded more sharply. From below all others have the
-answer that hides least, so that the truth lies between. Both are sums of n independent scores.
+sender: the privacy blanket [BBGN]. Channels with two reports, and for many respondents most others (`any_crowd`), are
+bounded more sharply. From below all others have the answer that hides least. Both are sums of n independent scores.
 
 *Two reports*, "no" and "yes". The others' number of yes is a sum of independent coins with shares between `low` and
 `high`. For a fixed test delta is affine in each share, so that only coins at both ends matter: j at `low`, n - 1 - j at
@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.composition.any_crowd import AnyCrowd
 from ldpopt.composition.crowd import LARGEST, Crowd
 from ldpopt.composition.laws import LatticeLaw
 from ldpopt.distribution import Array, nonnegative, positive_integer, unit_interval
@@ -87,6 +88,8 @@ class Shuffled(Result):
             lower = alone.lower if self.respondents == 1 else 0.0
             return self._found("epsilon", epsilon, alone.value, lower)
         value = min(alone.value, self._blanket_delta(epsilon))
+        if self._any_crowd is not None and value > 0:
+            value = min(value, self._any_crowd.delta(epsilon, value))
         if self._shares is not None:
             value = min(value, shuffled_delta(*self._shares, self.respondents, epsilon))
         lower = max(
@@ -102,9 +105,12 @@ class Shuffled(Result):
             return self._found("delta", delta, alone.value, alone.lower)
         top = min(alone.value, LARGEST)
         lower = 0.0
-        for crowd in self._hidden_least(lambda crowd: crowd.epsilon(delta, top)):
+        least = self._hidden_least(lambda crowd: crowd.epsilon(delta, top))
+        for crowd in least:
             lower = max(lower, _crossing(crowd, crowd.lower, delta, top)[0])
         value = self._blanket_epsilon(delta, top)
+        if (bound := self._any_crowd) is not None and value > lower * (1 + 4 * SHUFFLED_GAP):
+            value = min(value, _crossing(least[-1], lambda tried: bound.delta(tried, delta), delta, top)[1])
         if self._shares is not None:
             for step in _STEPS[self.respondents > 100 :]:
                 tried = max(lower * step, 1e-9 * top)
@@ -133,6 +139,10 @@ class Shuffled(Result):
     def _blanket(self) -> Array:
         """What every answer sends each report with at least."""
         return np.asarray(self._rows.min(axis=0))
+
+    @cached_property
+    def _any_crowd(self) -> AnyCrowd | None:
+        return AnyCrowd.of(self._rows, self.respondents)
 
     @cached_property
     def _shares(self) -> tuple[float, float] | None:

@@ -17,6 +17,7 @@ from ldpopt.design import LocalDP, optimal_channel
 from ldpopt.design.utilities.base import Utility
 from ldpopt.distribution import positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
+from ldpopt.frontiers.run import posed_utility
 from ldpopt.mechanisms import randomized_response, subset_selection
 from ldpopt.privacy import Guarantee
 from ldpopt.results import Result
@@ -77,6 +78,7 @@ def after_shuffling(
     level = unit_interval(delta, "delta")
     if not 0 < level < 1:
         raise invalid("delta", "a number between 0 and 1", delta)
+    utility = posed_utility(utility)
     if families is None:
         families = _families(utility)
 

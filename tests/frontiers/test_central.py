@@ -4,6 +4,7 @@ import pytest
 
 from ldpopt import FisherInformation
 from ldpopt.composition import shuffled
+from ldpopt.design import AOptimal
 from ldpopt.errors import InvalidInput
 from ldpopt.frontiers import after_shuffling
 from ldpopt.mechanisms import randomized_response, subset_selection
@@ -32,3 +33,9 @@ def test_limits_are_checked():
     for epsilon, delta in ((0.0, 1e-6), (0.1, 0.0), (0.1, 1.0)):
         with pytest.raises(InvalidInput):
             after_shuffling(FisherInformation([0.5, 0.5]), epsilon, delta, 100)
+
+
+def test_what_is_no_utility_is_refused():
+    """A criterion alone keeps nothing of answers."""
+    with pytest.raises(InvalidInput, match="utility"):
+        after_shuffling(AOptimal(), 0.1, 1e-6, 100)
