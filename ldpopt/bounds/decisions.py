@@ -8,7 +8,7 @@ channel is chosen in view of earlier reports, so that all bounds on respondents 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +16,29 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ldpopt.bounds.comparison import limits_of
+from ldpopt.composition.compose import ComposedPair
+from ldpopt.composition.lattice import collect
+from ldpopt.composition.laws import LatticeLaw
 from ldpopt.deadline import watched
-from ldpopt.design import Design, Divergence, optimal_channel
+from ldpopt.design import Constraint, Design, Divergence, LocalDP, optimal_channel
 from ldpopt.distribution import number
-from ldpopt.divergences import KL
+from ldpopt.divergences import KL, hockey_stick
 from ldpopt.divergences.named import alpha as alpha_divergence
 from ldpopt.errors import Phrase, invalid
+from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.results import Result
+from ldpopt.rounding import ULP
 
 _MAX_DESIGNS = 400
+_MAX_COMPOSED = 10**7
+"""More reports are not composed: the affinities' number stands."""
+
+_POINTS = 17
+"""So many hockey sticks of the dominating pair are found, and so many of its composition are compared."""
+
+_LATTICE = 2**10
+"""The range of the log-likelihood ratio of one report, in steps."""
+
 _END = 1e-3
 """The least order that is designed for, and one minus the largest."""
 
@@ -55,7 +69,7 @@ class Decision(Result):
     >>> from ldpopt.bounds import respondents_to_decide
     >>> found = respondents_to_decide([0.9, 0.1], [0.4, 0.6], 0.05, 0.05, 1.0)
     >>> found.lower, found.upper
-    (30, 107)
+    (42, 48)
     """
 
     lower: int
@@ -125,12 +139,14 @@ def respondents_to_decide(
     epsilon : nats. eta : cap on the total variation, in [0, 1].
 
     No protocol, interactive or not, does with fewer than n >= log((1-alpha)^s beta^(1-s) + alpha^s (1-beta)^(1-s)) /
-    log(1 - OPT_s) for any s. With the channel of OPT_s a likelihood ratio test does with n >= log(alpha^s
-    beta^(1-s)) / log(1 - OPT_s). Both are taken at the best s found. Raises `InvalidInput` for limits under
-    which no report tells the populations apart, and for disjoint ones, which `mechanisms.binary` serves best.
+    log(1 - OPT_s) for any s, nor with fewer reports than the pair of laws needs whose hockey-stick divergences are the
+    largest of all channels: it dominates every report, and n such pairs every n reports [KOV15]. With the channel of
+    OPT_s a likelihood ratio test does with n >= log(alpha^s beta^(1-s)) / log(1 - OPT_s), and with the n at which the
+    law of the (rounded) log-likelihood ratio shows it. Raises `InvalidInput` for limits under which no report tells
+    the populations apart, and for disjoint ones, which `mechanisms.binary` serves best.
 
     >>> respondents_to_decide([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 0.05, 0.2, 2.0, 0.5).lower
-    8
+    12
     """
     optimum = _optima(p0, p1, epsilon, eta)
     errors = []
@@ -152,7 +168,75 @@ def respondents_to_decide(
     if not enough(above) < math.inf:
         raise invalid("epsilon, eta", "limits under which a report tells p0 and p1 apart", Phrase("none that does"))
     lower = math.ceil(needed(_best(lambda s: -needed(s))) * (1 - 1e-12))
-    return Decision(lower, max(lower, math.ceil(enough(above) * (1 + 1e-12))), optimum(above))
+    upper = max(lower, math.ceil(enough(above) * (1 + 1e-12)))
+    decides = _test(optimum(above), p0, p1, a, b)
+    upper = _fewest(decides, lower, upper)
+    if a + b < 1 and lower < upper <= _MAX_COMPOSED:
+        lower = _fewest(_possible(p0, p1, limits_of(epsilon, eta), a, b), lower, upper)
+    return Decision(lower, upper, optimum(above))
+
+
+def _fewest(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """A number above which, up to `high`, the condition holds, and below which it was seen not to; by halving."""
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return high
+
+
+def _test(design: Design, p0: Any, p1: Any, alpha: float, beta: float) -> Callable[[int], bool]:
+    """Whether the test by the log-likelihood ratio of n reports, rounded to a lattice, surely has these errors."""
+    m0, m1 = design.channel.push(p0), design.channel.push(p1)
+    used = (m0 > 0) | (m1 > 0)
+    m0, m1 = m0[used], m1[used]
+    if not (m0 > 0).all() or not (m1 > 0).all():
+        return lambda n: False
+    ratios = np.log(m1 / m0)
+    places, back = np.unique(np.rint(ratios / np.ptp(ratios) * _LATTICE).astype(np.int64), return_inverse=True)
+
+    def decides(n: int) -> bool:
+        ends = []
+        for law in (m0, m1):
+            window = LatticeLaw(1.0, ((places, collect(back, law, len(places)), n),), 0.0).window(0.0)
+            ends.append((window.first, np.cumsum(window.masses), window.error * len(window.masses) + 256 * n * ULP))
+        (first, below0, error0), (other, below1, error1) = ends
+        if alpha <= 4 * error0 or beta <= 4 * error1:
+            return False
+        # The least t with Pr0(T > t) <= alpha; at t itself the test rejects with the probability that is left.
+        held = alpha - 2 * error0
+        t = int(np.searchsorted(below0, below0[-1] - held))
+        at = t + first - other
+        if at < 0 or at >= len(below1):
+            return at < 0
+        missed = below1[at]
+        if t > 0 and at > 0:
+            left = (held - (below0[-1] - below0[t])) / (below0[t] - below0[t - 1])
+            missed -= min(max(left, 0.0), 1.0) * (1 - 1e-9) * (below1[at] - below1[at - 1])
+        return bool(missed + 2 * error1 <= beta)
+
+    return decides
+
+
+def _possible(p0: Any, p1: Any, limits: Sequence[Constraint], alpha: float, beta: float) -> Callable[[int], bool]:
+    """Whether the pair that dominates every report could have these errors, n times, for all that is known."""
+    largest = next(limit.epsilon for limit in limits if isinstance(limit, LocalDP))
+    points = np.linspace(0.0, largest, _POINTS)
+    kept = [
+        max(optimal_channel(Divergence(hockey_stick(math.exp(e)), *laws), limits).upper_bound
+            for laws in ((p0, p1), (p1, p0)))
+        for e in points[:-1].tolist()
+    ]  # fmt: skip
+    pair = FinitePair.through(points, np.append(np.minimum.accumulate(np.minimum(kept, 1.0)), 0.0))
+
+    def possible(n: int) -> bool:
+        composed = ComposedPair.of([(pair, n)])
+        for held, other in ((alpha, beta), (beta, alpha)):
+            for e in np.linspace(0.0, -math.log(held), _POINTS):
+                if composed.delta_at(float(e)) < (1 - other - math.exp(e) * held) * (1 - 1e-12):
+                    return False
+        return True
+
+    return possible
 
 
 def _best(loss: Callable[[float], float]) -> float:

@@ -63,8 +63,20 @@ def test_the_number_of_an_exact_test_lies_between(alpha, beta):
     a, b = (p0 @ q)[1], (p1 @ q)[1]
     counts = (n for n in range(1, 1000) if any(
         binom.sf(t, n, a) <= alpha and binom.cdf(t, n, b) <= beta for t in range(n)))  # fmt: skip
-    found = respondents_to_decide(p0, p1, alpha, beta, 1.0)
-    assert found.lower <= next(counts) <= found.upper
+    found, fewest = respondents_to_decide(p0, p1, alpha, beta, 1.0), next(counts)
+    assert found.lower <= fewest  # no interactive protocol does with fewer, so no test without a coin
+    assert _reached(found.upper, a, b, alpha) <= beta * (1 + 1e-9)
+    assert _reached(found.lower - 1, a, b, alpha) > beta
+    assert found.upper <= 1.3 * found.lower
+
+
+def _reached(n, a, b, alpha):
+    """The least second error of n reports where the first is alpha, of the test that may toss a coin at its end."""
+    counts = np.arange(n + 1)
+    order = np.argsort(-(binom.logpmf(counts, n, b) - binom.logpmf(counts, n, a)))
+    first, second = binom.pmf(counts, n, a)[order], binom.pmf(counts, n, b)[order]
+    taken = np.clip((alpha - (np.cumsum(first) - first)) / first, 0.0, 1.0)
+    return 1 - float(taken @ second)
 
 
 def test_errors_that_a_coin_has_need_nobody():
@@ -88,6 +100,12 @@ def test_what_cannot_be_decided_is_refused(arguments):
     """Equal populations, errors outside (0, 1), and limits that let nothing through."""
     with pytest.raises(InvalidInput):
         respondents_to_decide(*arguments)
+
+
+def test_tiny_errors_have_the_numbers_of_the_affinities():
+    """Where rounding hides an error, the exact law of the test is not used."""
+    found = respondents_to_decide([0.9, 0.1], [0.4, 0.6], 1e-200, 1e-200, 1.0)
+    assert 1000 < found.lower <= found.upper < 3 * found.lower
 
 
 def test_the_constant_without_a_factor():
