@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.composition.laws import AtomLaw, LatticeLaw
+from ldpopt.composition.laws import MAX_CELLS, AtomLaw, LatticeLaw
 from ldpopt.composition.parametric import RARE, ParametricPair, rare
 from ldpopt.distribution import Array
 from ldpopt.privacy.finite_pair import FinitePair
@@ -99,6 +99,9 @@ def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding 
             return None
     placed = []
     slack = rounding.losses
+    variance = math.fsum(count * float(m @ (at - m @ at) ** 2) for at, m, count in parts)
+    if 26 * math.sqrt(variance) > spacing * MAX_CELLS / 2:
+        return None
     for at, masses, count in parts:
         positions = np.rint(at / spacing).astype(np.int64)
         slack += count * float(np.abs(positions * spacing - at).max())

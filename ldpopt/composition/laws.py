@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.distribution import Array
+from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP
 
@@ -33,13 +34,18 @@ class Window:
     error: float
 
     @classmethod
-    def of(cls, law: LatticeLaw, tilt: float) -> Window:
-        """The window of a law around its tilted mean: transform each part, raise to its count, and transform back."""
+    def of(cls, law: LatticeLaw, tilt: float) -> Window | None:
+        """The window of a law around its tilted mean: transform each part, raise to its count, and transform back.
+
+        None if it had more than `MAX_CELLS` cells.
+        """
         s = law.spacing
         value, mean, variance = law.cumulant(tilt)
         low, high = law.ends
         half = max(16.0, 13 * math.sqrt(variance) / s)
         while True:
+            if 2 * half + 2 > MAX_CELLS:
+                return None
             size = 1 << math.ceil(math.log2(2 * half + 2))
             outside = 0.0 if size > high - low else _outside(law, tilt, value, mean, size * s / 2)
             if outside < 1e-22:
@@ -94,6 +100,9 @@ class Window:
         return inside, outside
 
 
+MAX_CELLS = 2**25
+"""More cells than a window may have would need gigabytes."""
+
 _DIRECT = 4_000_000
 """Up to this many terms, a transform is summed directly, which is more accurate than the fast transform."""
 
@@ -102,12 +111,13 @@ def _outside(law: LatticeLaw, tilt: float, value: float, mean: float, distance: 
     """Chernoff's bound on the tilted law's probability of a loss farther than `distance` from the mean."""
     bound = 0.0
     _, _, variance = law.cumulant(tilt)
+    jump = max(int(np.ptp(at)) for at, _, _ in law.parts) * law.spacing
+    # The second are for sums of few large losses that are rare.
+    steps = [factor * distance / max(variance, 1e-300) for factor in (0.25, 0.5, 1.0, 2.0, 4.0)]
+    steps += [factor / max(jump, 1e-300) for factor in (4.0, 8.0, 16.0, 32.0)]
     for sign in (1.0, -1.0):
         best = 0.0
-        for factor in (0.25, 0.5, 1.0, 2.0, 4.0):
-            u = sign * factor * distance / max(variance, 1e-300)
-            if abs(u) * law.spacing * 1e-3 > 1e6:
-                continue
+        for u in (sign * step for step in steps if step * law.spacing * 1e-3 <= 1e6):
             shifted = law.cumulant(tilt + u)[0]
             best = min(best, shifted - value - u * mean - abs(u) * distance)
         bound += math.exp(best)
@@ -244,7 +254,12 @@ class LatticeLaw(ByValue):
         if tilt not in self._windows:
             if len(self._windows) > 16:
                 self._windows.clear()
-            self._windows[tilt] = Window.of(self, tilt)
+            # Every tilt gives a bound, and a smaller one a narrower window where losses are large and rare.
+            made = (Window.of(self, share * tilt) for share in (1.0, 0.5, 0.25, 0.125, 0.0))
+            window = next((window for window in made if window is not None), None)
+            if window is None:
+                raise invalid("composition", "losses of similar sizes, or fewer of them", Phrase("too many cells"))
+            self._windows[tilt] = window
         return self._windows[tilt]
 
     def delta(self, epsilon: float) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from mpmath import mpf
 
 from ldpopt.composition import laws as windows
 from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LatticeLaw, Window
+from ldpopt.errors import InvalidInput
 from ldpopt.rounding import up
 
 
@@ -254,3 +255,19 @@ def test_where_no_digits_are_left_the_safe_end_is_taken():
     """A piece whose masses have underflowed counts as if it were needed whole."""
     law = AtomLaw(np.array([3.0, 1.0]), np.array([1e-310, 1.0]), 0.0)
     assert law.epsilon(1e-311) == 3.0
+
+
+def test_a_window_of_rare_losses_is_narrow():
+    """A million losses of which each is large with probability 1e-9: Chernoff's bound sees that few of them are."""
+    law = LatticeLaw(1.0, ((np.array([0, 4000]), np.array([1 - 1e-9, 1e-9]), 10**6),), 0.0)
+    window = law.window(0.0)
+    assert len(window.masses) <= 2**18
+    assert window.masses[0 - window.first] == pytest.approx(np.exp(-1e-3), rel=1e-9)
+    assert window.masses[4000 - window.first] == pytest.approx(1e-3 * np.exp(-1e-3), rel=1e-9)
+
+
+def test_a_window_beyond_memory_is_refused():
+    """Losses that lie terabytes of cells apart are refused, not computed."""
+    law = LatticeLaw(1.0, ((np.array([0, 2**24]), np.array([0.5, 0.5]), 10**6),), 0.0)
+    with pytest.raises(InvalidInput, match="too many cells"):
+        law.window(0.0)
