@@ -61,8 +61,7 @@ class Channel(Pictured):
         self, matrix: Any, inputs: Iterable[Label] | None = None, outputs: Iterable[Label] | None = None
     ) -> None:
         matrix, inputs, outputs = matrix_labels(matrix, inputs, outputs, "channel")
-        matrix = stochastic(matrix, "channel")
-        matrix += 0.0  # a negative zero becomes zero
+        matrix = stochastic(matrix, "channel") + 0.0  # a negative zero becomes zero
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
         object.__setattr__(self, "inputs", distinct_labels(inputs, len(matrix), "inputs"))
@@ -183,16 +182,13 @@ class Channel(Pictured):
         If ``'erased'`` is already an output, its probability must not depend on the answer; else `InvalidInput`.
         """
         alpha = unit_interval(alpha, "alpha")
-        matrix = (1 - alpha) * self.matrix
-        if ERASED in self.outputs:
-            at = self.outputs.index(ERASED)
-            if np.ptp(self.matrix[:, at]) > ROW_SUM:
-                expected = f"an uninformative column where the label {ERASED!r} is taken"
-                raise invalid("erase", expected, Phrase("another"))
-            matrix[:, at] += alpha
-            return Channel(_stochastic(matrix), self.inputs, self.outputs)
-        matrix = np.hstack([matrix, np.full((len(matrix), 1), alpha)])
-        return Channel(_stochastic(matrix), self.inputs, (*self.outputs, ERASED))
+        matrix, outputs = (1 - alpha) * self.matrix, self.outputs
+        if ERASED not in outputs:
+            matrix, outputs = np.hstack([matrix, np.zeros((len(matrix), 1))]), (*outputs, ERASED)
+        elif np.ptp(self.matrix[:, outputs.index(ERASED)]) > ROW_SUM:
+            raise invalid("erase", f"an uninformative column where the label {ERASED!r} is taken", Phrase("another"))
+        matrix[:, outputs.index(ERASED)] += alpha
+        return Channel(_stochastic(matrix), self.inputs, outputs)
 
     def merge(self, groups: Iterable[Iterable[Label]] | None = None) -> Channel:
         """Merge outputs: each group of labels becomes one output, labelled by its first member. All others stay.
@@ -217,9 +213,6 @@ class Channel(Pictured):
         >>> Channel([[1, 0], [0, 1]], inputs=["no", "yes"]).sample(["yes", "no"], rng=0)
         array([1, 0])
         """
-        from ldpopt.simulation import generator
-
-        rng = generator(rng)
         if not isinstance(x, (list, np.ndarray)) and (isinstance(x, np.generic) or not hasattr(x, "__array__")):
             return self.outputs[int(self.sample_indices(positions(self.inputs, [x]), rng)[0])]
         drawn = self.sample_indices(positions(self.inputs, x), rng)
@@ -334,26 +327,18 @@ def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
     >>> as_channel([[0.75, 0.25], [0.25, 0.75]])
     Channel(2 inputs -> 2 outputs)
     """
-    if isinstance(channel, Channel):
-        return channel
-    inner = getattr(channel, "channel", None)
-    if isinstance(inner, Channel):
-        return inner
-    if isinstance(channel, np.ndarray):
-        return _posed(channel, what)
-    from ldpopt.exact import ExactChannel
+    given = channel if isinstance(channel, Channel) else getattr(channel, "channel", channel)
+    if isinstance(given, Channel):
+        return given
+    if not isinstance(given, np.ndarray):
+        from ldpopt.exact import ExactChannel
 
-    exact = inner if isinstance(inner, ExactChannel) else channel  # a plan's question, or its channel
-    if isinstance(exact, ExactChannel):
-        return Channel(exact.matrix, exact.inputs, exact.outputs)
-    if isinstance(channel, (str, bytes)):
-        raise invalid(what, "a Channel or an array", Phrase("text (read a file with ldpopt.io.read_channel)"))
-    return _posed(channel, what)
-
-
-def _posed(matrix: Any, what: str) -> Channel:
+        if isinstance(given, ExactChannel):  # a plan's question has one
+            return Channel(given.matrix, given.inputs, given.outputs)
+        if isinstance(channel, (str, bytes)):
+            raise invalid(what, "a Channel or an array", Phrase("text (read a file with ldpopt.io.read_channel)"))
     try:
-        return Channel(matrix)
+        return Channel(channel)
     except InvalidInput as error:
         raise InvalidInput(f"{what}{str(error).removeprefix('channel')}") from None
 
