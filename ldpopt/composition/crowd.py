@@ -80,7 +80,8 @@ class Crowd(ByValue):
         """L and its masses, rounded up, with the zero of what the others keep."""
         some, growth = self.w > 0, math.exp(epsilon)
         masses = self.w[some]
-        gain, price = self.p[some] / masses, growth * (self.q[some] / masses)
+        with np.errstate(over="ignore"):
+            gain, price = self.p[some] / masses, np.minimum(growth * (self.q[some] / masses), 1e300)
         scores = gain - price + 4 * _ENTRY * (gain + price)
         scores = np.maximum(scores, -_FAR * max(float(scores.max(initial=0.0)), 1e-100))
         kept = 1 - math.fsum(masses)
@@ -169,9 +170,12 @@ class Crowd(ByValue):
         def gained(starts: Array) -> Array:
             """What the tests gain that reject if the others' sum is at least `starts` less the person's position."""
             first = np.clip(starts.astype(np.int64)[:, None] + reach, 0, len(decay))
-            size = tails[first] @ (p + q)
-            error = window.error * (unsure[first] @ (p + q)) + (self._slack + (8 * _ENTRY + 64 * ULP) * len(p)) * size
-            return np.asarray(tails[first] @ (p - q) - error - beyond)
+            with np.errstate(over="ignore", invalid="ignore"):  # a test of such a size gains nothing
+                size = tails[first] @ (p + q)
+                error = window.error * (unsure[first] @ (p + q))
+                error = error + (self._slack + (8 * _ENTRY + 64 * ULP) * len(p)) * size
+                gain = tails[first] @ (p - q) - error - beyond
+            return np.asarray(np.nan_to_num(gain, nan=-math.inf, posinf=-math.inf))
 
         width = 4 * window.deviation / spacing
         best = float(center)
@@ -215,7 +219,7 @@ def _cumulant(scores: Array, masses: Array, tilt: float) -> tuple[float, float, 
     exponents = tilt * scores
     with np.errstate(invalid="ignore"):
         parts = masses * np.expm1(exponents)
-    growth = math.fsum(parts)
+    growth = max(math.fsum(parts), ULP - 1)  # at least the truth, where nearly all underflows
     weights = masses * np.exp(exponents) / (1 + growth)
     mean = float(weights @ scores)
     return math.log1p(growth), mean, float(weights @ (scores - mean) ** 2)

@@ -135,3 +135,20 @@ def test_the_table_and_labels():
     assert list(made.to_pandas().columns) == ["delta", "epsilon", "lower"]
     assert str(made.epsilon_at(1e-6)).startswith("shuffled dp (delta 1e-06, respondents 100) ≤ ")
     assert set(made.epsilon_at(1e-6).witness.inputs) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[0.7212843434029907, 1e-200, 0.27871565659700925], [1.0, 1e-100, 0.0]],
+        [[1.0, 1e-320, 1e-323], [0.8256396351789308, 1e-323, 0.1743603648210692], [0.65, 0.35, 5e-324]],
+        [[0.999999999, 0.0, 1e-9], [0.2338297485542291, 0.17119407770955825, 0.5949761737362126], [1.0, 0.0, 3e-310]],
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_subnormal_entries_give_bounds_and_no_warning(rows):
+    """Reports that nearly never occur, at the ends of what floats hold."""
+    for n in (2, 1000):
+        made = shuffled(rows, n)
+        for found in (made.epsilon_at(1e-9), made.epsilon_at(1e-30), made.delta_at(40.0), made.delta_at(300.0)):
+            assert 0 <= found.lower <= found.value
