@@ -9,11 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ldpopt.errors import invalid
+from ldpopt.labels import Label, as_text
+from ldpopt.reports.page import render
 from ldpopt.reports.sheet_drawing import FAMILY, GREY, TINT, draw_table, draw_wheel, put, set_fonts
-from ldpopt.reports.words import TITLE, answer_in_words, sheet_text
+from ldpopt.reports.words import guessed_right, label_in_words
+from ldpopt.rounding import ceil_digits
 from ldpopt.survey.paper.design import SHEET, PaperSurvey
 from ldpopt.survey.plan.plan import BOOKLET
 from ldpopt.survey.plan.planned_question import PlannedQuestion
@@ -28,6 +32,57 @@ MAX_SLIPS = 60
 
 MAX_COLUMNS = 6
 """The most questions side by side on the form."""
+
+
+TITLE = "How to answer so that nobody can know"
+
+
+def answer_in_words(question: PlannedQuestion, answer: Label) -> str:
+    """An answer as text; answers to several questions with commas between, and of options those that are chosen."""
+    if not question.parts or not isinstance(answer, tuple):
+        return label_in_words(answer)
+    said: dict[str, list[str]] = {}
+    for part, label in zip(question.parts, answer, strict=True):
+        own = said.setdefault(part.option_of or part.name, [])
+        if not part.option_of:
+            own.append(as_text(label))
+        elif label == part.categories[1]:
+            own.append(part.name.removeprefix(f"{part.option_of}: "))
+        elif label not in part.asked:
+            own[:] = [as_text(label)]
+    return ", ".join(" + ".join(own) or "none of these" for own in said.values())
+
+
+def sheet_text(part: str, survey: PaperSurvey, question: PlannedQuestion | None = None) -> list[str]:
+    """The sentences of a part of printed sheets: "steps", "why" and "rules", or the "promises" of a question."""
+    question = max(survey.plan.questions, key=_ratio) if question is None else question
+    ratio, proof = _ratio(question), question.channel.proof()
+    x, other, y = proof.ratio_at
+    parts = [survey.plan.part(name) for name in survey.plan.answers]
+    cards = [(one.name, "" if one.missing is None else as_text(one.missing)) for one in parts]
+    said = render(
+        "sheets.code", part=part, asked=len(parts),
+        unanswered=[(name, card) for name, card in cards if card or name in survey.plan.seen],
+        public=[(one.name, ", ".join(one.texts), one.invited) for one in survey.plan.public],
+        device=survey.device, ratio=ratio, times=_times(ratio), letter=question.reports[y],
+        answer=repr(answer_in_words(question, question.categories[x])),
+        other=repr(answer_in_words(question, question.categories[other])),
+        epsilon=ceil_digits(proof.epsilon, 5), intended=f"{survey.intended[question.name]:.5g}",
+        right=guessed_right(question.eta), unfair=ceil_digits(float(ratio * Fraction(105, 95)), 3),
+        loss=f"{100 * survey.losses[question.name]:.1f}",
+    )  # fmt: skip
+    return said.splitlines()
+
+
+def _ratio(question: PlannedQuestion) -> Fraction:
+    ratio = question.channel.proof().ratio
+    assert ratio is not None  # epsilon is finite
+    return ratio
+
+
+def _times(ratio: Fraction) -> str:
+    """A ratio, rounded up and written with as few digits as it needs."""
+    return f"{-(-ratio.numerator * 100 // ratio.denominator) / 100:g}"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Guarantees, reports, proofs and plans in plain words: numbers in a guarantee are rounded up.
 
-For respondents: the steps and promises of printed sheets, and a draft of a consent form.
+For respondents: a draft of a consent form. The sentences of printed sheets are in `sheets`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ from ldpopt.rounding import ceil_digits, up
 from ldpopt.tolerances import CERTIFIED_GAP
 
 if TYPE_CHECKING:
-    from ldpopt.survey.paper.design import PaperSurvey
     from ldpopt.survey.plan.plan import Plan
-    from ldpopt.survey.plan.planned_question import PlannedQuestion
 
 
 def guarantee_in_words(guarantee: Guarantee) -> str:
@@ -62,12 +60,12 @@ def _shuffled_dp(guarantee: Guarantee, fewest: str = "", apart: str = "", others
 
 def _total_variation(eta: float) -> str:
     return (
-        f"Who hesitates between two equally likely answers of yours guesses right at most {_guessed_right(eta)} % of "
+        f"Who hesitates between two equally likely answers of yours guesses right at most {guessed_right(eta)} % of "
         "the time with your report, and 50 % without it."
     )
 
 
-def _guessed_right(eta: float) -> str:
+def guessed_right(eta: float) -> str:
     """The largest share of right guesses between two answers, in percent, rounded up."""
     # Decimal arithmetic is exact here. In floats, eta = 0.2 would become 60.01 % by rounding.
     return f"{float((50 * (1 + Decimal(eta))).quantize(Decimal('0.01'), ROUND_CEILING)):g}"
@@ -146,60 +144,9 @@ def verdict(design: Design) -> str:
     return f"within {float(ceil_digits(100 * design.relative_gap, 2)):g} % of the optimum, proof checked{trusted}"
 
 
-TITLE = "How to answer so that nobody can know"
-
-
 def label_in_words(label: Label) -> str:
     """A label as text; that of several questions with commas between."""
     return ", ".join(map(as_text, label)) if isinstance(label, tuple) else as_text(label)
-
-
-def answer_in_words(question: PlannedQuestion, answer: Label) -> str:
-    """An answer as text; answers to several questions with commas between, and of options those that are chosen."""
-    if not question.parts or not isinstance(answer, tuple):
-        return label_in_words(answer)
-    said: dict[str, list[str]] = {}
-    for part, label in zip(question.parts, answer, strict=True):
-        own = said.setdefault(part.option_of or part.name, [])
-        if not part.option_of:
-            own.append(as_text(label))
-        elif label == part.categories[1]:
-            own.append(part.name.removeprefix(f"{part.option_of}: "))
-        elif label not in part.asked:
-            own[:] = [as_text(label)]
-    return ", ".join(" + ".join(own) or "none of these" for own in said.values())
-
-
-def sheet_text(part: str, survey: PaperSurvey, question: PlannedQuestion | None = None) -> list[str]:
-    """The sentences of a part of printed sheets: "steps", "why" and "rules", or the "promises" of a question."""
-    question = max(survey.plan.questions, key=_ratio) if question is None else question
-    ratio, proof = _ratio(question), question.channel.proof()
-    x, other, y = proof.ratio_at
-    parts = [survey.plan.part(name) for name in survey.plan.answers]
-    cards = [(one.name, "" if one.missing is None else as_text(one.missing)) for one in parts]
-    said = render(
-        "sheets.code", part=part, asked=len(parts),
-        unanswered=[(name, card) for name, card in cards if card or name in survey.plan.seen],
-        public=[(one.name, ", ".join(one.texts), one.invited) for one in survey.plan.public],
-        device=survey.device, ratio=ratio, times=_times(ratio), letter=question.reports[y],
-        answer=repr(answer_in_words(question, question.categories[x])),
-        other=repr(answer_in_words(question, question.categories[other])),
-        epsilon=ceil_digits(proof.epsilon, 5), intended=f"{survey.intended[question.name]:.5g}",
-        right=_guessed_right(question.eta), unfair=ceil_digits(float(ratio * Fraction(105, 95)), 3),
-        loss=f"{100 * survey.losses[question.name]:.1f}",
-    )  # fmt: skip
-    return said.splitlines()
-
-
-def _ratio(question: PlannedQuestion) -> Fraction:
-    ratio = question.channel.proof().ratio
-    assert ratio is not None  # epsilon is finite
-    return ratio
-
-
-def _times(ratio: Fraction) -> str:
-    """A ratio, rounded up and written with as few digits as it needs."""
-    return f"{-(-ratio.numerator * 100 // ratio.denominator) / 100:g}"
 
 
 FINEST = 10**6

@@ -10,8 +10,7 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.reports import sheet_drawing
-from ldpopt.reports.sheets import paper_sheets
-from ldpopt.reports.words import sheet_text
+from ldpopt.reports.sheets import paper_sheets, sheet_text
 from ldpopt.survey import QuestionSpec, Reading, SurveySpec, paper_survey, plan_survey
 from ldpopt.survey.paper.design import DEVICES, device_named
 
