@@ -110,7 +110,7 @@ def cost(d):
     return (sum(map(cost, parts_of(d))) if "each" in proof else 0) + (k**3 / 20 if graph or knots else 0) + {
         "EnvelopeDual": 4000 + 0.15 * len(proof.get("points") or d.rows) ** 2 * (2 if proof.get("points") else 1),
         "PatternDual": (6 + k**2 / 300) * sets, "LevelDual": 6 * columns, "LevelVariationDual": 6 * columns,
-        "InformationDual": 6 * 2.0 ** min(len(whole) if isinstance(whole, list) else 0, 99),
+        "InformationDual": 22 * 2.0 ** min(len(whole) if isinstance(whole, list) else 0, 99),
         "EquivalenceDual": k**4 / 40 + (0 if graph else sets * (1 + k**2 / 100)),
         "IntervalDual": knots * (20 + k**2 / 10), "LossDual": d.m * k**2 / 10, "SharedInformation": k**3,
     }.get(proof["kind"], k)  # fmt: skip
