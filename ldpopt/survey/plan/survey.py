@@ -84,18 +84,20 @@ class PlannedSurvey(Pictured):
         lines = [f"Plan {self.plan.name!r}: epsilon {self.plan.epsilon:.6g}, eta {self.plan.eta:.6g} in all"]
         if self.delta > 0:
             lines.append(f"  composed, epsilon {composed_epsilon(self.plan, self.delta):.6g} at delta {self.delta:g}")
-        if self.plan.booklets:
+        if self.plan.booklets or any(q.parts for q in self.plan.questions):
             others = [("split over the questions", self.split), ("one question each", self.one_question)]
             known = "; ".join(f"{name} {value:,.0f}" for name, value in others if math.isfinite(value))
-            least = f"any survey needs {self.least:,}, proved"
-            lines.append(f"  {self.respondents:,} respondents, each asked one booklet ({known}; {least})")
+            least = f"any survey needs {self.least:,}, proved" if self.least else "nothing is proved of others"
+            asked = "asked one booklet" if self.plan.booklets else "asked everything"
+            lines.append(f"  {self.respondents:,} respondents, each {asked} ({known}; {least})")
         if self.invited > self.respondents:
             lines.append(f"  {self.invited:,} people to invite, for nonresponse and the design of the sample")
         if (rounds := self.plan.rounds or 1) > 1:
             epsilon, eta = self.plan.over_rounds(rounds)
             lines.append(f"  over {rounds} rounds: epsilon {epsilon:.6g}, eta {eta:.6g} in all")
         for q in self.plan.questions:
-            expected = "; ".join(f"{name.replace('_', ' ')} {value:.6g}" for name, value in (q.expected or {}).items())
+            numbers = {} if q.parts else q.expected or {}
+            expected = "; ".join(f"{name.replace('_', ' ')} {value:.6g}" for name, value in numbers.items())
             k, m = q.channel.shape
             asked = f", asked {q.probability} of respondents" if q.probability < 1 else ""
             said = f"{k} answers -> {m} reports, epsilon {q.epsilon:.4g}, eta {q.eta:.4g}{asked}"

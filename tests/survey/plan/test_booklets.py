@@ -77,6 +77,17 @@ def test_a_power_is_not_promised_where_questions_share_a_report(tested: int, wid
         plan_survey(SurveySpec("s", tuple(asked), epsilon=1.0))
 
 
+@pytest.mark.parametrize("pilot", [None, (0.2, 0.8)])
+def test_a_plan_says_how_many_respondents_it_and_others_need(pilot: tuple[float, ...] | None) -> None:
+    """Also where everybody is asked everything in one report, which is no choice among booklets."""
+    planned = plan_survey(SurveySpec("s", yes_no(3, pilot=pilot), epsilon=3.0))
+    asked = "one booklet" if planned.plan.booklets else "everything"
+    assert f"  {planned.respondents:,} respondents, each asked {asked} (" in repr(planned)
+    assert f"split over the questions {planned.split:,.0f}" in repr(planned)
+    assert f"any survey needs {planned.least:,}, proved" in repr(planned)
+    assert "cells" not in repr(planned)
+
+
 def test_a_plan_below_the_least_number_of_respondents_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     """No survey of fewer people meets the targets, so a plan that says so is refused and not told as the least."""
     forged = replace(respondents_bound(units_of(yes_no(2)), 1.0), least=10**9)
