@@ -98,10 +98,11 @@ class Writer:
         return state
 
     async def _settled(self) -> bool:
-        """`Store.settle` while nobody submits; what fails is tried again, and keeps no submission waiting for long."""
+        """`Store.settle` while nobody submits; what fails is tried again, and `/readyz` then asks for a write anew."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, self._store.settle)
-        except Exception:
+        except Exception:  # whatever went wrong, the next submission gets its answer from `write`
+            self.health.failed()
             return False
 
     async def _run(self) -> None:
