@@ -255,9 +255,10 @@ class _Planning:
             return found
         same = bool(self.shared) and counted == self.planner.free and epsilon == self.epsilons[1]
         planner = self.planner if same else BookletPlanner(counted, epsilon, None)
-        closer = respondents_bound(self.units, epsilon, symmetric_proof(counted, epsilon, self.deadline.inner))
-        if closer.kernel is not None:
-            return closer
+        if (known := symmetric_proof(counted, epsilon, self.deadline.inner)) is not None:
+            closer = respondents_bound(self.units, epsilon, known)
+            if closer.kernel is not None:
+                return closer
         return respondents_bound(self.units, epsilon, proof_of(planner.joint(self.deadline, counted), counted))
 
     @property
