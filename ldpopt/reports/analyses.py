@@ -133,8 +133,9 @@ def number_table(
         for label, *rest in _shares(found, level)
     ]
     rows += [
-        (f"quantile {one.share:g}", one.value, None, *(v if math.isfinite(v) else None for v in (one.lower, one.upper)))
-        for one in quantiles
+        (f"quantile {point.share:g}", known[0], None, *known[1:])
+        for point in quantiles
+        for known in [[v if math.isfinite(v) else None for v in (point.value, point.lower, point.upper)]]
     ]
     return ResultTable(title, ("what", "estimate", *LIMITS), tuple(rows), (), (_level(level), *notes))
 

@@ -22,6 +22,7 @@ from ldpopt.survey import (
     plan_survey,
     two_way,
 )
+from ldpopt.survey.plan.reading import Reading
 
 TOML = """
 [survey]
@@ -166,6 +167,26 @@ def test_a_number_is_described(folder):
     scored = rows(run(folder, "describe", "drug", "--scores", "0,1,10", "-q", "0.5", "-f", "csv"))
     assert float(scored[0]["estimate"]) > 1
     assert made["drug"].inputs == ("never", "once", "often")
+
+
+def test_bins_that_a_draft_named_are_described(tmp_path):
+    """Quartiles of bins with open ends, without a mean and with a word about it; --scores gives the mean."""
+    labels = ("under 30", "30 to 39", "40 and more")
+    spec = SurveySpec("s", (QuestionSpec("age", labels, reading=Reading(bins=(30.0, 40.0))),), epsilon=3.0)
+    (tmp_path / "plan.json").write_text(plan_survey(spec).plan.to_json(), encoding="utf-8")
+    pd.DataFrame({"age": [20, 33, 36, 39] * 500}).to_csv(tmp_path / "people.csv", index=False)
+    files = [str(tmp_path / name) for name in ("plan.json", "people.csv", "reports.csv")]
+    reported = CliRunner().invoke(app, ["survey", "privatize", *files[:2], "-o", files[2], "--simulate", "1"])
+    assert reported.exit_code == 0, reported.output
+    described = CliRunner().invoke(app, ["survey", "describe", files[0], files[2], "age", "--format", "csv"])
+    assert described.exit_code == 0, described.output
+    quartiles = rows(described.stdout)
+    assert [row["what"] for row in quartiles] == ["quantile 0.25", "quantile 0.5", "quantile 0.75"]
+    assert 30 < float(quartiles[1]["estimate"]) < 36
+    scored = CliRunner().invoke(
+        app, ["survey", "describe", files[0], files[2], "age", "--scores", "20,36,50", "-f", "csv"]
+    )
+    assert abs(float(rows(scored.stdout)[0]["estimate"]) - 32) < 2
 
 
 def test_a_number_that_shares_a_report_is_described(tmp_path):

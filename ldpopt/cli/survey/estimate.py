@@ -261,13 +261,15 @@ def describe(
     given: Analysing, question: str, quantiles: list[float] | None = None, scores: str | None = None,
     population: float | None = None,
 ) -> None:  # fmt: skip
-    """The mean, quantiles and totals of a question whose answers are numbers, or bins such as 10-19 or [10, 20).
+    """The mean, quantiles and totals of a question whose answers are numbers, or bins such as 10-19 or under 20.
 
     ldpopt survey describe plan.json reports.csv income --quantile 0.5 --population 80000
     """
+    import numpy as np
+
     from ldpopt.reports.analyses import number_table
     from ldpopt.survey.estimate.intervals import Binomial
-    from ldpopt.survey.estimate.numbers import mean, population_total, quantile
+    from ldpopt.survey.estimate.numbers import bin_edges, mean, population_total, quantile
     from ldpopt.survey.plan.planned_question import unanswered
 
     plan, asked = given.begun()
@@ -284,21 +286,27 @@ def describe(
         numbers = question in plan.answers and plan.part(question).measure == "mean"
         if numbers and (points_of is not None or quantiles):
             raise invalid("describe", f"no --scores and no --quantile for {question!r}, a mean", Phrase("one"))
-        try:
+        edges = None if points_of is None else np.repeat(np.array(points_of)[:, None], 2, axis=1)
+        if not numbers and points_of is None:
+            try:
+                edges = bin_edges(found.labels)
+            except InvalidInput:  # answers without numbers still have totals
+                if population is None:
+                    raise
+                notes.append("The answers are no numbers: --scores says what each counts as in a mean.")
+        if numbers or (edges is not None and np.isfinite(edges).all()):
             middle = found if numbers else mean(found, points_of)
             shown.append(("", middle))
             if population is not None:
                 shown.append(("total", population_total(middle, population)))
-        except InvalidInput:  # answers without numbers still have totals
-            if population is None or points_of is not None:
-                raise
-            notes.append("The answers are no numbers: --scores says what each counts as in a mean.")
+        elif edges is not None:
+            notes.append("A bin without an end has no middle: --scores says what each answer counts as in a mean.")
+            notes.append("A quantile in such a bin is not known further than its limits.")
         if population is not None and not numbers:
             shown.append(("people", population_total(found, population)))
         points = []
-        if not numbers and shown and shown[0][0] == "" and (points_of is None or quantiles):
-            edges = None if points_of is None else [[one, one] for one in points_of]
-            points = [quantile(found, share, edges, Binomial(given.level)) for share in quantiles or (0.25, 0.5, 0.75)]
+        if edges is not None and (points_of is None or quantiles):
+            points = [quantile(found, q, edges, Binomial(given.level)) for q in quantiles or (0.25, 0.5, 0.75)]
         said = notes_of(people.rows.counts, asked, *notes)
     given.show(number_table(f"{question}, {_of(found.n, people.n)}", shown, points, given.level, said))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +20,10 @@ from ldpopt.survey.estimate.intervals import Binomial, IntervalMethod, check_lev
 from ldpopt.survey.estimate.results import Intervals
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_BIN = re.compile(rf"\s*[\[(]?\s*({_NUMBER})\s*(?:,|;|–|—|-|to|bis|\.\.)\s*({_NUMBER})\s*[\])]?\s*")
+_BIN = re.compile(rf"\s*[\[(]?\s*({_NUMBER})\s*(?:,|;|–|—|-|to under|to|bis|\.\.)\s*({_NUMBER})\s*[\])]?\s*")
 _ONE = re.compile(rf"\s*({_NUMBER})\s*")
+_BELOW = re.compile(rf"\s*(?:under|below|less than|<)\s*({_NUMBER})\s*")
+_ABOVE = re.compile(rf"\s*(?:≥|>=)?\s*({_NUMBER})\s*(?:and|or)?\s*(?:more|older|over|above|\+)?\s*")
 
 STEPS = 64
 """Points within a bin at which the ends of a quantile's interval are searched."""
@@ -29,30 +32,47 @@ STEPS = 64
 def bin_edges(labels: Sequence[Label]) -> Array:
     """Lower and upper ends (k, 2) of labels such as 7, "7", "10-19", "[10, 20)" or "10 to 19"; a number is both ends.
 
+    The first bin may be open below ("under 20"), and the last one above ("80 and more", "80+"): that end is infinite.
     Bins of whole numbers with a gap of 1 (10-19, 20-29) are extended to meet half-way, so that nothing lies between.
     `InvalidInput` for other labels, for bins that overlap, and for bins that are not in increasing order.
     """
-    ends = []
-    for label in labels:
-        found = _ONE.fullmatch(str(label)) or _BIN.fullmatch(str(label))
-        if found is None or isinstance(label, (bool, tuple)):
-            raise invalid("categories", "numbers, or bins such as 10-19 or [10, 20)", label)
-        low = float(found.group(1))
-        ends.append((low, float(found.group(found.lastindex or 1))))
-    made = np.array(ends)
-    wide = made[:, 1] > made[:, 0]
+    edges = np.array([_ends(label) for label in labels])
+    wide = edges[:, 1] > edges[:, 0]
     if wide.any() and not wide.all():
         raise invalid("categories", "numbers alone, or bins alone", Phrase("some of each"))
-    if wide.all() and len(made) > 1 and np.array_equal(made[1:, 0] - made[:-1, 1], np.ones(len(made) - 1)):
-        made = made + np.array([-0.5, 0.5])
-    if (made[:, 1] < made[:, 0]).any() or (made[1:, 0] < made[:-1, 1]).any() or (np.diff(made[:, 0]) <= 0).any():
+    closed = int(edges[0, 0] == -math.inf)  # where the bins begin that are closed below
+    gaps = edges[closed + 1 :, 0] - edges[closed:-1, 1]
+    if wide.all() and len(gaps) and (gaps == 1).all():
+        edges[closed:] += [-0.5, 0.5]
+        edges[:closed, 1] -= 0.5
+    if (edges[:, 1] < edges[:, 0]).any() or (edges[1:, 0] < edges[:-1, 1]).any() or (np.diff(edges[:, 0]) <= 0).any():
         raise invalid("categories", "bins in increasing order that do not overlap", Phrase("others"))
-    return made
+    return edges
+
+
+def _ends(label: Label) -> tuple[float, float]:
+    """The lower and the upper end of one label."""
+    text = "" if isinstance(label, (bool, tuple)) else str(label)
+    if below := _BELOW.fullmatch(text):
+        return -math.inf, float(below.group(1))
+    if closed := _ONE.fullmatch(text) or _BIN.fullmatch(text):
+        return float(closed.group(1)), float(closed.group(closed.lastindex or 1))
+    if above := _ABOVE.fullmatch(text):
+        return float(above.group(1)), math.inf
+    raise invalid("categories", "numbers, or bins such as 10-19, [10, 20), under 20 or 80 and more", label)
 
 
 def scores_of(labels: Sequence[Label]) -> Array:
-    """The number that each category counts as in a mean, shape (k,): its own number, or the middle of its bin."""
-    return np.asarray(bin_edges(labels).mean(axis=1))
+    """The number that each category counts as in a mean, shape (k,): its own number, or the middle of its bin.
+
+    `InvalidInput` where a bin is open at one end, and for labels that `bin_edges` does not know.
+    """
+    edges = bin_edges(labels)
+    if (unbounded := np.flatnonzero(~np.isfinite(edges).all(axis=1))).size:
+        raise invalid(
+            "scores", "a number for every category, as a bin without an end has no middle", labels[unbounded[0]]
+        )
+    return np.asarray(edges.mean(axis=1))
 
 
 def mean(found: Estimate, scores: ArrayLike | None = None, label: str = "mean") -> Estimate:
@@ -120,8 +140,9 @@ def quantile(
     share : the share of answers below the quantile, in (0, 1).
     edges : (k, 2) lower and upper ends of the categories' bins, equal for single numbers; from the labels by default.
 
-    Answers are taken to be spread evenly within a bin. Let F(t) be the share of answers up to t. The interval of the
-    quantile holds every t for which the interval of F(t) contains `share`, so both cover the truth equally often.
+    Answers are taken to be spread evenly within a bin; a quantile in a bin without an end is infinite. Let F(t) be the
+    share of answers up to t. The interval of the quantile holds every t for which the interval of F(t) contains
+    `share`, so both cover the truth equally often.
     Raises `InvalidInput` for a share outside (0, 1), and for bins that do not fit.
 
     >>> from ldpopt.survey import estimate
@@ -130,9 +151,9 @@ def quantile(
     """
     share = check_level(share, "share")
     method = Binomial() if method is None else method
-    ends = bin_edges(found.labels) if edges is None else finite_array(edges, "edges", 2)
+    ends = bin_edges(found.labels) if edges is None else np.asarray(edges, dtype=float)
     k = len(found.labels)
-    if ends.shape != (k, 2) or (ends[:, 1] < ends[:, 0]).any() or (ends[1:, 0] < ends[:-1, 1]).any():
+    if ends.shape != (k, 2) or not (ends[:, 1] >= ends[:, 0]).all() or not (ends[1:, 0] >= ends[:-1, 1]).all():
         raise invalid("edges", f"lower and upper ends of {k} bins in order, shape ({k}, 2)", Phrase("others"))
     points = ends[:, 0]
     single = bool((points == ends[:, 1]).all())
@@ -140,7 +161,11 @@ def quantile(
     if not single:
         parts = np.linspace(0.0, 1.0, STEPS + 1)
         rows = (np.tril(np.ones((k, k)), -1)[:, None] + parts[:, None] * np.eye(k)[:, None]).reshape(-1, k)
-        points = (ends[:, :1] + parts * (ends[:, 1:] - ends[:, :1])).ravel()
+        low, high = ends[:, :1], ends[:, 1:]
+        with np.errstate(invalid="ignore"):  # all of a bin without an end lies at that end, but for the other one
+            points = np.where(np.isfinite(high - low), low + parts * (high - low), low + high)
+        points[:, 0], points[:, -1] = ends.T
+        points = points.ravel()
     if not len(rows):
         return Quantile(share, only := float(points[0]), only, only, method.level)
     curve = found.contrast(rows, tuple(range(len(rows))))
@@ -164,6 +189,8 @@ def _crossing(at: Array, curve: Array, share: float) -> float:
     first = _first(curve >= share)
     if first in (0, len(at)) or curve[first] == curve[first - 1]:
         return float(at[min(first, len(at) - 1)])
+    if not np.isfinite(at[first - 1 : first + 1]).all():
+        return float(at[first - 1] if at[first - 1] == -math.inf and curve[first] > share else at[first])
     part = (share - curve[first - 1]) / (curve[first] - curve[first - 1])
     return float(at[first - 1] + part * (at[first] - at[first - 1]))
 

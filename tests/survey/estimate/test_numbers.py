@@ -1,6 +1,10 @@
+import re
+
 import numpy as np
 import pytest
 
+from ldpopt.channel import Channel
+from ldpopt.datafiles.columns import bin_labels
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import randomized_response
 from ldpopt.survey import estimate, mean, population_total, quantile
@@ -20,6 +24,36 @@ def test_labels_are_read_as_numbers_and_bins():
     for labels in (["a", "b"], [1, 2, "3-4"], ["0-10", "5-20"], [2, 1], [True, False], ["65+", "70+"], ["10-5", "5-1"]):
         with pytest.raises(InvalidInput):
             bin_edges(labels)
+
+
+def test_bins_may_be_open_at_the_ends():
+    """The bins that a draft of survey.toml names are read, in whole numbers and in others; open ends are infinite."""
+    for edges, whole, ends in (
+        ((30, 40, 50), True, [[-np.inf, 29.5], [29.5, 39.5], [39.5, 49.5], [49.5, np.inf]]),
+        ((0.5, 1.25), False, [[-np.inf, 0.5], [0.5, 1.25], [1.25, np.inf]]),
+        ((7,), True, [[-np.inf, 7], [7, np.inf]]),
+    ):
+        labels = bin_labels(edges, whole)
+        assert bin_edges(labels).tolist() == ends, labels
+        with pytest.raises(InvalidInput, match=re.escape(labels[0])):
+            scores_of(labels)
+    assert bin_edges(["<18", "18-64", "65+"]).tolist() == [[-np.inf, 17.5], [17.5, 64.5], [64.5, np.inf]]
+
+
+def test_a_quantile_in_an_open_bin_is_infinite_and_the_others_are_not():
+    """Between open ends a quantile is interpolated as between closed ones; in them it is known to lie outside."""
+    counts = {"under 10": 200, "10 to under 20": 300, "20 to under 30": 300, "30+": 200}
+    found = estimate(counts, Channel(np.eye(4), inputs=counts, outputs=counts))
+    low, middle, high = (quantile(found, share) for share in (0.05, 0.5, 0.95))
+    assert low.value == low.lower == -np.inf
+    assert low.upper == -np.inf
+    assert np.isclose(middle.value, 20)
+    assert 15 < middle.lower < 20 < middle.upper < 25
+    assert high.value == high.upper == np.inf
+    edge = quantile(found, 0.2)
+    assert edge.value == 10
+    assert edge.lower == -np.inf
+    assert 10 < edge.upper < 12
 
 
 def test_quantiles_without_privacy_are_those_of_the_bins():
