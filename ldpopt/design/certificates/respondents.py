@@ -239,11 +239,13 @@ class RespondentsBound(Kind, Result):
         joint : of the best channel for the largest of all variances, if it is known; left out if it proves no more.
         """
         bound = cls(epsilon, pilots, targets, variances, weights, 0)
+        proved = bound.proved(FLOAT)
         if joint is not None:
             few = len(joint.rows) <= EXACT_LIMIT  # all patterns can be priced
             closer = replace(bound, kernel=joint.kernel, rows=joint.rows, relaxed=None if few else joint.relaxed)
-            bound = closer if closer.proved(FLOAT) > bound.proved(FLOAT) else bound
-        return replace(bound, least=math.ceil(bound.proved(FLOAT) * (1 - 1e-9)))
+            if (sharper := closer.proved(FLOAT)) > proved:
+                bound, proved = closer, sharper
+        return replace(bound, least=math.ceil(proved * (1 - 1e-9)))
 
     def proved(self, arithmetic: Arithmetic) -> float:
         """The number that the weights prove, rounded down. Raises `Unproved` for malformed parts."""
