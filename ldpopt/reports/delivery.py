@@ -14,7 +14,7 @@ from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files import read_text
 from ldpopt.reports.survey import among_those_who_answered, survey_report
-from ldpopt.reports.words import consent_paragraph
+from ldpopt.reports.words import consent_paragraph, rounds_in_words
 from ldpopt.results import Result, Rows
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect import aggregate as counting
@@ -158,8 +158,11 @@ class _Checked:
         self.simulation |= counts.simulation
         self._add(counts, [path])
         self.found.append((counts.sources, path))
+        if len(counts.rounds) > (told := self.plan.rounds or len(counts.rounds)):
+            raise invalid("reports", f"people in at most {told} rounds, of which they were told", len(counts.rounds))
         what = "simulated reports" if counts.simulation else "reports"
-        return f"{counts.rows:,} {what} of the plan, as they were written"
+        said = f"{counts.rows:,} {what} of the plan, as they were written"
+        return "; ".join(filter(None, [said, rounds_in_words(self.plan, counts.rounds).rstrip(".")]))
 
     def counts(self, path: Path) -> str:
         """Compare a file of counts with the reports that it names as its source."""

@@ -6,7 +6,7 @@ For respondents: a draft of a consent form. The sentences of printed sheets are 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -218,6 +218,13 @@ def promises_in_words(plan: Plan) -> list[str]:
         columns = ", ".join(map(repr, singled))
         said.append(f"You may be recognised among all who took part, since few others have your {columns}.")
     return said
+
+
+def rounds_in_words(plan: Plan, answered: Sequence[int]) -> str:
+    """How many people had answered one round of the survey, two, ..., and how many they were told of."""
+    said = [f"{people:,} in {n} round{'s' * (n > 1)}" for n, people in enumerate(answered, 1) if people]
+    told = f", of at most {plan.rounds} that they were told of" if plan.rounds else ""
+    return f"With this round, people have taken part: {', '.join(said)}{told}." if said else ""
 
 
 def question_in_words(plan: Plan, name: str) -> list[str]:

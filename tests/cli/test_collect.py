@@ -2,6 +2,7 @@
 
 import socket
 import stat
+from dataclasses import replace
 
 import pytest
 from collectors import habits
@@ -109,3 +110,42 @@ def test_a_collector_for_other_machines_says_what_that_means(run, plan, tmp_path
     seen = run("survey", "collect", "plan.json", "--token", "token", "--port", 0)
     assert seen.exit_code == 2
     assert "expected mode 0600" in seen.stderr
+
+
+def test_a_frame_with_ids_counts_the_rounds_that_people_are_invited_to(run, tmp_path):
+    """Nobody gets two invitations to a round, or one beyond the rounds they were told of, and no id is stored."""
+    frame = [f"{number:04d}" for number in range(20)]
+    for number in (1, 2, 3):
+        made = replace(habits(), name="panel", respondent="id", rounds=2, round=number)
+        (tmp_path / f"plan{number}.json").write_text(made.to_json(), encoding="utf-8")
+    (tmp_path / "frame.csv").write_text("\n".join(["id", *frame]), encoding="utf-8")
+    (tmp_path / "more.csv").write_text(
+        "\n".join(["id", *(f"{number}.0" for number in range(10, 30))]), encoding="utf-8"
+    )
+
+    def invite(number, name, *more):
+        out = f"{number}{name}{len(more)}.txt"
+        said = run("survey", "invitations", f"plan{number}.json", "--frame", f"{name}.csv", "-o", out, *more)
+        return said.exit_code, said.stdout + said.stderr, tmp_path / out
+
+    assert invite(1, "frame")[0] == 0
+    code, said, out = invite(1, "frame", "--alike")
+    assert (code, "got 20 with other reports of round 1" in said, out.exists()) == (2, True, False)
+    assert invite(2, "more")[0] == 0
+    assert "and 10 whose reports of all rounds" in invite(3, "more")[1].replace("\n", " ")
+    code, said, out = invite(3, "more", "--leave-out")
+    assert (code, len(out.read_text("utf-8").splitlines())) == (0, 10)
+    assert "10 are not invited" in said
+    said = run("survey", "invitations", "plan3.json", 5, "-o", "counted.txt")
+    assert (said.exit_code, "respondents' ids in a column 'id'" in said.stderr.replace("\n", " ")) == (2, True)
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.suffix in (".db", ".ledger"))
+    assert not any(one.encode() in stored for one in frame[10:])
+    assert len(list(tmp_path.glob("*.ledger"))) == 1
+
+
+def test_a_round_beyond_those_told_of_needs_invitations(run, tmp_path):
+    """Without them nobody counts how often a person takes part."""
+    made = replace(habits(), respondent="id", rounds=1, round=2)
+    (tmp_path / "plan.json").write_text(made.to_json(), encoding="utf-8")
+    said = run("survey", "collect", "plan.json", "--port", 0)
+    assert (said.exit_code, "invitations by respondents' ids" in said.stderr.replace("\n", " ")) == (2, True)

@@ -114,6 +114,13 @@ def collect(
             raise typer.Exit(1)
         return
     files = static_files(kit, made.checksum) if kit is not None else None
+    if made.round > (made.rounds or made.round):
+        with database(db, made, create=True) as store:
+            if not store.state().invited:
+                expected = (
+                    f"invitations by respondents' ids (invitations --frame), as round {made.round} is beyond rounds"
+                )
+                raise invalid("collect", expected, Phrase("none"), shown(db))
     with listening(host, port) as listener:
         secret = token_of(token) if token is not None else None
         with database(db, made, create=True) as store:
@@ -141,30 +148,49 @@ def _progress(plan: Plan, db: str) -> list[Progress]:
 
 @options("""
     count: [COUNT] 1.. | Number of invitations; not needed with --frame.
-    frame: --frame FILE | One for each row of this CSV file, which says the groups that come with invitations.
+    frame: --frame FILE | One for each row of this CSV file, which says the groups that come with invitations. Of a plan
+      that names respondents it may have their ids, by which the ledger counts the rounds each is invited to.
+    ledger: --ledger FILE | Ledger of all rounds of the survey, if not in the folder of PLAN.
+    alike: --alike | Nobody of the frame took part in rounds of the survey that no ledger knows.
+    leave_out: --leave-out | Invite nobody who would exceed the rounds they were told of, instead of refusing the frame.
     out: --out -o | File for the invitations, one on each line.
     link: --link PREFIX | Text before each invitation, such as the link to the questionnaire up to 'invitation='.
     """)
 def invitations(
     plan: Path, count: int | None = None, db: str = "reports.db", out: Path = Path("invitations.txt"), link: str = "",
-    frame: Path | None = None,
+    frame: Path | None = None, ledger: Path | None = None, alike: bool = False,
+    leave_out: bool = False,
 ) -> None:  # fmt: skip
     """Draw invitations, each for one submission. From then on every submission to the round needs one.
 
     The database keeps only their hashes, and not which report came with which invitation, but the groups of a frame.
     """
+    from ldpopt.survey.collect.ledger import ledger_of
     from ldpopt.survey.server import database, draw_invitations
-    from ldpopt.survey.server.export import frame_groups
+    from ldpopt.survey.server.export import Invited, read_frame
 
     claim([out], force=None)
     made = read_plan(plan)
     if (count is None) == (frame is None):
         raise invalid("invitations", "their number, or --frame FILE", Phrase("neither" if count is None else "both"))
-    groups = [] if frame is None else frame_groups(made, frame)
+    ids, groups = ([], []) if frame is None else read_frame(made, frame)
+    if made.round > (made.rounds or made.round) and not ids:
+        raise invalid(
+            "--frame", f"respondents' ids in a column {made.respondent!r}, to count their rounds", Phrase("none")
+        )
+    invited = Invited(made, ledger or ledger_of(plan, made), ids, alike, leave_out) if ids else None
+    if invited is not None:
+        groups = [one for one, kept in zip(groups, invited.kept, strict=True) if kept]
     with database(db, made, create=True) as store:
-        drawn = draw_invitations(made, store, count or len(groups), groups)
+        drawn = draw_invitations(made, store, count or len(groups), groups if any(groups) else [])
+    if invited is not None:
+        invited.enter()
     create_private(out, "".join(f"{link}{one}\n" for one in drawn).encode())
     say(f"{len(drawn):,} invitations in {out}; the database has only their hashes")
+    if invited is not None and (lost := len(ids) - len(drawn)):
+        say(f"  {lost:,} are not invited: they have taken part as often as they were told")
+    if made.respondent is not None and made.rounds and invited is None:
+        say(f"  NOT COUNTED are the rounds of each person: no --frame with a column {made.respondent!r}")
 
 
 @options("""
@@ -193,16 +219,20 @@ def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
     dask: --dask | Run on a local Dask cluster.
     scheduler: --scheduler | Run on the Dask cluster at tcp://...
     alike: --alike | Answers that were in this or an earlier run are of other people; they are refused otherwise.
+    ledger: --ledger FILE | Ledger of all rounds of the survey, if not in the folder of PLAN.
+    leave_out: --leave-out | Leave out respondents who would exceed the rounds they were told of, instead of refusing.
     """)
 def privatize(
     plan: Path, answers: list[Path], out: Path, key: Path | None = None, new_key: bool = False,
     simulate: int | None = None, workers: int = 1, dask: bool = False, scheduler: str | None = None,
-    alike: bool = False,
+    alike: bool = False, ledger: Path | None = None, leave_out: bool = False,
 ) -> None:  # fmt: skip
     """Privatize answers in files. An interrupted run continues when it is repeated, and ends with the same bytes.
 
-    PLAN.ledger records keyed marks of the answers, so that no second report of them is drawn in the same round.
+    PLAN.ledger records keyed marks of the answers, so that no second report of them is drawn in the same round, and of
+    respondents, so that nobody is in more rounds than they were told of. Plans of one survey in a folder share it.
     """
+    from ldpopt.reports.words import rounds_in_words
     from ldpopt.survey.collect.ledger import ledger_of
     from ldpopt.survey.collect.privatize import privatize as run
     from ldpopt.survey.collect.runner import Threads
@@ -227,8 +257,14 @@ def privatize(
 
             runner = stack.enter_context(dask_runner(scheduler, workers))
         step = stack.enter_context(progress("privatizing"))
-        tally = run(made, list(answers), out, randomness, runner, step, alike, ledger_of(plan))
+        kept = ledger or ledger_of(plan, made)
+        tally = run(made, list(answers), out, randomness, runner, step, alike, kept, leave_out)
     say(f"{tally.rows:,} reports in {out}; {tally.duplicates:,} duplicate rows left out")
+    if tally.left_out:
+        say(f"  {tally.left_out:,} rows left out: their people have taken part as often as they were told")
+    if tally.rounds:
+        gone = f" {tally.gone:,} of the last round before are not in this one." * (made.round > 1)
+        say(f"  {rounds_in_words(made, tally.rounds)}{gone}")
     if tally.other_rounds:
         epsilon, _ = made.over_rounds(1 + tally.other_rounds)
         rounds = f"{tally.other_rounds} other round{'s' * (tally.other_rounds > 1)}"

@@ -22,7 +22,7 @@ from ldpopt.results import Result
 from ldpopt.schema import dump, flag, key, listed, load, mapping, text, version_of, whole
 from ldpopt.survey.collect.answers import Partition, batches, partitions, refuse_nested
 from ldpopt.survey.collect.batch import require_columns
-from ldpopt.survey.collect.manifest import Delivery, admit, refuse_twice, row_set
+from ldpopt.survey.collect.manifest import Delivery, added_rounds, admit, refuse_twice, row_set
 from ldpopt.survey.collect.runner import Runner, Threads
 from ldpopt.survey.plan.plan import BOOKLET, Plan
 from ldpopt.survey.server.databases import database, is_database
@@ -46,6 +46,7 @@ class Counts(Result):
         manifest (the record of the plan, the rows and the checksum that `privatize` writes with reports).
     sources : what tells these reports from others: for each partition the fingerprint in its manifest (a keyed checksum
         of whose rows it holds), and for a file without a manifest the beginning of its SHA-256.
+    rounds : how many of the respondents had answered one round of the survey, two, ..., where a ledger knew their ids.
 
     Counts of disjoint reports under one plan add up: ``a + b``. It is `InvalidInput` to add the same reports twice, or
     simulated reports to real ones.
@@ -62,6 +63,7 @@ class Counts(Result):
     sources: frozenset[str] = key(
         default=frozenset(), load=lambda data, what: frozenset(listed(row_set)(data, what)), dump=sorted
     )
+    rounds: tuple[int, ...] = key(default=(), load=listed(whole), omit=True)
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row for each question and each of its outputs, numbered from 0. Tables of pairs are only in `to_json`."""
@@ -85,7 +87,8 @@ class Counts(Result):
         refuse_twice(self.sources, other.sources)
         merged = {names: table + other.tables[names] for names, table in self.tables.items()}
         unlabelled, sources = self.unlabelled or other.unlabelled, self.sources | other.sources
-        return Counts(self.plan, self.rows + other.rows, merged, self.simulation, unlabelled, sources)
+        rounds = added_rounds([self.rounds, other.rounds])
+        return Counts(self.plan, self.rows + other.rows, merged, self.simulation, unlabelled, sources, rounds)
 
     def __repr__(self) -> str:
         what = "simulated respondents" if self.simulation else "respondents"
@@ -100,7 +103,7 @@ class Counts(Result):
         """The counts written by `to_json`, which must be of `plan`; else `InvalidInput`."""
         data = strictjson.loads(content, "counts")
         version_of(data, "counts", FORMAT, (VERSION,))
-        if set(data) != {"format", "version", *(field.name for field in fields(cls))}:
+        if {*data, "rounds"} != {"format", "version", *(field.name for field in fields(cls))}:
             raise invalid("counts", "the fields of this version", Phrase("others (count the reports again)"))
         if data["plan"] != plan.checksum:
             raise invalid("counts", "those of the plan", "another plan's")
@@ -208,7 +211,8 @@ def _count(plan: Plan, found: Delivery, names: tuple[Names, ...], runner: Runner
     counts = (runner or Threads()).total(task, parts, add) if parts else _count_batches([], plan, names)
     if counts.rows != (rows := sum(part.rows for part in parts)):
         raise invalid("reports", f"the {rows} rows of their files", counts.rows)
-    return replace(counts, simulation=found.simulation, unlabelled=found.unlabelled, sources=found.sources)
+    said = {name: getattr(found, name) for name in ("simulation", "unlabelled", "sources", "rounds")}
+    return replace(counts, **said)
 
 
 def _table_names(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[Names, ...]:
@@ -347,5 +351,6 @@ def read_rows(
         (q.name,): np.bincount(reports_of[q.name][reports_of[q.name] >= 0], minlength=len(q.reports))
         for q in plan.questions
     }
-    counts = Counts(plan.checksum, rows, tables, delivery.simulation, delivery.unlabelled, delivery.sources)
+    said = {name: getattr(delivery, name) for name in ("simulation", "unlabelled", "sources", "rounds")}
+    counts = Counts(plan.checksum, rows, tables, **said)
     return ReportRows(counts, reports_of, {name: np.array(public[name], dtype=object) for name in wanted})

@@ -86,6 +86,40 @@ def columns_of(plan: Plan) -> list[str]:
     return list(dict.fromkeys(named + ([plan.respondent] if plan.respondent else [])))
 
 
+def ids_of(column: Any, what: str, first_row: int = 1) -> Any:
+    """Respondent ids as text, in one writing: 5, "5.0", "00005" and " 5" are one person."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):  # as spreadsheets and pandas keep whole numbers
+        column = values_hidden(f"{what}, whole numbers", pc.cast, column, pa.int64())
+    texts = (pa.string(), pa.large_string(), pa.string_view())
+    if not (column.type in texts or pa.types.is_integer(column.type)):
+        raise invalid(what, "text or integers", str(column.type))
+    column = values_hidden(what, pc.cast, column, pa.large_string())
+    if pc.any(pc.match_substring_regex(column, r"^[+0\s]|\s$|\.0*$|[^\x00-\x7f]")).as_py():
+        column = pc.utf8_trim_whitespace(pc.utf8_normalize(column, "NFC"))
+        column = pc.replace_substring_regex(column, r"^\+?0*([0-9]+)(?:\.0*)?$", r"\1")
+    empty = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
+    if pc.any(empty).as_py():
+        raise invalid(what, "an id in every row", Phrase("none"), f"row {first_row + pc.index(empty, True).as_py()}")
+    return column
+
+
+def kept_rows(batch: Any, first_row: int, dropped: Rows) -> tuple[Any, Rows]:
+    """The rows of a record batch that are not dropped, with their numbers; the first of the batch is `first_row`."""
+    import pyarrow as pa
+
+    numbers = np.arange(first_row, first_row + batch.num_rows)
+    lost = dropped[np.searchsorted(dropped, first_row) : np.searchsorted(dropped, first_row + batch.num_rows)]
+    if len(lost):
+        numbers = np.delete(numbers, lost - first_row)
+        batch = batch.take(pa.array(numbers - first_row))
+    return batch, numbers
+
+
 class Privatizer:
     """A plan made ready to privatize partitions of rows."""
 
@@ -104,29 +138,8 @@ class Privatizer:
         return columns_of(self.plan)
 
     def ids(self, batch: Any, first_row: int) -> Any:
-        """The respondent ids of a record batch as text, in one writing: 5, "5.0", "00005" and " 5" are one person."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        what = f"respondent column {self.plan.respondent!r}"
-        column = batch.column(self.plan.respondent)
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if pa.types.is_floating(column.type):  # as spreadsheets and pandas keep whole numbers
-            column = values_hidden(f"{what}, whole numbers", pc.cast, column, pa.int64())
-        texts = (pa.string(), pa.large_string(), pa.string_view())
-        if not (column.type in texts or pa.types.is_integer(column.type)):
-            raise invalid(what, "text or integers", str(column.type))
-        column = values_hidden(what, pc.cast, column, pa.large_string())
-        if pc.any(pc.match_substring_regex(column, r"^[+0\s]|\s$|\.0*$|[^\x00-\x7f]")).as_py():
-            column = pc.utf8_trim_whitespace(pc.utf8_normalize(column, "NFC"))
-            column = pc.replace_substring_regex(column, r"^\+?0*([0-9]+)(?:\.0*)?$", r"\1")
-        empty = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
-        if pc.any(empty).as_py():
-            raise invalid(
-                what, "an id in every row", Phrase("none"), f"row {first_row + pc.index(empty, True).as_py()}"
-            )
-        return column
+        """The respondent ids of a record batch as text, in one writing."""
+        return ids_of(batch.column(self.plan.respondent), f"respondent column {self.plan.respondent!r}", first_row)
 
     def partition(self, batches: Iterable[Any], index: int, first_row: int, dropped: Rows) -> tuple[Any, Tally]:
         """The reports of partition `index`, as a pyarrow table with its manifest, and the tally of what policies did.
@@ -134,22 +147,15 @@ class Privatizer:
         batches : pyarrow record batches of the partition's rows, the first being row `first_row`.
         dropped : sorted numbers of the rows to leave out.
         """
-        import pyarrow as pa
-
         streams, tally, made = self.source.streams(index), Tally(), []
         if streams is not None:
             tally.row_set = self.source.row_set(None, index)
         for batch in batches:
-            rows = batch.num_rows
-            left_out = dropped[np.searchsorted(dropped, first_row) : np.searchsorted(dropped, first_row + rows)]
-            numbers = np.arange(first_row, first_row + rows)
-            if len(left_out):
-                numbers = np.delete(numbers, left_out - first_row)
-                batch = batch.take(pa.array(numbers - first_row))
-            made.append(self._reports(batch, numbers, streams, tally))
+            kept, numbers = kept_rows(batch, first_row, dropped)
+            made.append(self._reports(kept, numbers, streams, tally))
             tally.rows += len(numbers)
-            tally.duplicates += len(left_out)
-            first_row += rows
+            tally.duplicates += batch.num_rows - len(numbers)
+            first_row += batch.num_rows
         said = Manifest.of(self.plan, self.mode, tally.rows, [tally.row_set])
         return with_manifest(values_hidden("carried columns", _one_table, made), said), tally
 

@@ -106,6 +106,9 @@ class Tally:
     rows : number of reports written. duplicates : number of rows left out because an earlier row has their respondent.
     row_set : the fingerprint of the rows (a keyed checksum of whose rows they are), as in the manifest of the reports.
     other_rounds : in how many other rounds the same answers were reported, as far as a ledger says.
+    left_out : number of rows of respondents whom a ledger knows to be beyond what they were told.
+    rounds : if a ledger knows respondents' ids, how many have now answered one round of the survey, two, ...
+    gone : how many of the last round before are not in this one.
     unknown, missing : for each question, how many unknown and missing answers its policy handled.
     """
 
@@ -115,6 +118,9 @@ class Tally:
     missing: dict[str, int] = field(default_factory=dict)
     row_set: str = NO_ROWS
     other_rounds: int = 0
+    left_out: int = 0
+    rounds: tuple[int, ...] = ()
+    gone: int = 0
 
     def __add__(self, other: Tally) -> Tally:
         rows = total([self.row_set, other.row_set])

@@ -43,7 +43,9 @@ def _write(suffix: str, table: Any, written: Path) -> None:
     csv.write_csv(pa.table(plain, table.column_names), written)
 
 
-def write_manifest(folder: Path, plan: Plan, mode: str, parts: Sequence[Path], tallies: Sequence[Tally]) -> None:
+def write_manifest(
+    folder: Path, plan: Plan, mode: str, parts: Sequence[Path], tallies: Sequence[Tally], rounds: tuple[int, ...] = ()
+) -> None:
     """Write the list of a folder's partitions with their checksums.
 
     This is the last file of the folder to be written.
@@ -52,7 +54,8 @@ def write_manifest(folder: Path, plan: Plan, mode: str, parts: Sequence[Path], t
         path.name: Manifest.of(plan, mode, tally.rows, [tally.row_set], digest(path))
         for path, tally in zip(parts, tallies, strict=True)
     }
-    whole = Manifest.of(plan, mode, sum(tally.rows for tally in tallies), [tally.row_set for tally in tallies])
+    every = [tally.row_set for tally in tallies]
+    whole = Manifest.of(plan, mode, sum(tally.rows for tally in tallies), every, rounds=rounds)
     replace_text(folder / FOLDER, folder_content(whole, files))
 
 
@@ -112,11 +115,11 @@ def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: T
     mode, tallies = folder.state["mode"], folder.tallies()
     if single:
         made = folder.path / f"reports.{folder.state['kind']}"
-        said = Manifest.of(plan, mode, tally.rows, [one.row_set for one in tallies])
+        said = Manifest.of(plan, mode, tally.rows, [one.row_set for one in tallies], rounds=tally.rounds)
         join(folder.parts, made, said)
     else:
         made = folder.path / PARTS
-        write_manifest(made, plan, mode, folder.parts, tallies)
+        write_manifest(made, plan, mode, folder.parts, tallies, tally.rounds)
     refuse_taken(output)
     if single and output.suffix == ".csv":
         _publish_sidecar(folder, replace(said, sha256=digest(made)), sidecar(output))

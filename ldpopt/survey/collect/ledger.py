@@ -1,12 +1,14 @@
-"""Raw answers -> keyed marks of them -> the ledger of a plan, which tells that answers were reported already.
+"""Raw answers -> keyed marks of them -> the ledger of a survey, which tells what was reported already, and of whom.
 
-A second fresh report of the same answers spends their epsilon again. The ledger lies beside the plan, has a key of its
-own and holds no answer: with the key a guess at a whole stretch of rows can be checked, and nothing else.
+A second fresh report of the same answers spends their epsilon again. The ledger lies beside the plans, has a key of its
+own and holds no answer: with the key a guess at a whole stretch of rows can be checked, and whether an id took part.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,10 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt import strictjson
+from ldpopt.distribution import number
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import NO_FILE, create_private, held
 from ldpopt.schema import check, dump, key, kind, listed, load, text, version_of, whole
 from ldpopt.survey.collect.answers import values_hidden
+from ldpopt.survey.collect.batch import Rows, kept_rows
+from ldpopt.survey.collect.people import Standing, standing
 from ldpopt.survey.collect.words import SecretKey
 from ldpopt.survey.plan.plan import Plan
 
@@ -41,6 +46,7 @@ COMMON = 3
 """So many stretches in common are no chance."""
 
 Numbers = npt.NDArray[np.uint64]
+NO_ROWS: Rows = np.empty(0, np.int64)
 
 
 def _mixed(numbers: Numbers) -> Numbers:
@@ -138,14 +144,16 @@ class Marking:
         self._count = self._sum = self._different = 0
         self._stretches = np.empty(0, np.uint64)
 
-    def passing(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The record batches, each after it was marked."""
+    def passing(self, batches: Iterable[Any], first_row: int = 1, dropped: Rows = NO_ROWS) -> Iterator[Any]:
+        """The record batches, each after its rows were marked but for those that are dropped."""
         for batch in batches:
-            self._add(_rows(batch, self._columns, self._secret))
+            kept, _ = kept_rows(batch, first_row, dropped)
+            self._add(_rows(kept, self._columns, self._secret))
             for name in self._answers:
-                rows = _rows(batch, [name], self._secret)
+                rows = _rows(kept, [name], self._secret)
                 self._in_order(rows, _entropy(np.unique(rows, return_counts=True)[1]))
             yield batch
+            first_row += batch.num_rows
 
     def _add(self, rows: Numbers) -> None:
         _, counts = np.unique(rows, return_counts=True)
@@ -173,11 +181,22 @@ class Marking:
         return Marks(n, f"{self._sum:016x}" if sure else "", tuple(self._orders), stretches)
 
 
+def _packed(value: Any, what: str) -> bytes:
+    try:
+        found = base64.b64decode(value, validate=True)
+    except (TypeError, ValueError):
+        found = b"?"
+    if len(found) % 8:
+        raise invalid(what, "marks in base64", Phrase(kind(value)))
+    return found
+
+
 @dataclass(frozen=True)
 class Entry:
     """A run in the ledger: its plan's survey, round and checksum, what its words come from, and its marks.
 
     rounds : how many rounds respondents were told of, if that was declared.
+    claims : (epsilon, eta) promised of one round. packed : the marks of those who have ids, eight bytes each.
     """
 
     survey: str = key(text)
@@ -186,6 +205,29 @@ class Entry:
     words: str = key(text)
     marks: Marks = key(load=lambda data, what: load(Marks, data, what), dump=dump)
     rounds: int | None = key(whole, default=None, omit=True)
+    claims: tuple[float, ...] = key(listed(number), default=(), omit=True)
+    packed: bytes = key(
+        default=b"", name="people", omit=True, load=_packed, dump=lambda some: base64.b64encode(some).decode()
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "ledger")
+        if self.packed and len(self.claims) != 2:
+            raise invalid("ledger", "the epsilon and the eta that people were promised", Phrase("none"))
+
+    @classmethod
+    def of(cls, plan: Plan, words: str, marks: Marks, people: Numbers | None) -> Entry:
+        """The entry of a run under `plan`."""
+        ids: dict[str, Any] = {}
+        if people is not None:
+            epsilon, eta = plan.promised()
+            ids = {"claims": (min(epsilon, sys.float_info.max), eta), "packed": people.astype("<u8").tobytes()}
+        return cls(plan.name, plan.round, plan.checksum, words, marks, plan.rounds, **ids)
+
+    @property
+    def people(self) -> Numbers:
+        """The marks of the run's respondents, rising; none if they have no ids."""
+        return np.frombuffer(self.packed, "<u8")
 
 
 class Ledger:
@@ -209,6 +251,10 @@ class Ledger:
             raise invalid("ledger", "a list of runs and a key", Phrase(kind(runs)), str(self.path))
         return secret, [load(Entry, one, f"ledger {self.path}") for one in runs]
 
+    def knows(self, survey: str) -> bool:
+        """Whether a run of a survey is entered."""
+        return any(one.survey == survey for one in (self._content() or (b"", []))[1])
+
     def secret(self) -> bytes:
         """The key of the ledger, which is made if there is no ledger."""
         if (found := self._content()) is None:
@@ -222,19 +268,39 @@ class Ledger:
         said = {"format": FORMAT, "version": VERSION, "key": secret.hex(), "runs": [dump(one) for one in runs]}
         create_private(self.path, strictjson.dumps(said).encode(), force=not new)
 
-    def enter(self, plan: Plan, words: str, marks: Marks, alike: bool) -> int:
-        """Enter a run before its reports appear; in how many other rounds the same answers were reported.
+    def standing(self, plan: Plan, words: str, people: Numbers, alike: bool) -> Standing:
+        """Whom of these respondents, by their marks, a run may report; the arguments are those of `enter`."""
+        runs = (self._content() or (b"", []))[1]
+        return self._standing(Entry.of(plan, words, Marks(), people), runs, alike)
+
+    def _standing(self, entry: Entry, runs: Sequence[Entry], alike: bool) -> Standing:
+        known = [one for one in runs if one.survey == entry.survey]
+        if entry.rounds and entry.round > 1 and not (known or alike):
+            expected = f"a ledger of the rounds of {entry.survey!r} before round {entry.round}"
+            raise invalid(
+                "ledger", f"{expected} (or --alike, alike=True, if nobody took part in them)", None, str(self.path)
+            )
+        return standing(entry, known)
+
+    def enter(
+        self, plan: Plan, words: str, marks: Marks, alike: bool, people: Numbers | None = None
+    ) -> tuple[int, Standing | None]:
+        """Enter a run before its reports appear: (in how many other rounds the same answers were reported, standing).
 
         words : what the words come from, a key or a run. The same words repeat the same reports and spend nothing.
-        alike : whether the same answers are those of other people. `InvalidInput` for answers that were reported in
-            this round with other words, and for a round beyond those that respondents were told of.
+        alike : whether the same answers are those of other people. people : marks of all respondents, if they have ids.
+        `InvalidInput` for answers that were reported in this round with other words; for people whom the run may not
+        report, by their ids; and without ids for a round beyond those that respondents were told of.
         """
         with held(self.path.with_name(f".{self.path.name}.lock"), "ledger", "no other run that writes it"):
             secret = self.secret()
             runs = (self._content() or (secret, []))[1]
-            entry = Entry(plan.name, plan.round, plan.checksum, words, marks, plan.rounds)
+            entry = Entry.of(plan, words, marks, people)
             told = min((one.rounds for one in runs if one.rounds and one.survey == plan.name), default=plan.round)
-            if plan.round > told and not alike:
+            if people is not None:
+                found = self._standing(entry, runs, alike)
+                found.refuse(plan, self.path)
+            elif plan.round > told and not alike:
                 raise InvalidInput(
                     f"round: expected at most {told}, of which respondents of {plan.name!r} were told before, got "
                     f"{plan.round}. Ask for consent anew, as a survey of another name (or --alike, alike=True, for "
@@ -248,11 +314,24 @@ class Ledger:
                     "plan of another round, which counts them again (or --alike, alike=True, for other people's), "
                     f"at {self.path}"
                 )
-            if not any((one.words, one.plan, one.marks) == (words, plan.checksum, marks) for one in runs):
+            if entry not in runs:
                 self._write(secret, [*runs, entry])
-        return len({one.round for one in before})
+        return len({one.round for one in before}), None if people is None else found
 
 
-def ledger_of(plan: Path) -> Path:
-    """Where the ledger of a plan's file lies."""
-    return plan.with_name(plan.name + ENDING)
+def ledger_of(plan: Path, survey: Plan | None = None) -> Path:
+    """Where the ledger of a plan's file lies: beside it, or where another plan of the survey in its folder has it.
+
+    `InvalidInput` if several ledgers of the folder have rounds of the survey.
+    """
+    own = plan.with_name(plan.name + ENDING)
+    if survey is None or survey.respondent is None:
+        return own
+    some = [path for path in sorted(own.parent.glob(f"*{ENDING}")) if Ledger(path).knows(survey.name)]
+    if len(some) > 1:
+        expected, got = (
+            f"one of all rounds of {survey.name!r} (--ledger names it)",
+            " and ".join(one.name for one in some),
+        )
+        raise invalid("ledger", expected, Phrase(got), str(own.parent))
+    return some[0] if some else own

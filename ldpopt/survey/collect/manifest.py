@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,7 @@ class Manifest:
         file or order they are kept. Without the key a fingerprint says nothing about the rows. The fingerprints of
         parts add up to the fingerprint of all rows.
     sha256 : SHA-256 of the file's bytes; empty if the manifest is inside the file.
+    rounds : if a ledger knew respondents' ids, how many of them had then answered one round of the survey, two, ...
     """
 
     survey: str = key(text)
@@ -103,15 +105,18 @@ class Manifest:
     rows: int = key(whole)
     parts: tuple[str, ...] = key(listed(row_set))
     sha256: str = key(_checksum, default="", omit=True)
+    rounds: tuple[int, ...] = key(listed(whole), default=(), omit=True)
 
     def __post_init__(self) -> None:
         check(self, "manifest")
 
     @classmethod
-    def of(cls, plan: Plan, mode: str, rows: int, parts: Iterable[str], sha256: str = "") -> Manifest:
+    def of(
+        cls, plan: Plan, mode: str, rows: int, parts: Iterable[str], sha256: str = "", rounds: tuple[int, ...] = ()
+    ) -> Manifest:
         """The manifest of reports under `plan`."""
         names = tuple(question.name for question in plan.questions)
-        return cls(plan.name, plan.round, plan.checksum, names, mode == SIMULATED, rows, tuple(parts), sha256)
+        return cls(plan.name, plan.round, plan.checksum, names, mode == SIMULATED, rows, tuple(parts), sha256, rounds)
 
     @property
     def fingerprint(self) -> str:
@@ -121,8 +126,8 @@ class Manifest:
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON-ready values."""
         said = {"format": FORMAT, "version": VERSION, **dump(self)}
-        checksum = {"sha256": said.pop("sha256")} if self.sha256 else {}
-        return {**said, "fingerprint": self.fingerprint, **checksum}
+        last: dict[str, Any] = {name: said.pop(name) for name in ("sha256", "rounds") if name in said}
+        return {**said, "fingerprint": self.fingerprint, **last}
 
     def to_json(self) -> str:
         """The manifest as JSON text (schema ``ldpopt-reports``, version 2)."""
@@ -176,9 +181,9 @@ def with_manifest(table: Any, made: Manifest) -> Any:
 
 
 def folder_manifest(folder: Path) -> Mapping[str, Manifest] | None:
-    """The manifests of all files of a folder of reports, by file name; None if the folder has no list of them.
+    """The manifests of all files of a folder of reports, by file name, and that of the whole folder under `FOLDER`.
 
-    It is `InvalidInput` if the folder's totals are not those of its files.
+    It is None if the folder has no list of them, and `InvalidInput` if the folder's totals are not those of its files.
     """
     path = folder / FOLDER
     if not path.is_file():
@@ -196,7 +201,7 @@ def folder_manifest(folder: Path) -> Mapping[str, Manifest] | None:
         or not all(one.sha256 for one in made.values())
     ):
         raise invalid("manifest", "files that add up to the whole", Phrase("others"), str(path))
-    return made
+    return {**made, FOLDER: whole}
 
 
 def folder_content(whole: Manifest, files: Mapping[str, Manifest]) -> str:
@@ -213,6 +218,7 @@ class Delivery:
 
     rows : the number of rows in each file's manifest, by path; a file without a manifest has no entry.
     sources : the fingerprints of all partitions, and for a file without a manifest the beginning of its SHA-256.
+    rounds : how many people had answered one round, two, ..., where all manifests say it.
     """
 
     files: tuple[Path, ...]
@@ -220,6 +226,7 @@ class Delivery:
     simulation: bool
     unlabelled: bool
     sources: frozenset[str]
+    rounds: tuple[int, ...] = ()
 
     def require_rows(self, parts: Iterable[Partition]) -> None:
         """`InvalidInput` unless every file has as many rows as its manifest says."""
@@ -259,13 +266,27 @@ def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bo
     labelled = {path: manifest for path, manifest in said.items() if manifest is not None}
     if len(kinds := {manifest.simulation for manifest in labelled.values()}) > 1:
         raise invalid("reports", "all of them simulated, or none", Phrase("some of each"))
+    alone = [manifest for path, manifest in said.items() if path.parent.resolve() not in folders]
     return Delivery(
         tuple(files),
         {str(path): manifest.rows for path, manifest in labelled.items()},
         True in kinds,
         len(labelled) < len(said),
         frozenset(part for manifest in labelled.values() for part in manifest.parts) | frozenset(by_hand.values()),
+        added_rounds(
+            one.rounds if one else () for one in [*alone, *((listed[of] or {}).get(FOLDER) for of in folders)]
+        ),
     )
+
+
+def added_rounds(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """How many people had answered one round, two, ..., in several sets of reports; none if one does not say it.
+
+    >>> added_rounds([(5, 2), (3,)]), added_rounds([(5, 2), ()])
+    ((8, 2), ())
+    """
+    every = list(counts)
+    return tuple(map(sum, zip_longest(*every, fillvalue=0))) if all(every) else ()
 
 
 def _manifest_of(path: Path, listed: Manifest | None) -> Manifest | None:
@@ -300,8 +321,8 @@ def _require_complete(folder: Path, listed: Mapping[str, Manifest] | None) -> No
     if listed is None:
         return
     found = {path.name for path in folder.iterdir() if path.suffix in (".csv", ".parquet") and path.name[0] not in "._"}
-    if found != set(listed):
-        odd = sorted(found ^ set(listed))[0]
+    if odds := sorted(found ^ (set(listed) - {FOLDER})):
+        odd = odds[0]
         what = "missing" if odd in listed else "added"
         raise invalid("reports", f"the files of their {FOLDER}, all of them", Phrase(f"{odd} {what}"), str(folder))
 

@@ -34,12 +34,14 @@ from ldpopt.survey.collect.batch import (
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.commit import forget_note, publish, published, refuse_taken, write_reports
 from ldpopt.survey.collect.leaks import refuse_leaks, sampled_rows
-from ldpopt.survey.collect.ledger import Ledger, Marking, Marks
+from ldpopt.survey.collect.ledger import NO_ROWS, Ledger, Marking, Marks
 from ldpopt.survey.collect.manifest import SIMULATED
+from ldpopt.survey.collect.people import Numbers, marks_of
 from ldpopt.survey.collect.randomness import Memoised, Randomness, default_randomness
 from ldpopt.survey.collect.runner import LostWork, Runner, Threads, every
 from ldpopt.survey.collect.words import read_key
 from ldpopt.survey.collect.workfolder import (
+    BEYOND,
     DROPPED,
     KEY,
     PLAN,
@@ -104,16 +106,19 @@ def forget() -> None:
 def spill_partition(job: Job, buckets: int, index: int) -> None:
     """The task that writes the pseudonyms of one partition's respondents."""
     folder, privatizer = _ready(job, "spill")
-    if folder.sealed(folder.spill(index)) is not None:
+    if folder.sealed(folder.spill(index)) is not None and folder.sealed(folder.people(index)) is not None:
         return
-    part, found = folder.partitions[index], []
+    part, found, marks = folder.partitions[index], [], []
     _require(privatizer, folder, index)
     row = part.first_row
     for batch in batches(part, [str(privatizer.plan.respondent)]):
-        found.append(privatizer.source.identities(privatizer.ids(batch, row)))
+        ids = privatizer.ids(batch, row)
+        found.append(privatizer.source.identities(ids))
+        marks.append(marks_of(ids, _secret(job, ""), privatizer.plan.name))
         row += batch.num_rows
     identities = np.concatenate([np.empty((0, 2), np.uint64), *found])
     folder.write_sealed(folder.spill(index), spilled(identities, part.first_row, buckets))
+    folder.write_sealed(folder.people(index), np.concatenate([np.empty(0, "<u8"), *marks]).astype("<u8").tobytes())
 
 
 def search_bucket(job: Job, buckets: int, bucket: int) -> Rows:
@@ -126,14 +131,17 @@ def search_bucket(job: Job, buckets: int, bucket: int) -> Rows:
 def privatize_partition(job: Job, index: int) -> int:
     """The task that writes the reports of one partition, and then the record that they are there."""
     folder, privatizer = _ready(job, "privatize")
-    dropped: Rows | None = np.empty(0, np.int64) if privatizer.plan.respondent is None else folder.dropped()
-    if dropped is None:
-        raise invalid("privatize", "the rows to leave out", Phrase("none"), str(folder.path / DROPPED))
+    dropped = NO_ROWS
+    if privatizer.plan.respondent is not None:
+        doubles, beyond = folder.rows(DROPPED), folder.rows(BEYOND)
+        if doubles is None or beyond is None:
+            raise invalid("privatize", "the rows to leave out", Phrase("none"), str(folder.path / DROPPED))
+        dropped = np.union1d(doubles, beyond)
     part = folder.partitions[index]
     _require(privatizer, folder, index)
     columns = [one.column for question in privatizer.plan.questions for one in question.answers]
     marking = Marking(privatizer.columns, list(dict.fromkeys(columns)), _secret(job, ""))
-    found = marking.passing(batches(part, privatizer.columns, columns))
+    found = marking.passing(batches(part, privatizer.columns, columns), part.first_row, dropped)
     table, tally = privatizer.partition(found, index, part.first_row, dropped)
     folder.write_sealed(folder.marks(index), strictjson.dumps(dump(marking.marks)).encode())
     write_reports(folder.part(index), table)
@@ -143,9 +151,8 @@ def privatize_partition(job: Job, index: int) -> int:
 
 def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
     """The numbers of the rows whose respondent has an earlier row. They are found once and then kept in the folder."""
-    rows = folder.dropped()
-    if rows is None:
-        parts = folder.partitions
+    rows, parts = folder.rows(DROPPED), folder.partitions
+    if rows is None or any(folder.sealed(folder.people(index)) is None for index in range(len(parts))):
         buckets = bucket_count(sum(part.rows for part in parts))
         for _ in every(runner.map(partial(spill_partition, job, buckets), range(len(parts))), len(parts)):
             pass
@@ -173,6 +180,7 @@ def privatize(
     progress: Callable[[int, int], None] | None = None,
     alike: bool = False,
     ledger: str | Path | None = None,
+    leave_out: bool = False,
 ) -> Tally:
     """Write a privatized report for every answer, and tally what the plan's policies did.
 
@@ -194,7 +202,11 @@ def privatize(
     ledger : the ledger of privacy, a file that is made by the first run; the commands keep it beside the plan. Answers,
         or a stretch of them, of which other reports were drawn in the same round are refused, whatever the writing or
         the name of their file; those of other rounds are counted. Rows in another order are recognised where they
-        differ enough. Without one, only the rows of this run are compared with each other.
+        differ enough. Without one, only the rows of this run are compared with each other. Of a plan with a respondent
+        column it also knows, by keyed marks of ids, the rounds that each person answered, under all plans of the survey
+        that share it. Who has other reports of this round, or would have more than the rounds or the epsilon they were
+        told of, is refused, before anything is drawn.
+    leave_out : leave these people out, instead of refusing all answers.
 
     All reports appear at once, at the end. Until then a work folder ``.NAME.partial`` beside them holds the finished
     partitions. After a kill the same call continues from there, and ends with the same bytes. If the plan's policies
@@ -229,7 +241,7 @@ def privatize(
     lock = output.with_name(f".{output.name}.lock")
     with held(lock, "reports", "no other run that writes them"):
         remove_left_aside(work)
-        asked = description(plan, files, randomness.mode, kind)
+        asked = description(plan, files, randomness.mode, kind) | {"leave_out": leave_out}
         tally = published(output, asked)
         if tally is None:
             folder = _begin(work, output, plan, files, randomness, asked)
@@ -238,9 +250,10 @@ def privatize(
             if randomness.mode != SIMULATED:
                 _refuse_leaks(plan, folder)
             path = None if ledger is None or randomness.mode == SIMULATED else Path(ledger).resolve()
-            tally = _run(folder, plan, files, randomness, runner or Threads(), progress, path)
+            before = partial(find_beyond, folder, plan, path, alike, leave_out)
+            tally = _run(folder, plan, files, randomness, runner or Threads(), progress, path, before)
             if randomness.mode != SIMULATED:
-                tally = _entered(folder, plan, randomness.mode, tally, path, alike)
+                tally = _entered(folder, plan, tally, path, alike)
             publish(folder, plan, output, single, tally, asked)
         remove(work)
     forget_note(output)
@@ -270,8 +283,40 @@ def _refuse_leaks(plan: Plan, folder: WorkFolder) -> None:
         raise
 
 
-def _entered(folder: WorkFolder, plan: Plan, mode: str, tally: Tally, ledger: Path | None, alike: bool) -> Tally:
-    """The tally with the number of rounds that the answers were in, after they were entered into the ledger.
+def find_beyond(folder: WorkFolder, plan: Plan, ledger: Path | None, alike: bool, leave_out: bool) -> None:
+    """Settle, once and before anything is drawn, which rows are left out since their people may not be reported.
+
+    `InvalidInput` if there are any and they are not to be left out, or nobody else is left.
+    """
+    if folder.rows(BEYOND) is not None:
+        return
+    rows = NO_ROWS
+    if ledger is not None:
+        people, places = np.unique(_people(folder), return_inverse=True)
+        found = Ledger(ledger).standing(plan, _words(folder, plan), people, alike)
+        if not leave_out or found.why.all():
+            found.refuse(plan, ledger)
+        numbers = [np.arange(part.first_row, part.first_row + part.rows) for part in folder.partitions]
+        rows = np.concatenate(numbers)[found.why[places] != 0]
+    folder.write_sealed(folder.path / BEYOND, rows.astype("<i8").tobytes())
+
+
+def _people(folder: WorkFolder) -> Numbers:
+    """The marks of the respondents of all rows."""
+    parts = [folder.sealed(folder.people(index)) for index in range(len(folder.partitions))]
+    if None in parts:
+        raise LostWork("the marks of respondents are not as they were written; the same call does them again")
+    return np.frombuffer(b"".join(filter(None, parts)), "<u8")
+
+
+def _words(folder: WorkFolder, plan: Plan) -> str:
+    """What the words of a run come from."""
+    memoised = folder.state["mode"] == Memoised.mode
+    return f"{folder.state['key']} {plan.checksum if memoised else folder.state['run']}"
+
+
+def _entered(folder: WorkFolder, plan: Plan, tally: Tally, ledger: Path | None, alike: bool) -> Tally:
+    """The tally with what the ledger knows of the rounds of answers and people, after they were entered into it.
 
     `InvalidInput`, and no folder, for answers that come twice, or that were reported before in this round.
     """
@@ -282,16 +327,25 @@ def _entered(folder: WorkFolder, plan: Plan, mode: str, tally: Tally, ledger: Pa
             raise LostWork(f"part {index + 1} is not as it was written; the same call does it again")
         own = load(Marks, strictjson.loads(content, "marks"), "marks")
         marks = marks + own if marks.rows else own
-    words = f"{folder.state['key']} {plan.checksum if mode == Memoised.mode else folder.state['run']}"
+    doubles, beyond = (folder.rows(name) for name in (DROPPED, BEYOND))
+    people = None
+    if doubles is not None and beyond is not None:
+        left_out = len(np.setdiff1d(beyond, doubles))
+        tally = replace(tally, left_out=left_out, duplicates=tally.duplicates - left_out)
+        every = _people(folder)
+        people = np.setdiff1d(every, every[beyond - folder.partitions[0].first_row])
     try:
-        if marks.repeats and not alike and mode != Memoised.mode:
+        if marks.repeats and not alike and folder.state["mode"] != Memoised.mode:
             expected = "every person's answers once (or alike=True, --alike, if they are other people's)"
             raise invalid("answers", expected, Phrase("stretches of rows that come again"))
-        rounds = 0 if ledger is None else Ledger(ledger).enter(plan, words, marks, alike)
+        if ledger is not None:
+            other, found = Ledger(ledger).enter(plan, _words(folder, plan), marks, alike, people)
+            tally = replace(tally, other_rounds=other)
+            tally = tally if found is None else replace(tally, rounds=found.rounds, gone=found.gone)
     except InvalidInput:
         remove(folder.path)
         raise
-    return replace(tally, other_rounds=rounds)
+    return tally
 
 
 def _run(
@@ -302,10 +356,11 @@ def _run(
     runner: Runner,
     progress: Callable[[int, int], None] | None,
     ledger: Path | None,
+    before: Callable[[], None],
 ) -> Tally:
-    """Do the work that is left and return the tally of all of it.
+    """Do the work that is left and return the tally of all of it. `before` : what must be settled before a draw.
 
-    The work folder is removed if an answer is refused.
+    The work folder is removed if an answer or a person is refused.
     """
     key_file = str(Path(randomness.key_file).resolve()) if isinstance(randomness, Memoised) else None
     if ledger is not None:
@@ -315,6 +370,7 @@ def _run(
     try:
         if plan.respondent is not None:
             refuse_duplicates(plan, find_duplicates(folder, job, runner))
+            before()
         todo = folder.todo()
         done = total - len(todo)
         for _ in every(runner.map(partial(privatize_partition, job), todo), len(todo)):

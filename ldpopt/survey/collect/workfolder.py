@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import NO_FILE, UNFINISHED, create_private, digest, replace_text, sync_folder
+from ldpopt.schema import listed, mapped, whole
 from ldpopt.survey.collect.answers import Partition, partitions
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.manifest import row_set
@@ -25,7 +26,7 @@ from ldpopt.survey.collect.randomness import Memoised, Randomness
 from ldpopt.survey.collect.words import read_key
 from ldpopt.survey.plan.plan import Plan
 
-STATE, PLAN, KEY, DROPPED = "state.json", "plan.json", "run.key", "dropped.rows"
+STATE, PLAN, KEY, DROPPED, BEYOND = "state.json", "plan.json", "run.key", "dropped.rows", "beyond.rows"
 PARTS, RECORDS, SPILLS = "parts", "records", "identities"
 PARTIAL = ".partial"  # ends the name of a work folder, after the name of the reports
 AWAY = ".aside-"  # ends the name of a work folder that is being made or removed
@@ -181,9 +182,13 @@ class WorkFolder:
         """The path of the keyed marks of a partition's rows."""
         return self.path / RECORDS / f"{index:06d}.marks"
 
-    def dropped(self) -> npt.NDArray[np.int64] | None:
-        """The sorted numbers of the rows to leave out, once they are known."""
-        content = self.sealed(self.path / DROPPED)
+    def people(self, index: int) -> Path:
+        """The path of the keyed marks of a partition's respondents, row by row."""
+        return self.path / RECORDS / f"{index:06d}.people"
+
+    def rows(self, name: str) -> npt.NDArray[np.int64] | None:
+        """The sorted numbers of the rows to leave out, once they are known: `DROPPED` doubles, or those `BEYOND`."""
+        content = self.sealed(self.path / name)
         return None if content is None or len(content) % 8 else np.frombuffer(content, "<i8").astype(np.int64)
 
     def sweep(self) -> None:
@@ -273,15 +278,13 @@ def remove_left_aside(work: Path) -> None:
 
 def tally_of(data: Any) -> Tally:
     """The tally in a record; `InvalidInput` for anything else."""
-    fields = {"rows": 0, "duplicates": 0, "unknown": {}, "missing": {}, "other_rounds": 0}
-    if not isinstance(data, dict) or set(data) != {*fields, "row_set"}:
-        raise invalid("tally", f"an object with {', '.join(fields)} and row_set", Phrase(type(data).__name__))
+    known = asdict(Tally())
+    if not isinstance(data, dict) or set(data) != set(known):
+        raise invalid("tally", f"an object with {', '.join(known)}", Phrase(type(data).__name__))
     row_set(data["row_set"], "tally")
-    for name, empty in fields.items():
-        counts = list(data[name].values()) if isinstance(empty, dict) and isinstance(data[name], dict) else [data[name]]
-        if not all(type(count) is int and count >= 0 for count in counts):
-            raise invalid(f"tally: {name}", "counts", Phrase("something else"))
-    return Tally(**data)
+    readers = {int: whole, dict: mapped(whole), tuple: listed(whole)}
+    found = {name: readers[type(one)](data[name], f"tally: {name}") for name, one in known.items() if name != "row_set"}
+    return Tally(**{**data, "rounds": found["rounds"]})
 
 
 def _forget(away: Path) -> None:

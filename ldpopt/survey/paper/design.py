@@ -234,7 +234,7 @@ def paper_survey(
             )  # fmt: skip
     on_paper = Plan(
         plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample, public=plan.public,
-        wording=plan.wording,
+        wording=plan.wording, rounds=plan.rounds,
     )  # fmt: skip
     intended = {question.name: question.epsilon for question in plan.questions}
     return PaperSurvey(on_paper, device, MappingProxyType(losses), MappingProxyType(intended))

@@ -157,7 +157,7 @@ class Plan(Pictured):
         nothing is promised, since an empty report shows it. Both are 0 if no answer is protected.
         """
         kept = [q for q in self.questions if any(one.name not in self.unprotected for one in q.answers)]
-        return _together(kept)
+        return _of_one_round(kept)
 
     @property
     def epsilon(self) -> float:
@@ -166,7 +166,7 @@ class Plan(Pictured):
         It is the sum of the claims of what everybody is asked, and the largest claim of a booklet: which booklet a
         respondent gets does not depend on answers. Rounded up.
         """
-        return _together(self.questions)[0]
+        return _of_one_round(self.questions)[0]
 
     @property
     def eta(self) -> float:
@@ -174,7 +174,7 @@ class Plan(Pictured):
 
         Of the booklets, the largest eta counts.
         """
-        return _together(self.questions)[1]
+        return _of_one_round(self.questions)[1]
 
     def over_rounds(self, rounds: int) -> tuple[float, float]:
         """(epsilon, eta) of all reports after `rounds` rounds under plans with these guarantees."""
@@ -248,17 +248,23 @@ def over_rounds(epsilon: float, eta: float, rounds: int) -> tuple[float, float]:
 
     eta is that of the composition of any channels within both, which may depend on earlier reports [GI, Thm 2].
     """
-    if positive_integer(rounds, "rounds") == 1:
-        return epsilon, eta
+    return together([(epsilon, eta)], positive_integer(rounds, "rounds"))
+
+
+def together(claims: Sequence[tuple[float, float]], times: int = 1) -> tuple[float, float]:
+    """(epsilon, eta) of the reports of rounds within these (epsilon, eta), each so many times, as `over_rounds`."""
+    if len(claims) * times == 1:
+        return claims[0]
     from ldpopt.composition import compose
 
-    if epsilon > MAX_COMPOSED:
-        return up(epsilon * rounds), 1.0 if eta == 1 else min(1.0, up(-math.expm1(rounds * math.log1p(-eta)), 16))
-    together = compose([(epsilon, 0.0, eta)], rounds).total_variation().value
-    return float_up(Fraction(epsilon) * rounds), together
+    if max(epsilon for epsilon, _ in claims) > MAX_COMPOSED:
+        kept = times * math.fsum(-math.inf if eta == 1 else math.log1p(-eta) for _, eta in claims)
+        return up(times * math.fsum(epsilon for epsilon, _ in claims)), min(1.0, up(-math.expm1(kept), 16))
+    tv = compose([(epsilon, 0.0, eta) for epsilon, eta in claims], times).total_variation().value
+    return float_up(sum((Fraction(epsilon) for epsilon, _ in claims), Fraction(0)) * times), tv
 
 
-def _together(questions: Sequence[PlannedQuestion]) -> tuple[float, float]:
+def _of_one_round(questions: Sequence[PlannedQuestion]) -> tuple[float, float]:
     """(epsilon, eta) of all reports of one respondent about these questions, rounded up."""
     everyone = [q for q in questions if q.probability == 1]
     drawn = [q for q in questions if q.probability < 1]

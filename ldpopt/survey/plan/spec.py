@@ -225,8 +225,9 @@ class SurveySpec:
     """A survey to plan: its questions, and the privacy budget of one respondent.
 
     name : the survey. round : the number of its wave; a new one has new randomness and new privacy loss.
-    rounds : how many waves there are in all, if that is settled. The consent form then says what the reports of all
-        together tell, and no later round can be planned.
+    rounds : in how many waves a respondent takes part at most, if that is settled. The consent form then says what the
+        reports of all together tell. Without respondent ids there are no more waves; with them, as in a panel that
+        people join and leave, a ledger counts the waves of each.
     questions : at least one, with distinct names.
     epsilon (nats) : the budget of one respondent over all questions, if limited.
     eta : the largest total variation of all reports of one respondent together, if limited.
@@ -326,7 +327,7 @@ def check_columns(survey: Any) -> None:
     """`InvalidInput` unless names and columns of a spec or plan fit together, and no column of answers is carried."""
     if not survey.questions:
         raise invalid("questions", "at least one", "none")
-    if survey.rounds is not None and survey.round > survey.rounds:
+    if survey.rounds is not None and survey.round > survey.rounds and survey.respondent is None:
         told = f"at most {survey.rounds}, the `rounds` that respondents were told of (ask them anew for more)"
         raise invalid("round", told, survey.round)
     names, asked = [q.name for q in survey.questions], [one for q in survey.questions for one in q.answers]

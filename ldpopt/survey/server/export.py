@@ -21,8 +21,11 @@ from ldpopt.datafiles.delimited import PLAIN, sniff
 from ldpopt.distribution import positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import digest, replace_text, sync_folder
+from ldpopt.survey.collect.batch import ids_of
 from ldpopt.survey.collect.commit import write_reports
+from ldpopt.survey.collect.ledger import Ledger, Marks
 from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_content, of_numbers, total, with_manifest
+from ldpopt.survey.collect.people import marks_of
 from ldpopt.survey.plan.plan import BOOKLET, Plan
 from ldpopt.survey.plan.spec import PERSON
 from ldpopt.survey.server.databases import database
@@ -189,16 +192,15 @@ LEAST = 5
 """The fewest rows of a frame with one combination of groups, unless the plan accepts that people are recognised."""
 
 
-def frame_groups(plan: Plan, path: str | PathLike[str]) -> list[str]:
-    """For each row of a frame, a CSV file, what its invitation says: the positions of its groups, a dash before each.
+def read_frame(plan: Plan, path: str | PathLike[str]) -> tuple[list[str], list[str]]:
+    """For each row of a frame, a CSV file: its respondent's id, and what its invitation says, groups after dashes.
 
-    `InvalidInput` for a file without a column for each question that comes with invitations, for another entry, and if
-    fewer than `LEAST` rows share all their groups: their reports would nearly say who sent them. A plan accepts this by
-    name, with ``revealed = { respondent = [...] }``.
+    There are ids if the file has the plan's column of them. `InvalidInput` for a file without a column for each
+    question that comes with invitations, for another entry, and if fewer than `LEAST` rows share all their groups:
+    their reports would nearly say who sent them. A plan accepts this by name, with ``revealed = { respondent = [...]
+    }``.
     """
     asked = [one for one in plan.public if one.invited]
-    if not asked:
-        raise invalid("frame", "a plan with public questions that are invited", Phrase("none"))
     dialect = sniff(Path(path)) if Path(path).is_file() else PLAIN
     stream = io.StringIO(Path(path).read_bytes().decode(dialect.encoding, "replace").removeprefix("\ufeff"), newline="")
     rows = list(csv.DictReader(stream, delimiter=dialect.delimiter))
@@ -211,19 +213,22 @@ def frame_groups(plan: Plan, path: str | PathLike[str]) -> list[str]:
         made.append("".join(f"-{one.texts.index(row[one.name].strip())}" for one in asked))
     if not made:
         raise invalid("frame", "at least one row", Phrase("none"), str(path))
+    ids = [row[plan.respondent] or "" for row in rows] if plan.respondent in rows[0] else []
+    if not (ids or asked):
+        raise invalid("frame", "respondents' ids, or public questions that are invited", Phrase("none"), str(path))
     few = sum(1 for count in Counter(made).values() if count < LEAST)
     accepted = dict(plan.revealed).get(PERSON, ())
-    if few and not {one.name for one in asked} <= set(map(str, accepted)):
+    if few and asked and not {one.name for one in asked} <= set(map(str, accepted)):
         names = ", ".join(json.dumps(one.name, ensure_ascii=False) for one in asked)
         expected = f"{LEAST} rows or more for each combination of groups (or revealed = {{ {PERSON} = [{names}] }})"
         raise invalid("frame", expected, Phrase(f"{few} with fewer"))
-    return made
+    return ids, made
 
 
 def draw_invitations(plan: Plan, store: Store, count: int, groups: Sequence[str] = ()) -> list[str]:
     """Draw `count` invitations to the round, 128 random bits each. From then on every submission needs one.
 
-    groups : for each of them what it says of its person, from `frame_groups`; if the plan has such questions.
+    groups : for each of them what it says of its person, from `read_frame`; if the plan has such questions.
 
     The database keeps their hashes and which are used, but not by which report. `InvalidInput` for a count that is not
     a positive integer.
@@ -242,3 +247,36 @@ def draw_invitations(plan: Plan, store: Store, count: int, groups: Sequence[str]
     for start in range(0, len(drawn), _AT_ONCE):
         store.invite([invitation_hash(plan.checksum, one) for one in drawn[start : start + _AT_ONCE]])
     return drawn
+
+
+class Invited:
+    """The people of a frame by their ids, whom the ledger counts as respondents of the round once they are invited.
+
+    kept : for each id whether to invite them. alike : whether nobody of them took part in rounds that the ledger does
+        not know. `InvalidInput` if an id comes twice, and for people who would exceed what they were told, unless they
+        are to be left out.
+    """
+
+    def __init__(self, plan: Plan, ledger: Path, ids: Sequence[str], alike: bool, leave_out: bool) -> None:
+        import pyarrow as pa
+
+        self._alike, self._plan, self._ledger, self._words = (
+            alike,
+            plan,
+            Ledger(ledger),
+            f"invitations {secrets.token_hex(8)}",
+        )
+        plain = ids_of(pa.array(ids, pa.string()), f"respondent column {plan.respondent!r}")
+        every = marks_of(plain, self._ledger.secret(), plan.name)
+        self._people, places = np.unique(every, return_inverse=True)
+        if len(self._people) < len(every):
+            raise invalid(f"respondent column {plan.respondent!r}", "everybody once", Phrase("somebody twice"))
+        found = self._ledger.standing(plan, self._words, self._people, alike)
+        if not leave_out or found.why.all():
+            found.refuse(plan, ledger)
+        self.kept = (found.why[places] == 0).tolist()
+        self._people = self._people[found.why == 0]
+
+    def enter(self) -> None:
+        """Enter them, before anybody has an invitation; `InvalidInput` if another run came first."""
+        self._ledger.enter(self._plan, self._words, Marks(), self._alike, self._people)

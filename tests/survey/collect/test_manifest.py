@@ -136,7 +136,7 @@ def test_the_list_of_a_folder_adds_up(tmp_path: Path) -> None:
     """Rows and fingerprints of the files are those of the whole, all of one plan, each with its checksum."""
     files = {f"{i}.csv": manifest(rows=3, parts=[part]) for i, part in enumerate(PARTS)}
     whole = manifest(sha256="")
-    assert folder_manifest(written(tmp_path, whole, files)) == files
+    assert folder_manifest(written(tmp_path, whole, files)) == {**files, FOLDER: whole}
     for changes in ({"rows": 8}, {"parts": PARTS[:2]}, {"mode": "simulated"}):
         with pytest.raises(InvalidInput, match="add up"):
             folder_manifest(written(tmp_path, manifest(sha256="", **changes), files))

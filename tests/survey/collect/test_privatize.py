@@ -252,7 +252,7 @@ def test_a_half_written_partition_is_swept(tmp_path: Path, answers: Path, memois
     assert len(contents(tmp_path / "reports")) == FILES + 1
 
 
-@pytest.mark.parametrize("moment", [29, 30, 31, 32])
+@pytest.mark.parametrize("moment", [39, 40, 41, 42])
 def test_a_full_disk_does_not_lose_what_is_done(
     tmp_path: Path, answers: Path, memoised: Memoised, monkeypatch: pytest.MonkeyPatch, moment: int
 ) -> None:

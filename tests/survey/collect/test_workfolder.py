@@ -71,6 +71,8 @@ def test_junk_for_a_record(folder: WorkFolder, junk: bytes) -> None:
         {"rows": True},
         {"rows": 1.0},
         {"unknown": {"q": "1"}},
+        {"rounds": [1, -1]},
+        {"gone": "2"},
         {"missing": []},
         {"more": 1},
         {"row_set": "x"},
@@ -79,7 +81,8 @@ def test_junk_for_a_record(folder: WorkFolder, junk: bytes) -> None:
 def test_tallies_are_counts(change: dict[str, Any]) -> None:
     """A tally that was read is made of counts alone."""
     tally = {"rows": 1, "duplicates": 0, "unknown": {"q": 1}, "missing": {}, "row_set": "7" * 32, "other_rounds": 0}
-    assert tally_of(tally) == Tally(1, 0, {"q": 1}, {}, "7" * 32)
+    tally |= {"left_out": 0, "rounds": [3, 1], "gone": 2}
+    assert tally_of(tally) == Tally(1, 0, {"q": 1}, {}, "7" * 32, rounds=(3, 1), gone=2)
     with pytest.raises(InvalidInput, match="tally"):
         tally_of(tally | change)
 
@@ -100,12 +103,12 @@ def test_sealed_files_are_those_of_this_run_and_place(folder: WorkFolder) -> Non
 
 def test_rows_to_leave_out(folder: WorkFolder) -> None:
     """They are read as they were written, or not at all."""
-    assert folder.dropped() is None
+    assert folder.rows("dropped.rows") is None
     path = folder.path / "dropped.rows"
     folder.write_sealed(path, np.array([3, 2**40], "<i8").tobytes())
-    assert folder.dropped().tolist() == [3, 2**40]  # type: ignore[union-attr]
+    assert folder.rows("dropped.rows").tolist() == [3, 2**40]  # type: ignore[union-attr]
     path.write_bytes(path.read_bytes()[8:])
-    assert folder.dropped() is None
+    assert folder.rows("dropped.rows") is None
 
 
 def test_removing_what_is_not_there(tmp_path: Path) -> None:
