@@ -171,10 +171,12 @@ def protocols(table: Any, ax: Axes | None = None) -> Axes:
     ax.axvline(table.unprivate, color=SECOND, linewidth=1.2)
     ax.text(table.unprivate, len(rows) - 0.4, " without privacy", color=SECOND, fontsize=8)
     ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=6))
+    low, high = table.unprivate / 1.5, 4 * max(row.respondents for row in rows)
+    subs = (1.0, 2.0, 5.0) if high < 50 * low else (1.0, 3.0) if high < 1000 * low else (1.0,)  # numbers stand apart
+    ax.xaxis.set_major_locator(LogLocator(subs=subs, numticks=6))
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_xlim(table.unprivate / 1.5, 4 * max(row.respondents for row in rows))
+    ax.set_xlim(low, high)
     ax.tick_params(axis="y", length=0, labelsize=9)
     return finished(ax, f"respondents for a half-width of {100 * table.precision.width:g} points", left=False)
 
