@@ -117,8 +117,8 @@ class AnyCrowd:
         step = max((most - least) / _STEPS, 1e-12)
         cells = _STEPS * count + 1
         size = 1 << math.ceil(math.log2(cells))
-        at = np.rint((ratios - least) / step).astype(np.int64)
-        transform = np.fft.rfft(np.bincount(at, self.blanket, minlength=size)) ** count
+        steps = np.rint((ratios - least) / step).astype(np.int64)
+        transform = np.fft.rfft(np.bincount(steps, self.blanket, minlength=size)) ** count
         error = 8 * ULP * count * math.log2(size) * float(np.abs(transform).mean())
         chances = np.maximum(np.fft.irfft(transform, size)[:cells], 0.0) + error
         means = least + step / count * np.arange(cells)

@@ -155,8 +155,8 @@ class Crowd(ByValue):
         if math.isinf(tilt) or self.n == 1:
             return lost
         spacing, _, positions = _lattice(scores, masses, tilt, self.n)
-        at = np.rint(positions).astype(np.int64)
-        places, back = np.unique(at, return_inverse=True)
+        cells = np.rint(positions).astype(np.int64)
+        places, back = np.unique(cells, return_inverse=True)
         law = LatticeLaw(spacing, ((places, collect(back, masses, len(places)), self.n - 1),), 0.0)
         window = law.window(tilt)
         center = round(window.mean / spacing) - window.first
@@ -164,7 +164,7 @@ class Crowd(ByValue):
         decay = np.exp(np.minimum(exponents, LARGEST / 2))
         scale = math.exp(min(LARGEST, window.cumulant - tilt * spacing * (window.first + center)))
         tails, unsure = (np.append(np.cumsum(part[::-1])[::-1], 0.0) for part in (window.masses * decay, decay))
-        reach = at.max() - at
+        reach = cells.max() - cells
         beyond = _OUTSIDE * growth * float(decay[-1])
 
         def gained(starts: Array) -> Array:

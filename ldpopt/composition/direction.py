@@ -80,8 +80,8 @@ class GaussianLaw:
         top = max(1e-9, min(1.0, self.high))
         while top < 600 and not pair.hockey_stick(top).value <= _DEEP:
             top *= 1.1
-        at = np.linspace(0.0, min(top, 700.0), _POINTS)
-        return FinitePair.through(at, np.array([min(pair.hockey_stick(float(e)).value, 1.0) for e in at]))
+        epsilons = np.linspace(0.0, min(top, 700.0), _POINTS)
+        return FinitePair.through(epsilons, np.array([min(pair.hockey_stick(float(e)).value, 1.0) for e in epsilons]))
 
 
 Parts = tuple[tuple[FinitePair, int], ...]
@@ -171,8 +171,8 @@ class Direction(ByValue):
         room = (delta - self.lost) / (1 + self.relative + 128 * ULP) - (2 * ULP * delta if self.lost > 0 else 0.0)
         if room <= UNDERFLOW:  # products of masses that are so small may have underflowed
             return self.top
-        found = self.law.epsilon(room - UNDERFLOW) + self.slack
-        return min(up(max(0.0, found), 16), self.top)
+        epsilon_of_law = self.law.epsilon(room - UNDERFLOW) + self.slack
+        return min(up(max(0.0, epsilon_of_law), 16), self.top)
 
 
 def infinite_mass(pair: FinitePair) -> Fraction:

@@ -65,8 +65,8 @@ class Charges:
 
     def most(self, base: Enclosure, rise: Enclosure) -> float:
         """An upper bound on the gains of the columns base + rise, for `base` (n,) and `rise` (n, k)."""
-        found = [self.prices(base[at : at + ROWS], rise[at : at + ROWS]).upper for at in range(0, len(base), ROWS)]
-        return float(np.max(np.concatenate(found)))
+        parts = (slice(start, start + ROWS) for start in range(0, len(base), ROWS))
+        return float(np.max(np.concatenate([self.prices(base[part], rise[part]).upper for part in parts])))
 
     def prices(self, base: Enclosure, rise: Enclosure) -> Enclosure:
         """(n,) the gain of each column per unit of its probability, v in the module's docstring."""
@@ -184,8 +184,8 @@ class Prices:
 
     def line(self) -> Members:
         """(n, k) the sets that can be best where G has rank one and nothing is charged for pairs."""
-        at = int(np.argmax(np.diag(self.gram)))
-        kernel = self.gram[at] / np.sqrt(max(float(self.gram[at, at]), 1e-300))
+        largest = int(np.argmax(np.diag(self.gram)))
+        kernel = self.gram[largest] / np.sqrt(max(float(self.gram[largest, largest]), 1e-300))
         return np.unique(line_sets(kernel, self.prior, self.rows)[0], axis=0)
 
     def climb(self, starts: Members, count: int, above: float) -> Members:
@@ -198,12 +198,12 @@ class Prices:
             flipped = np.repeat(sets[active, None, :], k, axis=1)
             flipped[:, np.arange(k), np.arange(k)] ^= True
             near = self.gains(np.where(flipped.reshape(-1, k), self.ratio, 1.0)).reshape(len(active), k)
-            at = near.argmax(axis=1)
-            better = near[np.arange(len(active)), at] > value[active] + 1e-15
+            flip = near.argmax(axis=1)
+            better = near[np.arange(len(active)), flip] > value[active] + 1e-15
             if not better.any():
                 break
-            value[active[better]] = near[better, at[better]]
-            sets[active[better], at[better]] ^= True
+            value[active[better]] = near[better, flip[better]]
+            sets[active[better], flip[better]] ^= True
             active = active[better]
         sets, index = np.unique(sets, axis=0, return_index=True)
         value = value[index]

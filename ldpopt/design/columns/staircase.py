@@ -159,10 +159,10 @@ class StaircaseColumns(Columns):
             gains = prices.gains(np.where(sets, prices.ratio, 1.0))
             order = np.argsort(-gains, kind="stable")[:BATCH]
             return np.asarray(sets[order[gains[order] > least]] * self.epsilon)
-        found = prices.climb(used > 0, BATCH, least)
-        if len(found) == 0 and self.exact:
+        climbed = prices.climb(used > 0, BATCH, least)
+        if len(climbed) == 0 and self.exact:
             return self.best(prices, BATCH, least)
-        return np.asarray(found * self.epsilon)
+        return np.asarray(climbed * self.epsilon)
 
     def best(self, prices: Prices, count: int, least: float) -> Array:
         """The best of all patterns, up to `count` that gain more than `least`."""
@@ -179,9 +179,9 @@ class StaircaseColumns(Columns):
         # Patterns are divided by exp(epsilon) - 1: t on all inputs, and t + 1 on a set.
         level = 1 / epsilon.expm1()
         if self.k > LISTED and len(charges.kernel) == 1 and not charges.pairs.any():
-            found = most_of_line(charges, level)
-            if found < math.inf or self.k > EXACT_LIMIT:
-                return found
+            bound = most_of_line(charges, level)
+            if bound < math.inf or self.k > EXACT_LIMIT:
+                return bound
         if isinstance(relaxed, Sizes | Thresholds | Scarf | SymmetricScores):
             return relaxed.most(charges, epsilon)
         if not self.exact:

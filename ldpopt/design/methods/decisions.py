@@ -55,12 +55,12 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
         every = _solved(gains / scale, problem)
         widest = max((term.farthest for term in problem.terms), default=1.0)
         close = MatrixVariable.unit_of(problem.terms) <= SPLIT
-        made = []
+        matrices = []
         for solved in every:
             used = stretched(np.maximum(solved.matrix, 0.0), widest)
             used[:, used.max(axis=0) <= 1e-9] = 0.0  # decisions that come only from a solver's noise
-            made.append(stochastic(used) if close else used / used.sum(axis=1, keepdims=True))
-        best = made[int(np.argmax([utility.value(matrix) for matrix in made]))]
+            matrices.append(stochastic(used) if close else used / used.sum(axis=1, keepdims=True))
+        best = matrices[int(np.argmax([utility.value(matrix) for matrix in matrices]))]
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             if posed.others:
@@ -140,18 +140,18 @@ class SamplingProgram(Method, reference="[PAL]", solves=PrivateSampling, prefere
         utility = problem.utility
         note, how = "", "linear program on tangents of the risks"
         if within(Channel(utility.distributions, problem.labels), problem.constraints):
-            how, found = "distributions themselves, which are private", tangents_at(utility, utility.distributions)
+            how, tangents = "distributions themselves, which are private", tangents_at(utility, utility.distributions)
         else:
             try:
-                found = sampling_program(utility, problem.terms, problem.others, problem.deadline)
-                found = (_mendable(stochastic(found[0]), problem), *found[1:])
+                tangents = sampling_program(utility, problem.terms, problem.others, problem.deadline)
+                tangents = (_mendable(stochastic(tangents[0]), problem), *tangents[1:])
             except Unrepairable:
                 raise
             except SolverError as failure:
                 mixed = private(np.asarray(utility.distributions), problem.constraints, problem.labels)
-                how, found = "distributions mixed with their mean", tangents_at(utility, stochastic(mixed))
+                how, tangents = "distributions mixed with their mean", tangents_at(utility, stochastic(mixed))
                 note = f"no solver gave an answer, so this is no optimum ({failure})"
-        matrix, ratios, mixture, prior = found
+        matrix, ratios, mixture, prior = tangents
         shares = prior / prior.sum()
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
@@ -196,8 +196,8 @@ class GivenSearch(Method, reference="[CCP]", preference=80, by_cvxpy=True):
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel of all starts, or the optimum without constraints on the outputs if it meets them."""
-        if (found := without_budget(problem, ask)) is not None:
-            return found
+        if (unlimited := without_budget(problem, ask)) is not None:
+            return unlimited
         utility, given = problem.utility, []
         two = outputs_of(problem.given, utility.size) == 2
         if two and utility.information and math.isfinite(problem.epsilon):
@@ -227,7 +227,7 @@ class GivenDecisions(Method, reference="[BCP]", solves=ExpectedLoss, preference=
             return "no constraint fixes the outputs"
         count = outputs_of(problem.given, problem.utility.size)
         m = problem.utility.loss.shape[1]
-        if count != m and (count < m or any(one.labelled for one in problem.given)):
+        if count != m and (count < m or any(constraint.labelled for constraint in problem.given)):
             return f"the constraints fix {count} outputs, and the loss has {m} decisions"
         return too_large_to_climb(problem, m)
 

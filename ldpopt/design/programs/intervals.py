@@ -65,10 +65,10 @@ def interval_program(
     if memory is None:
         posed = np.unique(np.linspace(0, n - 1, 12).astype(np.intp))
     else:
-        at = np.clip(np.searchsorted(knots, memory.posteriors) - 1, 0, n - 1)
-        posed = np.unique(at)
+        nearest = np.clip(np.searchsorted(knots, memory.posteriors) - 1, 0, n - 1)
+        posed = np.unique(nearest)
         for mine, old in zip(cells, memory.cells, strict=True):
-            np.logical_or.at(mine, at, old)
+            np.logical_or.at(mine, nearest, old)
     for _ in range(ROUNDS):
         q, value, rows, prices = _solved(gains[posed], terms, [mine[posed] for mine in cells])
         grown = False
@@ -121,19 +121,19 @@ def _solved(gains: Array, terms: Sequence[Term], cells: Sequence[Cells]) -> tupl
         label, pair = np.nonzero(cells[number])
         if not len(label):
             continue
-        at, ones = np.arange(len(label)), np.ones(len(label))
-        left = sparse.csr_array((ones, (at, term.left[pair] + k * label)), shape=(len(at), k * n))
-        right = sparse.csr_array((term.factor[pair], (at, term.right[pair] + k * label)), shape=(len(at), k * n))
+        cell, ones = np.arange(len(label)), np.ones(len(label))
+        left = sparse.csr_array((ones, (cell, term.left[pair] + k * label)), shape=(len(cell), k * n))
+        right = sparse.csr_array((term.factor[pair], (cell, term.right[pair] + k * label)), shape=(len(cell), k * n))
         capped, which = np.unique(pair, return_inverse=True)
-        slack = cp.Variable(len(at), nonneg=True)
-        made = slack >= (left - right) @ flat
-        constraints += [made, sparse.csr_array((ones, (which, at))) @ slack <= term.cap[capped]]
-        posed.append((number, label, pair, made))
+        slack = cp.Variable(len(cell), nonneg=True)
+        above = slack >= (left - right) @ flat
+        constraints += [above, sparse.csr_array((ones, (which, cell))) @ slack <= term.cap[capped]]
+        posed.append((number, label, pair, above))
     problem = cp.Problem(cp.Maximize(cp.sum(cp.multiply(gains.T, q))), constraints)
     solve(problem, "program of intervals", SIMPLEX)
     prices = [np.zeros(mine.shape) for mine in cells]
-    for number, label, pair, made in posed:
-        prices[number][label, pair] = np.maximum(np.asarray(made.dual_value), 0.0)
+    for number, label, pair, above in posed:
+        prices[number][label, pair] = np.maximum(np.asarray(above.dual_value), 0.0)
     return np.maximum(np.asarray(q.value), 0.0), float(problem.value), np.array(row.dual_value), prices
 
 
@@ -162,13 +162,14 @@ def _priced(profits: Array, terms: Sequence[Term], prices: Sequence[Array]) -> t
     flows = [np.zeros((n, len(term))) for term in terms]
     limits = {i: np.where(term.cap > 0, prices[i].max(axis=0), np.inf) for i, term in kinds.sticks}
     sticks = [(i, term, np.flatnonzero(limits[i] > 0)) for i, term in kinds.sticks]
-    sticks = [one for one in sticks if len(one[2])]
+    sticks = [stick for stick in sticks if len(stick[2])]
     if n and sticks:
         parts: list[Any] = []
         for _, term, pairs in sticks:
-            left, right, at = term.left[pairs], term.right[pairs], np.arange(len(pairs))
+            left, right = term.left[pairs], term.right[pairs]
             sign = np.concatenate([np.ones(len(pairs)), -term.factor[pairs]])
-            parts.append(sparse.csr_array((sign, (np.concatenate([left, right]), np.tile(at, 2))), shape=(k, len(at))))
+            index = np.concatenate([left, right]), np.tile(np.arange(len(pairs)), 2)
+            parts.append(sparse.csr_array((sign, index), shape=(k, len(pairs))))
         support = sparse.hstack(parts)
         limit = np.concatenate([limits[i][pairs] for i, _, pairs in sticks])
         z, above = cp.Variable((support.shape[1], n), nonneg=True), cp.Variable((k, n), nonneg=True)
@@ -180,10 +181,10 @@ def _priced(profits: Array, terms: Sequence[Term], prices: Sequence[Array]) -> t
         within = [z[capped] <= limit[capped, None]] if len(capped) else []
         problem = cp.Problem(cp.Minimize(objective), [above + paid >= profits.T, *within])
         solve(problem, "pricing of intervals", SIMPLEX)
-        found, start = np.clip(np.asarray(z.value), 0.0, limit[:, None]), 0
-        profits = profits - (support @ found).T
+        sent, start = np.clip(np.asarray(z.value), 0.0, limit[:, None]), 0
+        profits = profits - (support @ sent).T
         for i, _, pairs in sticks:
-            flows[i][:, pairs] = found[start : start + len(pairs)].T
+            flows[i][:, pairs] = sent[start : start + len(pairs)].T
             start += len(pairs)
     above_zero = np.maximum(profits, 0.0).sum(axis=1)
     return (above_zero if math.isinf(ratio) else profits.sum(axis=1) + (ratio - 1) * above_zero), flows

@@ -153,8 +153,8 @@ class COptimal(LinearCriterion):
         cones = cp.SOC(mass + right, cp.vstack([2 * left, mass - right]))
 
         def kernel() -> Array:
-            found = t @ np.asarray(tie.dual_value)
-            return np.asarray(found[None] * (unit / 2 * np.sign(found @ self.contrast)))
+            direction = t @ np.asarray(tie.dual_value)
+            return np.asarray(direction[None] * (unit / 2 * np.sign(direction @ self.contrast)))
 
         return Posed(cp.sum(right), [tie, cones], unit**2, kernel)
 
@@ -217,8 +217,8 @@ class MVOptimal(Criterion):
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
         """The largest of the least variances of the functions."""
         f = scores.arithmetic.of(self.factor(len(scores) + 1))
-        found = least_variances(scores, f[:-1] - f[-1][None, :])
-        return None if found is None else found.max()
+        variances = least_variances(scores, f[:-1] - f[-1][None, :])
+        return None if variances is None else variances.max()
 
     def kernel_rows(self, k: int) -> int:
         """r, one row for each function."""
@@ -246,8 +246,8 @@ class MVOptimal(Criterion):
             dual = np.asarray(cone.dual_value)
             weights = np.maximum(np.diag(dual)[:r], 0.0)
             root = np.sqrt(np.where(weights > 1e-9 * weights.max(), weights, np.inf))
-            found = unit * dual[:r, r:] / root[:, None] @ t.T
-            return np.asarray(found * np.sign((found.T * f).sum()))
+            rows = unit * dual[:r, r:] / root[:, None] @ t.T
+            return np.asarray(rows * np.sign((rows.T * f).sum()))
 
         return Posed(cp.max(cp.diag(y)), [tie, cone], unit**2, kernel)
 
@@ -290,8 +290,8 @@ class DOptimal(Criterion):
 
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
         """Minus log det of the information."""
-        found = log_det_information(scores)
-        return None if found is None else -found
+        log = log_det_information(scores)
+        return None if log is None else -log
 
     def kernel_rows(self, k: int) -> int:
         """k - 1."""
