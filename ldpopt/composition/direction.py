@@ -20,9 +20,7 @@ from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP, bisected, down, exact_sum, float_down, float_up, up
-
-_DEEP = 1e-290
-"""In a finite pair for a Gaussian, infinite losses have at most this probability, if epsilons up to 600 suffice."""
+from ldpopt.tolerances import GAUSSIAN_INFINITE
 
 _POINTS = 2049
 
@@ -78,7 +76,7 @@ class GaussianLaw:
         """A finite pair that dominates the law, with losses on a grid, for composition with other pairs."""
         pair = GaussianPair(self.high)
         top = max(1e-9, min(1.0, self.high))
-        while top < 600 and not pair.hockey_stick(top).value <= _DEEP:
+        while top < 600 and not pair.hockey_stick(top).value <= GAUSSIAN_INFINITE:
             top *= 1.1
         epsilons = np.linspace(0.0, min(top, 700.0), _POINTS)
         return FinitePair.through(epsilons, np.array([min(pair.hockey_stick(float(e)).value, 1.0) for e in epsilons]))

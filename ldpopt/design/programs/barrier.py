@@ -22,10 +22,10 @@ import numpy.typing as npt
 
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
+from ldpopt.tolerances import LATE_GAP
 
 REACH = 0.99  # The share of the way to the boundary that a step goes
-# Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits.
-LATE, LAG = 1e-6, 10.0
+LAG = 10.0  # Below `LATE_GAP`, the gap is kept until the residuals are at most LAG times it; else columns lose digits
 GROWTH = 3.0  # How much a step may raise the residuals before it is halved
 
 
@@ -70,7 +70,7 @@ class Iterate(ABC):
 
     def stepped(self, floor: float) -> Self | None:
         """The next iterate; None where no step makes progress."""
-        late = self.gap < LATE and self.missing > LAG * self.gap
+        late = self.gap < LATE_GAP and self.missing > LAG * self.gap
         for sigma in (1.0,) if late else (self.sigma, 1.0):
             size, moved = self.toward(max(sigma * self.gap, floor) / self.count)
             while size > 1e-10:

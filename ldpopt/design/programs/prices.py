@@ -21,12 +21,13 @@ import numpy.typing as npt
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.barrier import GROWTH, LAG, LATE, Inside, Linear, PairsPriced, longest_step
+from ldpopt.design.programs.barrier import GROWTH, LAG, Inside, Linear, PairsPriced, longest_step
 from ldpopt.design.programs.knots import parted_knots
 from ldpopt.design.programs.labels import chord_gains, excess_at, values_of
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
+from ldpopt.tolerances import LATE_GAP
 
 STEPS = 80
 MAX_IDLE = 30  # The number of steps without progress after which a label is left as it is
@@ -84,7 +85,7 @@ def _stepped(
     """Every label's next iterate, and the length of its step; None where no step is found."""
     inside, mass = tried.linear.point, tried.mass
     count = sum(value.shape[1] for value, _ in tried.linear.sides)
-    late = (tried.gap < LATE) & (tried.off > LAG * tried.gap)
+    late = (tried.gap < LATE_GAP) & (tried.off > LAG * tried.gap)
     mu = np.maximum(np.where(late, 1.0, share) * tried.gap, 0.2 * accuracy)[:, None] / count
     try:
         by, dtheta = tried.step(mu)
