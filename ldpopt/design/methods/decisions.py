@@ -39,18 +39,26 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs an expected loss, and no constraint on the outputs."""
+        """It needs an expected loss, and no constraint on the outputs or one that fits its decisions."""
         if not isinstance(problem.utility, ExpectedLoss):
             return f"{problem.utility.name} is no expected loss"
-        if problem.given:
-            return "constraints fix the outputs"
         inputs, decisions = problem.utility.loss.shape
-        return too_large(problem, inputs, decisions, ENTRIES)
+        if not problem.given:
+            return too_large(problem, inputs, decisions, ENTRIES)
+        count = outputs_of(problem.given, inputs)
+        if count != decisions and (count < decisions or any(constraint.labelled for constraint in problem.given)):
+            return f"the constraints fix {count} outputs, and the loss has {decisions} decisions"
+        return too_large_to_climb(problem, decisions)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel with the smallest loss, and the multipliers of the program."""
         utility = problem.utility
         gains = gains_of(utility.priors, utility.loss)
+        if problem.given:
+            shape, posed = utility.loss.shape, (problem.terms, problem.given, problem.others)
+            matrix, leaf = AlphabetProgram(shape, *posed, len(utility.priors)).solve(gains)
+            proved = None if problem.others else proved_by(AlphabetLossDual, leaf)
+            return Candidate(matrix, "linear program on the decisions", proved)
         scale = float(np.abs(utility.loss).max()) or 1.0
         every = _solved(gains / scale, problem)
         widest = max((term.farthest for term in problem.terms), default=1.0)
@@ -207,34 +215,3 @@ class GivenSearch(Method, reference="[CCP]", preference=80, by_cvxpy=True):
             given.append(np.stack([first, 1 - first], axis=1))
         matrix, _ = Climb.of(problem).best(STARTS, np.random.default_rng(0), given)
         return Candidate(matrix, f"local search from {STARTS} starts")
-
-
-@dataclass(frozen=True)
-class GivenDecisions(Method, reference="[BCP]", solves=ExpectedLoss, preference=70, by_cvxpy=True):
-    """The linear program of an expected loss whose constraints fix the decisions.
-
-    >>> from ldpopt.design import ExpectedLoss, LocalDP, Outputs, optimal_channel
-    >>> design = optimal_channel(ExpectedLoss([0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]]), [LocalDP(1.0), Outputs(2)])
-    >>> round(design.value, 6), design.certified
-    (-0.268941, True)
-    """
-
-    def refuses(self, problem: Problem) -> str:
-        """It needs an expected loss and constraints on its decisions."""
-        if not isinstance(problem.utility, ExpectedLoss):
-            return f"{problem.utility.name} is no expected loss"
-        if not problem.given:
-            return "no constraint fixes the outputs"
-        count = outputs_of(problem.given, problem.utility.size)
-        m = problem.utility.loss.shape[1]
-        if count != m and (count < m or any(constraint.labelled for constraint in problem.given)):
-            return f"the constraints fix {count} outputs, and the loss has {m} decisions"
-        return too_large_to_climb(problem, m)
-
-    def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel with the least loss, and its multipliers."""
-        utility = problem.utility
-        program = AlphabetProgram(utility.loss.shape, problem.terms, problem.given, problem.others, len(utility.priors))
-        matrix, leaf = program.solve(gains_of(utility.priors, utility.loss))
-        prove = None if problem.others else proved_by(AlphabetLossDual, leaf)
-        return Candidate(matrix, "linear program on the decisions", prove)
