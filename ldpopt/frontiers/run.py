@@ -65,7 +65,7 @@ def results(
         pool = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1)
         numbered = pool(delayed(_numbered)(function, number, task) for number, task in tasks)
         try:
-            # By calls of `next`: `yield from made` would close the pool outside of the block that catches warnings.
+            # By calls of `next`: `yield from numbered` would close the pool outside of the block that catches warnings.
             yield from iter(numbered.__next__, None)
         finally:
             with warnings.catch_warnings():
