@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.design.cones import ConeProgram, Indices
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
@@ -19,6 +20,14 @@ INTERIOR = (ALMOST, "HIGHS")
 """The solvers in turn, first the interior-point one: its dual values lie inside the optimal face."""
 CONIC = ("CLARABEL at 1e-8", "CLARABEL at 1e-6")
 """For cones, where degenerate problems cannot be solved to the last digit. The answer is measured afterwards."""
+ATTEMPTS: Sequence[dict[str, Any]] = (
+    {},
+    {"max_step_fraction": 0.95},
+    {"dynamic_regularization_eps": 1e-16, "dynamic_regularization_delta": 1e-9},
+    {"static_regularization_constant": 1e-10, "iterative_refinement_max_iter": 50},
+    {"equilibrate_min_scaling": 1e-8, "equilibrate_max_scaling": 1e8},
+)
+"""Other options of CLARABEL, in turn, where rounding stops it on a program over cones: one in a hundred random ones."""
 _OPTIONS: Mapping[str, dict[str, Any]] = {
     "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     "CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9},
@@ -71,6 +80,53 @@ def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
     raise SolverError(f"{what}: {tried}: {_REMEDY.get(outcomes[-1][1], _REMEDY['solver_error'])}")
 
 
+def solve_cones(program: ConeProgram, cost: Indices, what: str) -> tuple[Array, list[Array]]:
+    """The variables of a `program` that make the sum of those at `cost` least, and the dual values of its blocks.
+
+    By Clarabel itself, as cvxpy takes ten times as long to write a small program as Clarabel to solve it. Its answer is
+    accepted as that of `ALMOST`; otherwise raises `SolverError`.
+    """
+    import clarabel
+    from scipy import sparse
+
+    kinds = {
+        "zero": lambda size: [clarabel.ZeroConeT(size)],
+        "nonnegative": lambda size: [clarabel.NonnegativeConeT(size)],
+        "second order": lambda size: [clarabel.SecondOrderConeT(3)] * (size // 3),
+        "semidefinite": lambda size: [clarabel.PSDTriangleConeT(int((2 * size) ** 0.5))],
+        "exponential": lambda size: [clarabel.ExponentialConeT()] * (size // 3),
+    }
+    sizes = [len(right) for _, right, _ in program.blocks]
+    entries, rows, columns, begun = [], [], [], 0
+    for (_, _, parts), size in zip(program.blocks, sizes, strict=True):
+        for variables, matrix in parts:
+            part = sparse.coo_array(matrix)
+            entries.append(-part.data)
+            rows.append(part.row + begun)
+            columns.append(variables[part.col])
+        begun += size
+    places = (np.concatenate(rows), np.concatenate(columns))
+    matrix = sparse.csc_array((np.concatenate(entries), places), (begun, program.size))
+    right = np.concatenate([right for _, right, _ in program.blocks])
+    costs = np.zeros(program.size)
+    costs[cost] = 1.0
+    said = []
+    if np.isfinite(matrix.data).all() and np.isfinite(right).all():
+        cones = [cone for (kind, _, _), size in zip(program.blocks, sizes, strict=True) for cone in kinds[kind](size)]
+        nothing = sparse.csc_array((program.size, program.size))
+        for options in ATTEMPTS:
+            settings = clarabel.DefaultSettings()
+            for name, value in ({"verbose": False} | _OPTIONS[ALMOST] | options).items():
+                setattr(settings, name, value)
+            answer = clarabel.DefaultSolver(nothing, costs, matrix, right, cones, settings).solve()
+            values, duals = np.array(answer.x), np.array(answer.z)
+            said.append(str(answer.status))
+            if said[-1] in ("Solved", "AlmostSolved") and np.isfinite(values).all() and np.isfinite(duals).all():
+                return values, np.split(duals, np.cumsum(sizes)[:-1])
+    outcome = ", ".join(dict.fromkeys(said)) or "that its numbers are not finite"
+    raise SolverError(f"{what}: CLARABEL said {outcome}: {_REMEDY['solver_error']}")
+
+
 def solve_whole(
     gains: Array, equal: Array, right: Array, above: Array, most: Array, what: str, nodes: int
 ) -> tuple[Array, float, bool]:
@@ -84,10 +140,10 @@ def solve_whole(
     limits = [LinearConstraint(equal, right, right), LinearConstraint(above, -np.inf, most)]
     options = {"node_limit": nodes, "mip_rel_gap": 1e-6}
     low = np.where(whole, 0.0, -np.inf)
-    answer = milp(-gains, integrality=whole.astype(int), bounds=Bounds(low), constraints=limits, options=options)
-    bound = getattr(answer, "mip_dual_bound", None)
-    values = np.where(whole, np.rint(_answered(answer, what)), answer.x)
-    return values, np.inf if bound is None else -float(bound), answer.status == 0
+    found = milp(-gains, integrality=whole.astype(int), bounds=Bounds(low), constraints=limits, options=options)
+    bound = getattr(found, "mip_dual_bound", None)
+    values = np.where(whole, np.rint(_answered(found, what)), found.x)
+    return values, np.inf if bound is None else -float(bound), found.status == 0
 
 
 def solve_real(gains: Array, equal: Array, right: Array, above: Array, most: Array, what: str) -> tuple[Array, Array]:
@@ -97,15 +153,15 @@ def solve_real(gains: Array, equal: Array, right: Array, above: Array, most: Arr
     from scipy.optimize import linprog
 
     bounds = [(0.0, None)] * (len(gains) - 1) + [(None, None)]
-    answer = linprog(-gains, above, most, equal, right, bounds, method="highs")
-    return _answered(answer, what), np.asarray(answer.lower.marginals)
+    found = linprog(-gains, above, most, equal, right, bounds, method="highs")
+    return _answered(found, what), np.asarray(found.lower.marginals)
 
 
-def _answered(answer: Any, what: str) -> Array:
+def _answered(found: Any, what: str) -> Array:
     """The solution; `SolverError` where HiGHS found none."""
-    if answer.x is None or not np.isfinite(answer.x).all():
-        raise SolverError(f"{what}: HiGHS said {answer.message.split('.')[0]}: pass another method")
-    return np.asarray(answer.x)
+    if found.x is None or not np.isfinite(found.x).all():
+        raise SolverError(f"{what}: HiGHS said {found.message.split('.')[0]}: pass another method")
+    return np.asarray(found.x)
 
 
 def _is_finite(problem: Any) -> bool:

@@ -7,6 +7,7 @@ such utilities are linear and estimation criteria are convex. A loss is linear i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +19,14 @@ from ldpopt.design.candidate import Ask, Candidate, Limit, Method, too_large
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.columns.levels import LIMIT, level_columns
 from ldpopt.design.columns.sets import members
+from ldpopt.design.cones import ConeProgram, matrix_of
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.methods.listed import approximate, leveled_columns, of_classes
 from ldpopt.design.methods.local_search import ENTRIES
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
 from ldpopt.design.utilities.base import ColumnUtility, Utility, columns_of
+from ldpopt.design.utilities.criterion import Weights
 from ldpopt.design.utilities.decisions import ExpectedLoss
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
@@ -144,17 +147,40 @@ def _posed(problem: Problem) -> PosedProgram:
     weights = cp.Variable(columns.shape[1], nonneg=True, name="weights")
     matrix = columns @ cp.diag(weights)
     if isinstance(utility, FisherInformation):
-        mass = utility.prior @ columns
-        posed = utility.criterion.posed((columns / mass - 1).T, cp.multiply(mass, weights))
-        program = cp.Problem(
-            cp.Minimize(posed.factor * posed.expression), [*posed.constraints, *_limits(problem, matrix)]
-        )
+        mass, cones = utility.prior @ columns, ConeProgram()
+        places = cones.variables(len(mass))
+        posed = utility.criterion.posed((columns / mass - 1).T, Weights(cones, places, mass))
+        variables = cp.hstack([weights, cp.Variable(cones.size - len(mass))])
+        cost = cp.Minimize(posed.factor * (posed.slopes @ variables[posed.variables]))
+        program = cp.Problem(cost, [*_inside(cones, variables), *_limits(problem, matrix)])
         return PosedProgram(program, matrix, weights, columns)
     values = columns_of(utility, columns)
     if not np.isfinite(values).all():
         raise invalid("problem", f"columns of finite {utility.name}", float(values[~np.isfinite(values)][0]))
     program = cp.Problem(cp.Maximize(cp.min(values @ weights)), _limits(problem, matrix))
     return PosedProgram(program, matrix, weights, columns)
+
+
+def _inside(program: ConeProgram, variables: Any) -> list[Any]:
+    """The blocks of a program over cones as cvxpy's constraints on its variables."""
+    import cvxpy as cp
+
+    constraints = []
+    for kind, right, parts in program.blocks:
+        block: Any = right + sum(matrix @ variables[places] for places, matrix in parts)
+        if kind == "zero":
+            constraints.append(block == 0)
+        elif kind == "nonnegative":
+            constraints.append(block >= 0)
+        elif kind == "second order":
+            constraints.append(cp.SOC(block[0::3], cp.vstack([block[1::3], block[2::3]])))
+        elif kind == "exponential":
+            constraints.append(cp.ExpCone(block[0::3], block[1::3], block[2::3]))
+        else:
+            each = np.array([matrix_of(unit).ravel() for unit in np.eye(len(right))]).T
+            size = math.isqrt(len(each))
+            constraints.append(cp.reshape(each @ block, (size, size), order="C") >> 0)
+    return constraints
 
 
 def _columns(problem: Problem) -> Array:

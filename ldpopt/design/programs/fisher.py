@@ -29,11 +29,13 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from scipy import sparse
 
 from ldpopt.design.columns.relaxation import CLASSES, PolicyCone, PolicyRelaxation, Relaxation
 from ldpopt.design.columns.staircase import AnyRelaxation, Columns
-from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
-from ldpopt.design.utilities.criterion import Criterion, differences, scores
+from ldpopt.design.cones import ConeProgram
+from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve, solve_cones
+from ldpopt.design.utilities.criterion import Criterion, Weights, differences, scores
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT
 
@@ -58,49 +60,42 @@ def fisher_program(
     criterion: Criterion, priors: Sequence[Array], columns: Array, epsilon: float, eta: float | None
 ) -> FisherSolution:
     """The best weights of `columns` (n, k), entries within a factor exp(epsilon), for the worst of `priors`."""
-    import cvxpy as cp
-
     gain = math.expm1(min(epsilon, math.log(2)))  # brings the columns u to the order of 1
-    k = columns.shape[1]
-    w = cp.Variable(len(columns), nonneg=True)
+    n, k = columns.shape
     silent = np.ptp(columns, axis=1) == 0
     unit = 1.0 if eta is None or not silent.any() else min(1.0, eta / gain)
     prior, mass = priors[0], columns @ priors[0]
     kept = np.arange(k) != int(np.argmax(prior))  # p . u = 0: one row follows from the others
     units = np.where(silent, 1.0, unit)  # of the weights w
-    total, balance = units @ w == 1, ((columns / mass[:, None] - 1) / gain).T[kept] @ w == 0
-    constraints = [total, balance]
+    program = ConeProgram()
+    w, level = program.variables(n), program.variables(1)
+    program.put("nonnegative", np.zeros(n), (w, sparse.eye_array(n)))
+    total = program.put("zero", -np.ones(1), (w, units[None]))
+    balance = program.put("zero", np.zeros(k - 1), (w, ((columns / mass[:, None] - 1) / gain).T[kept]))
     x, other = np.triu_indices(k, 1)
     if eta is not None:
         above = np.maximum(columns[:, x] - columns[:, other], 0.0) / (gain * mass[:, None])
-        cap = above.T @ w <= eta / gain / unit
-        constraints.append(cap)
-    posed = []
+        cap = program.put("nonnegative", np.full(len(x), eta / gain / unit), (w, -above.T))
+    posed, ties = [], []
     for p in priors:
         at = columns @ p
         # At another distribution, the same weights theta mean w times the ratio of the masses.
-        posed.append(criterion.posed((columns / at[:, None] - 1) / gain, cp.multiply(at / mass, w)))
-        constraints += posed[-1].constraints
-    if len(priors) == 1:
-        objective, ties = posed[0].expression, []
-    else:
-        objective = cp.Variable()
-        ties = [one.expression <= objective for one in posed]
-    solve(cp.Problem(cp.Minimize(objective), [*constraints, *ties]), "design for estimation", INTERIOR)
+        posed.append(criterion.posed((columns / at[:, None] - 1) / gain, Weights(program, w, at / mass)))
+        cost = (posed[-1].variables, -posed[-1].slopes[None])
+        ties.append(program.put("nonnegative", np.zeros(1), (level, np.ones((1, 1))), cost))
+    values, duals = solve_cones(program, level, "design for estimation")
 
-    rows, pairs, kernel, shares = np.zeros(k), np.zeros((k, k)), np.zeros((1, k)), np.ones(1)
-    if ties:
-        shares = np.maximum([float(np.squeeze(tie.dual_value)) for tie in ties], 0.0)
-        shares = shares / shares.sum()
-    else:
+    shares = np.array([float(duals[tie][0]) for tie in ties]).clip(0.0)
+    rows, pairs, kernel = np.zeros(k), np.zeros((k, k)), np.zeros((1, k))
+    if len(priors) == 1:
         # The program's columns are u / gain; its slopes are those of the criterion, divided by `factor`.
-        factor, kernel = posed[0].factor, posed[0].kernel() / gain
+        factor, kernel = posed[0].factor, posed[0].kernel(duals) / gain
         slopes = np.zeros(k)
-        slopes[kept] = np.asarray(balance.dual_value) * factor / gain
-        rows = float(total.dual_value) * unit * factor * prior + slopes - prior * slopes.sum()
+        slopes[kept] = -duals[balance] * factor / gain
+        rows = -float(duals[total][0]) * unit * factor * prior + slopes - prior * slopes.sum()
         if eta is not None:
-            pairs[x, other] = np.maximum(cap.dual_value, 0.0) * factor / gain
-    return FisherSolution(np.maximum(np.asarray(w.value), 0.0) * units / mass, rows, pairs, kernel, shares)
+            pairs[x, other] = np.maximum(duals[cap], 0.0) * factor / gain
+    return FisherSolution(np.maximum(values[w], 0.0) * units / mass, rows, pairs, kernel, shares / shares.sum())
 
 
 def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:
@@ -217,7 +212,6 @@ def relax_policy(
     limits : (k, k) log-ratios, the lengths of shortest paths. nu is 0 without `eta`.
     """
     import cvxpy as cp
-    from scipy.sparse import csr_array
 
     k, cone = len(prior), PolicyCone.of(limits, FLOAT.of(prior))
     first, second = cone.products
@@ -230,7 +224,7 @@ def relax_policy(
     scale = float(np.abs(form_of(gram, np.zeros(k))).max()) or 1.0
     rows, weights = cp.Variable(k), cp.Variable(len(first), nonneg=True)
     each = np.einsum("nx,ny->nxy", faces[first], faces[second])
-    spread = csr_array(((each + each.transpose(0, 2, 1)) / 2).reshape(len(first), k * k).T)
+    spread = sparse.csr_array(((each + each.transpose(0, 2, 1)) / 2).reshape(len(first), k * k).T)
     # (s.p)(rows.s) is linear in `rows`: one matrix for each of its entries.
     priced = np.array([form_of(nothing, one).ravel() for one in np.eye(k)]).T
     form: Any = priced @ rows - spread @ weights + form_of(gram / scale, np.zeros(k)).ravel()

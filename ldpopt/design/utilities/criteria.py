@@ -17,18 +17,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ldpopt.design.cones import matrix_of, triangle
 from ldpopt.design.utilities.criterion import (
     Criterion,
     Influence,
     LinearCriterion,
     Posed,
+    Weights,
     differences,
+    information_in,
     least_influence,
     least_variances,
     log_det,
     log_det_information,
     posed_above,
-    posed_information,
 )
 from ldpopt.distribution import Array, finite_array
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -138,25 +140,31 @@ class COptimal(LinearCriterion):
         """The contrast as a column."""
         return np.asarray(self.contrast[:, None])
 
-    def posed(self, columns: Array, mass: Any) -> Posed:
+    def posed(self, columns: Array, weights: Weights) -> Posed:
         """min of sum f_y^2 / w_y over influences f_y / w_y with sum f_y u_y = a: the information may be singular.
 
-        There is one cone of three numbers for each column; K is half the multiplier of the contrast.
+        There is one cone for each column, w_y + v_y >= |(2 f_y, w_y - v_y)|; K is half the multiplier of the contrast.
         """
-        import cvxpy as cp
+        from scipy import sparse
 
-        t = differences(columns.shape[1])
-        left, right = cp.Variable(len(columns)), cp.Variable(len(columns))
+        t, program, n = differences(columns.shape[1]), weights.program, len(columns)
+        influences, variances = program.variables(n), program.variables(n)
         aim = t.T @ self.contrast
         unit = float(np.linalg.norm(aim))
-        tie = (columns @ t).T @ left == aim / unit
-        cones = cp.SOC(mass + right, cp.vstack([2 * left, mass - right]))
+        tie = program.put("zero", -aim / unit, (influences, (columns @ t).T))
+        program.put(
+            "second order",
+            np.zeros(3 * n),
+            (weights.variables, sparse.kron(sparse.diags_array(weights.ratios), [[1.0], [0.0], [1.0]])),
+            (influences, sparse.kron(sparse.eye_array(n), [[0.0], [2.0], [0.0]])),
+            (variances, sparse.kron(sparse.eye_array(n), [[1.0], [0.0], [-1.0]])),
+        )
 
-        def kernel() -> Array:
-            direction = t @ np.asarray(tie.dual_value)
-            return np.asarray(direction[None] * (unit / 2 * np.sign(direction @ self.contrast)))
+        def kernel(duals: list[Array]) -> Array:
+            slope = t @ duals[tie]
+            return np.asarray(slope[None] * (unit / 2 * np.sign(slope @ self.contrast)))
 
-        return Posed(cp.sum(right), [tie, cones], unit**2, kernel)
+        return Posed(variances, np.ones(n), unit**2, kernel)
 
     def __repr__(self) -> str:
         return f"COptimal({self.contrast.tolist()})"
@@ -217,8 +225,8 @@ class MVOptimal(Criterion):
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
         """The largest of the least variances of the functions."""
         f = scores.arithmetic.of(self.factor(len(scores) + 1))
-        variances = least_variances(scores, f[:-1] - f[-1][None, :])
-        return None if variances is None else variances.max()
+        found = least_variances(scores, f[:-1] - f[-1][None, :])
+        return None if found is None else found.max()
 
     def kernel_rows(self, k: int) -> int:
         """r, one row for each function."""
@@ -233,23 +241,22 @@ class MVOptimal(Criterion):
         f = self.factor(len(prior))
         return np.asarray((kernel.T * (f - prior @ f)).sum(axis=0) ** 2)
 
-    def posed(self, columns: Array, mass: Any) -> Posed:
+    def posed(self, columns: Array, weights: Weights) -> Posed:
         """min of max diag Y with [[Y, F_r^T], [F_r, X]] positive semidefinite, where F_r = T^T F."""
-        import cvxpy as cp
-
-        information, tie, t = posed_information(columns, mass)
-        f = self.factor(columns.shape[1])
+        f, t, program = self.factor(columns.shape[1]), differences(columns.shape[1]), weights.program
         unit, r = float(np.abs(f).max()), f.shape[1]
-        y, cone = posed_above(information, t.T @ f / unit)
+        variances, cone = posed_above(weights, columns, t.T @ f / unit)
+        largest = program.variables(1)
+        program.put("nonnegative", np.zeros(r), (largest, np.ones((r, 1))), (variances, -np.eye(r)))
 
-        def kernel() -> Array:
-            dual = np.asarray(cone.dual_value)
-            weights = np.maximum(np.diag(dual)[:r], 0.0)
-            root = np.sqrt(np.where(weights > 1e-9 * weights.max(), weights, np.inf))
-            rows = unit * dual[:r, r:] / root[:, None] @ t.T
-            return np.asarray(rows * np.sign((rows.T * f).sum()))
+        def kernel(duals: list[Array]) -> Array:
+            dual = matrix_of(duals[cone])
+            shares = np.maximum(np.diag(dual)[:r], 0.0)
+            root = np.sqrt(np.where(shares > 1e-9 * shares.max(), shares, np.inf))
+            influence = unit * dual[:r, r:] / root[:, None] @ t.T
+            return np.asarray(influence * np.sign((influence.T * f).sum()))
 
-        return Posed(cp.max(cp.diag(y)), [tie, cone], unit**2, kernel)
+        return Posed(largest, np.ones(1), unit**2, kernel)
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """sum_j a_j^2 / most, a_j = K_j.(F_j - 1 p^T F_j): the bound of a weighted sum, at the best weights [KW]."""
@@ -290,8 +297,8 @@ class DOptimal(Criterion):
 
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
         """Minus log det of the information."""
-        log = log_det_information(scores)
-        return None if log is None else -log
+        found = log_det_information(scores)
+        return None if found is None else -found
 
     def kernel_rows(self, k: int) -> int:
         """k - 1."""
@@ -302,19 +309,28 @@ class DOptimal(Criterion):
         root = arithmetic.of(given[:, :-1])
         return arithmetic.concatenate([root, -root.sum(axis=1)[:, None]], 1)
 
-    def posed(self, columns: Array, mass: Any) -> Posed:
-        """min of -log det X."""
-        import cvxpy as cp
+    def posed(self, columns: Array, weights: Weights) -> Posed:
+        """min of -log det D with Z^T D^-1 Z at most X, where Z is upper triangular and D is its diagonal."""
+        t, program, rest = differences(columns.shape[1]), weights.program, columns.shape[1] - 1
+        i, j, factor = triangle(2 * rest)
+        row, column, _ = triangle(rest)
+        z, logarithms, square = program.variables(len(row)), program.variables(rest), np.arange(len(row))
+        whole = np.zeros((len(row), 2 * rest, 2 * rest))
+        whole[square, row, rest + column] = 1.0
+        whole[square[row == column], np.arange(rest), np.arange(rest)] = 1.0
+        information = np.zeros((len(i), len(columns)))
+        information[i >= rest] = information_in(weights, columns @ t)
+        parts = ((z, (whole[:, i, j] * factor).T), (weights.variables, information))
+        cone = program.put("semidefinite", np.zeros(len(i)), *parts)
+        first, third = (np.kron(np.eye(rest), np.eye(3)[:, [at]]) for at in (0, 2))
+        ones = np.tile([0.0, 1.0, 0.0], rest)
+        program.put("exponential", ones, (logarithms, first), (z[row == column], third))
 
-        information, tie, t = posed_information(columns, mass)
-
-        def kernel() -> Array:
-            dual = np.asarray(tie.dual_value)
-            dual = (dual + dual.T) / 2 * np.sign(np.trace(dual))
-            values, vectors = np.linalg.eigh(dual)
+        def kernel(duals: list[Array]) -> Array:
+            values, vectors = np.linalg.eigh(matrix_of(duals[cone])[rest:, rest:])
             return np.asarray((vectors * np.sqrt(np.maximum(values, 1e-300))).T @ t.T)
 
-        return Posed(-cp.log_det(information), [tie], 1.0, kernel)
+        return Posed(logarithms, -np.ones(rest), 1.0, kernel)
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """log det R^T R - (k-1) log(most / (k-1)): eigenvalues' geometric mean is at most the arithmetic one [KW]."""

@@ -17,11 +17,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.design.cones import ConeProgram, Indices, matrix_of, triangle
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
@@ -44,15 +45,25 @@ class Influence:
 
 @dataclass(frozen=True, eq=False)
 class Posed:
-    """A criterion in cvxpy: an expression to minimise and its constraints. factor : the slope of the criterion over
-    that of the expression. kernel : a function that, after solving, gives K (r, k) from the dual values, for which |K
-    column|^2 is the slope of the criterion.
+    """A criterion in a program over cones: the variables and `slopes` of the linear cost that it is.
+
+    factor : the slope of the criterion over that of the cost. kernel : from the dual values of all blocks to K (r, k)
+    for which |K column|^2 is the slope of the criterion.
     """
 
-    expression: Any
-    constraints: list[Any]
+    variables: Indices
+    slopes: Array
     factor: float
-    kernel: Callable[[], Array]
+    kernel: Callable[[list[Array]], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Weights (n,) of columns in a program: those of its `variables` times `ratios`."""
+
+    program: ConeProgram
+    variables: Indices
+    ratios: Array
 
 
 class Criterion(Kind, ByValue, ABC):
@@ -105,8 +116,8 @@ class Criterion(Kind, ByValue, ABC):
         """
 
     @abstractmethod
-    def posed(self, columns: Array, mass: Any) -> Posed:
-        """The criterion of the cvxpy variable w = `mass` (n,), for the centred columns u = `columns` (n, k)."""
+    def posed(self, columns: Array, weights: Weights) -> Posed:
+        """The criterion of the `weights` (n,) of the centred columns u = `columns` (n, k), put into their program."""
 
     def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
         """The kernel that the numbers `given` (r, k) stand for; by default these numbers."""
@@ -158,8 +169,8 @@ def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> E
     off = arithmetic.of([1 - 1 / exact_sum(row) for row in channel.matrix])
     rise = (arithmetic.of(rows) - base[None, :]) - arithmetic.of(rows) * off[:, None]
     mass = law(prior, arithmetic) @ rise + base
-    scaled: Enclosure = (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
-    return scaled
+    made: Enclosure = (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
+    return made
 
 
 def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:
@@ -233,22 +244,25 @@ def _log_det_near_identity(square: Enclosure) -> Enclosure | None:
     return off[np.arange(n), np.arange(n)].sum() + off.arithmetic.between(-slack, slack)
 
 
-def posed_information(columns: Array, mass: Any) -> tuple[Any, Any, Array]:
-    """A cvxpy variable X, its tie to sum_y w_y (T^T u_y)(T^T u_y)^T, and T."""
-    import cvxpy as cp
-
-    t = differences(columns.shape[1])
-    reduced = columns @ t
-    information = cp.Variable((t.shape[1], t.shape[1]), symmetric=True)
-    return information, information == reduced.T @ cp.diag(mass) @ reduced, t
+def information_in(weights: Weights, reduced: Array) -> Array:
+    """(m, n) sum_y w_y (T^T u_y)(T^T u_y)^T as a vector (`cones.triangle`), for `reduced` (n, k-1) T^T u_y."""
+    i, j, factor = triangle(reduced.shape[1])
+    return np.asarray((reduced[:, i] * reduced[:, j] * factor * weights.ratios[:, None]).T)
 
 
-def posed_above(information: Any, target: Array) -> tuple[Any, Any]:
-    """A cvxpy variable Y (r, r), and the cone in which it is above A^T X^-1 A, for X and a `target` A (k-1, r)."""
-    import cvxpy as cp
-
-    y = cp.Variable((target.shape[1], target.shape[1]), symmetric=True)
-    return y, cp.bmat([[y, target.T], [target, information]]) >> 0
+def posed_above(weights: Weights, columns: Array, target: Array) -> tuple[Indices, int]:
+    """The variables of the diagonal of Y (r, r), and the place of the cone [[Y, A^T], [A, X]] in which it is above
+    A^T X^-1 A, for the information X of the weights and a `target` A (k-1, r).
+    """
+    rest, r = target.shape
+    i, j, factor = triangle(r + rest)
+    y = weights.program.variables(r * (r + 1) // 2)  # its triangle comes first
+    whole = np.zeros((r + rest, r + rest))
+    whole[:r, r:] = target.T
+    information = np.zeros((len(i), len(columns)))
+    information[i >= r] = information_in(weights, columns @ differences(columns.shape[1]))
+    parts = ((y, np.eye(len(i), len(y))), (weights.variables, information))
+    return y[(i == j)[: len(y)]], weights.program.put("semidefinite", whole[i, j] * factor, *parts)
 
 
 class LinearCriterion(Criterion):
@@ -272,8 +286,8 @@ class LinearCriterion(Criterion):
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
         """The sum of the least variances of unbiased estimates of F^T p."""
         f = self.enclosed_factor(len(scores) + 1, scores.arithmetic)
-        variances = least_variances(scores, f[:-1] - f[-1][None, :])
-        return None if variances is None else variances.sum()
+        found = least_variances(scores, f[:-1] - f[-1][None, :])
+        return None if found is None else found.sum()
 
     def enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
         """F, enclosed."""
@@ -283,20 +297,18 @@ class LinearCriterion(Criterion):
         """The number of columns of F."""
         return int(self.factor(k).shape[1])
 
-    def posed(self, columns: Array, mass: Any) -> Posed:
+    def posed(self, columns: Array, weights: Weights) -> Posed:
         """min of tr(F_r^T X^-1 F_r), F_r = T^T F, as tr Y with [[Y, F_r^T], [F_r, X]] positive semidefinite."""
-        import cvxpy as cp
-
-        information, tie, t = posed_information(columns, mass)
+        t = differences(columns.shape[1])
         left, size, right = np.linalg.svd(t.T @ self.factor(columns.shape[1]), full_matrices=False)
         seen = size > 1e-12 * size.max()  # tr(W C) depends on F F^T alone
         unit, r = float(np.linalg.norm(size)), int(seen.sum())
-        y, cone = posed_above(information, (left * size)[:, seen] / unit)
+        variances, cone = posed_above(weights, columns, (left * size)[:, seen] / unit)
 
-        def kernel() -> Array:
-            return np.asarray(unit * right[seen].T @ np.asarray(cone.dual_value)[:r, r:] @ t.T)
+        def kernel(duals: list[Array]) -> Array:
+            return np.asarray(unit * right[seen].T @ matrix_of(duals[cone])[:r, r:] @ t.T)
 
-        return Posed(cp.trace(y), [tie, cone], unit**2, kernel)
+        return Posed(variances, np.ones(r), unit**2, kernel)
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """tr(K F_c)^2 / most with F_c = F - 1 p^T F, by Cauchy and Schwarz for any unbiased estimate [KW]."""

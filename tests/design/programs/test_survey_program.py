@@ -17,7 +17,7 @@ from ldpopt.design.programs.survey_program import survey_program
 @pytest.mark.parametrize("criterion", [AOptimal(), DOptimal(), MVOptimal()], ids=["A", "D", "MV"])
 @pytest.mark.parametrize("eta", [0.05, 0.15, 0.4, None])
 def test_the_weights_are_those_of_the_general_program(criterion, eta):
-    """Over all 64 patterns the error is that of cvxpy, rows sum to one, the cap is kept and the multipliers pay."""
+    """Over all 64 patterns the error is that of the cones, rows sum to one, the cap is kept and the multipliers pay."""
     k = 6
     p = np.random.default_rng(k).dirichlet(np.ones(k))
     columns = np.exp(subsets(k)[:-1])
