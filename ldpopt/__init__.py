@@ -65,8 +65,8 @@ def __getattr__(name: str) -> Any:
     if name[:1].isupper():
         from ldpopt.design import constraints, registry, utilities
 
-        if kind := registry.kind(name, utilities, constraints):
-            return kind
+        if found := registry.kind(name, utilities, constraints):
+            return found
     raise AttributeError(f"module 'ldpopt' has no attribute {name!r}")
 
 

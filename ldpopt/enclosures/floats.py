@@ -50,9 +50,10 @@ class FloatEnclosure(Enclosure):
         """Ends already rounded outward; NaN opens its end."""
         if not SMALL / 2 > 0:  # some libraries, built with -ffast-math, switch the processor to this
             raise CertificateError("float64 arithmetic in this process takes tiny numbers for zero and proves nothing")
-        for name, end, open_end in (("_low", low, -INF), ("_high", high, INF)):
-            missing = np.isnan(end)
-            object.__setattr__(self, name, np.where(missing, open_end, end) if missing.any() else end)
+        if np.count_nonzero(low <= high) < low.size:
+            low, high = np.where(np.isnan(low), -INF, low), np.where(np.isnan(high), INF, high)
+        object.__setattr__(self, "_low", low)
+        object.__setattr__(self, "_high", high)
 
     def __reduce__(self) -> Any:
         return (FloatEnclosure, (self._low, self._high))
@@ -126,7 +127,7 @@ class FloatEnclosure(Enclosure):
             low = self._low / np.where(self._low >= 0, right._high, right._low)
             high = self._high / np.where(self._high >= 0, right._low, right._high)
             undefined = np.isnan(low) | np.isnan(high)
-            if undefined.any():
+            if np.count_nonzero(undefined):
                 low, high = np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
             return _signed(_down(low), _up(high), self, right)
 
@@ -203,7 +204,7 @@ _INCREASING: dict[str, tuple[Callable[[Array], Any], float, float, float]] = {
 def _signed(low: Array, high: Array, one: FloatEnclosure, two: FloatEnclosure) -> FloatEnclosure:
     """Ends of a product or quotient that do not cross zero where the signs of the factors forbid it."""
     tiny = (low == -SUBNORMAL) | (high == SUBNORMAL)
-    if tiny.any():
+    if np.count_nonzero(tiny):
         up_up, down_down = (one._low >= 0) & (two._low >= 0), (one._high <= 0) & (two._high <= 0)
         up_down, down_up = (one._low >= 0) & (two._high <= 0), (one._high <= 0) & (two._low >= 0)
         zero = (one._low == 0) & (one._high == 0) | (two._low == 0) & (two._high == 0)
@@ -228,8 +229,6 @@ class FloatArithmetic(Arithmetic):
             ends = [(float_down(x), float_up(x)) if isinstance(x, Fraction) else (x, x) for x in array.ravel()]
             low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T
             return FloatEnclosure(low.reshape(array.shape), high.reshape(array.shape))
-        if np.isnan(array).any():
-            return FloatEnclosure(array, array.copy())
         return FloatEnclosure(array, array)
 
     def between(self, lower: Values, upper: Values) -> FloatEnclosure:

@@ -124,11 +124,11 @@ class Window(Checked, ABC, epsilon=_limited):
         return Channel(raw / raw.sum(axis=1, keepdims=True), x.tolist(), middles.tolist())
 
     def _answers(self, x: Any) -> Array:
-        answers = np.asarray(x, dtype=np.float64)
+        made = np.asarray(x, dtype=np.float64)
         low, high = self.domain
-        if answers.size and not (low <= answers.min() and answers.max() <= high):
+        if made.size and not (low <= made.min() and made.max() <= high):
             raise invalid("answers", f"numbers from {low:g} to {high:g}", Phrase("others"))
-        return answers
+        return made
 
 
 @dataclass(frozen=True)

@@ -46,10 +46,13 @@ def _sorted(p0: Array, p1: Array) -> bool:
 
 
 def _compare(p0: Array, p1: Array, x: int, y: int) -> int:
-    """The sign of p0[x]/p1[x] - p0[y]/p1[y]."""
-    a, b, c, d = (Fraction(float(one)) for one in (p0[x], p1[y], p0[y], p1[x]))
+    """The sign of p0[x]/p1[x] - p0[y]/p1[y]: by fractions, unless floats in their normal range are clearly apart."""
+    a, b, c, d = (float(mass) for mass in (p0[x], p1[y], p0[y], p1[x]))
     left, right = a * b, c * d
-    return (left > right) - (left < right)
+    if min(left, right) > 1e-290 and abs(left - right) > 2.0**-50 * max(left, right):
+        return 1 if left > right else -1
+    exact_left, exact_right = Fraction(a) * Fraction(b), Fraction(c) * Fraction(d)
+    return (exact_left > exact_right) - (exact_left < exact_right)
 
 
 EXACT_WORK = 1_000_000  # The most products of fractions that are compared where floats cannot decide.
