@@ -17,7 +17,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # of several processes, each has one th
 settings.register_profile("ldpopt", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.load_profile("ldpopt")
 
-SLOW = [Path(__file__).parent / name for name in Path(__file__).with_name("slow_files.txt").read_text("utf-8").split()]
+HERE = Path(__file__).parent
+SLOW = [HERE / name for name in (HERE / "slow_files.txt").read_text("utf-8").split()]
 """The files that take longest, of which several processes begin first, so that none waits at the end for another."""
 
 TOGETHER = (r"tests/docs/test_(formulas|reference|site)\.py", r"tests/studio/test_journeys_\w+\.py")
@@ -27,11 +28,20 @@ TOGETHER = (r"tests/docs/test_(formulas|reference|site)\.py", r"tests/studio/tes
 gc.disable()
 
 
+def pytest_configure(config):
+    """Of several processes, each begins to read the tests elsewhere, and finds what others have read compiled."""
+    worker = getattr(config, "workerinput", None)
+    if worker and [Path(path).resolve() for path in config.args] == [HERE]:
+        files = sorted(map(str, HERE.rglob("test_*.py")))
+        begin = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        config.args = files[begin:] + files[:begin]
+
+
 def pytest_collection_modifyitems(config, items):
     if hasattr(config, "workerinput"):
         tests = Counter(item.path for item in items)
         order = {path: place for place, path in enumerate(SLOW)}
-        items.sort(key=lambda item: (order.get(item.path, len(order)), -tests[item.path]))
+        items.sort(key=lambda item: (order.get(item.path, len(order)), -tests[item.path], item.path))
 
 
 def pytest_collection_finish():

@@ -14,6 +14,7 @@ import pytest
 import ldpopt
 
 PACKAGE = Path(ldpopt.__file__).parent
+SUBMODULES = {path.stem for path in PACKAGE.iterdir()}
 
 LAYERS = [
     {
@@ -57,20 +58,23 @@ def name_of(module: list[str]) -> str:
     return module[1] if len(module) > 1 else "ldpopt"
 
 
+@cache
+def statements(source: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """Every statement of import in a source, wherever it stands; both graphs of imports are made of them."""
+    return tuple(node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom))
+
+
 def imports(source: str, module: list[str], is_package: bool) -> Iterator[tuple[str, int]]:
     """(layered name, line) of every import of this package in `source`, wherever it stands in the file."""
-    submodules = {path.stem for path in PACKAGE.iterdir()}
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(source):
         if isinstance(node, ast.Import):
             found = [alias.name.split(".") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = node.module.split(".") if node.module else []
             if node.level:
                 base = module[: len(module) - node.level + is_package] + base
             # `from ldpopt import channel` is an edge to the channel, `from ldpopt import Channel` to the package.
-            found = [[*base, alias.name] if alias.name in submodules else base for alias in node.names]
-        else:
-            continue
+            found = [[*base, alias.name] if alias.name in SUBMODULES else base for alias in node.names]
         for dotted in found:
             if dotted[0] == "ldpopt":
                 yield name_of(dotted), node.lineno
@@ -123,14 +127,12 @@ def module_edges() -> tuple[tuple[str, str], ...]:
     edges = []
     for path, module in modules():
         own = ".".join(module)
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in statements(path.read_text("utf-8")):
             if isinstance(node, ast.Import):
                 found = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
+            else:
                 base = node.module or ""
                 found = [whole if (whole := f"{base}.{alias.name}") in known else base for alias in node.names]
-            else:
-                continue
             edges += [(own, name) for name in found if name in known and name != own]
     return tuple(edges)
 
