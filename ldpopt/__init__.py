@@ -65,8 +65,8 @@ def __getattr__(name: str) -> Any:
     if name[:1].isupper():
         from ldpopt.design import constraints, registry, utilities
 
-        if found := registry.kind(name, utilities, constraints):
-            return found
+        if kind := registry.kind(name, utilities, constraints):
+            return kind
     raise AttributeError(f"module 'ldpopt' has no attribute {name!r}")
 
 

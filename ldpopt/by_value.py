@@ -46,12 +46,12 @@ def is_graph(value: Any) -> bool:
 def _state(value: Any) -> dict[str, Any]:
     """The attributes of an object, without cached properties."""
     held = vars(value).items()
-    return {name: one for name, one in held if not isinstance(getattr(type(value), name, None), cached_property)}
+    return {name: field for name, field in held if not isinstance(getattr(type(value), name, None), cached_property)}
 
 
 def _held(value: Any) -> tuple[Any, ...]:
     aside = {f.name for f in fields(value) if not f.compare} if is_dataclass(value) else set()
-    return tuple((name, key(one)) for name, one in sorted(_state(value).items()) if name not in aside)
+    return tuple((name, key(content)) for name, content in sorted(_state(value).items()) if name not in aside)
 
 
 def key(value: Any) -> Any:
@@ -63,7 +63,7 @@ def key(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _of_array(value)
     if isinstance(value, Mapping):
-        return ("mapping", frozenset((one, key(held)) for one, held in value.items()))
+        return ("mapping", frozenset((content, key(held)) for content, held in value.items()))
     if isinstance(value, list | tuple):
         return tuple(map(key, value))
     if hasattr(value, "dist") and hasattr(value, "args") and hasattr(value, "kwds"):
@@ -92,7 +92,7 @@ def _of_law(law: Any) -> Any:
     family = law.dist
     if not type(family).__module__.startswith("scipy.stats._"):
         return law  # a family that a user defined: nothing is known about what it holds
-    inside = {name: one for name, one in vars(family).items() if name in ("name", "a", "b", "_histogram")}
+    inside = {name: content for name, content in vars(family).items() if name in ("name", "a", "b", "_histogram")}
     return ("law", type(family), key(inside), key(law.args), key(law.kwds))
 
 
@@ -131,13 +131,13 @@ def _packed(value: Any) -> Any:
     if isinstance(value, np.ndarray) and not value.flags.writeable:
         return _ReadOnly(value)
     if isinstance(value, MappingProxyType):
-        return _ReadOnly({name: _packed(one) for name, one in value.items()})
+        return _ReadOnly({name: _packed(content) for name, content in value.items()})
     return tuple(map(_packed, value)) if type(value) is tuple else value
 
 
 def _unpacked(value: Any) -> Any:
     if isinstance(value, _ReadOnly) and isinstance(value.held, dict):
-        return MappingProxyType({name: _unpacked(one) for name, one in value.held.items()})
+        return MappingProxyType({name: _unpacked(content) for name, content in value.held.items()})
     if isinstance(value, _ReadOnly):
         value.held.setflags(write=False)
         return value.held

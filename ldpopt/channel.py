@@ -287,7 +287,7 @@ class Channel(Pictured):
         """
         import pandas
 
-        index, columns = (pandas.Index(list(one), tupleize_cols=False) for one in (self.inputs, self.outputs))
+        index, columns = (pandas.Index(list(labels), tupleize_cols=False) for labels in (self.inputs, self.outputs))
         return pandas.DataFrame(self.matrix, index=index, columns=columns)
 
     def _columns(self) -> dict[str, list[Any]]:

@@ -156,7 +156,7 @@ def load_anes96() -> SurveyTable:
         "vote": ("expected vote", _VOTES, 0),
     }
     columns = {
-        name: Column(question, labels, codes[:, at] - first)
-        for at, (name, (question, labels, first)) in enumerate(described.items())
+        name: Column(question, labels, codes[:, position] - first)
+        for position, (name, (question, labels, first)) in enumerate(described.items())
     }
     return SurveyTable("anes96", (data / "anes96.txt").read_text("utf-8"), columns)

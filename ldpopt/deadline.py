@@ -125,9 +125,9 @@ class Deadline:
 
     def rounds(self, items: Sequence[Item]) -> Iterator[Item]:
         """The items, while there is time: the first in any case. Before each it is told how many are done."""
-        for at, item in enumerate(items):
-            self.tell(at / len(items))
-            if at and self.over():
+        for turn, item in enumerate(items):
+            self.tell(turn / len(items))
+            if turn and self.over():
                 return
             yield item
 
@@ -141,13 +141,13 @@ class Deadline:
         """The same, for rounds within a round: they do not count as progress."""
         return replace(self, counted=False)
 
-    def turn(self, at: int, of: int) -> Deadline:
-        """For number `at` of `of` pieces of work: an even share of the time that is left, and its part of progress."""
-        part = self.part(at / of, (at + 1) / of)
+    def turn(self, number: int, of: int) -> Deadline:
+        """For `number` of `of` pieces of work: an even share of the time that is left, and its part of progress."""
+        part = self.part(number / of, (number + 1) / of)
         if math.isinf(self.seconds):
             return part
         now = monotonic()
-        return replace(part, begun=now, seconds=max(self.begun + self.seconds - now, 1e-9) / (of - at))
+        return replace(part, begun=now, seconds=max(self.begun + self.seconds - now, 1e-9) / (of - number))
 
 
 UNLIMITED = Deadline()

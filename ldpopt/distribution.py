@@ -35,8 +35,8 @@ def finite_array(values: Any, what: str, ndim: int) -> Array:
         raise invalid(what, f"{ndim} dimension{'s' if ndim > 1 else ''}", Phrase(f"shape {array.shape}"))
     finite = np.isfinite(array)
     if not finite.all():
-        at = tuple(int(i) for i in np.argwhere(~finite)[0])
-        raise invalid(what, "finite numbers", array[at], f"entry {at[0] if ndim == 1 else at}")
+        entry = tuple(int(i) for i in np.argwhere(~finite)[0])
+        raise invalid(what, "finite numbers", array[entry], f"entry {entry[0] if ndim == 1 else entry}")
     return array
 
 
@@ -65,8 +65,8 @@ def proportional(matrix: Array) -> list[list[int]]:
     mantissa = np.round(mantissa, 12)
     carry = mantissa == 1
     mantissa, exponent = np.where(carry, 0.5, mantissa), exponent + carry
-    for at, y in enumerate(used):
-        parts.setdefault(mantissa[:, at].tobytes() + exponent[:, at].tobytes(), []).append(int(y))
+    for position, y in enumerate(used):
+        parts.setdefault(mantissa[:, position].tobytes() + exponent[:, position].tobytes(), []).append(int(y))
     return list(parts.values())
 
 
@@ -85,8 +85,8 @@ def distribution(
     if len(array) == 0:
         raise invalid(what, "at least one entry", Phrase("none"))
     if array.min() < 0:
-        at = int(array.argmin())
-        raise invalid(what, "non-negative entries", float(array[at]), f"entry {at}")
+        least = int(array.argmin())
+        raise invalid(what, "non-negative entries", float(array[least]), f"entry {least}")
     total = math.fsum(array.tolist())
     if abs(total - 1) > ROW_SUM:
         raise invalid(what, f"entries that sum to 1 within {ROW_SUM:g} (divide counts by their sum)", total)

@@ -21,7 +21,7 @@ def for_terminal(text: str) -> str:
     >>> for_terminal("a\x1b[31m b\u202e")
     'a\\x1b[31m b\\u202e'
     """
-    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _UNSEEN.sub(lambda character: character[0].encode("unicode_escape").decode(), text)
 
 
 def for_json(text: str) -> str:
@@ -30,7 +30,7 @@ def for_json(text: str) -> str:
     >>> for_json('"\x9b"')
     '"\\u009b"'
     """
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSEEN.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
 
 
 def for_csv(value: Any) -> Any:

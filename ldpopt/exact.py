@@ -118,9 +118,9 @@ class ExactChannel(Pictured):
     ) -> None:
         total = checked_denominator(bits, denominator)
         weights = _integers(weights, total)
-        for x, found in enumerate(row_sums(weights)):
-            if found != total:
-                raise invalid("weights", f"rows that sum to exactly {_written(total)}", found, f"row {x}")
+        for x, row_sum in enumerate(row_sums(weights)):
+            if row_sum != total:
+                raise invalid("weights", f"rows that sum to exactly {_written(total)}", row_sum, f"row {x}")
         weights.setflags(write=False)
         object.__setattr__(self, "denominator", total)
         object.__setattr__(self, "weights", weights)
@@ -226,9 +226,9 @@ class ExactChannel(Pictured):
         claimed = data.get("epsilon")
         epsilon = math.inf if claimed == "inf" else number(claimed, "epsilon", 'a finite number of nats or "inf"')
         eta = unit_interval(data.get("eta"), "eta")
-        made = cls(data["weights"], None, inputs, outputs, denominator=checked_denominator(**{size: data.get(size)}))
-        made.verify(epsilon, eta)
-        return made
+        channel = cls(data["weights"], None, inputs, outputs, denominator=checked_denominator(**{size: data.get(size)}))
+        channel.verify(epsilon, eta)
+        return channel
 
     @classmethod
     def from_json(cls, text: str | bytes) -> ExactChannel:
@@ -270,40 +270,40 @@ def largest_loss(own: Sequence[Fraction], other: Sequence[Fraction]) -> float:
 def largest_ratio(rows: npt.NDArray[Any]) -> tuple[Fraction | None, tuple[int, int, int]]:
     """The largest rows[x, y] / rows[x', y] as a fraction, None if it divides by zero, and the place (x, x', y)."""
     high, low = rows.argmax(axis=0), rows.argmin(axis=0)
-    best, at = Fraction(1), (0, 0, 0)
+    best, place = Fraction(1), (0, 0, 0)
     for y, (x, other) in enumerate(zip(high.tolist(), low.tolist(), strict=True)):
         top, bottom = rows[x, y].item(), rows[other, y].item()
         if bottom == 0 and top > 0:
             return None, (x, other, y)
         if top > 0 and (ratio := Fraction(top) / Fraction(bottom)) > best:
-            best, at = ratio, (x, other, y)
-    return best, at
+            best, place = ratio, (x, other, y)
+    return best, place
 
 
 def largest_distance(rows: npt.NDArray[Any]) -> tuple[Any, tuple[int, int]]:
     """The largest sum over y of (rows[x', y] - rows[x, y])_+, over all x < x', and the place (x', x)."""
-    best, at = rows.dtype.type(0), (0, 0)
+    best, place = rows.dtype.type(0), (0, 0)
     for x in range(len(rows) - 1):
         above = np.maximum(rows[x + 1 :] - rows[x], 0).sum(axis=1)
         other = int(above.argmax())
         if above[other] > best:
-            best, at = above[other], (x + 1 + other, x)
-    return best, at
+            best, place = above[other], (x + 1 + other, x)
+    return best, place
 
 
 def checked_denominator(bits: Any = None, denominator: Any = None) -> int:
     """The denominator, given either as such or by its bits; it is at most 2**`MAXIMUM_BITS`."""
     if denominator is None:
-        made = positive_integer(bits, "bits")
-        if made > MAXIMUM_BITS:
-            raise invalid("bits", f"an integer from 1 to {MAXIMUM_BITS}", made)
-        return 1 << made
+        checked = positive_integer(bits, "bits")
+        if checked > MAXIMUM_BITS:
+            raise invalid("bits", f"an integer from 1 to {MAXIMUM_BITS}", checked)
+        return 1 << checked
     if bits is not None:
         raise invalid("bits and denominator", "one of them", "both")
-    made = positive_integer(denominator, "denominator", 2)
-    if made > 1 << MAXIMUM_BITS:
-        raise invalid("denominator", f"an integer from 2 to 2**{MAXIMUM_BITS}", made)
-    return made
+    checked = positive_integer(denominator, "denominator", 2)
+    if checked > 1 << MAXIMUM_BITS:
+        raise invalid("denominator", f"an integer from 2 to 2**{MAXIMUM_BITS}", checked)
+    return checked
 
 
 def _written(total: int) -> str:

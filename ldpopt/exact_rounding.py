@@ -74,9 +74,9 @@ def round_exact(
         if math.isinf(epsilon):
             low, high = np.zeros_like(weights), np.full_like(weights, total)
         _balance(weights, low, high, total, order)
-    made = ExactChannel(weights, bits, inputs, outputs)
-    made.verify(epsilon, eta)
-    return made
+    channel = ExactChannel(weights, bits, inputs, outputs)
+    channel.verify(epsilon, eta)
+    return channel
 
 
 def _claim(value: float, measured: float, what: str, largest: float) -> float:
@@ -91,7 +91,7 @@ def _claim(value: float, measured: float, what: str, largest: float) -> float:
 def _scale(given: Array, total: int) -> Integers:
     """`given` times `total`, rounded to integers. Row sums are corrected in proportion, up to a few units."""
     scaled = np.rint(given * float(total)).astype(np.int64)  # the product with a power of two is exact
-    missing = np.array([[float(total - found)] for found in row_sums(scaled)])
+    missing = np.array([[float(total - row_sum)] for row_sum in row_sums(scaled)])
     return np.clip(scaled + np.rint(missing * given).astype(np.int64), 0, total)
 
 
@@ -113,7 +113,7 @@ def _intervals(scaled: Integers, centre: Integers, ratio: Fraction, total: int) 
 
 def _balance(weights: Integers, low: Integers, high: Integers, total: int, order: npt.NDArray[np.intp]) -> None:
     """Move `weights` inside [low, high], largest columns first, until every row sums to `total`."""
-    missing = np.array([total - found for found in row_sums(weights)], dtype=np.int64)
+    missing = np.array([total - row_sum for row_sum in row_sums(weights)], dtype=np.int64)
     for y in order.tolist():
         if not missing.any():
             return
@@ -159,9 +159,9 @@ def round_to_denominator(
     if (weights == weights[0]).all() and not (given == given[0]).all():
         least = "a larger one: multiples of it keep nothing of this channel within its privacy"
         raise invalid("denominator", least, total)
-    made = ExactChannel(weights, None, inputs, outputs, denominator=total)
-    made.verify(epsilon, eta)
-    return made
+    channel = ExactChannel(weights, None, inputs, outputs, denominator=total)
+    channel.verify(epsilon, eta)
+    return channel
 
 
 def integers_near(given: Array, total: int, ratio: Fraction | None, eta: float | Fraction = 1) -> Integers:
@@ -207,22 +207,22 @@ def _missed(low: int, high: int, bottom: float, top: float) -> float:
 
 def _row(row: Array, low: list[int], high: list[int], total: int) -> list[int]:
     """Integers within [low, high] that sum to `total`, near `row`: rounded, then moved unit by unit to the sum."""
-    made = [min(max(round(value), a), b) for value, a, b in zip(row.tolist(), low, high, strict=True)]
-    missing = total - sum(made)
+    weights = [min(max(round(value), a), b) for value, a, b in zip(row.tolist(), low, high, strict=True)]
+    missing = total - sum(weights)
     step = 1 if missing > 0 else -1
     for _ in range(abs(missing)):
-        free = [y for y in range(len(made)) if low[y] <= made[y] + step <= high[y]]
-        y = max(free, key=lambda y: step * (float(row[y]) - made[y]))
-        made[y] += step
-    return made
+        free = [y for y in range(len(weights)) if low[y] <= weights[y] + step <= high[y]]
+        y = max(free, key=lambda y: step * (float(row[y]) - weights[y]))
+        weights[y] += step
+    return weights
 
 
 def _nearer(weights: Integers, centre: Integers, allowed: int) -> Integers:
     """Move, of the two rows farthest apart, the one farther from the centre there by a unit, until eta is met."""
     weights = weights.copy()
     while True:
-        found, (x, other) = largest_distance(weights)
-        if int(found) <= allowed:
+        distance, (x, other) = largest_distance(weights)
+        if int(distance) <= allowed:
             return weights
         if np.abs(weights[other] - centre).sum() > np.abs(weights[x] - centre).sum():
             x = other

@@ -163,11 +163,11 @@ def move_to_new(written: Path, target: Path) -> None:
 
 def digest(path: Path, *context: str) -> str:
     """The SHA-256 of the texts `context` followed by a file's bytes, in hexadecimal; the system's errors pass."""
-    made = sha256("".join(f"{len(text)} {text} " for text in context).encode())
+    hashed = sha256("".join(f"{len(text)} {text} " for text in context).encode())
     with path.open("rb") as file:
         while content := file.read(1 << 20):
-            made.update(content)
-    return made.hexdigest()
+            hashed.update(content)
+    return hashed.hexdigest()
 
 
 def sync_folder(folder: Path) -> None:

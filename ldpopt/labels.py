@@ -26,14 +26,14 @@ def distinct_labels(labels: Iterable[Label] | None, count: int, what: str) -> tu
         return tuple(range(count))
     if isinstance(labels, (str, bytes)):
         raise invalid(what, f"{count} labels", labels)
-    made = tuple(_label(label, what) for label in labels)
-    if len(made) != count:
-        raise invalid(what, f"{count} labels", len(made))
-    if len(set(made)) != count:
+    checked = tuple(_label(label, what) for label in labels)
+    if len(checked) != count:
+        raise invalid(what, f"{count} labels", len(checked))
+    if len(set(checked)) != count:
         first: dict[Label, int] = {}
-        twice = next(label for i, label in enumerate(made) if first.setdefault(label, i) != i)
+        twice = next(label for i, label in enumerate(checked) if first.setdefault(label, i) != i)
         raise invalid(what, "distinct labels", Phrase(f"{twice!r} twice"))
-    return made
+    return checked
 
 
 def _label(label: Any, what: str) -> Label:
@@ -56,16 +56,16 @@ def positions(labels: tuple[Label, ...], answers: Any) -> npt.NDArray[np.intp]:
         if not known.all():
             raise _unknown(labels, array[~known][0].item())
         return array.astype(np.intp)
-    at = {label: index for index, label in enumerate(labels)}
+    position = {label: index for index, label in enumerate(labels)}
     # Sorting finds the few distinct answers among many. Objects of several types cannot be sorted.
     kinds, back = (array.reshape(-1), None) if array.dtype.kind == "O" else np.unique(array, return_inverse=True)
-    found = np.empty(len(kinds), dtype=np.intp)
+    places = np.empty(len(kinds), dtype=np.intp)
     for place, kind in enumerate(kinds.tolist()):
         try:
-            found[place] = at[kind]
+            places[place] = position[kind]
         except (KeyError, TypeError):
             raise _unknown(labels, kind) from None
-    return (found if back is None else found[back.reshape(-1)]).reshape(array.shape)
+    return (places if back is None else places[back.reshape(-1)]).reshape(array.shape)
 
 
 def _unknown(labels: tuple[Label, ...], answer: Any) -> InvalidInput:
@@ -78,14 +78,14 @@ def grouped(labels: tuple[Label, ...], groups: Iterable[Iterable[Label]]) -> lis
     parts: dict[int, list[int]] = {y: [y] for y in range(len(labels))}
     for group in groups:
         members = list(group)
-        at = [position.get(label, -1) for label in members]
-        for y, label in zip(at, members, strict=True):
-            if y not in parts or len(parts[y]) > 1 or at.count(y) > 1:
+        places = [position.get(label, -1) for label in members]
+        for y, label in zip(places, members, strict=True):
+            if y not in parts or len(parts[y]) > 1 or places.count(y) > 1:
                 raise invalid("merge groups", "labels of outputs, each in one group and once", label)
-        for y in at[1:]:
+        for y in places[1:]:
             del parts[y]
-        if at:
-            parts[at[0]] = at
+        if places:
+            parts[places[0]] = places
     return [parts[y] for y in sorted(parts)]
 
 
@@ -161,11 +161,11 @@ def by_label(values: Any, labels: Sequence[Label] | None, what: str) -> Any:
     unknown = next((label for label in own if label not in labels), None)
     if unknown is not None:
         raise invalid(what, f"the labels {_shown(labels)}", unknown)
-    at = {label: place for place, label in enumerate(own)}
-    missing = next((label for label in labels if label not in at), None)
+    position = {label: place for place, label in enumerate(own)}
+    missing = next((label for label in labels if label not in position), None)
     if missing is not None:
         raise invalid(what, f"the labels {_shown(labels)}, 0 where nothing is counted", Phrase(f"no {missing!r}"))
-    return values.iloc[[at[label] for label in labels]]
+    return values.iloc[[position[label] for label in labels]]
 
 
 def together(
@@ -189,7 +189,7 @@ def matrix_labels(
     values: Any, inputs: Iterable[Label] | None, outputs: Iterable[Label] | None, what: str
 ) -> tuple[Any, Iterable[Label] | None, Iterable[Label] | None]:
     """A matrix and the labels of its rows and columns. A frame is put into the order of labels that are given."""
-    inputs, outputs = (one if one is None or isinstance(one, str | bytes) else tuple(one) for one in (inputs, outputs))
+    inputs, outputs = (x if x is None or isinstance(x, str | bytes) else tuple(x) for x in (inputs, outputs))
     values, told = _answers_aside(values)
     own, named = told or index_labels(values, what), column_labels(values, what)
     indexed = own is not None and told is None
@@ -223,7 +223,7 @@ def vectors(values: Any) -> list[Any]:
 
 def _labels(index: Any, count: int, what: str) -> tuple[Label, ...] | None:
     # Intervals of `pandas.cut`, dates and other objects become labels by their printed text.
-    plain = [one if isinstance(one, str | bool | int | float | tuple | np.generic) else str(one) for one in index]
+    plain = [y if isinstance(y, str | bool | int | float | tuple | np.generic) else str(y) for y in index]
     if plain == list(range(count)) or (isinstance(plain[0] if plain else None, str) and _numbered(plain)):
         return None
     return distinct_labels(plain, count, f"labels of {what}")

@@ -229,10 +229,10 @@ def reference(key: str) -> Reference:
     >>> reference("GI, Thm 5").year
     2024
     """
-    found = REFERENCES.get(key.strip("[]").split(",")[0].strip())
-    if found is None:
+    entry = REFERENCES.get(key.strip("[]").split(",")[0].strip())
+    if entry is None:
         raise invalid("reference key", f"one of {', '.join(REFERENCES)}", key)
-    return found
+    return entry
 
 
 _CITATION = re.compile(r"\[([A-Z][A-Za-z]*\d*)((?:[,;] [^\]\[]*)?)\]")
@@ -245,5 +245,5 @@ def cited(text: str) -> tuple[str, ...]:
     >>> cited("A bound [DJW, Thm 1; GI, Thm 6] for every array [Any, ...].")
     ('DJW', 'GI')
     """
-    found = [key for first, rest in _CITATION.findall(text) for key in (first, *_FURTHER.findall(rest))]
-    return tuple(dict.fromkeys(key for key in found if key in REFERENCES))
+    keys = [key for first, rest in _CITATION.findall(text) for key in (first, *_FURTHER.findall(rest))]
+    return tuple(dict.fromkeys(key for key in keys if key in REFERENCES))

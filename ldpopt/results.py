@@ -129,8 +129,8 @@ class Result(ByValue):
         cells = self._cells()
         title = escape(self._title())
         if type(self)._columns is Result._columns:  # one row is read more easily from top to bottom
-            told = ((name, one) for name, (one,) in cells if one)
-            body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(one)}</td></tr>" for name, one in told)
+            told = ((name, text) for name, (text,) in cells if text)
+            body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told)
             return f"<table><caption>{title}</caption>{body}</table>"
         heads, wide = self._heads, None if limit is None else limit + self._heads
         rows = list(zip(*(values for _, values in cells[:wide]), strict=True))
@@ -169,8 +169,8 @@ class Rows(Result, Generic[Record]):
         return len(getattr(self, self._records))
 
     def _columns(self) -> dict[str, list[Any]]:
-        names = self._named or tuple(field.name for one in list(self)[:1] for field in fields(cast(Any, one)))
-        return {name: [getattr(one, name) for one in self] for name in names}
+        names = self._named or tuple(field.name for row in list(self)[:1] for field in fields(cast(Any, row)))
+        return {name: [getattr(row, name) for row in self] for name in names}
 
 
 class Pictured(Result):
@@ -228,9 +228,9 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, Mapping):
-        return {key if isinstance(key, str) else as_text(key): jsonable(one) for key, one in value.items()}
+        return {key if isinstance(key, str) else as_text(key): jsonable(content) for key, content in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [jsonable(one) for one in value]
+        return [jsonable(content) for content in value]
     if isinstance(value, Result):
         return value.to_dict()
     named = getattr(value, "name", None)
@@ -247,7 +247,7 @@ def jsonable(value: Any) -> Any:
 
 def _is_short(value: Any) -> bool:
     """Whether a value is a tuple of a few labels or numbers, which fits into a cell."""
-    return isinstance(value, tuple) and len(value) <= 8 and all(isinstance(one, _SCALARS) for one in value)
+    return isinstance(value, tuple) and len(value) <= 8 and all(isinstance(content, _SCALARS) for content in value)
 
 
 def _public(value: Any) -> Iterable[tuple[str, Any]]:

@@ -81,11 +81,11 @@ def key(read: Reader | None = None, *, default: Any = MISSING, **said: Any) -> A
 
 def check(value: Any, what: str) -> None:
     """Read every field of a record that is being made; errors name `what` and the field."""
-    for one, said in _keys(type(value)):
-        given = getattr(value, one.name)
-        if said.read is not None and not (given is None and one.default is None):
-            where = f"[{said.table}] {one.name}" if said.table else f"{what}: {one.name}"
-            object.__setattr__(value, one.name, said.read(given, where))
+    for item, said in _keys(type(value)):
+        given = getattr(value, item.name)
+        if said.read is not None and not (given is None and item.default is None):
+            where = f"[{said.table}] {item.name}" if said.table else f"{what}: {item.name}"
+            object.__setattr__(value, item.name, said.read(given, where))
 
 
 def load(cls: type[T], data: Any, what: str) -> T:
@@ -93,25 +93,25 @@ def load(cls: type[T], data: Any, what: str) -> T:
     rest = {what: dict(mapping(data, what))}
     known: dict[str, list[str]] = {what: []}
     given: dict[str, Any] = {}
-    for one, said in _keys(cls):
+    for item, said in _keys(cls):
         where = f"{what} [{said.table}]" if said.table else what
         if where not in rest:
             known[what].append(said.table)
             known[where] = []
             rest[where] = dict(mapping(rest[what].pop(said.table, {}), where))
         if said.inline:
-            names = [inner.name or found.name for found, inner in _keys(cast(_Record, said.read).cls)]
+            names = [inner.name or inner_item.name for inner_item, inner in _keys(cast(_Record, said.read).cls)]
             known[where] += names
-            given[one.name] = {name: rest[where].pop(name) for name in names if name in rest[where]}
+            given[item.name] = {name: rest[where].pop(name) for name in names if name in rest[where]}
             continue
-        name = said.name or one.name
+        name = said.name or item.name
         known[where].append(name)
         if name in rest[where]:
             value = rest[where].pop(name)
-            if said.load is not None and not (value is None and one.default is None):
+            if said.load is not None and not (value is None and item.default is None):
                 value = said.load(value, f"{where}: {name}")
-            given[one.name] = value
-        elif one.default is MISSING and one.default_factory is MISSING:
+            given[item.name] = value
+        elif item.default is MISSING and item.default_factory is MISSING:
             raise invalid(where, f"a key {name!r}", Phrase("none"))
     for where, unknown in rest.items():
         if unknown:
@@ -121,15 +121,15 @@ def load(cls: type[T], data: Any, what: str) -> T:
 
 def dump(value: Any) -> dict[str, Any]:
     """A record as JSON-ready values, from which `load` makes it again."""
-    made: dict[str, Any] = {}
-    for one, said in _keys(type(value)):
-        content = getattr(value, one.name)
-        if said.omit and content == one.default:
+    tables: dict[str, Any] = {}
+    for item, said in _keys(type(value)):
+        content = getattr(value, item.name)
+        if said.omit and content == item.default:
             continue
-        table = made.setdefault(said.table, {}) if said.table else made
+        table = tables.setdefault(said.table, {}) if said.table else tables
         written = _plain(content) if said.dump is None or content is None else said.dump(content)
-        table.update(written if said.inline else {said.name or one.name: written})
-    return made
+        table.update(written if said.inline else {said.name or item.name: written})
+    return tables
 
 
 def _plain(value: Any) -> Any:
@@ -137,17 +137,17 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "__dataclass_fields__"):
         return dump(value)
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(content) for name, content in value.items()}
     if hasattr(value, "tolist"):
         return value.tolist()
-    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+    return [_plain(content) for content in value] if isinstance(value, (list, tuple)) else value
 
 
 def _keys(cls: type) -> Iterator[tuple[Field[Any], Key]]:
     """The fields of a dataclass with their keys; a field without one is taken as it stands."""
-    for one in fields(cast(Any, cls)):
-        if one.init:
-            yield one, one.metadata.get("key", Key())
+    for item in fields(cast(Any, cls)):
+        if item.init:
+            yield item, item.metadata.get("key", Key())
 
 
 def version_of(data: Any, what: str, format: str, versions: tuple[int, ...]) -> int:
@@ -234,7 +234,7 @@ def listed(read: Reader, least: int = 0) -> Reader:
             raise invalid(what, "a list", Phrase(kind(value)))
         if len(value) < least:
             raise invalid(what, f"a list of at least {least}", Phrase(f"{len(value)}"))
-        return tuple(read(one, f"{what}, entry {at}") for at, one in enumerate(value, 1))
+        return tuple(read(entry, f"{what}, entry {number}") for number, entry in enumerate(value, 1))
 
     return entries
 
@@ -250,8 +250,8 @@ def mapped(read: Reader, names: Reader = text) -> Reader:
     """A reader of tables from names, read by `names`, to values, read by `read`; the result cannot be changed."""
 
     def entries(value: Any, what: str) -> Mapping[str, Any]:
-        found = mapping(value, what).items()
-        return MappingProxyType({names(name, what): read(one, f"{what} {name!r}") for name, one in found})
+        items = mapping(value, what).items()
+        return MappingProxyType({names(name, what): read(entry, f"{what} {name!r}") for name, entry in items})
 
     return entries
 
@@ -272,13 +272,13 @@ class _Record:
 def reference(cls: type, inner: Mapping[str, type] = MappingProxyType({})) -> str:
     """A page in Markdown of every key of a record (table, kind, default, meaning), then those of the tables `inner`."""
     tables: dict[str, list[str]] = {}
-    for one, said, meaning in _described(cls):
-        if one.name not in inner:
-            row = f"| `{said.name or one.name}` | {_kind_in_words(one, said)} | {_default(one, said)} | {meaning} |"
+    for item, said, meaning in _described(cls):
+        if item.name not in inner:
+            row = f"| `{said.name or item.name}` | {_kind_in_words(item, said)} | {_default(item, said)} | {meaning} |"
             tables.setdefault(said.table, []).append(row)
     head = "| key | value | default | meaning |\n|---|---|---|---|\n"
     parts = [(f"## `[{table}]`\n\n" if table else "") + head + "\n".join(rows) for table, rows in tables.items()]
-    return "\n\n".join([*parts, *(f"## `[{name}]`\n\n{reference(found)}" for name, found in inner.items())])
+    return "\n\n".join([*parts, *(f"## `[{name}]`\n\n{reference(record)}" for name, record in inner.items())])
 
 
 def own_keys(cls: type, base: type) -> str:
@@ -290,7 +290,7 @@ def own_keys(cls: type, base: type) -> str:
 
 def _described(cls: type) -> Iterator[tuple[Field[Any], Key, str]]:
     """Fields, keys and meanings of a record and of those inline in it, from ``name :`` entries of the docstrings."""
-    names = {one.name for one, _ in _keys(cls)}
+    names = {item.name for item, _ in _keys(cls)}
     doc = (cls.__doc__ or "").split(">>>")[0]
     heads = [(hit, re.sub(r" \([^)]*\)", "", hit[1]).split(", ")) for hit in _ENTRY.finditer(doc)]
     heads = [(hit, said) for hit, said in heads if set(said) <= names]
@@ -298,23 +298,23 @@ def _described(cls: type) -> Iterator[tuple[Field[Any], Key, str]]:
     meanings: dict[str, str] = {}
     for (hit, said), end in zip(heads, ends, strict=True):
         meanings.update(dict.fromkeys(said, " ".join(doc[hit.end() : end].split("\n\n")[0].split())))
-    for one, key in _keys(cls):
+    for item, key in _keys(cls):
         if key.inline:
             yield from _described(cast(_Record, key.read).cls)
         else:
-            yield one, key, meanings.get(one.name, "")
+            yield item, key, meanings.get(item.name, "")
 
 
-def _kind_in_words(one: Field[Any], key: Key) -> str:
-    if key.dump is not None and one.default is not MISSING and one.default is not None:
-        return {"a text": "text", "a list": "list", "a table": "table"}[kind(key.dump(one.default))]
-    said = (one.type if isinstance(one.type, str) else getattr(one.type, "__name__", "")).removesuffix(" | None")
+def _kind_in_words(item: Field[Any], key: Key) -> str:
+    if key.dump is not None and item.default is not MISSING and item.default is not None:
+        return {"a text": "text", "a list": "list", "a table": "table"}[kind(key.dump(item.default))]
+    said = (item.type if isinstance(item.type, str) else getattr(item.type, "__name__", "")).removesuffix(" | None")
     plain = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false", "Label": "label"}
     return plain.get(said) or ("list" if said.startswith(("tuple", "Any")) else "table" if "Mapping" in said else said)
 
 
-def _default(one: Field[Any], said: Key) -> str:
-    if one.default is MISSING:
-        return "required" if one.default_factory is MISSING else ""
-    default = one.default if said.dump is None or one.default is None else said.dump(one.default)
+def _default(item: Field[Any], said: Key) -> str:
+    if item.default is MISSING:
+        return "required" if item.default_factory is MISSING else ""
+    default = item.default if said.dump is None or item.default is None else said.dump(item.default)
     return "" if default in (None, "", (), [], {}) else f"`{default!r}`"

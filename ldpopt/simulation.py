@@ -65,11 +65,11 @@ def simulate(matrix: Array, x: npt.NDArray[np.integer[Any]], rng: np.random.Gene
 def _guide(steps: Array, bits: int) -> npt.NDArray[np.intp]:
     """The report for every row and cell of u, or -1 where a step of the row lies inside the cell."""
     edges = np.arange((1 << bits) + 1) / (1 << bits)
-    made = np.empty((len(steps), 1 << bits), np.intp)
-    for row, found in zip(steps, made, strict=True):
+    guides = np.empty((len(steps), 1 << bits), np.intp)
+    for row, guide in zip(steps, guides, strict=True):
         first, last = np.searchsorted(row, edges[:-1], "right"), np.searchsorted(row, edges[1:], "left")
-        found[:] = np.where(first == last, first, -1)
-    return made.ravel()
+        guide[:] = np.where(first == last, first, -1)
+    return guides.ravel()
 
 
 def _compare(steps: Array, rows: npt.NDArray[np.intp], u: Array) -> npt.NDArray[np.intp]:

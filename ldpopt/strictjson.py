@@ -12,11 +12,11 @@ from ldpopt.escapes import for_json
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    content = dict(pairs)
+    if len(content) != len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise invalid("JSON object", "distinct keys", Phrase(f"{twice!r} twice"))
-    return made
+    return content
 
 
 def _finite(text: str) -> float:

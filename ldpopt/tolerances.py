@@ -19,6 +19,9 @@ EXACT_GAP = TIE
 SUPREMUM_GAP = 2e-11
 """A supremum over orders is found when its upper bound exceeds the best value relatively by no more than this."""
 
+NARROW_ORDERS = 3e-7
+"""Intervals of orders relatively narrower than this are not halved: that would only resolve rounding."""
+
 ATTAINED_GAP = 1e-7
 """A restricted divergence counts as attained when its two bounds differ relatively by no more than this."""
 
@@ -51,6 +54,9 @@ LOSS_EXCESS = 1e-9
 
 UNTOLD_LOSSES = 1e-25
 """In a finite pair for a continuous one, losses beyond the epsilon with this delta count as infinite."""
+
+GAUSSIAN_INFINITE = 1e-290
+"""In a finite pair for a Gaussian, infinite losses have at most this probability, if epsilons up to 600 suffice."""
 
 RANGE_END = 1e-15
 """How far, relatively, a staircase's eta may lie outside of the range that its epsilon allows."""
@@ -164,6 +170,9 @@ SHAPE_GAIN, INTERVAL_GAIN, VIOLATED = 1e-8, 1e-10, 1e-9
 ORDER_PAID, IDLE_PRICE = 1e-6, 1e-6
 """An order stays while its prices exceed this share of the optimum; prices below this share of the accuracy go."""
 
+LATE_GAP = 1e-6
+"""Below this gap, Newton steps towards the prices of pairs and of columns wait for the residuals."""
+
 SAME_TANGENT, MEETING = 1e-6, 1e-9
 """Nearer ratios share one tangent; two sets of hypotheses meet where their total variation is at most this."""
 
@@ -190,6 +199,12 @@ CLAIM_ATTAINED = 1e-6
 
 FINE_LATTICE = 1e-5
 """A lattice is fine enough if splitting adds at most this share of the variance."""
+
+NEVER_SENT = 1e-100
+"""Reports that the others of a crowd send with less probability count as never sent; from below that costs as much."""
+
+LEFT_OUT = 1e-4
+"""Too many helpers have at most this share of delta, and answers that tell less by so much are not refined."""
 
 SHUFFLED_GAP = 2e-4
 """A shuffled epsilon is found to this relative error of each bound."""

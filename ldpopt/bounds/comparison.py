@@ -104,8 +104,9 @@ class Comparison(Rows[BoundRow], Pictured):
 
     def _title(self) -> str:
         limits = self.limits
-        at = "epsilon {:g}, eta {:g}".format(*limits[0]) if len(limits) == 1 else f"{len(limits)} limits (epsilon, eta)"
-        return f"Bounds at {at}"
+        if len(limits) != 1:
+            return f"Bounds at {len(limits)} limits (epsilon, eta)"
+        return "Bounds at epsilon {:g}, eta {:g}".format(*limits[0])
 
     def __repr__(self) -> str:
         lines, shown, many = [self._title()], None, len(self.limits) > 1
@@ -113,8 +114,8 @@ class Comparison(Rows[BoundRow], Pictured):
             if (row.divergence, row.epsilon, row.eta) != shown:
                 shown = row.divergence, row.epsilon, row.eta
                 proved = "" if row.certified else f" (at most {row.upper_bound:.6g})"
-                at = f" at epsilon {row.epsilon:g}, eta {row.eta:g}" if many else ""
-                lines.append(f"{row.divergence}{at}: optimum {row.optimum:.6g}{proved}")
+                where = f" at epsilon {row.epsilon:g}, eta {row.eta:g}" if many else ""
+                lines.append(f"{row.divergence}{where}: optimum {row.optimum:.6g}{proved}")
             sign = "<=" if row.above else ">="
             lines.append(f"  {sign} {row.value:<12.6g} {row.looseness:>9.4g} times off  {row.reference}")
         return "\n".join(lines)
@@ -193,7 +194,7 @@ def _compared(deadline: Deadline, asked: list[tuple[Divergence, float, float]], 
     pure: dict[tuple[Divergence, float], tuple[float, list[Kept]]] = {}
     for number, (question, epsilon, eta) in enumerate(asked):
         turn, limits = deadline.turn(number, len(asked)), limits_of(epsilon, eta)
-        known = [one for one in designs if one.utility is question and list(one.constraints) == limits]
+        known = [each for each in designs if each.utility is question and list(each.constraints) == limits]
         designs.append(known[0] if known else optimal_channel(question, limits, **turn.part(0.0, 0.7).passed))
         design, cap = designs[-1], min(eta, math.tanh(epsilon / 2))
         if (question, epsilon) not in pure:
@@ -203,8 +204,8 @@ def _compared(deadline: Deadline, asked: list[tuple[Divergence, float, float]], 
             pure[question, epsilon] = alone.value, list(textbook(question, epsilon)) if mechanisms else []
         value, kept = pure[question, epsilon]
         bounds = list(published(question, epsilon, cap, value))
-        for name, one in groupby(kept, lambda each: each.name):
-            bounds.append((name, False, max(each.value * min(1.0, cap / each.total_variation) for each in one)))
+        for name, those in groupby(kept, lambda each: each.name):
+            bounds.append((name, False, max(each.value * min(1.0, cap / each.total_variation) for each in those)))
         optimum = design.value, design.upper_bound, design.certified
         rows += [BoundRow(epsilon, eta, question.f.name, *bound, *optimum) for bound in bounds]
     return Comparison(tuple(rows), tuple(designs))

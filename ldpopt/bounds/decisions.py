@@ -126,8 +126,8 @@ def stein(p0: Any, p1: Any, epsilon: float, eta: float | None = None, *, time_li
     >>> round(stein([0.9, 0.1], [0.4, 0.6], 1.0).lower, 6)
     0.108541
     """
-    made = optimal_channel(Divergence(KL, p0, p1), limits_of(epsilon, eta), time_limit=time_limit)
-    return Exponent(made.lower_bound, made.upper_bound, 1.0, made)
+    design = optimal_channel(Divergence(KL, p0, p1), limits_of(epsilon, eta), time_limit=time_limit)
+    return Exponent(design.lower_bound, design.upper_bound, 1.0, design)
 
 
 def respondents_to_decide(
@@ -205,13 +205,13 @@ def _test(design: Design, p0: Any, p1: Any, alpha: float, beta: float) -> Callab
         # The least t with Pr0(T > t) <= alpha; at t itself the test rejects with the probability that is left.
         held = alpha - 2 * error0
         t = int(np.searchsorted(below0, below0[-1] - held))
-        at = t + first - other
-        if at < 0 or at >= len(below1):
-            return at < 0
-        missed = below1[at]
-        if t > 0 and at > 0:
+        bar = t + first - other
+        if bar < 0 or bar >= len(below1):
+            return bar < 0
+        missed = below1[bar]
+        if t > 0 and bar > 0:
             left = (held - (below0[-1] - below0[t])) / (below0[t] - below0[t - 1])
-            missed -= min(max(left, 0.0), 1.0) * (1 - 1e-9) * (below1[at] - below1[at - 1])
+            missed -= min(max(left, 0.0), 1.0) * (1 - 1e-9) * (below1[bar] - below1[bar - 1])
         return bool(missed + 2 * error1 <= beta)
 
     return decides
@@ -240,10 +240,10 @@ def _possible(p0: Any, p1: Any, limits: Sequence[Constraint], alpha: float, beta
 
 
 def _best(loss: Callable[[float], float]) -> float:
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda s: loss(float(s)), bounds=(_END, 1 - _END), method="bounded", options={"xatol": 1e-3}
     )
-    return float(found.x)
+    return float(minimum.x)
 
 
 def _optima(p0: Any, p1: Any, epsilon: float, eta: float | None) -> Callable[[float], Design]:
@@ -268,12 +268,12 @@ def _rates(design: Design, s: float) -> tuple[float, float]:
 
 def _peaks(orders: list[float], rates: list[float]) -> list[tuple[float, float]]:
     """(bound, order at which it is reached) between neighbours; beyond the first and last the bound is at the ends."""
-    made = [(rates[0] / (1 - orders[0]), orders[0] / 2), (rates[-1] / orders[-1], (1 + orders[-1]) / 2)]
+    peaks = [(rates[0] / (1 - orders[0]), orders[0] / 2), (rates[-1] / orders[-1], (1 + orders[-1]) / 2)]
     for a, b, low, high in zip(orders, orders[1:], rates, rates[1:], strict=False):
         rising, falling = low / a, high / (1 - b)
         total = rising + falling
         s = min(max(falling / total, a), b) if total > 0 else (a + b) / 2
         bound = min(s * rising, (1 - s) * falling)
         margin = (b - a) / 10
-        made.append((bound, min(max(s, a + margin), b - margin)))
-    return made
+        peaks.append((bound, min(max(s, a + margin), b - margin)))
+    return peaks

@@ -201,9 +201,9 @@ def information_under_cap(prior: Any, epsilon: float, eta: float) -> float:
     bounds = [information_capacity(epsilon), Contraction(utility, caps, nothing).bound]
     if 0 < eta < math.tanh(epsilon / 2):
         program = SharesProgram(np.zeros(0), 1.0, 1 - float((p**2).sum()), level_of(epsilon), eta)
-        found = program.solve()
+        solved = program.solve()
         none = np.zeros(0, dtype=np.intp)
-        bounds.append(InformationDual(utility, caps, nothing, none, found.rows, found.pairs).bound)
+        bounds.append(InformationDual(utility, caps, nothing, none, solved.rows, solved.pairs).bound)
     return min(bounds)
 
 

@@ -81,10 +81,10 @@ def chernoff_of_several(
     weights, upper, channels, values = np.full(len(parts), 1 / len(parts)), math.inf, [], []
     with watched(time_limit, False) as deadline:
         for _ in deadline.rounds(range(_ROUNDS)):
-            made = optimal_channel(WeightedSum(weights.tolist(), parts), limits)
-            upper = min(upper, made.upper_bound)
-            channels.append(made.channel)
-            values.append([part.value(made.channel) for part in parts])
+            design = optimal_channel(WeightedSum(weights.tolist(), parts), limits)
+            upper = min(upper, design.upper_bound)
+            channels.append(design.channel)
+            values.append([part.value(design.channel) for part in parts])
             table = np.array(values)
             coin, weights = _mixed(table), _mixed(-table.T)
             if upper <= float((coin @ table).min()) * (1 + slack):
@@ -114,17 +114,17 @@ def _mixed(gains: Array) -> Array:
     n, columns = gains.shape
     above = np.hstack([-gains.T / max(float(np.abs(gains).max()), 1e-300), np.ones((columns, 1))])
     wanted, total = np.append(np.zeros(n), 1.0), np.append(np.ones(n), 0.0)[None]
-    found, _ = solve_real(wanted, total, np.ones(1), above, np.zeros(columns), "the game of hypotheses")
-    shares = np.maximum(found[:n], 0.0)
+    weights, _ = solve_real(wanted, total, np.ones(1), above, np.zeros(columns), "the game of hypotheses")
+    shares = np.maximum(weights[:n], 0.0)
     return np.asarray(shares / shares.sum())
 
 
 def _by_coin(channels: list[Channel], coin: Array) -> Channel:
     """The channel that announces which channel a coin chose, and its report."""
-    kept = [(at, c) for at, c in enumerate(coin.tolist()) if c > 1e-12]
+    kept = [(number, c) for number, c in enumerate(coin.tolist()) if c > 1e-12]
     total = math.fsum(c for _, c in kept)
-    matrix = np.hstack([channels[at].matrix * (c / total) for at, c in kept])
-    outputs = tuple((turn, y) for turn, (at, _) in enumerate(kept) for y in channels[at].outputs)
+    matrix = np.hstack([channels[number].matrix * (c / total) for number, c in kept])
+    outputs = tuple((turn, y) for turn, (number, _) in enumerate(kept) for y in channels[number].outputs)
     return Channel(matrix, channels[0].inputs, outputs)
 
 

@@ -31,6 +31,7 @@ from ldpopt.composition.crowd import Crowd
 from ldpopt.composition.lattice import collect
 from ldpopt.distribution import Array
 from ldpopt.rounding import ULP, up
+from ldpopt.tolerances import LEFT_OUT
 
 _MAX_TRIPLES = 20_000
 _MAX_KINDS = 1000
@@ -43,9 +44,6 @@ _STEPS = 256
 
 _TOP = 2.0
 """Larger means of ratios to the blanket are bounded by how rare they are."""
-
-_LEFT_OUT = 1e-4
-"""Too many helpers have at most this share of delta, and answers that tell less by so much are not refined."""
 
 _NOISE = 1e-4, 1e-3, 4e-3
 """The variances of noise that are tried, in shares of that of all scores."""
@@ -117,8 +115,8 @@ class AnyCrowd:
         step = max((most - least) / _STEPS, 1e-12)
         cells = _STEPS * count + 1
         size = 1 << math.ceil(math.log2(cells))
-        at = np.rint((ratios - least) / step).astype(np.int64)
-        transform = np.fft.rfft(np.bincount(at, self.blanket, minlength=size)) ** count
+        steps = np.rint((ratios - least) / step).astype(np.int64)
+        transform = np.fft.rfft(np.bincount(steps, self.blanket, minlength=size)) ** count
         error = 8 * ULP * count * math.log2(size) * float(np.abs(transform).mean())
         chances = np.maximum(np.fft.irfft(transform, size)[:cells], 0.0) + error
         means = least + step / count * np.arange(cells)
@@ -132,7 +130,7 @@ class AnyCrowd:
         """delta at epsilon, rounded up, and precise where it is about `goal`, which is positive."""
         if epsilon > 30:  # above the local epsilon of rows with no smaller entries than are taken
             return 1.0
-        helping = self.helpers + float(nbinom.isf(_LEFT_OUT * goal, self.helpers, self.hidden)) + 2
+        helping = self.helpers + float(nbinom.isf(LEFT_OUT * goal, self.helpers, self.hidden)) + 2
         tilt, variance = self._worst.apart(epsilon)
         if not (helping < self.n / 2 and 0 < tilt < math.inf):
             return 1.0
@@ -147,9 +145,9 @@ class AnyCrowd:
             tops = np.maximum(*(np.log1p(np.expm1(tilt * end[:, None] * scores) @ masses) for end in (first, last)))
             parts.append((float(mean.chances @ self._powers(tops)), mean.chances, first, last, tops, scores, masses))
         far = max(part[0] for part in parts)
-        coarse = max((part[0] for part in parts if part[0] < _LEFT_OUT * far), default=0.0)
+        coarse = max((part[0] for part in parts if part[0] < LEFT_OUT * far), default=0.0)
         falls, reach = [], math.inf
-        for _, chances, first, last, tops, scores, masses in (part for part in parts if part[0] >= _LEFT_OUT * far):
+        for _, chances, first, last, tops, scores, masses in (part for part in parts if part[0] >= LEFT_OUT * far):
             seconds, fourths = _moments(scores, masses, tilt, first, last)
             with np.errstate(divide="ignore", invalid="ignore"):  # where one score has all the mass nothing is known
                 known = np.sqrt(seconds / fourths) / last
@@ -171,7 +169,7 @@ class AnyCrowd:
         for noise in np.array(_NOISE) * variance * self.n:
             inside = float(integrand @ np.exp(-noise * points**2 / 2))
             totals.append((inside + far * math.exp(-noise * reach**2 / 2) / reach) * math.exp(noise * tilt**2 / 2))
-        rare = float(self.ratios.max()) * sum(means[place].rare for place in places) + 1.01 * _LEFT_OUT * goal
+        rare = float(self.ratios.max()) * sum(means[place].rare for place in places) + 1.01 * LEFT_OUT * goal
         delta = min(totals) / (math.pi * (self.n - 1 - helping)) + rare
         return min(1.0, up(delta * (1 + 1e-9 + 256 * self.n * ULP), 64)) if delta < 1 else 1.0
 

@@ -107,7 +107,7 @@ class ComposedPair(Pictured):
     def _lower(self, epsilon: float) -> float:
         if self._below is None:
             return max(direction.lower(epsilon) for direction in self._directions)
-        below = [made._lower(epsilon) * (1 - slack) - slack for made, slack in self._below]
+        below = [part._lower(epsilon) * (1 - slack) - slack for part, slack in self._below]
         return max([0.0, *below])
 
     def approximate_dp(self, delta: Any) -> Guarantee:
@@ -145,8 +145,8 @@ class ComposedPair(Pictured):
 
     def total_variation(self) -> Guarantee:
         """The total variation distance of the composed pair: its delta at epsilon 0."""
-        found = self.hockey_stick(0.0)
-        return Guarantee("total_variation", found.value, found.lower, None, self.exact, "[GI, Thm 2]")
+        at_zero = self.hockey_stick(0.0)
+        return Guarantee("total_variation", at_zero.value, at_zero.lower, None, self.exact, "[GI, Thm 2]")
 
     def local_dp(self) -> Guarantee:
         """The pure epsilon, in nats: the sum of the largest losses in the worse direction, inf if one is infinite."""
@@ -160,14 +160,14 @@ class ComposedPair(Pictured):
     def renyi(self, order: Any) -> Any:
         """The sum of the Rényi divergences of `order` in [1, inf], in nats; a tuple for several orders [M, Prop 1]."""
         if np.ndim(order) == 1:
-            return tuple(self.renyi(one) for one in order)
+            return tuple(self.renyi(own_order) for own_order in order)
         order = renyi_order(order)
         low, high = np.max([_summed_renyi(parts, order) for parts in (self.parts, _swapped(self.parts))], axis=0)
         # The error of log q counts once, that of log p order/(order - 1) times; near order 1 only common p matter.
         slack = 2 * math.fsum(n * rare_error(pair) for pair, n in self.parts)
         value, lower = min(up(high, 64) + slack, self.local_dp().value), max(0.0, down(low, 64) - slack)
         if self._below is not None:
-            lower = max([0.0, *(made.renyi(order).lower for made, slack in self._below if slack == 0)])
+            lower = max([0.0, *(part.renyi(order).lower for part, slack in self._below if slack == 0)])
         return Guarantee("renyi", value, lower, None, self._below is None, "[M, Prop 1]", {"order": order})
 
     def trade_off(self, points: int = 129) -> TradeOffCurve:
@@ -178,9 +178,9 @@ class ComposedPair(Pictured):
         points = positive_integer(points, "points", minimum=2)
         infinite = max(direction.infinite for direction in self._directions)
         top = min(self.epsilon_at(min(1.0, infinite * (1 + 1e-9) + 1e-12)), 700.0)
-        at = np.linspace(0.0, top, points) if top > 0 else np.zeros(1)
-        deltas = [max(direction.bulk(float(epsilon)) for direction in self._directions) for epsilon in at]
-        return FinitePair.through(at, np.array(deltas)).trade_off()
+        epsilons = np.linspace(0.0, top, points) if top > 0 else np.zeros(1)
+        deltas = [max(direction.bulk(float(epsilon)) for direction in self._directions) for epsilon in epsilons]
+        return FinitePair.through(epsilons, np.array(deltas)).trade_off()
 
     def law(self) -> tuple[Array, Array]:
         """(finite privacy losses, their masses) of the forward direction; on a grid, losses are split."""
@@ -216,15 +216,15 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
     taken = [*single, *([(best, 1)] if best else [(item.pair, n) for item, n in several])]
     steps = sum(n for _, n in several)
     taken += [(GaussianLaw.of(noise).finite_pair(), 1)] if noise else []
-    made = ComposedPair.of(taken, Rounding(16 * steps * ULP, 64 * steps * ULP))
+    composed = ComposedPair.of(taken, Rounding(16 * steps * ULP, 64 * steps * ULP))
     dominated = any(isinstance(item, Mechanism) and isinstance(item.own, ContinuousPair) for item, _ in items)
     if dominated:
-        return replace(made, parts=parts, attained=False, _below=())
+        return replace(composed, parts=parts, attained=False, _below=())
     if not several:
-        return replace(made, parts=parts)
+        return replace(composed, parts=parts)
     pure = _pure(several, single)
     # Products of rare masses may underflow in the pair of the best strategy, but their losses still count.
-    made = replace(made, _forward=made._forward.up_to(pure[1]), _backward=made._backward.up_to(pure[1]))
+    composed = replace(composed, _forward=composed._forward.up_to(pure[1]), _backward=composed._backward.up_to(pure[1]))
     farthest = [(max(item.rows, key=lambda pair: float(np.abs(pair.p - pair.q).sum())), n) for item, n in several]
     fixed = ComposedPair.of([*single, *farthest])
     below = [(fixed, 0.0)]
@@ -233,7 +233,7 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
     if ordered is not None:
         below.append((ComposedPair.of([(ordered, 1)]), 1024 * ULP * sum(n for _, n in others)))
     alone = best is not None and not single and len(_together(several)) == 1
-    return replace(made, parts=parts, attained=alone, _below=tuple(below), _pure=pure)
+    return replace(composed, parts=parts, attained=alone, _below=tuple(below), _pure=pure)
 
 
 def _pure(several: Sequence[tuple[Mechanism, int]], single: Sequence[tuple[FinitePair, int]]) -> tuple[float, float]:
@@ -276,11 +276,11 @@ def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
     count = positive_integer(count, "count", maximum=MAX_USES)
     if isinstance(mechanisms, (FinitePair, Channel, str, bytes)) or not isinstance(mechanisms, Iterable):
         raise invalid("mechanisms", "a list of mechanisms", type(mechanisms).__name__)
-    made = [given.ordered if isinstance(given, FinitePair) else as_mechanism(given) for given in mechanisms]
-    if not made:
+    uses = [given.ordered if isinstance(given, FinitePair) else as_mechanism(given) for given in mechanisms]
+    if not uses:
         raise invalid("mechanisms", "at least one mechanism", "none")
-    return composition([(item, 1) for _ in range(count) for item in made] if len(made) * count <= 64
-                       else [(item, count) for item in made])  # fmt: skip
+    return composition([(item, 1) for _ in range(count) for item in uses] if len(uses) * count <= 64
+                       else [(item, count) for item in uses])  # fmt: skip
 
 
 def compose_same_input(channels: Iterable[ChannelLike], count: int = 1) -> dict[tuple[Any, Any], ComposedPair]:
@@ -294,16 +294,16 @@ def compose_same_input(channels: Iterable[ChannelLike], count: int = 1) -> dict[
     {(0, 1): 0.392607}
     """
     count = positive_integer(count, "count", maximum=MAX_USES)
-    made = [as_channel(channel) for channel in channels]
-    if not made:
+    taken = [as_channel(channel) for channel in channels]
+    if not taken:
         raise invalid("channels", "at least one channel", "none")
-    inputs = made[0].inputs
-    for channel in made:
+    inputs = taken[0].inputs
+    for channel in taken:
         if channel.inputs != inputs:
             raise invalid("channels", f"the same inputs {inputs[:8]}", channel.inputs[:8])
     return {
         (inputs[a], inputs[b]): ComposedPair.of(
-            (FinitePair(channel.matrix[a], channel.matrix[b]), count) for channel in made
+            (FinitePair(channel.matrix[a], channel.matrix[b]), count) for channel in taken
         )
         for a in range(len(inputs))
         for b in range(a + 1, len(inputs))

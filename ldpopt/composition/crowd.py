@@ -24,16 +24,13 @@ from ldpopt.composition.laws import LatticeLaw
 from ldpopt.distribution import Array
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP, down, up
-from ldpopt.tolerances import FINE_LATTICE
+from ldpopt.tolerances import FINE_LATTICE, NEVER_SENT
 
 _ENTRY = 16 * ULP
 """A bound on the relative error of an entry of a row that was divided by its sum, and of a ratio of two of them."""
 
 _OUTSIDE = 1e-22
 """A bound on the tilted probability of a sum outside a window, as of `laws.Window`."""
-
-_RARE = 1e-100
-"""Reports that others send with less probability count as never sent; from below that costs as much."""
 
 _FAR = 1e15
 """No score is further below zero than so many times the largest one."""
@@ -60,7 +57,7 @@ class Crowd(ByValue):
     @classmethod
     def of(cls, p: Array, q: Array, w: Array, n: int) -> Crowd:
         """The same with reports together that have the same ratios p/w and q/w, which nobody need tell apart."""
-        w = np.where(w < _RARE, 0.0, w)
+        w = np.where(w < NEVER_SENT, 0.0, w)
         some = w > 0
         scale = np.where(some, w, 1.0)
         ratios = np.stack([np.where(some, p / scale, np.inf), np.where(some, q / scale, 0.0)])
@@ -149,14 +146,14 @@ class Crowd(ByValue):
         p, q = self.p[some], growth * self.q[some]
         only = self.w == 0
         seen = np.maximum(self.p[only] * (1 - _ENTRY) - growth * self.q[only] * (1 + _ENTRY), 0.0)
-        lost = max(0.0, down(math.fsum(seen), 64) - growth * self.n * len(self.w) * _RARE)
+        lost = max(0.0, down(math.fsum(seen), 64) - growth * self.n * len(self.w) * NEVER_SENT)
         scores, masses = (part[:-1] for part in self.scores(epsilon))
         tilt = _tilt(scores, masses)
         if math.isinf(tilt) or self.n == 1:
             return lost
         spacing, _, positions = _lattice(scores, masses, tilt, self.n)
-        at = np.rint(positions).astype(np.int64)
-        places, back = np.unique(at, return_inverse=True)
+        cells = np.rint(positions).astype(np.int64)
+        places, back = np.unique(cells, return_inverse=True)
         law = LatticeLaw(spacing, ((places, collect(back, masses, len(places)), self.n - 1),), 0.0)
         window = law.window(tilt)
         center = round(window.mean / spacing) - window.first
@@ -164,7 +161,7 @@ class Crowd(ByValue):
         decay = np.exp(np.minimum(exponents, LARGEST / 2))
         scale = math.exp(min(LARGEST, window.cumulant - tilt * spacing * (window.first + center)))
         tails, unsure = (np.append(np.cumsum(part[::-1])[::-1], 0.0) for part in (window.masses * decay, decay))
-        reach = at.max() - at
+        reach = cells.max() - cells
         beyond = _OUTSIDE * growth * float(decay[-1])
 
         def gained(starts: Array) -> Array:

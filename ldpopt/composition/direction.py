@@ -20,9 +20,7 @@ from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.results import ByValue
 from ldpopt.rounding import ULP, bisected, down, exact_sum, float_down, float_up, up
-
-_DEEP = 1e-290
-"""In a finite pair for a Gaussian, infinite losses have at most this probability, if epsilons up to 600 suffice."""
+from ldpopt.tolerances import GAUSSIAN_INFINITE
 
 _POINTS = 2049
 
@@ -78,10 +76,10 @@ class GaussianLaw:
         """A finite pair that dominates the law, with losses on a grid, for composition with other pairs."""
         pair = GaussianPair(self.high)
         top = max(1e-9, min(1.0, self.high))
-        while top < 600 and not pair.hockey_stick(top).value <= _DEEP:
+        while top < 600 and not pair.hockey_stick(top).value <= GAUSSIAN_INFINITE:
             top *= 1.1
-        at = np.linspace(0.0, min(top, 700.0), _POINTS)
-        return FinitePair.through(at, np.array([min(pair.hockey_stick(float(e)).value, 1.0) for e in at]))
+        epsilons = np.linspace(0.0, min(top, 700.0), _POINTS)
+        return FinitePair.through(epsilons, np.array([min(pair.hockey_stick(float(e)).value, 1.0) for e in epsilons]))
 
 
 Parts = tuple[tuple[FinitePair, int], ...]
@@ -171,8 +169,8 @@ class Direction(ByValue):
         room = (delta - self.lost) / (1 + self.relative + 128 * ULP) - (2 * ULP * delta if self.lost > 0 else 0.0)
         if room <= UNDERFLOW:  # products of masses that are so small may have underflowed
             return self.top
-        found = self.law.epsilon(room - UNDERFLOW) + self.slack
-        return min(up(max(0.0, found), 16), self.top)
+        epsilon_of_law = self.law.epsilon(room - UNDERFLOW) + self.slack
+        return min(up(max(0.0, epsilon_of_law), 16), self.top)
 
 
 def infinite_mass(pair: FinitePair) -> Fraction:

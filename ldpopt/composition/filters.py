@@ -86,8 +86,8 @@ class PrivacyFilter(Result):
     def room(self, mechanism: Any, limit: int = 10**6) -> int:
         """How many more uses of one mechanism fit, at most `limit`; 0 for none."""
         limit = positive_integer(limit, "limit")
-        made = as_mechanism(mechanism)
-        return largest_integer(lambda count: self.admits(made, count), limit)
+        use = as_mechanism(mechanism)
+        return largest_integer(lambda count: self.admits(use, count), limit)
 
     def _within(self, ledger: Ledger) -> bool:
         budget = self.budget
@@ -109,8 +109,8 @@ class PrivacyFilter(Result):
         allowed = _rho(budget.epsilon, math.nextafter(left, 0.0))
         if math.isfinite(ledger.renyi(2.0).value):
             return _concentrated(ledger, 0.0, allowed)
-        found = ledger.approximate_zcdp()
-        return found.parameters["delta"] <= self.lost and found.value <= allowed
+        guarantee = ledger.approximate_zcdp()
+        return guarantee.parameters["delta"] <= self.lost and guarantee.value <= allowed
 
 
 def _spent(ledger: Ledger) -> str:

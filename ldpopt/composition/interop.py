@@ -77,8 +77,8 @@ def _of_ledger(events: Any, ledger: Ledger) -> Any:
         raise invalid("ledger", f"at most {MAX_EVENTS} uses", total)
     listed: list[Any] = []
     for entry in ledger:
-        made = entry.mechanism
-        own = _pure(made.pair.local_dp().value, entry.name) if made.own is None else made.own
+        mechanism = entry.mechanism
+        own = _pure(mechanism.pair.local_dp().value, entry.name) if mechanism.own is None else mechanism.own
         listed += [_event(events, own)] * entry.count
     return events.ComposedDpEvent(listed)
 
@@ -172,14 +172,14 @@ def _law(parts: tuple[tuple[FinitePair, int], ...], cells: int, spacing: float |
 def _rounded(law: LatticeLaw, parts: tuple[tuple[FinitePair, int], ...]) -> tuple[dict[int, float], float]:
     """({position: mass}, infinite mass) of the composition's losses; exact for a single pair."""
     if len(law.parts) == 1 and law.parts[0][2] == 1:
-        first, at, masses = 0, law.parts[0][0], law.parts[0][1]
+        first, positions, masses = 0, law.parts[0][0], law.parts[0][1]
     else:
         window = law.window(0.0)
-        first, at = window.first, np.arange(len(window.masses))
+        first, positions = window.first, np.arange(len(window.masses))
         masses = window.masses * math.exp(law.cumulant(0.0)[0])
     inside = masses > 0
     rounded: dict[int, float] = {}
-    for position, mass in zip((at[inside] + first).tolist(), masses[inside].tolist(), strict=True):
+    for position, mass in zip((positions[inside] + first).tolist(), masses[inside].tolist(), strict=True):
         rounded[position] = rounded.get(position, 0.0) + mass
     infinite = -math.expm1(math.fsum(n * math.log1p(-pair.infinite) for pair, n in parts if pair.infinite < 1))
     if any(pair.infinite == 1 for pair, _ in parts):

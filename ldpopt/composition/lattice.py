@@ -68,14 +68,14 @@ EXACT = Rounding()
 def atom_law(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> AtomLaw | None:
     """Every sum of losses with its mass, by enumeration; None if there are too many."""
     losses, masses, added = np.zeros(1), np.ones(1), 0.0  # the first addition, to zero, is exact
-    for at, weights, count in parts:
+    for further, weights, count in parts:
         if count > 64:
             return None
         for _ in range(count):
-            if len(losses) * len(at) > 20 * ATOMS:
+            if len(losses) * len(further) > 20 * ATOMS:
                 return None
             before = losses
-            losses, back = np.unique((losses[:, None] + at).ravel(), return_inverse=True)
+            losses, back = np.unique((losses[:, None] + further).ravel(), return_inverse=True)
             masses = collect(back, (masses[:, None] * weights).ravel(), len(losses))
             added = added + ULP * float(np.abs(losses).max()) if len(before) > 1 else 0.0
             if len(losses) > ATOMS:
@@ -85,7 +85,7 @@ def atom_law(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXA
 
 def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> LatticeLaw | None:
     """The law on the lattice of all losses, whose distance from it is slack; None if no lattice is coarse enough."""
-    sizes = np.unique(np.concatenate([np.abs(at) for at, _, _ in parts]))
+    sizes = np.unique(np.concatenate([np.abs(part) for part, _, _ in parts]))
     sizes = sizes[sizes > min(ZERO_LOSS, 1e-6 * float(sizes[-1]))]
     if len(sizes) == 0:
         spacing = 1.0
@@ -99,12 +99,12 @@ def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding 
             return None
     placed = []
     slack = rounding.losses
-    variance = math.fsum(count * float(m @ (at - m @ at) ** 2) for at, m, count in parts)
+    variance = math.fsum(count * float(m @ (losses - m @ losses) ** 2) for losses, m, count in parts)
     if 26 * math.sqrt(variance) > spacing * MAX_CELLS / 2:
         return None
-    for at, masses, count in parts:
-        positions = np.rint(at / spacing).astype(np.int64)
-        slack += count * float(np.abs(positions * spacing - at).max())
+    for losses, masses, count in parts:
+        positions = np.rint(losses / spacing).astype(np.int64)
+        slack += count * float(np.abs(positions * spacing - losses).max())
         placed.append((positions, masses, count))
     return LatticeLaw(spacing, tuple(placed), slack, rounding.masses)
 
@@ -122,21 +122,21 @@ def grid(
     sum of its squared ranges. The spacing is given, or such that a window of the composed law has about `cells` cells.
     """
     if spacing is None:
-        variance = math.fsum(count * float(m @ (at - m @ at) ** 2) for at, m, count in parts)
-        largest = max(float(np.abs(at).max()) for at, _, _ in parts)
+        variance = math.fsum(count * float(m @ (losses - m @ losses) ** 2) for losses, m, count in parts)
+        largest = max(float(np.abs(losses).max()) for losses, _, _ in parts)
         wanted = min(math.sqrt(variance) * 28 / cells, largest / 16)
         # Near epsilon = 700 the variance can underflow to 0: then the cells divide the largest loss itself.
         spacing = largest / (cells if largest > wanted * cells else math.ceil(largest / wanted))
     placed = []
     drift = spread = 0.0
-    for at, masses, count in parts:
-        below = np.floor(at / spacing)
-        over = np.clip(at - below * spacing, 0.0, spacing)
+    for losses, masses, count in parts:
+        below = np.floor(losses / spacing)
+        over = np.clip(losses - below * spacing, 0.0, spacing)
         share = np.minimum(np.expm1(-over) / math.expm1(-spacing), 1.0)
         drift += count * max(0.0, float(masses @ (share * spacing - over)))
         spread += count * spacing**2
         positions, back = np.unique(np.concatenate([below + 1, below]).astype(np.int64), return_inverse=True)
         split = np.concatenate([masses * share, masses * (1 - share)])
         placed.append((positions, collect(back, split, len(positions)), count))
-    slack = rounding.losses + math.fsum(8 * count * ULP * float(np.abs(at).max()) for at, _, count in parts)
+    slack = rounding.losses + math.fsum(8 * count * ULP * float(np.abs(losses).max()) for losses, _, count in parts)
     return LatticeLaw(spacing, tuple(placed), slack, rounding.masses), drift, spread

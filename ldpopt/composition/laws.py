@@ -55,15 +55,15 @@ class Window:
         first = min(max(low, center - size // 2), max(low, high - size + 1))
         log_transform = np.zeros(size // 2 + 1, dtype=np.complex128)
         shift, ulps = 0, math.log2(size)
-        for at, masses, count in law.parts:
+        for positions, masses, count in law.parts:
             with np.errstate(divide="ignore"):  # in logarithms, since a factor may underflow where the product does not
-                exponents = np.log(masses) + tilt * s * at
+                exponents = np.log(masses) + tilt * s * positions
             weights = np.exp(exponents - exponents.max())
             weights /= weights.sum()
-            middle = round(float(weights @ at))
+            middle = round(float(weights @ positions))
             shift += middle * count
-            direct = len(at) * size <= _DIRECT
-            log_transform += count * (_log_sum if direct else _log_fft)(at - middle, weights, size)
+            direct = len(positions) * size <= _DIRECT
+            log_transform += count * (_log_sum if direct else _log_fft)(positions - middle, weights, size)
             ulps += math.sqrt(count) if direct else count * math.log2(size)
         transform = np.exp(log_transform)
         masses = np.roll(np.fft.irfft(transform, size), (shift - first) % size)
@@ -111,7 +111,7 @@ def _outside(law: LatticeLaw, tilt: float, value: float, mean: float, distance: 
     """Chernoff's bound on the tilted law's probability of a loss farther than `distance` from the mean."""
     bound = 0.0
     _, _, variance = law.cumulant(tilt)
-    jump = max(int(np.ptp(at)) for at, _, _ in law.parts) * law.spacing
+    jump = max(int(np.ptp(positions)) for positions, _, _ in law.parts) * law.spacing
     # The second are for sums of few large losses that are rare.
     steps = [factor * distance / max(variance, 1e-300) for factor in (0.25, 0.5, 1.0, 2.0, 4.0)]
     steps += [factor / max(jump, 1e-300) for factor in (4.0, 8.0, 16.0, 32.0)]
@@ -124,11 +124,11 @@ def _outside(law: LatticeLaw, tilt: float, value: float, mean: float, distance: 
     return bound
 
 
-def _log_sum(at: npt.NDArray[np.int64], weights: Array, size: int) -> npt.NDArray[np.complex128]:
+def _log_sum(positions: npt.NDArray[np.int64], weights: Array, size: int) -> npt.NDArray[np.complex128]:
     """The log of the Fourier transform phi of centred weights at the frequencies of `rfft`, as log(1 - (1 - phi))."""
     frequency = np.arange(size // 2 + 1)
     real, imaginary = np.zeros(len(frequency)), np.zeros(len(frequency))
-    for position, weight in zip(at.tolist(), weights.tolist(), strict=True):
+    for position, weight in zip(positions.tolist(), weights.tolist(), strict=True):
         angle = 2 * np.pi / size * ((position * frequency) % size)
         real -= 2 * weight * np.sin(angle / 2) ** 2
         imaginary -= weight * np.sin(angle)
@@ -137,10 +137,10 @@ def _log_sum(at: npt.NDArray[np.int64], weights: Array, size: int) -> npt.NDArra
     return np.asarray(np.maximum(modulus, -1e6) + 1j * np.arctan2(imaginary, 1 + real))
 
 
-def _log_fft(at: npt.NDArray[np.int64], weights: Array, size: int) -> npt.NDArray[np.complex128]:
+def _log_fft(positions: npt.NDArray[np.int64], weights: Array, size: int) -> npt.NDArray[np.complex128]:
     """The result of `_log_sum` by a fast Fourier transform, for pairs with many outcomes."""
     placed = np.zeros(size)
-    np.add.at(placed, at % size, weights)
+    np.add.at(placed, positions % size, weights)
     transform = np.fft.rfft(placed)
     return np.asarray(np.log(np.where(transform == 0, 1e-300, transform)))
 
@@ -213,16 +213,16 @@ class LatticeLaw(ByValue):
     @cached_property
     def ends(self) -> tuple[int, int]:
         """The least and the largest position of the sum."""
-        low, high = (sum(int(end(at)) * count for at, _, count in self.parts) for end in (np.min, np.max))
+        low, high = (sum(int(end(positions)) * count for positions, _, count in self.parts) for end in (np.min, np.max))
         return low, high
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """(log E e^(tilt L), its first and second derivative, which are the mean and variance of the tilted law)."""
         value = mean = variance = 0.0
-        for at, masses, count in self.parts:
+        for positions, masses, count in self.parts:
             # Positions without mass must not set the scale; under a strong tilt all others would underflow.
             there = masses > 0
-            losses = at[there] * self.spacing
+            losses = positions[there] * self.spacing
             exponents = tilt * losses
             top = float(exponents.max())
             weights = masses[there] * np.exp(exponents - top)
@@ -255,8 +255,8 @@ class LatticeLaw(ByValue):
             if len(self._windows) > 16:
                 self._windows.clear()
             # Every tilt gives a bound, and a smaller one a narrower window where losses are large and rare.
-            made = (Window.of(self, share * tilt) for share in (1.0, 0.5, 0.25, 0.125, 0.0))
-            window = next((window for window in made if window is not None), None)
+            windows = (Window.of(self, share * tilt) for share in (1.0, 0.5, 0.25, 0.125, 0.0))
+            window = next((window for window in windows if window is not None), None)
             if window is None:
                 raise invalid("composition", "losses of similar sizes, or fewer of them", Phrase("too many cells"))
             self._windows[tilt] = window
@@ -275,8 +275,8 @@ class LatticeLaw(ByValue):
     def atoms(self) -> tuple[Array, Array]:
         """As for `AtomLaw`, but only the losses within the window of the law without a tilt."""
         window = self.window(0.0)
-        at = window.first + np.arange(len(window.masses))
-        return np.asarray(at * self.spacing, dtype=np.float64), window.masses * math.exp(window.cumulant)
+        positions = window.first + np.arange(len(window.masses))
+        return np.asarray(positions * self.spacing, dtype=np.float64), window.masses * math.exp(window.cumulant)
 
     def epsilon(self, delta: float) -> float:
         """As for `AtomLaw`: a search over the lattice with tilted windows, then in closed form between two points."""

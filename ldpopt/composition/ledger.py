@@ -77,13 +77,13 @@ class Ledger(Rows[Entry]):
         oracle or matrix mechanism; a tuple (epsilon, delta, eta); or a `PureDP`, `ApproximateDP` or `TV` claim. name :
         shown in tables. features : for a channel or a finite pair, those that `capacity_bounded` uses.
         """
-        count, made = positive_integer(count, "count", maximum=MAX_USES), as_mechanism(mechanism)
+        count, added = positive_integer(count, "count", maximum=MAX_USES), as_mechanism(mechanism)
         if features is not None:
             features = feature_map(features)
-            if not isinstance(made.own, Channel):
-                raise invalid("features", "none, but for a channel or a finite pair", made.name)
-            features.basis(made.own.shape[1])
-        return Ledger((*self.entries, Entry(name or made.name, count, made, features)))
+            if not isinstance(added.own, Channel):
+                raise invalid("features", "none, but for a channel or a finite pair", added.name)
+            features.basis(added.own.shape[1])
+        return Ledger((*self.entries, Entry(name or added.name, count, added, features)))
 
     def __add__(self, other: Ledger) -> Ledger:
         if not isinstance(other, Ledger):
@@ -129,7 +129,7 @@ class Ledger(Rows[Entry]):
     def renyi(self, order: Any) -> Any:
         """The sum of the Rényi divergences of `order` in [1, inf], in nats; a tuple for several orders [M, Prop 1]."""
         if np.ndim(order) == 1:
-            return tuple(self.renyi(one) for one in order)
+            return tuple(self.renyi(own_order) for own_order in order)
         order = renyi_order(order)
         low, high = summed(self._merged, order - 1)
         return Guarantee("renyi", up(high, 64), down(low, 64), None, True, "[M, Prop 1]", {"order": order})
@@ -184,8 +184,8 @@ class Ledger(Rows[Entry]):
 def _restricted(entry: Entry, divergence: RestrictedKL | RestrictedRenyi) -> tuple[float, float]:
     if entry.features is None or not isinstance(entry.mechanism.own, Channel):
         return entry.mechanism.renyi(divergence.order - 1 if isinstance(divergence, RestrictedRenyi) else 0.0)
-    found = capacity_bounded(entry.mechanism.own, entry.features, divergence)
-    return found.lower, found.value
+    guarantee = capacity_bounded(entry.mechanism.own, entry.features, divergence)
+    return guarantee.lower, guarantee.value
 
 
 def _zcdp(parts: Parts, xi: float) -> tuple[float, float]:

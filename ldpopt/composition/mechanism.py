@@ -71,8 +71,8 @@ class Mechanism(ByValue):
     def renyi(self, s: float) -> Interval:
         """Lower and upper bounds on the Rényi divergence of order 1 + s for the worst pair of inputs; s in [0, inf]."""
         if isinstance(self.own, ContinuousPair):
-            found = self.own.renyi(1 + s)
-            return found.lower, found.value
+            guarantee = self.own.renyi(1 + s)
+            return guarantee.lower, guarantee.value
         bounds = [loss.renyi(s) for loss in self._losses]
         low, high = (max([0.0, *(float(ends.max()) for ends in side)]) for side in zip(*bounds, strict=True))
         return max(0.0, low - self._rare), high + self._rare
@@ -113,8 +113,8 @@ class Mechanism(ByValue):
         """
         if self.own is None:
             return MCDP(self.renyi(0.0)[1], self.renyi(math.inf)[1])
-        found = self.own.mcdp() if isinstance(self.own, ContinuousPair) else mcdp(self.own)
-        return MCDP(found.mu.value, found.tau.value)
+        guarantee = self.own.mcdp() if isinstance(self.own, ContinuousPair) else mcdp(self.own)
+        return MCDP(guarantee.mu.value, guarantee.tau.value)
 
 
 def as_mechanism(given: Any) -> Mechanism:
@@ -216,16 +216,16 @@ def best_pair(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
         if left in known:
             return known[left]
         products = []
-        for at, count in enumerate(left):
+        for index, count in enumerate(left):
             if count == 0:
                 continue
-            after = best((*left[:at], count - 1, *left[at + 1 :]))
+            after = best((*left[:index], count - 1, *left[index + 1 :]))
             if after is None:
                 return None
-            spent += _size(rows[at], after)
+            spent += _size(rows[index], after)
             if spent > BUDGET:
                 return None
-            products += _products(rows[at], after)
+            products += _products(rows[index], after)
         known[left] = FinitePair.least(products)
         return known[left]
 

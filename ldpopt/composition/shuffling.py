@@ -77,8 +77,8 @@ class Shuffled(Result):
 
     def _columns(self) -> dict[str, list[Any]]:
         deltas = [1e-9, 1e-6, 1e-3]
-        found = [self.epsilon_at(delta) for delta in deltas]
-        return {"delta": deltas, "epsilon": [one.value for one in found], "lower": [one.lower for one in found]}
+        guarantees = [self.epsilon_at(delta) for delta in deltas]
+        return {"delta": deltas, "epsilon": [g.value for g in guarantees], "lower": [g.lower for g in guarantees]}
 
     def delta_at(self, epsilon: Any) -> Guarantee:
         """The delta at `epsilon` >= 0 nats: at most `value`, and for some answers of the others at least `lower`."""
@@ -93,7 +93,7 @@ class Shuffled(Result):
         if self._shares is not None:
             value = min(value, shuffled_delta(*self._shares, self.respondents, epsilon))
         lower = max(
-            (crowd.lower(epsilon) for crowd in self._hidden_least(lambda one: one.estimate(epsilon))), default=0.0
+            (crowd.lower(epsilon) for crowd in self._hidden_least(lambda each: each.estimate(epsilon))), default=0.0
         )
         return self._found("epsilon", epsilon, value, lower)
 
@@ -174,8 +174,8 @@ class Shuffled(Result):
         distances = np.array([_distances(rows, rows[third]) for third in thirds]).ravel()
         values, first = np.unique(np.round(distances / max(distances.max(), 1e-300), 9), return_index=True)
         crowds = set()
-        for at in first[values > 0][-_TRIED:]:
-            third, pair = divmod(int(at), k * k)
+        for number in first[values > 0][-_TRIED:]:
+            third, pair = divmod(int(number), k * k)
             x, other = divmod(pair, k)
             crowds |= {self._crowd(a, b, rows[thirds[third]]) for a, b in ((x, other), (other, x))}
         return sorted(crowds, key=cost)[-2:]
@@ -218,21 +218,21 @@ def _distances(rows: Array, others: Array) -> Array:
 def _crossing(crowd: Crowd, bound: Callable[[float], float], delta: float, top: float) -> tuple[float, float]:
     """(the largest epsilon tried at which a falling bound exceeds delta, the least at which it does not, or top)."""
     low, high, step, aim = 0.0, top, 1e-5, delta
-    at = crowd.epsilon(delta, top)
+    epsilon = crowd.epsilon(delta, top)
     for turn in range(24):
-        value = bound(at)
+        value = bound(epsilon)
         if value > delta:
-            low = at
+            low = epsilon
         else:
-            high = at
+            high = epsilon
         if high - low <= SHUFFLED_GAP * high:
             break
         if turn < 2 and value > 0:  # the estimate errs by the same factor nearby
             aim = min(max(aim * delta / value, 1e-300), 0.9)
-            if low < (at := crowd.epsilon(aim, top)) < high:
+            if low < (epsilon := crowd.epsilon(aim, top)) < high:
                 continue
         inside = math.sqrt(low) * math.sqrt(high)
-        at = high / (1 + step) if low == 0 else min(low * (1 + step), inside if high < top else top)
+        epsilon = high / (1 + step) if low == 0 else min(low * (1 + step), inside if high < top else top)
         step *= 8
     return low, high
 

@@ -250,14 +250,14 @@ def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> Approx
     share = sampled / population
     if isinstance(claim, TV) or (isinstance(claim, Guarantee) and claim.notion == "total_variation"):
         return TV(min(1.0, up(share * need(TV, claim).eta)), tight=True, reference="[GI, Prop 1]")
-    made = _pure_or_approximate(claim)
-    if made.epsilon > 30:
+    claim = _pure_or_approximate(claim)
+    if claim.epsilon > 30:
         # log(1 + p (e^eps - 1)) = eps + log(p + (1 - p) e^-eps)
-        epsilon = made.epsilon + math.log(share + (1 - share) * math.exp(-made.epsilon))
+        epsilon = claim.epsilon + math.log(share + (1 - share) * math.exp(-claim.epsilon))
     else:
-        epsilon = math.log1p(share * math.expm1(made.epsilon))
-    epsilon = min(made.epsilon, up(epsilon, 32))
-    return ApproximateDP(epsilon, min(1.0, up(share * made.delta)), tight=True, reference="[GI, Prop 1]")
+        epsilon = math.log1p(share * math.expm1(claim.epsilon))
+    epsilon = min(claim.epsilon, up(epsilon, 32))
+    return ApproximateDP(epsilon, min(1.0, up(share * claim.delta)), tight=True, reference="[GI, Prop 1]")
 
 
 def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> ApproximateDP:
@@ -268,13 +268,13 @@ def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> 
     >>> advanced_composition(PureDP(0.1), 100, 1e-6).epsilon.__round__(6)
     5.782376
     """
-    made, slack = _pure_or_approximate(claim), unit_interval(slack, "slack")
+    claim, slack = _pure_or_approximate(claim), unit_interval(slack, "slack")
     count = positive_integer(count, "count", maximum=MAX_USES)
     if slack == 0:
         raise invalid("slack", "a number in (0, 1]", slack)
-    mean = count * made.epsilon * math.expm1(min(700.0, made.epsilon)) / 2
-    epsilon = sum_up(math.sqrt(2 * count * -math.log(slack)) * made.epsilon, mean)
-    return ApproximateDP(epsilon, min(1.0, sum_up(count * made.delta, slack)), tight=False, reference="[DR, Thm 1.1]")
+    mean = count * claim.epsilon * math.expm1(min(700.0, claim.epsilon)) / 2
+    epsilon = sum_up(math.sqrt(2 * count * -math.log(slack)) * claim.epsilon, mean)
+    return ApproximateDP(epsilon, min(1.0, sum_up(count * claim.delta, slack)), tight=False, reference="[DR, Thm 1.1]")
 
 
 def renyi_advanced_composition(claim: Claim | Guarantee, count: int, delta: float) -> ApproximateDP:
@@ -330,11 +330,11 @@ def _pure_or_approximate(claim: Claim | Guarantee) -> ApproximateDP:
 
 
 def _counted(kind: type[C], items: Iterable[Item]) -> list[tuple[C, int]]:
-    made = []
+    counted = []
     for item in listed(items, "items"):
         claim, count = item if isinstance(item, tuple) else (item, 1)
-        made.append((need(kind, claim, "item"), positive_integer(count, "count", maximum=MAX_USES)))
-    return made
+        counted.append((need(kind, claim, "item"), positive_integer(count, "count", maximum=MAX_USES)))
+    return counted
 
 
 def _totals(parts: Sequence[tuple[Claim, int]], *fields: str) -> list[float]:

@@ -48,8 +48,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(_MODULES[name]), name)
     if name == "__all__":
         return sorted({*_MODULES, *_registered(*map(_room, _ROOMS))})
-    if name[:1].isupper() and (found := _registered_kind(name, *map(_room, _ROOMS))):
-        return found
+    if name[:1].isupper() and (kind := _registered_kind(name, *map(_room, _ROOMS))):
+        return kind
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

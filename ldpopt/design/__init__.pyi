@@ -48,7 +48,6 @@ from ldpopt.design.methods.convex_program import ConvexProgram as ConvexProgram
 from ldpopt.design.methods.convex_program import PosedProgram as PosedProgram
 from ldpopt.design.methods.convex_program import problem as problem
 from ldpopt.design.methods.decisions import DecisionProgram as DecisionProgram
-from ldpopt.design.methods.decisions import GivenDecisions as GivenDecisions
 from ldpopt.design.methods.decisions import GivenSearch as GivenSearch
 from ldpopt.design.methods.decisions import SamplingProgram as SamplingProgram
 from ldpopt.design.methods.estimation import EstimationColumns as EstimationColumns
@@ -137,7 +136,6 @@ __all__ = [
     "Exchange",
     "ExpectedLoss",
     "FisherInformation",
-    "GivenDecisions",
     "GivenSearch",
     "Hull",
     "HypothesisSet",

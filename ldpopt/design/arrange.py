@@ -45,15 +45,15 @@ def arrange(problem: Problem, candidate: Candidate) -> Arranged:
     return Arranged(channel)
 
 
-def rearranged(problem: Problem, made: Arranged) -> Arranged:
+def rearranged(problem: Problem, arranged: Arranged) -> Arranged:
     """The channel repaired once more: merging outputs and copying rows may have raised a measure by an ulp. Raises
     `Unrepairable` where that does not help.
     """
-    channel = made.channel
+    channel = arranged.channel
     if problem.denominator is not None:  # what is repaired has no denominator
         raise Unrepairable(channel.matrix)
     mended = (mend if problem.given else repair)(channel.matrix, problem.constraints, channel.inputs)
-    return Arranged(Channel(mended, channel.inputs, channel.outputs), made.edges)
+    return Arranged(Channel(mended, channel.inputs, channel.outputs), arranged.edges)
 
 
 def _given(problem: Problem, matrix: Array) -> Arranged:
@@ -61,7 +61,7 @@ def _given(problem: Problem, matrix: Array) -> Arranged:
     reduced = problem.utility.pair is not None and problem.symmetric
     rows = mend(matrix, problem.constraints, None if reduced else problem.labels)
     matrix = rows[problem.reduction.classes] if reduced else rows
-    names = next((made for c in problem.given if (made := c.output_labels(problem.labels)) is not None), None)
+    names = next((labels for c in problem.given if (labels := c.output_labels(problem.labels)) is not None), None)
     channel = Channel(matrix, problem.labels, problem.utility.decisions or names)
     if not problem.placed and problem.utility.decisions is None:
         merged = channel.merge().matrix

@@ -130,8 +130,8 @@ class Design(Pictured):
             self._stated()
         except Unproved as error:
             return Verification(math.nan, math.nan, math.nan, math.nan, (str(error),))
-        found = proof.verify(exact, budget)
-        return replace(found, failures=(*found.failures, *self._broken(found)))
+        verified = proof.verify(exact, budget)
+        return replace(verified, failures=(*verified.failures, *self._broken(verified)))
 
     def _stated(self) -> None:
         """Raise `Unproved` unless every claim has the type it should have, so that it can be compared."""
@@ -143,29 +143,30 @@ class Design(Pictured):
             for parameter in guarantee.parameters.values():
                 expect(parameter, float, "a parameter of a guarantee")
 
-    def _broken(self, found: Verification) -> list[str]:
+    def _broken(self, verified: Verification) -> list[str]:
         """The claims that the recomputed numbers do not confirm."""
         error, broken = self.utility.error, []
         # Where a number could not be computed, the failures that were found say why.
-        told = bool(found.failures)
-        if not (found.value <= self.value if error else found.value >= self.value) and not (
-            told and math.isnan(found.value)
+        told = bool(verified.failures)
+        if not (verified.value <= self.value if error else verified.value >= self.value) and not (
+            told and math.isnan(verified.value)
         ):
-            broken.append(f"the value is {found.value!r}, not {self.value!r}")
+            broken.append(f"the value is {verified.value!r}, not {self.value!r}")
         if self.certificate is None:
             if self.bound != (-math.inf if error else math.inf):
                 broken.append(f"a bound of {self.bound!r} is stated, and no certificate proves it")
-        elif not (found.bound >= self.bound if error else found.bound <= self.bound) and not (
-            told and math.isnan(found.bound)
+        elif not (verified.bound >= self.bound if error else verified.bound <= self.bound) and not (
+            told and math.isnan(verified.bound)
         ):
-            broken.append(f"the bound proved is {found.bound!r}, not {self.bound!r}")
+            broken.append(f"the bound proved is {verified.bound!r}, not {self.bound!r}")
         if (self.upper_bound if error else self.lower_bound) != self.value:
             broken.append("the value is not one of the two bounds")
         stated = [guarantee.value for guarantee in self.guarantees]
-        measured = [guarantee.value for guarantee in found.guarantees]
-        if not found.guarantees and math.isnan(found.epsilon):
+        measured = [guarantee.value for guarantee in verified.guarantees]
+        if not verified.guarantees and math.isnan(verified.epsilon):
             return broken  # nothing was measured
-        if [(g.notion, g.parameters) for g in self.guarantees] != [(g.notion, g.parameters) for g in found.guarantees]:
+        notions = [[(g.notion, g.parameters) for g in each.guarantees] for each in (self, verified)]
+        if notions[0] != notions[1]:
             broken.append("the guarantees stated are of other notions than the constraints")
         if len(stated) != len(measured) or not all(a <= b for a, b in zip(measured, stated, strict=True)):
             broken.append(f"the guarantees measured are {measured}, not {stated}")

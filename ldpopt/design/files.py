@@ -25,7 +25,7 @@ def write_design(design: Any, path: PathLike, force: bool = False) -> Path:
 
 def design_text(design: Any) -> str:
     """The contents of a design's file, one line for each of its parts."""
-    made = {
+    parts = {
         "schema": SCHEMA,
         "version": VERSION,
         **{name: problem_part(name, getattr(design, name), "") for name in ("utility", "constraints", "channel")},
@@ -39,7 +39,7 @@ def design_text(design: Any) -> str:
         "edges": problem_part("edges", design.edges, ""),
         "certificate": None if design.certificate is None else certificate(design.certificate, design, "certificate"),
     }
-    return _lines(made)
+    return _lines(parts)
 
 
 def write_respondents(bound: Any, path: PathLike, force: bool = False) -> Path:
@@ -52,9 +52,9 @@ def respondents_text(bound: Any) -> str:
     return _lines({"schema": RESPONDENTS, "version": VERSION, **record(bound, "bound")})
 
 
-def _lines(made: dict[str, Any]) -> str:
+def _lines(parts: dict[str, Any]) -> str:
     """A JSON object with a line for each of its parts."""
     lines = (
-        f"{json.dumps(key)}: {json.dumps(part, allow_nan=False, ensure_ascii=False)}" for key, part in made.items()
+        f"{json.dumps(key)}: {json.dumps(part, allow_nan=False, ensure_ascii=False)}" for key, part in parts.items()
     )
     return "{\n" + ",\n".join(lines) + "\n}\n"

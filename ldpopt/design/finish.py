@@ -39,16 +39,16 @@ Proofs = Iterator[Certificate | str]
 """Certificates, and for a proof that could not be made the reason."""
 
 
-def proofs(problem: Problem, candidate: Candidate, made: Arranged, near: Certificate | None, ask: Ask) -> Proofs:
-    """Certificates for `made`, computed one by one as they are asked for. near : the certificate of a neighbouring
-    problem, whose numbers are tried first. Between two break points in eta, one set of multipliers proves every
-    optimum.
+def proofs(problem: Problem, candidate: Candidate, arranged: Arranged, near: Certificate | None, ask: Ask) -> Proofs:
+    """Certificates for the arranged channel, computed one by one as they are asked for. near : the certificate of a
+    neighbouring problem, whose numbers are tried first. Between two break points in eta, one set of multipliers proves
+    every optimum.
     """
-    fields = (problem.whole, problem.constraints, made.channel)
+    fields = (problem.whole, problem.constraints, arranged.channel)
     if near is not None:
-        yield near.of(*fields, edges=made.edges)
+        yield near.of(*fields, edges=arranged.edges)
     if candidate.prove is not None:
-        yield from candidate.prove(problem, made.channel)
+        yield from candidate.prove(problem, arranged.channel)
     if isinstance(problem.whole, FisherInformation):
         yield SharedInformation(*fields)
     if problem.whole.contracts and not problem.whole.continuous:
@@ -61,26 +61,26 @@ def proofs(problem: Problem, candidate: Candidate, made: Arranged, near: Certifi
                 *fields, paid.orders, paid.weights, paid.reaches, paid.above, paid.below, paid.slope
             )
     if problem.plain and problem.utility.pair is not None and math.isfinite(problem.epsilon):
-        yield from envelope_duals(problem, candidate, made)
+        yield from envelope_duals(problem, candidate, arranged)
     if problem.known is not None:
-        yield from _without(problem, problem.known, made, ask)
+        yield from _without(problem, problem.known, arranged, ask)
         return
     if problem.given:
-        yield from _without(problem, problem.free, made, ask)
+        yield from _without(problem, problem.free, arranged, ask)
         return
     if candidate.prove is None and isinstance(problem.utility, ColumnUtility) and problem.utility.pair is None:
-        yield from _by_fewer(problem, made, ask)
+        yield from _by_fewer(problem, arranged, ask)
     if problem.utility.parts():
-        yield from _by_parts(problem, made, ask)
+        yield from _by_parts(problem, arranged, ask)
 
 
-def _without(problem: Problem, fewer: Problem | None, made: Arranged, ask: Ask) -> Proofs:
+def _without(problem: Problem, fewer: Problem | None, arranged: Arranged, ask: Ask) -> Proofs:
     """The certificate of the problem with fewer constraints, whose optimum is at least as good."""
     if fewer is None or problem.deadline.over():
         return
     # Where that problem has no finite answer, or no solver finds it, this proof is lost, not the design.
     known = _certificate(ask, problem.whole, fewer.constraints)
-    yield known if isinstance(known, str) else Relaxed(problem.whole, problem.constraints, made.channel, known)
+    yield known if isinstance(known, str) else Relaxed(problem.whole, problem.constraints, arranged.channel, known)
 
 
 def _certificate(ask: Ask, *problem: Any, **how: Any) -> Certificate | str:
@@ -92,7 +92,7 @@ def _certificate(ask: Ask, *problem: Any, **how: Any) -> Certificate | str:
     return str(design.note) if design.certificate is None else design.certificate
 
 
-def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
+def _by_fewer(problem: Problem, arranged: Arranged, ask: Ask) -> Proofs:
     """Certificates of the problem with fewer constraints, where `LISTED` has a method for it. Leaving constraints out
     makes the optimum no worse, so that the bounds hold for all constraints.
     """
@@ -103,14 +103,14 @@ def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
         if problem.deadline.over():
             return
         fewer = replace(problem, constraints=kept)
-        method = next((one for one in LISTED if not one.refuses(fewer)), None)
+        method = next((listed for listed in LISTED if not listed.refuses(fewer)), None)
         if method is not None:
             known = _certificate(ask, problem.whole, kept, method=method)
-            fields = (problem.whole, problem.constraints, made.channel)
+            fields = (problem.whole, problem.constraints, arranged.channel)
             yield known if isinstance(known, str) else known.of(*fields)
 
 
-def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
+def _by_parts(problem: Problem, arranged: Arranged, ask: Ask) -> Proofs:
     """A bound from the optimum of each part alone."""
     certificates = []
     for part in problem.whole.parts():
@@ -121,7 +121,7 @@ def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
             yield known
             return
         certificates.append(known)
-    yield PartsBound(problem.whole, problem.constraints, made.channel, tuple(certificates))
+    yield PartsBound(problem.whole, problem.constraints, arranged.channel, tuple(certificates))
 
 
 ENOUGH_GAP = 0.2  # No further proof is looked for once the relative gap is within this share of the tolerance.
@@ -130,17 +130,17 @@ NO_FORM = "no constraint has a column form"
 
 def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certificate | None, ask: Ask) -> Design:
     """The design of a candidate's channel, with the best of the proofs that the problem admits."""
-    utility, constraints, made = problem.whole, problem.constraints, arrange(problem, candidate)
-    if not within(made.channel, constraints):
-        made = rearranged(problem, made)
-    guarantees = stated_guarantees(made.channel, constraints)
-    channel = made.channel
-    nothing = Unbounded(utility, constraints, channel, edges=made.edges)
+    utility, constraints, arranged = problem.whole, problem.constraints, arrange(problem, candidate)
+    if not within(arranged.channel, constraints):
+        arranged = rearranged(problem, arranged)
+    guarantees = stated_guarantees(arranged.channel, constraints)
+    channel = arranged.channel
+    nothing = Unbounded(utility, constraints, channel, edges=arranged.edges)
     value = _stated_value(nothing.enclosed_value(FLOAT), utility.error)
     tolerance = candidate.tolerance or (BRACKET_GAP if problem.cells is not None else CERTIFIED_GAP)
     best, bound, why = None, nothing.bound, ""
     if certify:
-        best, bound, why = _best(problem, candidate, made, value, tolerance, near, ask)
+        best, bound, why = _best(problem, candidate, arranged, value, tolerance, near, ask)
         if best is not None:
             bound -= math.copysign(abs(bound) * max(best.room, OTHER_PROCESSOR), 1 if utility.error else -1)
     certified = best is not None and is_certified(value, bound, tolerance, utility.error, utility.logarithmic)
@@ -148,15 +148,15 @@ def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certific
     note = "; ".join(_notes(problem, candidate, guarantees, value, bound, best, why, certify, certified))
     return Design(
         utility, constraints, channel, value, lower, upper, guarantees, candidate.method, best, certified, tolerance,
-        note, made.edges,
+        note, arranged.edges,
     )  # fmt: skip
 
 
-def _stated_value(found: Enclosure, error: bool) -> float:
+def _stated_value(enclosure: Enclosure, error: bool) -> float:
     """The worse end, and by the width of the enclosure worse: where another processor rounds otherwise, its enclosure
     holds the same number and is about as wide, so that it proves what is stated.
     """
-    lower, upper = float(found.lower), float(found.upper)
+    lower, upper = float(enclosure.lower), float(enclosure.upper)
     worse, away = (upper, 1.0) if error else (lower, -1.0)
     if math.isnan(worse):
         return away * math.inf
@@ -165,14 +165,14 @@ def _stated_value(found: Enclosure, error: bool) -> float:
 
 
 def _best(
-    problem: Problem, candidate: Candidate, made: Arranged, value: float, tolerance: float, near: Certificate | None,
-    ask: Ask,
+    problem: Problem, candidate: Candidate, arranged: Arranged, value: float, tolerance: float,
+    near: Certificate | None, ask: Ask,
 ) -> tuple[Certificate | None, float, str]:  # fmt: skip
     """The certificate with the best bound, that bound, and why there is none: proofs are tried until one is tight."""
     utility = problem.whole
     best, bound = None, -math.inf if utility.error else math.inf
     reasons: list[str] = []
-    for certificate in proofs(problem, candidate, made, near, ask):
+    for certificate in proofs(problem, candidate, arranged, near, ask):
         if isinstance(certificate, str):
             reasons.append(certificate)
             continue

@@ -149,8 +149,8 @@ def checked(design: Design | RespondentsBound, exact: bool = False, budget: floa
     Another processor may sum in another order, and then recompute a bound that is one digit looser than the stated one.
     Where float64 does not confirm a claim, ball arithmetic of 256 bits decides, where it is within the budget.
     """
-    found = design.verify(exact, budget)
-    if found or exact:
-        return found, exact
+    verified = design.verify(exact, budget)
+    if verified or exact:
+        return verified, exact
     closer = design.verify(True, budget)
-    return (closer, True) if closer else (found, False)
+    return (closer, True) if closer else (verified, False)

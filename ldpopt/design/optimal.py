@@ -42,7 +42,7 @@ def choose(problem: Problem, named: Method | None) -> Method:
             raise invalid("method", "one that applies", Phrase(f"{type(named).__name__}: {why}"))
         return named
     reasons: list[str] = []
-    for method in (one for one in METHODS if one.preference < Method.preference):
+    for method in (known for known in METHODS if known.preference < Method.preference):
         if not (why := refusal(method, problem)):
             return method
         own = method.solves is not Utility and isinstance(problem.utility, method.solves)

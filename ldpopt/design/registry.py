@@ -96,13 +96,13 @@ def defining(name: str, *rooms: ModuleType) -> ModuleType | None:
 @cache
 def _classes(room: ModuleType) -> dict[str, str]:
     """The names of the modules of a room by the classes that they define."""
-    found: dict[str, str] = {}
+    modules: dict[str, str] = {}
     for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
         spec: Any = module.module_finder.find_spec(module.name, None)
         source = spec.loader.get_source(module.name)
         names = vars(importlib.import_module(module.name)) if source is None else _CLASS.findall(source)
-        found |= dict.fromkeys(names, module.name)
-    return found
+        modules |= dict.fromkeys(names, module.name)
+    return modules
 
 
 def kind(name: str, *rooms: ModuleType) -> type[Kind] | None:
@@ -121,7 +121,7 @@ def chosen(room: ModuleType, names: Collection[str]) -> tuple[type[Kind], ...]:
     other asks for, and more, it is the one with more. `InvalidInput` for a name without the others that its kind asks
     for.
     """
-    asked = {kind: {one.name for one in kind.asks} for kind in choices(room)}
+    asked = {kind: {parameter.name for parameter in kind.asks} for kind in choices(room)}
     whole = [kind for kind, own in asked.items() if own <= set(names)]
     kept = tuple(kind for kind in whole if not any(asked[kind] < asked[other] for other in whole))
     for name in names:
@@ -142,9 +142,9 @@ def flags(room: ModuleType) -> dict[str, tuple[Asked, ...]]:
     return given
 
 
-def answers(one: Any) -> dict[str, Any]:
-    """The values of what the kind of `one` asks for, by name."""
-    return {asked.name: getattr(one, asked.field or asked.name) for asked in type(one).asks}
+def answers(given: Any) -> dict[str, Any]:
+    """The values of what the kind of `given` asks for, by name."""
+    return {asked.name: getattr(given, asked.field or asked.name) for asked in type(given).asks}
 
 
 def summary(kind: type) -> str:

@@ -140,10 +140,10 @@ def solve_whole(
     limits = [LinearConstraint(equal, right, right), LinearConstraint(above, -np.inf, most)]
     options = {"node_limit": nodes, "mip_rel_gap": 1e-6}
     low = np.where(whole, 0.0, -np.inf)
-    found = milp(-gains, integrality=whole.astype(int), bounds=Bounds(low), constraints=limits, options=options)
-    bound = getattr(found, "mip_dual_bound", None)
-    values = np.where(whole, np.rint(_answered(found, what)), found.x)
-    return values, np.inf if bound is None else -float(bound), found.status == 0
+    answer = milp(-gains, integrality=whole.astype(int), bounds=Bounds(low), constraints=limits, options=options)
+    bound = getattr(answer, "mip_dual_bound", None)
+    values = np.where(whole, np.rint(_answered(answer, what)), answer.x)
+    return values, np.inf if bound is None else -float(bound), answer.status == 0
 
 
 def solve_real(gains: Array, equal: Array, right: Array, above: Array, most: Array, what: str) -> tuple[Array, Array]:
@@ -153,15 +153,15 @@ def solve_real(gains: Array, equal: Array, right: Array, above: Array, most: Arr
     from scipy.optimize import linprog
 
     bounds = [(0.0, None)] * (len(gains) - 1) + [(None, None)]
-    found = linprog(-gains, above, most, equal, right, bounds, method="highs")
-    return _answered(found, what), np.asarray(found.lower.marginals)
+    answer = linprog(-gains, above, most, equal, right, bounds, method="highs")
+    return _answered(answer, what), np.asarray(answer.lower.marginals)
 
 
-def _answered(found: Any, what: str) -> Array:
+def _answered(answer: Any, what: str) -> Array:
     """The solution; `SolverError` where HiGHS found none."""
-    if found.x is None or not np.isfinite(found.x).all():
-        raise SolverError(f"{what}: HiGHS said {found.message.split('.')[0]}: pass another method")
-    return np.asarray(found.x)
+    if answer.x is None or not np.isfinite(answer.x).all():
+        raise SolverError(f"{what}: HiGHS said {answer.message.split('.')[0]}: pass another method")
+    return np.asarray(answer.x)
 
 
 def _is_finite(problem: Any) -> bool:

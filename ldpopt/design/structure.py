@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -145,29 +146,37 @@ def structures(
     tolerance = number(tolerance, "tolerance", "a positive number")
     if not tolerance >= 1e-12:
         raise invalid("tolerance", "at least 1e-12", tolerance)
-    made = _Seen(utility, eta)
+    if isinstance(utility, Divergence) and not utility.continuous:
+        search: Any = _of_partitions
+        classes = len(pose(utility, LocalDP(1.0)).reduction.pair)
+    elif isinstance(utility, ColumnUtility) and utility.size <= MAX_INPUTS:
+        search, classes = _of_patterns, utility.size
+    else:
+        expected = f"a Divergence of finite distributions, or a column utility of up to {MAX_INPUTS} answers"
+        raise invalid("utility", expected, utility)
+    patterns = cache(lambda epsilon: search(utility, epsilon, eta))
     points = np.geomspace(low, high, positive_integer(grid, "grid", 2))
     points[[0, -1]] = low, high
     with watched(time_limit, progress, "looking for structures") as deadline:
         for point in deadline.part(0.0, 0.5).rounds(points.tolist()):
-            made(point)
+            patterns(point)
         if deadline.late:
             raise SolverError(f"time_limit: {deadline.seconds:g} s were over before the grid was looked at; allow more")
-        ends = _brackets(made, points, tolerance, deadline.part(0.5, 1.0))
+        ends = _brackets(patterns, points, tolerance, deadline.part(0.5, 1.0))
     tolerance = max([tolerance, *(b - a for a, b in ends)])
     starts, stops = [low, *(b for _, b in ends)], [*(a for a, _ in ends), high]
-    pieces = tuple(Structure(a, b, made(a), made.classes) for a, b in zip(starts, stops, strict=True))
+    pieces = tuple(Structure(a, b, patterns(a), classes) for a, b in zip(starts, stops, strict=True))
     return Structures(pieces, utility, eta, tolerance)
 
 
-def _brackets(made: _Seen, points: Array, tolerance: float, deadline: Deadline) -> list[tuple[float, float]]:
+def _brackets(patterns: Any, points: Array, tolerance: float, deadline: Deadline) -> list[tuple[float, float]]:
     """Where the structure changes between neighbouring points, bisected to the tolerance or until the time is over."""
     ends: list[tuple[float, float]] = []
     waiting = [(float(a), float(b)) for a, b in zip(points[-2::-1], points[:0:-1], strict=True)]
     while waiting:
         deadline.tell(1 - len(waiting) / max(len(waiting), len(points)))
         a, b = waiting.pop()
-        if made(a) == made(b):
+        if patterns(a) == patterns(b):
             continue
         middle = (a + b) / 2
         if b - a <= tolerance or not a < middle < b or deadline.over():
@@ -185,28 +194,6 @@ class _Fewest(Blocks):
     def best(self, penalty: float) -> Cut:
         every = np.arange(len(self.pair))
         return super().best(penalty + 1e-13 * float(self.value(every, every + 1).sum()))
-
-
-class _Seen:
-    """The patterns of the optimal channel at an epsilon, computed once for each epsilon."""
-
-    def __init__(self, utility: Any, eta: float) -> None:
-        self.utility, self.eta = utility, eta
-        self.known: dict[float, tuple[Pattern, ...]] = {}
-        self.find: Any = _of_patterns
-        if isinstance(utility, Divergence) and not utility.continuous:
-            self.find = _of_partitions
-            self.classes = len(pose(utility, LocalDP(1.0)).reduction.pair)
-        elif isinstance(utility, ColumnUtility) and utility.size <= MAX_INPUTS:
-            self.classes = utility.size
-        else:
-            expected = f"a Divergence of finite distributions, or a column utility of up to {MAX_INPUTS} answers"
-            raise invalid("utility", expected, utility)
-
-    def __call__(self, epsilon: float) -> tuple[Pattern, ...]:
-        if epsilon not in self.known:
-            self.known[epsilon] = self.find(self.utility, epsilon, self.eta)
-        return self.known[epsilon]
 
 
 def _of_partitions(utility: Divergence, epsilon: float, eta: float) -> tuple[Pattern, ...]:

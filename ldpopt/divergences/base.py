@@ -91,12 +91,12 @@ class FDivergence:
     @classmethod
     def _trusted(cls, *fields: Any) -> FDivergence:
         """A named divergence. Tests compare its closed forms with the definition, so they are not checked at import."""
-        made = cls.__new__(cls)
-        made._set(*fields)
-        object.__setattr__(made, "_given", ())
-        if made.recipe and len(made.recipe) == 1:
-            NAMED[made.recipe[0]] = made
-        return made
+        divergence = cls.__new__(cls)
+        divergence._set(*fields)
+        object.__setattr__(divergence, "_given", ())
+        if divergence.recipe and len(divergence.recipe) == 1:
+            NAMED[divergence.recipe[0]] = divergence
+        return divergence
 
     def __setattr__(self, field: str, value: object) -> None:
         raise AttributeError(f"FDivergence is frozen; cannot set {field}")
@@ -166,7 +166,7 @@ class FDivergence:
         inside = (a > 0) & (b > 0)
         if inside.all():
             return plain(self._inner(d, a, b))
-        value = self._inner(*(np.where(inside, part, one) for part, one in ((d, 0.0), (a, 1.0), (b, 1.0))))
+        value = self._inner(*(np.where(inside, part, neutral) for part, neutral in ((d, 0.0), (a, 1.0), (b, 1.0))))
         slope = self._slope_at_one()
         with np.errstate(over="ignore", invalid="ignore"):
             edge = np.where(a > 0, a * (self.slope_at_infinity - slope), 0.0)
@@ -215,11 +215,11 @@ class FDivergence:
 
         if s > self.slope_at_infinity:
             return math.inf
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             lambda u: float(self._generator(np.exp(u))) - s * math.exp(u), bounds=(-60.0, 60.0), method="bounded",
             options={"xatol": 1e-12},
         )  # fmt: skip
-        return max(-float(found.fun), -self.at_zero)
+        return max(-float(minimum.fun), -self.at_zero)
 
     def __call__(self, p: Any, q: Any) -> float:
         """D_f(p || q) of two distributions of one length, shape (k,); inf where the formula gives inf."""
@@ -273,7 +273,7 @@ def rebuild(name: str, *parameters: Any) -> FDivergence:
         return NAMED[name]
     if name in FAMILIES and len(parameters) == 1:
         return FAMILIES[name][1](parameters[0])
-    choices = ", ".join([*NAMED, *(f"{family} {made[0]}" for family, made in FAMILIES.items())])
+    choices = ", ".join([*NAMED, *(f"{family} {spelled[0]}" for family, spelled in FAMILIES.items())])
     raise invalid("divergence", f"one of {choices}", " ".join([name, *map(str, parameters)]))
 
 
@@ -295,7 +295,7 @@ def spelled(text: str) -> FDivergence:
 
 def spellings() -> str:
     """What `spelled` reads, in words: every name, and every family with the name of its parameter."""
-    *names, last = [*NAMED, *(f"{family}:{made[0]}" for family, made in FAMILIES.items())]
+    *names, last = [*NAMED, *(f"{family}:{spelled[0]}" for family, spelled in FAMILIES.items())]
     return f"{', '.join(names)} or {last}"
 
 
@@ -304,5 +304,5 @@ def spelling(f: FDivergence) -> str:
     if f.recipe is None:
         raise invalid("divergence", "a named one", f.name)
     name, *parameters = f.recipe
-    return ":".join([name, *("/".join(",".join(map(repr, one)) for one in p) if isinstance(p, tuple) else str(p)
+    return ":".join([name, *("/".join(",".join(map(repr, numbers)) for numbers in p) if isinstance(p, tuple) else str(p)
                              for p in parameters)])  # fmt: skip

@@ -43,14 +43,14 @@ def check_generator(f: Function) -> Array:
     try:
         with np.errstate(all="ignore"):
             values = np.asarray(f(_PROBES), dtype=np.float64)
-            one = float(f(np.float64(1.0)))
+            at_one = float(f(np.float64(1.0)))
     except (ArithmeticError, TypeError, ValueError) as error:
         raise invalid("generator f", "a real number for every t in (0, inf)", Phrase(repr(error))) from None
-    if not abs(one) <= CONVEXITY:
-        raise invalid("generator f", "f(1) = 0", one)
+    if not abs(at_one) <= CONVEXITY:
+        raise invalid("generator f", "f(1) = 0", at_one)
     if not np.isfinite(values).all():
-        at = int(np.argmin(np.isfinite(values)))
-        raise invalid("generator f", "finite values on (0, inf)", values[at], f"t = {_PROBES[at]:.6g}")
+        worst = int(np.argmin(np.isfinite(values)))
+        raise invalid("generator f", "finite values on (0, inf)", values[worst], f"t = {_PROBES[worst]:.6g}")
     left, mid, right = values[:-2], values[1:-1], values[2:]
     weight = (_PROBES[2:] - _PROBES[1:-1]) / (_PROBES[2:] - _PROBES[:-2])
     chord = weight * left + (1 - weight) * right
@@ -58,10 +58,10 @@ def check_generator(f: Function) -> Array:
     above = mid - chord > CONVEXITY * scale * 1e-3 + 1e-15
     if above.any():
         # Report the place where f is most clearly above its chord, which a reader can check by hand.
-        at = int(np.argmax((mid - chord) / (scale + 1e-300)))
+        worst = int(np.argmax((mid - chord) / (scale + 1e-300)))
         raise invalid(
             "generator f", "a convex function",
-            Phrase(f"f above its chord at t = {_PROBES[at + 1]:.6g}"),
+            Phrase(f"f above its chord at t = {_PROBES[worst + 1]:.6g}"),
         )  # fmt: skip
     return values
 
@@ -75,8 +75,8 @@ def check_derivative(slope: Function, values: Array) -> None:
     right = values[:-1] + slopes[:-1] * step <= values[1:] + slack
     left = values[1:] - slopes[1:] * step <= values[:-1] + slack
     if not (right & left).all():
-        at = int(np.argmin(right & left))
-        raise invalid("derivative", "a subgradient of f", slopes[at], f"t = {_PROBES[at]:.6g}")
+        worst = int(np.argmin(right & left))
+        raise invalid("derivative", "a subgradient of f", slopes[worst], f"t = {_PROBES[worst]:.6g}")
 
 
 def difference(f: Function) -> Function:
@@ -129,10 +129,10 @@ def require_findable(function: Any, name: str) -> None:
     qualified = getattr(function, "__qualname__", None)
     if qualified is None:  # None, or an object such as a partial, which pickles itself
         return
-    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
+    owner: Any = sys.modules.get(getattr(function, "__module__", None) or "")
     for part in qualified.split("."):
-        found = getattr(found, part, None)
-    if found is not function and not inspect.isbuiltin(function):
+        owner = getattr(owner, part, None)
+    if owner is not function and not inspect.isbuiltin(function):
         expected = "functions that stand in a module under their names (cloudpickle.dumps takes others, too)"
         raise invalid(f"pickle of {name}", expected, function)
 

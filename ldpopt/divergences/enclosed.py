@@ -61,11 +61,11 @@ def _over_box(rule: Rule, d: Enclosure, b: Enclosure) -> tuple[Enclosure, Enclos
     return _at(rule, nearest, b_high).positive(), left.maximum(right), missed
 
 
-def _larger(one: Enclosure, two: Enclosure) -> Enclosure:
+def _larger(first: Enclosure, second: Enclosure) -> Enclosure:
     """The larger of two lower bounds, either of which may be unknown (minus infinity)."""
-    arith = one.arithmetic
-    unknown, other = np.asarray(one.lower) == -np.inf, np.asarray(two.lower) == -np.inf
-    return arith.where(unknown, two, arith.where(other, one, one.maximum(two)))
+    arith = first.arithmetic
+    unknown, other = np.asarray(first.lower) == -np.inf, np.asarray(second.lower) == -np.inf
+    return arith.where(unknown, second, arith.where(other, first, first.maximum(second)))
 
 
 def _at(rule: Rule, d: Enclosure, b: Enclosure) -> Enclosure:
@@ -107,10 +107,10 @@ def excess_above(f: FDivergence, d_low: Array, d_high: Array, b_low: Array, a_lo
     if falling.any():
         d = -d_low[falling]
         if mirror is not None:
-            found = _top(mirror, d, a_low[falling])
+            largest = _top(mirror, d, a_low[falling])
         else:
-            found = _top(rule, -d, np.nextafter(np.maximum(b_low[falling], a_low[falling] + d), 0.0))
-        above[falling] = np.maximum(above[falling], found)
+            largest = _top(rule, -d, np.nextafter(np.maximum(b_low[falling], a_low[falling] + d), 0.0))
+        above[falling] = np.maximum(above[falling], largest)
     return np.where(np.isnan(d_low) | np.isnan(d_high) | np.isnan(above), np.inf, above)
 
 

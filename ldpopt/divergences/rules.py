@@ -79,8 +79,8 @@ def _float64(f: FDivergence, error: Callable[[Any, Any], Any] | None = None, exc
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
         x, y = np.asarray(d.lower), np.asarray(b.lower)
         with np.errstate(all="ignore"):
-            found = f._inner(-x, y, x + y) if exchanged else f._inner(x, x + y, y)
-            value = np.where(np.isfinite(x + y), found, np.nan)
+            computed = f._inner(-x, y, x + y) if exchanged else f._inner(x, x + y, y)
+            value = np.where(np.isfinite(x + y), computed, np.nan)
             margin = LOGARITHMS if error is None else error(x, y)
             low = np.where(value == INF, 0.0, value) * (1 - margin) - 16 * SUBNORMAL
             return FLOAT.between(low, value * (1 + margin) + 16 * SUBNORMAL)
@@ -119,9 +119,9 @@ def _swapped(excess: Points) -> Points:
 def _sign(t: Enclosure) -> Enclosure:
     """The sign of t - 1: -1, 0 or 1, or the interval from -1 to 1 where the sign is not certain."""
     below, above = np.asarray(t.upper) < 1, np.asarray(t.lower) > 1
-    at = (np.asarray(t.lower) == 1) & (np.asarray(t.upper) == 1)
+    equal = (np.asarray(t.lower) == 1) & (np.asarray(t.upper) == 1)
     arith = t.arithmetic
-    unclear = arith.where(at, 0.0, arith.between(-np.ones(t.shape), np.ones(t.shape)))
+    unclear = arith.where(equal, 0.0, arith.between(-np.ones(t.shape), np.ones(t.shape)))
     return arith.where(below, -1.0, arith.where(above, 1.0, unclear))
 
 
@@ -200,16 +200,16 @@ def own_rule(f: FDivergence) -> Rule:
             return FLOAT.between(low, value + margin + 16 * SUBNORMAL)
 
     def limits(arith: Arithmetic) -> tuple[Enclosure, Enclosure]:
-        made = []
+        ends = []
         for end, sign in ((f.at_zero, 1), (f.slope_at_infinity, -1)):
             margin = 2.0**-20 * (abs(end) + abs(slope)) if math.isfinite(end) else 0.0  # often extrapolated
-            made.append(arith.between(end + sign * slope - margin, end + sign * slope + margin))
-        return made[0], made[1]
+            ends.append(arith.between(end + sign * slope - margin, end + sign * slope + margin))
+        return ends[0], ends[1]
 
     def slopes(t: Enclosure) -> tuple[Enclosure, Enclosure]:
-        one = FLOAT.of(np.ones(t.shape))
+        unit = FLOAT.of(np.ones(t.shape))
         step = (t * 2.0**-20).ends[0]
-        right, left, middle = (excess((t - 1 + move).ends[0], one) for move in (step, -step, 0.0))
+        right, left, middle = (excess((t - 1 + move).ends[0], unit) for move in (step, -step, 0.0))
         slope = FLOAT.between(((middle - left) / step).ends[0], ((right - middle) / step).ends[1])
         return slope, middle - t * slope
 
@@ -254,7 +254,7 @@ def _piecewise_linear(lists: tuple[tuple[float, ...], tuple[float, ...]]) -> Rul
         return reduce(operator.add, terms)
 
     def both(arith: Arithmetic, pairs: Sequence[tuple[Enclosure, Enclosure]]) -> tuple[Enclosure, Enclosure]:
-        return total(arith, [one for one, _ in pairs]), total(arith, [other for _, other in pairs])
+        return total(arith, [first for first, _ in pairs]), total(arith, [other for _, other in pairs])
 
     return Rule(
         lambda d, b: total(d.arithmetic, [stick.excess(d, b) for stick in sticks]),

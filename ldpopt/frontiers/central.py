@@ -89,9 +89,9 @@ def after_shuffling(
             return None  # no family of epsilon-LDP channels comes here: shuffling does not cost
         while high - low > LOCAL_GAP * high:
             middle = math.sqrt(low * high)
-            made = family(middle)
-            if shuffled(made, n).delta_at(limit).value <= level:
-                low, best = middle, made
+            mechanism = family(middle)
+            if shuffled(mechanism, n).delta_at(limit).value <= level:
+                low, best = middle, mechanism
             else:
                 high = middle
         central = shuffled(best, n).epsilon_at(level)
@@ -110,8 +110,8 @@ def _families(utility: Utility) -> dict[str, Family]:
         size = max(1, min(k - 1, round(k / (1 + math.exp(epsilon)))))
         return subset_selection(k, epsilon, size)
 
-    made: dict[str, Family] = {
+    families: dict[str, Family] = {
         "optimal local channel": lambda epsilon: optimal_channel(utility, [LocalDP(epsilon)]).channel,
         "randomized response": lambda epsilon: randomized_response(k, epsilon),
     }
-    return made | ({"subset selection": subsets} if 3 <= k <= 20 else {})
+    return families | ({"subset selection": subsets} if 3 <= k <= 20 else {})

@@ -62,7 +62,7 @@ class Envelope(Rows[Corner]):
         (0.029225, 3)
         """
         eta = unit_interval(eta, "eta")
-        return float(np.interp(eta, [one.eta for one in self.corners], [one.value for one in self.corners]))
+        return float(np.interp(eta, [corner.eta for corner in self.corners], [corner.value for corner in self.corners]))
 
 
 def envelope(
@@ -91,7 +91,7 @@ def envelope(
     level = blocks.level
     with watched(time_limit, progress, "finding corners") as deadline:
         best = blocks.coin(None, deadline.inner).parts[0][1]
-        found: dict[int, Cut] = {1: Cut((0, len(pair)), 0.0), best.blocks: best}
+        cuts: dict[int, Cut] = {1: Cut((0, len(pair)), 0.0), best.blocks: best}
         waiting = [(0.0, best.variation(level))]
         while waiting and not deadline.over():
             left = sum(high - low for low, high in waiting)
@@ -101,8 +101,8 @@ def envelope(
                 continue
             # The straight piece above the middle ends in two corners; further corners can lie on either side of it.
             ends = [cut for _, cut in blocks.coin((low + high) / 2, deadline.inner).parts]
-            found |= {cut.blocks: cut for cut in ends if cut.blocks not in found}
+            cuts |= {cut.blocks: cut for cut in ends if cut.blocks not in cuts}
             spans = [cut.variation(level) for cut in ends]
             waiting += [(low, min(spans)), (max(spans), high)]
-    corners = sorted((cut.variation(level), cut.rate(level), cut.blocks) for cut in found.values())
-    return Envelope(utility, epsilon, tuple(Corner(*one) for one in corners), not deadline.late)
+    corners = sorted((cut.variation(level), cut.rate(level), cut.blocks) for cut in cuts.values())
+    return Envelope(utility, epsilon, tuple(Corner(*corner) for corner in corners), not deadline.late)

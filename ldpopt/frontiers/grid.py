@@ -171,17 +171,17 @@ def _chain(part: Part, time_limit: float | None, progress: Callable[[float], obj
     rows: list[FrontierRow] = []
     near: Design | None = None
     pure: dict[int, float | None] = {}
-    for at, (utility, epsilon, eta) in enumerate(part):
+    for position, (utility, epsilon, eta) in enumerate(part):
 
-        def told(share: float, at: int = at) -> None:
-            progress((at + share) / len(part))
+        def told(share: float, position: int = position) -> None:
+            progress((position + share) / len(part))
 
         if id(utility) not in pure:
             pure[id(utility)] = None
             if isinstance(utility, ColumnUtility):
                 alone = LocalDP(epsilon)
-                found = optimal_channel(utility, alone, certify=False, time_limit=time_limit, progress=told)
-                pure[id(utility)] = found.value
+                alone_design = optimal_channel(utility, alone, certify=False, time_limit=time_limit, progress=told)
+                pure[id(utility)] = alone_design.value
         known = near if near is not None and near.utility is utility and isinstance(utility, Divergence) else None
         limits = [LocalDP(epsilon), TotalVariation(eta)]
         near = optimal_channel(utility, limits, near=known, time_limit=time_limit, progress=told)
@@ -189,7 +189,7 @@ def _chain(part: Part, time_limit: float | None, progress: Callable[[float], obj
     return rows
 
 
-def _unpack(part: Part, at: int, saved: dict[str, Any]) -> FrontierRow:
+def _unpack(part: Part, position: int, saved: dict[str, Any]) -> FrontierRow:
     if set(saved) != {field.name for field in fields(FrontierRow)}:
         raise invalid("row", "the columns of a frontier", Phrase("others"))
     optional = (*BASELINES, *BOUNDS)
@@ -199,7 +199,7 @@ def _unpack(part: Part, at: int, saved: dict[str, Any]) -> FrontierRow:
         if name != "certified"
     }
     row = FrontierRow(**numbers, certified=saved["certified"] is True)
-    if (row.epsilon, row.eta) != part[at][1:]:
+    if (row.epsilon, row.eta) != part[position][1:]:
         raise ValueError(f"the point {(row.epsilon, row.eta)}")
     return row
 

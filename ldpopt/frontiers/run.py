@@ -63,14 +63,14 @@ def results(
         from joblib import Parallel, delayed
 
         pool = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1)
-        made = pool(delayed(_numbered)(function, number, task) for number, task in tasks)
+        numbered = pool(delayed(_numbered)(function, number, task) for number, task in tasks)
         try:
-            # By calls of `next`: `yield from made` would close the pool outside of the block that catches warnings.
-            yield from iter(made.__next__, None)
+            # By calls of `next`: `yield from numbered` would close the pool outside of the block that catches warnings.
+            yield from iter(numbered.__next__, None)
         finally:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the warning says that tasks were cancelled, which is intended
-                made.close()
+                numbered.close()
 
 
 def checked_jobs(jobs: Any, client: Any) -> int:
@@ -290,8 +290,8 @@ def run(
         left = [(number, part) for number, part in enumerate(work.parts) if number not in done]
         away = client is not None or (jobs != 1 and len(left) > 1)
         compute = functools.partial(work.compute, time_limit=time_limit, progress=_nobody) if away else here
-        with closing(results(compute, left, jobs, client)) as made:
-            for number, rows in made:
+        with closing(results(compute, left, jobs, client)) as computed:
+            for number, rows in computed:
                 if folder is not None:
                     folder.save(number, [row_to_json(row) for row in rows])
                 finish(number, rows)
@@ -303,7 +303,7 @@ def _unpacked(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list
     if not isinstance(saved, list) or len(saved) != work.size(part) or not all(isinstance(row, dict) for row in saved):
         raise invalid(str(path), expected, Phrase("something else"))
     try:
-        return [work.unpack(part, at, row) for at, row in enumerate(saved)]
+        return [work.unpack(part, position, row) for position, row in enumerate(saved)]
     except (LdpoptError, KeyError, TypeError, ValueError) as error:
         raise invalid(str(path), expected, Phrase(str(error) or type(error).__name__)) from None
 

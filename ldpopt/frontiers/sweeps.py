@@ -105,9 +105,9 @@ class Sweep(Rows[SweepRow], Pictured):
         for row in self.rows:
             for guarantee in row.guarantees:
                 table.setdefault(guarantee.notion, [math.nan] * len(self.rows))
-        for at, row in enumerate(self.rows):
+        for position, row in enumerate(self.rows):
             for guarantee in row.guarantees:
-                table[guarantee.notion][at] = guarantee.value
+                table[guarantee.notion][position] = guarantee.value
         return table | {"outputs": [row.channel.shape[1] for row in self.rows]}
 
     def _title(self) -> str:
@@ -168,7 +168,7 @@ def sweep(
     points = []
     for given in parameters:
         several = given if isinstance(given, tuple) else (given,)
-        numbers = tuple(number(one, "parameter", "a finite number, or a tuple of them") for one in several)
+        numbers = tuple(number(value, "parameter", "a finite number, or a tuple of them") for value in several)
         parameter = numbers if isinstance(given, tuple) else numbers[0]
         posed = posed_utility(utility, parameter)
         points.append(Point(posed, parameter, listed(family(parameter)), method))

@@ -61,9 +61,9 @@ class ContinuousPair:
             total, error = self._integral(partial(_mass, density))
             if not abs(total - 1) <= DENSITY_SUM + error:
                 raise invalid(name, f"a log density that integrates to 1 within {DENSITY_SUM:g}", total)
-        found = max(abs(float(self.log_p(x)) - float(self.log_q(x))) for x in self._probes())
-        if not found <= self.epsilon * (1 + LOSS_EXCESS) + 1e-3 * LOSS_EXCESS:
-            raise invalid("epsilon", f"at least {found!r}, a loss that occurs", self.epsilon)
+        largest = max(abs(float(self.log_p(x)) - float(self.log_q(x))) for x in self._probes())
+        if not largest <= self.epsilon * (1 + LOSS_EXCESS) + 1e-3 * LOSS_EXCESS:
+            raise invalid("epsilon", f"at least {largest!r}, a loss that occurs", self.epsilon)
 
     def total_variation(self) -> Guarantee:
         """The total variation distance eta [GI, Def 7]."""
@@ -148,11 +148,11 @@ class ContinuousPair:
             top = min(1.0, max(self._hockey_stick(0.0)[1], 1e-9))
             while top < 600 and self._hockey_stick(top)[1] > UNTOLD_LOSSES:
                 top *= 1.25
-        at = np.linspace(0.0, min(top, 700.0), points)
-        deltas = [min(self._hockey_stick(float(epsilon))[1], 1.0) for epsilon in at]
+        epsilons = np.linspace(0.0, min(top, 700.0), points)
+        deltas = [min(self._hockey_stick(float(epsilon))[1], 1.0) for epsilon in epsilons]
         if top == self.epsilon:
             deltas[-1] = 0.0
-        return FinitePair.through(at, np.array(deltas))
+        return FinitePair.through(epsilons, np.array(deltas))
 
     def trade_off(self, points: int = 1025) -> TradeOffCurve:
         """A trade-off curve nowhere above the true one: that of `finite_pair` with as many points."""
@@ -176,23 +176,23 @@ class ContinuousPair:
 
     def _probes(self) -> list[float]:
         """Points of the support: dense between finite edges, and ever farther apart towards infinity."""
-        found: list[float] = []
+        points: list[float] = []
         steps = np.concatenate([np.linspace(0, 1, 65)[1:], np.geomspace(1, 1e3, 200)[1:]])
         for a, b in pairwise(self.edges):
             if math.isfinite(a) and math.isfinite(b):
-                found += (a + (b - a) * np.linspace(0, 1, 1026)[1:-1]).tolist()
+                points += (a + (b - a) * np.linspace(0, 1, 1026)[1:-1]).tolist()
             elif math.isfinite(a) or math.isfinite(b):
-                found += (a + steps if math.isfinite(a) else b - steps).tolist()
+                points += (a + steps if math.isfinite(a) else b - steps).tolist()
             else:
-                found += np.concatenate([-steps, [0.0], steps]).tolist()
-        finite = [x for x in found if math.isfinite(float(self.log_p(x))) and math.isfinite(float(self.log_q(x)))]
+                points += np.concatenate([-steps, [0.0], steps]).tolist()
+        finite = [x for x in points if math.isfinite(float(self.log_p(x))) and math.isfinite(float(self.log_q(x)))]
         return finite or [0.0]
 
     @cached_property
     def _losses(self) -> tuple[Array, Array]:
         """Points of the support in order, and the loss log p/q at them."""
-        at = sorted(self._probes())
-        return np.array(at), np.array([float(self.log_p(x)) - float(self.log_q(x)) for x in at])
+        points = sorted(self._probes())
+        return np.array(points), np.array([float(self.log_p(x)) - float(self.log_q(x)) for x in points])
 
     def _crossings(self, level: float) -> list[float]:
         """Where the privacy loss crosses `level`, as the probes show: the hockey stick's integrand has a kink there."""
@@ -201,9 +201,9 @@ class ContinuousPair:
         def excess(x: float) -> float:
             return float(self.log_p(x)) - float(self.log_q(x)) - level
 
-        at, losses = self._losses
+        points, losses = self._losses
         above = losses > level
-        return [float(brentq(excess, at[n], at[n + 1])) for n in np.flatnonzero(above[1:] != above[:-1])]
+        return [float(brentq(excess, points[n], points[n + 1])) for n in np.flatnonzero(above[1:] != above[:-1])]
 
     def _epsilon_at(self, delta: float) -> Interval:
         """Bounds on the smallest epsilon at which the hockey stick is at most delta, by bisection on its bounds."""
@@ -293,8 +293,8 @@ class ContinuousPair:
             return math.exp(t) * rate + self._hockey_stick(t)[1]
 
         reach = min(self.epsilon, 100.0)
-        found = minimize_scalar(covered, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-9})
-        return max(0.0, 1.0 - min(float(found.fun), covered(-reach), covered(reach)))
+        minimum = minimize_scalar(covered, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-9})
+        return max(0.0, 1.0 - min(float(minimum.fun), covered(-reach), covered(reach)))
 
 
 _LEAST = 1e-300

@@ -231,8 +231,8 @@ class LocalHashing(FrequencyOracle, buckets=at_least_two, prime=at_least_two):
         """How many reported buckets are the bucket of each answer, shape (k,); takes O(n k) time."""
         reports = check_reports(reports, 3, (self.prime, self.prime, self.buckets))
         counts = np.zeros(self.k)
-        for at in range(0, len(reports), _CHUNK):
-            a, b, y = np.ascontiguousarray(reports[at : at + _CHUNK].T, dtype=np.uint32)
+        for start in range(0, len(reports), _CHUNK):
+            a, b, y = np.ascontiguousarray(reports[start : start + _CHUNK].T, dtype=np.uint32)
             counts += self._supported(a, b, y)
         return counts
 

@@ -48,8 +48,8 @@ def vector_divergence(shift: Array, space: Array, order: float) -> tuple[float, 
         return weighted_excess(space @ t, float(seen @ t), power)[0]
 
     start = seen / (2 + seen @ seen)  # the minimiser at order 2: least squares
-    found = minimize(excess, start * min(1.0, order - 1), jac=lambda t: _gradient(excess, t), options={"gtol": 1e-10})
-    best = np.asarray(found.x)
+    minimum = minimize(excess, start * min(1.0, order - 1), jac=lambda t: _gradient(excess, t), options={"gtol": 1e-10})
+    best = np.asarray(minimum.x)
     value, error = weighted_excess(space @ best, float(seen @ best), power)
     slope = float(np.linalg.norm(_gradient(excess, best))) + 1e-11 * math.sqrt(len(best))
     lowest = value - error - slope * (_RADIUS + float(np.linalg.norm(best)))

@@ -89,10 +89,11 @@ class FrequencyOracle(Checked, ABC, k=at_least_two, epsilon=positive_epsilon):
         return s * (1 - s) / (positive_integer(n, "n") * (own - other) ** 2)
 
     def _answers(self, x: Any) -> Answers:
-        made = np.atleast_1d(np.asarray(x))
-        if made.ndim != 1 or made.dtype.kind not in "iu" or (made.size and not 0 <= made.min() <= made.max() < self.k):
+        answers = np.atleast_1d(np.asarray(x))
+        listed = answers.ndim == 1 and answers.dtype.kind in "iu"
+        if not listed or (answers.size and not 0 <= answers.min() <= answers.max() < self.k):
             raise invalid("answers", f"integers 0 to {self.k - 1} in one dimension", x)
-        return made.astype(np.intp)
+        return answers.astype(np.intp)
 
 
 def counted(support_counts: Any, k: int) -> Array:
@@ -111,14 +112,14 @@ def check_size(rows: int, columns: int, what: str = "channel") -> None:
 
 def check_reports(reports: Any, columns: int | None, limits: int | tuple[int, ...]) -> Reports:
     """`reports` as an integer array of `columns` columns (one dimension when None), entries from 0 below `limits`."""
-    made = np.asarray(reports)
-    shape_fits = made.ndim == 1 if columns is None else made.ndim == 2 and made.shape[1] == columns
-    if not shape_fits or made.dtype.kind not in "iub":
+    checked = np.asarray(reports)
+    shape_fits = checked.ndim == 1 if columns is None else checked.ndim == 2 and checked.shape[1] == columns
+    if not shape_fits or checked.dtype.kind not in "iub":
         expected = "a one-dimensional array" if columns is None else f"{columns} columns"
-        raise invalid("reports", f"integers, {expected}", f"{made.dtype} of shape {made.shape}")
-    if made.size and (np.any(made < 0) or np.any(made >= np.asarray(limits))):
+        raise invalid("reports", f"integers, {expected}", f"{checked.dtype} of shape {checked.shape}")
+    if checked.size and (np.any(checked < 0) or np.any(checked >= np.asarray(limits))):
         raise invalid("reports", f"entries from 0 to below {limits}", "others")
-    return made
+    return checked
 
 
 _CHUNK = 1 << 18

@@ -156,10 +156,10 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
         def value(a: float) -> float:
             return a - self.log_mgf(a / self.sensitivity)
 
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             lambda a: -value(a), bounds=(0.0, self.epsilon), method="bounded", options={"xatol": 1e-10 * self.epsilon}
         )
-        best, top = float(found.x), -float(found.fun)
+        best, top = float(minimum.x), -float(minimum.fun)
         for step in (1e-5, 1e-4, 1e-3):
             width = step * min(best, self.epsilon - best)
             around = value(best - width), value(best + width)

@@ -124,11 +124,11 @@ class Window(Checked, ABC, epsilon=_limited):
         return Channel(raw / raw.sum(axis=1, keepdims=True), x.tolist(), middles.tolist())
 
     def _answers(self, x: Any) -> Array:
-        made = np.asarray(x, dtype=np.float64)
+        answers = np.asarray(x, dtype=np.float64)
         low, high = self.domain
-        if made.size and not (low <= made.min() and made.max() <= high):
+        if answers.size and not (low <= answers.min() and answers.max() <= high):
             raise invalid("answers", f"numbers from {low:g} to {high:g}", Phrase("others"))
-        return made
+        return answers
 
 
 @dataclass(frozen=True)

@@ -218,8 +218,8 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
             logs = np.where(np.abs(part) < 0.5, near * (1 + sign * 4 * ULP), logs)
         logs = np.where(excess > 0, np.where(lost > 0, logs, np.inf), -np.inf)
         bounds.append(logs)
-    for at, n in np.argwhere((lost == 0) & (bounds[0] < bounds[1])):  # rounding hides whether epsilon is infinite
-        bounds[0][at, n] = bounds[1][at, n] = np.inf if _exceeds(p[at], q[at], delta) else -np.inf
+    for m, n in np.argwhere((lost == 0) & (bounds[0] < bounds[1])):  # rounding hides whether epsilon is infinite
+        bounds[0][m, n] = bounds[1][m, n] = np.inf if _exceeds(p[m], q[m], delta) else -np.inf
     low, high = (np.where(identical, 0.0, np.maximum(logs.max(axis=1), 0.0)) for logs in bounds)
     return low, high
 

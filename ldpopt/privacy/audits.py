@@ -36,11 +36,11 @@ def proved(channel: ExactChannel) -> tuple[Guarantee, Guarantee]:
     (1.098612289, 0.5, (0, 1))
     """
     proof = channel.proof()
-    (x, other, y), (one, two) = proof.ratio_at, proof.distance_at
-    event = compress(channel.outputs, channel.weights[one] > channel.weights[two])
+    (x, other, y), (answer, other_answer) = proof.ratio_at, proof.distance_at
+    event = compress(channel.outputs, channel.weights[answer] > channel.weights[other_answer])
     return (
         _proved("local_dp", proof.epsilon, channel, (x, other), channel.outputs[y : y + 1], LOCAL_DP),
-        _proved("total_variation", proof.eta, channel, (one, two), event, TOTAL_VARIATION_REFERENCE),
+        _proved("total_variation", proof.eta, channel, (answer, other_answer), event, TOTAL_VARIATION_REFERENCE),
     )
 
 

@@ -263,4 +263,4 @@ def _falling(bound: Array) -> list[int]:
     order = np.argsort(-bound, kind="stable")
     falling = bound[order]
     group = np.concatenate([[0], np.cumsum(falling[1:] < falling[:-1] * (1 - TIE))])
-    return [int(at) for at in order[np.lexsort((order, group))]]
+    return [int(position) for position in order[np.lexsort((order, group))]]

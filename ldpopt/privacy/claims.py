@@ -172,7 +172,7 @@ def as_claim(guarantee: Guarantee) -> Claim:
     if not isinstance(guarantee, Guarantee):
         raise invalid("guarantee", "a Guarantee", type(guarantee).__name__)
     value, given = guarantee.value, guarantee.parameters
-    made: dict[str, Any] = {
+    claims: dict[str, Any] = {
         "local_dp": lambda: PureDP(value),
         "total_variation": lambda: TV(min(1.0, value)),
         "hockey_stick": lambda: ApproximateDP(given["epsilon"], min(1.0, value)),
@@ -181,9 +181,9 @@ def as_claim(guarantee: Guarantee) -> Claim:
         "zcdp": lambda: ZCDP(given.get("xi", 0.0), value),
         "approximate_zcdp": lambda: ApproximateZCDP(given["delta"], given.get("xi", 0.0), value),
     }
-    if guarantee.notion not in made:
-        raise invalid("guarantee", f"one of the notions {', '.join(made)}", guarantee.notion)
-    claim: Claim = made[guarantee.notion]()
+    if guarantee.notion not in claims:
+        raise invalid("guarantee", f"one of the notions {', '.join(claims)}", guarantee.notion)
+    claim: Claim = claims[guarantee.notion]()
     return claim
 
 

@@ -47,8 +47,8 @@ def approximate_to_tv(claim: Given) -> TV:
     >>> approximate_to_tv(ApproximateDP(1.0, 0.1))
     TV(eta=0.515906) (tight, [GI, Thm 2])
     """
-    made = need(ApproximateDP, claim)
-    eta = made.delta + (1 - made.delta) * math.tanh(made.epsilon / 2)
+    claim = need(ApproximateDP, claim)
+    eta = claim.delta + (1 - claim.delta) * math.tanh(claim.epsilon / 2)
     return TV(min(1.0, up(eta)), tight=True, reference="[GI, Thm 2]")
 
 
@@ -152,11 +152,11 @@ def mcdp_to_zcdp(claim: Given) -> ZCDP:
     >>> mcdp_to_zcdp(MCDP(1.0, 1.0))
     ZCDP(xi=0.5000000001, rho=0.5000000001) (tight, [BS, Lemma 4.2])
     """
-    made = need(MCDP, claim)
-    if math.isinf(made.mu) or math.isinf(made.tau):
+    claim = need(MCDP, claim)
+    if math.isinf(claim.mu) or math.isinf(claim.tau):
         return ZCDP(math.inf, math.inf, tight=True, reference="[BS, Lemma 4.2]")
-    rho = up(made.tau**2 / 2, 8)
-    return ZCDP(sum_up(made.mu, -(made.tau**2) / 2), rho, tight=True, reference="[BS, Lemma 4.2]")
+    rho = up(claim.tau**2 / 2, 8)
+    return ZCDP(sum_up(claim.mu, -(claim.tau**2) / 2), rho, tight=True, reference="[BS, Lemma 4.2]")
 
 
 def zcdp_to_mcdp_mean(claim: Given) -> RenyiDP:
@@ -168,8 +168,8 @@ def zcdp_to_mcdp_mean(claim: Given) -> RenyiDP:
     >>> zcdp_to_mcdp_mean(ZCDP(0.1, 0.2))
     RenyiDP(order=1, epsilon=0.3000000001) (tight, [BS, Lemma 4.3])
     """
-    made = need(ZCDP, claim)
-    return RenyiDP(1.0, max(0.0, sum_up(made.xi, made.rho)), tight=True, reference="[BS, Lemma 4.3]")
+    claim = need(ZCDP, claim)
+    return RenyiDP(1.0, max(0.0, sum_up(claim.xi, claim.rho)), tight=True, reference="[BS, Lemma 4.3]")
 
 
 def approximate_to_approximate_zcdp(claim: Given) -> ApproximateZCDP:
@@ -178,8 +178,8 @@ def approximate_to_approximate_zcdp(claim: Given) -> ApproximateZCDP:
     >>> approximate_to_approximate_zcdp(ApproximateDP(1.0, 1e-6))
     ApproximateZCDP(delta=1e-06, xi=0, rho=0.5000000001) (not tight, [BS, Prop 1.13])
     """
-    made = need(ApproximateDP, claim)
-    return ApproximateZCDP(made.delta, 0.0, up(made.epsilon**2 / 2), tight=False, reference="[BS, Prop 1.13]")
+    claim = need(ApproximateDP, claim)
+    return ApproximateZCDP(claim.delta, 0.0, up(claim.epsilon**2 / 2), tight=False, reference="[BS, Prop 1.13]")
 
 
 def approximate_to_approximate_zcdp_sharp(claim: Given) -> ApproximateZCDP:
@@ -188,9 +188,9 @@ def approximate_to_approximate_zcdp_sharp(claim: Given) -> ApproximateZCDP:
     >>> approximate_to_approximate_zcdp_sharp(ApproximateDP(1.0, 1e-6))
     ApproximateZCDP(delta=1e-06, xi=0, rho=0.462118) (not tight, [BS, Cor 8.7])
     """
-    made = need(ApproximateDP, claim)
-    rho = pure_to_zcdp_sharp(PureDP(made.epsilon)).rho
-    return ApproximateZCDP(made.delta, 0.0, rho, tight=False, reference="[BS, Cor 8.7]")
+    claim = need(ApproximateDP, claim)
+    rho = pure_to_zcdp_sharp(PureDP(claim.epsilon)).rho
+    return ApproximateZCDP(claim.delta, 0.0, rho, tight=False, reference="[BS, Cor 8.7]")
 
 
 def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
@@ -199,8 +199,8 @@ def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
     >>> renyi_to_approximate(RenyiDP(10.0, 0.5), 1e-6)
     ApproximateDP(epsilon=2.03506, delta=1e-06) (not tight, [M, Prop 3])
     """
-    made, delta = need(RenyiDP, claim), number_up_to(delta, "delta")
-    value = made.epsilon + (math.inf if made.order == 1 else -math.log(delta) / (made.order - 1))
+    claim, delta = need(RenyiDP, claim), number_up_to(delta, "delta")
+    value = claim.epsilon + (math.inf if claim.order == 1 else -math.log(delta) / (claim.order - 1))
     return ApproximateDP(up(value, 16), delta, tight=False, reference="[M, Prop 3]")
 
 
@@ -212,10 +212,10 @@ def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
     >>> round(renyi_to_approximate_sharp(RenyiDP(8, 0.4), 1e-5).epsilon, 6)
     1.605152
     """
-    made, delta = need(RenyiDP, claim), number_up_to(delta, "delta")
-    value = renyi_to_approximate_closed(made, delta).epsilon
-    if 1 < made.order < math.inf and 0 < delta < 1 and 0 < value < math.inf:
-        value = min(value, least_epsilon(made.order, made.epsilon, delta, value))
+    claim, delta = need(RenyiDP, claim), number_up_to(delta, "delta")
+    value = renyi_to_approximate_closed(claim, delta).epsilon
+    if 1 < claim.order < math.inf and 0 < delta < 1 and 0 < value < math.inf:
+        value = min(value, least_epsilon(claim.order, claim.epsilon, delta, value))
     return ApproximateDP(value, delta, tight=False, reference="[ALCKS, Thm 3]")
 
 
@@ -227,14 +227,14 @@ def renyi_to_approximate_closed(claim: Given, delta: float) -> ApproximateDP:
     >>> round(renyi_to_approximate_closed(RenyiDP(8, 0.4), 1e-5).epsilon, 6)
     1.614109
     """
-    made, delta = need(RenyiDP, claim), number_up_to(delta, "delta")
-    a = made.order
-    if a == 1 or math.isinf(made.epsilon):
+    claim, delta = need(RenyiDP, claim), number_up_to(delta, "delta")
+    a = claim.order
+    if a == 1 or math.isinf(claim.epsilon):
         value = math.inf
     elif math.isinf(a):
-        value = made.epsilon
+        value = claim.epsilon
     else:
-        value = sum_up(made.epsilon, math.log1p(-1 / a), -math.log(a) / (a - 1), -math.log(delta) / (a - 1))
+        value = sum_up(claim.epsilon, math.log1p(-1 / a), -math.log(a) / (a - 1), -math.log(delta) / (a - 1))
     return ApproximateDP(max(0.0, value), delta, tight=False, reference="[CKS, Prop 12]")
 
 
@@ -244,10 +244,10 @@ def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
     >>> zcdp_to_renyi(ZCDP(0.0, 0.1), 4.0)
     RenyiDP(order=4, epsilon=0.4000000001) (tight, [BS, Def 1.1])
     """
-    made = need(ZCDP, claim)
+    claim = need(ZCDP, claim)
     order = RenyiDP(order, 0.0).order
-    growth = made.rho * order if made.rho > 0 else 0.0
-    value = sum_up(made.xi, growth) if math.isfinite(growth) else math.inf
+    growth = claim.rho * order if claim.rho > 0 else 0.0
+    value = sum_up(claim.xi, growth) if math.isfinite(growth) else math.inf
     return RenyiDP(order, max(0.0, value), tight=True, reference="[BS, Def 1.1]")
 
 
@@ -257,8 +257,9 @@ def zcdp_to_approximate(claim: Given, delta: float) -> ApproximateDP:
     >>> round(zcdp_to_approximate(ZCDP(0, 0.5), 1e-6).epsilon, 6)
     5.756522
     """
-    made, delta = need(ZCDP, claim), number_up_to(delta, "delta")
-    value = sum_up(made.xi, made.rho, math.sqrt(4 * made.rho * -math.log(delta))) if made.rho < math.inf else math.inf
+    claim, delta = need(ZCDP, claim), number_up_to(delta, "delta")
+    xi, rho = claim.xi, claim.rho
+    value = sum_up(xi, rho, math.sqrt(4 * rho * -math.log(delta))) if rho < math.inf else math.inf
     return ApproximateDP(max(0.0, value), delta, tight=False, reference="[BS, Lemma 3.5]")
 
 
@@ -270,8 +271,8 @@ def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
     >>> zcdp_delta(ZCDP(0.0, 0.1), 2.0)
     ApproximateDP(epsilon=2, delta=1.115e-05) (not tight, [BS, Lemma 3.6])
     """
-    made, epsilon = need(ZCDP, claim), nonnegative(epsilon, "epsilon")
-    rho, over = made.rho, math.fsum((epsilon, -made.xi, -made.rho))  # `fsum` gives the exact sign
+    claim, epsilon = need(ZCDP, claim), nonnegative(epsilon, "epsilon")
+    rho, over = claim.rho, math.fsum((epsilon, -claim.xi, -claim.rho))  # `fsum` gives the exact sign
     value = 0.0 if over >= 0 else 1.0
     if rho > 0 and over >= 0:
         u = over / (2 * rho)
@@ -287,13 +288,13 @@ def zcdp_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
     >>> zcdp_to_approximate_sharp(ZCDP(0.0, 0.1), 1e-6)
     ApproximateDP(epsilon=2.14194, delta=1e-06) (not tight, [BS, Lemma 3.6; CKS, Prop 12])
     """
-    made, delta = need(ZCDP, claim), number_up_to(delta, "delta")
-    if math.isinf(made.rho) or math.isinf(made.xi):
+    claim, delta = need(ZCDP, claim), number_up_to(delta, "delta")
+    if math.isinf(claim.rho) or math.isinf(claim.xi):
         least = math.inf
-    elif made.rho == 0:
-        least = up(max(0.0, made.xi))
+    elif claim.rho == 0:
+        least = up(max(0.0, claim.xi))
     else:
-        least = min(zcdp_to_approximate(made, delta).epsilon, _best_order(made, delta))
+        least = min(zcdp_to_approximate(claim, delta).epsilon, _best_order(claim, delta))
     return ApproximateDP(least, delta, tight=False, reference="[BS, Lemma 3.6; CKS, Prop 12]")
 
 
@@ -306,8 +307,8 @@ def _best_order(claim: ZCDP, delta: float) -> float:
         return renyi_to_approximate_closed(zcdp_to_renyi(claim, order), delta).epsilon
 
     guess = math.log(math.sqrt(max(-math.log(delta), 1e-3) / claim.rho))
-    found = minimize_scalar(at, bounds=(guess - 6, guess + 6), method="bounded", options={"xatol": 1e-9})
-    return min(at(float(found.x)), at(guess))
+    minimum = minimize_scalar(at, bounds=(guess - 6, guess + 6), method="bounded", options={"xatol": 1e-9})
+    return min(at(float(minimum.x)), at(guess))
 
 
 def approximate_zcdp_to_approximate(claim: Given, epsilon: float) -> ApproximateDP:
@@ -316,9 +317,9 @@ def approximate_zcdp_to_approximate(claim: Given, epsilon: float) -> Approximate
     >>> approximate_zcdp_to_approximate(ApproximateZCDP(1e-6, 0.0, 0.1), 2.0)
     ApproximateDP(epsilon=2, delta=1.215e-05) (not tight, [BS, Lemma 8.8])
     """
-    made, epsilon = need(ApproximateZCDP, claim), number(epsilon, "epsilon")
-    inner = zcdp_delta(ZCDP(made.xi, made.rho), epsilon).delta
-    value = min(1.0, up(made.delta + (1 - made.delta) * inner, 8))
+    claim, epsilon = need(ApproximateZCDP, claim), number(epsilon, "epsilon")
+    inner = zcdp_delta(ZCDP(claim.xi, claim.rho), epsilon).delta
+    value = min(1.0, up(claim.delta + (1 - claim.delta) * inner, 8))
     return ApproximateDP(epsilon, value, tight=False, reference="[BS, Lemma 8.8]")
 
 
@@ -330,14 +331,14 @@ def approximate_zcdp_to_epsilon(claim: Given, delta: float) -> ApproximateDP:
     >>> approximate_zcdp_to_epsilon(ApproximateZCDP(1e-6, 0.0, 0.1), 1e-5)
     ApproximateDP(epsilon=1.92523, delta=1e-05) (not tight, [BS, Lemma 8.8])
     """
-    made, delta = need(ApproximateZCDP, claim), unit_interval(delta, "delta")
-    room = (delta - made.delta) / (1 - made.delta) * (1 - 1e-14) if made.delta < 1 else 0.0
+    claim, delta = need(ApproximateZCDP, claim), unit_interval(delta, "delta")
+    room = (delta - claim.delta) / (1 - claim.delta) * (1 - 1e-14) if claim.delta < 1 else 0.0
     epsilon = math.inf
-    if made.rho == 0:
-        epsilon = up(max(0.0, made.xi)) if delta >= made.delta else math.inf
+    if claim.rho == 0:
+        epsilon = up(max(0.0, claim.xi)) if delta >= claim.delta else math.inf
     elif room > 0:
-        epsilon = zcdp_to_approximate_sharp(ZCDP(made.xi, made.rho), room).epsilon
-    return ApproximateDP(epsilon, delta, tight=made.rho == 0, reference="[BS, Lemma 8.8]")
+        epsilon = zcdp_to_approximate_sharp(ZCDP(claim.xi, claim.rho), room).epsilon
+    return ApproximateDP(epsilon, delta, tight=claim.rho == 0, reference="[BS, Lemma 8.8]")
 
 
 __all__ = [

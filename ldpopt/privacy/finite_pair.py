@@ -141,9 +141,9 @@ class FinitePair(Pictured):
             return FinitePair(self.q, self.q, self.outputs)
         step = 2.0**-46
         while (raised := share * (1 + step)) < 1:
-            made = FinitePair(self.q + raised * (self.p - self.q), self.q, self.outputs)
-            if _covers(made, self, share):
-                return made
+            sampled = FinitePair(self.q + raised * (self.p - self.q), self.q, self.outputs)
+            if _covers(sampled, self, share):
+                return sampled
             step *= 4
         return self  # the rate 1, which dominates every smaller one
 
@@ -174,8 +174,8 @@ class FinitePair(Pictured):
         """The same pair sorted by falling loss, without labels and impossible outcomes; equal for relabelled pairs."""
         order = np.argsort(-self.losses, kind="stable")
         order = order[(self.p[order] > 0) | (self.q[order] > 0)]
-        made = FinitePair(self.p[order], self.q[order])
-        return self if made == self else made
+        ordered = FinitePair(self.p[order], self.q[order])
+        return self if ordered == self else ordered
 
     @property
     def symmetric(self) -> bool:
@@ -196,13 +196,13 @@ class FinitePair(Pictured):
         return f"FinitePair({len(self.p)} outcomes, largest loss {self.losses.max():.6g})"
 
 
-def _covers(made: FinitePair, pair: FinitePair, rate: float) -> bool:
-    """Whether the hockey stick of `made` is at least that of rate p + (1 - rate) q against q, in both directions.
+def _covers(sampled: FinitePair, pair: FinitePair, rate: float) -> bool:
+    """Whether the hockey stick of `sampled` is at least that of rate p + (1 - rate) q against q, in both directions.
 
-    Both are convex in e^epsilon, and that of `made` is linear between its losses, so these are compared.
+    Both are convex in e^epsilon, and that of `sampled` is linear between its losses, so these are compared.
     """
     # Also a little beyond each loss: past the largest one, the hockey stick may be zero.
-    sizes = np.abs(made.losses - shift(made.p[None], made.q[None]).value[0])
+    sizes = np.abs(sampled.losses - shift(sampled.p[None], sampled.q[None]).value[0])
     sizes = sizes[np.isfinite(sizes)]
     for epsilon in np.unique(np.concatenate([[0.0], sizes, sizes * (1 + 16 * ULP)])).tolist():
         growth, back = math.expm1(epsilon), 0.0
@@ -215,7 +215,8 @@ def _covers(made: FinitePair, pair: FinitePair, rate: float) -> bool:
             inner = -math.log(left) - 16 * ULP / left if left < 0.5 else -math.log1p(-growth / scale)
             inner = max(inner, 0.0) * (1 - 16 * ULP)
             back = (scale - growth + 4 * ULP * scale) * float(hockey_stick_of_pairs(pair.q, pair.p, inner)[1][0])
-        ours = (hockey_stick_of_pairs(a, b, epsilon)[0][0] for a, b in ((made.p, made.q), (made.q, made.p)))
+        ours = (hockey_stick_of_pairs(a, b, epsilon)[0][0] for a, b in ((sampled.p, sampled.q), (sampled.q, sampled.p)))
         if not all(low >= high for low, high in zip(ours, (forward, back), strict=True)):
             return False
-    return bool((made.p[made.q == 0].sum() >= rate * pair.p[pair.q == 0].sum()) | (pair.p[pair.q == 0].sum() == 0))
+    impossible = pair.p[pair.q == 0].sum()
+    return bool(impossible == 0 or sampled.p[sampled.q == 0].sum() >= rate * impossible)

@@ -35,15 +35,15 @@ def group_approximate(claim: Given, size: int) -> ApproximateDP:
     >>> group_approximate(ApproximateDP(0.5, 1e-6), 3)
     ApproximateDP(epsilon=1.500000001, delta=5.36701e-06) (not tight, [GI, Def 1])
     """
-    made, size = need(ApproximateDP, claim), positive_integer(size, "size", maximum=MAX_SIZE)
-    epsilon = made.epsilon
-    if made.delta == 0 or epsilon == 0:
+    claim, size = need(ApproximateDP, claim), positive_integer(size, "size", maximum=MAX_SIZE)
+    epsilon = claim.epsilon
+    if claim.delta == 0 or epsilon == 0:
         factor = float(size)
     elif size * epsilon > 700:
         factor = math.inf
     else:
         factor = math.expm1(size * epsilon) / math.expm1(epsilon)
-    delta = 0.0 if made.delta == 0 else min(1.0, up(made.delta * factor, 16 + 2 * size * epsilon))
+    delta = 0.0 if claim.delta == 0 else min(1.0, up(claim.delta * factor, 16 + 2 * size * epsilon))
     return ApproximateDP(up(size * epsilon), delta, tight=False, reference="[GI, Def 1]")
 
 
@@ -55,9 +55,9 @@ def group_zcdp(claim: Given, size: int) -> ZCDP:
     >>> group_zcdp(ZCDP(0.0, 0.1), 3)
     ZCDP(xi=0, rho=0.9000000001) (tight, [BS, Prop 5.3])
     """
-    made, size = need(ZCDP, claim), positive_integer(size, "size", maximum=MAX_SIZE)
-    xi = up(max(0.0, made.xi) * size * _harmonic(size), 16)
-    return ZCDP(xi, up(made.rho * size**2), tight=made.xi <= 0, reference="[BS, Prop 5.3]")
+    claim, size = need(ZCDP, claim), positive_integer(size, "size", maximum=MAX_SIZE)
+    xi = up(max(0.0, claim.xi) * size * _harmonic(size), 16)
+    return ZCDP(xi, up(claim.rho * size**2), tight=claim.xi <= 0, reference="[BS, Prop 5.3]")
 
 
 def group_renyi(claim: Given, doublings: int) -> RenyiDP:
@@ -68,10 +68,10 @@ def group_renyi(claim: Given, doublings: int) -> RenyiDP:
     >>> group_renyi(RenyiDP(8, 0.1), 2).order
     2.0
     """
-    made, c = need(RenyiDP, claim), positive_integer(doublings, "doublings", 0, MAX_DOUBLINGS)
-    if made.order < 2 ** (c + 1):
-        raise invalid("order", f"an order of at least 2^(c + 1) = {2 ** (c + 1)}", made.order)
-    return RenyiDP(made.order / 2**c, up(3**c * made.epsilon), tight=False, reference="[M, Prop 2]")
+    claim, c = need(RenyiDP, claim), positive_integer(doublings, "doublings", 0, MAX_DOUBLINGS)
+    if claim.order < 2 ** (c + 1):
+        raise invalid("order", f"an order of at least 2^(c + 1) = {2 ** (c + 1)}", claim.order)
+    return RenyiDP(claim.order / 2**c, up(3**c * claim.epsilon), tight=False, reference="[M, Prop 2]")
 
 
 def _harmonic(size: int) -> float:
@@ -111,8 +111,8 @@ def information_independent(claim: Given, size: int) -> float:
     >>> round(information_independent(ZCDP(0.0, 0.5), 10), 9)
     5.0
     """
-    made, size = need(ZCDP, claim), positive_integer(size, "size")
-    return size * max(0.0, sum_up(made.xi, made.rho))
+    claim, size = need(ZCDP, claim), positive_integer(size, "size")
+    return size * max(0.0, sum_up(claim.xi, claim.rho))
 
 
 def information_blocks(claim: Given, blocks: int, size: int) -> float:
@@ -123,11 +123,11 @@ def information_blocks(claim: Given, blocks: int, size: int) -> float:
     >>> round(information_blocks(ZCDP(0.0, 0.01), 5, 2), 6)
     0.2
     """
-    made = need(ZCDP, claim)
+    claim = need(ZCDP, claim)
     blocks, size = positive_integer(blocks, "blocks"), positive_integer(size, "size")
     if size == 1:
-        return information_independent(made, blocks)
-    return up(blocks * (max(0.0, made.xi) * size * _harmonic(size) + made.rho * size**2), 16)
+        return information_independent(claim, blocks)
+    return up(blocks * (max(0.0, claim.xi) * size * _harmonic(size) + claim.rho * size**2), 16)
 
 
 def bad_outcome(claim: Given, probability: float) -> tuple[float, float]:
@@ -236,5 +236,5 @@ def restricted_pinsker(restricted_kl: float) -> float:
 def _order(claim: Given) -> tuple[float, float]:
     if isinstance(claim, PureDP) or (isinstance(claim, Guarantee) and claim.notion == "local_dp"):
         return math.inf, need(PureDP, claim).epsilon
-    made = need(RenyiDP, claim)
-    return made.order, made.epsilon
+    claim = need(RenyiDP, claim)
+    return claim.order, claim.epsilon

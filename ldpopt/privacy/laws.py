@@ -32,7 +32,7 @@ def defects(rows: Array) -> Array:
     if not 0 < m < 1 << BITS:
         return np.array([math.fsum([*row, -1.0]) for row in rows.tolist()])
     step = max(1, BLOCK // m)
-    return np.concatenate([np.empty(0), *(_defects(rows[at : at + step]) for at in range(0, n, step))])
+    return np.concatenate([np.empty(0), *(_defects(rows[start : start + step]) for start in range(0, n, step))])
 
 
 def _defects(rows: Array) -> Array:
@@ -51,12 +51,12 @@ def _defects(rows: Array) -> Array:
             lost, unsure = lost + more, unsure + np.abs(more)
         total, more = _two_sum(total, rest.sum(axis=1))
         missing = 4 * ULP * (unsure + np.abs(more)) + rows.shape[1] * ULP * np.abs(rest).sum(axis=1)
-        found, left = _two_sum(total, lost + more)
-        settled = (found + (left + 2 * missing) == found) & (found + (left - 2 * missing) == found)
+        excess, left = _two_sum(total, lost + more)
+        settled = (excess + (left + 2 * missing) == excess) & (excess + (left - 2 * missing) == excess)
         settled &= (rows >= 0).all(axis=1) & (rows.max(axis=1) < 2)
-    for at in np.flatnonzero(~settled):
-        found[at] = math.fsum([*rows[at].tolist(), -1.0])
-    return found
+    for row in np.flatnonzero(~settled):
+        excess[row] = math.fsum([*rows[row].tolist(), -1.0])
+    return excess
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:

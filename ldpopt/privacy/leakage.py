@@ -204,8 +204,8 @@ def chi_squared_of_pairs(p: Array, q: Array, steps: int = _STEPS) -> tuple[Array
     best = np.maximum(best, np.where(q > 0, 0.0, p).sum(axis=1))
     for _ in range(steps):
         middle = (left + right) / 2
-        at, slope, slack = value(middle)
-        best = np.maximum(best, at - slack)
+        height, slope, slack = value(middle)
+        best = np.maximum(best, height - slack)
         left, right = np.where(slope > 0, middle, left), np.where(slope > 0, right, middle)
     (f, slope, first), (g, fall, last) = value(left), value(right)
     # A concave function lies below its tangents, also where the maximum lies beyond the ends of the bracket.

@@ -71,8 +71,8 @@ def antipodal_pair(p: Any, q: Any) -> tuple[Array, Array]:
     p = distribution(p, "p")
     q = distribution(q, "q", size=len(p))
     if ((p > 0) != (q > 0)).any():
-        at = int(np.argmax((p > 0) != (q > 0)))
-        raise invalid("pair", "distributions with the same support", f"p = {p[at]}, q = {q[at]}", f"outcome {at}")
+        y = int(np.argmax((p > 0) != (q > 0)))
+        raise invalid("pair", "distributions with the same support", f"p = {p[y]}, q = {q[y]}", f"outcome {y}")
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.where(p > 0, np.log1p((p - q) / q), 0.0)
     epsilon = float(np.abs(loss).max())

@@ -42,9 +42,9 @@ class PrivacyLoss:
     infinite: npt.NDArray[np.bool_]
     identical: npt.NDArray[np.bool_]
 
-    def rows(self, at: npt.NDArray[np.intp]) -> PrivacyLoss:
-        """The pairs at positions `at`, repetitions allowed."""
-        return PrivacyLoss(*(getattr(self, name)[at] for name in self.__dataclass_fields__))
+    def rows(self, chosen: npt.NDArray[np.intp]) -> PrivacyLoss:
+        """The pairs at positions `chosen`, repetitions allowed."""
+        return PrivacyLoss(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
     def cumulant(self, s: Array) -> tuple[Array, Array]:
         """Bounds on K(s) >= 0, one s a pair, (n,); zero for `identical` pairs, without meaning for `infinite` ones."""
@@ -74,7 +74,8 @@ class PrivacyLoss:
     def cumulant_at(self, rows: npt.NDArray[np.intp], s: Array) -> tuple[Array, Array]:
         """Bounds on K(s) of the pairs at positions `rows`, in blocks that fit in memory."""
         step = max(1, ENTRIES // self.p.shape[1])
-        parts = [self.rows(rows[at : at + step]).cumulant(s[at : at + step]) for at in range(0, len(rows), step)]
+        blocks = (slice(start, start + step) for start in range(0, len(rows), step))
+        parts = [self.rows(rows[block]).cumulant(s[block]) for block in blocks]
         return np.concatenate([low for low, _ in parts]), np.concatenate([high for _, high in parts])
 
     @property
@@ -126,14 +127,14 @@ def log_ratios(p: Array, q: Array) -> Array:
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     near = (p <= 2 * q) & (q <= 2 * p)
     with np.errstate(all="ignore"):
-        found = np.asarray(np.log(p / q))  # accurate if the quotient is far from one and in the normal range
-        extreme = ~near & ~((found > -700) & (found < 700) & (p > 1e-300) & (q > 1e-300))
+        logs = np.asarray(np.log(p / q))  # accurate if the quotient is far from one and in the normal range
+        extreme = ~near & ~((logs > -700) & (logs < 700) & (p > 1e-300) & (q > 1e-300))
         close, other = p[near], q[near]
-        found[near] = np.log1p((close - other) / other)  # p - q is exact within a factor of two [Sterbenz]
+        logs[near] = np.log1p((close - other) / other)  # p - q is exact within a factor of two [Sterbenz]
     if extreme.any():
         (mantissa, exponent), (divisor, shift) = np.frexp(p[extreme]), np.frexp(q[extreme])
-        found[extreme] = np.log(mantissa / divisor) + (exponent - shift) * np.log(2.0)
-    return np.asarray(found)
+        logs[extreme] = np.log(mantissa / divisor) + (exponent - shift) * np.log(2.0)
+    return np.asarray(logs)
 
 
 ROUNDED = 4 * ULP

@@ -78,8 +78,8 @@ def blocks(channel: Channel, graph: Policy = None) -> Iterator[tuple[Index, Inde
 def in_blocks(i: Index, j: Index, outputs: int) -> Iterator[tuple[Index, Index]]:
     """Positions of pairs in parts that fit in memory when stacked."""
     step = max(1, ENTRIES // outputs)
-    for at in range(0, len(i), step):
-        yield i[at : at + step], j[at : at + step]
+    for start in range(0, len(i), step):
+        yield i[start : start + step], j[start : start + step]
 
 
 def normalised(p: Array) -> Array:
@@ -118,8 +118,8 @@ def worst_pair(
     exact = exact and not left > lower * (1 + EXACT_GAP)
     witness = None
     if bounds.max(initial=0.0) > 0:
-        at = first_largest(bounds)
-        x, other = int(first[at]), int(second[at])
+        widest = first_largest(bounds)
+        x, other = int(first[widest]), int(second[widest])
         mask = event(channel.matrix[[x]], channel.matrix[[other]])[0] if event else np.zeros(0, bool)
         witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, mask)))
     return Guarantee(notion, upper, lower, witness, exact, reference, parameters or {})
@@ -170,15 +170,15 @@ def unlike(matrix: Array) -> Index | None:
     if len(values) > MAX_VALUES:
         return None
     k = len(matrix)
-    at = [(matrix == value).astype(np.float64) for value in values]
+    holds = [(matrix == value).astype(np.float64) for value in values]
     kind = np.zeros((k, k), dtype=np.int64)
-    for left in at:
-        for right in at:
+    for left in holds:
+        for right in holds:
             counts = (left @ right.T).astype(np.int64)  # at most the outputs: exact in floats
             kind = np.unique(kind * (matrix.shape[1] + 1) + counts, return_inverse=True)[1].reshape(k, k)
     kind[np.diag_indices(k)] = -1
-    found, first = np.unique(kind, return_index=True)
-    return np.sort(first[found >= 0])
+    kinds, first = np.unique(kind, return_index=True)
+    return np.sort(first[kinds >= 0])
 
 
 def distances(p: Array, q: Array) -> Array:

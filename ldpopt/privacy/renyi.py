@@ -45,7 +45,7 @@ def renyi(channel: ChannelLike, order: Any, graph: Policy = None) -> Guarantee |
     """
     channel = as_channel(channel)
     if np.ndim(order) == 1:
-        return tuple(renyi(channel, one, graph) for one in order)
+        return tuple(renyi(channel, own_order, graph) for own_order in order)
     alpha = renyi_order(order)
     if math.isinf(alpha):
         pure = local_dp(channel, graph)
@@ -86,10 +86,10 @@ def highest_rate(loss: PrivacyLoss, low: float, high: float) -> tuple[float, flo
         return float(loss.renyi(order - 1)[0].max() / order)
 
     scan = np.linspace(low, high, SCANNED).tolist()
-    peak = max(range(SCANNED), key=lambda at: rate(scan[at]))
+    peak = max(range(SCANNED), key=lambda place: rate(scan[place]))
     ends = scan[max(peak - 1, 0)], scan[min(peak + 1, SCANNED - 1)]
-    found = minimize_scalar(lambda a: -rate(a), bounds=ends, method="bounded", options={"xatol": 1e-4 * (high - low)})
-    order = max((float(found.x), scan[peak]), key=rate)
+    maximum = minimize_scalar(lambda a: -rate(a), bounds=ends, method="bounded", options={"xatol": 1e-4 * (high - low)})
+    order = max((float(maximum.x), scan[peak]), key=rate)
     return order, rate(order)
 
 

@@ -102,13 +102,13 @@ def _face(p: Array, q: Array, basis: Array, moments: Array) -> npt.NDArray[np.in
     n = len(support)
     inside = basis[support].T
     rows = np.hstack([inside, inside, -moments[:, None]])
-    found = linprog(
+    solution = linprog(
         -np.concatenate([np.ones(n), np.zeros(n + 1)]), A_eq=rows, b_eq=np.zeros(len(rows)),
         bounds=[(0, 1)] * n + [(0, None)] * (n + 1), method="highs",
     )  # fmt: skip
-    if found.status != 0 or found.x[-1] < MOMENTS:
+    if solution.status != 0 or solution.x[-1] < MOMENTS:
         return None
-    face = support[found.x[:n] + found.x[n:-1] > FACE]
+    face = support[solution.x[:n] + solution.x[n:-1] > FACE]
     return face if len(face) else None
 
 
@@ -213,19 +213,19 @@ def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
     target = inner.T @ difference
     n, scale = len(difference), max(float(np.abs(difference).max()), 1e-300)  # the solver's tolerances are absolute
     whole = float(np.maximum(difference, 0).sum()) * (1 + (n + 4) * ULP) + off
-    found = linprog(
+    solution = linprog(
         np.concatenate([np.ones(n), np.zeros(n)]), A_eq=np.hstack([inner.T, -inner.T]), b_eq=target / scale,
         bounds=(0, None), method="highs",
     )  # fmt: skip
-    if found.status != 0:
+    if solution.status != 0:
         return 0.0, whole
-    w = scale * (found.x[:n] - found.x[n:])
+    w = scale * (solution.x[:n] - solution.x[n:])
     repair = np.linalg.pinv(inner.T)
     for _ in range(2):
         w = w + repair @ (target - inner.T @ w)
     residual = np.abs(target - inner.T @ w) + 4 * ULP * (np.abs(inner).T @ (np.abs(w) + np.abs(difference)))
     pad = float(residual @ np.abs(repair).sum(axis=0))
-    h = inner @ np.asarray(found.eqlin.marginals)
+    h = inner @ np.asarray(solution.eqlin.marginals)
     below = float(h @ difference) / max(1.0, float(np.ptp(h)) * (1 + 4 * ULP))
     above = float(np.maximum(w, 0).sum()) * (1 + n * ULP) + pad
     below -= (n + 4) * ULP * float(np.abs(difference).sum()) + off

@@ -23,15 +23,12 @@ import numpy.typing as npt
 
 from ldpopt.distribution import Array
 from ldpopt.rounding import ULP
-from ldpopt.tolerances import SUPREMUM_GAP
+from ldpopt.tolerances import NARROW_ORDERS, SUPREMUM_GAP
 
 MAX_ROUNDS = 70
 MAX_INTERVALS = 200_000
 MAX_CHORDS = 4000
 """If more intervals are unfinished (with chords alone, `MAX_CHORDS`), halving ends, and the result is looser."""
-
-NARROW = 3e-7
-"""Intervals relatively narrower than this are not halved: that would only resolve rounding."""
 
 Rows = npt.NDArray[np.intp]
 Bounds = tuple[Array, Array]
@@ -195,7 +192,7 @@ def supremum(
         # The tail is applied outside of `_chord` and `_curved`, which look for a largest value at ends and peaks only.
         bound = np.minimum(bound, objective.tail(rows, left))
         over = bound > np.maximum(above[rows], 0.0) * (1 + SUPREMUM_GAP)
-        more = over & (right - left > NARROW * left)
+        more = over & (right - left > NARROW_ORDERS * left)
         np.maximum.at(rest, rows[over & ~more], bound[over & ~more])
         rows, bound = rows[more], bound[more]
         left, right, high_left, high_right = (part[more] for part in (left, right, high_left, high_right))

@@ -160,12 +160,12 @@ class Form:
                 turned, moved = self.centres[place]
                 z[first:end, place:] = np.clip(np.nan_to_num(inside[first:end, :place] @ turned + moved), 0.0, 1.0)
         free = np.arange(k) > last[:, None]
-        found = self._tangents(inside, free, z)
-        below = np.flatnonzero(~(found[:, 0] >= 0))
+        bounds = self._tangents(inside, free, z)
+        below = np.flatnonzero(~(bounds[:, 0] >= 0))
         if len(below):
             inside, free = inside[below], free[below]
-            found[below] = np.fmax(found[below], self._tangents(inside, free, self._descended(free, z[below])))
-        return found
+            bounds[below] = np.fmax(bounds[below], self._tangents(inside, free, self._descended(free, z[below])))
+        return bounds
 
     def _tangents(self, inside: Array, free: Members, z: Array) -> Array:
         """`least` by the tangents at z (n, k), which may be any floats from 0 to 1."""
@@ -197,7 +197,7 @@ class Form:
     @cached_property
     def centres(self) -> list[tuple[Array, Array]]:
         """Where f is least over real numbers from each place on, at given members before it: as a linear function."""
-        found: list[tuple[Array, Array]] = []
+        functions: list[tuple[Array, Array]] = []
         for place in range(len(self.order)):
             free, given = self.square[place:, place:], self.square[:place, place:]
             try:
@@ -205,8 +205,8 @@ class Form:
             except np.linalg.LinAlgError:
                 turned = np.zeros((len(free), place + 1))
             linear: Array = np.asarray(-turned, dtype=np.float64)
-            found.append((linear[:, :-1].T, linear[:, -1]))
-        return found
+            functions.append((linear[:, :-1].T, linear[:, -1]))
+        return functions
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,14 +249,14 @@ def walk(form: Form, nodes: int, count: int = 0) -> Walk:
         parts = _price(least[open_, 1:], masses[:, None])
         goes_on = ~(parts <= max(most, SETTLED * form.paid))
         most = max(most, float(parts[~goes_on].max(initial=0.0)))
-        at, added = np.nonzero(goes_on)
-        made = sets[at]
-        made[np.arange(len(made)), added] = True
-        if len(made):
-            waiting.append((made, added))
-    found = np.zeros_like(paying)
-    found[:, form.order] = paying
-    return Walk(most, found, spent <= nodes)
+        parent, added = np.nonzero(goes_on)
+        children = sets[parent]
+        children[np.arange(len(children)), added] = True
+        if len(children):
+            waiting.append((children, added))
+    reordered = np.zeros_like(paying)
+    reordered[:, form.order] = paying
+    return Walk(most, reordered, spent <= nodes)
 
 
 def _price(value: Array, mass: Array) -> Array:
@@ -285,5 +285,5 @@ class Sizes(ByValue):
         paid = level * total + arithmetic.of(float(charges.rows.min())) * n
         shares = FLOAT.of(charges.prior)
         mass = level + arithmetic.between(float(np.min(shares.lower)), float(np.max(shares.upper))) * n
-        found = float(((earned / mass - paid) / mass).max().upper)
-        return found if found < math.inf else math.inf
+        bound = float(((earned / mass - paid) / mass).max().upper)
+        return bound if bound < math.inf else math.inf

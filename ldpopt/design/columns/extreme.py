@@ -100,9 +100,9 @@ def _grown(labels: Labels, apart: Labels, done: list[int], v: int) -> tuple[Labe
         raise too_many(PARTIAL)
     start = np.repeat(np.arange(len(labels)), count)
     first = np.cumsum(count) - count
-    made = labels[start]
-    made[:, v] = low[start] + np.arange(total) - first[start]
-    return made, start
+    extended = labels[start]
+    extended[:, v] = low[start] + np.arange(total) - first[start]
+    return extended, start
 
 
 def _merged(labels: Labels, parts: Labels, apart: Labels, direct: Direct, ordered: bool, u: int, v: int) -> Labels:
@@ -113,8 +113,8 @@ def _merged(labels: Labels, parts: Labels, apart: Labels, direct: Direct, ordere
         equal |= rise == apart[v, u]
     if direct[u, v]:
         equal |= -rise == apart[u, v]
-    one, two = parts[:, u, None], parts[:, v, None]
-    less, more = np.minimum(one, two), np.maximum(one, two)
+    of_u, of_v = parts[:, u, None], parts[:, v, None]
+    less, more = np.minimum(of_u, of_v), np.maximum(of_u, of_v)
     return np.where(equal[:, None] & (parts == more), less, parts)
 
 
@@ -204,14 +204,14 @@ def extreme_steps(grid: Grid, ordered: bool = False) -> Array:
 def _supports(reach: Array) -> list[tuple[int, ...]]:
     """The sets on which a column may be positive: with every x they hold all x' for which s_x <= exp(L) s_x'."""
     single = {frozenset(np.flatnonzero(row).tolist()) for row in reach}
-    found = set(single)
+    supports = set(single)
     fresh = list(single)
     while fresh:
-        fresh = [s for s in {a | b for a in fresh for b in single} if s not in found]
-        found.update(fresh)
-        if len(found) > MAX_COLUMNS:
+        fresh = [s for s in {a | b for a in fresh for b in single} if s not in supports]
+        supports.update(fresh)
+        if len(supports) > MAX_COLUMNS:
             raise too_many(MAX_COLUMNS)
-    return sorted(tuple(sorted(s)) for s in found)
+    return sorted(tuple(sorted(s)) for s in supports)
 
 
 class _Growth:
@@ -236,9 +236,9 @@ class _Growth:
         heights = np.full(len(self.shortest), np.nan)
         heights[self.support[0]] = 0.0
         for grown in self._grow(heights, (self.support[0],), ()):
-            made = np.full(len(heights), -np.inf)
-            made[list(self.support)] = grown[list(self.support)] - np.nanmax(grown)
-            yield made + 0.0
+            ray = np.full(len(heights), -np.inf)
+            ray[list(self.support)] = grown[list(self.support)] - np.nanmax(grown)
+            yield ray + 0.0
 
     def _grow(self, heights: Array, waiting: tuple[int, ...], done: tuple[int, ...]) -> Iterator[Array]:
         if not waiting:

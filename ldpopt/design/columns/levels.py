@@ -47,20 +47,20 @@ def level_columns(k: int, flat: bool = False) -> Levels:
     >>> [len(level_columns(k, flat=True)) for k in (2, 3, 4, 5)]
     [4, 24, 148, 1080]
     """
-    found = []
+    columns = []
     for size in range(1, k + 1):
         constant = [(0,) * size] if flat and 1 < size < k else []
         # All values 0..h occur, with h >= 1 unless the size is 1.
         every = itertools.product(range(size), repeat=size)
-        filled = [one for one in every if (size == 1 or max(one) >= 1) and len(set(one)) == max(one) + 1]
+        filled = [row for row in every if (size == 1 or max(row) >= 1) and len(set(row)) == max(row) + 1]
         for levels in [*constant, *filled]:
             for support in itertools.combinations(range(k), size):
                 column = np.full(k, ABSENT)
                 column[list(support)] = levels
-                found.append(column)
-    made = np.array(found, dtype=np.int64)
-    made.setflags(write=False)
-    return made
+                columns.append(column)
+    stacked = np.array(columns, dtype=np.int64)
+    stacked.setflags(write=False)
+    return stacked
 
 
 Integers = npt.NDArray[np.int64]
@@ -80,10 +80,10 @@ def pairs(ratio: Fraction | None, total: int) -> list[tuple[int, int]]:
     if ratio is None:
         return [(0, 1), (1, 0)]
     most = [0] + [(ratio.numerator * b // ratio.denominator) - b for b in range(1, total + 1)]
-    found = [(1, S) for S in range(min(most[1], total - 1) + 1)]
+    needed = [(1, S) for S in range(min(most[1], total - 1) + 1)]
     larger = range(2, total + 1)
     sums = {b: max(most[a] + most[b - a] for a in range(1, b // 2 + 1)) for b in larger}
-    return found + [(b, most[b]) for b in larger if b + most[b] <= total and most[b] > sums[b]]
+    return needed + [(b, most[b]) for b in larger if b + most[b] <= total and most[b] > sums[b]]
 
 
 def count(k: int, rise: int) -> int:
@@ -105,14 +105,14 @@ def integer_columns(k: int, ratio: Fraction | None, total: int, many: int = MAX_
     >>> columns.T.tolist(), complete
     ([[1, 1], [1, 2], [2, 1], [1, 3], [3, 1]], True)
     """
-    made, complete = [], True
+    listed, complete = [], True
     for base, rise in pairs(ratio, total):
         every = count(k, rise) <= many
         complete = complete and every
         steps = range(rise + 1) if every else sorted({0, rise})
-        entries = [one for one in itertools.product(steps, repeat=k) if min(one) == 0 and max(one) == rise]
-        made.append(base + np.array(entries, dtype=np.int64).reshape(-1, k))
-    return np.ascontiguousarray(np.concatenate(made).T), complete
+        entries = [entry for entry in itertools.product(steps, repeat=k) if min(entry) == 0 and max(entry) == rise]
+        listed.append(base + np.array(entries, dtype=np.int64).reshape(-1, k))
+    return np.ascontiguousarray(np.concatenate(listed).T), complete
 
 
 def merged(weights: Integers) -> Integers:

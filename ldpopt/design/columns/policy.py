@@ -67,7 +67,7 @@ def climb(limits: Array, prices: Prices, starts: Array, count: int, above: float
     if len(heights) > STARTS:
         heights = heights[np.random.default_rng(len(heights)).choice(len(heights), STARTS, replace=False)]
     value = prices.gains(np.exp(heights))
-    found, worth = heights, value
+    met, worth = heights, value
     for _ in range(4 * len(limits)):
         parts = [_best_move(finite, prices, part) for part in np.array_split(heights, 1 + len(heights) // BLOCK)]
         near, gains = np.vstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
@@ -75,11 +75,11 @@ def climb(limits: Array, prices: Prices, starts: Array, count: int, above: float
         if not better.any():
             break
         heights, value = near[better], gains[better]
-        found, worth = np.vstack([found, heights]), np.append(worth, value)
-    found, index = np.unique(found, axis=0, return_index=True)
+        met, worth = np.vstack([met, heights]), np.append(worth, value)
+    met, index = np.unique(met, axis=0, return_index=True)
     worth = worth[index]
     order = np.argsort(-worth)[:count]
-    return np.asarray(found[order[worth[order] > above]])
+    return np.asarray(met[order[worth[order] > above]])
 
 
 def finite_limits(limits: Array) -> Array:
@@ -95,7 +95,7 @@ def _best_move(limits: Array, prices: Prices, heights: Array) -> tuple[Array, Ar
         [
             np.broadcast_to(np.eye(k, dtype=bool), (n, k, k)),
             heights[:, None, :] >= heights[:, :, None],
-            np.array([_hanging(one, slack_of(limits)) for one in room]),
+            np.array([_hanging(gaps, slack_of(limits)) for gaps in room]),
         ],
         axis=1,
     )
@@ -106,9 +106,9 @@ def _best_move(limits: Array, prices: Prices, heights: Array) -> tuple[Array, Ar
     shifts[~np.isfinite(shifts)] = 0.0
     near = _topped(heights[:, None, :] + shifts[:, :, None] * np.concatenate([moved, moved], axis=1))
     gains = prices.gains(np.exp(near).reshape(-1, k)).reshape(n, -1)
-    at = gains.argmax(axis=1)
+    best = gains.argmax(axis=1)
     row = np.arange(n)
-    return near[row, at], gains[row, at]
+    return near[row, best], gains[row, best]
 
 
 def _hanging(room: Array, slack: float) -> npt.NDArray[np.bool_]:
@@ -190,14 +190,14 @@ class PolicyColumns(Columns):
         # Enclosures in floats tell which columns may have the largest gain; only these are computed exactly.
         kernel, prior = (FLOAT.between(part.lower, part.upper) for part in (charges.kernel, charges.prior))
         floats, (base, rise) = Charges(kernel, prior, charges.rows, charges.pairs), self.enclosed(FLOAT)
-        parts = [slice(at, at + ROWS) for at in range(0, len(base), ROWS)]
+        parts = [slice(start, start + ROWS) for start in range(0, len(base), ROWS)]
         each = [floats.prices(base[part], rise[part]) for part in parts]
-        low, high = (np.concatenate([np.asarray(getattr(one, end)) for one in each]) for end in ("lower", "upper"))
+        low, high = (np.concatenate([np.asarray(getattr(part, end)) for part in each]) for end in ("lower", "upper"))
         return charges.most(*self.enclosed(charges.arithmetic, np.flatnonzero(high >= low.max())))
 
-    def enclosed(self, arithmetic: Arithmetic, at: Any = slice(None)) -> tuple[Enclosure, Enclosure]:
+    def enclosed(self, arithmetic: Arithmetic, chosen: Any = slice(None)) -> tuple[Enclosure, Enclosure]:
         """Least entries (n,) and rises above them (n, k) of listed columns, with the unit enlarged by `OUTWARD`."""
-        unit, steps = arithmetic.of(self.unit) * (1 + arithmetic.of(OUTWARD)), self.steps[at]
+        unit, steps = arithmetic.of(self.unit) * (1 + arithmetic.of(OUTWARD)), self.steps[chosen]
         lowest, none = steps.min(axis=1), np.isneginf(steps)
         silent = np.isneginf(lowest)
         lowest = np.where(silent, 0.0, lowest)
@@ -224,8 +224,8 @@ class SearchedColumns(Columns):
 
     def paying(self, prices: Prices, used: Array, least: float) -> Array:
         """The columns that local search finds from `used`, or else from the columns of `start`."""
-        found = climb(self.limits, prices, used, BATCH, least)
-        return found if len(found) else climb(self.limits, prices, self.start(), BATCH, least)
+        climbed = climb(self.limits, prices, used, BATCH, least)
+        return climbed if len(climbed) else climb(self.limits, prices, self.start(), BATCH, least)
 
     exact = False  # the columns cannot all be priced
 
@@ -268,7 +268,7 @@ def _along_graphs(constraints: Sequence[Any]) -> bool:
 
 def listing(k: int, constraints: Sequence[Any]) -> Work:
     """What it takes at most to list extreme columns of policy graphs, or to find that they are too many."""
-    edges = sum(len(one.listed.listed) for one in constraints if isinstance(one, LocalDP) and one.listed is not None)
+    edges = sum(len(c.listed.listed) for c in constraints if isinstance(c, LocalDP) and c.listed is not None)
     if not edges:
         return Work()
     steps = 30.0 * float(k) ** 3 + (2000.0 * STEPS if k <= SPARSE else 0.0)
@@ -317,8 +317,8 @@ def columns_for(
         if _along_graphs(constraints):
             widest *= 1 + ROUNDING
         # True for the variance of one contrast, whose kernel has one row.
-        one = getattr(utility.criterion, "additive", False) and utility.criterion.kernel_rows(k) == 1
-        line = bool(one and not capped and utility.prior.min() > 0 and utility.neighbourhood is None)
+        single_row = getattr(utility.criterion, "additive", False) and utility.criterion.kernel_rows(k) == 1
+        line = bool(single_row and not capped and utility.prior.min() > 0 and utility.neighbourhood is None)
         return StaircaseColumns(k, widest, line), eta if capped else None
     ordered = capped or priced
     if _too_many(np.ascontiguousarray(limits).tobytes(), k, ordered):

@@ -23,6 +23,7 @@ For a pair of hypotheses it is the same, with the likelihood ratio in place of k
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,8 +65,8 @@ class Charges:
 
     def most(self, base: Enclosure, rise: Enclosure) -> float:
         """An upper bound on the gains of the columns base + rise, for `base` (n,) and `rise` (n, k)."""
-        found = [self.prices(base[at : at + ROWS], rise[at : at + ROWS]).upper for at in range(0, len(base), ROWS)]
-        return float(np.max(np.concatenate(found)))
+        parts = (slice(start, start + ROWS) for start in range(0, len(base), ROWS))
+        return float(np.max(np.concatenate([self.prices(base[part], rise[part]).upper for part in parts])))
 
     def prices(self, base: Enclosure, rise: Enclosure) -> Enclosure:
         """(n,) the gain of each column per unit of its probability, v in the module's docstring."""
@@ -161,39 +162,30 @@ class Prices:
 
     def best(self, count: int, above: float) -> tuple[float, Members]:
         """The largest v over all 2^k patterns, and up to `count` of the patterns with v above `above`, best first."""
-        k, gain = len(self.prior), self.ratio - 1
-        # With S = 1 + gain a, every part of v is a quadratic in the indicator a of the set.
-        earned = _Quadratic(float(self.gram.sum()), 2 * gain * self.gram.sum(axis=1), gain**2 * self.gram)
-        paid = _Quadratic(
-            float(self.rows.sum()), gain * (self.rows + self.pairs.sum(axis=1)),
-            -gain * (self.pairs + self.pairs.T) / 2,
-        )  # fmt: skip
-        low = k // 2
-        first, second = subsets(low), subsets(k - low)
-        mass = 1 + gain * (first @ self.prior[:low])
-        parts = earned.halves(first, low), paid.halves(first, low)
-        top, kept, found = -np.inf, np.empty(0), np.empty((0, k), dtype=bool)
-        step = max(1, 2**21 // len(first))
-        for start in range(0, len(second), step):
-            block = second[start : start + step]
-            m = gain * (block @ self.prior[low:])[:, None] + mass
-            value = (earned.over(block, *parts[0], low) / m - paid.over(block, *parts[1], low)) / m
+        k, t, even = len(self.prior), 1 / (self.ratio - 1), self.gram.sum(axis=1)
+        # (t + a)^T G (t + a), where a_x^2 = a_x.
+        square, constant = self.gram + np.diag(2 * t * even), t * t * float(even.sum())
+        linear, fixed = self.rows + self.pairs.sum(axis=1), t * float(self.rows.sum())
+        first = subsets(k // 2)
+        top, kept, paying = -np.inf, np.empty(0), np.empty((0, k), dtype=bool)
+        for block, mass, earned, paid in in_halves(square, linear, self.pairs, self.prior, t, fixed, 2**21):
+            value = ((earned + constant) / mass - paid) / mass
             top = max(top, float(value.max()))
             flat = value.ravel()
             good = np.flatnonzero(flat > above)
             if len(good) > count:
                 good = good[np.argpartition(-flat[good], count)[:count]]
             if len(good):
-                here = np.hstack([first[good % len(first)], block[good // len(first)]]) > 0.5
-                kept, found = np.append(kept, flat[good]), np.vstack([found, here])
+                sets = np.hstack([first[good % len(first)], block[good // len(first)]]) > 0.5
+                kept, paying = np.append(kept, flat[good]), np.vstack([paying, sets])
                 order = np.argsort(-kept, kind="stable")[:count]
-                kept, found = kept[order], found[order]
-        return top, found
+                kept, paying = kept[order], paying[order]
+        return top, paying
 
     def line(self) -> Members:
         """(n, k) the sets that can be best where G has rank one and nothing is charged for pairs."""
-        at = int(np.argmax(np.diag(self.gram)))
-        kernel = self.gram[at] / np.sqrt(max(float(self.gram[at, at]), 1e-300))
+        largest = int(np.argmax(np.diag(self.gram)))
+        kernel = self.gram[largest] / np.sqrt(max(float(self.gram[largest, largest]), 1e-300))
         return np.unique(line_sets(kernel, self.prior, self.rows)[0], axis=0)
 
     def climb(self, starts: Members, count: int, above: float) -> Members:
@@ -206,12 +198,12 @@ class Prices:
             flipped = np.repeat(sets[active, None, :], k, axis=1)
             flipped[:, np.arange(k), np.arange(k)] ^= True
             near = self.gains(np.where(flipped.reshape(-1, k), self.ratio, 1.0)).reshape(len(active), k)
-            at = near.argmax(axis=1)
-            better = near[np.arange(len(active)), at] > value[active] + 1e-15
+            flip = near.argmax(axis=1)
+            better = near[np.arange(len(active)), flip] > value[active] + 1e-15
             if not better.any():
                 break
-            value[active[better]] = near[better, at[better]]
-            sets[active[better], at[better]] ^= True
+            value[active[better]] = near[better, flip[better]]
+            sets[active[better], flip[better]] ^= True
             active = active[better]
         sets, index = np.unique(sets, axis=0, return_index=True)
         value = value[index]
@@ -219,24 +211,30 @@ class Prices:
         return np.asarray(sets[order[value[order] > above]])
 
 
-@dataclass(frozen=True, eq=False)
-class _Quadratic:
-    """The function constant + linear . a + a^T square a."""
+def in_halves(
+    square: Array, linear: Array, pairs: Array, prior: Array, level: float, fixed: float, size: int
+) -> Iterator[tuple[Array, Array, Array, Array]]:
+    """All 2^k patterns t + a, t = `level`, in blocks of about `size`, each set of the second half of the inputs with
+    every set of the first: the block's sets (b, k - low), the masses t + p.a, a^T square a, and
+    fixed + linear.a - a^T pairs a, (b, 2^low) each.
+    """
+    low = len(prior) // 2
+    first, second = subsets(low), subsets(len(prior) - low)
+    mass = level + first @ prior[:low]
+    own = [form_of(first, square[:low, :low]), first @ linear[:low] - form_of(first, pairs[:low, :low])]
+    cross = [2 * square[low:, :low] @ first.T, -(pairs[low:, :low] + pairs[:low, low:].T) @ first.T]
+    step = max(1, size // len(first))
+    for start in range(0, len(second), step):
+        block = second[start : start + step]
+        other = [form_of(block, square[low:, low:]), block @ linear[low:] - form_of(block, pairs[low:, low:])]
+        earned = block @ cross[0] + own[0] + other[0][:, None]
+        paid = block @ cross[1] + own[1] + (other[1][:, None] + fixed)
+        yield block, (block @ prior[low:])[:, None] + mass, earned, paid
 
-    constant: float
-    linear: Array
-    square: Array
 
-    def halves(self, first: Array, low: int) -> tuple[Array, Array]:
-        """The part of the first half alone, (n,), and its cross terms with the second half, (k - low, n)."""
-        own = self.constant + first @ self.linear[:low]
-        own += np.einsum("nx,nx->n", first @ self.square[:low, :low], first)
-        return own, np.asarray(2 * self.square[low:, :low] @ first.T)
-
-    def over(self, block: Array, own: Array, cross: Array, low: int) -> Array:
-        """Values for every (second half in `block`, first half)."""
-        other = block @ self.linear[low:] + np.einsum("nx,nx->n", block @ self.square[low:, low:], block)
-        return np.asarray(block @ cross + own + other[:, None])
+def form_of(sets: Array, square: Array) -> Array:
+    """(n,) a^T square a for each row a of `sets`."""
+    return np.asarray(((sets @ square) * sets).sum(axis=1))
 
 
 def subsets(k: int) -> Array:

@@ -101,10 +101,10 @@ class Relaxation(ByValue):
         if products is None or not (products >= 0).all():
             return math.inf
         level = 1 / epsilon.expm1()
-        ends = [level * (epsilon * at / classes).exp() for at in range(classes + 1)]
+        ends = [level * (epsilon * number / classes).exp() for number in range(classes + 1)]
         least = min(
-            least_eigenvalue(_scaled(charges, level, squares[at], products, float(spans[at]), ends[at], ends[at + 1]))
-            for at in range(classes)
+            least_eigenvalue(_scaled(charges, level, squares[i], products, float(spans[i]), ends[i], ends[i + 1]))
+            for i in range(classes)
         )
         return most_of_form(least, k + 1)
 
@@ -209,14 +209,14 @@ class PolicyCone:
     @property
     def faces(self) -> Enclosure:
         """(faces, k) the limits exp(L/2) s_x' - exp(-L/2) s_x >= 0 in z, each divided by some positive number."""
-        wide, at, k = self.wide[self.x, self.other], np.arange(len(self.x)), len(self.limits)
+        wide, row, k = self.wide[self.x, self.other], np.arange(len(self.x)), len(self.limits)
         up, down = (wide / 2).exp() * self.unit[self.other], (-wide / 2).exp() * self.unit[self.x]
         # They are divided by the larger coefficient, so that nothing overflows.
         scale = np.maximum(np.asarray(up.midpoint), np.asarray(down.midpoint))
         into, out = np.zeros((len(self.x), k)), np.zeros((len(self.x), k))
-        into[at, self.other] = out[at, self.x] = 1.0
-        made = (up / scale)[:, None] * into - (down / scale)[:, None] * out
-        return wide.arithmetic.concatenate([made, wide.arithmetic.of(np.eye(k))]) if self._open else made
+        into[row, self.other] = out[row, self.x] = 1.0
+        faces = (up / scale)[:, None] * into - (down / scale)[:, None] * out
+        return wide.arithmetic.concatenate([faces, wide.arithmetic.of(np.eye(k))]) if self._open else faces
 
     def form(self, square: Enclosure, rows: Enclosure) -> Enclosure:
         """(k, k) the form (s.p)(rows.s) - s^T square s in z."""

@@ -41,7 +41,7 @@ MAX_WORK = 1e10  # The most cones times rays times inputs that are looked at: ab
 MAX_DIRECTIONS = 10  # The most dimensions of cones that are looked at.
 MAX_SETS = 300_000  # The most sets that are compared one by one.
 CHUNK = 2**22  # The same for cones that are looked at together: what memory holds.
-LARGEST = 2.0**40  # Rays beyond that have been halved too often to be whole numbers.
+LARGEST_RAY = 2.0**40  # Rays beyond that have been halved too often to be whole numbers.
 STEPS = 4  # Steps in which rays that a vector does not need leave it.
 Members = npt.NDArray[np.bool_]
 
@@ -105,8 +105,8 @@ def _falling(shape: tuple[int, ...]) -> Members | None:
             allowed = within[chains[:, -1]]
             if allowed.sum() > MAX_SETS:
                 return None
-            at, following = np.nonzero(allowed)
-            chains = np.hstack([chains[at], following[:, None]])
+            last, following = np.nonzero(allowed)
+            chains = np.hstack([chains[last], following[:, None]])
         sets = sets[chains].reshape(len(chains), -1)
     return sets.reshape(-1, *shape)
 
@@ -116,7 +116,7 @@ def _are_below(sets: Members, kappas: list[float], ratio: float, rho: float) -> 
     columns, square = np.where(sets, ratio, 1.0), np.zeros(len(sets))
     columns = columns / columns.mean(axis=tuple(range(1, columns.ndim)), keepdims=True)
     for j, kappa in enumerate(kappas):
-        share = columns.mean(axis=tuple(at for at in range(1, columns.ndim) if at != j + 1))
+        share = columns.mean(axis=tuple(axis for axis in range(1, columns.ndim) if axis != j + 1))
         off = np.abs(share - 1) + (4 * columns[0].size + 16) * ULP * share
         square += (kappa / share.shape[1]) ** 2 * (off**2).sum(axis=1)
     return bool((square <= rho**2 * (1 - (8 * len(kappas) + 32 + columns[0].size) * ULP)).all())
@@ -170,7 +170,7 @@ class _Scores:
                 waiting.append(rays[chunk:])
                 rays = rays[:chunk]
             work += float(rays.size) * inputs
-            if work > MAX_WORK or rays.max() > LARGEST:
+            if work > MAX_WORK or rays.max() > LARGEST_RAY:
                 return False
             turned: Array = np.asarray(rays @ self.ordered.T)
             doubled = (turned >= 0).all(axis=1) & (turned > 0).any(axis=1)
@@ -187,9 +187,9 @@ class _Scores:
                 return False
             rays, lengths, products = rays[still], lengths[still], products[still]
             each, edge = np.arange(len(rays)), products[:, first, second].argmin(axis=1)
-            one, two = rays[each, first[edge]], rays[each, second[edge]]
+            first_ray, second_ray = rays[each, first[edge]], rays[each, second[edge]]
             scale = np.exp2(np.round(np.log2(lengths[each, first[edge]] / lengths[each, second[edge]])))[:, None]
-            middle = one * np.maximum(1 / scale, 1) + two * np.maximum(scale, 1)
+            middle = first_ray * np.maximum(1 / scale, 1) + second_ray * np.maximum(scale, 1)
             left, right = rays.copy(), rays.copy()
             left[each, first[edge]], right[each, second[edge]] = middle, middle
             waiting.append(np.concatenate([left, right]))

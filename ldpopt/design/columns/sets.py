@@ -50,20 +50,20 @@ def subsets_near(masses: Array, target: float, count: int, rng: np.random.Genera
         every = members(np.arange(2**n, dtype=np.int64), n)
         return every[np.argsort(np.abs(every @ masses - target), kind="stable")[:count]]
     share = min(max(target / masses.sum(), 0.0), 1.0)
-    found = []
+    subsets = []
     for _ in range(4):
         order = rng.permutation(n)
-        one, two = order[: n // 2], order[n // 2 :]
-        first, second = (rng.random((size, len(part))) < share for size, part in ((count, one), (HALF, two)))
-        sums = second @ masses[two]
+        left, right = order[: n // 2], order[n // 2 :]
+        first, second = (rng.random((size, len(part))) < share for size, part in ((count, left), (HALF, right)))
+        sums = second @ masses[right]
         by = np.argsort(sums)
-        wanted = target - first @ masses[one]
+        wanted = target - first @ masses[left]
         # One of the nearest few, so that it is not always the same.
-        at = np.clip(np.searchsorted(sums[by], wanted) + rng.integers(-2, 2, count), 0, HALF - 1)
-        made = np.zeros((count, n), dtype=bool)
-        made[:, one], made[:, two] = first, second[by[at]]
-        found.append(made)
-    both = rng.permutation(np.unique(np.vstack(found), axis=0))  # no preference among equally near ones
+        place = np.clip(np.searchsorted(sums[by], wanted) + rng.integers(-2, 2, count), 0, HALF - 1)
+        subset = np.zeros((count, n), dtype=bool)
+        subset[:, left], subset[:, right] = first, second[by[place]]
+        subsets.append(subset)
+    both = rng.permutation(np.unique(np.vstack(subsets), axis=0))  # no preference among equally near ones
     return both[np.argsort(np.abs(both @ masses - target), kind="stable")[:count]]
 
 
@@ -138,8 +138,8 @@ def _level(sets: Members, share: Array, aim: float, rng: np.random.Generator) ->
         if len(open_) == 0:
             break
         wanted = sets[open_] == (off[open_] > 0)[:, None]
-        at = np.where(wanted, rng.random(wanted.shape), -1.0).argmax(axis=1)
-        sets[open_, at] ^= True
+        changed = np.where(wanted, rng.random(wanted.shape), -1.0).argmax(axis=1)
+        sets[open_, changed] ^= True
         off = sets @ share - aim
     return sets
 
@@ -175,9 +175,9 @@ class Orbit:
         picked = np.random.default_rng([g, self.order, self.cosets]).permutation(parts)[: self.cosets]
         members = np.concatenate([np.zeros(self.zero, dtype=np.int64), *(power[c::parts] for c in picked)])
         moved = (power[:parts, None, None] * members + np.arange(g)[None, :, None]) % g
-        made = np.zeros((parts * g, g), dtype=bool)
-        made[np.arange(parts * g)[:, None], moved.reshape(parts * g, -1)] = True
-        return np.unique(made, axis=0)
+        sets = np.zeros((parts * g, g), dtype=bool)
+        sets[np.arange(parts * g)[:, None], moved.reshape(parts * g, -1)] = True
+        return np.unique(sets, axis=0)
 
 
 def orbits(most: int) -> Iterator[Orbit]:
@@ -189,9 +189,9 @@ def orbits(most: int) -> Iterator[Orbit]:
             if (g - 1) % order == 0:
                 for cosets in range(1, (g - 1) // order):
                     for zero in (0, 1):
-                        one = Orbit(g, order, cosets, zero)
-                        if one.length <= SETS:
-                            yield one
+                        orbit = Orbit(g, order, cosets, zero)
+                        if orbit.length <= SETS:
+                            yield orbit
         yield Orbit(g, g - 1, 0, 1)  # each point alone
 
 

@@ -27,7 +27,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from ldpopt.design.columns.branches import Branches, Sizes
-from ldpopt.design.columns.prices import EXACT_LIMIT, Charges, Prices, most_of_line, subsets
+from ldpopt.design.columns.prices import EXACT_LIMIT, Charges, Prices, in_halves, most_of_line, subsets
 from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
 from ldpopt.design.columns.scores import SymmetricScores
 from ldpopt.design.columns.thresholds import Scarf, Thresholds
@@ -107,29 +107,16 @@ def most_of_patterns(charges: Charges, level: Enclosure) -> float:
     lost = 1e-250 * (float(root.max()) ** 2 + float(np.abs(rows).sum()) + float(pairs.sum()) + 1e-50)
     linear, steep = rows + pairs.sum(axis=1), 2 * (np.abs(rows) + pairs.sum(axis=1))
     middle, fixed = low_t * total, low_t * float(np.abs(rows).sum())
-    low = k // 2
-    first, second = subsets(low), subsets(k - low)
-    own = [_form(first, square[:low, :low]), first @ linear[:low] - _form(first, pairs[:low, :low])]
-    cross = [2 * square[low:, :low] @ first.T, -(pairs[low:, :low] + pairs[:low, low:].T) @ first.T]
-    mass, size, slope = low_t + first @ mass_of[:low], first @ root[:low], fixed + first @ steep[:low]
-    top, step = -math.inf, max(1, BLOCK // len(first))
-    for start in range(0, len(second), step):
-        block = second[start : start + step]
-        other = [_form(block, square[low:, low:]), block @ linear[low:] - _form(block, pairs[low:, low:])]
-        m = (block @ mass_of[low:])[:, None] + mass
-        earned = block @ cross[0] + own[0] + other[0][:, None]
-        paid = block @ cross[1] + own[1] + (other[1][:, None] + middle)
-        told = ((block @ root[low:])[:, None] + size) ** 2 / m + ((block @ steep[low:])[:, None] + slope)
-        found = float(((earned / m - paid + wrong * told + lost / m) / m).max())
-        if not found < math.inf:
+    low, top = k // 2, -math.inf
+    first = subsets(low)
+    size, slope = first @ root[:low], fixed + first @ steep[:low]
+    for block, mass, earned, paid in in_halves(square, linear, pairs, mass_of, low_t, middle, BLOCK):
+        told = ((block @ root[low:])[:, None] + size) ** 2 / mass + ((block @ steep[low:])[:, None] + slope)
+        most = float(((earned / mass - paid + wrong * told + lost / mass) / mass).max())
+        if not most < math.inf:
             return math.inf
-        top = max(top, found)
+        top = max(top, most)
     return top + 4 * ULP * abs(top)
-
-
-def _form(sets: Array, square: Array) -> Array:
-    """(n,) a^T square a for each row a of `sets`."""
-    return np.asarray(((sets @ square) * sets).sum(axis=1))
 
 
 FULL = 8  # Up to this many inputs, all patterns are there from the start.
@@ -172,10 +159,10 @@ class StaircaseColumns(Columns):
             gains = prices.gains(np.where(sets, prices.ratio, 1.0))
             order = np.argsort(-gains, kind="stable")[:BATCH]
             return np.asarray(sets[order[gains[order] > least]] * self.epsilon)
-        found = prices.climb(used > 0, BATCH, least)
-        if len(found) == 0 and self.exact:
+        climbed = prices.climb(used > 0, BATCH, least)
+        if len(climbed) == 0 and self.exact:
             return self.best(prices, BATCH, least)
-        return np.asarray(found * self.epsilon)
+        return np.asarray(climbed * self.epsilon)
 
     def best(self, prices: Prices, count: int, least: float) -> Array:
         """The best of all patterns, up to `count` that gain more than `least`."""
@@ -192,9 +179,9 @@ class StaircaseColumns(Columns):
         # Patterns are divided by exp(epsilon) - 1: t on all inputs, and t + 1 on a set.
         level = 1 / epsilon.expm1()
         if self.k > LISTED and len(charges.kernel) == 1 and not charges.pairs.any():
-            found = most_of_line(charges, level)
-            if found < math.inf or self.k > EXACT_LIMIT:
-                return found
+            bound = most_of_line(charges, level)
+            if bound < math.inf or self.k > EXACT_LIMIT:
+                return bound
         if isinstance(relaxed, Sizes | Thresholds | Scarf | SymmetricScores):
             return relaxed.most(charges, epsilon)
         if not self.exact:

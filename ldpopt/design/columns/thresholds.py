@@ -174,8 +174,8 @@ class _Form:
         centre, half = (low + high) / 2, (high - low) / 2
         middle = 2 * centre @ self.a - (centre**2).sum(axis=1)[:, None] * self.p - self.paid
         reach = np.zeros(middle.shape)
-        for own, at, by in zip(self.a, centre.T, half.T, strict=True):
-            reach += np.abs(own - at[:, None] * self.p) * (2 * by[:, None])
+        for own, coordinate, by in zip(self.a, centre.T, half.T, strict=True):
+            reach += np.abs(own - coordinate[:, None] * self.p) * (2 * by[:, None])
         most, least = middle + reach, middle - reach - (half**2).sum(axis=1)[:, None] * self.p
         open_ = (least < 0) & (most > 0)
         with np.errstate(all="ignore"):
@@ -185,8 +185,9 @@ class _Form:
         linear, mass = weight @ self.a.T, (weight @ self.p)[:, None]
         v = np.clip(linear / mass, low, high)
         bound = (v * (2 * linear - v * mass)).sum(axis=1) - weight @ self.paid + offset
-        one = open_.astype(np.float64)
-        spread = one @ (self.a**2).T - 2 * centre * (one @ (self.a * self.p).T) + centre**2 * (one @ self.p**2)[:, None]
+        free = open_.astype(np.float64)
+        spread = free @ (self.a**2).T - 2 * centre * (free @ (self.a * self.p).T)
+        spread += centre**2 * (free @ self.p**2)[:, None]
         return bound, np.asarray(~open_.any(axis=1)), v, spread
 
 

@@ -155,7 +155,7 @@ class ColumnConstraint(Measured):
 
 def plain_caps(constraints: Iterable[Any]) -> tuple[float, float]:
     """The least epsilon, and the least eta, of the constraints that amount to `LocalDP` or `TotalVariation`."""
-    caps = [(math.inf, 1.0), *(plain for one in constraints if (plain := plain_of(one)) is not None)]
+    caps = [(math.inf, 1.0), *(plain for constraint in constraints if (plain := plain_of(constraint)) is not None)]
     return min(epsilon for epsilon, _ in caps), min(eta for _, eta in caps)
 
 
@@ -168,30 +168,30 @@ def least_cap(
     constraints: Iterable[Any], implied_by: Callable[[ColumnConstraint], Enclosure | None]
 ) -> Enclosure | None:
     """The cap with the smallest upper end of those that the constraints in column form imply; None without any."""
-    caps = [cap for one in constraints if isinstance(one, ColumnConstraint) and (cap := implied_by(one)) is not None]
+    caps = [cap for c in constraints if isinstance(c, ColumnConstraint) and (cap := implied_by(c)) is not None]
     return min(caps, key=lambda cap: float(cap.upper), default=None)
 
 
 def moment_bound(constraints: Iterable[Any], order: float, arithmetic: Arithmetic) -> Enclosure | None:
     """The least cap on the moment of an order between any two rows."""
-    return least_cap(constraints, lambda one: one.moment(order, arithmetic))
+    return least_cap(constraints, lambda constraint: constraint.moment(order, arithmetic))
 
 
 def least_spread(constraints: Iterable[Any], inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
     """The least cap on the log-ratio of two entries of a column."""
-    return least_cap(constraints, lambda one: one.spread(inputs, arithmetic))
+    return least_cap(constraints, lambda constraint: constraint.spread(inputs, arithmetic))
 
 
 def excess_cap(constraints: Sequence[Any], reach: float, arithmetic: Arithmetic) -> Enclosure:
     """The least cap, at most 1, on sum_y (Q[x, y] - e^reach Q[x', y])_+ between any two rows."""
     variation = variation_cap(constraints, arithmetic)
-    beyond = least_cap(constraints, lambda one: one.beyond(reach, arithmetic))
+    beyond = least_cap(constraints, lambda constraint: constraint.beyond(reach, arithmetic))
     return variation if beyond is None else variation.minimum(beyond)
 
 
 def variation_cap(constraints: Iterable[Any], arithmetic: Arithmetic) -> Enclosure:
     """The least cap, at most 1, that constraints imply on the total variation between any two rows."""
-    caps = (one.variation(arithmetic) for one in constraints if isinstance(one, Measured))
+    caps = (constraint.variation(arithmetic) for constraint in constraints if isinstance(constraint, Measured))
     return reduce(Enclosure.minimum, caps, arithmetic.of(1.0))
 
 
@@ -279,8 +279,8 @@ Expression = Callable[[Any], Sequence[Any]]  # From the cvxpy variable Q (k, n) 
 
 def outputs_of(fixed: Sequence[Any], inputs: int) -> int:
     """The number of outputs that the alphabet constraints agree on; where all are budgets, the smallest."""
-    exact = {one.outputs(inputs) for one in fixed if one.labelled}
-    budgets = [one.outputs(inputs) for one in fixed if not one.labelled]
+    exact = {constraint.outputs(inputs) for constraint in fixed if constraint.labelled}
+    budgets = [constraint.outputs(inputs) for constraint in fixed if not constraint.labelled]
     if len(exact) > 1:
         raise invalid("constraints", "one number of outputs", sorted(exact))
     if exact and budgets and min(budgets) < min(exact):
@@ -309,7 +309,7 @@ def parts(
     constraints: Sequence[Any], inputs: Sequence[Any]
 ) -> tuple[tuple[Term, ...], tuple[AlphabetConstraint, ...], tuple[Expression, ...]]:
     """The constraints by kind: column terms, constraints on given outputs, and expressions of users' own."""
-    terms = tuple(term for one in constraints if isinstance(one, ColumnConstraint) for term in one.columns(inputs))
-    fixed = tuple(one for one in constraints if isinstance(one, AlphabetConstraint))
+    terms = tuple(term for c in constraints if isinstance(c, ColumnConstraint) for term in c.columns(inputs))
+    fixed = tuple(c for c in constraints if isinstance(c, AlphabetConstraint))
     own = tuple(c.expression for c in constraints if not isinstance(c, ColumnConstraint | AlphabetConstraint))
     return terms, fixed, own

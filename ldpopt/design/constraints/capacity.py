@@ -84,7 +84,7 @@ class CapacityBounded(AlphabetConstraint):
 
         k, m = q.shape
         left, right = all_pairs(k)
-        near, far = (pick(at, np.ones(len(at)), k) @ q for at in (right, left))
+        near, far = (pick(side, np.ones(len(side)), k) @ q for side in (right, left))
         basis = self._basis
         r = cp.Variable((len(left), m), nonneg=self._power == 1 and not self._of_variation)
         each = cp.Variable((len(left), m), nonneg=self._of_variation)
@@ -113,7 +113,7 @@ class CapacityBounded(AlphabetConstraint):
         left, right = all_pairs(shape[0])
         h, star = self._conjugate(arithmetic.of(coefficients) @ self._basis.T, arithmetic)
         on_left, on_right = weight[:, None] * h, weight[:, None] * star
-        first, second = (arithmetic.of(np.equal.outer(np.arange(shape[0]), at).astype(float)) for at in (left, right))
+        first, second = (arithmetic.of(np.equal.outer(np.arange(shape[0]), x).astype(float)) for x in (left, right))
         return (first @ on_left - second @ on_right).T
 
     def enclosed_charge(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:

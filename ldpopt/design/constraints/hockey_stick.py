@@ -95,11 +95,11 @@ class HockeyStick(Term):
 
     def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
         """u = z on the left input and u = -z factor on the right one, summed over pairs."""
-        made = np.zeros((labels, inputs))
+        supports = np.zeros((labels, inputs))
         for x in range(inputs):
-            at, by = self.left == x, self.right == x
-            made[:, x] = multiplier[:, at].sum(axis=1) - multiplier[:, by] @ self.factor[by]
-        return made
+            on_left, on_right = self.left == x, self.right == x
+            supports[:, x] = multiplier[:, on_left].sum(axis=1) - multiplier[:, on_right] @ self.factor[on_right]
+        return supports
 
     def charge(self, multiplier: Array) -> float:
         """sum over pairs of cap max_i z_i."""

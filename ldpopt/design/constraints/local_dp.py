@@ -44,9 +44,9 @@ class Edges:
     def lengths(self, inputs: Sequence[Label]) -> Array:
         """(k, k) weights of the edges, inf where there is none. Raises `InvalidInput` for a node that is no input."""
         position = {label: x for x, label in enumerate(inputs)}
-        for one in self.graph.nodes:
-            if one not in position:
-                raise invalid("policy graph", f"nodes among the inputs {tuple(inputs)[:8]}", one)
+        for node in self.graph.nodes:
+            if node not in position:
+                raise invalid("policy graph", f"nodes among the inputs {tuple(inputs)[:8]}", node)
         distance = np.full((len(position), len(position)), np.inf)
         for a, b, weight in self.listed:
             distance[position[a], position[b]] = weight
@@ -85,11 +85,11 @@ def weighted_local_dp(channel: Channel, policy: Edges) -> Guarantee:
     worst: Guarantee | None = None
     for weight in sorted({weight for _, _, weight in policy.listed}):
         graph = nx.DiGraph([(a, b) for a, b, w in policy.listed if w == weight])
-        found = local_dp(channel, graph)
-        value = found.value / weight * (1 + 2 * ULP)
+        measured = local_dp(channel, graph)
+        value = measured.value / weight * (1 + 2 * ULP)
         if worst is None or value > worst.value:
-            lower = found.lower / weight * (1 - 2 * ULP)
-            worst = Guarantee(found.notion, value, lower, found.witness, found.exact, found.reference)
+            lower = measured.lower / weight * (1 - 2 * ULP)
+            worst = Guarantee(measured.notion, value, lower, measured.witness, measured.exact, measured.reference)
     return worst if worst is not None else Guarantee("local_dp", 0.0, 0.0, None, True, "[GI, Def 6]")
 
 

@@ -97,8 +97,8 @@ class Moment(Term):
         """The weighted sum of the tangent planes of each label."""
         pair, label, t, z = self.checked(multiplier, labels)
         on_left, on_right = (arithmetic.of(z) * slope for slope in self.enclosed_slopes(t, arithmetic))
-        at = np.concatenate([label * inputs + self.left[pair], label * inputs + self.right[pair]])
-        supports = scatter(arithmetic.concatenate([on_left, on_right]), at, labels * inputs)
+        place = np.concatenate([label * inputs + self.left[pair], label * inputs + self.right[pair]])
+        supports = scatter(arithmetic.concatenate([on_left, on_right]), place, labels * inputs)
         return supports.reshape(labels, inputs), scatter(on_left + on_right, label, labels)
 
     def enclosed_charge(self, multiplier: Any, labels: int, arithmetic: Arithmetic) -> Enclosure:
@@ -132,7 +132,7 @@ class Moment(Term):
         if len(self) == 0:
             return []
         k, n = q.shape
-        a, b = (pick(at, np.ones(len(self)), k) @ q for at in (self.left, self.right))
+        a, b = (pick(inputs, np.ones(len(self)), k) @ q for inputs in (self.left, self.right))
         # Slack in units of the cap, so that large and small caps are equally well conditioned.
         slack = cp.Variable((len(self), n))
         caps = cp.sum(slack, axis=1) <= np.ones(len(self))
@@ -335,10 +335,10 @@ class ConcentratedLDP(ColumnConstraint):
         beside = np.pad(rates, 1, constant_values=-np.inf)
         summits = np.flatnonzero((rates >= beside[:-2]) & (rates >= beside[2:]) & (rates > SUMMIT * self.rho))
         exceeded: dict[float, float] = {}
-        for at in summits.tolist():
-            low, high = max(at - 1, 0), min(at + 1, len(usable) - 1)
+        for peak in summits.tolist():
+            low, high = max(peak - 1, 0), min(peak + 1, len(usable) - 1)
             # A divergence grows with its order: no other pair comes near the peak between these two (0.1 % is slack).
-            near = np.flatnonzero(divergences[high] >= 0.999 * rates[at] * usable[low])
+            near = np.flatnonzero(divergences[high] >= 0.999 * rates[peak] * usable[low])
             order, rate = highest_rate(loss.rows(near), float(usable[low]), float(usable[high]))
             new = min(abs(order - known) for known in self.orders) > SAME_ORDER * (order - 1)
             if rate > self.rho * (1 + 1e-7) and new:

@@ -182,11 +182,11 @@ class ByKind:
         self.moments: list[tuple[int, Any]] = [(i, t) for i, t in enumerate(terms) if t.conic]
 
 
-def pick(at: Index, weight: Array, k: int) -> Any:
-    """A sparse (pairs, k) matrix that picks the inputs `at`, times `weight`."""
+def pick(inputs: Index, weight: Array, k: int) -> Any:
+    """A sparse (pairs, k) matrix that picks the `inputs`, times `weight`."""
     import scipy.sparse as sparse
 
-    return sparse.csr_array((weight, (np.arange(len(at)), at)), shape=(len(at), k))
+    return sparse.csr_array((weight, (np.arange(len(inputs)), inputs)), shape=(len(inputs), k))
 
 
 def all_pairs(inputs: int) -> tuple[Index, Index]:
@@ -195,8 +195,8 @@ def all_pairs(inputs: int) -> tuple[Index, Index]:
     return left, right
 
 
-def scatter(values: Enclosure, at: Index, size: int) -> Enclosure:
-    """(size,) sums of the (m,) `values` that share an index in `at`; zero for an index that does not occur.
+def scatter(values: Enclosure, index: Index, size: int) -> Enclosure:
+    """(size,) sums of the (m,) `values` that share an `index`; zero for an index that does not occur.
 
     The values of a group are added pair by pair, so that a group of n costs log2(n) roundings.
 
@@ -204,19 +204,19 @@ def scatter(values: Enclosure, at: Index, size: int) -> Enclosure:
     >>> scatter(FLOAT.of([1.0, 2.0, 4.0]), np.array([2, 0, 2]), 3).lower
     array([2., 0., 5.])
     """
-    order = np.argsort(at, kind="stable")
-    values, at = values[order], np.asarray(at)[order]
+    order = np.argsort(index, kind="stable")
+    values, index = values[order], np.asarray(index)[order]
     while True:
-        first = np.flatnonzero(np.concatenate([[True], np.diff(at) != 0])) if len(at) else np.zeros(0, dtype=np.intp)
-        if len(first) == len(at):
+        first = np.flatnonzero(np.diff(index, prepend=-1) != 0)
+        if len(first) == len(index):
             break
-        place = np.arange(len(at)) - np.repeat(first, np.diff(np.append(first, len(at))))
+        place = np.arange(len(index)) - np.repeat(first, np.diff(np.append(first, len(index))))
         even = np.flatnonzero(place % 2 == 0)
         paired = np.append(place, 0)[even + 1] % 2 == 1
-        odd = np.minimum(even + 1, len(at) - 1)
+        odd = np.minimum(even + 1, len(index) - 1)
         values = values[even] + values.arithmetic.where(paired, values[odd], 0.0)
-        at = at[even]
+        index = index[even]
     whole = values.arithmetic.concatenate([values, values.arithmetic.zeros(1)])
-    table = np.full(size, len(at), dtype=np.intp)
-    table[at] = np.arange(len(at))
+    table = np.full(size, len(index), dtype=np.intp)
+    table[index] = np.arange(len(index))
     return whole[table]

@@ -33,7 +33,7 @@ CAPPED_ALL, CAPPED_WHOLE, CAPPED_ROUNDS = 14, 9, 2
 PAIRED = 36  # The most inputs for which the program has all pairs
 ROOM = 2.0**-38  # The share of the weights that is left to erasure under a cap
 TRIED = 24  # The most orbits (families of sets, `columns.sets`) that are looked at
-MOST = 2000  # The most answers: a channel may need as many reports, which takes a gigabyte
+MAX_ANSWERS = 2000  # The most answers: a channel may need as many reports, which takes a gigabyte
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class BalancedSets(Method, reference="[KOV14]", preference=190, by_cvxpy=True):
             return f"it goes by the probability of sets of answers, and {problem.utility.name} depends on more"
         if why := needs_patterns(problem):
             return why
-        if problem.utility.size > MOST:
-            return Limit(f"{problem.utility.size} answers make channels too large to hold (at most {MOST})")
+        if problem.utility.size > MAX_ANSWERS:
+            return Limit(f"{problem.utility.size} answers make channels too large to hold (at most {MAX_ANSWERS})")
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
@@ -68,10 +68,10 @@ class BalancedSets(Method, reference="[KOV14]", preference=190, by_cvxpy=True):
         prior = prior / prior.sum()
         posed = _Posed.of(prior, problem)
         if problem.cap is None and np.ptp(prior[posed.used]) == 0:
-            found, (classes, masses, sets, phi) = posed.turned()
+            solved, (classes, masses, sets, phi) = posed.turned()
         else:
-            found = posed.program.solve(problem.deadline.part(0.0, 0.5))
-            classes, masses, sets, phi = posed.best(found)
+            solved = posed.program.solve(problem.deadline.part(0.0, 0.5))
+            classes, masses, sets, phi = posed.best(solved)
         if problem.cap is not None:
             phi = phi * (1 - ROOM)  # so that the cap holds when measured, without a repair
         inside = np.zeros((len(prior), len(phi)), dtype=bool)
@@ -80,8 +80,8 @@ class BalancedSets(Method, reference="[KOV14]", preference=190, by_cvxpy=True):
         matrix = pattern_matrix(problem, inside, with_erased(posed.program.level, inside, phi))
 
         how = f"{np.count_nonzero(phi)} balanced sets of {len(masses)} groups of answers"
-        whole = posed.used[: len(found.rows) - 1]
-        return Candidate(matrix, how, proved_by(InformationDual, whole, found.rows, found.pairs))
+        whole = posed.used[: len(solved.rows) - 1]
+        return Candidate(matrix, how, proved_by(InformationDual, whole, solved.rows, solved.pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +121,12 @@ class _Posed:
         weights = np.full(k, 1 / (k * level + size[best]))
         return proved, (np.arange(k), np.full(k, 1 / k), sets, weights)
 
-    def best(self, found: Shares) -> tuple[Index, Array, Members, Array]:
+    def best(self, solved: Shares) -> tuple[Index, Array, Members, Array]:
         """Without a cap, by a program over sets; under a cap by an orbit or, for few inputs, the better of both."""
         if self.program.cap is None:
-            return self.realised(found)
-        tried = [self.orbit()] + ([self.realised(found)] if len(self.used) <= PAIRED else [])
-        return max(tried, key=lambda made: float(made[3] @ _information(made[2], made[1], self.program.level)))
+            return self.realised(solved)
+        tried = [self.orbit()] + ([self.realised(solved)] if len(self.used) <= PAIRED else [])
+        return max(tried, key=lambda choice: float(choice[3] @ _information(choice[2], choice[1], self.program.level)))
 
     def orbit(self) -> tuple[Index, Array, Members, Array]:
         """Groups of nearly equal probability as the points of a 2-design, in which all pairs use the cap alike."""
@@ -134,43 +134,43 @@ class _Posed:
         level, eta = program.level, program.cap or 0.0
         p = np.concatenate([program.own, self.rest])
 
-        def weight(one: Orbit) -> float:
-            g, size = one.points, one.size
+        def weight(family: Orbit) -> float:
+            g, size = family.points, family.size
             return min(1 / (level + size / g), eta * g * (g - 1) / (size * (g - size)))
 
-        listed = sorted(orbits(max(k + k // 4, 5)), key=lambda one: one.length)
-        share = np.array([one.size / one.points for one in listed])
-        hoped = information_of(share, 1 - share, level) * np.array([weight(one) for one in listed])
+        listed = sorted(orbits(max(k + k // 4, 5)), key=lambda family: family.length)
+        share = np.array([family.size / family.points for family in listed])
+        hoped = information_of(share, 1 - share, level) * np.array([weight(family) for family in listed])
         first: dict[tuple[int, int], Orbit] = {}
         for number in np.argsort(-hoped, kind="stable"):
             first.setdefault((listed[number].points, listed[number].size), listed[number])
         best, most = None, -math.inf
-        for one in list(first.values())[:TRIED]:
-            which, sets = _spread(p, one.points), one.sets()
-            masses = np.asarray(np.bincount(which, p, one.points), dtype=np.float64)
-            information = weight(one) * float(_information(sets, masses, level).mean())
+        for family in list(first.values())[:TRIED]:
+            which, sets = _spread(p, family.points), family.sets()
+            masses = np.asarray(np.bincount(which, p, family.points), dtype=np.float64)
+            information = weight(family) * float(_information(sets, masses, level).mean())
             if information > most:
-                best, most = (which, masses, sets, np.full(len(sets), weight(one) / len(sets))), information
+                best, most = (which, masses, sets, np.full(len(sets), weight(family) / len(sets))), information
             if self.deadline.over():
                 break
         assert best is not None
         return best
 
-    def realised(self, found: Shares) -> tuple[Index, Array, Members, Array]:
+    def realised(self, solved: Shares) -> tuple[Index, Array, Members, Array]:
         """The group of each used input, the groups' masses, sets of groups (m, groups), and their weights."""
         program, n = self.program, len(self.program.own)
         level = program.level
         if not len(self.rest):
-            phi = program.weighed(found.sets, found.shares, SIMPLEX).phi
-            return np.arange(n), program.own, found.sets[phi > 0] > 0.5, phi[phi > 0]
+            phi = program.weighed(solved.sets, solved.shares, SIMPLEX).phi
+            return np.arange(n), program.own, solved.sets[phi > 0] > 0.5, phi[phi > 0]
         rng = np.random.default_rng(len(self.used))
-        groups = self.grouped(found, rng)
+        groups = self.grouped(solved, rng)
         sums = np.asarray(np.bincount(groups, self.rest), dtype=np.float64)
         masses = np.concatenate([program.own, sums])
-        pool = self.pool(found, sums, rng)
+        pool = self.pool(solved, sums, rng)
         worth = _information(pool, masses, level)
         mean = level + pool @ masses
-        rows = np.concatenate([found.rows[:n], found.rows[n] * sums / program.rest])
+        rows = np.concatenate([solved.rows[:n], solved.rows[n] * sums / program.rest])
         gains = (worth - level * math.fsum(rows) - pool @ rows) / mean
         singles = np.eye(len(masses), dtype=bool)
         basic = np.vstack([singles, ~singles])
@@ -180,12 +180,12 @@ class _Posed:
         for _ in self.deadline.part(0.5, 1.0).rounds(range(ROUNDS if program.cap is None else CAPPED_ROUNDS)):
             sets = np.vstack([basic, pool[chosen]])
             of_sets = np.concatenate([_information(basic, masses, level), worth[chosen]])
-            made = weigh_sets(sets.T.astype(np.float64), of_sets, level, caps)
-            value, pairs = float(of_sets @ made.weights), made.pairs()
-            if found.bound <= value * (1 + BALANCED_GAP):
+            weighed = weigh_sets(sets.T.astype(np.float64), of_sets, level, caps)
+            value, pairs = float(of_sets @ weighed.weights), weighed.pairs()
+            if solved.bound <= value * (1 + BALANCED_GAP):
                 break
             cut = ((pool @ pairs) * ~pool).sum(axis=1) if pairs.any() else 0.0
-            gains = (worth - level * math.fsum(made.rows) - pool @ made.rows - cut) / mean
+            gains = (worth - level * math.fsum(weighed.rows) - pool @ weighed.rows - cut) / mean
             gains[chosen] = 0.0
             new = np.argsort(-gains)[:JOIN]
             new = new[gains[new] > 0]
@@ -197,13 +197,13 @@ class _Posed:
         if program.cap is None and alone * float(information_of(p, 1 - p, level).sum()) > value:
             k = len(p)
             return np.arange(k), p, np.eye(k, dtype=bool), np.full(k, alone)
-        used = made.weights > 0
-        return np.concatenate([np.arange(n), n + groups]), masses, sets[used], made.weights[used]
+        used = weighed.weights > 0
+        return np.concatenate([np.arange(n), n + groups]), masses, sets[used], weighed.weights[used]
 
-    def grouped(self, found: Shares, rng: np.random.Generator) -> Index:
+    def grouped(self, solved: Shares, rng: np.random.Generator) -> Index:
         """Groups of the rest, with different masses, so small that patterns have about `MEMBERS` of them or more."""
         program = self.program
-        share = float(found.shares @ found.phi) / max(float(found.phi.sum()), 1e-300)
+        share = float(solved.shares @ solved.phi) / max(float(solved.phi.sum()), 1e-300)
         least, most = GROUPS
         wanted = min(MEMBERS / max(share, 1e-9), most)
         count = int(max(wanted, least - len(program.own)))
@@ -217,20 +217,20 @@ class _Posed:
             room[which[x]] -= mass
         return np.unique(which, return_inverse=True)[1].reshape(-1)
 
-    def pool(self, found: Shares, sums: Array, rng: np.random.Generator) -> Members:
+    def pool(self, solved: Shares, sums: Array, rng: np.random.Generator) -> Members:
         """The pool of sets: their part among the inputs taken whole, with their share of the rest, nearly gains."""
         program = self.program
         each = min(400, 2 ** len(sums)) if len(sums) < 60 else 400
         most = POOL // each
         every = program.every
-        shares, gain = program.price(every, found.rows, found.pairs)
+        shares, gain = program.price(every, solved.rows, solved.pairs)
         gain = gain / (program.level + every @ program.own + program.rest * shares)
         # The sets that the program uses cover all inputs alike; others that nearly gain are often too many to take.
-        used = np.argsort(-found.phi)[: most // 2]
-        used = used[found.phi[used] > 0]
+        used = np.argsort(-solved.phi)[: most // 2]
+        used = used[solved.phi[used] > 0]
         near = np.argsort(-gain)[: max(most - len(used), 1)]
-        own = np.vstack([found.sets[used], every[near]]) > 0.5
-        targets = program.rest * np.concatenate([found.shares[used], shares[near]])
+        own = np.vstack([solved.sets[used], every[near]]) > 0.5
+        targets = program.rest * np.concatenate([solved.shares[used], shares[near]])
         each = max(each, min(POOL // len(own), 5000))
         parts = [subsets_near(sums, target, each, rng) for target in targets]
         repeated = np.repeat(own, [len(part) for part in parts], axis=0)

@@ -76,24 +76,24 @@ def best_coin(known: Iterable[Cut], eta: float, level: float) -> Coin:
         if cut.blocks not in best or cut.total > best[cut.blocks].total:
             best[cut.blocks] = cut
     # From the partition that keeps the most, along the hull, to more blocks and less total variation.
-    at = max(sorted(best.values(), key=lambda cut: cut.blocks), key=lambda cut: cut.rate(level))
-    if at.variation(level) <= eta:
-        price = max(at.rate(level), 0.0) * level
-        return Coin(((1.0, at),), price, at.total - price * at.blocks)
+    corner = max(sorted(best.values(), key=lambda cut: cut.blocks), key=lambda cut: cut.rate(level))
+    if corner.variation(level) <= eta:
+        price = max(corner.rate(level), 0.0) * level
+        return Coin(((1.0, corner),), price, corner.total - price * corner.blocks)
     while True:
-        further = [cut for cut in best.values() if cut.blocks > at.blocks and cut.total > at.total]
+        further = [cut for cut in best.values() if cut.blocks > corner.blocks and cut.total > corner.total]
         if not further:
-            weight = eta / at.variation(level)
-            return Coin(((weight, at), (1 - weight, best[1])), 0.0, at.total)
-        price, _, after = max(((x.total - at.total) / (x.blocks - at.blocks), x.blocks, x) for x in further)
-        high, low = at.variation(level), after.variation(level)
+            weight = eta / corner.variation(level)
+            return Coin(((weight, corner), (1 - weight, best[1])), 0.0, corner.total)
+        price, _, after = max(((x.total - corner.total) / (x.blocks - corner.blocks), x.blocks, x) for x in further)
+        high, low = corner.variation(level), after.variation(level)
         if low <= eta:
             weight = (eta - low) / (high - low)
-            return Coin(((weight, at), (1 - weight, after)), price, at.total - price * at.blocks)
-        at = after
+            return Coin(((weight, corner), (1 - weight, after)), price, corner.total - price * corner.blocks)
+        corner = after
 
 
-LARGEST = float(np.finfo(np.float64).max)
+FLOAT_MAX = float(np.finfo(np.float64).max)
 CHUNK = 1 << 15  # The number of values of blocks that are computed at once
 WHOLE = 4000  # With more inputs than this, last cuts are looked for near those of a problem with fewer inputs
 ROUNDS, MOST_UNPAID = 6, 100_000  # How often windows are made wider, and for how many blocks at a time
@@ -184,19 +184,19 @@ class Blocks:
 
     def cut(self, cuts: list[int]) -> Cut:
         """The partition at `cuts`, with its value."""
-        at = np.asarray(cuts, dtype=np.intp)
-        return Cut(tuple(int(c) for c in cuts), float(self.value(at[:-1], at[1:]).sum()))
+        ends = np.asarray(cuts, dtype=np.intp)
+        return Cut(tuple(int(c) for c in cuts), float(self.value(ends[:-1], ends[1:]).sum()))
 
     def potentials(self, price: float) -> tuple[Array, Index]:
         """(k+1,) for every j, the best worth of a partition of j inputs, less `price` a block; and its last cut."""
-        k, price = len(self.pair), min(price, LARGEST)
+        k, price = len(self.pair), min(price, FLOAT_MAX)
         if k > WHOLE:
             return self._near(price, *self._windows(price))
         reach, came = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
         for j, values in self._values():
             gained = values + reach[:j]
-            came[j] = at = int(gained.argmax())
-            reach[j] = gained[at] - price
+            came[j] = start = int(gained.argmax())
+            reach[j] = gained[start] - price
         return reach, came
 
     def _windows(self, price: float) -> tuple[Index, Index]:
@@ -213,19 +213,19 @@ class Blocks:
         """`potentials`, each raised by a `share` of the last more than the one before, which pay for nearly all blocks:
         windows become wider where a block is worth more than is paid for it.
         """
-        price = min(price, LARGEST)
+        price = min(price, FLOAT_MAX)
         reach, _ = self.potentials(price)
-        raised = share * min(max(float(reach[-1]), 0.0), LARGEST) * np.arange(len(self.pair) + 1)
+        raised = share * min(max(float(reach[-1]), 0.0), FLOAT_MAX) * np.arange(len(self.pair) + 1)
         if len(self.pair) <= WHOLE:
             return reach + raised
         low, high = self._windows(price)
         for _ in range(ROUNDS):
             masses = (self.pair.p0, self.pair.p1, self.pair.difference, self.pair.difference)
             paid = (self.level, price * LITTLE_MORE, (reach + raised) * LITTLE_MORE)
-            found = SortedBlocks(self.f, *masses, *paid).unsettled(MOST_UNPAID)
-            if found is None or not len(found[0]):
+            unsettled = SortedBlocks(self.f, *masses, *paid).unsettled(MOST_UNPAID)
+            if unsettled is None or not len(unsettled[0]):
                 break
-            start, stop = found
+            start, stop = unsettled
             np.minimum.at(low, stop, start)
             np.maximum.at(high, stop, start)
             reach, _ = self._near(price, low, high)
@@ -236,19 +236,19 @@ class Blocks:
         k = len(self.pair)
         reach, came = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
         furthest = np.maximum.accumulate(high)
-        at = 1
-        while at <= k:
-            end = min(max(at + 1, int(np.searchsorted(furthest, at))), k + 1, at + CHUNK // 8)
-            sizes = high[at:end] - low[at:end] + 1
+        begin = 1
+        while begin <= k:
+            end = min(max(begin + 1, int(np.searchsorted(furthest, begin))), k + 1, begin + CHUNK // 8)
+            sizes = high[begin:end] - low[begin:end] + 1
             first = np.cumsum(sizes) - sizes
-            stop = np.repeat(np.arange(at, end), sizes)
-            start = np.arange(len(stop)) - np.repeat(first - low[at:end], sizes)
+            stop = np.repeat(np.arange(begin, end), sizes)
+            start = np.arange(len(stop)) - np.repeat(first - low[begin:end], sizes)
             gained = self.value(start, stop) + reach[start]
             best = np.maximum.reduceat(gained, first)
-            reach[at:end] = best - price
+            reach[begin:end] = best - price
             hits = np.flatnonzero(gained == np.repeat(best, sizes))
             came[stop[hits[::-1]]] = start[hits[::-1]]
-            at = end
+            begin = end
         return reach, came
 
     def best(self, price: float) -> Cut:
@@ -289,10 +289,10 @@ class Blocks:
                 return coin
             deadline.tell(1 - 0.5 ** len(asked))
             asked.add(coin.price)
-            found = self.best(coin.price)
-            if not found.total - coin.price * found.blocks > coin.most + 1e-14 * abs(found.total):
+            candidate = self.best(coin.price)
+            if not candidate.total - coin.price * candidate.blocks > coin.most + 1e-14 * abs(candidate.total):
                 return coin  # but for rounding no partition lies above the line
-            known.append(found)
+            known.append(candidate)
 
     def _start(self, eta: float | None) -> list[Cut]:
         """The first partitions: erasure and, for many inputs, the coin of a merged problem with boundaries improved."""

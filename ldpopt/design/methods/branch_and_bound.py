@@ -31,7 +31,7 @@ from ldpopt.simulation import Rng, generator, random
 from ldpopt.tolerances import CERTIFIED_GAP, NARROW_BOX
 
 FAR = 40.0  # The log-ratio at which an infinite interval is taken to end when its middle is looked for
-WORK, MANY = 150_000, 1500  # The default budget of boxes times entries and slacks of a program, and the most boxes
+WORK, MAX_BOXES = 150_000, 1500  # The default budget of boxes times entries and slacks of a program, and the most boxes
 CLIMBING = 0.2  # The share of the progress bar that the local search takes, before the boxes
 CLIMBS = 20  # How many of the channels found in boxes start a local search
 
@@ -69,14 +69,14 @@ class BranchAndBound(
             return "it needs a constraint on the outputs, such as Outputs(m)"
         if problem.utility.pair is None:
             return f"it branches on the likelihood ratio of two hypotheses, and {problem.utility.name} has none"
-        if problem.free is not None and problem.free.plain and not any(one.labelled for one in problem.given):
+        if problem.free is not None and problem.free.plain and not any(c.labelled for c in problem.given):
             return ""  # the optimum without the budget may meet it
         return too_large_to_climb(problem, outputs_of(problem.given, len(problem.inputs)))
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel found, and the tree of boxes as its proof."""
-        if (found := without_budget(problem, ask)) is not None:
-            return found
+        if (unlimited := without_budget(problem, ask)) is not None:
+            return unlimited
         terms, fixed, classes = problem.terms, problem.given, problem.reduction.classes
         if not problem.symmetric:
             classes = np.arange(problem.utility.size)
@@ -95,8 +95,8 @@ class BranchAndBound(
         matrix, _ = climb.best(self.starts, generator(self.rng, 0))
         tree = Tree(boxes, climb, matrix)
         k, m = climb.program.shape
-        size = m * (k + sum(len(term) for term in terms) + sum(one.pairs(k) for one in fixed))
-        few = int(np.clip(WORK / size, 30, MANY))
+        size = m * (k + sum(len(term) for term in terms) + sum(constraint.pairs(k) for constraint in fixed))
+        few = int(np.clip(WORK / size, 30, MAX_BOXES))
         few = few if math.isinf(deadline.seconds) else sys.maxsize
         solved = tree.grow(self.nodes or few, deadline.part(CLIMBING, 1.0))
         how = f"local search from {self.starts} starts, branch and bound in {solved} boxes"
@@ -123,29 +123,29 @@ class Tree:
         queue: list[tuple[float, int, int, Array, tuple[int, float] | None]] = []
         solved = 0
 
-        def visit(at: int, box: Array, parent: Leaf) -> None:
+        def visit(index: int, box: Array, parent: Leaf) -> None:
             nonlocal solved
             if self.boxes.empty(box):
-                self.nodes[at] = parent
+                self.nodes[index] = parent
                 return
             solved += 1
             leaf, bound, split = self._solve(box, parent)
-            self.nodes[at] = leaf
-            heapq.heappush(queue, (-bound, next(order), at, box, split))
+            self.nodes[index] = leaf
+            heapq.heappush(queue, (-bound, next(order), index, box, split))
 
         visit(0, self.boxes.root, _nothing(self.boxes))
         while queue and solved < budget and not deadline.over():
             deadline.tell(solved / budget)
-            bound, _, at, box, split = heapq.heappop(queue)
+            bound, _, index, box, split = heapq.heappop(queue)
             if -bound <= self.value + CERTIFIED_GAP / 4 * abs(self.value):
                 break
             if split is None:
                 continue  # too narrow to split: the gap that the solver left stays
-            parent = self.nodes[at]
+            parent = self.nodes[index]
             assert isinstance(parent, Leaf)
             left = len(self.nodes)
             self.nodes += [parent, parent]
-            self.nodes[at] = Split(split[0], split[1], left, left + 1)
+            self.nodes[index] = Split(split[0], split[1], left, left + 1)
             for child, half in zip((left, left + 1), self.boxes.halves(box, *split), strict=True):
                 visit(child, half, parent)
         return solved
@@ -167,7 +167,7 @@ class Tree:
             known = [parent]
             with suppress(SolverError):
                 known.append(self.climb.program.elastic(gains, walls))
-            bounds = [proved(one) for one in known]
+            bounds = [proved(candidate) for candidate in known]
             best = int(np.argmin(bounds))
             return known[best], bounds[best], cut
         bound, reached = proved(leaf), float((gains[0] * q.T).sum())
@@ -192,20 +192,19 @@ class Tree:
         q, laws, f = self.climb.raised(q), self.boxes.laws, self.boxes.f
         apart, b = laws.apart.midpoint @ q, laws.p1.midpoint @ q
         lost = (gains[0] * q.T).sum(axis=1) - f.excess_of(apart, b)
-        at = int(lost.argmax())
-        width = box[1, at] - box[0, at]
-        if not lost[at] > 1e-13 * abs(self.value) or not width > self.narrow:
+        output = int(lost.argmax())
+        width = box[1, output] - box[0, output]
+        if not lost[output] > 1e-13 * abs(self.value) or not width > self.narrow:
             return None
         with np.errstate(divide="ignore"):
-            log = float(np.log1p(apart[at] / b[at])) if b[at] > 0 else math.inf
-        low, high = box[:, at]
+            log = float(np.log1p(apart[output] / b[output])) if b[output] > 0 else math.inf
+        low, high = box[:, output]
         if not (math.isfinite(low) and math.isfinite(high)):
             # An end is infinite: any finite log-ratio inside is a valid cut.
-            return (
-                (at, log) if low < log < high and math.isfinite(log) else (at, float(np.clip(0.0, low + 1, high - 1)))
-            )
+            inside = low < log < high and math.isfinite(log)
+            return output, log if inside else float(np.clip(0.0, low + 1, high - 1))
         margin = 0.05 * width
-        return at, float(np.clip(log, low + margin, high - margin))
+        return output, float(np.clip(log, low + margin, high - margin))
 
     def _middle(self, box: Array) -> tuple[int, float] | None:
         """The middle of the widest interval of a box; None where all are narrow."""
@@ -219,5 +218,5 @@ class Tree:
 def _nothing(boxes: Boxes) -> Leaf:
     """A leaf whose multipliers are all zero."""
     m, k = boxes.root.shape[1], len(boxes.laws.p0)
-    idle = tuple(one.idle((k, m)) for one in boxes.limits.fixed)
+    idle = tuple(constraint.idle((k, m)) for constraint in boxes.limits.fixed)
     return Leaf(np.zeros(k), (), idle, np.zeros((2, m)), np.ones(1))

@@ -63,16 +63,16 @@ def merge(matrix: Array, f: FDivergence, pair: Pair, share: float) -> Array:
     if q.shape[1] > 1:
         cost = _cost(f, pair, q, worth, fine)
     while q.shape[1] > 1:
-        at = int(cost.argmin())
-        if not cost[at] <= most:
+        cheapest = int(cost.argmin())
+        if not cost[cheapest] <= most:
             break
-        q = np.hstack([q[:, :at], q[:, at : at + 1] + q[:, at + 1 : at + 2], q[:, at + 2 :]])
-        near = q[:, max(at - 1, 0) : at + 2]
+        q = np.add.reduceat(q, np.delete(np.arange(q.shape[1]), cheapest + 1), axis=1)
+        near = q[:, max(cheapest - 1, 0) : cheapest + 2]
         own = values_of(f, pair, near)
-        worth = np.concatenate([worth[: max(at - 1, 0)], own, worth[at + 3 :]])
-        cost = np.delete(cost, at)
+        worth = np.concatenate([worth[: max(cheapest - 1, 0)], own, worth[cheapest + 3 :]])
+        cost = np.delete(cost, cheapest)
         if near.shape[1] > 1:
-            start = max(at - 1, 0)
+            start = max(cheapest - 1, 0)
             cost[start : start + near.shape[1] - 1] = _cost(f, pair, near, own, fine)
     return stochastic(q)
 
@@ -97,8 +97,8 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
     fixed = [constraint for constraint in constraints if isinstance(constraint, AlphabetConstraint)]
 
     def restored(q: Array) -> Array:
-        for one in sorted(fixed, key=lambda one: one.balances):
-            q = one.mend(q)
+        for constraint in sorted(fixed, key=lambda constraint: constraint.balances):
+            q = constraint.mend(q)
         return np.asarray(q / q.sum(axis=1, keepdims=True))
 
     epsilon, _ = plain_caps(constraints)
@@ -114,19 +114,19 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
         channel = Channel(restored((1 - weight) * start + weight * centre), inputs)
         return channel.matrix if within(channel, constraints) else None
 
-    weight, found = 0.0, mixed(0.0)
-    while found is None and weight < 1:
+    weight, mended = 0.0, mixed(0.0)
+    while mended is None and weight < 1:
         weight = min(1.0, max(1e-16, 2 * weight))
-        found = mixed(weight)
-    if found is None:
+        mended = mixed(weight)
+    if mended is None:
         raise Unrepairable(start)
     if weight > CENTRE_WEIGHT:
         low, high = weight / 2, weight
         for _ in range(20):
             middle = (low + high) / 2
             better = mixed(middle)
-            low, high, found = (middle, high, found) if better is None else (low, middle, better)
-    return found
+            low, high, mended = (middle, high, mended) if better is None else (low, middle, better)
+    return mended
 
 
 def _finished(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None) -> bool:
@@ -147,18 +147,18 @@ def _centre(
     start: Array,
 ) -> Array:  # fmt: skip
     """A channel that meets the constraints, constant if one does, else the most central one a solver finds."""
-    rows = [one.constant(shape) for one in constraints if isinstance(one, AlphabetConstraint)]
+    rows = [constraint.constant(shape) for constraint in constraints if isinstance(constraint, AlphabetConstraint)]
     for row in [*(row for row in rows if row is not None), start.mean(axis=0)]:
-        made = np.tile(row, (shape[0], 1))
-        if within(Channel(made, inputs), constraints):
-            return made
+        constant = np.tile(row, (shape[0], 1))
+        if within(Channel(constant, inputs), constraints):
+            return constant
     # Tighter constraints have solutions in the middle of the set.
     tighter = [c.centred() if isinstance(c, Measured) else c for c in constraints]
     for tried in (tighter, constraints):
         terms, fixed, expressions = parts(tried, inputs or range(shape[0]))
         try:
-            found = AlphabetProgram(shape, terms, fixed, expressions).solve(np.zeros((1, *shape[::-1])))[0]
+            central = AlphabetProgram(shape, terms, fixed, expressions).solve(np.zeros((1, *shape[::-1])))[0]
         except SolverError:
             continue
-        return restored(_clean(found))
+        return restored(_clean(central))
     return start

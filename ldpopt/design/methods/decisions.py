@@ -39,28 +39,36 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs an expected loss, and no constraint on the outputs."""
+        """It needs an expected loss, and no constraint on the outputs or one that fits its decisions."""
         if not isinstance(problem.utility, ExpectedLoss):
             return f"{problem.utility.name} is no expected loss"
-        if problem.given:
-            return "constraints fix the outputs"
         inputs, decisions = problem.utility.loss.shape
-        return too_large(problem, inputs, decisions, ENTRIES)
+        if not problem.given:
+            return too_large(problem, inputs, decisions, ENTRIES)
+        count = outputs_of(problem.given, inputs)
+        if count != decisions and (count < decisions or any(constraint.labelled for constraint in problem.given)):
+            return f"the constraints fix {count} outputs, and the loss has {decisions} decisions"
+        return too_large_to_climb(problem, decisions)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel with the smallest loss, and the multipliers of the program."""
         utility = problem.utility
         gains = gains_of(utility.priors, utility.loss)
+        if problem.given:
+            shape, posed = utility.loss.shape, (problem.terms, problem.given, problem.others)
+            matrix, leaf = AlphabetProgram(shape, *posed, len(utility.priors)).solve(gains)
+            proved = None if problem.others else proved_by(AlphabetLossDual, leaf)
+            return Candidate(matrix, "linear program on the decisions", proved)
         scale = float(np.abs(utility.loss).max()) or 1.0
         every = _solved(gains / scale, problem)
         widest = max((term.farthest for term in problem.terms), default=1.0)
         close = MatrixVariable.unit_of(problem.terms) <= SPLIT
-        made = []
+        matrices = []
         for solved in every:
             used = stretched(np.maximum(solved.matrix, 0.0), widest)
             used[:, used.max(axis=0) <= 1e-9] = 0.0  # decisions that come only from a solver's noise
-            made.append(stochastic(used) if close else used / used.sum(axis=1, keepdims=True))
-        best = made[int(np.argmax([utility.value(matrix) for matrix in made]))]
+            matrices.append(stochastic(used) if close else used / used.sum(axis=1, keepdims=True))
+        best = matrices[int(np.argmax([utility.value(matrix) for matrix in matrices]))]
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             if posed.others:
@@ -140,18 +148,18 @@ class SamplingProgram(Method, reference="[PAL]", solves=PrivateSampling, prefere
         utility = problem.utility
         note, how = "", "linear program on tangents of the risks"
         if within(Channel(utility.distributions, problem.labels), problem.constraints):
-            how, found = "distributions themselves, which are private", tangents_at(utility, utility.distributions)
+            how, tangents = "distributions themselves, which are private", tangents_at(utility, utility.distributions)
         else:
             try:
-                found = sampling_program(utility, problem.terms, problem.others, problem.deadline)
-                found = (_mendable(stochastic(found[0]), problem), *found[1:])
+                tangents = sampling_program(utility, problem.terms, problem.others, problem.deadline)
+                tangents = (_mendable(stochastic(tangents[0]), problem), *tangents[1:])
             except Unrepairable:
                 raise
             except SolverError as failure:
                 mixed = private(np.asarray(utility.distributions), problem.constraints, problem.labels)
-                how, found = "distributions mixed with their mean", tangents_at(utility, stochastic(mixed))
+                how, tangents = "distributions mixed with their mean", tangents_at(utility, stochastic(mixed))
                 note = f"no solver gave an answer, so this is no optimum ({failure})"
-        matrix, ratios, mixture, prior = found
+        matrix, ratios, mixture, prior = tangents
         shares = prior / prior.sum()
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
@@ -196,8 +204,8 @@ class GivenSearch(Method, reference="[CCP]", preference=80, by_cvxpy=True):
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel of all starts, or the optimum without constraints on the outputs if it meets them."""
-        if (found := without_budget(problem, ask)) is not None:
-            return found
+        if (unlimited := without_budget(problem, ask)) is not None:
+            return unlimited
         utility, given = problem.utility, []
         two = outputs_of(problem.given, utility.size) == 2
         if two and utility.information and math.isfinite(problem.epsilon):
@@ -207,34 +215,3 @@ class GivenSearch(Method, reference="[CCP]", preference=80, by_cvxpy=True):
             given.append(np.stack([first, 1 - first], axis=1))
         matrix, _ = Climb.of(problem).best(STARTS, np.random.default_rng(0), given)
         return Candidate(matrix, f"local search from {STARTS} starts")
-
-
-@dataclass(frozen=True)
-class GivenDecisions(Method, reference="[BCP]", solves=ExpectedLoss, preference=70, by_cvxpy=True):
-    """The linear program of an expected loss whose constraints fix the decisions.
-
-    >>> from ldpopt.design import ExpectedLoss, LocalDP, Outputs, optimal_channel
-    >>> design = optimal_channel(ExpectedLoss([0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]]), [LocalDP(1.0), Outputs(2)])
-    >>> round(design.value, 6), design.certified
-    (-0.268941, True)
-    """
-
-    def refuses(self, problem: Problem) -> str:
-        """It needs an expected loss and constraints on its decisions."""
-        if not isinstance(problem.utility, ExpectedLoss):
-            return f"{problem.utility.name} is no expected loss"
-        if not problem.given:
-            return "no constraint fixes the outputs"
-        count = outputs_of(problem.given, problem.utility.size)
-        m = problem.utility.loss.shape[1]
-        if count != m and (count < m or any(one.labelled for one in problem.given)):
-            return f"the constraints fix {count} outputs, and the loss has {m} decisions"
-        return too_large_to_climb(problem, m)
-
-    def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel with the least loss, and its multipliers."""
-        utility = problem.utility
-        program = AlphabetProgram(utility.loss.shape, problem.terms, problem.given, problem.others, len(utility.priors))
-        matrix, leaf = program.solve(gains_of(utility.priors, utility.loss))
-        prove = None if problem.others else proved_by(AlphabetLossDual, leaf)
-        return Candidate(matrix, "linear program on the decisions", prove)

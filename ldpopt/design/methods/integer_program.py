@@ -152,10 +152,10 @@ def roundings(task: Task, free: Design | None) -> Integers:
     else:  # outputs have a meaning: the other channels always take one decision
         starts += [np.tile(own, (task.inputs, 1)) for own in np.eye(len(decisions))]
     every = task.problem.deadline.rounds(starts)
-    tried = [made for start in every if (made := _rounded(task, start)) is not None]
+    tried = [rounded for start in every if (rounded := _rounded(task, start)) is not None]
     return max(
         tried or [task.total * starts[-1].astype(np.int64)],
-        key=lambda one: (task.value(one), -one.shape[1]),
+        key=lambda w: (task.value(w), -w.shape[1]),
     )
 
 
@@ -172,7 +172,7 @@ def _rounded(task: Task, start: Array) -> Integers | None:
     return polished(task, weights) if k * m * (m - 1) <= POLISHED and math.isfinite(task.value(weights)) else weights
 
 
-MOST = 4  # The most inputs; with more, the columns are too many for a search, and `Rounded` does better
+MAX_INPUTS = 4  # The most inputs; with more, the columns are too many for a search, and `Rounded` does better
 CUTS = 8  # The most cuts at weights that need not be integers, which cost one linear program each
 SEARCHES = 4  # The most searches for integer weights, each with all cuts so far
 
@@ -193,8 +193,8 @@ class IntegerProgram(Method, reference="[KOV14]", preference=10, integral=True):
         """It needs a denominator, few inputs, and a sum over outputs or a sum of variances."""
         if why := refusal(problem):
             return why
-        if len(problem.inputs) > MOST:
-            return Limit(f"{len(problem.inputs)} inputs have too many columns of integers (at most {MOST})")
+        if len(problem.inputs) > MAX_INPUTS:
+            return Limit(f"{len(problem.inputs)} inputs have too many columns of integers (at most {MAX_INPUTS})")
         if needs_columns(problem) and not is_sum_of_variances(problem.utility):
             return f"{problem.utility.name} is neither a sum over outputs nor a sum of variances at a pilot"
         return ""
@@ -227,7 +227,7 @@ def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -
         return rounded, False
     if not needs_columns(task.problem):
         weights, _, ended = program.best(columns_of(task.on_rows, program.columns.astype(np.float64)))
-        return max((rounded, moves.best(weights, 0)), key=lambda one: (task.value(one), -one.shape[1])), ended
+        return max((rounded, moves.best(weights, 0)), key=lambda w: (task.value(w), -w.shape[1])), ended
     best, ended = rounded, False
     away = None if free is None else free.channel.matrix
     cuts = [_cut(task.utility, _mixed(task, best, away), program.columns)]
@@ -237,8 +237,8 @@ def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -
         cuts.append(_cut(task.utility, _mixed(task, program.relaxed(np.array(cuts)), away), program.columns))
     for _ in deadline.rounds(range(SEARCHES)):
         weights, bound, ended = program.best(np.array(cuts))
-        if (found := moves.climb(weights)) is not None and task.value(found) > task.value(best):
-            best = found
+        if (climbed := moves.climb(weights)) is not None and task.value(climbed) > task.value(best):
+            best = climbed
         # The solver's bound is on D divided by the error.
         ended = ended and -task.value(best) * bound <= (1 + INTEGER_GAP) * task.total
         if ended:

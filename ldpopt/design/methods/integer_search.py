@@ -130,14 +130,14 @@ def polished(task: Task, weights: Integers) -> Integers:
     """The weights after moving one unit of a row from one output to another, as long as that helps."""
     best, value = weights, task.value(weights)
     for _ in task.problem.deadline.inner.rounds(range(MOVES)):
-        found = max(
-            ((task.value(one), index, one) for index, one in enumerate(_moved(task, best))),
+        step = max(
+            ((task.value(moved), index, moved) for index, moved in enumerate(_moved(task, best))),
             key=lambda item: (item[0], -item[1]),
             default=None,
         )
-        if found is None or not found[0] > value + 1e-12 * abs(value):
+        if step is None or not step[0] > value + 1e-12 * abs(value):
             return best
-        value, _, best = found
+        value, _, best = step
     return best
 
 
@@ -145,11 +145,11 @@ def _moved(task: Task, weights: Integers) -> Iterator[Integers]:
     k, m = weights.shape
     for x, (gives, takes) in product(range(k), permutations(range(m), 2)):
         if weights[x, gives] > 0:
-            made = weights.copy()
-            made[x, gives] -= 1
-            made[x, takes] += 1
-            if task.allows(made):
-                yield made
+            moved = weights.copy()
+            moved[x, gives] -= 1
+            moved[x, takes] += 1
+            if task.allows(moved):
+                yield moved
 
 
 def refusal(problem: Problem) -> str:
@@ -190,10 +190,10 @@ class ColumnWorth:
     def parts(self, columns: Integers) -> Array:
         """(n, criteria) the terms mu_j of columns (k, n), zero for a zero column."""
         used = np.flatnonzero(columns.any(axis=0))
-        found = columns_of(self.utility, columns[:, used].astype(np.float64)).T
-        made = np.zeros((columns.shape[1], found.shape[1]))
-        made[used] = found
-        return made
+        values = columns_of(self.utility, columns[:, used].astype(np.float64)).T
+        terms = np.zeros((columns.shape[1], values.shape[1]))
+        terms[used] = values
+        return terms
 
     def value(self, sums: Array) -> Array:
         """(N,) the values of sums (N, ...) over all outputs; more is better, and -inf means that nothing is kept."""
@@ -215,12 +215,12 @@ class VarianceWorth:
 
     def value(self, sums: Array) -> Array:
         """(N,) minus the trace of F^T J^-1 F."""
-        made = np.full(len(sums), -np.inf)
+        worths = np.full(len(sums), -np.inf)
         scale = np.trace(sums, axis1=1, axis2=2) / sums.shape[1]
         definite = np.linalg.det(sums / scale[:, None, None]) > 1e-10
         inverse = np.linalg.inv(sums[definite])
-        made[definite] = -np.einsum("xr,nxy,yr->n", self.factor, inverse, self.factor)
-        return made
+        worths[definite] = -np.einsum("xr,nxy,yr->n", self.factor, inverse, self.factor)
+        return worths
 
 
 def worth_of(task: Task) -> ColumnWorth | VarianceWorth | None:
@@ -258,10 +258,10 @@ class Moves:
         k = self.task.inputs
         few = [dict(zip(rows, signs, strict=True)) for size in (1, 2) for rows in combinations(range(k), size)
                for signs in product((1, -1), repeat=size)]  # fmt: skip
-        made = [tuple(one.get(x, 0) for x in range(k)) for one in few]
+        directions = [tuple(move.get(x, 0) for x in range(k)) for move in few]
         if 3**k <= 729:
-            made += [d for d in product((1, 0, -1), repeat=k) if sum(map(abs, d)) > 2]
-        return np.array(made, dtype=np.int64)
+            directions += [d for d in product((1, 0, -1), repeat=k) if sum(map(abs, d)) > 2]
+        return np.array(directions, dtype=np.int64)
 
     def best(self, weights: Integers, kicks: int = KICKS) -> Integers:
         """The best weights found from `weights`, which are at least as good."""
@@ -272,9 +272,9 @@ class Moves:
             near = best
             for _ in range(int(rng.integers(1, 4))):
                 near = self._random(near, rng)
-            found = self.climb(near)
-            if (other := self.of(found)) > value * (1 - 1e-12 * np.sign(value)):
-                best, value = found, other
+            climbed = self.climb(near)
+            if (other := self.of(climbed)) > value * (1 - 1e-12 * np.sign(value)):
+                best, value = climbed, other
         return best
 
     def of(self, weights: Integers) -> float:
@@ -286,15 +286,15 @@ class Moves:
         weights = merged(weights)
         value = self.of(weights)
         for _ in self.task.problem.deadline.inner.rounds(range(STEPS)):
-            made, found = self._all(weights)
+            weights_after, worths = self._all(weights)
             better = value + 1e-12 * abs(value) if np.isfinite(value) else value
-            order = np.argsort(-found, kind="stable")
-            for at in order[:20].tolist():
-                if not found[at] > better:
+            order = np.argsort(-worths, kind="stable")
+            for number in order[:20].tolist():
+                if not worths[number] > better:
                     return weights
-                moved = merged(made(at))
+                moved = merged(weights_after(number))
                 if self.task.cap is None or self.task.allows(moved):
-                    weights, value = moved, float(found[at])
+                    weights, value = moved, float(worths[number])
                     break
             else:
                 return weights
@@ -311,19 +311,19 @@ class Moves:
         terms = self.worth.parts(wide)
         steps = self._directions[: max(2 * self.task.inputs, ENTRIES // (len(first) * self.task.inputs))]
         # (pairs, steps, k)
-        one = wide.T[first][:, None] + steps
-        two = wide.T[second][:, None] - steps
-        pair, step = np.nonzero(self._within(one) & self._within(two))
-        one, two = one[pair, step], two[pair, step]
-        change = self.worth.parts(one.T) + self.worth.parts(two.T) - terms[first[pair]] - terms[second[pair]]
-        found = self.worth.value(terms.sum(axis=0)[None] + change)
+        taking = wide.T[first][:, None] + steps
+        giving = wide.T[second][:, None] - steps
+        pair, step = np.nonzero(self._within(taking) & self._within(giving))
+        taking, giving = taking[pair, step], giving[pair, step]
+        change = self.worth.parts(taking.T) + self.worth.parts(giving.T) - terms[first[pair]] - terms[second[pair]]
+        worths = self.worth.value(terms.sum(axis=0)[None] + change)
 
-        def made(at: int) -> Integers:
+        def weights_after(number: int) -> Integers:
             moved = wide.copy()
-            moved[:, first[pair[at]]], moved[:, second[pair[at]]] = one[at], two[at]
+            moved[:, first[pair[number]]], moved[:, second[pair[number]]] = taking[number], giving[number]
             return np.asarray(moved[:, moved.any(axis=0)])
 
-        return made, found
+        return weights_after, worths
 
     def _within(self, columns: Integers) -> npt.NDArray[np.bool_]:
         """Whether columns (..., k) have no negative entry and a ratio within the cap."""
@@ -331,8 +331,8 @@ class Moves:
         return np.asarray((low >= 0) & (high <= self._reach[np.clip(low, 0, self.task.total)]))
 
     def _random(self, weights: Integers, rng: np.random.Generator) -> Integers:
-        made, found = self._all(weights)
-        if not len(found):
+        weights_after, worths = self._all(weights)
+        if not len(worths):
             return weights
-        moved: Integers = merged(made(int(rng.integers(len(found)))))
+        moved: Integers = merged(weights_after(int(rng.integers(len(worths)))))
         return moved if self.task.cap is None or self.task.allows(moved) else weights

@@ -168,7 +168,7 @@ def level_program(
     if eta < 1:
         variation = ExcessCaps.variation(k, eta)
         caps, excess = caps.and_(variation), np.concatenate([excess, variation.apart(rise)])
-    used, best = ColumnProgram.of(utility, base, rise, caps, lambda at: excess[:, at]).solve(deadline)
+    used, best = ColumnProgram.of(utility, base, rise, caps, lambda chosen: excess[:, chosen]).solve(deadline)
     return with_erasure((base + rise)[:, used] * best.weights), best
 
 

@@ -79,10 +79,10 @@ class MarginalPatterns(Method, reference="[KOV14]", preference=170, by_cvxpy=Tru
         """The channel of the optimal pattern weights."""
         level = level_of(problem.epsilon)
         program = MarginalProgram(problem.utility, problem.utility.compared, level, min(problem.eta, 1.0))
-        found, inside, weights, rounds = program.solve(problem.deadline)
+        solved, inside, weights, rounds = program.solve(problem.deadline)
         matrix = pattern_matrix(problem, inside.T, with_erased(level, inside.T, weights))
         how = f"{len(inside)} staircase patterns in {rounds} rounds, priced by the marginals"
-        return Candidate(matrix, how, proved_by(MarginalDual, found.rows, found.pairs(), found.criteria))
+        return Candidate(matrix, how, proved_by(MarginalDual, solved.rows, solved.pairs(), solved.criteria))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,19 +107,19 @@ class MarginalProgram:
         for _ in deadline.rounds(range(ROUNDS)):
             rounds += 1
             try:
-                mu, found = self.weighed(inside, INTERIOR)
+                mu, solved = self.weighed(inside, INTERIOR)
             except SolverError:
                 if proved is None:
                     raise
                 break
-            value = float((mu @ found.weights).min())
-            new, gain = self.climbed(found, inside, mu)
+            value = float((mu @ solved.weights).min())
+            new, gain = self.climbed(solved, inside, mu)
             top = float(gain.max(initial=0.0))
-            bound = math.fsum(found.rows) + self.eta * float(found.prices.sum()) + top
+            bound = math.fsum(solved.rows) + self.eta * float(solved.prices.sum()) + top
             if min(bound, least) <= value * (1 + closed) or top <= closed * value / 8:
-                made, bound, more = self.checked(found, closed * value)
+                raised, bound, more = self.checked(solved, closed * value)
                 if bound < least:
-                    least, proved = bound, made
+                    least, proved = bound, raised
                 if least <= value * (1 + closed):
                     break
                 new = np.concatenate([new, more])
@@ -129,7 +129,7 @@ class MarginalProgram:
             if len(joined) == len(inside):
                 break
             inside = joined
-        return proved or found, inside, self.weighed(inside, SIMPLEX)[1].weights, rounds
+        return proved or solved, inside, self.weighed(inside, SIMPLEX)[1].weights, rounds
 
     def first(self) -> Members:
         """The first sets: single inputs, their complements, and both ends of inputs sorted by ratios of laws."""
@@ -162,46 +162,46 @@ class MarginalProgram:
         base = np.full(len(inside), self.level)
         return mu, weigh(base, rise, caps.apart(rise), caps, mu, np.zeros(len(mu)), solvers)
 
-    def paid(self, found: Weighed, inside: Members) -> Array:
+    def paid(self, solved: Weighed, inside: Members) -> Array:
         """(n,) the prices of the sets' patterns."""
-        paid = self.level * math.fsum(found.rows) + inside @ found.rows
-        return np.asarray(paid + ((inside @ found.pairs()) * ~inside).sum(axis=1) if self.capped else paid)
+        paid = self.level * math.fsum(solved.rows) + inside @ solved.rows
+        return np.asarray(paid + ((inside @ solved.pairs()) * ~inside).sum(axis=1) if self.capped else paid)
 
-    def climbed(self, found: Weighed, inside: Members, mu: Array) -> tuple[Members, Array]:
-        """Sets that tangents lead to, and their gains per unit of the mean mass; found, mu : of the sets `inside`."""
-        network = Network(found.pairs(), passes=1)
+    def climbed(self, solved: Weighed, inside: Members, mu: Array) -> tuple[Members, Array]:
+        """Sets that tangents lead to, and their gains per unit of the mean mass; solved, mu : of the sets `inside`."""
+        network = Network(solved.pairs(), passes=1)
         taken = inside
         if self.capped and len(taken) > TANGENTS:
             # Sets with weight come first, then those that nearly gain.
-            order = np.lexsort((self.paid(found, inside) - found.criteria @ mu, -found.weights))
+            order = np.lexsort((self.paid(solved, inside) - solved.criteria @ mu, -solved.weights))
             taken = taken[order[:TANGENTS]]
         mean = np.mean(self.compared.laws, axis=0)
         seen: list[Members] = []
         for _ in range(STEPS):
             columns = self.level + taken.T.astype(np.float64)
-            tangents = np.tensordot(found.criteria, gradients_of(self.utility, columns), axes=1)
-            profits = tangents - found.rows
+            tangents = np.tensordot(solved.criteria, gradients_of(self.utility, columns), axes=1)
+            profits = tangents - solved.rows
             taken = _unique(network.route(profits)[1] if self.capped else profits > 0)
             seen.append(taken)
         new = _unique(np.concatenate(seen))
         new = new[new.any(axis=1) & ~new.all(axis=1)]
-        gained = found.criteria @ columns_of(self.utility, self.level + new.T.astype(np.float64))
-        return new, np.asarray((gained - self.paid(found, new)) / (self.level + new @ mean))
+        gained = solved.criteria @ columns_of(self.utility, self.level + new.T.astype(np.float64))
+        return new, np.asarray((gained - self.paid(solved, new)) / (self.level + new @ mean))
 
-    def checked(self, found: Weighed, accuracy: float) -> tuple[Weighed, float, Members]:
+    def checked(self, solved: Weighed, accuracy: float) -> tuple[Weighed, float, Members]:
         """The multipliers, the bound that they prove on simplices of masses, and the sets seen to gain."""
-        marginals = LawShares.of(self.compared, FLOAT.of(found.criteria), FLOAT.of(self.level))
-        rows, prices, eta = found.rows, found.prices, FLOAT.of(self.eta if self.capped else 0.0)
+        marginals = LawShares.of(self.compared, FLOAT.of(solved.criteria), FLOAT.of(self.level))
+        rows, prices, eta = solved.rows, solved.prices, FLOAT.of(self.eta if self.capped else 0.0)
         if prices.any():
             # Everything pays a little more, so that the cost of a raise does not depend on eta.
             factor = 1 + accuracy / 4 / (self.eta * float(prices.sum()))
             rows, prices = rows * factor, prices * factor
             if not math.fsum(rows) >= 0 or math.fsum(rows) < PADDING * float(np.abs(rows).max()):
                 rows = balanced(rows)
-        found = replace(found, rows=rows, prices=prices)
-        made = Search(marginals, rows, Network(found.pairs()), eta).run(accuracy / 8)
-        proved = math.fsum(rows) + self.eta * float(prices.sum()) + float(made.raised(marginals, rows, eta).upper)
-        return found, proved, made.columns
+        solved = replace(solved, rows=rows, prices=prices)
+        searched = Search(marginals, rows, Network(solved.pairs()), eta).run(accuracy / 8)
+        proved = math.fsum(rows) + self.eta * float(prices.sum()) + float(searched.raised(marginals, rows, eta).upper)
+        return solved, proved, searched.columns
 
 
 def _unique(sets: Members) -> Members:

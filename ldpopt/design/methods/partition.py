@@ -49,14 +49,14 @@ def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> Envel
     return EnvelopeDual(problem.whole, problem.constraints, channel, level, potentials, None)
 
 
-def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> Iterator[Certificate | str]:
+def envelope_duals(problem: Problem, candidate: Candidate, arranged: Arranged) -> Iterator[Certificate | str]:
     """Proofs for a channel of any method: for the inputs themselves if they are few, else for points that dominate. The
     reason instead, for laws of which nothing is proved.
     """
     pair, f = problem.reduction.pair, problem.utility.f
     if problem.cells is None and own_in_time(problem, PARTITION_LIMIT):
         blocks = Blocks(f, pair, problem.epsilon)
-        yield own_envelope_dual(problem, made.channel, blocks.coin(problem.cap).price)
+        yield own_envelope_dual(problem, arranged.channel, blocks.coin(problem.cap).price)
         return
     try:
         first, second = problem.utility.pair if problem.cells is None else problem.cells.endpoints()
@@ -65,17 +65,17 @@ def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> It
         return
     source = first / first.sum(), second / second.sum()
     # Points are dense between neighbouring inputs that the channel treats differently.
-    at = np.flatnonzero((candidate.matrix[1:] != candidate.matrix[:-1]).any(axis=1))
-    cuts = np.column_stack([pair.posterior[at], pair.posterior[at + 1]])
+    changes = np.flatnonzero((candidate.matrix[1:] != candidate.matrix[:-1]).any(axis=1))
+    cuts = np.column_stack([pair.posterior[changes], pair.posterior[changes + 1]])
     for base, most in ((100, 800), (400, 2000)):
         steps = max(4, min(24, most // (2 * len(cuts) + 1)))
         p0, p1 = dominating(*source, knots(*source, cuts, base, steps))
         blocks = Blocks(f, reduce(p0, p1).pair, problem.epsilon)
         level, potentials = _numbers(f, p0, p1, problem.epsilon, blocks.coin(problem.cap).price)
         points = np.column_stack([p0, p1])
-        fields = (problem.whole, problem.constraints, made.channel)
+        fields = (problem.whole, problem.constraints, arranged.channel)
         fine = problem.cells.edges if problem.cells is not None else None
-        yield EnvelopeDual(*fields, level, potentials, points, fine, edges=made.edges)
+        yield EnvelopeDual(*fields, level, potentials, points, fine, edges=arranged.edges)
 
 
 def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float) -> tuple[float, Array]:

@@ -33,7 +33,7 @@ from ldpopt.design.programs.barrier import PairsPriced
 from ldpopt.design.programs.knots import far_from, first_labels, graded_knots, joined_knots, parted_knots
 from ldpopt.design.programs.labels import LabelGains, chord_gains, excess_at, posteriors, tangent_gains, tangents_at
 from ldpopt.design.programs.prices import LabelPrices, tangent_planes, tried_everywhere
-from ldpopt.design.programs.smooth import CLOSE, moment_program, smooth_program
+from ldpopt.design.programs.smooth import CLOSE_BOUND, moment_program, smooth_program
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
@@ -157,7 +157,7 @@ class FiniteExchange(RowExchange):
         scale = self.value if self.value > 0 else self.guess()
         gap = min((self.least - self.value) / scale, 1.0)
         solved = smooth_program((gains / scale).each, self.terms, float(np.clip(1e-3 * gap, 1e-10, 1e-6)))
-        share = 1e-4 if number == 1 else 1e-6 if self.tv_bound > CLOSE else 1e-5
+        share = 1e-4 if number == 1 else 1e-6 if self.tv_bound > CLOSE_BOUND else 1e-5
         better = self.ascend(merge(channel_of(solved), self.f, self.pair, share), 2)
         met, last = self.meet(better, solved)
         if met is not better:
@@ -204,7 +204,7 @@ class FiniteExchange(RowExchange):
         """Set the labels to the new ones and the old ones that are nearly worth their price."""
         old = np.flatnonzero(far_from(self.labels, new))
         # Where rows are close, labels are nearly alike, and a program with many of them has few digits.
-        near = old[np.argsort(solved.slack[old], kind="stable")[: MAX_OLD_LABELS if self.tv_bound > CLOSE else 1]]
+        near = old[np.argsort(solved.slack[old], kind="stable")[: MAX_OLD_LABELS if self.tv_bound > CLOSE_BOUND else 1]]
         self.labels = np.unique(np.concatenate([new, self.labels[near]]))
 
     def tried(self, solved: PairsPriced, scale: float, least: float) -> Array:

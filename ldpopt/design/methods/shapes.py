@@ -74,9 +74,9 @@ class Family:
             paid = paid - math.expm1(-epsilon) * over
         return np.asarray(self.value - paid)
 
-    def levels(self, at: Index, k: int) -> Levels:
+    def levels(self, chosen: Index, k: int) -> Levels:
         """(n, k) levels of some of the shapes."""
-        block = (np.arange(k)[None, :, None] >= self.edges[at][:, None, 1:-1]).sum(axis=2)
+        block = (np.arange(k)[None, :, None] >= self.edges[chosen][:, None, 1:-1]).sum(axis=2)
         return np.asarray(self.digits[block])
 
 
@@ -187,12 +187,12 @@ class LevelShapes(
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             a0, a1 = self._points(f, pair, columns, starts)
             try:
-                found = ask(Divergence(f, a0, a1), constraint, method=Exchange()).certificate
+                certificate = ask(Divergence(f, a0, a1), constraint, method=Exchange()).certificate
             except (SolverError, InvalidInput):  # one proof fewer
                 return
-            if found is not None:
-                points = np.column_stack([found.utility.p0, found.utility.p1])
-                yield Dominated(posed.whole, posed.constraints, channel, points, found)
+            if certificate is not None:
+                points = np.column_stack([certificate.utility.p0, certificate.utility.p1])
+                yield Dominated(posed.whole, posed.constraints, channel, points, certificate)
 
         merged = f" of {len(starts)} merged inputs" if len(starts) < len(pair) else ""
         return Candidate(matrix, f"unimodal level shapes{merged}", prove, shortfall=SHORT)
@@ -207,13 +207,13 @@ class LevelShapes(
         worth = mass * excess_at(f, s)
         while len(cuts) < self.points:
             costs = [_cost(f, s, mass, worth, low, high) for low, high in pairwise(cuts)]
-            at = int(np.argmax(costs))
-            if not costs[at] > 0:
+            costliest = int(np.argmax(costs))
+            if not costs[costliest] > 0:
                 break
             # The input nearest to the mean posterior of the interval.
-            inside = np.arange(cuts[at] + 1, cuts[at + 1])
+            inside = np.arange(cuts[costliest] + 1, cuts[costliest + 1])
             middle = float(s[inside] @ mass[inside] / mass[inside].sum())
-            cuts.insert(at + 1, int(inside[np.abs(s[inside] - middle).argmin()]))
+            cuts.insert(costliest + 1, int(inside[np.abs(s[inside] - middle).argmin()]))
         a0, a1 = dominating(pair.p0, pair.p1, s[cuts])
         return a0 / a0.sum(), a1 / a1.sum()
 

@@ -79,12 +79,12 @@ class SymmetricMarginals(Method, reference="[KW]", preference=114):
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the best images of columns, and its multipliers."""
         utility, epsilon = problem.utility, columns_for(problem.utility, problem.constraints)[0].epsilon
-        found = _Symmetric(utility.criterion, math.exp(epsilon))
-        sets, kappas, level = found.generated(problem.deadline)
+        symmetric = _Symmetric(utility.criterion, math.exp(epsilon))
+        sets, kappas, level = symmetric.generated(problem.deadline)
         used = sets
         while True:
-            weights = found.weighed(used)[1]
-            images = [found.images(one) if share > 0 else used[:0] for one, share in zip(used, weights, strict=True)]
+            weights = symmetric.weighed(used)[1]
+            images = [symmetric.images(s) if share > 0 else used[:0] for s, share in zip(used, weights, strict=True)]
             if not (large := np.array([len(own) > MAX_IMAGES for own in images])).any():
                 break
             used = used[~large]
@@ -93,7 +93,7 @@ class SymmetricMarginals(Method, reference="[KW]", preference=114):
             np.where(own, high, 1.0).T * (share / len(own) / np.where(own[0], high, 1.0).mean())
             for own, share in zip(images, weights, strict=True) if len(own)
         ]  # fmt: skip
-        kernel = found.kernel(kappas)
+        kernel = symmetric.kernel(kappas)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             k = utility.size
@@ -110,13 +110,13 @@ def limited_marginals(
     """K (answers of all questions, cells), and the proof of the most that |K u_y|^2 can be, for the best bound on the
     respondents who give each share of question j the variance variances[j], at even shares.
     """
-    found = _Symmetric(Marginals(shape, [1 / one for one in variances]), math.exp(epsilon), limited=True)
-    _, kappas, level = found.generated(deadline)
+    symmetric = _Symmetric(Marginals(shape, [1 / variance for variance in variances]), math.exp(epsilon), limited=True)
+    _, kappas, level = symmetric.generated(deadline)
     rows = [
         (np.eye(k)[own].T - 1 / k) * kappas[kind]
-        for k, own, kind in zip(shape, found.cells, found.kinds, strict=True)
+        for k, own, kind in zip(shape, symmetric.cells, symmetric.kinds, strict=True)
     ]  # fmt: skip
-    return np.vstack(rows) / found.cells.shape[1], SymmetricScores(level, shape)
+    return np.vstack(rows) / symmetric.cells.shape[1], SymmetricScores(level, shape)
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class _Symmetric:
         columns = columns / columns.mean(axis=tuple(range(1, columns.ndim)), keepdims=True)
         told = np.zeros((len(sets), len(self.gains)))
         for j, k in enumerate(self.criterion.shape):
-            others = tuple(at for at in range(1, columns.ndim) if at != j + 1)
+            others = tuple(axis for axis in range(1, columns.ndim) if axis != j + 1)
             told[:, self.kinds[j]] += ((columns.mean(axis=others) - 1) ** 2).sum(axis=1) / k**2
         return told
 
@@ -200,7 +200,7 @@ class _Symmetric:
             for kind, (number, answers) in enumerate(chosen):
                 inside &= (self.cells[np.flatnonzero(self.kinds == kind)[:number]] < answers).all(axis=0)
             sets.append(inside)
-        return np.unique(np.array([one for one in sets if not one.all()]), axis=0)
+        return np.unique(np.array([members for members in sets if not members.all()]), axis=0)
 
     def weighed(self, sets: Members) -> tuple[Array, Array]:
         """(kinds,) the roots of the best z, and (n,) the shares of the columns of `sets`."""
@@ -264,6 +264,6 @@ class _Symmetric:
         new = inside[None]
         while len(new) and len(known) <= MAX_IMAGES:
             each = np.unique(np.vstack([new[:, turn] for turn in turns]), axis=0)
-            new = np.array([one for one in each if one.tobytes() not in known]).reshape(-1, len(inside))
-            known |= {one.tobytes() for one in new}
+            new = np.array([image for image in each if image.tobytes() not in known]).reshape(-1, len(inside))
+            known |= {image.tobytes() for image in new}
         return np.frombuffer(b"".join(sorted(known)), dtype=bool).reshape(-1, len(inside))

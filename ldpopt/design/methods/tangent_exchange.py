@@ -32,13 +32,13 @@ def beside(problem: Problem, ask: Ask) -> Candidate:
     if easier is not None and easier[1] >= 1 - REPAIR_LOSS:
         return easier[0]
     try:
-        found = _of_both(problem, ask)
-        if easier is None or _value(problem, found.matrix) >= _value(problem, easier[0].matrix):
-            return found
+        candidate = _of_both(problem, ask)
+        if easier is None or _value(problem, candidate.matrix) >= _value(problem, easier[0].matrix):
+            return candidate
     except SolverError:
         if easier is None:  # a local search still gives a channel, and the gap tells how good it is
-            found = LocalSearch(3, outputs=3).find(problem, ask)
-            return replace(found, matrix=private(found.matrix, problem.constraints, problem.inputs))
+            candidate = LocalSearch(3, outputs=3).find(problem, ask)
+            return replace(candidate, matrix=private(candidate.matrix, problem.constraints, problem.inputs))
     return easier[0]
 
 
@@ -79,16 +79,16 @@ def _under_one_kind(problem: Problem, ask: Ask) -> tuple[Candidate, float] | Non
 def _of_both(problem: Problem, ask: Ask) -> Candidate:
     """The programs of `Exchange`, repeated for the orders that their channels exceed."""
     while True:
-        found = Exchange().find(problem, ask)
-        tighter = problem.tightened(found.matrix)
+        candidate = Exchange().find(problem, ask)
+        tighter = problem.tightened(candidate.matrix)
         if tighter is None or problem.deadline.over():
             break
         problem = tighter
-    matrix = cleanest(problem, found.matrix, Labels.of(problem).ascend)
+    matrix = cleanest(problem, candidate.matrix, Labels.of(problem).ascend)
     return Candidate(
         private(matrix, problem.constraints, problem.inputs),
-        found.method + orders(problem),
-        found.prove,
+        candidate.method + orders(problem),
+        candidate.prove,
         problem=problem,
     )
 

@@ -53,7 +53,7 @@ MAX_INPUTS, MAX_DIRECTIONS = 256, 40
 BOXED_DIRECTIONS, SEARCHED_DIRECTIONS = 4, 8
 FINE_INPUTS = 64  # Up to this many inputs the design is found, and proved, to `CERTIFIED_GAP`; beyond, to `COARSE_GAP`
 MAX_ROUNDS, FEW_ROUNDS = 100, 8  # The most rounds of pricing, and where they begin near the best columns
-NEAR = 8  # The columns, for each input, with which a search begins that knows a bound
+COLUMNS_NEAR_BOUND = 8  # The columns, for each input, with which a search begins that knows a bound
 JOINING = 150  # The most columns that join in a round
 STARTS = 400  # Random directions from which a round's search for columns starts, besides those of the columns in use
 DRAWN, MOST_DRAWN = 30, 1500  # Random directions, for each input and in all, from which the first columns are found
@@ -110,37 +110,38 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
         relaxed: AnyRelaxation | None = None
         last = False
         if (paired := program.paired(LAST * tolerance)) is not None:
-            sets, accuracy = np.unique(np.vstack([sets, program.near(paired, NEAR * k, rng)]), axis=0), 0.0
+            near, accuracy = program.near(paired, COLUMNS_NEAR_BOUND * k, rng), 0.0
+            sets = np.unique(np.vstack([sets, near]), axis=0)
         rounds = MAX_ROUNDS if k <= FINE_INPUTS or paired is None else FEW_ROUNDS
         for _ in problem.deadline.rounds(range(rounds)):
             accuracy = max(min(FIRST_GAP, accuracy), LAST * tolerance)
             try:
-                found = program.solve(sets, accuracy, start)
+                solution = program.solve(sets, accuracy, start)
             except SolverError:
                 if start is None:
                     raise
                 break  # columns or weights are too far apart: the result of the round before stands
             known = sets
-            if last := paired is not None and paired.least >= (1 - tolerance / 2) * program.value(found):
+            if last := paired is not None and paired.least >= (1 - tolerance / 2) * program.value(solution):
                 break
-            new = program.search(found, sets, rng)
-            outside = program.most(found, sets, new)
+            new = program.search(solution, sets, rng)
+            outside = program.most(solution, sets, new)
             if last := accuracy <= LAST * tolerance and (outside <= HIGHER * tolerance or not len(new)):
                 if isinstance(program.criterion, MVOptimal):
-                    paired = program.paired(LAST * tolerance, found)
-                raised = program.raised(found, sets, HIGHER * tolerance)
+                    paired = program.paired(LAST * tolerance, solution)
+                raised = program.raised(solution, sets, HIGHER * tolerance)
                 relaxed, more = program.shown(raised, problem.deadline.left is None)
                 if not len(new := unknown(more, sets)):
                     break
-                outside = program.most(found, new)
+                outside = program.most(solution, new)
             accuracy = max(accuracy / 10, outside / FINER)
-            sets, start = np.vstack([sets, new]), found.central.joined(np.ones(len(sets), dtype=bool), len(new))
+            sets, start = np.vstack([sets, new]), solution.central.joined(np.ones(len(sets), dtype=bool), len(new))
         with suppress(SolverError):
             if not last:  # out of time
-                found, known = program.solve(sets, LAST * tolerance, start), sets
+                solution, known = program.solve(sets, LAST * tolerance, start), sets
         if relaxed is None:
-            raised = program.raised(found, known, HIGHER * tolerance)
-        mixture = Mixture(np.where(known, columns.epsilon, 0.0), program.fewer(found, known), NEGLIGIBLE_EXACT)
+            raised = program.raised(solution, known, HIGHER * tolerance)
+        mixture = Mixture(np.where(known, columns.epsilon, 0.0), program.fewer(solution, known), NEGLIGIBLE_EXACT)
         matrix = mixture.matrix(columns, inward(columns.epsilon))
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
@@ -152,7 +153,7 @@ class ThresholdColumns(Method, reference="[KW]", preference=115):
             # Scores of one second moment in all directions, and prices in proportion to the law.
             yield EquivalenceDual(*fields, program.whitened(), utility.prior, raised.pairs, Scarf())
 
-        how = f"thresholds of scores in {len(found.kernel)} directions, {len(known)} generated"
+        how = f"thresholds of scores in {len(solution.kernel)} directions, {len(known)} generated"
         shortfall = "the bound is rigorous but not within the tolerance"
         if relaxed is None:
             shortfall = (
@@ -212,62 +213,63 @@ class _Program:
         """(n, k) the columns, divided by their probabilities."""
         return np.asarray(np.where(sets, self.ratio, 1.0) / self.masses(sets)[:, None])
 
-    def gains(self, found: SurveySolution, sets: Members) -> Array:
+    def gains(self, solution: SurveySolution, sets: Members) -> Array:
         """(n,) what the columns of `sets` gain."""
         units = self.units(sets)
-        return np.asarray(((units @ found.kernel.T) ** 2).sum(axis=1) - units @ found.rows)
+        return np.asarray(((units @ solution.kernel.T) ** 2).sum(axis=1) - units @ solution.rows)
 
-    def search(self, found: SurveySolution, known: Members, rng: np.random.Generator) -> Members:
+    def search(self, solution: SurveySolution, known: Members, rng: np.random.Generator) -> Members:
         """The sets that gain the most, best first and none of the `known` ones."""
-        directions = self.units(known) @ found.kernel.T
+        directions = self.units(known) @ solution.kernel.T
         far = np.linalg.norm(directions, axis=1).max()
-        drawn = rng.normal(size=(STARTS, len(found.kernel)))
+        drawn = rng.normal(size=(STARTS, len(solution.kernel)))
         drawn *= far / np.linalg.norm(drawn, axis=1, keepdims=True)
-        sets = unknown(self.climbed(found, np.vstack([directions, drawn])), known)
-        gains = self.gains(found, sets)
+        sets = unknown(self.climbed(solution, np.vstack([directions, drawn])), known)
+        gains = self.gains(solution, sets)
         order = np.argsort(-gains, kind="stable")[:JOINING]
         return sets[order[gains[order] > 0]]
 
-    def most(self, found: SurveySolution, *sets: Members) -> float:
+    def most(self, solution: SurveySolution, *sets: Members) -> float:
         """The most that a column gains, or 0, relative to the criterion."""
-        return max(0.0, *(float(self.gains(found, one).max(initial=0.0)) for one in sets)) / float(found.rows.sum())
+        gains = (float(self.gains(solution, group).max(initial=0.0)) for group in sets)
+        return max(0.0, *gains) / float(solution.rows.sum())
 
-    def climbed(self, found: SurveySolution, directions: Array) -> Members:
+    def climbed(self, solution: SurveySolution, directions: Array) -> Members:
         """The sets at the ends of climbs from directions (n, d)."""
-        sets, _ = climb(found.kernel, found.rows, self.prior, self.ratio, directions)
+        sets, _ = climb(solution.kernel, solution.rows, self.prior, self.ratio, directions)
         return np.unique(sets, axis=0)
 
-    def fewer(self, found: SurveySolution, sets: Members) -> SurveySolution:
+    def fewer(self, solution: SurveySolution, sets: Members) -> SurveySolution:
         """The same with at most k (d + 1) weights, with which the influences K u are without bias, too; for the largest
         of r variances with r more, and all variances are the same.
         """
         units = self.units(sets) - 1
-        basis = np.linalg.svd(found.kernel, full_matrices=False)[2][: np.linalg.matrix_rank(self.factor)]
+        basis = np.linalg.svd(solution.kernel, full_matrices=False)[2][: np.linalg.matrix_rank(self.factor)]
         products = ((units @ basis.T)[:, :, None] * units[:, None, :]).reshape(len(sets), -1)
         mass = self.masses(sets)
-        squares = (units @ found.kernel.T) ** 2 if self.criterion.limited else units[:, :0]
+        squares = (units @ solution.kernel.T) ** 2 if self.criterion.limited else units[:, :0]
         moments = np.hstack([np.ones((len(sets), 1)), units, products, squares])
-        return replace(found, theta=fewer_weights(moments, found.theta * mass) / mass)
+        return replace(solution, theta=fewer_weights(moments, solution.theta * mass) / mass)
 
-    def raised(self, found: SurveySolution, sets: Members, more: float) -> SurveySolution:
+    def raised(self, solution: SurveySolution, sets: Members, more: float) -> SurveySolution:
         """The same with prices, up to a share, above what the columns of `sets` earn, and with an even kernel."""
-        found = self.evened(found)
-        level = (self.most(found, sets) + more) * float(found.rows.sum())
-        return replace(found, rows=found.rows + level * self.prior)
+        solution = self.evened(solution)
+        level = (self.most(solution, sets) + more) * float(solution.rows.sum())
+        return replace(solution, rows=solution.rows + level * self.prior)
 
-    def shown(self, found: SurveySolution, long: bool) -> tuple[AnyRelaxation | None, Members]:
+    def shown(self, solution: SurveySolution, long: bool) -> tuple[AnyRelaxation | None, Members]:
         """What shows that no column gains, with those that do; nothing, with none, where the search is too long.
 
         long : whether a search may take about a minute.
         """
-        charges = Charges.of(FLOAT.of(found.kernel), self.prior, found.rows, found.pairs)
-        epsilon, (d, k) = FLOAT.of(math.log(self.ratio)), found.kernel.shape
+        charges = Charges.of(FLOAT.of(solution.kernel), self.prior, solution.rows, solution.pairs)
+        epsilon, (d, k) = FLOAT.of(math.log(self.ratio)), solution.kernel.shape
         if d > BOXED_DIRECTIONS and k <= FINE_INPUTS:
-            gram = found.kernel.T @ found.kernel
+            gram = solution.kernel.T @ solution.kernel
             try:
-                branches = Branches(best_squares(gram, found.rows, self.prior, self.ratio))
+                branches = Branches(best_squares(gram, solution.rows, self.prior, self.ratio))
             except SolverError:
-                branches = Branches.convex(gram, found.rows, self.prior, self.prior)
+                branches = Branches.convex(gram, solution.rows, self.prior, self.prior)
             longer = replace(branches, nodes=NODES)
             for searched in (branches, longer)[: 1 + (long and d > SEARCHED_DIRECTIONS)]:
                 walked = searched.walked(charges, epsilon, JOINING)
@@ -276,30 +278,30 @@ class _Program:
         for boxes in (0, BOXES)[: 1 + long] if d <= SEARCHED_DIRECTIONS else ():
             thresholds = Thresholds(0.0, boxes)
             if (directions := thresholds.unpaid(charges, epsilon)) is not None:
-                return thresholds, self.climbed(found, directions)
+                return thresholds, self.climbed(solution, directions)
         return None, np.zeros((0, k), dtype=bool)
 
-    def told(self, found: SurveySolution) -> Array:
+    def told(self, solution: SurveySolution) -> Array:
         """(d,) K_j . F_j: the criterion is their sum, or the root of the sum of squares for the largest, squared."""
-        return np.asarray((found.kernel * self.factor.T).sum(axis=1))
+        return np.asarray((solution.kernel * self.factor.T).sum(axis=1))
 
-    def value(self, found: SurveySolution) -> float:
+    def value(self, solution: SurveySolution) -> float:
         """The criterion."""
-        told = self.told(found)
+        told = self.told(solution)
         square = told @ told if isinstance(self.criterion, MVOptimal) else told.sum() ** 2
-        return float(square / found.rows.sum())
+        return float(square / solution.rows.sum())
 
-    def paired(self, accuracy: float, found: SurveySolution | None = None) -> PairedDual | None:
-        """The best bound without pricing, for more than a few contrasts. found : a solution, whose value is enough, and
+    def paired(self, accuracy: float, solution: SurveySolution | None = None) -> PairedDual | None:
+        """The best bound without pricing, for more than a few contrasts. solution : one whose value is enough, and
         whose weights of the contrasts are taken for the largest of their variances.
         """
         scale = np.ones(self.factor.shape[1])
         if isinstance(self.criterion, MVOptimal):
-            told = scale if found is None else np.abs(self.told(found))
+            told = scale if solution is None else np.abs(self.told(solution))
             scale = told / np.linalg.norm(told)
         if not BOXED_DIRECTIONS < np.linalg.matrix_rank(self.factor * scale) < len(self.prior) - 1:
             return None
-        enough = math.inf if found is None else (1 - accuracy) * self.value(found)
+        enough = math.inf if solution is None else (1 - accuracy) * self.value(solution)
         shape = getattr(self.criterion, "shape", ())
         return paired_dual(self.prior, self.ratio, self.factor * scale, accuracy, shape, enough, self.deadline)
 
@@ -316,29 +318,29 @@ class _Program:
         left, _, right = np.linalg.svd(root[:, None] * self.factor, full_matrices=False)
         return np.asarray((root[:, None] * (left @ right)).T)
 
-    def evened(self, found: SurveySolution) -> SurveySolution:
+    def evened(self, solution: SurveySolution) -> SurveySolution:
         """The same, with a kernel that is odd in every yes/no question whose answers the pilot does not tell apart.
 
         The mean of a kernel and of its mirror image is as good, and its proof needs half of the directions.
         """
         shape = getattr(self.criterion, "shape", ())
-        if math.prod(shape) != len(self.prior) or len(found.kernel) != sum(shape) - len(shape):
-            return found
-        kernel, rows, row = found.kernel.reshape(-1, *shape), found.rows.reshape(shape), 0
+        if math.prod(shape) != len(self.prior) or len(solution.kernel) != sum(shape) - len(shape):
+            return solution
+        kernel, rows, row = solution.kernel.reshape(-1, *shape), solution.rows.reshape(shape), 0
         for j, answers in enumerate(shape):
             cells = self.prior.reshape(shape)
             if answers == 2 and np.array_equal(cells, np.flip(cells, j)):
                 sign = np.where(np.arange(len(kernel)) == row, -1.0, 1.0).reshape(-1, *[1] * len(shape))
                 kernel, rows = (kernel + sign * np.flip(kernel, j + 1)) / 2, (rows + np.flip(rows, j)) / 2
             row += answers - 1
-        return replace(found, kernel=kernel.reshape(len(found.kernel), -1), rows=rows.ravel())
+        return replace(solution, kernel=kernel.reshape(len(solution.kernel), -1), rows=rows.ravel())
 
     def solve(self, sets: Members, accuracy: float, start: Central | None) -> SurveySolution:
         """The best weights of the columns of `sets`, and the centred kernel and prices at which none of them gains."""
         gain = min(self.ratio - 1, 1.0)  # columns of nearly equal entries are spread out
         units = (self.units(sets) - 1) / gain
-        found = survey_program(self.criterion, self.prior, 1 + units, accuracy, None, start)
-        theta = found.theta / self.masses(sets)
-        kernel = found.kernel - found.kernel.sum(axis=1)[:, None] * self.prior
-        even = found.rows.sum() * self.prior
-        return replace(found, theta=theta, kernel=kernel / gain, rows=even + (found.rows - even) / gain)
+        solution = survey_program(self.criterion, self.prior, 1 + units, accuracy, None, start)
+        theta = solution.theta / self.masses(sets)
+        kernel = solution.kernel - solution.kernel.sum(axis=1)[:, None] * self.prior
+        even = solution.rows.sum() * self.prior
+        return replace(solution, theta=theta, kernel=kernel / gain, rows=even + (solution.rows - even) / gain)

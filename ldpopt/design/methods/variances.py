@@ -221,8 +221,8 @@ class SmallSets(VarianceMethod, sets=positive, reference="[KOV14, Thm 2; KW]", p
         heavy = sets[np.argsort(-weights, kind="stable")[: k * k // 2]]
         first = np.unique(np.vstack([heavy, np.eye(k, dtype=bool)]), axis=0)
         task = MixtureTask(utility.criterion, prior, columns, None, 10 * SMALL_SETS_GAP, problem.deadline)
-        found = replace(task.newton(np.where(first, epsilon, 0.0)), least=NEGLIGIBLE_WEIGHT)
-        mixed, solution = found.fewer(utility, columns, None) if k <= THINNED else found, found.solution
+        generated = replace(task.newton(np.where(first, epsilon, 0.0)), least=NEGLIGIBLE_WEIGHT)
+        mixed, solution = generated.fewer(utility, columns, None) if k <= THINNED else generated, generated.solution
         unpaid = 1.01 * columns.reached + SETTLED_PRICE * float(solution.rows.sum())
         raised = replace(solution, rows=solution.rows + unpaid * prior)
 
@@ -232,7 +232,7 @@ class SmallSets(VarianceMethod, sets=positive, reference="[KOV14, Thm 2; KW]", p
             yield EquivalenceDual(*fields, Branches.convex(gram, raised.rows, prior, dual.squares))
             yield equivalence_dual(stated, channel, dual)
 
-        how = f"column generation over staircase patterns of small sets, {len(found.heights)} kept"
+        how = f"column generation over staircase patterns of small sets, {len(generated.heights)} kept"
         matrix = mixed.matrix(columns, inward(epsilon))
         return Candidate(matrix, how, prove, BRACKET_GAP, shortfall="more sets could pay than were looked at")
 

@@ -152,7 +152,7 @@ class Known:
         if builder is None or family is None or not _same(law.dist, family):
             raise _unproved(f"the likelihood ratio of the law {name!r} between two cut points is not known")
         shapes, loc, scale = parameters(law)
-        shaped = all(SHAPES[0] <= one <= SHAPES[1] for one in shapes)
+        shaped = all(SHAPES[0] <= shape <= SHAPES[1] for shape in shapes)
         sized = abs(loc) <= SIZES[1] and SIZES[0] <= scale <= SIZES[1]
         if not shaped or not sized or (name in ("geom", "nbinom", "binom") and shapes[-1] >= 1):
             raise _unproved(f"the parameters of the law {name!r} are beyond those that floats serve well")
@@ -202,7 +202,7 @@ def _ceil(end: End) -> float:
 def derivative(terms: Terms, x: Enclosure) -> Enclosure:
     """The sum of the terms on the intervals `x`."""
     parts = [PHI[name](x, *numbers) * factor for (name, *numbers), factor in terms.items()]
-    return fold(lambda one, two: one + two, parts, FLOAT.zeros(x.shape))
+    return fold(lambda total, part: total + part, parts, FLOAT.zeros(x.shape))
 
 
 def _difference(own: Terms, other: Terms) -> Terms:
@@ -219,23 +219,23 @@ def posterior_range(p0: Any, p1: Any, edges: Array) -> tuple[Array, Array]:
 
     Raises `InvalidInput`, which starts with "not proved", for laws of which no range is known.
     """
-    one, two = Known.of(p0), Known.of(p1)
-    if one.discrete != two.discrete:
+    law0, law1 = Known.of(p0), Known.of(p1)
+    if law0.discrete != law1.discrete:
         raise _unproved("one law is discrete and the other is not")
-    first, last = min(_floor(one.low), _floor(two.low)), max(_ceil(one.high), _ceil(two.high))
+    first, last = min(_floor(law0.low), _floor(law1.low)), max(_ceil(law0.high), _ceil(law1.high))
     left, right = np.concatenate([[-INF], edges]), np.concatenate([edges, [INF]])
-    if one.discrete:
+    if law0.discrete:
         left, right = np.floor(left) + 1, np.floor(right)
     left, right = np.maximum(left, first), np.minimum(right, last)
-    occurs = left <= right if one.discrete else left < right
-    only0, only1 = one.alone(two, left, right) & occurs, two.alone(one, left, right) & occurs
+    occurs = left <= right if law0.discrete else left < right
+    only0, only1 = law0.alone(law1, left, right) & occurs, law1.alone(law0, left, right) & occurs
     # What follows is about the points where both have mass.
-    left = np.maximum(left, max(_floor(one.low), _floor(two.low)))
-    right = np.minimum(right, min(_ceil(one.high), _ceil(two.high)))
-    both = left <= right if one.discrete else left < right
+    left = np.maximum(left, max(_floor(law0.low), _floor(law1.low)))
+    right = np.minimum(right, min(_ceil(law0.high), _ceil(law1.high)))
+    both = left <= right if law0.discrete else left < right
     low, high = (
         1 / (1 + (-FLOAT.between(end, end)).exp())
-        for end in _log_range(one, two, np.minimum(left, right), np.maximum(left, right))
+        for end in _log_range(law0, law1, np.minimum(left, right), np.maximum(left, right))
     )
     least = np.where(only1, 0.0, np.where(both, np.clip(low.lower, 0, 1), 1.0))
     most = np.where(only0, 1.0, np.where(both, np.clip(high.upper, 0, 1), 0.0))
@@ -246,15 +246,15 @@ def posterior_range(p0: Any, p1: Any, edges: Array) -> tuple[Array, Array]:
     return np.where(empty, 0.5, least), np.where(empty, 0.5, most)
 
 
-def _log_range(one: Known, two: Known, left: Array, right: Array) -> tuple[Array, Array]:
+def _log_range(law0: Known, law1: Known, left: Array, right: Array) -> tuple[Array, Array]:
     """The range of log(p0/p1) on the points from `left` to `right`."""
-    terms = _difference(one.terms, two.terms)
-    reach = np.maximum(left, right - 1) if one.discrete else right
+    terms = _difference(law0.terms, law1.terms)
+    reach = np.maximum(left, right - 1) if law0.discrete else right
     slope = derivative(terms, FLOAT.between(left, reach))
     with np.errstate(invalid="ignore"):
         width = FLOAT.between(0.0, np.where(right > left, np.nextafter(right - left, INF), 0.0))
     rise = FLOAT.where(right > left, slope * width, 0.0) if terms else FLOAT.zeros(left.shape)
-    start, stop = (one.log_density(x) - two.log_density(x) for x in (left, right))
+    start, stop = (law0.log_density(x) - law1.log_density(x) for x in (left, right))
     up, down = start + rise, stop - rise
     return np.maximum(up.lower, down.lower), np.minimum(up.upper, down.upper)
 

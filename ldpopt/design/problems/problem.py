@@ -103,8 +103,8 @@ class Problem:
         if not isinstance(utility, Utility):
             expected = "a Divergence, a MutualInformation or another utility (docs/add-a-utility.md)"
             raise invalid("utility", expected, type(utility).__name__)
-        made = cls(utility, listed(constraints), utility, deadline=deadline)
-        return made._cut() if utility.continuous else made
+        problem = cls(utility, listed(constraints), utility, deadline=deadline)
+        return problem._cut() if utility.continuous else problem
 
     def _cut(self) -> Problem:
         if not self.plain:
@@ -223,8 +223,7 @@ def listed(constraints: Constraint | Iterable[Constraint]) -> tuple[Constraint, 
             given = tuple(constraints)
         except TypeError:
             raise invalid("constraint", expected, constraints) from None
-    functions = (callable(one) and not isinstance(one, (type, Constraint)) for one in given)
-    given = tuple(Expressed(one) if own else one for one, own in zip(given, functions, strict=True))
+    given = tuple(Expressed(c) if callable(c) and not isinstance(c, (type, Constraint)) else c for c in given)
     for constraint in given:
         if isinstance(constraint, type) or not isinstance(constraint, Constraint):
             raise invalid("constraint", expected, getattr(constraint, "__name__", type(constraint).__name__))

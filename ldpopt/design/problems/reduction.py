@@ -255,9 +255,9 @@ def knots(p0: Array, p1: Array, cuts: Array, base: int, steps: int, shrink: floa
     quantiles = s[np.searchsorted(mass, np.linspace(0, mass[-1], base // 2 + 2)[1:-1])]
     distance = (last - first) * shrink ** -np.arange(1.0, steps + 1)
     near = [np.concatenate([[low, high], low - distance, high + distance]) for low, high in cuts]
-    made = np.unique(np.concatenate([even, quantiles, *near]))
-    made = made[(made >= first) & (made <= last)]
+    posteriors = np.unique(np.concatenate([even, quantiles, *near]))
+    posteriors = posteriors[(posteriors >= first) & (posteriors <= last)]
     # Of points that are closer than rounding, one is kept.
-    kept = made[np.concatenate([[True], np.diff(made) > 1e-13])]
+    kept = posteriors[np.concatenate([[True], np.diff(posteriors) > 1e-13])]
     kept[-1] = last
     return np.asarray(kept)

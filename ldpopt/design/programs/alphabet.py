@@ -98,12 +98,12 @@ class _Posed:
         constraints: list[Any] = [self.row] + ([cp.norm1(off) <= give] if elastic else [])
         self.posed = [_pose(cp, q, term) for term in program.terms]
         self.read: list[Callable[[], Any]] = []
-        for one in program.fixed:
-            made, read = one.pose(q, give)
-            constraints += made
+        for constraint in program.fixed:
+            own, read = constraint.pose(q, give)
+            constraints += own
             self.read.append(read)
-        for made in self.posed:
-            constraints += made
+        for own in self.posed:
+            constraints += own
         for expression in program.expressions:
             constraints += list(expression(q))
         self.limits = [cp.Parameter((k, m)) for _ in range(2 * boxed)]
@@ -113,7 +113,7 @@ class _Posed:
         self.above = [] if len(values) == 1 else [value >= least for value in values]
         self.problem = cp.Problem(cp.Maximize(least - PENALTY * give), constraints + self.sides + self.above)
         flat = (cp.constraints.zero.Equality, cp.constraints.nonpos.Inequality)
-        linear = not program.expressions and all(isinstance(one, flat) for one in constraints)
+        linear = not program.expressions and all(isinstance(constraint, flat) for constraint in constraints)
         self.solvers = SIMPLEX if linear else CONIC
 
     def solve(self, gains: Array, sides: Array | None) -> tuple[Array, Leaf]:
@@ -129,19 +129,19 @@ class _Posed:
                 parameter.value = each.T
         solve(self.problem, "alphabet program", self.solvers)
         terms = tuple(
-            TermMultiplier(number, np.arange(len(term)), term.scaled(term.multiplier(made), scale))
-            for number, (term, made) in enumerate(zip(self.program.terms, self.posed, strict=True))
+            TermMultiplier(number, np.arange(len(term)), term.scaled(term.multiplier(own), scale))
+            for number, (term, own) in enumerate(zip(self.program.terms, self.posed, strict=True))
             if not term.pure
         )
-        fixed = tuple(one.scaled(read(), scale) for one, read in zip(self.program.fixed, self.read, strict=True))
+        fixed = tuple(c.scaled(read(), scale) for c, read in zip(self.program.fixed, self.read, strict=True))
         rows = np.array(self.row.dual_value)
-        for term, made in zip(self.program.terms, self.posed, strict=True):
-            term.on_rows(rows, made)
+        for term, own in zip(self.program.terms, self.posed, strict=True):
+            term.on_rows(rows, own)
         rows = rows * scale
         prices = np.zeros((2, m))
         if self.sides:
             prices = np.maximum(np.stack([np.asarray(side.dual_value) for side in self.sides]), 0.0) / units * scale
-        weights = np.array([max(float(one.dual_value), 0.0) for one in self.above] or [1.0])
+        weights = np.array([max(float(constraint.dual_value), 0.0) for constraint in self.above] or [1.0])
         return np.maximum(np.asarray(self.q.value), 0.0), Leaf(rows, terms, fixed, prices, weights)
 
 
@@ -175,10 +175,10 @@ def sampling_program(
             if widest <= farthest < math.inf:
                 break
             continue
-        made = stretched(matrix, widest, min(farthest, FARTHEST[0]))
+        wider = stretched(matrix, widest, min(farthest, FARTHEST[0]))
         # Of the two matrices, the one with the smaller risk.
-        better = _worst(utility, made) <= _worst(utility, matrix) * (1 + 1e-12)
-        return made if better else matrix, ratios, mixture, prior
+        better = _worst(utility, wider) <= _worst(utility, matrix) * (1 + 1e-12)
+        return wider if better else matrix, ratios, mixture, prior
     raise failure
 
 
@@ -225,8 +225,8 @@ def _limited(
     most = nearby(min(farthest, FARTHEST[0]), terms, expressions)
     near = [term.within(most)[0] for term in terms if not _open(term, farthest)]
     q = MatrixVariable.of(cp, shape, [] if expressions else near, False, 1.0)
-    posed = [one for term in near for one in (term.pose_split(q) if q.split else term.pose(q.whole))]
-    return q, [*q.rows, *posed, *(one for expression in expressions for one in expression(q.whole))]
+    posed = [limit for term in near for limit in (term.pose_split(q) if q.split else term.pose(q.whole))]
+    return q, [*q.rows, *posed, *(limit for expression in expressions for limit in expression(q.whole))]
 
 
 def _within(
@@ -238,13 +238,13 @@ def _within(
 
     n, k = utility.distributions.shape
     held = utility.distributions.ravel()
-    at = [GRID if p > 0 else np.zeros(1) for p in held]
+    tangent_ratios = [GRID if p > 0 else np.zeros(1) for p in held]
     best: Tangents | None = None
     gap, stale, scale = math.inf, 0, 1.0
     for _ in deadline.rounds(range(ROUNDS)):
         (q, limits), each, worst = _limited((n, k), terms, expressions, farthest), cp.Variable(n * k), cp.Variable()
         drawn = cp.reshape(q.whole, (n * k,), order="C")
-        place, ratios = np.repeat(np.arange(n * k), [len(r) for r in at]), np.concatenate(at)
+        place, ratios = np.repeat(np.arange(n * k), [len(r) for r in tangent_ratios]), np.concatenate(tangent_ratios)
         slope, level = _planes(utility, ratios)
         slope, level = slope / scale, level / scale
         above = each[place] >= slope * held[place] + cp.multiply(level, drawn[place])
@@ -261,7 +261,7 @@ def _within(
         every, where = np.unique(ratios, return_inverse=True)
         mixture = np.zeros((n * k, len(every)))
         np.add.at(mixture, (place, where), np.maximum(np.asarray(above.dual_value), 0.0))
-        first = np.array([np.searchsorted(every, r[0]) for r in at])
+        first = np.array([np.searchsorted(every, r[0]) for r in tangent_ratios])
         idle = mixture.sum(axis=1) <= 0
         mixture[idle, first[idle]] = 1.0
         order = np.argsort(every == 0, kind="stable")
@@ -280,14 +280,14 @@ def _within(
         scale = max(reached, 1e-2 * scale)
         now = held / np.maximum(matrix.ravel(), 1e-12)
         # Where the tangent there is too steep, take one on the way to it.
-        nearer = np.clip(now, [0.01 * old.min() for old in at], [100 * old.max() for old in at])
+        nearer = np.clip(now, [0.01 * old.min() for old in tangent_ratios], [100 * old.max() for old in tangent_ratios])
         now = np.where(_steep(utility, now, held) <= STEEPEST * scale, now, nearer)
         steep = _steep(utility, now, held)
-        at = [
+        tangent_ratios = [
             np.append(old, r)
             if r > 0 and high <= STEEPEST * scale and np.abs(old / r - 1).min() > SAME_TANGENT
             else old
-            for old, r, high in zip(at, now, steep, strict=True)
+            for old, r, high in zip(tangent_ratios, now, steep, strict=True)
         ]
     assert best is not None
     return best

@@ -22,10 +22,10 @@ import numpy.typing as npt
 
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
+from ldpopt.tolerances import LATE_GAP
 
 REACH = 0.99  # The share of the way to the boundary that a step goes
-# Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits.
-LATE, LAG = 1e-6, 10.0
+LAG = 10.0  # Below `LATE_GAP`, the gap is kept until the residuals are at most LAG times it; else columns lose digits
 GROWTH = 3.0  # How much a step may raise the residuals before it is halved
 
 
@@ -70,7 +70,7 @@ class Iterate(ABC):
 
     def stepped(self, floor: float) -> Self | None:
         """The next iterate; None where no step makes progress."""
-        late = self.gap < LATE and self.missing > LAG * self.gap
+        late = self.gap < LATE_GAP and self.missing > LAG * self.gap
         for sigma in (1.0,) if late else (self.sigma, 1.0):
             size, moved = self.toward(max(sigma * self.gap, floor) / self.count)
             while size > 1e-10:
@@ -83,20 +83,20 @@ class Iterate(ABC):
 
     def descended(self, accuracy: float, steps: int) -> tuple[Self, float]:
         """The best iterate that is met from here, and its gap with what it misses."""
-        at: Self | None = self
+        point: Self | None = self
         best, least, nearest, idle = self, np.inf, np.inf, 0
         for _ in range(steps):
-            if at is None:
+            if point is None:
                 break
-            error = at.gap + at.missing
-            idle = 0 if error < 0.9 * least or at.gap < 0.9 * nearest else idle + 1
-            nearest = min(nearest, at.gap)
+            error = point.gap + point.missing
+            idle = 0 if error < 0.9 * least or point.gap < 0.9 * nearest else idle + 1
+            nearest = min(nearest, point.gap)
             if error < least:
-                best, least = at, error
-            if at.settled(accuracy) or idle > self.patience:
+                best, least = point, error
+            if point.settled(accuracy) or idle > self.patience:
                 break
             try:
-                at = at.stepped(0.3 * accuracy)
+                point = point.stepped(0.3 * accuracy)
             except np.linalg.LinAlgError:
                 break
         return best, least
@@ -104,18 +104,18 @@ class Iterate(ABC):
 
 def largest(*residuals: Array) -> float:
     """The largest absolute value; inf where something overflowed."""
-    worst = max(float(np.abs(one).max(initial=0.0)) for one in residuals)
+    worst = max(float(np.abs(residual).max(initial=0.0)) for residual in residuals)
     return worst if np.isfinite(worst) else np.inf
 
 
 def cholesky(matrices: Array) -> Array:
     """Lower factors of (..., n, n), after the least of a few relative additions to the diagonal that works."""
-    at = np.arange(matrices.shape[-1])
-    size = np.sqrt(np.maximum(matrices[..., at, at], 1e-300))
+    diagonal = np.arange(matrices.shape[-1])
+    size = np.sqrt(np.maximum(matrices[..., diagonal, diagonal], 1e-300))
     scaled = matrices / size[..., :, None] / size[..., None, :]
     for weight in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9):
         heavier = scaled.copy()
-        heavier[..., at, at] *= 1 + weight
+        heavier[..., diagonal, diagonal] *= 1 + weight
         try:
             return np.asarray(np.linalg.cholesky(heavier)) * size[..., :, None]
         except np.linalg.LinAlgError:
@@ -149,8 +149,8 @@ class Inside:
         capped = int(pairs.ratio is not None)
         m = q[:, :capped] * (1 + 1 / (pairs.ratio or 2.0)) / 2
         none = np.zeros((n, k * capped))
-        made = cls(q, none, u, none, none, m, none, none)
-        prices = [product / value for value, _ in made.sides(pairs)]
+        unpriced = cls(q, none, u, none, none, m, none, none)
+        prices = [product / value for value, _ in unpriced.sides(pairs)]
         return cls(q, prices[0], u, prices[1], prices[2], m, *(prices[3:] or [none, none]))
 
     def grown(self, by: Inside) -> Array:
@@ -164,12 +164,12 @@ class Inside:
         sum would lose where a column shrinks.
         """
         growth = self.grown(by)
-        made = {
+        columns = {
             name: (1 + step * growth) * ((1 - step * growth) * getattr(self, name) + step * getattr(by, name))
             for name in ("q", "u", "m")
         }
         prices = ("z", "by_zero", "by_excess", "by_low", "by_high")
-        return Inside(**made, **{name: getattr(self, name) + step * getattr(by, name) for name in prices})
+        return Inside(**columns, **{name: getattr(self, name) + step * getattr(by, name) for name in prices})
 
     def take(self, chosen: npt.NDArray[np.bool_]) -> Inside:
         """The labels that are `chosen`, (n,)."""
@@ -177,30 +177,30 @@ class Inside:
 
     def put(self, labels: npt.NDArray[np.intp], other: Inside) -> Inside:
         """The iterate with these `labels` replaced by those of `other`, which has no further labels."""
-        made = {name: getattr(self, name).copy() for name in self.__dataclass_fields__}
-        for name, values in made.items():
+        fields = {name: getattr(self, name).copy() for name in self.__dataclass_fields__}
+        for name, values in fields.items():
             values[labels] = getattr(other, name)
-        return Inside(**made)
+        return Inside(**fields)
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Inside:
         """The step for the `chosen` labels (n,) alone; it is zero for the others."""
         each = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return Inside(**{name: np.where(chosen[:, None], one, 0.0) for name, one in each.items()})
+        return Inside(**{name: np.where(chosen[:, None], values, 0.0) for name, values in each.items()})
 
     def sides(self, pairs: Pairs) -> list[tuple[Array, Array]]:
         """All quantities that stay positive, each with its price."""
-        made = [(self.q, self.z), (self.u, self.by_zero), (self.u - pairs.excess(self.q), self.by_excess)]
+        positive = [(self.q, self.z), (self.u, self.by_zero), (self.u - pairs.excess(self.q), self.by_excess)]
         if pairs.ratio is not None:
-            made += [(self.q - self.m, self.by_low), (self.m - self.q / pairs.ratio, self.by_high)]
-        return made
+            positive += [(self.q - self.m, self.by_low), (self.m - self.q / pairs.ratio, self.by_high)]
+        return positive
 
     def limits(self, pairs: Pairs, by: Inside) -> list[tuple[Array, Array]]:
         """All quantities that must stay positive along a step, each with its change."""
         growth = self.grown(by)
-        made = [(np.ones(growth.shape), growth)]
+        positive = [(np.ones(growth.shape), growth)]
         for (value, price), (change, dearer) in zip(self.sides(pairs), by.sides(pairs), strict=True):
-            made += [(value, change - growth * value), (price, dearer)]
-        return made
+            positive += [(value, change - growth * value), (price, dearer)]
+        return positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +213,7 @@ class Linear:
     """
 
     pairs: Pairs
-    at: Inside
+    point: Inside
     nu: Array
     sides: list[tuple[Array, Array]]
     block: Array
@@ -228,12 +228,12 @@ class Linear:
     rate: Array
 
     @classmethod
-    def of(cls, pairs: Pairs, at: Inside, nu: Array) -> Linear:
+    def of(cls, pairs: Pairs, point: Inside, nu: Array) -> Linear:
         """At an iterate, for prices nu (pairs,)."""
-        n, k = at.q.shape
+        n, k = point.q.shape
         count = pairs.count
-        level, on_left, on_right, bend, t = pairs.psi(at.q)
-        sides = at.sides(pairs)
+        level, on_left, on_right, bend, t = pairs.psi(point.q)
+        sides = point.sides(pairs)
         rate = [price / value for value, price in sides]
         whole = rate[1] + rate[2]
         share = rate[2] / whole
@@ -261,23 +261,23 @@ class Linear:
         by_left = np.concatenate([on_left, share * pairs.on_left], axis=1)
         by_right = np.concatenate([on_right, share * pairs.on_right], axis=1)
         paid = pairs.gather(
-            np.concatenate([on_left * nu[:count], at.by_excess * pairs.on_left], axis=1),
-            np.concatenate([on_right * nu[:count], at.by_excess * pairs.on_right], axis=1),
+            np.concatenate([on_left * nu[:count], point.by_excess * pairs.on_left], axis=1),
+            np.concatenate([on_right * nu[:count], point.by_excess * pairs.on_right], axis=1),
         )
         # psi is homogeneous, so that its second derivative vanishes along the column itself: that part is left out.
-        excess = pairs.excess(at.q)
+        excess = pairs.excess(point.q)
         levels = np.concatenate([level, share * excess], axis=1)
         none = np.zeros((n, count))
-        along = at.z + pairs.gather(
+        along = point.z + pairs.gather(
             np.concatenate([none, stiff * excess * pairs.on_left], axis=1),
             np.concatenate([none, stiff * excess * pairs.on_right], axis=1),
         )
         if pairs.ratio is not None:
-            weight = (cross * at.q).sum(axis=1) / total
-            along += (rate[3] + rate[4] / pairs.ratio / pairs.ratio) * at.q - cross * weight[:, None]
+            weight = (cross * point.q).sum(axis=1) / total
+            along += (rate[3] + rate[4] / pairs.ratio / pairs.ratio) * point.q - cross * weight[:, None]
         loose = np.concatenate([np.zeros(count), (1 / whole).sum(axis=0)])
-        spent = np.concatenate([level.sum(axis=0), at.u.sum(axis=0)])
-        return cls(pairs, at, nu, sides, block, by_left, by_right, levels, along, loose, spent, paid, share, whole)
+        spent = np.concatenate([level.sum(axis=0), point.u.sum(axis=0)])
+        return cls(pairs, point, nu, sides, block, by_left, by_right, levels, along, loose, spent, paid, share, whole)
 
     def take(self, chosen: npt.NDArray[np.bool_]) -> Linear:
         """The `chosen` labels (n,); sums over labels stay those over all labels."""
@@ -286,13 +286,13 @@ class Linear:
             for name in ("block", "on_left", "on_right", "levels", "along", "paid", "share", "rate")
         }
         sides = [(value[chosen], price[chosen]) for value, price in self.sides]
-        return replace(self, at=self.at.take(chosen), sides=sides, **each)
+        return replace(self, point=self.point.take(chosen), sides=sides, **each)
 
     def left(self, profits: Array) -> Array:
         """(n, k) the gains of the columns beyond the prices of all sides; profits : (n, k), without those of pairs."""
         ratio = self.pairs.ratio
-        made = profits - self.paid + self.at.z
-        return made if ratio is None else made + self.at.by_low - self.at.by_high / ratio
+        gained = profits - self.paid + self.point.z
+        return gained if ratio is None else gained + self.point.by_low - self.point.by_high / ratio
 
     def aims(self, mu: Array | float) -> list[Array]:
         """The changes of the prices for which their products with the sides become `mu`."""
@@ -300,18 +300,18 @@ class Linear:
 
     def right(self, left: Array, aims: Sequence[Array]) -> tuple[Array, Array, Array]:
         """The right side (n, k) of the step of q, of the slacks u (n, sticks), and of m (n,)."""
-        at, pairs = self.at, self.pairs
-        on_slack = at.by_zero + at.by_excess - self.nu[pairs.count :] + aims[1] + aims[2]
+        point, pairs = self.point, self.pairs
+        on_slack = point.by_zero + point.by_excess - self.nu[pairs.count :] + aims[1] + aims[2]
         paid = aims[2] - self.share * on_slack
-        made = left + aims[0] - self.on_sticks(paid)
-        on_least = np.zeros(len(made))
+        on_columns = left + aims[0] - self.on_sticks(paid)
+        on_least = np.zeros(len(on_columns))
         if pairs.ratio is not None:
-            on_least = (at.by_high - at.by_low - aims[3] + aims[4]).sum(axis=1)
+            on_least = (point.by_high - point.by_low - aims[3] + aims[4]).sum(axis=1)
             (low, by_low), (high, by_high) = self.sides[3:]
             cross = by_low / low + by_high / high / pairs.ratio
             total = (by_low / low + by_high / high).sum(axis=1)
-            made = made + aims[3] - aims[4] / pairs.ratio + cross * (on_least / total)[:, None]
-        return made, on_slack, on_least
+            on_columns = on_columns + aims[3] - aims[4] / pairs.ratio + cross * (on_least / total)[:, None]
+        return on_columns, on_slack, on_least
 
     def on_sticks(self, each: Array) -> Array:
         """(n, k) the prices `each` (n, sticks) of excesses, on the entries that they concern."""
@@ -325,13 +325,13 @@ class Linear:
         excess = pairs.excess(dq)
         by_excess = self.sides[2][1] / self.sides[2][0]
         du = (on_slack - dnu[pairs.count :] + by_excess * excess) / self.rate
-        dm = self.at.m * 0
+        dm = self.point.m * 0
         if pairs.ratio is not None:
             (low, by_low), (high, by_high) = self.sides[3:]
             cross = by_low / low + by_high / high / pairs.ratio
             total = (by_low / low + by_high / high).sum(axis=1)
             dm = ((on_least + (cross * dq).sum(axis=1)) / total)[:, None]
-        by = Inside(dq, dq * 0, du, du * 0, du * 0, dm, self.at.by_low * 0, self.at.by_high * 0)
+        by = Inside(dq, dq * 0, du, du * 0, du * 0, dm, self.point.by_low * 0, self.point.by_high * 0)
         moved = [
             aim - price / value * change
             for aim, (value, price), (change, _) in zip(aims, self.sides, by.sides(pairs), strict=True)
@@ -343,5 +343,5 @@ class Linear:
 def longest_step(values: Sequence[tuple[Array, Array]], axis: int | None = None) -> Array:
     """The length, at most 1, up to which a step keeps all values positive; with axis 1, one for each label."""
     rates = [np.max(-change / value, axis=axis, initial=0.0) for value, change in values]
-    worst = np.max(np.stack([np.asarray(one) for one in rates]), axis=0)
+    worst = np.max(np.stack([np.asarray(rate) for rate in rates]), axis=0)
     return np.asarray(np.minimum(1.0, REACH / np.maximum(worst, 1e-300)))

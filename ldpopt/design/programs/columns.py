@@ -210,7 +210,7 @@ class ColumnProgram:
             top.append(high + PADDING * (base[some] * np.abs(constant)[:, None] + np.abs(tangents) @ rise[:, some]))
         if not all(np.isfinite(high).all() for high in top):
             raise SolverError(f"program of columns: a column is worth no finite number of {utility.name}")
-        own = excess or (lambda at: caps.apart(rise[:, at]))
+        own = excess or (lambda chosen: caps.apart(rise[:, chosen]))
         return cls(base, rise, caps, own, constant, np.concatenate(mu, axis=1), np.concatenate(top, axis=1))
 
     @cached_property
@@ -251,19 +251,19 @@ class ColumnProgram:
         ):
             for _ in deadline.rounds(range(most)):
                 there = used
-                found = weigh(self.base[there], self.rise[:, there], self.excess(there), self.caps, mu[:, there],
+                weighed = weigh(self.base[there], self.rise[:, there], self.excess(there), self.caps, mu[:, there],
                               constant, solvers)  # fmt: skip
-                charged = self.charged(found.prices)
-                raised = self.raised(found, charged)
+                charged = self.charged(weighed.prices)
+                raised = self.raised(weighed, charged)
                 bound = math.fsum(raised.rows) + float(limits @ raised.prices)
-                bound += float(found.criteria @ constant)
+                bound += float(weighed.criteria @ constant)
                 if best is None or bound < least:
                     least, best = bound, raised
-                value = float((mu[:, there] @ found.weights + constant).min())
+                value = float((mu[:, there] @ weighed.weights + constant).min())
                 if solvers is SIMPLEX and least <= value + COLUMN_GAP * abs(value):
                     break
-                paid = self.base * math.fsum(found.rows) + found.rows @ self.rise + charged
-                gains = (found.criteria @ mu - paid) * self.unit
+                paid = self.base * math.fsum(weighed.rows) + weighed.rows @ self.rise + charged
+                gains = (weighed.criteria @ mu - paid) * self.unit
                 gains[there] = -math.inf
                 joining = np.argsort(-gains, kind="stable")[:JOIN]
                 joining = joining[gains[joining] > short * best_gain]
@@ -271,7 +271,7 @@ class ColumnProgram:
                     break
                 used = np.concatenate([used, joining])
         assert best is not None
-        return there, replace(best, weights=found.weights)
+        return there, replace(best, weights=weighed.weights)
 
     def first(self) -> Index:
         """All of at most `FIRST` columns that are not constant; else those of the largest values and shares."""
@@ -284,14 +284,14 @@ class ColumnProgram:
         outstanding = [np.argsort(sign * share, axis=1, kind="stable")[:, :8].ravel() for sign in (1, -1)]
         return np.intersect1d(np.concatenate([best, *outstanding]), proper)
 
-    def raised(self, found: Weighed, charged: Array) -> Weighed:
+    def raised(self, weighed: Weighed, charged: Array) -> Weighed:
         """The same with multipliers raised until no column is worth more than it pays; charged : (n,) for the caps."""
-        k, rows, prices, limits = len(self.rise), found.rows, found.prices, self.caps.limits
+        k, rows, prices, limits = len(self.rise), weighed.rows, weighed.prices, self.caps.limits
         size = self.base * k + self.rise.sum(axis=0)
         # Room for the rounding of these sums, and a little of the optimum, so that no column pays exactly nothing.
         rounded = self.base * abs(math.fsum(rows)) + np.abs(rows) @ self.rise + charged
         optimum = max(math.fsum(rows) + float(limits @ prices), 0.0)
-        missing = found.criteria @ self.top - (self.base * math.fsum(rows) + rows @ self.rise + charged)
+        missing = weighed.criteria @ self.top - (self.base * math.fsum(rows) + rows @ self.rise + charged)
         missing = missing + PADDING * (rounded + size * optimum / k)
         least = max(float((missing / size)[self.over == 0].max(initial=0.0)), 0.0)
         rows, left_over = rows + least, missing - least * size
@@ -299,8 +299,8 @@ class ColumnProgram:
             by_caps = max(float(np.where(self.over > 0, left_over / self.over, 0.0).max()), 0.0)
         by_rows = max(float((left_over / size).max()), 0.0)
         if float(limits.sum()) * by_caps <= k * by_rows:
-            return replace(found, rows=rows, prices=prices + (1 + PADDING) * by_caps)
-        return replace(found, rows=rows + by_rows)
+            return replace(weighed, rows=rows, prices=prices + (1 + PADDING) * by_caps)
+        return replace(weighed, rows=rows + by_rows)
 
 
 def _blocks(n: int) -> Iterator[slice]:

@@ -33,8 +33,8 @@ def even_knots(low: float, high: float, count: int) -> Array:
 def first_labels(low: float, high: float, tv_bound: float) -> Array:
     """A few posteriors on either side of one half, graded by the distance `tv_bound` that rows may have."""
     ends = np.clip(_log_ratio(np.array([low, high])), -FAR, FAR)
-    made = [end * min(1.0, 6 * tv_bound / abs(end)) * 2.5 ** -np.arange(5) for end in ends.tolist() if end != 0]
-    return np.unique(_posterior(np.concatenate([np.zeros(1), *made])))
+    graded = [end * min(1.0, 6 * tv_bound / abs(end)) * 2.5 ** -np.arange(5) for end in ends.tolist() if end != 0]
+    return np.unique(_posterior(np.concatenate([np.zeros(1), *graded])))
 
 
 def joined_knots(new: Array, old: Array) -> Array:
@@ -48,18 +48,18 @@ def far_from(old: Array, new: Array) -> npt.NDArray[np.bool_]:
     return np.asarray(near > 1e-9 * _range(old[[0, -1]]))
 
 
-def graded_knots(knots: Array, at: Array) -> Array:
-    """The knots, with more at the posteriors `at` and around them, at distances that shrink by factors of eight."""
+def graded_knots(knots: Array, posteriors: Array) -> Array:
+    """The knots, with more at the `posteriors` and around them, at distances that shrink by factors of eight."""
     step = _range(knots) / FINEST * 8.0 ** -np.arange(0, 4)
-    new = _posterior(_log_ratio(at)[:, None] + np.concatenate([[0.0], step, -step])).ravel()
-    return _apart(np.unique(np.concatenate([knots, at, np.clip(new, knots[0], knots[-1])])), 1e-7)
+    new = _posterior(_log_ratio(posteriors)[:, None] + np.concatenate([[0.0], step, -step])).ravel()
+    return _apart(np.unique(np.concatenate([knots, posteriors, np.clip(new, knots[0], knots[-1])])), 1e-7)
 
 
 def cut_knots(knots: Array, posterior: Array, lossy: npt.NDArray[np.bool_]) -> Array:
     """The knots, with `lossy` intervals cut at their outputs' `posterior`, (n,), and a sixteenth to each side of it."""
-    at = np.flatnonzero(lossy)
-    inside = np.clip(posterior[at], knots[at], knots[at + 1])
-    middle, step = _log_ratio(inside), np.diff(_log_ratio(knots))[at] / 16
+    cut = np.flatnonzero(lossy)
+    inside = np.clip(posterior[cut], knots[cut], knots[cut + 1])
+    middle, step = _log_ratio(inside), np.diff(_log_ratio(knots))[cut] / 16
     around = _posterior(np.concatenate([middle - step, middle + step]))
     new = np.clip(np.concatenate([inside, around]), knots[0], knots[-1])
     return _apart(np.unique(np.concatenate([knots, new])))
@@ -68,10 +68,10 @@ def cut_knots(knots: Array, posterior: Array, lossy: npt.NDArray[np.bool_]) -> A
 def parted_knots(knots: Array, parts: npt.NDArray[np.intp]) -> Array:
     """The knots, with every interval cut into its number of `parts`, (n,), evenly in log-ratio."""
     logs = _log_ratio(knots)
-    at = np.repeat(np.arange(len(parts)), parts - 1)
+    interval = np.repeat(np.arange(len(parts)), parts - 1)
     first = np.cumsum(parts - 1) - (parts - 1)
-    share = (np.arange(len(at)) - first[at] + 1) / parts[at]
-    new = _posterior(logs[at] + share * np.diff(logs)[at])
+    share = (np.arange(len(interval)) - first[interval] + 1) / parts[interval]
+    new = _posterior(logs[interval] + share * np.diff(logs)[interval])
     return _apart(np.unique(np.concatenate([knots, np.clip(new, knots[0], knots[-1])])))
 
 

@@ -59,7 +59,7 @@ def chord_gains(f: FDivergence, pair: Pair, knots: Array) -> LabelGains:
         each = [chord_gains(f, pair, knots[int(not finite[0]) : len(knots) - int(not finite[1])])]
         each = each if finite[0] else [tangents_at(f, pair, knots[1:2]), *each]
         each = each if finite[1] else [*each, tangents_at(f, pair, knots[-2:-1])]
-        return LabelGains(np.concatenate([one.each for one in each]), np.concatenate([one.flat for one in each]))
+        return LabelGains(np.concatenate([g.each for g in each]), np.concatenate([g.flat for g in each]))
     slope = np.diff(height) / width
     # At posterior 1/2 the divergence is zero, and the chords on either side pass through zero exactly.
     level = (height[:-1] * tilt[1:] - height[1:] * tilt[:-1]) / width
@@ -182,25 +182,26 @@ def label_program(
     level : the unit of the part of the columns that all rows share; None chooses it by the smallest columns that
     matter.
     """
-    made = gains if isinstance(gains, LabelGains) else LabelGains.of(gains)
+    label_gains = gains if isinstance(gains, LabelGains) else LabelGains.of(gains)
     widest = max((term.farthest for term in terms), default=1.0)
     for farthest, nearer in pairwise(FARTHEST):
         try:
-            return _solved(made, terms, expressions, erasure, farthest, level)
+            return _solved(label_gains, terms, expressions, erasure, farthest, level)
         except SolverError:
             if widest <= nearer:
                 raise
-    return _solved(made, terms, expressions, erasure, FARTHEST[-1], level)
+    return _solved(label_gains, terms, expressions, erasure, FARTHEST[-1], level)
 
 
 def _solved(
-    made: LabelGains, terms: Sequence[Term], expressions: Sequence[Expression], erasure: bool, farthest: float,
+    label_gains: LabelGains, terms: Sequence[Term], expressions: Sequence[Expression], erasure: bool, farthest: float,
     level: float | None,
 ) -> Solved:  # fmt: skip
     """The program with ratios up to `farthest`."""
     import cvxpy as cp
 
-    each, flat = made.each.reshape(-1, *made.each.shape[-2:]), made.flat.reshape(-1, made.flat.shape[-1])
+    each = label_gains.each.reshape(-1, *label_gains.each.shape[-2:])
+    flat = label_gains.flat.reshape(-1, label_gains.flat.shape[-1])
     n, k = each.shape[-2:]
     if level is not None:
         farthest = nearby(farthest, terms, expressions)
@@ -213,7 +214,7 @@ def _solved(
         constraints += posed[-1]
     for expression in expressions:
         constraints += list(expression(q.whole))
-    values = [q.gain(cp, *one) for one in zip(each, flat, strict=True)]
+    values = [q.gain(cp, *own) for own in zip(each, flat, strict=True)]
     least = cp.Variable() if len(values) > 1 else values[0]
     above = [value >= least for value in values] if len(values) > 1 else []
     problem = cp.Problem(cp.Maximize(least), [*constraints, *above])
@@ -221,13 +222,13 @@ def _solved(
     cones = bool(expressions) or any(term.conic for term in terms)
     solve(problem, "label program", CONIC if cones else INTERIOR if slack > MAX_SLACKS else SIMPLEX)
     multipliers = tuple(
-        term.scaled(term.multiplier(one), 1 / q.unit) * share
-        for term, one, share in zip(near, posed, capped, strict=True)
+        term.scaled(term.multiplier(own), 1 / q.unit) * share
+        for term, own, share in zip(near, posed, capped, strict=True)
     )
     rows = q.multipliers()
-    for term, one in zip(near, posed, strict=True):
-        term.on_rows(rows, one)  # the linear parts of moments, which were posed without them
-    weights = np.array([max(float(one.dual_value), 0.0) for one in above] or [1.0])
+    for term, own in zip(near, posed, strict=True):
+        term.on_rows(rows, own)  # the linear parts of moments, which were posed without them
+    weights = np.array([max(float(own.dual_value), 0.0) for own in above] or [1.0])
     return Solved(q.value, float(problem.value), rows, multipliers, weights / weights.sum(), q.erased, q.total)
 
 

@@ -77,8 +77,8 @@ def paired_dual(
             break
         joining = program.joining(path[-1], JOINING * k)
         if best is None or path[-1].least > best.least or not len(joining[0]):
-            found = program.dual((program.path(accuracy, path[-1]) or path)[-1])
-            best = found if best is None or found.least > best.least else best
+            dual = program.dual((program.path(accuracy, path[-1]) or path)[-1])
+            best = dual if best is None or dual.least > best.least else best
         if best.least >= enough or not len(joining[0]) or spent > WORK:
             break
         weights = path[-1].numbers[2 * k :]
@@ -151,17 +151,17 @@ class _Program:
         d, rows, weights = numbers[:k], numbers[k : 2 * k], numbers[2 * k :]
         together = self.together(weights)
         paid = np.outer(rows, self.prior)
-        made = np.zeros((k + 1, k + 1))
-        made[:k, :k] = (paid + paid.T) / 2 + np.diag(d) - together
-        made[:k, k] = made[k, :k] = together.sum(axis=1) - (1 + self.ratio) / 2 * d
-        made[k, k] = self.ratio * d.sum() - weights.sum()
-        return made
+        form = np.zeros((k + 1, k + 1))
+        form[:k, :k] = (paid + paid.T) / 2 + np.diag(d) - together
+        form[:k, k] = form[k, :k] = together.sum(axis=1) - (1 + self.ratio) / 2 * d
+        form[k, k] = self.ratio * d.sum() - weights.sum()
+        return form
 
     def together(self, weights: Array) -> Array:
         """n as a symmetric matrix (k, k) of halves."""
-        made = np.zeros((len(self.prior),) * 2)
-        made[self.first, self.second] = weights
-        return (made + made.T) / 2
+        halves = np.zeros((len(self.prior),) * 2)
+        halves[self.first, self.second] = weights
+        return (halves + halves.T) / 2
 
     def at(self, numbers: Array, barrier: float) -> _At | None:
         """The point, or None where it is outside."""
@@ -181,66 +181,66 @@ class _Program:
         log_det = 2 * float(np.log(np.diag(root)).sum())
         return _At(numbers, form, log_det, moved @ vectors, values, float(numbers[k : 2 * k].sum()), barrier)
 
-    def height(self, at: _At) -> float:
+    def height(self, point: _At) -> float:
         """The objective with the barrier."""
-        k, x = len(self.prior), at.numbers
-        barrier = at.log_det + float(np.log(x[:k]).sum() + np.log(x[2 * k :]).sum())
-        return 2 * float(np.sqrt(at.values).sum()) - at.prices + at.barrier * barrier
+        k, x = len(self.prior), point.numbers
+        barrier = point.log_det + float(np.log(x[:k]).sum() + np.log(x[2 * k :]).sum())
+        return 2 * float(np.sqrt(point.values).sum()) - point.prices + point.barrier * barrier
 
     def start(self) -> _At | None:
         """Simple numbers, scaled so that the objective is the bound."""
         k, p = len(self.prior), self.prior
         bend, weight = (self.ratio + 1) ** 2 / (4 * self.ratio), float(p.max())
-        at = None
-        while at is None and weight > 1e-12 * p.min():
+        point = None
+        while point is None and weight > 1e-12 * p.min():
             weight /= 4
-            at = self.at(np.concatenate([p, 2 * bend * p, np.full(len(self.first), weight)]), 0.0)
-        if at is None:
+            point = self.at(np.concatenate([p, 2 * bend * p, np.full(len(self.first), weight)]), 0.0)
+        if point is None:
             return None
-        numbers = at.numbers * (float(np.sqrt(at.values).sum()) / (2 * bend)) ** 2
+        numbers = point.numbers * (float(np.sqrt(point.values).sum()) / (2 * bend)) ** 2
         numbers[2 * k :] /= 4
-        at = self.at(numbers, 0.0)
-        return None if at is None else self.at(numbers, 5 * float(np.sqrt(at.values).sum()) / k)
+        point = self.at(numbers, 0.0)
+        return None if point is None else self.at(numbers, 5 * float(np.sqrt(point.values).sum()) / k)
 
-    def path(self, accuracy: float, at: _At | None) -> list[_At]:
+    def path(self, accuracy: float, point: _At | None) -> list[_At]:
         """Central points, up to one at which the bound is the best up to `accuracy` or rounding is in the way."""
-        found: list[_At] = []
+        central: list[_At] = []
         for _ in self.deadline.rounds(range(STEPS)):
             moved, length, promised = None, 0.0, 0.0
             with suppress(np.linalg.LinAlgError, ValueError):  # too far from regular for floats
-                if at is not None:
-                    moved, length, promised = self.moved(at)
+                if point is not None:
+                    moved, length, promised = self.moved(point)
                     moved = None if moved is None else self.levelled(moved)
             if moved is None:
                 break
-            at = moved
-            if length > 0.5 and promised < at.barrier:
-                found.append(at)
-                if self.gap(at) < accuracy:
+            point = moved
+            if length > 0.5 and promised < point.barrier:
+                central.append(point)
+                if self.gap(point) < accuracy:
                     break
-                at = self.at(at.numbers, CLOSER * at.barrier)
-        return found
+                point = self.at(point.numbers, CLOSER * point.barrier)
+        return central
 
-    def levelled(self, at: _At) -> _At:
+    def levelled(self, point: _At) -> _At:
         """The point with the best multiple of p in lambda, on which N does not depend: there p.Z^-1 p is 1/barrier."""
         k = len(self.prior)
         law = np.append(self.prior, 0.0)
-        numbers = at.numbers.copy()
-        numbers[k : 2 * k] += (at.barrier - 1 / float(law @ np.linalg.solve(at.form, law))) * self.prior
-        return self.at(numbers, at.barrier) or at
+        numbers = point.numbers.copy()
+        numbers[k : 2 * k] += (point.barrier - 1 / float(law @ np.linalg.solve(point.form, law))) * self.prior
+        return self.at(numbers, point.barrier) or point
 
-    def gap(self, at: _At) -> float:
+    def gap(self, point: _At) -> float:
         """How far the bound is at most from the best one, relatively, at a central point."""
-        return at.barrier * (2 * len(self.prior) + 1 + len(self.first)) / at.least
+        return point.barrier * (2 * len(self.prior) + 1 + len(self.first)) / point.least
 
     def joined(self, kept: npt.NDArray[np.bool_], first: Index, second: Index) -> _Program:
         """The program for the pairs that are `kept` and for new ones."""
         return replace(self, first=np.append(self.first[kept], first), second=np.append(self.second[kept], second))
 
-    def moved(self, at: _At) -> tuple[_At | None, float, float]:
+    def moved(self, point: _At) -> tuple[_At | None, float, float]:
         """The point after a step, its length, and what it promised; None where no step gains."""
-        k, x = len(self.prior), at.numbers
-        slope, curve = self.slopes(at)
+        k, x = len(self.prior), point.numbers
+        slope, curve = self.slopes(point)
         scale = 1 / np.sqrt(np.diag(curve))
         scaled, ridge = curve * scale[:, None] * scale, 1e-13
         while ridge < 1:
@@ -252,14 +252,14 @@ class _Program:
             return None, 0.0, 0.0
         step = scipy.linalg.cho_solve(factors, slope * scale) * scale
         promised = float(slope @ step)
-        root = np.linalg.cholesky(at.form)
+        root = np.linalg.cholesky(point.form)
         half = scipy.linalg.solve_triangular(root, self.form(step), lower=True)
         half = scipy.linalg.solve_triangular(root, half.T, lower=True)
         ends = np.delete(step / x, np.s_[k : 2 * k])
         fall = max(-float(np.linalg.eigvalsh((half + half.T) / 2)[0]), -float(ends.min()), 1e-9)
-        length, best, height = min(1.0, REACH / fall), None, self.height(at) - 1e-13 * abs(self.height(at))
+        length, best, height = min(1.0, REACH / fall), None, self.height(point) - 1e-13 * abs(self.height(point))
         while length > 1e-8:  # the best of halved steps: far from where a number becomes zero
-            new = self.at(x + length * step, at.barrier)
+            new = self.at(x + length * step, point.barrier)
             if new is not None and self.height(new) > height:
                 best, height = new, self.height(new)
             elif best is not None:
@@ -267,30 +267,30 @@ class _Program:
             length /= 2
         return best, length, promised
 
-    def slopes(self, at: _At) -> tuple[Array, Array]:
+    def slopes(self, point: _At) -> tuple[Array, Array]:
         """The gradient, and minus the Hessian."""
         k, (left, right) = len(self.prior), self.products
-        inverse = np.linalg.inv(at.form)
+        inverse = np.linalg.inv(point.form)
         with_left, with_right = inverse @ left, inverse @ right
         both = left.T @ with_right
-        one, two = left.T @ at.turned, right.T @ at.turned
-        roots = np.sqrt(at.values)
-        own = at.barrier / at.numbers
+        on_left, on_right = left.T @ point.turned, right.T @ point.turned
+        roots = np.sqrt(point.values)
+        own = point.barrier / point.numbers
         own[k : 2 * k] = 0.0
-        slope = (one * two / roots).sum(axis=1) + at.barrier * np.diag(both) + own
+        slope = (on_left * on_right / roots).sum(axis=1) + point.barrier * np.diag(both) + own
         slope[k : 2 * k] -= 1
-        curve = at.barrier / 2 * ((left.T @ with_left) * (right.T @ with_right) + both * both.T)
-        curve[np.diag_indices(len(slope))] += own**2 / at.barrier
+        curve = point.barrier / 2 * ((left.T @ with_left) * (right.T @ with_right) + both * both.T)
+        curve[np.diag_indices(len(slope))] += own**2 / point.barrier
         i, j = np.triu_indices(len(roots))
         weight = np.where(i == j, 1.0, 2.0) / (roots[i] * roots[j] * (roots[i] + roots[j]))
-        moves = (one[:, i] * two[:, j] + one[:, j] * two[:, i]) * (np.sqrt(weight) / 2)
-        bent = (one * right[k].toarray().T + two * left[k].toarray().T) / (2 * np.sqrt(roots))
-        return slope, curve + moves @ moves.T + 2 / at.form[k, k] * bent @ bent.T
+        moves = (on_left[:, i] * on_right[:, j] + on_left[:, j] * on_right[:, i]) * (np.sqrt(weight) / 2)
+        bent = (on_left * right[k].toarray().T + on_right * left[k].toarray().T) / (2 * np.sqrt(roots))
+        return slope, curve + moves @ moves.T + 2 / point.form[k, k] * bent @ bent.T
 
-    def joining(self, at: _At, count: int) -> Pairs:
+    def joining(self, point: _At, count: int) -> Pairs:
         """Up to `count` new pairs that would raise the bound the most."""
         k = len(self.prior)
-        slope = (at.turned / np.sqrt(at.values)) @ at.turned.T
+        slope = (point.turned / np.sqrt(point.values)) @ point.turned.T
         gain = slope[:k, k:] + slope[k:, :k] - slope[:k, :k] - slope[k, k]
         gain[self.first, self.second] = gain[self.second, self.first] = -np.inf
         first, second = np.triu_indices(k, 1)
@@ -299,12 +299,12 @@ class _Program:
         order = order[gain[order] > PAIRED_GAIN * slope[k, k]]
         return first[order], second[order]
 
-    def dual(self, at: _At) -> PairedDual:
+    def dual(self, point: _At) -> PairedDual:
         """The numbers at a point, with a centred kernel."""
         k = len(self.prior)
-        d, rows, weights = at.numbers[:k], at.numbers[k : 2 * k], at.numbers[2 * k :]
-        away = at.form[:k, k]
-        outer = at.form[:k, :k] - np.outer(away, away) / at.form[k, k]
+        d, rows, weights = point.numbers[:k], point.numbers[k : 2 * k], point.numbers[2 * k :]
+        away = point.form[:k, k]
+        outer = point.form[:k, :k] - np.outer(away, away) / point.form[k, k]
         inner = self.factor.T @ outer @ self.factor
         values, vectors = np.linalg.eigh((inner + inner.T) / 2)
         kernel = (vectors / np.sqrt(values)) @ vectors.T @ self.factor.T @ outer
@@ -312,4 +312,4 @@ class _Program:
         rows = rows - 2 * total @ kernel + float(total @ total) * self.prior
         kernel = kernel - total[:, None] * self.prior
         relaxed = Relaxation(d[None], np.zeros(1), self.together(weights))
-        return PairedDual(kernel, rows, relaxed, at.least)
+        return PairedDual(kernel, rows, relaxed, point.least)

@@ -21,12 +21,13 @@ import numpy.typing as npt
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.barrier import GROWTH, LAG, LATE, Inside, Linear, PairsPriced, longest_step
+from ldpopt.design.programs.barrier import GROWTH, LAG, Inside, Linear, PairsPriced, longest_step
 from ldpopt.design.programs.knots import parted_knots
 from ldpopt.design.programs.labels import chord_gains, excess_at, values_of
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
+from ldpopt.tolerances import LATE_GAP
 
 STEPS = 80
 MAX_IDLE = 30  # The number of steps without progress after which a label is left as it is
@@ -56,23 +57,23 @@ def best_columns(profits: Array, terms: Sequence[Term], weights: Sequence[Array]
     spread = np.maximum(theta - (profits @ np.ones(k) / mass.sum())[:, None], 1e-6 * np.abs(profits).max() + 1e-300)
     theta = theta + 0.1 * spread
     z = theta * mass - profits
-    at = replace(Inside.middle(pairs, q, (q * z).mean(axis=1, keepdims=True)), z=z)
+    inside = replace(Inside.middle(pairs, q, (q * z).mean(axis=1, keepdims=True)), z=z)
     share = np.full(n, 0.3)
-    best, gained = at, np.full(n, np.inf)
+    best, gained = inside, np.full(n, np.inf)
     live, idle = np.arange(n), np.zeros(n, dtype=np.intp)
-    tried = _Tried.of(pairs, at, nu, profits, theta, mass)
+    tried = _Tried.of(pairs, inside, nu, profits, theta, mass)
     for _ in range(STEPS):
         better = tried.worth < gained[live]
         idle[live] = np.where(tried.worth < gained[live] - accuracy, 0, idle[live] + 1)
-        best, gained[live[better]] = best.put(live[better], at.take(better)), tried.worth[better]
+        best, gained[live[better]] = best.put(live[better], inside.take(better)), tried.worth[better]
         open_ = (np.maximum(tried.gap, tried.off) > accuracy) & (idle[live] < MAX_IDLE)
         if not open_.any():
             break
-        live, at, theta = live[open_], at.take(open_), theta[open_]
+        live, inside, theta = live[open_], inside.take(open_), theta[open_]
         stepped = _stepped(pairs, tried.take(open_), nu, profits[live], theta, share[live], accuracy)
         if stepped is None:
             break
-        at, theta, tried, size = stepped
+        inside, theta, tried, size = stepped
         share[live] = np.where(size < 0.3, 0.5, np.where(size < 0.8, 0.2, 0.08))
     excess = np.minimum(best.by_excess, nu[pairs.count :]) / pairs.caps[pairs.count :]
     return Best(best.q, gained, excess)
@@ -82,20 +83,20 @@ def _stepped(
     pairs: Pairs, tried: _Tried, nu: Array, profits: Array, theta: Array, share: Array, accuracy: float
 ) -> tuple[Inside, Array, _Tried, Array] | None:
     """Every label's next iterate, and the length of its step; None where no step is found."""
-    at, mass = tried.linear.at, tried.mass
+    inside, mass = tried.linear.point, tried.mass
     count = sum(value.shape[1] for value, _ in tried.linear.sides)
-    late = (tried.gap < LATE) & (tried.off > LAG * tried.gap)
+    late = (tried.gap < LATE_GAP) & (tried.off > LAG * tried.gap)
     mu = np.maximum(np.where(late, 1.0, share) * tried.gap, 0.2 * accuracy)[:, None] / count
     try:
         by, dtheta = tried.step(mu)
     except np.linalg.LinAlgError:
         return None
-    limits = at.limits(pairs, by)
+    limits = inside.limits(pairs, by)
     sound = np.all([np.isfinite(change).all(axis=1) for _, change in limits], axis=0)
     size = np.where(sound, longest_step(limits, 1), 0.0)[:, None]
     by, dtheta = by.only(sound), np.where(sound[:, None], dtheta, 0.0)
     for _ in range(MAX_HALVES):
-        new, moved = at.moved(size, by), theta + size * dtheta
+        new, moved = inside.moved(size, by), theta + size * dtheta
         ahead = _Tried.of(pairs, new, nu, profits, moved, mass)
         bad = ~(ahead.off <= GROWTH * np.maximum(tried.off, 0.1))
         if not bad.any():
@@ -130,39 +131,39 @@ class _Tried:
     mass: Array
 
     @classmethod
-    def of(cls, pairs: Pairs, at: Inside, nu: Array, profits: Array, theta: Array, mass: Array) -> _Tried:
+    def of(cls, pairs: Pairs, inside: Inside, nu: Array, profits: Array, theta: Array, mass: Array) -> _Tried:
         with np.errstate(all="ignore"):
-            linear = Linear.of(pairs, at, nu)
+            linear = Linear.of(pairs, inside, nu)
             left = linear.left(profits - theta * mass)
             gap = np.sum([(value * price).sum(axis=1) for value, price in linear.sides], axis=0)
-            slack = np.abs(at.by_zero + at.by_excess - nu[pairs.count :]).sum(axis=1)
+            slack = np.abs(inside.by_zero + inside.by_excess - nu[pairs.count :]).sum(axis=1)
             mean = left.mean(axis=1, keepdims=True)
             off = np.maximum(mean + pairs.tv_bound * np.abs(left - mean), 0.0).max(axis=1) + slack
             # The profits less the tangent planes, in units of the mass: a bound from any columns.
-            within = np.minimum(at.by_excess, nu[pairs.count :]) - at.by_excess
+            within = np.minimum(inside.by_excess, nu[pairs.count :]) - inside.by_excess
             worth = _shares(profits - linear.paid - linear.on_sticks(within), mass, pairs.ratio)
         return cls(linear, left, gap, off, np.where(np.isfinite(worth), worth, np.inf), mass)
 
     def take(self, chosen: npt.NDArray[np.bool_]) -> _Tried:
         """The labels that are `chosen`, (n,)."""
         each = (self.left, self.gap, self.off, self.worth)
-        left, gap, off, worth = (one[chosen] for one in each)
+        left, gap, off, worth = (values[chosen] for values in each)
         return _Tried(self.linear.take(chosen), left, gap, off, worth, self.mass)
 
     def step(self, mu: Array) -> tuple[Inside, Array]:
         """The Newton step of every label, and of its theta."""
-        linear, mass, at = self.linear, self.mass, self.linear.at
+        linear, mass, inside = self.linear, self.mass, self.linear.point
         aims = linear.aims(mu)
         right, on_slack, on_least = linear.right(self.left, aims)
-        block = linear.block * at.q[:, :, None] * at.q[:, None, :]
+        block = linear.block * inside.q[:, :, None] * inside.q[:, None, :]
         diagonal = np.einsum("nii->ni", block)
         diagonal *= 1 + 1e-14
-        sums = (mass * at.q)[:, :, None]
+        sums = (mass * inside.q)[:, :, None]
         with np.errstate(all="ignore"):
-            solved = np.linalg.solve(block, np.concatenate([(right * at.q)[:, :, None], sums], axis=2))
-            lack = 1 - at.q @ mass
+            solved = np.linalg.solve(block, np.concatenate([(right * inside.q)[:, :, None], sums], axis=2))
+            lack = 1 - inside.q @ mass
             dtheta = ((sums * solved[:, :, :1]).sum(axis=1) - lack[:, None]) / (sums * solved[:, :, 1:]).sum(axis=1)
-            dq = at.q * (solved[:, :, 0] - dtheta * solved[:, :, 1])
+            dq = inside.q * (solved[:, :, 0] - dtheta * solved[:, :, 1])
             return linear.step(dq, np.zeros(len(linear.nu)), aims, on_slack, on_least), dtheta
 
 
@@ -189,8 +190,8 @@ class LabelPrices:
             paid = each * term.cap
             pairs.append(np.flatnonzero(paid > least))
             cost += float(paid[pairs[-1]].sum())
-        some = tuple(term.take(at) for term, at in zip(terms, pairs, strict=True))
-        weights = tuple(each[at] for each, at in zip(solved.weights, pairs, strict=True))
+        some = tuple(term.take(kept) for term, kept in zip(terms, pairs, strict=True))
+        weights = tuple(each[kept] for each, kept in zip(solved.weights, pairs, strict=True))
         return cls(solved.rows, some, tuple(pairs), weights, cost)
 
 
@@ -219,16 +220,16 @@ class Tried:
 
     def multipliers(self, prices: LabelPrices, scale: float) -> tuple[Array, tuple[TermMultiplier, ...]]:
         """The multipliers of the rows, raised by the largest gain, and of the terms: tangents of psi at the columns."""
-        made, start = [], 0
+        multipliers, start = [], 0
         for number, (term, pairs, each) in enumerate(zip(prices.terms, prices.pairs, prices.weights, strict=True)):
             if not term.conic and not term.pure:
                 own = self.excess[:, start : start + len(term)]
                 start += len(term)
-                made.append(TermMultiplier(number, pairs, np.clip(own, 0.0, each) * scale))
+                multipliers.append(TermMultiplier(number, pairs, np.clip(own, 0.0, each) * scale))
             elif term.conic:
-                made.append(tangent_planes(number, term, pairs, each * scale, self.columns))
+                multipliers.append(tangent_planes(number, term, pairs, each * scale, self.columns))
         unpaid = float(self.theta[self.closed].max()) if self.closed.any() else 0.0
-        return (prices.rows + unpaid * self.mass) * scale, tuple(made)
+        return (prices.rows + unpaid * self.mass) * scale, tuple(multipliers)
 
 
 def tangent_planes(number: int, term: Any, pairs: Index, weights: Array, columns: Array) -> TermMultiplier:
@@ -251,15 +252,15 @@ def tried_everywhere(
     cells: dict[tuple[float, float], tuple[Array, float, float, Array]] = {}
     for _ in range(MAX_CUTS):
         ends = list(zip(knots[:-1].tolist(), knots[1:].tolist(), strict=True))
-        new = np.array([at for at, one in enumerate(ends) if one not in cells], dtype=np.intp)
+        new = np.array([place for place, span in enumerate(ends) if span not in cells], dtype=np.intp)
         if not len(new):
             break
         gains = (chord_gains(f, pair, knots) / scale).each[new]
-        found = best_columns(gains - prices.rows, prices.terms, prices.weights, mass, least / 4)
-        above = (gains * found.columns).sum(axis=1) - values_of(f, pair, found.columns.T) / scale
-        for i, at in enumerate(new.tolist()):
-            cells[ends[at]] = found.columns[i], float(found.theta[i]), float(above[i]), found.excess[i]
-        columns, thetas, chords, excess = (np.array(each) for each in zip(*(cells[one] for one in ends), strict=True))
+        best = best_columns(gains - prices.rows, prices.terms, prices.weights, mass, least / 4)
+        above = (gains * best.columns).sum(axis=1) - values_of(f, pair, best.columns.T) / scale
+        for i, place in enumerate(new.tolist()):
+            cells[ends[place]] = best.columns[i], float(best.theta[i]), float(above[i]), best.excess[i]
+        columns, thetas, chords, excess = (np.array(each) for each in zip(*(cells[span] for span in ends), strict=True))
         height = excess_at(f, knots)
         closed = np.isfinite(height[1:]) & np.isfinite(height[:-1])
         true = np.where(closed, thetas - chords, -np.inf)

@@ -26,17 +26,17 @@ class Pairs:
         self.size = len(terms)
         each = [*self.moments, *sticks]
         none = np.zeros(0, dtype=np.intp)
-        self.left = np.concatenate([none, *(one.left for one in each)])
-        self.right = np.concatenate([none, *(one.right for one in each)])
-        sizes = [len(one) for one in each]
+        self.left = np.concatenate([none, *(term.left for term in each)])
+        self.right = np.concatenate([none, *(term.right for term in each)])
+        sizes = [len(term) for term in each]
         self.ends = np.cumsum(sizes, dtype=np.intp)
         self.parts = [slice(int(end) - size, int(end)) for end, size in zip(self.ends, sizes, strict=True)]
-        self.count = sum(len(one) for one in self.moments)
-        self.caps = np.concatenate([np.zeros(0), *(one.cap * np.ones(len(one)) for one in each)])
-        factors = [np.zeros(0), *(one.factor for one in sticks)]
+        self.count = sum(len(term) for term in self.moments)
+        self.caps = np.concatenate([np.zeros(0), *(term.cap * np.ones(len(term)) for term in each)])
+        factors = [np.zeros(0), *(term.factor for term in sticks)]
         self.on_left, self.on_right = 1 / self.caps[self.count :], -np.concatenate(factors) / self.caps[self.count :]
         self.on = np.eye(k)[self.left], np.eye(k)[self.right]
-        self.tv_bound = min((one.tv_bound for one in terms), default=1.0)
+        self.tv_bound = min((term.tv_bound for term in terms), default=1.0)
         self.ratio = kinds.ratio if np.isfinite(kinds.ratio) else None
 
     def split(self, values: Array) -> tuple[Array, ...]:
@@ -60,14 +60,14 @@ class Pairs:
     def psi(self, q: Array) -> tuple[Array, Array, Array, Array, Array]:
         """psi, its two slopes, its second derivative in a, and t = a/b, each (n, moments)."""
         a, b = q[:, self.left[: self.count]], q[:, self.right[: self.count]]
-        found = [np.zeros((5, len(q), 0))]
+        parts = [np.zeros((5, len(q), 0))]
         start = 0
         with np.errstate(all="ignore"):
             for term in self.moments:
                 part = slice(start, start + len(term))
-                found.append(_psi(term.order, term.cap, a[:, part], b[:, part]))
+                parts.append(_psi(term.order, term.cap, a[:, part], b[:, part]))
                 start += len(term)
-        level, on_left, on_right, bend, t = np.concatenate(found, axis=2)
+        level, on_left, on_right, bend, t = np.concatenate(parts, axis=2)
         return level, on_left, on_right, bend, t
 
 
@@ -113,10 +113,10 @@ def tight_pairs(term: Term, matrix: Array) -> Index:
 
 def violated_pairs(terms: Sequence[Term], matrix: Array, active: Sequence[Index]) -> list[Index]:
     """The pairs outside the active ones that the matrix violates most, a few for every input."""
-    found = []
+    violated = []
     for term, pairs in zip(terms, active, strict=True):
         if len(pairs) == len(term):
-            found.append(np.zeros(0, dtype=np.intp))
+            violated.append(np.zeros(0, dtype=np.intp))
             continue
         excess = term.excess(np.maximum(matrix, 0.0))
         excess[pairs] = -np.inf
@@ -124,8 +124,8 @@ def violated_pairs(terms: Sequence[Term], matrix: Array, active: Sequence[Index]
         order = order[excess[order] > 1e-9 * np.max(term.cap)]
         # The worst partners of every input, not the worst pairs of all, which may be nearly alike.
         kept = np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
-        found.append(order[kept])
-    return found
+        violated.append(order[kept])
+    return violated
 
 
 def _ranks(labels: Index) -> Index:

@@ -117,9 +117,9 @@ class SharesProgram:
         own = ((sets @ proper) * (1 - sets)).sum(axis=1) + pairs[n, n] * rho * (1 - rho)
         return np.asarray(own + (sets @ pairs[:n, n]) * (1 - rho) + ((1 - sets) @ pairs[n, :n]) * rho)
 
-    def raised(self, found: Shares) -> Shares:
+    def raised(self, solved: Shares) -> Shares:
         """The multipliers raised until no pattern gains: rows in proportion to the prior, or pairs if cheaper."""
-        rows, pairs, sets, weights = found.rows, found.pairs, self.every, np.append(self.own, self.rest)
+        rows, pairs, sets, weights = solved.rows, solved.pairs, self.every, np.append(self.own, self.rest)
         n, divided = len(self.own), self.rest > 0
         every = np.pad(1 - np.eye(n), (0, 1), constant_values=float(divided))  # a unit for each pair that has a cap
         cost = math.inf if self.cap is None else self.bound(0 * rows, every)
@@ -135,9 +135,9 @@ class SharesProgram:
             else:
                 rows = rows + 1.01 * by_rows * weights
         # Rows may be far larger than the bound, so that the rounding of their sums counts, too.
-        more = PADDING * found.value + ROUNDED * len(rows) * float(np.abs(rows).sum())
+        more = PADDING * solved.value + ROUNDED * len(rows) * float(np.abs(rows).sum())
         rows = rows + more * weights
-        return replace(found, rows=rows, pairs=pairs, bound=self.bound(rows, pairs))
+        return replace(solved, rows=rows, pairs=pairs, bound=self.bound(rows, pairs))
 
     def bound(self, rows: Array, pairs: Array) -> float:
         """The bound that multipliers prove at which no pattern gains, in floats."""
@@ -154,33 +154,33 @@ class SharesProgram:
         best = np.argsort(-(values / mean).max(axis=0))[:JOIN]
         chosen = np.unique(np.concatenate([best, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)]))
         index, share = self.proper(np.repeat(chosen, len(shares)), np.tile(shares, len(chosen)))
-        found: Shares | None = None
+        solved: Shares | None = None
         proved: Shares | None = None
         reached, stalled = 0.0, 0
         for number in deadline.rounds(range(ROUNDS)):
             try:
-                found = self.weighed(every[index], share, INTERIOR if number < INTERIOR_ROUNDS else SIMPLEX)
+                solved = self.weighed(every[index], share, INTERIOR if number < INTERIOR_ROUNDS else SIMPLEX)
             except SolverError:
-                if found is None:
+                if solved is None:
                     raise
                 break
-            raised, least = self.raised(found), math.inf if proved is None else proved.bound
-            if raised.bound < least * (1 - COLUMN_GAP) or found.value > reached * (1 + COLUMN_GAP):
+            raised, least = self.raised(solved), math.inf if proved is None else proved.bound
+            if raised.bound < least * (1 - COLUMN_GAP) or solved.value > reached * (1 + COLUMN_GAP):
                 stalled = 0
             proved = raised if proved is None or raised.bound < least else proved
-            reached, stalled = max(reached, found.value), stalled + 1
-            rho, gain = self.price(every, found.rows, found.pairs)
-            closed = proved.bound <= found.value * (1 + COLUMN_GAP)
+            reached, stalled = max(reached, solved.value), stalled + 1
+            rho, gain = self.price(every, solved.rows, solved.pairs)
+            closed = proved.bound <= solved.value * (1 + COLUMN_GAP)
             if stalled > STALLED or closed or not gain.max() > VERTEX_GAIN * np.abs(values).max():
                 break
             new = np.argsort(-gain)[:JOIN]
             new = new[gain[new] > 0.0]
             index, share = self.proper(np.append(index, new), np.append(share, rho[new]))
-        assert found is not None
+        assert solved is not None
         assert proved is not None
         with suppress(SolverError):  # a vertex has few patterns, which cover all inputs alike
-            found = self.weighed(found.sets, found.shares, SIMPLEX)
-        return replace(found, rows=proved.rows, pairs=proved.pairs, bound=proved.bound)
+            solved = self.weighed(solved.sets, solved.shares, SIMPLEX)
+        return replace(solved, rows=proved.rows, pairs=proved.pairs, bound=proved.bound)
 
     def proper(self, index: Index, share: Array) -> tuple[Index, Array]:
         """The positions in `every` and the shares of patterns that are not constant, as erasure is."""
@@ -195,6 +195,6 @@ class SharesProgram:
         caps = cut_caps(n + divided, self.cap, self.spread if divided else None)
         inside = np.vstack([sets.T, share]) if divided else sets.T
         values, none = self.worth(sets, share), (0, int(not divided))
-        found = weigh_sets(inside, values, self.level, caps, solvers)
-        value = float(values @ found.weights)
-        return Shares(sets, share, found.weights, value, np.pad(found.rows, none), np.pad(found.pairs(), none))
+        weighed = weigh_sets(inside, values, self.level, caps, solvers)
+        value = float(values @ weighed.weights)
+        return Shares(sets, share, weighed.weights, value, np.pad(weighed.rows, none), np.pad(weighed.pairs(), none))

@@ -27,7 +27,7 @@ from ldpopt.distribution import Array
 
 STEPS, MOMENT_STEPS = 120, 150  # The most Newton steps of either program
 START = 4.0  # The first gap, in units of the optimum
-CLOSE = 0.2  # Where constraints keep rows closer than this, columns are nearly constant, and prices begin small
+CLOSE_BOUND = 0.2  # Where constraints keep rows closer than this, columns are nearly constant, and prices begin small
 
 
 def smooth_program(gains: Array, terms: Sequence[Term], accuracy: float = 1e-9) -> PairsPriced:
@@ -38,7 +38,7 @@ def smooth_program(gains: Array, terms: Sequence[Term], accuracy: float = 1e-9) 
     n, k = gains.shape
     pairs = Pairs(terms, k)
     q = np.full((n, k), 1 / n)
-    if pairs.tv_bound < CLOSE:
+    if pairs.tv_bound < CLOSE_BOUND:
         inside, rows = Inside.middle(pairs, q, START / (n * k + len(pairs.left))), gains.mean(axis=0)
     else:
         # Prices above every label's gains; a label that is far below them begins small.
@@ -170,9 +170,9 @@ class _Newton:
             more = scipy.linalg.cho_solve((self.whole, True), self.half.T @ inner - missing)
             x = x + scipy.linalg.solve_triangular(self.lower, inner - self.half @ more, lower=True, trans=1)
             y = y + more
-        made = x.reshape(q.shape)
-        made[:, 1:] += made[:, :1]
-        return made * q, y
+        changes = x.reshape(q.shape)
+        changes[:, 1:] += changes[:, :1]
+        return changes * q, y
 
 
 class _Moments(Iterate):
@@ -211,14 +211,14 @@ class _Moments(Iterate):
         """The inverse roots of the labels' blocks (n, k, k), and the system that is left, in units of the columns."""
         q, pairs, t = self.q, self.pairs, self.t
         n, k = q.shape
-        at = np.arange(k)
+        diagonal = np.arange(k)
         curve, weighted = np.zeros((n, k, k)), self.bend * self.nu
         for part in pairs.parts:  # the pairs of a term are distinct, so that no entry is met twice
             curve[:, pairs.left[part], pairs.right[part]] -= (weighted * t)[:, part]
             curve[:, pairs.right[part], pairs.left[part]] -= (weighted * t)[:, part]
-        curve[:, at, at] += pairs.gather(weighted, weighted * t * t)
+        curve[:, diagonal, diagonal] += pairs.gather(weighted, weighted * t * t)
         block = curve * q[:, :, None] * q[:, None, :]
-        block[:, at, at] += q * self.z
+        block[:, diagonal, diagonal] += q * self.z
         root = np.linalg.inv(cholesky(block)) * q[:, None, :]
         wide = root[:, :, pairs.left] * self.on_left[:, None, :] + root[:, :, pairs.right] * self.on_right[:, None, :]
         wide = np.concatenate([wide, root], axis=2).reshape(n * k, -1)

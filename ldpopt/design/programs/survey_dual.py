@@ -72,16 +72,16 @@ def survey_dual(prior: Array, ratio: float, factor: Array) -> SurveyDual:
     """The best bound for a positive `prior` (k,), columns with entries from 1 to `ratio`, and F = diag(`factor`)."""
     search = _Search(prior, factor, ratio)
     x = search.start()
-    at = search.at(x)
-    if at is None:
+    point = search.at(x)
+    if point is None:
         raise SolverError("bound of a survey design: no multipliers to begin with were found")
-    barrier = 0.02 * at.trace / len(prior)
+    barrier = 0.02 * point.trace / len(prior)
     for _ in range(STEPS):
-        slope, curve = search.slopes(x, at, barrier)
+        slope, curve = search.slopes(x, point, barrier)
         step = np.linalg.solve(curve, slope)
         promised = float(slope @ step)
         length, moved = 1.0, None
-        height = at.height(barrier)
+        height = point.height(barrier)
         while length > 1e-8:
             new = search.at(x + length * step)
             if new is not None and new.height(barrier) >= height + 1e-3 * length * promised - 1e-13 * abs(height):
@@ -89,12 +89,12 @@ def survey_dual(prior: Array, ratio: float, factor: Array) -> SurveyDual:
                 break
             length /= 2
         if moved is not None:
-            x, at = x + length * step, moved
+            x, point = x + length * step, moved
         if moved is None or (length > 0.9 and promised < max(0.3 * barrier, 1e-12 * abs(height))):
             if barrier == 0:
                 break
             barrier = 0.1 * barrier if barrier > 1e-7 * abs(height) / len(prior) else 0.0
-    return search.made(x, at)
+    return search.dual(x, point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,30 +143,30 @@ class _Search:
 
     def start(self) -> Array:
         """The best x of a grid of simple ones, scaled so that its objective is the bound that it proves."""
-        k, best, found = len(self.prior), -np.inf, np.concatenate([np.ones(len(self.prior)), self.prior])
+        k, best, best_x = len(self.prior), -np.inf, np.concatenate([np.ones(len(self.prior)), self.prior])
         for share in (0.0, 0.3, 0.6, 0.8, 0.9, 0.97, 0.99, 0.999, 1.0):  # at 1 a large enough `own` will do
             d = (1 - share) + share * k * self.prior
             for even in np.geomspace(0.1, 5, 6):
                 for own in (0.0, *np.geomspace(0.3, 1000, 9), *(self.bend * k * np.geomspace(0.3, 30, 5))):
                     x = np.concatenate([d, even * d + own * self.prior])
-                    at = self.at(x)
-                    if at is None or not at.cost > 0:
+                    point = self.at(x)
+                    if point is None or not point.cost > 0:
                         continue
-                    scale, bound = (at.trace / at.cost) ** 2, at.trace**2 / at.cost
-                    height = bound + 0.3 * bound / k * float(np.log(scale * at.values[:2]).sum())
+                    scale, bound = (point.trace / point.cost) ** 2, point.trace**2 / point.cost
+                    height = bound + 0.3 * bound / k * float(np.log(scale * point.values[:2]).sum())
                     if height > best:
-                        best, found = height, scale * x
+                        best, best_x = height, scale * x
             if best > -np.inf:
                 break
-        return found
+        return best_x
 
-    def slopes(self, x: Array, at: _At, barrier: float) -> tuple[Array, Array]:
+    def slopes(self, x: Array, point: _At, barrier: float) -> tuple[Array, Array]:
         """The gradient (2k,) and minus the Hessian (2k, 2k)."""
         k, p = len(self.prior), self.prior
         d, total = x[:k], float(x[:k].sum())
-        roots = np.sqrt(at.values)
-        turned = self.factor[:, None] * at.vectors
-        slope = (turned * (1 / roots + barrier / at.values)) @ turned.T
+        roots = np.sqrt(point.values)
+        turned = self.factor[:, None] * point.vectors
+        slope = (turned * (1 / roots + barrier / point.values)) @ turned.T
         on_d = slope @ d
         gradient = np.concatenate([
             np.diag(slope) - self.bend * (2 * on_d / total - d @ on_d / total**2),
@@ -175,7 +175,7 @@ class _Search:
         # The directions in the eigenbasis, upper triangle, times the root of the second derivative there.
         left, right = np.triu_indices(k)
         second = 1 / (roots[left] * roots[right] * (roots[left] + roots[right]))
-        second = second + barrier / (at.values[left] * at.values[right])
+        second = second + barrier / (point.values[left] * point.values[right])
         weight = np.sqrt(second * np.where(left == right, 1.0, 2.0))
         at_d, at_p = turned.T @ d, turned.T @ p
         share = self.bend / total
@@ -191,12 +191,12 @@ class _Search:
         curve[np.diag_indices(2 * k)] += 1e-13 * np.trace(curve) / (2 * k)
         return gradient, curve
 
-    def made(self, x: Array, at: _At) -> SurveyDual:
+    def dual(self, x: Array, point: _At) -> SurveyDual:
         """The dual at a point."""
         d, a = np.split(x, 2)
-        roots = np.sqrt(at.values)
-        root = (at.vectors * roots) @ at.vectors.T
-        turned = self.factor[:, None] * at.vectors
+        roots = np.sqrt(point.values)
+        root = (point.vectors * roots) @ point.vectors.T
+        turned = self.factor[:, None] * point.vectors
         target = (turned / roots) @ turned.T
         return SurveyDual(self.prior, self.ratio, self.factor, d, a, self.form(x), root, target)
 
@@ -217,7 +217,7 @@ def mixture(
     """
     n = len(columns)
     logs, best = np.full(n, -np.log(n)), np.inf
-    found: Array | None = None
+    weights: Array | None = None
     for _ in range(BALANCED):
         w = np.exp(logs)
         off = columns.T @ w - 1
@@ -237,13 +237,13 @@ def mixture(
             variances = _inverse(columns, exact)
             reached = np.inf if variances is None else float(np.diag(variances) @ factor**2)
             if reached < best * (1 - gain):
-                best, found, at = reached, np.asarray(exact), logs
+                best, weights, last_logs = reached, np.asarray(exact), logs
                 if best <= enough:
                     break
             elif reached < best:
                 return np.asarray(exact)
-            elif found is not None:  # too far: back, and slower
-                logs, pace, moved = at, pace / 2, np.zeros(n)
+            elif weights is not None:  # too far: back, and slower
+                logs, pace, moved = last_logs, pace / 2, np.zeros(n)
                 if pace < 0.1:
                     break
                 continue
@@ -253,7 +253,7 @@ def mixture(
         kept = inverse @ (columns.T @ (w * stride * worth) + off)
         moved = np.clip(stride * worth - columns @ kept, -1.0, 1.0) + HEAVY * moved
         logs = logs + moved
-    return found
+    return weights
 
 
 def _inverse(columns: Array, weights: Array) -> Array | None:
@@ -284,6 +284,6 @@ def best_squares(gram: Array, rows: Array, prior: Array, ratio: float) -> Array:
     corner = cp.reshape(constant / scale - least, (1, 1), order="C")
     cone = cp.bmat([[form / scale + cp.diag(d), edge], [edge.T, corner]]) >> 0
     solve(cp.Problem(cp.Maximize(least), [cone]), "squares of a search over sets", INTERIOR)
-    found = np.asarray(d.value) * scale
-    below = -float(np.linalg.eigvalsh(form + np.diag(found))[0])
-    return np.asarray(found + max(below, 0.0) + 1e-9 * scale)
+    squares = np.asarray(d.value) * scale
+    below = -float(np.linalg.eigvalsh(form + np.diag(squares))[0])
+    return np.asarray(squares + max(below, 0.0) + 1e-9 * scale)

@@ -94,7 +94,7 @@ def least_pair(
 
     stacked, size = np.hstack(channels), sets[0].size
     owner = np.repeat(np.arange(len(channels)), [q.shape[1] for q in channels])
-    at = [*known, *[GRID] * (stacked.shape[1] - len(known))]
+    tangent_ratios = [*known, *[GRID] * (stacked.shape[1] - len(known))]
     belongs = np.equal.outer(np.arange(len(channels)), owner).astype(float)
     centre = [s.centre @ stacked for s in sets]
     # The program is posed in units of its expected value, so that the solver's tolerances are small beside it.
@@ -105,8 +105,8 @@ def least_pair(
     for _ in range(ROUNDS):
         p0, p1 = cp.Variable(size, nonneg=True), cp.Variable(size, nonneg=True)
         each, least = cp.Variable(stacked.shape[1]), cp.Variable()
-        row = np.repeat(np.arange(stacked.shape[1]), [len(r) for r in at])
-        ratios = np.concatenate(at)
+        row = np.repeat(np.arange(stacked.shape[1]), [len(r) for r in tangent_ratios])
+        ratios = np.concatenate(tangent_ratios)
         slope, level = (values / scale for values in tangents_of_ratios(f, ratios))
         above = each[row] >= (slope[:, None] * stacked.T[row]) @ p0 + (level[:, None] * stacked.T[row]) @ p1
         most = belongs @ each <= least * np.ones(len(channels))
@@ -129,9 +129,9 @@ def least_pair(
         if gap <= TANGENT_GAP * max(reached, 1e-3 * scale) or stale == 4:
             break
         ratio = np.clip(m0, 1e-12, None) / np.clip(m1, 1e-12, None)
-        at = [
+        tangent_ratios = [
             np.append(old, r) if np.abs(old / r - 1).min() > SAME_TANGENT else old
-            for old, r in zip(at, ratio, strict=True)
+            for old, r in zip(tangent_ratios, ratio, strict=True)
         ]
         scale = max(reached, 1e-2 * scale)
     assert held is not None
@@ -141,7 +141,7 @@ def least_pair(
     np.add.at(weights, (row, where), duals)
     weights[weights.sum(axis=1) <= 0, int(np.argmin(np.abs(np.log(every))))] = 1.0
     # Tangents without weight are dropped, except the first ones.
-    kept = [np.union1d(GRID, ratios[(row == y) & (duals > 0)]) for y in range(len(at))]
+    kept = [np.union1d(GRID, ratios[(row == y) & (duals > 0)]) for y in range(len(tangent_ratios))]
     return Worst(a, b, value, coin / coin.sum(), LowerLine(every, weights), kept)
 
 

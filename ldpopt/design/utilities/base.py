@@ -165,12 +165,12 @@ def columns_of(utility: ColumnUtility, matrix: Array) -> Array:
     """`utility.columns(matrix)`, (criteria, n). `InvalidInput` where a user's own utility gives another thing."""
     k, n = matrix.shape
     what = f"columns of {utility.name}"
-    made = _floats(utility.columns(matrix), what, f"(criteria, {n}) for a matrix of shape ({k}, {n})")
-    if made.ndim != 2 or not len(made) or made.shape[1] != n:
-        raise invalid(what, f"an array of shape (criteria, {n}) for a matrix of shape ({k}, {n})", made.shape)
-    if not (made > -np.inf).all():
-        raise invalid(what, "numbers, none of them NaN or -inf", made[~(made > -np.inf)][0])
-    return made
+    values = _floats(utility.columns(matrix), what, f"(criteria, {n}) for a matrix of shape ({k}, {n})")
+    if values.ndim != 2 or not len(values) or values.shape[1] != n:
+        raise invalid(what, f"an array of shape (criteria, {n}) for a matrix of shape ({k}, {n})", values.shape)
+    if not (values > -np.inf).all():
+        raise invalid(what, "numbers, none of them NaN or -inf", values[~(values > -np.inf)][0])
+    return values
 
 
 def gradients_of(utility: ColumnUtility, matrix: Array) -> Array:
@@ -179,21 +179,21 @@ def gradients_of(utility: ColumnUtility, matrix: Array) -> Array:
     criteria = len(columns_of(utility, matrix))
     what = f"gradients of {utility.name}"
     shape = f"({criteria}, {n}, {k}) for a matrix of shape ({k}, {n})"
-    made = _floats(utility.gradients(matrix), what, shape)
-    if made.shape != (criteria, n, k):
-        raise invalid(what, f"an array of shape {shape}", made.shape)
-    if not np.isfinite(made).all():
-        raise invalid(what, "finite numbers", made[~np.isfinite(made)][0])
-    return made
+    gradients = _floats(utility.gradients(matrix), what, shape)
+    if gradients.shape != (criteria, n, k):
+        raise invalid(what, f"an array of shape {shape}", gradients.shape)
+    if not np.isfinite(gradients).all():
+        raise invalid(what, "finite numbers", gradients[~np.isfinite(gradients)][0])
+    return gradients
 
 
 def _floats(values: object, what: str, shape: str) -> Array:
     """The values that a user's own function returned, as an array of floats. Raises `InvalidInput` for others."""
     try:
-        made = np.asarray(values)
-        if made.dtype.kind not in "fiub":
+        floats = np.asarray(values)
+        if floats.dtype.kind not in "fiub":
             raise TypeError
-        return made.astype(np.float64, copy=False)
+        return floats.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise invalid(what, f"an array of numbers, of shape {shape}", type(values).__name__) from None
 

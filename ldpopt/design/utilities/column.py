@@ -182,10 +182,10 @@ class WeightedSum(ColumnUtility):
         weights = tuple(number(w, "weight", "a non-negative number") for w in self.weights)
         if len(weights) != len(self.utilities) or not weights or min(weights) < 0 or sum(weights) <= 0:
             raise invalid("weights", "one non-negative number a utility, not all zero", weights)
-        for one in self.utilities:
-            if not isinstance(one, ColumnUtility) or one.continuous:
+        for part in self.utilities:
+            if not isinstance(part, ColumnUtility) or part.continuous:
                 expected = "column utilities such as Divergence and MutualInformation"
-                raise invalid("utilities", expected, type(one).__name__)
+                raise invalid("utilities", expected, type(part).__name__)
         if len(sizes := {part.size for part in self.utilities}) != 1:
             raise invalid("utilities", "as many inputs in each", sorted(sizes))
         if len({len(columns_of(part, np.ones((part.size, 1)))) for part in self.utilities}) != 1:

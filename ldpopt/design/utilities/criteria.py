@@ -161,8 +161,8 @@ class COptimal(LinearCriterion):
         )
 
         def kernel(duals: list[Array]) -> Array:
-            slope = t @ duals[tie]
-            return np.asarray(slope[None] * (unit / 2 * np.sign(slope @ self.contrast)))
+            direction = t @ duals[tie]
+            return np.asarray(direction[None] * (unit / 2 * np.sign(direction @ self.contrast)))
 
         return Posed(variances, np.ones(n), unit**2, kernel)
 
@@ -225,8 +225,8 @@ class MVOptimal(Criterion):
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
         """The largest of the least variances of the functions."""
         f = scores.arithmetic.of(self.factor(len(scores) + 1))
-        found = least_variances(scores, f[:-1] - f[-1][None, :])
-        return None if found is None else found.max()
+        variances = least_variances(scores, f[:-1] - f[-1][None, :])
+        return None if variances is None else variances.max()
 
     def kernel_rows(self, k: int) -> int:
         """r, one row for each function."""
@@ -253,8 +253,8 @@ class MVOptimal(Criterion):
             dual = matrix_of(duals[cone])
             shares = np.maximum(np.diag(dual)[:r], 0.0)
             root = np.sqrt(np.where(shares > 1e-9 * shares.max(), shares, np.inf))
-            influence = unit * dual[:r, r:] / root[:, None] @ t.T
-            return np.asarray(influence * np.sign((influence.T * f).sum()))
+            rows = unit * dual[:r, r:] / root[:, None] @ t.T
+            return np.asarray(rows * np.sign((rows.T * f).sum()))
 
         return Posed(largest, np.ones(1), unit**2, kernel)
 
@@ -297,8 +297,8 @@ class DOptimal(Criterion):
 
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
         """Minus log det of the information."""
-        found = log_det_information(scores)
-        return None if found is None else -found
+        log = log_det_information(scores)
+        return None if log is None else -log
 
     def kernel_rows(self, k: int) -> int:
         """k - 1."""

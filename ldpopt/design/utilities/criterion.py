@@ -169,8 +169,8 @@ def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> E
     off = arithmetic.of([1 - 1 / exact_sum(row) for row in channel.matrix])
     rise = (arithmetic.of(rows) - base[None, :]) - arithmetic.of(rows) * off[:, None]
     mass = law(prior, arithmetic) @ rise + base
-    made: Enclosure = (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
-    return made
+    scaled: Enclosure = (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
+    return scaled
 
 
 def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:
@@ -286,8 +286,8 @@ class LinearCriterion(Criterion):
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
         """The sum of the least variances of unbiased estimates of F^T p."""
         f = self.enclosed_factor(len(scores) + 1, scores.arithmetic)
-        found = least_variances(scores, f[:-1] - f[-1][None, :])
-        return None if found is None else found.sum()
+        variances = least_variances(scores, f[:-1] - f[-1][None, :])
+        return None if variances is None else variances.sum()
 
     def enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
         """F, enclosed."""

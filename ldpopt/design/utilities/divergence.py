@@ -53,8 +53,8 @@ def tangents_apart(f: FDivergence, apart: Array, p1: Array, matrix: Array) -> Ar
     near = np.abs(d) < b / 2
     off = np.where(near, d / np.where(near, b, 1.0), ratio - 1)
     slope = np.asarray(f.derivative(ratio) - f.derivative(1.0))
-    one = np.ones_like(off)
-    height = np.where(near, f.excess_of(np.where(near, off, 0.0), one), f.excess(ratio, one))
+    ones = np.ones_like(off)
+    height = np.where(near, f.excess_of(np.where(near, off, 0.0), ones), f.excess(ratio, ones))
     # At a/b = 1 + x the plane is slope (a - b) + (height - x slope) b.
     return np.asarray(slope[:, None] * apart + (height - off * slope)[:, None] * p1)
 
@@ -195,7 +195,7 @@ def parameters(law: Any) -> tuple[list[float], float, float]:
     """The shapes, the location and the scale of a frozen `scipy.stats` distribution, each a single number."""
     try:
         shapes, loc, scale = law.dist._parse_args(*law.args, **law.kwds)
-        return [float(one) for one in shapes], float(loc), float(scale)
+        return [float(shape) for shape in shapes], float(loc), float(scale)
     except (AttributeError, TypeError, ValueError):
         raise invalid("p0 and p1", "distributions with a number for each parameter", law.args or law.kwds) from None
 

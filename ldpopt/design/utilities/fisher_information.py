@@ -106,14 +106,14 @@ class FisherInformation(Utility):
         least = -math.inf
         # Floats decide in either arithmetic: scores that are of full rank by rounding alone enclose next to nothing.
         for each in dict.fromkeys((FLOAT, arithmetic)) if self.neighbourhood is None else ():
-            found = self.criterion.enclosed(enclosed_scores(channel, self.prior, each))
-            if found is None or not math.isfinite(found.upper):
+            enclosure = self.criterion.enclosed(enclosed_scores(channel, self.prior, each))
+            if enclosure is None or not math.isfinite(enclosure.upper):
                 break
-            if not (self.logarithmic or found.upper <= ENCLOSED * found.lower):
-                least = float(found.lower)
+            if not (self.logarithmic or enclosure.upper <= ENCLOSED * enclosure.lower):
+                least = float(enclosure.lower)
                 break
             if each is arithmetic:
-                return found
+                return enclosure
         value = max(self.value(channel), least)
         # Ball arithmetic gets a little less, because its ends are rounded outward once more.
         share = TRUSTED * (1 - 2.0**-10) if arithmetic.exact else TRUSTED
@@ -125,8 +125,8 @@ class FisherInformation(Utility):
         k, m = channel.shape
         once = 0.3 * float(k) ** 2 * m + 2.0 * float(k) ** 3 + 10_000
         times = 1 if self.neighbourhood is None else 30 * STEPS
-        made = Work(once * times, 100.0 * (float(k) ** 2 + float(k) * m))
-        return super().work(channel) + (made if times == 1 else made.in_floats)
+        own = Work(once * times, 100.0 * (float(k) ** 2 + float(k) * m))
+        return super().work(channel) + (own if times == 1 else own.in_floats)
 
     def stands_for(self, prior: Array) -> bool:
         """Whether the law proportional to `prior` is exactly the utility's own, or exactly within its neighbourhood."""
@@ -206,8 +206,8 @@ def slope(criterion: Criterion, matrix: Array, prior: Array) -> tuple[float, Arr
     the estimate of F^T p, the derivative by p_x is sum_y Q[x,y] |l_y|^2 - 2 (F F^T p)_x, because the estimate is the
     best one.
     """
-    found = criterion.influence(scores(matrix, prior))
+    influence = criterion.influence(scores(matrix, prior))
     mass = prior @ matrix
-    mean = found.factor.T @ prior
-    each = mean[:, None] + found.loadings / np.sqrt(np.where(mass > 0, mass, 1.0))
-    return found.value, np.asarray(matrix @ (each**2).sum(axis=0) - 2 * found.factor @ mean)
+    mean = influence.factor.T @ prior
+    each = mean[:, None] + influence.loadings / np.sqrt(np.where(mass > 0, mass, 1.0))
+    return influence.value, np.asarray(matrix @ (each**2).sum(axis=0) - 2 * influence.factor @ mean)

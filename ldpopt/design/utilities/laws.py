@@ -107,4 +107,4 @@ class Compared:
             return laws.setdefault(own.tobytes(), (len(laws), own))[0]
 
         terms = tuple(Comparison(j, weight, f, number(p), number(q)) for j, weight, f, p, q in listed if weight != 0)
-        return cls(tuple(own for _, own in laws.values()), terms, max((one[0] + 1 for one in listed), default=0))
+        return cls(tuple(own for _, own in laws.values()), terms, max((term[0] + 1 for term in listed), default=0))

@@ -93,13 +93,13 @@ class Marginals(LinearCriterion):
             return [np.ones(k) for k in self.shape]
         if isinstance(self.weights, str) or len(self.weights) != len(self.shape):
             raise invalid("weights", f"one entry for each of {len(self.shape)} questions", Phrase("another number"))
-        found = []
+        weights = []
         for given, k in zip(self.weights, self.shape, strict=True):
             own = finite_array(np.full(k, given) if np.ndim(given) == 0 else given, "weights", 1)
             if len(own) != k or own.min() < 0 or not (own > 0).any():
                 raise invalid("weights", f"{k} numbers of at least 0, not all 0, for a question of {k} answers", own)
-            found.append(own)
-        return found
+            weights.append(own)
+        return weights
 
     def _indicators(self, questions: tuple[int, ...]) -> Array:
         """(K, answers) which answer, or which answers together, every cell has to some questions."""

@@ -150,8 +150,8 @@ class TotalVariationBall(Neighbourhood, radius=number_up_to):
         near, centre = np.asarray(slope.midpoint), law(pilot, slope.arithmetic)
         gains = near - near.min()
         order = np.argsort(-gains, kind="stable")
-        at = min(int(np.searchsorted(np.cumsum(pilot[order]), self.radius)), len(order) - 1)
-        price = float(max(gains[order][at], 0.0))
+        last = min(int(np.searchsorted(np.cumsum(pilot[order]), self.radius)), len(order) - 1)
+        price = float(max(gains[order][last], 0.0))
         moved = (centre * (slope - slope.min() - price).positive()).sum() + slope.arithmetic.of(self.radius) * price
         return centre @ slope - moved
 
