@@ -1,8 +1,13 @@
-"""Packages that only some functions need. A missing one is reported in one line, before the work begins."""
+"""Packages that only some functions need. A missing one is reported in one line, before the work begins.
+
+`pa`, `pc`, `pq` and `arrow_csv` are pyarrow and its parts, which take long to load, and load when they are first used.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from ldpopt.errors import LdpoptError
 
@@ -42,3 +47,19 @@ def need(*modules: str, extra: str = "") -> None:
     for module in modules:
         if find_spec(module) is None:
             raise missing(module, extra)
+
+
+class _Later:
+    """A module that is imported when something of it is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
+
+
+pa: Any = _Later("pyarrow")
+pc: Any = _Later("pyarrow.compute")
+pq: Any = _Later("pyarrow.parquet")
+arrow_csv: Any = _Later("pyarrow.csv")

@@ -20,6 +20,7 @@ from ldpopt.datafiles.delimited import PLAIN, Dialect, sniff
 from ldpopt.datafiles.pieces import batches_of, kind_of, names_of, ranges_of, values_hidden, wordings_of
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import pa, pc
 
 BINS = 6
 MOST_CATEGORIES = 25
@@ -66,9 +67,6 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 
 def to_numbers(column: Any) -> Any:
     """A pyarrow column of numbers, or of their text, as finite float64; null where there is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
@@ -85,9 +83,6 @@ def to_numbers(column: Any) -> Any:
 
 def is_one_of(column: Any, codes: Sequence[str]) -> Any:
     """Where a pyarrow column holds one of `codes`: as its text without blanks around it, or as the same number."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     numbers = [one for one in to_numbers(pa.array(list(codes), pa.string())).to_pylist() if one is not None]
     if not _is_text(column):
         try:
@@ -100,8 +95,6 @@ def is_one_of(column: Any, codes: Sequence[str]) -> Any:
 
 
 def _is_text(column: Any) -> bool:
-    import pyarrow as pa
-
     texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     return any(is_text(column.type) for is_text in texts)
 
@@ -153,9 +146,6 @@ class ColumnProfile:
 
     def add(self, column: Any) -> None:
         """Count one more batch of cells, a pyarrow array."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         self.rows += len(column)
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
@@ -175,9 +165,6 @@ class ColumnProfile:
             self._samples = self._samples[::2]
 
     def _count(self, values: Any, counts: Any) -> None:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         absent = pc.is_null(values, nan_is_null=True)
         if not pa.types.is_floating(values.type):
             values = pc.cast(values, pa.large_string())

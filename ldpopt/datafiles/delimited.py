@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.extras import arrow_csv, pa, pc
 
 DELIMITERS = (",", ";", "\t", "|")
 DECIMALS = (".", ",")
@@ -221,9 +222,6 @@ def parse(
     than the header is `InvalidInput` with its number; what else is not well-formed is an error of pyarrow's or of the
     encoding's.
     """
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
     content = dialect.decoded(content)
     plain = Dialect(dialect.delimiter)
     names = names_in(content, plain)
@@ -262,8 +260,6 @@ def parse(
 
 
 def _with_points(column: Any) -> Any:
-    import pyarrow.compute as pc
-
     number = pc.match_substring_regex(column, r"^\s*[+-]?\d+,\d+\s*$")
     return pc.if_else(number, pc.replace_substring(column, ",", "."), column)
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ldpopt.datafiles.delimited import PLAIN, Dialect, header, names_in, range_batches, record_ranges
 from ldpopt.datafiles.foreign import ROWS_A_BYTE, Unread, read
 from ldpopt.errors import LdpoptError, Phrase, invalid
-from ldpopt.extras import need
+from ldpopt.extras import need, pa
 
 T = TypeVar("T")
 VALUES = "well-formed values in UTF-8"
@@ -83,8 +83,6 @@ def statistical_table(path: Path, columns: Sequence[str], start: int = 0, stop: 
 
     Values become their labels, where the file has them (with the value, where two share one); missing ones become null.
     """
-    import pyarrow as pa
-
     rows = {} if stop is None else {"row_offset": start, "row_limit": max(1, stop - start)}
     found = _statistical(path, cells=len(columns) * sum(rows.values()), usecols=list(columns), **rows)
     cells, labels = found["cells"], {name: dict(map(tuple, said)) for name, said in found["labels"].items()}
@@ -94,16 +92,12 @@ def statistical_table(path: Path, columns: Sequence[str], start: int = 0, stop: 
 
 def parquet_schema(path: Path) -> Any:
     """The arrow schema of a Parquet file."""
-    import pyarrow as pa
-
     (said,) = _read("schema", path)
     return pa.ipc.read_schema(pa.py_buffer(said))
 
 
 def _column(cells: list[Any], labels: Mapping[Any, str] = MappingProxyType({})) -> Any:
     """A pyarrow column: numbers alone as floats, others as text, and labelled values by their labels."""
-    import pyarrow as pa
-
     cells = [None if cell is None or cell == "" or cell != cell else cell for cell in cells]
     numbers = all(cell is None or (isinstance(cell, (int, float)) and not isinstance(cell, bool)) for cell in cells)
     if numbers and not labels:
@@ -117,8 +111,6 @@ def _column(cells: list[Any], labels: Mapping[Any, str] = MappingProxyType({})) 
 def workbook_table(path: Path) -> Any:
     """The first sheet as a pyarrow table named by its first row: columns of numbers alone as floats, others as text."""
     need("python_calamine")
-    import pyarrow as pa
-
     expected = "an Excel workbook (.xlsx) that is whole and of ordinary size (or save it as CSV)"
     (said,) = _read("workbook", path, expected)
     rows: list[list[Any]] = json.loads(said)
@@ -242,8 +234,6 @@ def _row_groups(path: Path, most: int) -> Iterator[tuple[int, int, int]]:
 def _parquet_batches(
     path: str, start: int, stop: int, expected: int, columns: Sequence[str], size: int, dictionaries: Sequence[str]
 ) -> Iterator[Any]:
-    import pyarrow as pa
-
     rows, options = 0, dict[str, Any]({"start": start, "stop": stop, "size": size, "cells": expected * len(columns)})
     for piece in _read("batches", Path(path), columns=list(columns), dictionaries=list(dictionaries), **options):
         with pa.ipc.open_stream(pa.py_buffer(piece)) as stream:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
+from scipy.optimize import linprog
 
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array, Index
@@ -65,8 +66,6 @@ def pattern_optimum(
         max (eta/(E-1)) sum phi_A utility(S_A)   s.t.   sum_{A with x} phi_A = n,
                           sum_{A with x, without x'} phi_A <= 1,   (eta/(E-1)) sum phi_A + eta n <= 1.
     """
-    from scipy.optimize import linprog
-
     k = len(p0)
     inside = (np.arange(1, 2**k)[:, None] >> np.arange(k)) & 1
     values = utility(p0.sum() + gain * (inside @ p0), p1.sum() + gain * (inside @ p1))

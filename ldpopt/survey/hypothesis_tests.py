@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
+from scipy.optimize import brentq
+from scipy.special import gammaln, xlogy
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, positive_integer
@@ -68,15 +71,13 @@ class Power(Result):
 
 def chi_squared_result(name: str, statistic: float, degrees: int, denominator: float = math.inf) -> TestResult:
     """The result of a quadratic-form test: chi-squared, or Hotelling's F when the variance has few degrees."""
-    from scipy.stats import chi2, f
-
     if degrees == 0:
         return TestResult(name, 0.0, 0, 1.0, denominator)
     if math.isinf(denominator):
-        return TestResult(name, statistic, degrees, float(chi2.sf(statistic, degrees)))
+        return TestResult(name, statistic, degrees, float(stats.chi2.sf(statistic, degrees)))
     rest = denominator - degrees + 1
     scaled = statistic * rest / (denominator * degrees)
-    return TestResult(name, statistic, degrees, float(f.sf(scaled, degrees, rest)), denominator)
+    return TestResult(name, statistic, degrees, float(stats.f.sf(scaled, degrees, rest)), denominator)
 
 
 def wald_result(name: str, d: Array, covariance: Array, denominator: float = math.inf) -> TestResult:
@@ -108,10 +109,8 @@ def _scale(covariance: Array) -> Array:
 
 def noncentral_power(level: Any, degrees: int, noncentrality: float) -> Power:
     """The power of a chi-squared test at `level`, by the noncentral distribution; 0 without degrees of freedom."""
-    from scipy.stats import chi2, ncx2
-
-    critical = chi2.isf(check_level(level, "level"), degrees) if degrees else math.inf
-    return Power(float(ncx2.sf(critical, degrees, noncentrality)) if degrees else 0.0, False)
+    critical = stats.chi2.isf(check_level(level, "level"), degrees) if degrees else math.inf
+    return Power(float(stats.ncx2.sf(critical, degrees, noncentrality)) if degrees else 0.0, False)
 
 
 def goodness_of_fit(data: Any, channel: ChannelLike, p0: ArrayLike) -> TestResult:
@@ -185,13 +184,11 @@ def goodness_of_fit_power(channel: ChannelLike, p0: ArrayLike, p1: ArrayLike, n:
     >>> power.exact, round(float(power), 3)
     (True, 1.0)
     """
-    from scipy.stats import chi2
-
     channel = as_channel(channel)
     null = _ScoreForm.at(channel, p0)
     m1 = _marginal(channel, p1, "p1")
     n, level = positive_integer(n, "n"), check_level(level, "level")
-    critical = float(chi2.isf(level, null.degrees)) if null.degrees else math.inf
+    critical = float(stats.chi2.isf(level, null.degrees)) if null.degrees else math.inf
     if math.comb(n + len(m1) - 1, len(m1) - 1) <= ENUMERATED:
         tables = compositions(n, len(m1))
         reject = (n * null.form(tables / n) > critical) | (tables[:, ~null.used] > 0).any(axis=1)
@@ -209,9 +206,6 @@ def respondents_for_power(
     >>> respondents_for_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.3, 0.7])
     137
     """
-    from scipy.optimize import brentq
-    from scipy.stats import chi2, ncx2
-
     channel = as_channel(channel)
     null = _ScoreForm.at(channel, p0)
     each = float(null.form(_marginal(channel, p1, "p1")[None])[0])
@@ -220,11 +214,11 @@ def respondents_for_power(
         raise invalid("p1", "a distribution whose reports differ from those of p0", "one that gives the same reports")
     if power <= level:
         return 1
-    critical = chi2.isf(level, null.degrees)
+    critical = stats.chi2.isf(level, null.degrees)
     top = 1.0
-    while ncx2.sf(critical, null.degrees, top) < power:
+    while stats.ncx2.sf(critical, null.degrees, top) < power:
         top *= 2
-    needed = brentq(lambda x: ncx2.sf(critical, null.degrees, x) - power, 0.0 if top == 1.0 else top / 2, top,
+    needed = brentq(lambda x: stats.ncx2.sf(critical, null.degrees, x) - power, 0.0 if top == 1.0 else top / 2, top,
                     xtol=1e-10 * top)  # fmt: skip
     return max(1, math.ceil(float(needed) / each))
 
@@ -316,6 +310,4 @@ def compositions(n: int, m: int) -> Array:
 
 def log_multinomial(tables: Array, m: Array) -> Array:
     """Log-probability of every row of counts under the multinomial law of `m`."""
-    from scipy.special import gammaln, xlogy
-
     return np.asarray(gammaln(tables.sum(axis=1) + 1) + (xlogy(tables, m) - gammaln(tables + 1)).sum(axis=1))

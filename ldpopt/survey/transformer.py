@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ldpopt.channel import Label
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.extras import need
+from ldpopt.extras import need, pa
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.randomness import Fresh, Randomness
 from ldpopt.survey.plan.plan import Plan
@@ -104,8 +104,6 @@ class PrivatizingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
 
 def _table(X: Any) -> Any:
     """The frame as an arrow table; the columns of an array are called x0, x1, ..."""
-    import pyarrow as pa
-
     if hasattr(X, "__arrow_c_stream__"):
         table = pa.table(X)
     else:
@@ -119,8 +117,6 @@ def _table(X: Any) -> Any:
 
 def _observed(table: Any, name: str) -> list[Label]:
     """The answers of a column: the categories of a categorical, in their order, else the distinct values, sorted."""
-    import pyarrow as pa
-
     column = table.column(name).combine_chunks()
     if pa.types.is_dictionary(column.type):
         values = column.dictionary.to_pylist()

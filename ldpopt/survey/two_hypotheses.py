@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.stats import norm
 
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array, positive_integer
@@ -43,8 +45,6 @@ def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
     >>> round(chernoff_exponent([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1]), 6)  # -log(2 sqrt(3/16))
     0.143841
     """
-    from scipy.optimize import minimize_scalar
-
     channel = as_channel(channel)
     m0, m1 = channel.push(p0), channel.push(p1)
     both = (m0 > 0) & (m1 > 0)
@@ -157,8 +157,6 @@ def _by_ratio(m0: Array, m1: Array) -> tuple[Array, Array]:
 
 def _nearly(m0: Array, m1: Array, power: float, level: float) -> int:
     """The number of respondents by the normal law, or by the Chernoff bound if a ratio is infinite."""
-    from scipy.stats import norm
-
     if not (m0.min() > 0 and m1.min() > 0):
         exponent = chernoff_exponent(np.eye(len(m0)), m0, m1)
         return math.ceil(-math.log(min(level, 1 - power)) / exponent) if exponent < math.inf else 1

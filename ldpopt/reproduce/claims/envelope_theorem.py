@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from ldpopt.design import Divergence, LocalDP, Partition, TotalVariation, optimal_channel
 from ldpopt.design.problems.reduction import Pair
@@ -91,8 +92,6 @@ def _drawn(rng: np.random.Generator, largest: int) -> tuple[FDivergence, str, Pa
 
 def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
     """The hypotheses, epsilon and eta at which patterns that are not blocks lose least, as an instance."""
-    from scipy.optimize import minimize
-
     f = DIVERGENCES[number % len(DIVERGENCES)]
 
     def posed(x: Array) -> tuple[Pair, float, float]:

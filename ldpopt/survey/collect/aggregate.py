@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ldpopt import strictjson
 from ldpopt.datafiles.pieces import names_of
 from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import pa, pc
 from ldpopt.results import Result
 from ldpopt.schema import dump, flag, key, listed, load, mapping, text, version_of, whole
 from ldpopt.survey.collect.answers import Partition, batches, partitions, refuse_nested
@@ -253,8 +254,6 @@ def report_columns(plan: Plan) -> list[str]:
 
 def _positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.intp]]:
     """For each question the position of every report among its labels; -1 for an empty report, if it allows one."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     def positions(name: str, labels: Any, may_be_empty: bool) -> npt.NDArray[np.intp]:
         column, known = batch.column(name), pa.array(labels, pa.string())

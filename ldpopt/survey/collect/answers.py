@@ -11,6 +11,7 @@ from ldpopt.datafiles.delimited import PLAIN, Dialect, bytes_between, header, pa
 from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, parquet_schema, ranges_of
 from ldpopt.datafiles.pieces import values_hidden as values_hidden
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.extras import pa
 
 PARTITION_ROWS = 1 << 20
 PARTITION_BYTES = 1 << 25
@@ -163,8 +164,6 @@ def _found(part: Partition, columns: Sequence[str], dictionaries: Sequence[str])
 
 def _together(found: Iterator[Any]) -> Iterator[Any]:
     """Neighbouring batches of one schema, joined up to `BATCH_ROWS` rows, since even a small batch has a fixed cost."""
-    import pyarrow as pa
-
     waiting: list[Any] = []
 
     def joined() -> list[Any]:
@@ -186,8 +185,6 @@ def _small_csv_files(pieces: Sequence[Piece], columns: Sequence[str]) -> Any:
     They are read one by one if a file has quotes, which might reach into the next file, and if anything is wrong, so
     that the message names the file.
     """
-    import pyarrow as pa
-
     first, contents = b"", []
     for piece in pieces:
         own, begin = header(Path(piece.path))
@@ -207,8 +204,6 @@ def refuse_nested(path: Path, columns: Sequence[str], carried: Sequence[str]) ->
     """`InvalidInput` unless the columns of a Parquet file hold plain values, and the carried ones no binary values."""
     if path.suffix != ".parquet":
         return
-    import pyarrow as pa
-
     schema = parquet_schema(path)
     for name in columns:
         kind = schema.field(name).type

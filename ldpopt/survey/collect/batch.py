@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import pa, pc
 from ldpopt.survey.collect.answers import values_hidden
 from ldpopt.survey.collect.coding import JointCoder, Sampler, Tally
 from ldpopt.survey.collect.leaks import ROWS, refuse_leaks
@@ -88,9 +89,6 @@ def columns_of(plan: Plan) -> list[str]:
 
 def ids_of(column: Any, what: str, first_row: int = 1) -> Any:
     """Respondent ids as text, in one writing: 5, "5.0", "00005" and " 5" are one person."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):  # as spreadsheets and pandas keep whole numbers
@@ -110,8 +108,6 @@ def ids_of(column: Any, what: str, first_row: int = 1) -> Any:
 
 def kept_rows(batch: Any, first_row: int, dropped: Rows) -> tuple[Any, Rows]:
     """The rows of a record batch that are not dropped, with their numbers; the first of the batch is `first_row`."""
-    import pyarrow as pa
-
     numbers = np.arange(first_row, first_row + batch.num_rows)
     lost = dropped[np.searchsorted(dropped, first_row) : np.searchsorted(dropped, first_row + batch.num_rows)]
     if len(lost):
@@ -124,8 +120,6 @@ class Privatizer:
     """A plan made ready to privatize partitions of rows."""
 
     def __init__(self, plan: Plan, mode: str, key: SecretKey) -> None:
-        import pyarrow as pa
-
         self.plan, self.mode = plan, mode
         self.source = WordSource(plan, mode, key)
         self._coders = [JointCoder(question) for question in plan.questions]
@@ -160,8 +154,6 @@ class Privatizer:
         return with_manifest(values_hidden("carried columns", _one_table, made), said), tally
 
     def _reports(self, batch: Any, numbers: Rows, streams: Any, tally: Tally) -> Any:
-        import pyarrow as pa
-
         respondents = None
         if streams is None:
             respondents = self.source.respondents(self.ids(batch, int(numbers[0]) if len(numbers) else 0))
@@ -187,8 +179,6 @@ class Privatizer:
 
     def _column(self, q: int, batch: Any, numbers: Rows, streams: Any, respondents: Any, tally: Tally) -> Any:
         """The reports of question number q, as an arrow dictionary array."""
-        import pyarrow as pa
-
         answers, empty = self._coders[q].read(batch, tally, lambda at: int(numbers[at]))
         reports = self._samplers[q].reports(answers, self.source.words(q, streams, respondents, answers))
         signed = reports.view(f"i{reports.itemsize}") if len(self._labels[q]) < 1 << 7 else reports.astype(np.int32)
@@ -238,8 +228,6 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
 
 def _one_table(made: list[Any]) -> Any:
     """Record batches as one table. A carried column may have related types in different files; they become one type."""
-    import pyarrow as pa
-
     if all(batch.schema == made[0].schema for batch in made):
         return pa.Table.from_batches(made)
     return pa.concat_tables([pa.Table.from_batches([batch]) for batch in made], promote_options="permissive")
@@ -262,7 +250,6 @@ def _table(answers: Any, columns: list[str]) -> Any:
 
 
 def _converted(answers: Any) -> Any:
-    import pyarrow as pa
     from pyarrow.interchange import from_dataframe
 
     return pa.table(answers) if hasattr(answers, "__arrow_c_stream__") else from_dataframe(answers)

@@ -16,6 +16,7 @@ from ldpopt.datafiles.columns import is_one_of, to_numbers
 from ldpopt.datafiles.pieces import values_hidden
 from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import ExactChannel
+from ldpopt.extras import pa, pc
 from ldpopt.labels import as_text
 from ldpopt.survey.collect.manifest import NO_ROWS, total
 from ldpopt.survey.collect.words import CHUNK, WordArray, Words
@@ -141,8 +142,6 @@ class Coder:
     """Finds the position of each answer to one question among its categories."""
 
     def __init__(self, question: Part | PlannedQuestion | QuestionSpec) -> None:
-        import pyarrow as pa
-
         reading = question.reading
         codes = [(code, _place(question, label)) for code, label in reading.codes]
         known = {code for code, _ in codes}
@@ -179,9 +178,6 @@ class Coder:
 
     def positions(self, column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         """The positions before any policy, -1 for an answer without a category, and where none is; None if nowhere."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         column = values_hidden(f"column {self._question.column!r}", self._without_codes, column)
         codes = values_hidden(f"column {self._question.column!r}", self._positions, column)
         some = column.null_count or pa.types.is_floating(column.type)
@@ -189,9 +185,6 @@ class Coder:
 
     def _without_codes(self, column: Any) -> Any:
         """The column with null in place of the codes that stand for "no answer"."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         reading = self._question.reading
         if not (reading.missing_codes or reading.bins):
             return column
@@ -203,8 +196,6 @@ class Coder:
 
     def _positions(self, column: Any) -> npt.NDArray[Any]:
         """The position of each answer among the categories, or -1 for an answer that is none of them."""
-        import pyarrow.compute as pc
-
         if self._question.reading.bins:
             numbers = _to_numpy(pc.fill_null(to_numbers(column), float("nan")))
             found = np.searchsorted(np.asarray(self._question.reading.bins), numbers, side="right")
@@ -229,9 +220,6 @@ class Coder:
 
     def _lookup(self, column: Any) -> Any:
         """An int32 array of positions, null where the answer is no category."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if pa.types.is_dictionary(column.type):
             return self._lookup(column.dictionary).take(column.indices)
         if pa.types.is_floating(column.type):

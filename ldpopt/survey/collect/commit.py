@@ -15,6 +15,7 @@ from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, invalid
+from ldpopt.extras import arrow_csv, pa, pq
 from ldpopt.files import NO_FILE, aside, create_private, digest, move_to_new, replace_text, sync_folder
 from ldpopt.survey.collect.answers import values_hidden
 from ldpopt.survey.collect.coding import Tally
@@ -30,17 +31,13 @@ def write_reports(path: Path, table: Any) -> None:
 
 
 def _write(suffix: str, table: Any, written: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from pyarrow import csv
-
     if suffix == ".parquet":
         pq.write_table(table, written, compression="zstd", row_group_size=1 << 20, write_page_checksum=True)
         return
     # The CSV writer accepts neither dictionaries nor string views.
     views = (pa.types.is_dictionary, pa.types.is_string_view)
     plain = [c.cast(pa.large_string()) if any(v(c.type) for v in views) else c for c in table.columns]
-    csv.write_csv(pa.table(plain, table.column_names), written)
+    arrow_csv.write_csv(pa.table(plain, table.column_names), written)
 
 
 def write_manifest(
@@ -61,8 +58,6 @@ def write_manifest(
 
 def join(parts: Sequence[Path], path: Path, made: Manifest) -> None:
     """Write all partitions as one file; if it is Parquet, its schema holds the manifest."""
-    import pyarrow.parquet as pq
-
     with aside(path) as written:
         if path.suffix == ".csv":
             with open(written, "wb") as out:

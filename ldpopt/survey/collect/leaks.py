@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from ldpopt.datafiles.columns import to_numbers
 from ldpopt.errors import InvalidInput
+from ldpopt.extras import pa, pc
 from ldpopt.labels import Label
 from ldpopt.survey.collect.answers import Partition, batches, values_hidden
 from ldpopt.survey.collect.coding import Coder
@@ -98,9 +100,6 @@ class Sight:
 
 def _ranks(column: Any) -> Codes:
     """The rank of each value among the different values of a column: as numbers where all are, else as text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     try:
@@ -134,8 +133,6 @@ def tells(groups: Codes, answers: Codes, excludes: bool = False) -> bool:
     >>> tells(even, even), tells(np.arange(40) // 20, even)
     (True, False)
     """
-    from scipy import stats
-
     n = len(answers)
     if n == 0:
         return False
@@ -288,8 +285,6 @@ def routed(proposal: Proposal, table: Any) -> Proposal:
 
 def sampled_rows(parts: Sequence[Partition], columns: Sequence[str], rows: int = ROWS) -> Any:
     """Stretches of rows of evenly spread partitions, as a pyarrow table; all rows where they are few."""
-    import pyarrow as pa
-
     few = sum(part.rows for part in parts) <= rows
     spread = range(len(parts)) if few else np.unique(np.linspace(0, len(parts) - 1, 8).round().astype(int))
     found: list[Any] = []

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.errors import invalid
+from ldpopt.extras import pa
 from ldpopt.files import create_private
 
 _HEADER = b"ldpopt-survey-key 1\n"
@@ -323,8 +324,6 @@ _MASKS = np.array([(1 << (8 * kept)) - 1 for kept in range(9)], np.uint64)
 
 def _bytes(ids: Any) -> tuple[npt.NDArray[np.uint8], Lengths, Lengths]:
     """The UTF-8 bytes of an arrow string array, with the start and the size of each value."""
-    import pyarrow as pa
-
     width = np.int64 if pa.types.is_large_string(ids.type) else np.int32
     _, offsets, data = ids.buffers()
     if len(ids) == 0:

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
+from scipy.stats import chi2
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
@@ -146,8 +148,6 @@ class Compliance(Result):
         A share cannot be below zero. So without cheaters the statistic is 0 in half of the surveys, and chi-squared
         with one degree of freedom in the other half [SelfLiang].
         """
-        from scipy.stats import chi2
-
         with_them, without = self._largest(self.estimate.channel), self._largest(self.honest)
         statistic = max(0.0, 2 * (with_them - without)) if with_them > -math.inf else math.nan
         p = 1.0 if statistic <= 1e-9 else float(chi2.sf(statistic, 1)) / 2
@@ -165,8 +165,6 @@ class Compliance(Result):
 
         It uses the degrees of freedom that the reports have beyond the shares. Without any the p-value is 1.
         """
-        from scipy.stats import chi2
-
         f, n = self.estimate.table.frequencies, self.estimate.n
         waves = [label[0] if isinstance(label, tuple) else 1 for label in self.honest.outputs]
         degrees = len(waves) - len(set(waves)) - (np.linalg.matrix_rank(self.honest.matrix) - 1)
@@ -274,8 +272,6 @@ def compliance_groups(
     >>> [(round(share, 2), channel.matrix.round(3).tolist()) for share, channel in compliance_groups(1.0)]
     [(0.49, [[0.731, 0.269], [0.269, 0.731]]), (0.51, [[0.269, 0.731], [0.731, 0.269]])]
     """
-    from scipy.optimize import minimize_scalar
-
     keep = 1 / (1 + math.exp(-positive_epsilon(epsilon)))
     p = distribution(pilot, "pilot", size=3)
     direct, reverse = (Channel([[a, 1 - a], [1 - a, a]], labels, labels) for a in (keep, 1 - keep))

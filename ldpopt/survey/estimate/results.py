@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
+from scipy import stats
 
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array
@@ -130,10 +131,8 @@ def quotient(above: Array, below: Array) -> Array:
 
 def p_values_of(statistics: Array, degrees: float) -> Array:
     """Two-sided p-values of standardised statistics: normal, or Student's with `degrees` of freedom."""
-    from scipy.stats import norm, t
-
     size = np.abs(statistics)
-    return np.asarray(2 * (norm.sf(size) if math.isinf(degrees) else t.sf(size, degrees)))
+    return np.asarray(2 * (stats.norm.sf(size) if math.isinf(degrees) else stats.t.sf(size, degrees)))
 
 
 def simplex_projection(p: ArrayLike) -> Array:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import pa
 from ldpopt.labels import Label, as_text
 from ldpopt.schema import text
 from ldpopt.survey.collect.randomness import Randomness, Simulated, WordSource, booklet_steps, default_randomness
@@ -121,8 +122,6 @@ class Device:
         return secrets.randbits(64) if self._rng is None else int.from_bytes(self._rng.bytes(8), "little")
 
     def _state(self, source: WordSource) -> Respondents:
-        import pyarrow as pa
-
         return source.respondents(pa.array([self._respondent], pa.string()))
 
 

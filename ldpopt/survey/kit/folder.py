@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import pa
 from ldpopt.labels import as_text
 from ldpopt.schema import mapping
 from ldpopt.survey.collect.randomness import booklet_steps, booklet_tag, word_tags
@@ -266,8 +267,6 @@ def boundary_words(question: PlannedQuestion, answer: int, rng: random.Random) -
 
 
 def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
-    import pyarrow as pa
-
     if plan.respondent is None:
         return []
     made = []

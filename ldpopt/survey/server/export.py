@@ -20,6 +20,7 @@ import numpy as np
 from ldpopt.datafiles.delimited import PLAIN, sniff
 from ldpopt.distribution import positive_integer
 from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import pa
 from ldpopt.files import digest, replace_text, sync_folder
 from ldpopt.survey.collect.batch import ids_of
 from ldpopt.survey.collect.commit import write_reports
@@ -43,8 +44,6 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
     parts : receives the fingerprints of the rows by day: of a report a hash of its id, of several the sum. They show
         whether two exports, or an export and the database, hold the same reports.
     """
-    import pyarrow as pa
-
     labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
     names = pa.array([question.name for question in plan.booklets], pa.string())
     first = 2 * bool(plan.booklets)
@@ -75,8 +74,6 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
 
 def _column(codes: Any, labels: Any, name: str, kind: Any, empty: Any = None) -> Any:
     """Positions (n,) among labels as an arrow dictionary array, null where `empty`."""
-    import pyarrow as pa
-
     if codes.max() >= len(labels):
         raise invalid(f"reports of {name!r}", f"one of the {len(labels)} of the plan", Phrase("another"))
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(kind), mask=empty), labels)
@@ -143,8 +140,6 @@ def export_reports(plan: Plan, location: str | PathLike[str], output: str | Path
 
 def _write(plan: Plan, made: list[Any], days: dict[str, list[str]], path: Path) -> Manifest:
     """Write one file of reports with its manifest. `days` are the fingerprints of its rows by day."""
-    import pyarrow as pa
-
     kinds = {BOOKLET: np.int32} if plan.booklets else {}
     kinds |= {question.name: _kind(question.reports) for question in plan.questions}
     kinds |= {one.name: np.int32 for one in plan.public}
