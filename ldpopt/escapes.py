@@ -5,7 +5,10 @@ Pages of HTML escape whatever is not markup by type (`ldpopt.reports.page`).
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Iterable
 from html import escape
 from typing import Any
 
@@ -42,6 +45,13 @@ def for_csv(value: Any) -> Any:
     if not isinstance(value, str):
         return "" if value is None else value
     return f"'{value}" if value.startswith(_FORMULA) and not _is_number(value) else value
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows of cells as CSV, a line each."""
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
 
 
 def from_csv(cell: str) -> str:

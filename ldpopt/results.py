@@ -6,8 +6,6 @@ A result is an object that a function of the package returns: a frozen dataclass
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -21,7 +19,7 @@ import numpy as np
 from ldpopt.by_value import ByValue, is_graph
 from ldpopt.drawings import drawing
 from ldpopt.errors import Phrase, invalid
-from ldpopt.escapes import for_csv
+from ldpopt.escapes import csv_text, for_csv
 from ldpopt.labels import as_text
 from ldpopt.rounding import ceil_digits, floor_digits
 
@@ -101,11 +99,8 @@ class Result(ByValue):
 
     def to_csv(self) -> str:
         """The table as CSV text, numbers with all their digits."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
         columns = self._columns()
-        writer.writerows([for_csv(cell) for cell in row] for row in (columns, *zip(*columns.values(), strict=True)))
-        return out.getvalue()
+        return csv_text(map(for_csv, row) for row in (columns, *zip(*columns.values(), strict=True)))
 
     def to_latex(self) -> str:
         r"""The table as a LaTeX ``tabular``, with numbers as notebooks show them; needs the LaTeX package ``booktabs``.

@@ -57,19 +57,19 @@ def design(
     claim(paths, force)
     people = pair.read()
     with progress("designing", shares=True) as step:
-        made = optimal_channel(pair.utility(people), constraints, time_limit=limit, progress=step)
+        optimal = optimal_channel(pair.utility(people), constraints, time_limit=limit, progress=step)
         files: dict[Path, bytes] = {}
         if out is not None:
-            files[out] = made.channel.to_json(made.guarantees).encode()
+            files[out] = optimal.channel.to_json(optimal.guarantees).encode()
         if save_design is not None:
-            files[save_design] = design_text(made).encode()
+            files[save_design] = design_text(optimal).encode()
         if picture is not None:
-            files[picture] = design_picture(made, people.names, kind)
+            files[picture] = design_picture(optimal, people.names, kind)
     write_all(files, force)
     if json:
-        _as_json(made, paths)
+        _as_json(optimal, paths)
     else:
-        _as_text(made, people.names, paths, save_design)
+        _as_text(optimal, people.names, paths, save_design)
         if once := seen_once(people):
             shown = ", ".join(map(str, once[:8])) + (", ..." if len(once) > 8 else "")
             say(f"\nSeen once in the file: {shown}. Is it a slip, or does it give somebody away?")
@@ -84,7 +84,7 @@ class Limited(Command):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, with the values of these options as the context's object."""
-        ctx.obj = {one.name: ctx.params.pop(one.name) for one in self._others}
+        ctx.obj = {option.name: ctx.params.pop(option.name) for option in self._others}
         return super().invoke(ctx)
 
     @cached_property
@@ -92,7 +92,7 @@ class Limited(Command):
         from ldpopt.design import constraints
         from ldpopt.design.registry import flags
 
-        asked = {name: of for name, of in flags(constraints).items() if name not in {one.name for one in self.params}}
+        asked = {name: of for name, of in flags(constraints).items() if name not in {own.name for own in self.params}}
         lines = (f"{name}: --{name} {_units(of)} | {of[-1].help}" for name, of in asked.items())
         types: dict[str, Any] = {name: int | None if of[-1].type is int else str for name, of in asked.items()}
         return declared("\n".join(["# Other limits", *lines]), types)
@@ -100,7 +100,7 @@ class Limited(Command):
 
 def _units(asked: tuple[Asked, ...]) -> str:
     """The value of an option in the help: ``ORDER:NATS`` where it joins several numbers."""
-    return ":".join(one.unit for one in asked)
+    return ":".join(part.unit for part in asked)
 
 
 def _limits(**given: str | int | None) -> list[Constraint]:
@@ -115,47 +115,47 @@ def _limits(**given: str | int | None) -> list[Constraint]:
         parts = str(given[name]).split(":")
         if len(parts) != len(asked):
             raise InvalidInput(f"--{name}: expected {_units(asked)}, got {given[name]!r}")
-        values |= {one.name: one.type(number(part, one.name)) for one, part in zip(asked, parts, strict=True)}
+        values |= {limit.name: limit.type(number(part, limit.name)) for limit, part in zip(asked, parts, strict=True)}
     kinds: Any = chosen(constraints, values)
     if not any(kind.private for kind in kinds):
         raise InvalidInput("limits: expected --epsilon, --rho or --renyi, got none of them")
     return [kind.made(values) for kind in kinds]
 
 
-def _as_json(made: Design, paths: list[Path]) -> None:
+def _as_json(design: Design, paths: list[Path]) -> None:
     from ldpopt.design.files import design_text
 
-    unprivate = made.utility.unprivate
-    bounds = {type(constraint).__name__: constraint.bound for constraint in made.constraints}
-    found = {
+    unprivate = design.utility.unprivate
+    bounds = {type(constraint).__name__: constraint.bound for constraint in design.constraints}
+    document = {
         "command": "design",
         "epsilon": bounds.get("LocalDP"),
         "eta": bounds.get("TotalVariation"),
         "limits": bounds,
-        **made.to_dict(),
+        **design.to_dict(),
         "without_privacy": "inf" if math.isinf(unprivate) else unprivate,
-        "verified": bool(made.verify()),
+        "verified": bool(design.verify()),
         "files": [str(path) for path in paths],
-        "channel": strictjson.loads(made.channel.to_json(made.guarantees)),
-        "design": strictjson.loads(design_text(made)),
+        "channel": strictjson.loads(design.channel.to_json(design.guarantees)),
+        "design": strictjson.loads(design_text(design)),
     }
-    print(strictjson.dumps(found), end="")
+    print(strictjson.dumps(document), end="")
 
 
-def _as_text(made: Design, names: tuple[str, str], paths: list[Path], proof: Path | None) -> None:
+def _as_text(design: Design, names: tuple[str, str], paths: list[Path], proof: Path | None) -> None:
     from ldpopt.plots.figure import with_unit
     from ldpopt.reports.words import reports_in_words, verdict
 
-    k, m = made.channel.shape
-    say(f"{k} answers -> {m} reports, {made.method}")
-    whole = made.utility.unprivate
-    share = f", {made.value / whole:.2%} of {whole:.6g} without privacy" if 0 < whole < math.inf else ""
-    say(f"{with_unit(made.utility.f)} kept: {made.value:.6g}{share}")
-    proved = "" if made.certificate is None else f"{verdict(made)} ({made.certificate.argument})"
-    say(f"At most {made.upper_bound:.6g} is possible: {proved}" if proved else "")
-    say(*([f"Note: {made.note}."] if made.note else []), "")
-    say(*(f"{guarantee}{promise(guarantee)}" for guarantee in made.guarantees), "")
-    for label, likely, evidence in reports_in_words(made.channel, made.utility.p0, made.utility.p1, names):
+    k, m = design.channel.shape
+    say(f"{k} answers -> {m} reports, {design.method}")
+    whole = design.utility.unprivate
+    share = f", {design.value / whole:.2%} of {whole:.6g} without privacy" if 0 < whole < math.inf else ""
+    say(f"{with_unit(design.utility.f)} kept: {design.value:.6g}{share}")
+    proved = "" if design.certificate is None else f"{verdict(design)} ({design.certificate.argument})"
+    say(f"At most {design.upper_bound:.6g} is possible: {proved}" if proved else "")
+    say(*([f"Note: {design.note}."] if design.note else []), "")
+    say(*(f"{guarantee}{promise(guarantee)}" for guarantee in design.guarantees), "")
+    for label, likely, evidence in reports_in_words(design.channel, design.utility.p0, design.utility.p1, names):
         shown = ", ".join(likely[:6]) + (f" and {len(likely) - 6} more" if len(likely) > 6 else "")
         say(f"report {label}: {evidence}" + (f"; likeliest after {shown}" if likely else ""))
     say("")
@@ -197,14 +197,14 @@ def frontier(
         raise InvalidInput("--bounds: expected neither --jobs nor --resume beside it, got one")
     posed = pair.utility(pair.read())
     with progress("designing", shares=True) as step:
-        made: Comparison | Frontier
+        table: Comparison | Frontier
         if compared:
-            made = compare(posed, epsilons, etas, time_limit=limit, progress=step)
+            table = compare(posed, epsilons, etas, time_limit=limit, progress=step)
         else:
-            made = tabulate(posed, epsilons, etas, jobs=jobs, resume=resume, time_limit=limit, progress=step)
-        files = {out: made.to_csv().encode(), picture: plots.picture(made.plot(), kind)}
+            table = tabulate(posed, epsilons, etas, jobs=jobs, resume=resume, time_limit=limit, progress=step)
+        files = {out: table.to_csv().encode(), picture: plots.picture(table.plot(), kind)}
     write_all(files, force)
-    say(repr(made), *(f"wrote {path}" for path in files))
+    say(repr(table), *(f"wrote {path}" for path in files))
 
 
 @options("""
@@ -227,33 +227,33 @@ def check(
     from ldpopt.privacy import audit, local_dp, proved, total_variation
 
     with progress("measuring"):
-        made = read_channel(channel)
-        if isinstance(made, ExactChannel):
+        loaded = read_channel(channel)
+        if isinstance(loaded, ExactChannel):
             if every:
-                raise invalid("--all", "a channel of floats (an exact one proves epsilon and eta)", Phrase(made))
-            found, report = proved(made), None
+                raise invalid("--all", "a channel of floats (an exact one proves epsilon and eta)", Phrase(loaded))
+            guarantees, report = proved(loaded), None
         else:
-            found, report = (local_dp(made), total_variation(made)), audit(made) if every else None
+            guarantees, report = (local_dp(loaded), total_variation(loaded)), audit(loaded) if every else None
         central = []
         if shuffled is not None:  # what computes it loads SciPy, which most checks do without
             from ldpopt.composition import shuffled as after_shuffling
 
-            central = [after_shuffling(made, shuffled).epsilon_at(number(delta, "--delta"))]
+            central = [after_shuffling(loaded, shuffled).epsilon_at(number(delta, "--delta"))]
     if json:
-        k, m = made.shape
+        k, m = loaded.shape
         exact = {}
-        if isinstance(made, ExactChannel):
-            whole = made.denominator
-            exact = {"proved_bits": made.bits} if whole & (whole - 1) == 0 else {"proved_denominator": whole}
-        shown = {"inputs": k, "outputs": m, **exact, "guarantees": [guarantee.to_dict() for guarantee in found]}
+        if isinstance(loaded, ExactChannel):
+            whole = loaded.denominator
+            exact = {"proved_bits": loaded.bits} if whole & (whole - 1) == 0 else {"proved_denominator": whole}
+        shown = {"inputs": k, "outputs": m, **exact, "guarantees": [guarantee.to_dict() for guarantee in guarantees]}
         shown |= {} if report is None else report.to_dict()
         shown |= {"shuffled": central[0].to_dict()} if central else {}
         print(strictjson.dumps(shown), end="")
         return
-    say(f"{channel}: {made!r}")
-    if isinstance(made, ExactChannel):
+    say(f"{channel}: {loaded!r}")
+    if isinstance(loaded, ExactChannel):
         say("Proved in integer arithmetic from the weights in the file.")
-    say(*(f"\n{guarantee} {guarantee.reference}{promise(guarantee)}" for guarantee in (*found, *central)))
+    say(*(f"\n{guarantee} {guarantee.reference}{promise(guarantee)}" for guarantee in (*guarantees, *central)))
     if report is not None:
         say("", report)
 
@@ -275,35 +275,35 @@ def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = Fa
 
     with progress("verifying"):
         design = load_proof(file, budget)
-        found, exact = checked(design, exact, budget)
+        outcome, exact = checked(design, exact, budget)
     if not isinstance(design, Design):
-        claims = {"verified": bool(found), "failures": list(found.failures), "arithmetic": ARITHMETIC[exact]}
+        claims = {"verified": bool(outcome), "failures": list(outcome.failures), "arithmetic": ARITHMETIC[exact]}
         if json:
-            recomputed = {"bound": _plain(found.bound)}
+            recomputed = {"bound": _plain(outcome.bound)}
             print(strictjson.dumps(claims | {"least": design.least, "recomputed": recomputed}), end="")
         else:
-            say(design.sentence, *(f"- {line}" for line in found.failures), f"Computed in {ARITHMETIC[exact]}.")
+            say(design.sentence, *(f"- {line}" for line in outcome.failures), f"Computed in {ARITHMETIC[exact]}.")
     elif json:
-        print(strictjson.dumps(_verification(design, found, recomputed_in(design, exact))), end="")
+        print(strictjson.dumps(_verification(design, outcome, recomputed_in(design, exact))), end="")
     else:
-        said = "Every claim was recomputed in {}, and the proof holds." if found else "Computed in {}."
-        lines = [f"- {line}" if line in found.failures else line for line in proof_in_words(design, found)]
+        said = "Every claim was recomputed in {}, and the proof holds." if outcome else "Computed in {}."
+        lines = [f"- {line}" if line in outcome.failures else line for line in proof_in_words(design, outcome)]
         say(*lines, said.format(recomputed_in(design, exact)))
-    if not found:
+    if not outcome:
         raise typer.Exit(1)
 
 
-def _verification(design: Design, found: Verification, arithmetic: str) -> dict[str, object]:
+def _verification(design: Design, outcome: Verification, arithmetic: str) -> dict[str, object]:
     names = ("value", "lower_bound", "upper_bound", "relative_gap", "tolerance")
     return {
-        "verified": bool(found),
-        "failures": list(found.failures),
+        "verified": bool(outcome),
+        "failures": list(outcome.failures),
         "arithmetic": arithmetic,
         "utility": design.utility.name,
         **{name: _plain(getattr(design, name)) for name in names},
         "certified": design.certified,
-        "recomputed": {"value": _plain(found.value), "bound": _plain(found.bound)},
-        "guarantees": [guarantee.to_dict() for guarantee in found.guarantees],
+        "recomputed": {"value": _plain(outcome.value), "bound": _plain(outcome.bound)},
+        "guarantees": [guarantee.to_dict() for guarantee in outcome.guarantees],
         "argument": None if design.certificate is None else design.certificate.argument,
     }
 

@@ -47,8 +47,8 @@ def _declared(text: str) -> dict[str, Any]:
         shared: Any = {"metavar": metavar, "help": parts["help"] or None, "min": low, "max": high}
         if flags:
             shared |= {"rich_help_panel": panel, "show_default": parts["default"] or True}
-        made = typer.Option(*flags, **shared) if flags else typer.Argument(show_default=False, **shared)
-        declared[parts["name"]] = made
+        info = typer.Option(*flags, **shared) if flags else typer.Argument(show_default=False, **shared)
+        declared[parts["name"]] = info
     return declared
 
 
@@ -255,7 +255,7 @@ def _inline(p0: str, p1: str, labels: str) -> Populations:
 def numbers(text: str, what: str) -> list[float]:
     """Numbers separated by commas."""
     parts = enumerate(text.split(","))
-    return [number(part.strip(), what, "numbers separated by commas", f"entry {at}") for at, part in parts]
+    return [number(part.strip(), what, "numbers separated by commas", f"entry {place}") for place, part in parts]
 
 
 def number(text: str, what: str, expected: str = "a number", where: str = "") -> float:

@@ -85,8 +85,8 @@ def claim(paths: list[Path], force: bool | None) -> None:
 
     force : None where the command has no ``--force``.
     """
-    for at, path in enumerate(paths):
-        if path in paths[:at]:
+    for number, path in enumerate(paths):
+        if path in paths[:number]:
             raise invalid(str(path), "a path for each output", Phrase("the same one twice"))
         if not path.parent.is_dir():
             raise invalid(str(path), "a path in a folder that exists", Phrase("one in a folder that does not"))
@@ -103,7 +103,7 @@ def kind_of(path: Path) -> str:
 
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
-        raise invalid(str(path), f"a picture named {', '.join('*.' + one for one in FORMATS)}", Phrase(path.name))
+        raise invalid(str(path), f"a picture named {', '.join('*.' + ending for ending in FORMATS)}", Phrase(path.name))
     refuse_without_latex(kind)
     return kind
 
@@ -209,9 +209,9 @@ class _Flags:
     def get_params(self, context: Any) -> list[Any]:
         """All parameters, `--help` among them."""
         params: list[Any] = super().get_params(context)  # type: ignore[misc]
-        for one in params:
-            if getattr(one, "is_bool_flag", False) and one.metavar is None:
-                one.metavar = ""
+        for param in params:
+            if getattr(param, "is_bool_flag", False) and param.metavar is None:
+                param.metavar = ""
         return params
 
 

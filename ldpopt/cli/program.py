@@ -40,19 +40,18 @@ def demo(out: Path | None = None, force: bool = False) -> None:
     say(*map(_summary, answered), f"{len(files)} files in {folder}; start with {folder / 'report.html'}")
 
 
-def _summary(one: Answered) -> Table:
+def _summary(answered: Answered) -> Table:
     from rich.table import Table
 
     from ldpopt.reports.words import verdict
 
-    shown = Table(
-        title=f"{one.title}: {one.names[0]} against {one.names[1]}, {len(one.utility.p0)} answers", title_justify="left"
-    )
+    title = f"{answered.title}: {answered.names[0]} against {answered.names[1]}, {len(answered.utility.p0)} answers"
+    shown = Table(title=title, title_justify="left")
     for name in ("ε", "cap η", "kept (nats)"):
         shown.add_column(name, justify="right")
     shown.add_column("verdict")
-    for (epsilon, eta), made in one.designs.items():
-        shown.add_row(f"{epsilon:g}", "none" if eta is None else f"{eta:g}", f"{made.value:.4g}", verdict(made))
+    for (epsilon, eta), optimum in answered.designs.items():
+        shown.add_row(f"{epsilon:g}", "none" if eta is None else f"{eta:g}", f"{optimum.value:.4g}", verdict(optimum))
     return shown
 
 
@@ -83,9 +82,9 @@ def reproduce(
     chosen = list(EXPERIMENTS.values()) if every else [experiment_named(name)]
     if folder.exists() and not folder.is_dir():
         raise invalid(str(folder), "a folder", Phrase("something else"))
-    for at, experiment in enumerate(chosen, start=1):
+    for number, experiment in enumerate(chosen, start=1):
         parameters = experiment.quick if quick else experiment.full
-        what = f"{at} of {len(chosen)}: {experiment.name}" if every else experiment.name
+        what = f"{number} of {len(chosen)}: {experiment.name}" if every else experiment.name
         with progress(what, len(list(experiment.points(parameters)))) as step:
             verdict = run(experiment, folder / experiment.name, quick=quick, each=step)
         say(f"{experiment.name}: {verdict.outcome.value}. {verdict.detail}")

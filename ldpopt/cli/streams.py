@@ -71,7 +71,7 @@ def standard_streams(given: dict[str, Any], defaults: dict[str, Any]) -> Iterato
         for name in inputs:
             path, value = _read(Path(folder)), given[name]
             single = not isinstance(value, list)
-            files = [type(one)(path) if _is_dash(one) else one for one in ([value] if single else value)]
+            files = [type(option)(path) if _is_dash(option) else option for option in ([value] if single else value)]
             replaced[name] = files[0] if single else files
         for name in outputs:
             replaced[name] = _output(Path(folder), name, given, defaults[name])

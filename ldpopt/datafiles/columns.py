@@ -48,13 +48,13 @@ def round_edges(numbers: Array, bins: int) -> tuple[float, ...]:
 def bin_labels(edges: Sequence[float], whole: bool) -> list[str]:
     """The names of the m + 1 bins between m edges, such as 'under 20', '20 to 39', '40 and more'."""
     whole = whole and all(edge == math.floor(edge) for edge in edges)
-    made = [f"under {shown(edges[0])}"]
+    labels = [f"under {shown(edges[0])}"]
     for low, high in pairwise(edges):
         if whole:
-            made.append(shown(low) if high - low == 1 else f"{shown(low)} to {shown(high - 1)}")
+            labels.append(shown(low) if high - low == 1 else f"{shown(low)} to {shown(high - 1)}")
         else:
-            made.append(f"{shown(low)} to under {shown(high)}")
-    return [*made, f"{shown(edges[-1])} and more"]
+            labels.append(f"{shown(low)} to under {shown(high)}")
+    return [*labels, f"{shown(edges[-1])} and more"]
 
 
 def shown(value: float) -> str:
@@ -83,7 +83,7 @@ def to_numbers(column: Any) -> Any:
 
 def is_one_of(column: Any, codes: Sequence[str]) -> Any:
     """Where a pyarrow column holds one of `codes`: as its text without blanks around it, or as the same number."""
-    numbers = [one for one in to_numbers(pa.array(list(codes), pa.string())).to_pylist() if one is not None]
+    numbers = [number for number in to_numbers(pa.array(list(codes), pa.string())).to_pylist() if number is not None]
     if not _is_text(column):
         try:
             return pc.is_in(to_numbers(column), pa.array(numbers, pa.float64()))
@@ -226,8 +226,8 @@ def profile(path: str | Path, delimiter: str = "", encoding: str = "", decimal: 
     columns = [ColumnProfile(name, wording=wordings.get(name) or "") for name in names]
     for start, stop, rows in ranges_of(path, max(1000, _CELLS // len(names)), _REACH, dialect):
         for batch in batches_of(str(path), start, stop, rows, names, dialect, _BATCH):
-            for at, column in enumerate(columns):
-                values_hidden(f"{path}, column {column.name!r}", column.add, batch.column(at))
+            for index, column in enumerate(columns):
+                values_hidden(f"{path}, column {column.name!r}", column.add, batch.column(index))
     rows = columns[0].rows
     if not rows:
         raise invalid("file", "at least one row below the column names", Phrase("none"), str(path))

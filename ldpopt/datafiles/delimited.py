@@ -62,37 +62,33 @@ class Dialect:
             raise invalid("delimiter", 'one of ",", ";", "\\t" and "|"', self.delimiter)
         if self.decimal not in DECIMALS:
             raise invalid("decimal", '"." or ","', self.decimal)
-        object.__setattr__(self, "encoding", _encoding(self.encoding, self.delimiter))
+        known = _python_name(self.encoding, self.delimiter) if isinstance(self.encoding, str) else ""
+        if not known:
+            got = self.encoding
+            raise invalid("encoding", "the name of an encoding such as utf-8, cp1252, latin-1 or cp1251", got)
+        object.__setattr__(self, "encoding", known)
 
     def decoded(self, content: bytes) -> bytes:
         """`content` in UTF-8; the errors of the encoding pass."""
         return content if self.encoding == "utf-8" else content.decode(self.encoding).encode()
 
 
-def _encoding(name: object, delimiter: str) -> str:
-    """Python's name for an encoding, if its bytes of structure are ASCII's, whatever stands before them."""
-    made = _python_name(name, delimiter) if isinstance(name, str) else ""
-    if not made:
-        raise invalid("encoding", "the name of an encoding such as utf-8, cp1252, latin-1 or cp1251", name)
-    return made
-
-
 @lru_cache(maxsize=64)
 def _python_name(name: str, delimiter: str) -> str:
-    """The same, or nothing."""
+    """Python's name for an encoding if its bytes of structure are ASCII's, whatever stands before them; or nothing."""
     try:
-        made = codecs.lookup(name).name
-        safe = bytes(range(128)).decode(made) == bytes(range(128)).decode("ascii")
+        codec = codecs.lookup(name).name
+        safe = bytes(range(128)).decode(codec) == bytes(range(128)).decode("ascii")
         # Whatever byte comes before, or escape that shifts to other letters, a mark after it stays that mark: so files
         # may be cut at line ends, and cells at delimiters.
         before = [bytes([high]) for high in range(128, 256)] + [b"\x1b$B", b"\x1b$)C\x0e"]
         for mark in (b"\n", b"\r", b'"', delimiter.encode()):
             safe = safe and all(
-                (one + mark + b"!").decode(made, "replace").endswith(f"{mark.decode()}!") for one in before
+                (byte + mark + b"!").decode(codec, "replace").endswith(f"{mark.decode()}!") for byte in before
             )
     except (LookupError, ValueError, AttributeError):
         return ""
-    return "" if not safe else "utf-8" if made in ("utf-8", "utf-8-sig") else made
+    return "" if not safe else "utf-8" if codec in ("utf-8", "utf-8-sig") else codec
 
 
 PLAIN = Dialect()
@@ -105,18 +101,18 @@ def sniff(path: Path, delimiter: str = "", encoding: str = "", decimal: str = ""
     that cuts the first 200 records into the same number of cells, at least two; among several the one of most cells.
     The decimal sign is a comma if numbers have one and none has a point, which a file cut by commas never has.
     """
-    made = Dialect(delimiter or ",", encoding or _guessed_encoding(path), decimal or ".")
+    dialect = Dialect(delimiter or ",", encoding or _guessed_encoding(path), decimal or ".")
     if delimiter and decimal:
-        return made
+        return dialect
     with open(path, "rb") as file:
         head = file.read(HEAD_BYTES)
     whole_lines = head[: head.rfind(b"\n") + 1] if len(head) == HEAD_BYTES else head
-    text = whole_lines.removeprefix(codecs.BOM_UTF8).decode(made.encoding, "replace")
-    cut = {one: _records(text, one) for one in ([delimiter] if delimiter else DELIMITERS)}
-    best = max(cut, key=lambda one: _evenness(cut[one]))
+    text = whole_lines.removeprefix(codecs.BOM_UTF8).decode(dialect.encoding, "replace")
+    cut = {mark: _records(text, mark) for mark in ([delimiter] if delimiter else DELIMITERS)}
+    best = max(cut, key=lambda mark: _evenness(cut[mark]))
     cells = [cell.strip() for record in cut[best][1:] for cell in record]
     commas = best != "," and any(map(_WITH_COMMA.fullmatch, cells)) and not any(map(_WITH_POINT.fullmatch, cells))
-    return Dialect(best, made.encoding, decimal or ("," if commas else "."))
+    return Dialect(best, dialect.encoding, decimal or ("," if commas else "."))
 
 
 def _guessed_encoding(path: Path) -> str:
@@ -138,10 +134,10 @@ def _guessed_encoding(path: Path) -> str:
 
 
 def _records(text: str, delimiter: str) -> list[list[str]]:
-    made: list[list[str]] = []
+    records: list[list[str]] = []
     with suppress(csv.Error):  # a cell too long: the reader of the whole file says so
-        made.extend(islice(filter(None, csv.reader(text.splitlines(keepends=True), delimiter=delimiter)), RECORDS))
-    return made
+        records.extend(islice(filter(None, csv.reader(text.splitlines(keepends=True), delimiter=delimiter)), RECORDS))
+    return records
 
 
 def _evenness(records: list[list[str]]) -> tuple[float, int]:
@@ -252,16 +248,13 @@ def parse(
     read = arrow_csv.ReadOptions(use_threads=False, block_size=max(len(content), 1))
     table = arrow_csv.read_csv(pa.py_buffer(content), read_options=read, parse_options=parse, convert_options=convert)
     if ragged:
-        at, expected, got = ragged[0]
-        raise invalid("answers", f"{expected} cells in each row, as many as names", got, place(at))
+        ragged_row, expected, got = ragged[0]
+        raise invalid("answers", f"{expected} cells in each row, as many as names", got, place(ragged_row))
     if dialect.decimal == ",":
-        table = pa.table([_with_points(column) for column in table.columns], table.column_names)
+        numbers = [pc.match_substring_regex(column, r"^\s*[+-]?\d+,\d+\s*$") for column in table.columns]
+        with_points = [pc.replace_substring(column, ",", ".") for column in table.columns]
+        table = pa.table(list(map(pc.if_else, numbers, with_points, table.columns)), table.column_names)
     return table
-
-
-def _with_points(column: Any) -> Any:
-    number = pc.match_substring_regex(column, r"^\s*[+-]?\d+,\d+\s*$")
-    return pc.if_else(number, pc.replace_substring(column, ",", "."), column)
 
 
 def range_batches(
@@ -282,15 +275,15 @@ def range_batches(
 
 def _records_between(path: Path, start: int, stop: int) -> int:
     """The number of records between two places where records begin, in pieces of a file."""
-    found = open_quotes = 0
+    ends = open_quotes = 0
     with open(path, "rb") as file:
         file.seek(start)
         while start < stop and (piece := file.read(min(1 << 20, stop - start))):
             start += len(piece)
             content = np.frombuffer(b'"' * (open_quotes % 2) + piece, np.uint8)
-            found += len(_record_ends(content))
+            ends += len(_record_ends(content))
             open_quotes += piece.count(b'"')
-    return found
+    return ends
 
 
 def _record_ends(content: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:

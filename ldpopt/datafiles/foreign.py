@@ -180,10 +180,10 @@ def _batches(path: str, start: int, stop: int, columns: list[str], size: int, di
 
     with pq.ParquetFile(path, read_dictionary=dictionaries, page_checksum_verification=True) as file:
         for batch in file.iter_batches(size, list(range(start, stop)), columns, use_threads=False):
-            made = io.BytesIO()
-            with pa.ipc.new_stream(made, batch.schema) as stream:
+            stream_bytes = io.BytesIO()
+            with pa.ipc.new_stream(stream_bytes, batch.schema) as stream:
                 stream.write_batch(batch)
-            yield made.getvalue()
+            yield stream_bytes.getvalue()
 
 
 def _statistical(path: str, reader: str, **options: Any) -> Iterator[Any]:

@@ -59,14 +59,14 @@ def _statistical(path: Path, cells: int = 0, **options: Any) -> dict[str, Any]:
     """What the reader of SPSS, Stata and SAS gives: names, wordings, labels of values, rows and cells by column."""
     need("pyreadstat")
     (said,) = _read("statistical", path, cells=cells, reader=READERS[path.suffix.lower()], **options)
-    found: dict[str, Any] = json.loads(said)
-    return found
+    content: dict[str, Any] = json.loads(said)
+    return content
 
 
 def wordings_of(path: Path) -> Mapping[str, str | None]:
     """The questions' texts by column, where a file of SPSS, Stata or SAS has them."""
-    found: Mapping[str, str | None] = _statistical(path, metadataonly=True)["wordings"]
-    return found
+    wordings: Mapping[str, str | None] = _statistical(path, metadataonly=True)["wordings"]
+    return wordings
 
 
 def _statistical_rows(path: Path) -> int:
@@ -84,10 +84,11 @@ def statistical_table(path: Path, columns: Sequence[str], start: int = 0, stop: 
     Values become their labels, where the file has them (with the value, where two share one); missing ones become null.
     """
     rows = {} if stop is None else {"row_offset": start, "row_limit": max(1, stop - start)}
-    found = _statistical(path, cells=len(columns) * sum(rows.values()), usecols=list(columns), **rows)
-    cells, labels = found["cells"], {name: dict(map(tuple, said)) for name, said in found["labels"].items()}
-    made = [values_hidden(f"column {name!r} of {path}", _column, cells[name], labels.get(name, {})) for name in columns]
-    return pa.Table.from_arrays(made, list(columns))
+    content = _statistical(path, cells=len(columns) * sum(rows.values()), usecols=list(columns), **rows)
+    cells, labels = content["cells"], {name: dict(map(tuple, said)) for name, said in content["labels"].items()}
+    read = ((f"column {name!r} of {path}", _column, cells[name], labels.get(name, {})) for name in columns)
+    arrays = [values_hidden(*column) for column in read]
+    return pa.Table.from_arrays(arrays, list(columns))
 
 
 def parquet_schema(path: Path) -> Any:
@@ -116,10 +117,10 @@ def workbook_table(path: Path) -> Any:
     rows: list[list[Any]] = json.loads(said)
     if not rows:
         raise invalid("answers", "a first row with the column names", Phrase("none"), str(path))
-    names = [_cell_text(cell) or f"column {at + 1}" for at, cell in enumerate(rows[0])]
-    columns = [[row[at] if at < len(row) else None for row in rows[1:]] for at in range(len(names))]
-    made = values_hidden(str(path), lambda: [_column(cells) for cells in columns])
-    return pa.Table.from_arrays(made, names)
+    names = [_cell_text(cell) or f"column {place + 1}" for place, cell in enumerate(rows[0])]
+    columns = [[row[place] if place < len(row) else None for row in rows[1:]] for place in range(len(names))]
+    arrays = values_hidden(str(path), lambda: [_column(cells) for cells in columns])
+    return pa.Table.from_arrays(arrays, names)
 
 
 def _cell_text(cell: Any) -> str:
@@ -172,12 +173,12 @@ def ranges_of(path: Path, rows: int, reach: int, dialect: Dialect = PLAIN) -> It
     elif kind == "parquet":
         yield from _row_groups(path, rows)
     elif kind == "workbook":
-        found = workbook_table(path).num_rows
-        yield 0, found, found
+        total = workbook_table(path).num_rows
+        yield 0, total, total
     else:
-        found = _statistical_rows(path)
-        for start in range(0, found, rows):
-            yield start, min(start + rows, found), min(rows, found - start)
+        total = _statistical_rows(path)
+        for start in range(0, total, rows):
+            yield start, min(start + rows, total), min(rows, total - start)
 
 
 def batches_of(
@@ -196,12 +197,12 @@ def batches_of(
     """
     match kind_of(Path(path)):
         case "delimited":
-            found = range_batches(path, start, stop, rows, columns, dialect, size)
+            batches = range_batches(path, start, stop, rows, columns, dialect, size)
         case "parquet":
-            found = _parquet_batches(path, start, stop, rows, columns, size, dictionaries)
+            batches = _parquet_batches(path, start, stop, rows, columns, size, dictionaries)
         case kind:
-            found = _table_batches(path, kind == "workbook", start, stop, rows, columns, size)
-    while (batch := values_hidden(path, next, found, None)) is not None:
+            batches = _table_batches(path, kind == "workbook", start, stop, rows, columns, size)
+    while (batch := values_hidden(path, next, batches, None)) is not None:
         yield batch
 
 

@@ -7,8 +7,6 @@ floating point, so reports have exactly the probabilities for which the channel'
 
 from __future__ import annotations
 
-import csv
-import io
 from bisect import bisect_right
 from collections.abc import Sequence
 from importlib import import_module
@@ -23,7 +21,7 @@ import numpy.typing as npt
 from ldpopt import strictjson
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.errors import Phrase, invalid
-from ldpopt.escapes import for_csv, from_csv
+from ldpopt.escapes import csv_text, for_csv, from_csv
 from ldpopt.exact import FORMAT as EXACT_FORMAT
 from ldpopt.exact import ExactChannel
 from ldpopt.extras import missing
@@ -143,12 +141,9 @@ def to_csv(channel: Channel) -> str:
         if _labels(texts) != labels or any(not text.strip() or text != text.strip() for text in texts):
             expected = "labels that are strings, or 0, 1, 2, ..., for a CSV file (JSON keeps the others)"
             raise invalid(name, expected, labels)
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([CORNER, *map(for_csv, channel.outputs)])
-    for label, row in zip(channel.inputs, channel.matrix.tolist(), strict=True):
-        writer.writerow([for_csv(label), *map(repr, row)])
-    return out.getvalue()
+    rows = zip(channel.inputs, channel.matrix.tolist(), strict=True)
+    head = [CORNER, *map(for_csv, channel.outputs)]
+    return csv_text([head, *([for_csv(label), *map(repr, row)] for label, row in rows)])
 
 
 def to_opendp(channel: ChannelLike) -> Any:

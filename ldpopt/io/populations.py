@@ -84,18 +84,18 @@ def read_pair(
         if Path(path).suffix.lower() == ".json" or (Path(path).suffix.lower() != ".csv" and text.lstrip()[:1] == "{"):
             if columns is not None or labels is not None:
                 raise invalid("columns", "none to choose for a JSON file", Phrase(f"{columns}, {labels}"))
-            values, found, names = _pair_from_json(text)
+            values, given, names = _pair_from_json(text)
         else:
-            values, found, names = _pair_from_csv(parse_table(str(path), text), columns, labels)
-        made = tuple(range(len(values[0]))) if found is None else tuple(found)
-        if len(set(made)) != len(made) or len(made) != len(values[0]):
-            raise invalid("labels", f"{len(values[0])} distinct labels", made)
+            values, given, names = _pair_from_csv(parse_table(str(path), text), columns, labels)
+        answers = tuple(range(len(values[0]))) if given is None else tuple(given)
+        if len(set(answers)) != len(answers) or len(answers) != len(values[0]):
+            raise invalid("labels", f"{len(values[0])} distinct labels", answers)
         if counts:
             p0, p1 = (from_counts(v, name) for v, name in zip(values, names, strict=True))
             table = np.stack([finite_array(v, name, 1) for v, name in zip(values, names, strict=True)])
             table.setflags(write=False)
-            return Populations(made, p0, p1, names, table)
-        return Populations(made, distribution(values[0], names[0]), distribution(values[1], names[1]), names)
+            return Populations(answers, p0, p1, names, table)
+        return Populations(answers, distribution(values[0], names[0]), distribution(values[1], names[1]), names)
 
 
 def _pair_from_json(text: str) -> tuple[list[Any], list[Label] | None, tuple[str, str]]:
@@ -128,8 +128,8 @@ def _pair_from_csv(
     first, second = (table.position(column, names) for column in columns)
     if first == second:
         raise invalid("columns", "two different ones", columns)
-    for column, at in zip(columns, (first, second), strict=True):
-        if named and not isinstance(column, str) and is_number(table.rows[0][at]):
+    for column, place in zip(columns, (first, second), strict=True):
+        if named and not isinstance(column, str) and is_number(table.rows[0][place]):
             # If this line were taken for names, an answer would be dropped silently.
             raise invalid(table.path, "column names in the first line, or numbers alone", Phrase("a number"))
     start = 1 if named else 0
@@ -138,12 +138,12 @@ def _pair_from_csv(
         raise invalid(table.path, "a line for each answer", Phrase("column names alone"))
     values = [[table.number(row, column) for row in rows] for column in (first, second)]
     if labels is None and 0 in (first, second):
-        found: list[Label] | None = None
+        answers: list[Label] | None = None
     else:
-        at = 0 if labels is None else table.position(labels, names)
-        found = [table.text(row, at) for row in rows]
+        place = 0 if labels is None else table.position(labels, names)
+        answers = [table.text(row, place) for row in rows]
     titles = (names[first], names[second]) if named else ("p0", "p1")
-    return values, found, titles
+    return values, answers, titles
 
 
 MOST_NUMBERS = 40
@@ -197,7 +197,7 @@ def read_microdata(
         answers = sorted(texts, key=_kind_of(texts))
     if len(answers) < 2:
         raise invalid(where, "at least two different answers", Phrase("one"), f"column {answered!r}")
-    counts = np.array([[pairs[one, other] for other in answers] for one in groups], dtype=np.float64)
+    counts = np.array([[pairs[known, other] for other in answers] for known in groups], dtype=np.float64)
     counts.setflags(write=False)
     labels = tuple(map(_kind_of(set(answers)), answers))
     return Populations(labels, from_counts(counts[0]), from_counts(counts[1]), (groups[0], groups[1]), counts)
@@ -231,11 +231,11 @@ def _binned(
     if not edges:
         raise invalid(where, "numbers that can be cut into bins", Phrase("nearly all the same"), f"column {column!r}")
     names = bin_labels(edges, all(float(text).is_integer() for _, text in pairs))
-    made: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for (group, text), count in pairs.items():
-        made[group, names[bisect_right(edges, float(text))]] += count
-    held = {name for _, name in made}
-    return made, [name for name in names if name in held]
+        counts[group, names[bisect_right(edges, float(text))]] += count
+    held = {name for _, name in counts}
+    return counts, [name for name in names if name in held]
 
 
 def _counted(path: PathLike, answer: ColumnKey, group: ColumnKey) -> tuple[Counter[tuple[str, str]], tuple[str, str]]:
@@ -253,11 +253,11 @@ def _counted(path: PathLike, answer: ColumnKey, group: ColumnKey) -> tuple[Count
     row = 1
     for start, stop, rows in ranges_of(file, 1 << 20, 1 << 25, dialect):
         for batch in batches_of(str(file), start, stop, rows, [grouped, answered], dialect, _BATCH):
-            cells = [[_text(one) for one in batch.column(at).to_pylist()] for at in range(2)]
+            cells = [[_text(cell) for cell in batch.column(side_number).to_pylist()] for side_number in range(2)]
             for side, name in ((cells[0], grouped), (cells[1], answered)):
                 if "" in side:
-                    at = f"row {row + side.index('')}, column {name!r}"
-                    raise invalid(str(path), "a value", Phrase("an empty cell"), at)
+                    side_number = f"row {row + side.index('')}, column {name!r}"
+                    raise invalid(str(path), "a value", Phrase("an empty cell"), side_number)
             pairs.update(zip(*cells, strict=True))
             row += batch.num_rows
     return pairs, (answered, grouped)

@@ -127,7 +127,7 @@ def blocks(
     starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
     k = len(p0)
     ax = axes_on(ax, 7.5, 1.2 + min(max(0.27 * k, 1.8), 12))
-    titles = ("P0", "P1") if names is None else tuple(f"P{index}: {written(one)}" for index, one in enumerate(names))
+    titles = ["P0", "P1"] if names is None else [f"P{index}: {written(label)}" for index, label in enumerate(names)]
     bars = ((p0, FIRST, titles[0], -0.2), (p1, SECOND, titles[1], 0.2))
     for mass, colour, name, shift in bars:
         if k <= LABELLED:
@@ -233,19 +233,19 @@ def shares(
     >>> shares(["no", "yes"], [0.4, 0.6], [0.3, 0.5], [0.5, 0.7]).get_xlabel()
     'share of respondents'
     """
-    (values, lower, upper), k = (np.asarray(one, dtype=float) for one in (values, lower, upper)), len(labels)
+    (values, lower, upper), k = (np.asarray(limit, dtype=float) for limit in (values, lower, upper)), len(labels)
     if not values.shape == lower.shape == upper.shape == (k,):
         raise invalid("shares", f"{k} values with lower and upper ends", values.shape)
     rows, inch = rows_written(labels)
     ax = axes_on(ax, 7.0, 0.9 + inch * max(k, 2))
-    at = np.arange(k)[::-1]
-    ax.hlines(at, lower, upper, color=FIRST, linewidth=2.2, alpha=0.75)
-    ax.plot(values, at, "o", color=FIRST, markersize=5, label="estimate, 95 % interval")
+    heights = np.arange(k)[::-1]
+    ax.hlines(heights, lower, upper, color=FIRST, linewidth=2.2, alpha=0.75)
+    ax.plot(values, heights, "o", color=FIRST, markersize=5, label="estimate, 95 % interval")
     if truth is not None:
-        ax.plot(np.asarray(truth), at, "D", color=SECOND, markersize=4, label="truth")
+        ax.plot(np.asarray(truth), heights, "D", color=SECOND, markersize=4, label="truth")
         legend_above(ax, 8)
     ax.axvline(0, color="0.6", linewidth=0.8)
-    ax.set_yticks(at, rows)
+    ax.set_yticks(heights, rows)
     ax.set_ylim(-0.6, k - 0.4)
     ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
     ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)

@@ -64,8 +64,8 @@ def in_fonts(figure: Any) -> None:
         for character in sorted(set(text.get_text())):
             if _plain(character) or any(ord(character) in _characters(family) for family in families):
                 continue
-            if (found := _font_with(ord(character))) is not None:
-                families.append(found)
+            if (fitting := _font_with(ord(character))) is not None:
+                families.append(fitting)
         if len(families) > 1:
             text.set_fontfamily(families)
 
@@ -83,8 +83,8 @@ def rows_written(labels: Sequence[object]) -> tuple[list[str], float]:
     >>> rows_written(["a", "b"])
     (['a', 'b'], 0.27)
     """
-    made = [written(label, 34, 1) if len(labels) > 12 else written(label) for label in labels]
-    return made, 0.11 + 0.16 * max(text.count("\n") + 1 for text in made)
+    texts = [written(label, 34, 1) if len(labels) > 12 else written(label) for label in labels]
+    return texts, 0.11 + 0.16 * max(text.count("\n") + 1 for text in texts)
 
 
 @cache
@@ -210,7 +210,7 @@ def _latex(kind: str) -> dict[str, Any]:
     import matplotlib as mpl
 
     programs = list(dict.fromkeys((str(mpl.rcParams["pgf.texsystem"]), "xelatex", "pdflatex")))
-    program = next((one for one in programs if shutil.which(one)), None)
+    program = next((name for name in programs if shutil.which(name)), None)
     if program is None:
         expected = f"LaTeX ({', '.join(programs)}), which measures the letters (pdf needs none)"
         raise invalid("pgf", expected, Phrase("none installed"))
@@ -223,7 +223,7 @@ def _latex(kind: str) -> dict[str, Any]:
 
 def _in_math(code: str) -> str:
     """Code that every LaTeX sets: letters that pdflatex does not know in text stand in formulas."""
-    return re.sub(f"[{''.join(MATH)}]", lambda found: rf"\ensuremath{{{MATH[found[0]]}}}", code)
+    return re.sub(f"[{''.join(MATH)}]", lambda sign: rf"\ensuremath{{{MATH[sign[0]]}}}", code)
 
 
 @contextmanager
@@ -236,7 +236,7 @@ def _cells_as_vectors(figure: Any, kind: str) -> Iterator[None]:
         cells.set_rasterized(False)
     for image in images:
         values = image.get_array()
-        edges = [[at - 0.5 for at in range(size + 1)] for size in values.shape[::-1]]
+        edges = [[cell - 0.5 for cell in range(size + 1)] for size in values.shape[::-1]]
         meshes.append(image.axes.pcolormesh(*edges, values, cmap=image.cmap, norm=image.norm, zorder=image.zorder))
         image.set_visible(False)
     try:

@@ -39,20 +39,20 @@ def sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
     """
     ax = axes_on(ax, 6.5, 4)
     single = all(not isinstance(row.parameter, tuple) for row in sweep.rows)
-    at: Any = np.array(sweep.parameters) if single else np.arange(len(sweep.rows))
-    order = np.argsort(at, kind="stable")
-    at, value = at[order], sweep.value[order]
+    x: Any = np.array(sweep.parameters) if single else np.arange(len(sweep.rows))
+    order = np.argsort(x, kind="stable")
+    x, value = x[order], sweep.value[order]
     bound = (sweep.lower_bound if sweep.utility.error else sweep.upper_bound)[order]
     proved = np.array([row.certified for row in sweep.rows])[order]
-    ax.plot(at, value, "o-" if single else "o", color=FIRST, lw=1.8, ms=4, label="optimal channel")
+    ax.plot(x, value, "o-" if single else "o", color=FIRST, lw=1.8, ms=4, label="optimal channel")
     loose = ~proved & np.isfinite(bound)
     if loose.any():
         low, high = np.minimum(value, bound)[loose], np.maximum(value, bound)[loose]
-        ax.vlines(at[loose], low, high, color=SECOND, lw=3, alpha=0.6, label="up to the proven bound, not certified")
+        ax.vlines(x[loose], low, high, color=SECOND, lw=3, alpha=0.6, label="up to the proven bound, not certified")
         legend_above(ax)
     if not single:
         names = [", ".join(f"{part:g}" for part in np.atleast_1d(parameter)) for parameter in sweep.parameters]
-        ax.set_xticks(at, names, rotation=30 if len(names) > 6 else 0, fontsize=8)
+        ax.set_xticks(x, names, rotation=30 if len(names) > 6 else 0, fontsize=8)
     named = "parameter of the constraint" + ("" if single else "s")
     return finished(ax, named, f"{sweep.utility.name} of the reports", "both")
 
@@ -102,19 +102,19 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
     fitting: list[str] = []
     uncertain = False
     for epsilon, colour in zip(epsilons, colours, strict=True):
-        at = np.flatnonzero(frontier.column("epsilon") == epsilon)
-        at = at[np.argsort(frontier.column("eta")[at], kind="stable")]
-        eta, optimum, bound = (frontier.column(name)[at] for name in ("eta", "optimum", proved))
+        chosen = np.flatnonzero(frontier.column("epsilon") == epsilon)
+        chosen = chosen[np.argsort(frontier.column("eta")[chosen], kind="stable")]
+        eta, optimum, bound = (frontier.column(name)[chosen] for name in ("eta", "optimum", proved))
         # A single point does not make a line.
-        marker = "o" if len(at) == 1 else ""
+        marker = "o" if len(chosen) == 1 else ""
         for name, (_, style, width) in reversed(known.items()):
-            ax.plot(eta, frontier.column(name)[at], style, color=colour, lw=width, marker=marker, ms=4)
-        open_gap = (bound != optimum) & np.isfinite(bound) & (frontier.column("certified")[at] == 0)
+            ax.plot(eta, frontier.column(name)[chosen], style, color=colour, lw=width, marker=marker, ms=4)
+        open_gap = (bound != optimum) & np.isfinite(bound) & (frontier.column("certified")[chosen] == 0)
         if open_gap.any():
             uncertain = True
             ax.fill_between(eta, optimum, np.where(open_gap, bound, optimum), color=colour, alpha=0.3, lw=0)
         for name, (_, style) in BOUNDS.items():
-            values = frontier.column(name)[at]
+            values = frontier.column(name)[chosen]
             binding = eta <= np.tanh(epsilon / 2)
             if binding.any() and values[binding][-1] <= top:
                 ax.plot(eta, values, ls=style, lw=0.9, color=colour, zorder=1)
@@ -210,13 +210,13 @@ def bounds(comparison: Comparison, ax: Axes | None = None) -> Axes:
         return _over_limits(comparison, ax)
     rows = [row for row in comparison.rows if 0 < row.looseness < np.inf][::-1]
     ax = axes_on(ax, 8.5, 1.0 + 0.21 * max(len(rows), 4))
-    at = np.arange(len(rows))
+    heights = np.arange(len(rows))
     off, above = np.array([row.looseness for row in rows]), np.array([row.above for row in rows], dtype=bool)
-    ax.plot(off[above], at[above], "o", color=FIRST, ms=4.5, label="upper bound")
-    ax.plot(off[~above], at[~above], "s", color=SECOND, ms=4.5, label="lower bound")
+    ax.plot(off[above], heights[above], "o", color=FIRST, ms=4.5, label="upper bound")
+    ax.plot(off[~above], heights[~above], "s", color=SECOND, ms=4.5, label="lower bound")
     ax.axvline(1.0, color="0.4", lw=0.9)
     ax.set_xscale("log")
-    ax.set_yticks(at, [written(f"{row.divergence}  {row.reference}", 60, 1) for row in rows], fontsize=7)
+    ax.set_yticks(heights, [written(f"{row.divergence}  {row.reference}", 60, 1) for row in rows], fontsize=7)
     ax.set_ylim(-0.7, len(rows) - 0.3)
     legend_above(ax, 8)
     return finished(ax, "times off the optimum", grid="x")
@@ -265,8 +265,8 @@ def trade_off(curve: Any, ax: Axes | None = None) -> Axes:
     >>> trade_off(TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75])).get_xlabel()
     'type I error'
     """
-    made = getattr(curve, "trade_off", None)
-    curve = made() if callable(made) else curve
+    method = getattr(curve, "trade_off", None)
+    curve = method() if callable(method) else curve
     ax = axes_on(ax, 4.2, 4)
     a, b = np.vstack([curve.knots, [1.0, 0.0]]).T
     ax.plot([0, 1], [1, 0], color="0.6", lw=1, ls=(0, (5, 3)), label="perfect privacy")

@@ -29,14 +29,14 @@ def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
     """
     questions = list(plan.questions)
     ax = axes_on(ax, 6.0, 1.2 + 0.3 * max(len(questions), 3))
-    at = np.arange(len(questions))[::-1]
+    heights = np.arange(len(questions))[::-1]
     epsilons = [question.epsilon for question in questions]
-    ax.barh(at, epsilons, color=FIRST, height=0.6)
-    for place, question in zip(at, questions, strict=True):
+    ax.barh(heights, epsilons, color=FIRST, height=0.6)
+    for place, question in zip(heights, questions, strict=True):
         asked = f", asked {question.probability}" if question.probability < 1 else ""
         ax.text(question.epsilon, float(place), f" {question.epsilon:.3g}{asked}", va="center", fontsize=8)
     names = [f"{written(question.name, 24, 1)} ({len(question.categories)} answers)" for question in questions]
-    ax.set_yticks(at, names)
+    ax.set_yticks(heights, names)
     ax.set_ylim(-0.6, len(questions) - 0.4)
     ax.set_xlim(0, (1.4 if plan.booklets else 1.18) * max(epsilons))
     ax.tick_params(axis="y", length=0, labelsize=8)
@@ -62,19 +62,19 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     ones, targets = {}, {}
     for name, asked in plan.answers.items():
         told = [
-            float(one.probability) / contrast_variances(Channel(one.channel.matrix), one.shares, one.members(name))
-            for one in asked
+            float(own.probability) / contrast_variances(Channel(own.channel.matrix), own.shares, own.members(name))
+            for own in asked
         ]
         ones[name] = two_sided(0.95) * float(np.sqrt(1 / np.sum(told, axis=0).min()))
         targets[name] = (asked[0].expected or {}).get("half_width")
-    needs = [(one / (targets[name] or 0.05)) ** 2 for name, one in ones.items()]
+    needs = [(own / (targets[name] or 0.05)) ** 2 for name, own in ones.items()]
     n = np.geomspace(max(30.0, min(needs) / 10), 10 * max(needs), 120)
-    for number, (name, one) in enumerate(ones.items()):
+    for number, (name, own) in enumerate(ones.items()):
         colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
-        ax.plot(n, one / np.sqrt(n), style, color=colour, label=written(name, 24, 1))
+        ax.plot(n, own / np.sqrt(n), style, color=colour, label=written(name, 24, 1))
         target = targets[name]
         if target is not None:
-            ax.plot([(one / target) ** 2], [target], "o", color=colour, markersize=5)
+            ax.plot([(own / target) ** 2], [target], "o", color=colour, markersize=5)
     ax.set_xscale("log")
     ax.set_yscale("log")
     low, high = ax.get_ylim()
@@ -102,10 +102,10 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
 
     ax = axes_on(ax, 5.0, 3.6)
     asked = [question for question in plan.questions if question.name in alternatives]
-    pairs = [(one, (Channel(one.channel.matrix), Channel(np.eye(len(one.shares))))) for one in asked]
+    pairs = [(own, (Channel(own.channel.matrix), Channel(np.eye(len(own.shares))))) for own in asked]
     ends = [
-        respondents_for_power(channel, one.shares, alternatives[one.name], 0.95, level)
-        for one, channels in pairs
+        respondents_for_power(channel, own.shares, alternatives[own.name], 0.95, level)
+        for own, channels in pairs
         for channel in channels
     ]
     n = np.unique(np.geomspace(max(5.0, min(ends) / 20), 2.0 * max(ends), 80).astype(int))
@@ -183,5 +183,5 @@ def protocols(table: Any, ax: Axes | None = None) -> Axes:
 
 def survey_picture(plan: Plan, spec: SurveySpec, kind: str = "png") -> bytes:
     """The split of a plan's budget, its half-widths, and its power if `spec` asks for it, as the bytes of a picture."""
-    alternatives = {one.name: one.alternative for one in spec.questions if one.alternative is not None}
+    alternatives = {asked.name: asked.alternative for asked in spec.questions if asked.alternative is not None}
     return picture(planning(plan, alternatives), kind)

@@ -35,13 +35,13 @@ def share_table(
     """The shares of every answer: by question, and by group if there is more than one; the group "" is everybody."""
     grouped = any(group for inside in estimates.values() for group in inside)
     rows: list[tuple[Cell, ...]] = [
-        (question, *((group or "everybody",) if grouped else ()), *row, found.n)
+        (question, *((group or "everybody",) if grouped else ()), *row, estimated.n)
         for question, inside in estimates.items()
-        for group, found in inside.items()
-        for row in _shares(found, level)
+        for group, estimated in inside.items()
+        for row in _shares(estimated, level)
     ]
     columns = ("question", *(("group",) if grouped else ()), "answer", "share", *LIMITS, "respondents")
-    any_found = next(one for inside in estimates.values() for one in inside.values())
+    any_found = next(estimate for inside in estimates.values() for estimate in inside.values())
     said = f"{100 * level:g} % {any_found.intervals(Binomial(level)).interval}s."
     return ResultTable(title, columns, tuple(rows), ("share", *LIMITS), (said, UNCLIPPED, *notes))
 
@@ -59,10 +59,10 @@ def two_way_rows(
         raise invalid("percent", f"one of {', '.join(PERCENT)}", percent)
     pairs = [(a, b) for a in table.row_channel.inputs for b in table.column_channel.inputs]
     if percent == "all":
-        found = dict(zip(pairs, (row[1:] for row in _shares(table.joint, level)), strict=True))
+        cells = dict(zip(pairs, (row[1:] for row in _shares(table.joint, level)), strict=True))
     else:
-        found = _within(table, percent, level)
-    rows = [(as_text(a), as_text(b), *found[a, b]) for a, b in pairs]
+        cells = _within(table, percent, level)
+    rows = [(as_text(a), as_text(b), *cells[a, b]) for a, b in pairs]
     whose = {"all": "all respondents", "row": names[0], "column": names[1]}[percent]
     of = whose if percent == "all" else f"those with the same {whose}"
     said = [f"Shares of {of}. {_level(level)}", UNCLIPPED, *notes, _independence(table)]
@@ -79,9 +79,9 @@ def difference_table(
     """Differences (first - second) by question and groups, category by category, with each question's test."""
     rows: list[tuple[Cell, ...]] = [
         (*compared, as_text(label), *numbers)
-        for compared, made in differences.items()
+        for compared, gaps in differences.items()
         for label, *numbers in _numbers(
-            made.labels, made.values, made.standard_errors, made.intervals(Binomial(level)), made.p_values
+            gaps.labels, gaps.values, gaps.standard_errors, gaps.intervals(Binomial(level)), gaps.p_values
         )
     ]
     columns = ("question", "group", "against", "answer", "difference", *LIMITS, "p")
@@ -91,32 +91,32 @@ def difference_table(
 
 
 def regression_table(
-    found: Regression, level: float = 0.95, odds: bool = False, notes: Sequence[str] = ()
+    fit: Regression, level: float = 0.95, odds: bool = False, notes: Sequence[str] = ()
 ) -> ResultTable:
     """The coefficients of a regression, or its odds ratios if `odds` is set."""
-    if odds and found.kind == "linear":
-        raise invalid("odds ratios", "a logistic or multinomial regression", found.kind)
-    shown = found.odds_ratios(level) if odds else found.intervals(level)
-    values = np.exp(found.values) if odds else found.values
-    names = [(as_text(e), name) for e in found.equations for name in found.names]
-    parts = _numbers(names, values.ravel(), found.standard_errors.ravel(), shown, found.p_values.ravel())
+    if odds and fit.kind == "linear":
+        raise invalid("odds ratios", "a logistic or multinomial regression", fit.kind)
+    shown = fit.odds_ratios(level) if odds else fit.intervals(level)
+    values = np.exp(fit.values) if odds else fit.values
+    names = [(as_text(e), name) for e in fit.equations for name in fit.names]
+    parts = _numbers(names, values.ravel(), fit.standard_errors.ravel(), shown, fit.p_values.ravel())
     kept = slice(int(odds), None)  # beside a ratio, the coefficient's error would be taken for its own
     columns = ("category", "term", "odds ratio" if odds else "coefficient", *LIMITS[kept], "p")
     rows: list[tuple[Cell, ...]] = [(*name, value, *rest[kept]) for name, value, *rest in parts]
-    said = [f"{found.kind.capitalize()} regression of the true answers of {found.n:,} respondents: {found.formula}."]
-    if found.kind != "linear":
-        said.append(f"Log-odds of {', '.join(map(as_text, found.equations))} against {as_text(found.reference)}.")
-    if found.kind != "linear":
-        said.append(f"By {found.method}: the coefficients tend to {found.estimand}.")
-    if found.method == "penalised likelihood":
+    said = [f"{fit.kind.capitalize()} regression of the true answers of {fit.n:,} respondents: {fit.formula}."]
+    if fit.kind != "linear":
+        said.append(f"Log-odds of {', '.join(map(as_text, fit.equations))} against {as_text(fit.reference)}.")
+    if fit.kind != "linear":
+        said.append(f"By {fit.method}: the coefficients tend to {fit.estimand}.")
+    if fit.method == "penalised likelihood":
         said.append("The likelihood has no finite maximum: it is penalised, which draws coefficients towards 0.")
-    said += [f"{name}: compared with {as_text(level_)}." for name, level_ in found.levels.items()]
-    if found.log_likelihood is not None:
-        said.append(f"Log-likelihood of the reports {found.log_likelihood:.4f}.")
-    if any(name != "Intercept" for name in found.names):
-        said.append(f"Test: {found.slopes()}.")
+    said += [f"{name}: compared with {as_text(level_)}." for name, level_ in fit.levels.items()]
+    if fit.log_likelihood is not None:
+        said.append(f"Log-likelihood of the reports {fit.log_likelihood:.4f}.")
+    if any(name != "Intercept" for name in fit.names):
+        said.append(f"Test: {fit.slopes()}.")
     said.append(f"{100 * level:g} % Wald intervals.")
-    return ResultTable(found.formula, columns, tuple(rows), (), (*said, *notes))
+    return ResultTable(fit.formula, columns, tuple(rows), (), (*said, *notes))
 
 
 def number_table(
@@ -129,8 +129,8 @@ def number_table(
     """Means, totals and quantiles with their intervals; all values of each named estimate are listed."""
     rows: list[tuple[Cell, ...]] = [
         (f"{name}: {label}" if name else label, *rest)
-        for name, found in estimates
-        for label, *rest in _shares(found, level)
+        for name, estimated in estimates
+        for label, *rest in _shares(estimated, level)
     ]
     rows += [
         (f"quantile {point.share:g}", known[0], None, *known[1:])
@@ -142,19 +142,19 @@ def number_table(
 
 def _within(table: TwoWayTable, percent: str, level: float) -> dict[Any, tuple[float | None, ...]]:
     """Shares within a row or a column, with errors and limits; empty if the row's own share is not positive."""
-    made: dict[Any, tuple[float | None, ...]] = {}
+    cells: dict[Any, tuple[float | None, ...]] = {}
     row = percent == "row"
     givens, others = (table.row_channel.inputs, table.column_channel.inputs)[:: 1 if row else -1]
     for given in givens:
         pairs = [(given, other) if row else (other, given) for other in others]
         try:
-            found = table.given_row(given) if row else table.given_column(given)
+            shares = table.given_row(given) if row else table.given_column(given)
         except InvalidInput:
-            made |= dict.fromkeys(pairs, (None,) * 4)
+            cells |= dict.fromkeys(pairs, (None,) * 4)
             continue
-        shown = found.intervals(Binomial(level))
-        made |= {pair: tuple(rest) for pair, *rest in _numbers(pairs, found.values, found.standard_errors, shown)}
-    return made
+        shown = shares.intervals(Binomial(level))
+        cells |= {pair: tuple(rest) for pair, *rest in _numbers(pairs, shares.values, shares.standard_errors, shown)}
+    return cells
 
 
 def _independence(table: TwoWayTable) -> str:
@@ -164,10 +164,10 @@ def _independence(table: TwoWayTable) -> str:
         return f"No test of independence: {error}."
 
 
-def _shares(found: Estimate, level: float) -> list[tuple[Any, ...]]:
+def _shares(estimated: Estimate, level: float) -> list[tuple[Any, ...]]:
     """For each answer its name, share, error and limits; at the boundary there is no error."""
-    errors = None if found.boundary else found.standard_errors
-    return _numbers(map(_label, found.labels), found.values, errors, found.intervals(Binomial(level)))
+    errors = None if estimated.boundary else estimated.standard_errors
+    return _numbers(map(_label, estimated.labels), estimated.values, errors, estimated.intervals(Binomial(level)))
 
 
 def _numbers(

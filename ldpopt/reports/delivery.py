@@ -49,17 +49,17 @@ def results(
     source: dict[str, Any] = {"plan": counts.plan, "reports": total(counts.sources)}
     source |= {name: getattr(counts, name) for name in ("simulation", "unlabelled")}
     source |= {} if asked.plain else {"analysis": asked.to_dict()}
-    found = {name: {**_shown(one, asked.level), **source} for name, one in estimates.items()}
+    data = {name: {**_shown(estimated, asked.level), **source} for name, estimated in estimates.items()}
     for name, among in (answered or {}).items():
-        found[name]["among_those_who_answered"] = _shown(among, asked.level)
-    return found
+        data[name]["among_those_who_answered"] = _shown(among, asked.level)
+    return data
 
 
-def _shown(found: Estimate | Estimates, level: float) -> dict[str, Any]:
-    if not isinstance(found, Estimates):
-        return found.to_dict(level)
-    groups = {name: one.to_dict(level) for name, one in found.groups.items()}
-    return found.whole.to_dict(level) | ({"groups": groups} if groups else {})
+def _shown(estimated: Estimate | Estimates, level: float) -> dict[str, Any]:
+    if not isinstance(estimated, Estimates):
+        return estimated.to_dict(level)
+    groups = {name: inside.to_dict(level) for name, inside in estimated.groups.items()}
+    return estimated.whole.to_dict(level) | ({"groups": groups} if groups else {})
 
 
 _IMAGE = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
@@ -93,7 +93,7 @@ class Findings(Rows[Finding]):
     @property
     def failures(self) -> tuple[Finding, ...]:
         """The checks that failed."""
-        return tuple(one for one in self.findings if one.holds is False)
+        return tuple(finding for finding in self.findings if finding.holds is False)
 
     def __bool__(self) -> bool:
         return not self.failures
@@ -131,15 +131,15 @@ def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Finding
     said = f"all reports of a person within {claims}, proved from integers"
     said += f"; seen by everybody is who left {', '.join(plan.seen)} empty" if plan.seen else ""
     said += f"; not protected, as the plan accepts: {', '.join(plan.unprotected)}" if plan.unprotected else ""
-    found = [Finding(plans[0].name, True, said)]
+    findings = [Finding(plans[0].name, True, said)]
     checks: dict[str, Callable[[Path], str]] = {
         "reports": checked.reports, counting.FORMAT: checked.counts, "results": checked.estimates, "page": checked.page,
         "consent": checked.consent,
     }  # fmt: skip
     for kind, check in checks.items():
-        found += [_finding(path, check) for path in paths if kinds[path] == kind]
-    found += list(_others(kinds))
-    return Findings(tuple(found), checked.simulation)
+        findings += [_finding(path, check) for path in paths if kinds[path] == kind]
+    findings += list(_others(kinds))
+    return Findings(tuple(findings), checked.simulation)
 
 
 class _Checked:
@@ -178,14 +178,14 @@ class _Checked:
     def estimates(self, path: Path) -> str:
         """Compare a file of estimates with estimates from the reports that it names as its source."""
         data = strictjson.loads(read_text(path), str(path))
-        counts = self._counted({str(one.get("reports")) for one in data.values()}, path)
-        hows = {strictjson.dumps(one.get("analysis")) for one in data.values()}
+        counts = self._counted({str(recorded.get("reports")) for recorded in data.values()}, path)
+        hows = {strictjson.dumps(recorded.get("analysis")) for recorded in data.values()}
         if len(hows) != 1:
             raise invalid("estimates", "one analysis", Phrase("several"), str(path))
         analysis = _analysis(next(iter(data.values())).get("analysis"))
-        found = self._estimates(counts, analysis)
-        answered = among_those_who_answered(self.plan, found)
-        want = strictjson.loads(strictjson.dumps(results(found, counts, analysis, answered)))
+        estimated = self._estimates(counts, analysis)
+        answered = among_those_who_answered(self.plan, estimated)
+        want = strictjson.loads(strictjson.dumps(results(estimated, counts, analysis, answered)))
         if not _close(data, want):
             raise invalid("estimates", "those of their reports", Phrase("others"), str(path))
         return f"estimates of {len(data)} questions from {counts.rows:,} reports, computed again"
@@ -201,9 +201,9 @@ class _Checked:
         counts = self._counted({mark[1]}, path)
         how = _HOW.search(text)
         analysis = _analysis(None if how is None else strictjson.loads(unescape(how[1]), str(path)))
-        found = self._estimates(counts, analysis)
+        estimated = self._estimates(counts, analysis)
         bare = _IMAGE.sub(r"<img\1>", text)  # the bytes of pictures differ between versions of the drawing library
-        if bare != survey_report(self.plan, found, counts, pictures=False, analysis=analysis):
+        if bare != survey_report(self.plan, estimated, counts, pictures=False, analysis=analysis):
             raise invalid("page", "the text that its reports give", Phrase("another"), str(path))
         return f"text and tables from {counts.rows:,} reports, made again"
 
@@ -288,7 +288,7 @@ def _kind(path: Path) -> str:
     if path.is_dir():
         if is_work(path):
             return "work"
-        holds = (path / FOLDER).exists() or any(one.suffix in (".csv", ".parquet") for one in path.iterdir())
+        holds = (path / FOLDER).exists() or any(inside.suffix in (".csv", ".parquet") for inside in path.iterdir())
         return "reports" if holds else ""
     if not path.is_file():
         return ""
@@ -315,7 +315,8 @@ def _json_kind(path: Path) -> str:
         return ""
     if isinstance(data, dict) and isinstance(data.get("format"), str):
         return data["format"] if data["format"] in (planning.FORMAT, counting.FORMAT) else ""
-    whole = isinstance(data, dict) and data and all(isinstance(one, dict) and "reports" in one for one in data.values())
+    entries = data.values() if isinstance(data, dict) and data else [None]
+    whole = all(isinstance(entry, dict) and "reports" in entry for entry in entries)
     return "results" if whole else ""
 
 
@@ -323,12 +324,12 @@ def _not_here(path: Path) -> InvalidInput:
     return invalid(path.name, "what follows from the reports of this delivery", Phrase("what is of others"))
 
 
-def _close(one: Any, other: Any) -> bool:
+def _close(value: Any, other: Any) -> bool:
     """Whether two JSON values are equal, except for the last digits of their numbers."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return set(one) == set(other) and all(_close(one[name], other[name]) for name in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_close, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=SUM_ORDER, abs_tol=SUM_ORDER)
-    return type(one) is type(other) and bool(one == other)
+    if isinstance(value, dict) and isinstance(other, dict):
+        return set(value) == set(other) and all(_close(value[name], other[name]) for name in value)
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(_close, value, other))
+    if isinstance(value, float) and isinstance(other, float):
+        return math.isclose(value, other, rel_tol=SUM_ORDER, abs_tol=SUM_ORDER)
+    return type(value) is type(other) and bool(value == other)

@@ -6,7 +6,6 @@ that is not markup by type is escaped.
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 import re
@@ -22,7 +21,7 @@ from markupsafe import Markup
 
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
-from ldpopt.escapes import for_csv, for_markdown
+from ldpopt.escapes import csv_text, for_csv, for_markdown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -34,15 +33,15 @@ def _templates(package: str) -> Environment:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # words alone need no templates
 
     loaders = [PackageLoader(name) for name in dict.fromkeys((package, "ldpopt.reports"))]
-    made = Environment(
+    environment = Environment(
         loader=ChoiceLoader(loaders),
         autoescape=lambda name: not str(name).endswith(".code"),  # programs, whose values are written by `repr`
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.globals |= {"embed": embed, "interval_table": interval_table, "table": table}
-    return made
+    environment.globals |= {"embed": embed, "interval_table": interval_table, "table": table}
+    return environment
 
 
 def render(
@@ -58,8 +57,8 @@ def render(
 
 def part(template: str, name: str, *values: Any) -> Markup:
     """What the macro `name` of a template makes of these values, in which text is escaped."""
-    made: Markup = getattr(_templates("ldpopt.reports").get_template(template).module, name)(*values)
-    return made
+    markup: Markup = getattr(_templates("ldpopt.reports").get_template(template).module, name)(*values)
+    return markup
 
 
 def page(title: str, body: Iterable[str]) -> str:
@@ -86,7 +85,7 @@ def interval_table(
 
     plain : whether they are numbers and no shares.
     """
-    values, lower, upper = (np.asarray(one, dtype=np.float64) for one in (values, lower, upper))
+    values, lower, upper = (np.asarray(numbers, dtype=np.float64) for numbers in (values, lower, upper))
     low, step, count = _scale(min(0.0, float(lower.min())), float(max(upper.max(), values.max())))
 
     def place(share: float) -> str:
@@ -94,17 +93,17 @@ def interval_table(
 
     rows = []
     for label, value, start, end in zip(labels, values, lower, upper, strict=True):
-        shown = [f"{one:.5g}" if plain else f"{100 * one:.2f} %" for one in (value, start, end)]
+        shown = [f"{numbers:.5g}" if plain else f"{100 * numbers:.2f} %" for numbers in (value, start, end)]
         said = f"{label}: {shown[0]}, from {shown[1]} to {shown[2]}"
         ends = {"start": place(start), "end": place(end), "at": place(value)}
         rows.append({"label": label, "shown": shown, "said": said, **ends})
-    shares = [low + step * at for at in range(count + 1)]
+    shares = [low + step * number for number in range(count + 1)]
     grid = [("zero" if abs(share) < 1e-12 else "grid", place(share)) for share in shares]
     zero, every = round(-low / step), max(1, math.ceil((count + 1) / 4))
     ticks = [
         (f"{round((1 if plain else 100) * share, 6):g}", place(share))
-        for at, share in enumerate(shares)
-        if (at - zero) % every == 0
+        for number, share in enumerate(shares)
+        if (number - zero) % every == 0
     ]
     return part("parts.html", "intervals", rows, grid, ticks, caption, percent)
 
@@ -128,7 +127,7 @@ def workbook(sheets: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:
 
     Numbers keep all their digits, text stays text (never a formula), and None is an empty cell.
     """
-    targets = [f"worksheets/sheet{at}.xml" for at in range(1, len(sheets) + 1)]
+    targets = [f"worksheets/sheet{number}.xml" for number in range(1, len(sheets) + 1)]
     files = {
         "[Content_Types].xml": part("workbook.xml", "types", len(sheets)),
         "_rels/.rels": part("workbook.xml", "relations", "officeDocument", ["xl/workbook.xml"]),
@@ -136,7 +135,7 @@ def workbook(sheets: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:
         "xl/_rels/workbook.xml.rels": part("workbook.xml", "relations", "worksheet", targets),
     }
     for target, rows in zip(targets, sheets.values(), strict=True):
-        cells = [list(_cells(row, at)) for at, row in enumerate(rows, 1)]
+        cells = [list(_cells(row, number)) for number, row in enumerate(rows, 1)]
         files[f"xl/{target}"] = part("workbook.xml", "sheet", cells)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -145,23 +144,23 @@ def workbook(sheets: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:
     return out.getvalue()
 
 
-def _cells(row: Sequence[Any], at: int) -> Iterator[tuple[str, str, str]]:
+def _cells(row: Sequence[Any], number: int) -> Iterator[tuple[str, str, str]]:
     """Where each cell of a row stands, its number with all digits, or else its text; empty cells are left out."""
     for place, value in enumerate(row):
         if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-            yield f"{_letters(place)}{at}", repr(value), ""
+            yield f"{_letters(place)}{number}", repr(value), ""
         elif value is not None:
-            yield f"{_letters(place)}{at}", "", _FORBIDDEN.sub("�", str(value))
+            yield f"{_letters(place)}{number}", "", _FORBIDDEN.sub("�", str(value))
 
 
 def _letters(place: int) -> str:
     """The letters of a column: A to Z, then AA, AB, ..."""
-    made = ""
+    letters = ""
     place += 1
     while place:
         place, rest = divmod(place - 1, 26)
-        made = chr(65 + rest) + made
-    return made
+        letters = chr(65 + rest) + letters
+    return letters
 
 
 Cell = str | int | float | None
@@ -196,20 +195,18 @@ class ResultTable:
             "text": self._text, "csv": self._csv, "xlsx": self._xlsx, "html": self._html, "md": self._markdown,
             "json": self._json,
         }  # fmt: skip
-        made = makers[name]()
-        return made if isinstance(made, bytes) else made.encode()
+        content = makers[name]()
+        return content if isinstance(content, bytes) else content.encode()
 
     def shown(self) -> list[list[str]]:
         """The cells as text for readers."""
-        return [
-            [_shown(row[at], name, name in self.shares) for at, name in enumerate(self.columns)] for row in self.rows
-        ]
+        return [[_shown(row[x], name, name in self.shares) for x, name in enumerate(self.columns)] for row in self.rows]
 
     @property
     def numbers(self) -> tuple[int, ...]:
         """Positions of the columns that hold only numbers."""
         kinds = [{type(cell) for cell in column} - {type(None)} for column in zip(*self.rows, strict=True)]
-        return tuple(at for at, kind in enumerate(kinds) if kind and str not in kind)
+        return tuple(place for place, kind in enumerate(kinds) if kind and str not in kind)
 
     def _text(self) -> str:
         from rich.cells import cell_len  # words alone need no Rich
@@ -219,15 +216,12 @@ class ResultTable:
         lines = [self.title, ""]
         for row in cells:
             blanks = [" " * (width - cell_len(cell)) for width, cell in zip(wide, row, strict=True)]
-            parts = [(blanks[at] + cell if at in self.numbers else cell + blanks[at]) for at, cell in enumerate(row)]
+            parts = [(blanks[x] + cell if x in self.numbers else cell + blanks[x]) for x, cell in enumerate(row)]
             lines.append("  ".join(parts).rstrip())
         return "\n".join([*lines, *(("", *self.notes) if self.notes else ())]) + "\n"
 
     def _csv(self) -> str:
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerows([list(map(for_csv, row)) for row in (self.columns, *self.rows)])
-        return out.getvalue()
+        return csv_text(map(for_csv, row) for row in (self.columns, *self.rows))
 
     def _xlsx(self) -> bytes:
         notes = [[self.title], *[[note] for note in self.notes]]
@@ -241,7 +235,7 @@ class ResultTable:
         def line(row: Sequence[str]) -> str:
             return "| " + " | ".join(map(for_markdown, row)) + " |"
 
-        rule = "|" + "|".join("---:" if at in self.numbers else "---" for at in range(len(self.columns))) + "|"
+        rule = "|" + "|".join("---:" if place in self.numbers else "---" for place in range(len(self.columns))) + "|"
         parts = [f"# {for_markdown(self.title)}", "", line(self.columns), rule, *map(line, self.shown())]
         return "\n".join([*parts, *(part for note in self.notes for part in ("", for_markdown(note)))]) + "\n"
 

@@ -33,12 +33,12 @@ def set_fonts(pdf: Any, texts: Iterable[str]) -> list[str]:
     lacking = wanted - characters(str(folder / "DejaVuSans.ttf"))
     extra: list[str] = []
     for path, face in _installed() if lacking else ():
-        if found := lacking & characters(path, face):
+        if drawn := lacking & characters(path, face):
             name = f"more{len(extra)}"
             pdf.add_font(name, "", path, collection_font_number=face)
             pdf.add_font(name, "B", path, collection_font_number=face)
             extra.append(name)
-            lacking -= found
+            lacking -= drawn
         if not lacking:
             break
     if extra:
@@ -131,8 +131,8 @@ def draw_table(pdf: Any, device: PaperDevice, letters: Sequence[str], box: tuple
     pdf.set_draw_color(120)
     pdf.set_line_width(0.2)
     pdf.set_font(FAMILY, "", size)
-    for at, letter in enumerate(letters):
-        row, column = divmod(at, m)
+    for number, letter in enumerate(letters):
+        row, column = divmod(number, m)
         put(pdf, letter, (x + left + column * across, y + above + row * side, across, side), border=1)
 
 

@@ -59,11 +59,11 @@ def sheet_text(part: str, survey: PaperSurvey, question: PlannedQuestion | None 
     ratio, proof = _ratio(question), question.channel.proof()
     x, other, y = proof.ratio_at
     parts = [survey.plan.part(name) for name in survey.plan.answers]
-    cards = [(one.name, "" if one.missing is None else as_text(one.missing)) for one in parts]
+    cards = [(part.name, "" if part.missing is None else as_text(part.missing)) for part in parts]
     said = render(
         "sheets.code", part=part, asked=len(parts),
         unanswered=[(name, card) for name, card in cards if card or name in survey.plan.seen],
-        public=[(one.name, ", ".join(one.texts), one.invited) for one in survey.plan.public],
+        public=[(asked.name, ", ".join(asked.texts), asked.invited) for asked in survey.plan.public],
         device=survey.device, ratio=ratio, times=_times(ratio), letter=question.reports[y],
         answer=repr(answer_in_words(question, question.categories[x])),
         other=repr(answer_in_words(question, question.categories[other])),
@@ -119,7 +119,7 @@ class _Page:
         texts = [plan.name, *plan.carry, *plan.titles.values(), "εηΩ’“”–♠♥♦♣"]
         for question in plan.questions:
             texts += [question.name, *question.reports]
-            texts += [answer_in_words(question, one) for one in question.categories]
+            texts += [answer_in_words(question, answer) for answer in question.categories]
         self.pdf: Any = pdf
         self.warnings = set_fonts(pdf, texts)
         pdf.set_margins(MARGIN, MARGIN, MARGIN)
@@ -172,8 +172,8 @@ class _Page:
 
     def questions(self) -> None:
         """The words in which questions are asked, for who asks them and for respondents."""
-        for at, (name, words) in enumerate(self.survey.plan.titles.items() if self.survey.plan.wording else ()):
-            if at == 0 or self.pdf.get_y() > self.pdf.h - 60:
+        for number, (name, words) in enumerate(self.survey.plan.titles.items() if self.survey.plan.wording else ()):
+            if number == 0 or self.pdf.get_y() > self.pdf.h - 60:
                 self._head("The questions")
             if words != name:
                 self._text(name, 11, grey=True)
@@ -188,10 +188,10 @@ class _Page:
         if device.spins:
             text = f"the clip points into the part with the letter {letters[0]}. You say: “{letters[0]}”."
         else:
-            at = min(2, len(device.rows) - 1) * m + min(4, m - 1)
-            row, column = device.rows[at // m], device.columns[at % m]
+            x = min(2, len(device.rows) - 1) * m + min(4, m - 1)
+            row, column = device.rows[x // m], device.columns[x % m]
             came = f"{device.row_means}: {row}, {device.column_means}: {column}" if row else f"{column}"
-            text = f"what came up is {came}. On the card there is the letter {letters[at]}. You say: “{letters[at]}”."
+            text = f"what came up is {came}. On the card there is the letter {letters[x]}. You say: “{letters[x]}”."
         answer = answer_in_words(question, question.categories[0])
         card = f"Example. Somebody has the card “{answer}” of the question “{question.name}”, and {text}"
         self.pdf.set_font(FAMILY, "", 11.5)
@@ -202,22 +202,22 @@ class _Page:
     def cards(self, question: PlannedQuestion) -> None:
         """A card for each answer, two on a page, to be cut along the middle."""
         pdf, half = self.pdf, self.pdf.h / 2
-        for at, category in enumerate(question.categories):
-            if at % 2 == 0:
+        for number, category in enumerate(question.categories):
+            if number % 2 == 0:
                 pdf.set_fill_color(0)
                 pdf.set_draw_color(*GREY)
                 pdf.add_page()
-                if at + 1 < len(question.categories):
+                if number + 1 < len(question.categories):
                     pdf.set_dash_pattern(2, 2)
                     pdf.line(6, half, pdf.w - 6, half)
                     pdf.set_dash_pattern()
-            top = (at % 2) * half + 10
+            top = (number % 2) * half + 10
             pdf.set_xy(MARGIN, top)
             self._text(question.name, 11, grey=True)
             if words := dict(self.survey.plan.wording).get(question.name):
                 self._text(words, 11, line=1.3)
             self._text(f"My answer: {answer_in_words(question, category)}", 13, "B", 1.3)
-            letters = self.survey.table(question.name, at)
+            letters = self.survey.table(question.name, number)
             start = pdf.get_y() + 2
             box = (MARGIN, start, self.width, top + half - 26 - start)
             if self.survey.device.spins:
@@ -240,12 +240,12 @@ class _Page:
         whole = min(math.lcm(*(question.probability.denominator for question in booklets)), MAX_SLIPS)
         texts = [q.name for q in booklets for _ in range(max(1, round(float(q.probability) * whole)))]
         pdf, wide, high = self.pdf, self.width / 4, 12.0
-        for at, name in enumerate(texts):
-            if at % 4 == 0 and pdf.get_y() + high > pdf.h - MARGIN:
+        for number, name in enumerate(texts):
+            if number % 4 == 0 and pdf.get_y() + high > pdf.h - MARGIN:
                 pdf.add_page()
-            pdf.set_x(MARGIN + (at % 4) * wide)
+            pdf.set_x(MARGIN + (number % 4) * wide)
             pdf.set_font(FAMILY, "", 9)
-            after = ("LMARGIN", "NEXT") if at % 4 == 3 or at + 1 == len(texts) else ("RIGHT", "TOP")
+            after = ("LMARGIN", "NEXT") if number % 4 == 3 or number + 1 == len(texts) else ("RIGHT", "TOP")
             short = name if pdf.get_string_width(name) < wide - 4 else f"{name[:24]}…"
             pdf.cell(wide, high, short, border=1, align="C", new_x=after[0], new_y=after[1])
 
@@ -254,7 +254,7 @@ class _Page:
         self._head("For the interviewer")
         self._numbered(sheet_text("rules", self.survey), 10.5, 1.8)
         questions = self.survey.plan.questions
-        groups = [questions[at : at + MAX_COLUMNS] for at in range(0, len(questions), MAX_COLUMNS)]
+        groups = [questions[start : start + MAX_COLUMNS] for start in range(0, len(questions), MAX_COLUMNS)]
         for number, group in enumerate(groups):
             if number:
                 self._head("For the interviewer, continued")

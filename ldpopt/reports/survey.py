@@ -39,20 +39,20 @@ if TYPE_CHECKING:
     from ldpopt.survey.plan.planned_question import Part, PlannedQuestion
 
 
-def among_those_who_answered(plan: Plan, found: Mapping[str, Estimate | Findings]) -> dict[str, Findings]:
+def among_those_who_answered(plan: Plan, estimates: Mapping[str, Estimate | Findings]) -> dict[str, Findings]:
     """Estimates among those who answered, for questions whose missing answers are a category, if they can be made."""
-    made = {}
+    among = {}
     for question in map(plan.part, plan.answers):
-        if not unanswered(question) or question.name not in found:
+        if not unanswered(question) or question.name not in estimates:
             continue
-        one = found[question.name]
+        own = estimates[question.name]
         answered = {}
-        for name, inside in ({"": one.whole, **one.groups} if isinstance(one, Findings) else {"": one}).items():
+        for name, inside in ({"": own.whole, **own.groups} if isinstance(own, Findings) else {"": own}).items():
             with suppress(InvalidInput):
                 answered[name] = among_answered(inside, *unanswered(question))
         if "" in answered:
-            made[question.name] = Findings(answered.pop(""), answered)
-    return made
+            among[question.name] = Findings(answered.pop(""), answered)
+    return among
 
 
 def missing_in_words(question: Part | PlannedQuestion, answered: int, rows: int | None) -> str:
@@ -86,30 +86,30 @@ def missing_of(plan: Plan, counts: Counts) -> dict[str, str]:
     said = {}
     for name, asked in plan.answers.items():
         rows = counts.rows if asked[0].probability == 1 else None
-        said[name] = missing_in_words(plan.part(name), sum(int(counts[one.name].sum()) for one in asked), rows)
+        said[name] = missing_in_words(plan.part(name), sum(int(counts[holder.name].sum()) for holder in asked), rows)
     return {name: words for name, words in said.items() if words}
 
 
-def reached_in_words(plan: Plan, name: str, found: Estimate) -> str:
+def reached_in_words(plan: Plan, name: str, estimated: Estimate) -> str:
     """The half-width that the plan asks for and the widest one obtained, both at 95 %; empty without a target."""
     planned = plan.answers[name][0].expected or {}
-    if len(plan.answers[name]) > 1 or "half_width" not in planned or found.bets is not None:
+    if len(plan.answers[name]) > 1 or "half_width" not in planned or estimated.bets is not None:
         return ""
-    limits = found.intervals(Binomial())
+    limits = estimated.intervals(Binomial())
     widest = float(np.max(limits.upper - limits.lower)) / 2
     times, unit = (1, "") if plan.part(name).measure == "mean" else (100, " percentage points")
     return (
         f"Planned: intervals of ±{times * planned['half_width']:.3g}{unit} at 95 %, with "
         f"{planned['respondents']:,.0f} reports of a simple sample. Obtained: at most ±{times * widest:.3g}, with "
-        f"{found.n:,} reports."
+        f"{estimated.n:,} reports."
     )
 
 
-def few_in_words(found: Estimate) -> str:
+def few_in_words(shares: Estimate) -> str:
     """What is to be known of intervals that rest on few reports; empty where there are none."""
-    if not found.few:
+    if not shares.few:
         return ""
-    of = "this" if len(found.few) == len(found.labels) else ", ".join(map(as_text, found.few))
+    of = "this" if len(shares.few) == len(shares.labels) else ", ".join(map(as_text, shares.few))
     return (
         f"Few reports tell of {of}: intervals of 95 % may cover in anything from 91 to 99 of 100 surveys there, by how "
         "the true share falls between whole numbers of reports."
@@ -132,7 +132,7 @@ def survey_report(
     With `counts` the page names its reports, and says if they are simulated; without `pictures` it describes them.
     """
     simulation, unlabelled = (counts.simulation, counts.unlabelled) if counts is not None else (False, False)
-    found = {name: one if isinstance(one, Findings) else Findings(one, {}) for name, one in estimates.items()}
+    findings = {name: own if isinstance(own, Findings) else Findings(own, {}) for name, own in estimates.items()}
     asked = Analysis() if analysis is None else analysis
     marks = []  # what `ldpopt.reports.verify_delivery` makes the page again from
     if counts is not None:
@@ -141,14 +141,14 @@ def survey_report(
     page = _Page(asked, f"{100 * asked.level:g} %", counts, pictures)
     together = "all reports of a person" if plan.booklets else "all questions together"
     parts = [(q.name, str(len(q.categories)), q) for q in plan.questions] + [(together, "", plan)]
-    budget = [[name, answers, ceil_digits(one.epsilon, 4), ceil_digits(one.eta, 4)] for name, answers, one in parts]
+    budget = [[name, answers, ceil_digits(own.epsilon, 4), ceil_digits(own.eta, 4)] for name, answers, own in parts]
     if plan.booklets:
         budget = [
             [*row, share]
             for row, share in zip(budget, [*(str(q.probability) for q in plan.questions), ""], strict=True)
         ]
     several = len(plan.questions) > 1
-    n = max(one.whole.n for one in found.values())
+    n = max(own.whole.n for own in findings.values())
     if counts is not None and plan.booklets and not asked.where:
         n = counts.rows  # each is of one booklet, so that no question has them all
     return render(
@@ -163,7 +163,7 @@ def survey_report(
         budget=budget if several else None,
         promise=promises_in_words(plan),
         rounds=rounds_in_words(plan, () if counts is None else counts.rounds),
-        questions=[page.question(plan, name, found[name]) for name in plan.answers],
+        questions=[page.question(plan, name, findings[name]) for name in plan.answers],
         level=asked.level,
     )
 
@@ -183,63 +183,64 @@ class _Page:
 
     def question(self, plan: Plan, name: str, both: Findings) -> dict[str, Any]:
         """The values that the template shows of a question."""
-        found, asked, part = both.whole, plan.answers[name], plan.part(name)
+        shares, asked, part = both.whole, plan.answers[name], plan.part(name)
         k, m = asked[0].channel.shape
         drawn = m <= DRAWN and len(asked) == 1
         channel = Channel(asked[0].channel.matrix, asked[0].categories, asked[0].reports) if drawn else None
-        rows = found.n if self.counts is None else self.counts.rows
-        missing = missing_in_words(part, found.n, rows if asked[0].probability == 1 else None)
+        rows = shares.n if self.counts is None else self.counts.rows
+        missing = missing_in_words(part, shares.n, rows if asked[0].probability == 1 else None)
         answered: str | Markup = ""
         if unanswered(part) and not self.asked.anytime and not self.asked.answered:
-            answered = self.intervals(among_answered(found, *unanswered(part)), "Among those who answered")
+            answered = self.intervals(among_answered(shares, *unanswered(part)), "Among those who answered")
         return {
             "name": name,
             "wording": dict(plan.wording).get(getattr(part, "option_of", None) or name, ""),
-            "intervals": self.intervals(found, f"{found.n:,} reports"),
-            "effect": f"{reached_in_words(plan, name, found)} {_effect(found) if part.measure == 'shares' else ''}",
+            "intervals": self.intervals(shares, f"{shares.n:,} reports"),
+            "effect": f"{reached_in_words(plan, name, shares)} {_effect(shares) if part.measure == 'shares' else ''}",
             "groups": self.groups(both),
-            "few": few_in_words(found),
+            "few": few_in_words(shares),
             "promise": question_in_words(plan, name),
             "booklets": []
             if alone(plan, name) or part.measure == "mean"
             else [
-                f"{one.name} ({one.channel.shape[0]} answers, {one.channel.shape[1]} possible reports)" for one in asked
+                f"{holder.name} ({holder.channel.shape[0]} answers, {holder.channel.shape[1]} possible reports)"
+                for holder in asked
             ],
             "pilot": asked[0].pilot is not None,
             "shape": (k, m),
             "channel": None if channel is None else _channel_in_words(channel),
             "drawn": b"" if channel is None else self.draw(plots.channel, channel),
-            "rivals": self.rivals(asked[0], found) if alone(plan, name) else None,
+            "rivals": self.rivals(asked[0], shares) if alone(plan, name) else None,
             "missing": missing,
             "answered": answered,
         }
 
-    def intervals(self, found: Estimate, of: str) -> Markup:
+    def intervals(self, shares: Estimate, of: str) -> Markup:
         """The estimates with their intervals, as a table."""
-        shown, labels = found.intervals(Binomial(self.asked.level)), [as_text(label) for label in found.labels]
+        shown, labels = shares.intervals(Binomial(self.asked.level)), [as_text(label) for label in shares.labels]
         said = f"{of}; {self.percent} {shown.interval}s."
-        plain = found.labels == ("mean",)
-        return interval_table(labels, found.values, shown.lower, shown.upper, said, self.percent, plain)
+        plain = shares.labels == ("mean",)
+        return interval_table(labels, shares.values, shown.lower, shown.upper, said, self.percent, plain)
 
     def groups(self, both: Findings) -> Markup:
         """The intervals of all groups under one another, answer by answer; of two answers only the second."""
         if not both.groups:
             return Markup("")
-        groups = [(name, one, one.intervals(Binomial(self.asked.level))) for name, one in both.groups.items()]
+        groups = [(name, own, own.intervals(Binomial(self.asked.level))) for name, own in both.groups.items()]
         k = len(both.whole.labels)
         answers = range(1 if k == 2 else 0, k)
-        labels = [f"{as_text(one.labels[x])}: {name} ({one.n:,})" for x in answers for name, one, _ in groups]
+        labels = [f"{as_text(own.labels[x])}: {name} ({own.n:,})" for x in answers for name, own, _ in groups]
         values, lower, upper = np.array(
-            [[one.values[x], limits.lower[x], limits.upper[x]] for x in answers for _, one, limits in groups]
+            [[own.values[x], limits.lower[x], limits.upper[x]] for x in answers for _, own, limits in groups]
         ).T
         said = f"By {', '.join(self.asked.by)} (reports); {self.percent} {groups[0][2].interval}s."
         return interval_table(labels, values, lower, upper, said, self.percent, both.whole.labels == ("mean",))
 
-    def rivals(self, question: PlannedQuestion, found: Estimate) -> dict[str, Any] | None:
+    def rivals(self, question: PlannedQuestion, estimated: Estimate) -> dict[str, Any] | None:
         """The respondents that other protocols with the same epsilon would need for the planned half-width."""
         if not 0 < question.epsilon < math.inf:
             return None
-        shares = np.clip(found.values, 1e-6, None) if question.pilot is None else question.pilot
+        shares = np.clip(estimated.values, 1e-6, None) if question.pilot is None else question.pilot
         width = (question.expected or {}).get("half_width", 0.05)
         own = Channel(question.channel.matrix)
         # Measured in floats and rounded outward, the channel may exceed the proved epsilon by a rounding error.
@@ -266,17 +267,17 @@ def _channel_in_words(channel: Channel) -> str:
     return f"Channel from {k} answers to {m} reports: {'; '.join(said)}."
 
 
-def _effect(found: Estimate) -> str:
+def _effect(shares: Estimate) -> str:
     """The design effect at the estimate, in words."""
-    p = np.clip(found.values, 0.0, 1.0)
-    if found.table.simple:
-        variances = np.diag(found.loadings * found.table.frequencies @ found.loadings.T) - found.values**2
+    p = np.clip(shares.values, 0.0, 1.0)
+    if shares.table.simple:
+        variances = np.diag(shares.loadings * shares.table.frequencies @ shares.loadings.T) - shares.values**2
     else:
-        variances = found.n * np.diag(found.sampling.covariance)
-    plain = max(float((p * (1 - p)).max()), 1 / max(found.n, 1))
+        variances = shares.n * np.diag(shares.sampling.covariance)
+    plain = max(float((p * (1 - p)).max()), 1 / max(shares.n, 1))
     effect = float(variances.max()) / plain
-    of = "" if found.table.simple else ", of the sample and of privacy together"
+    of = "" if shares.table.simple else ", of the sample and of privacy together"
     return (
-        f"Design effect {effect:.3g}{of}: these {found.n:,} private reports are worth about "
-        f"{max(1, round(found.n / effect)):,} open answers."
+        f"Design effect {effect:.3g}{of}: these {shares.n:,} private reports are worth about "
+        f"{max(1, round(shares.n / effect)):,} open answers."
     )

@@ -92,15 +92,15 @@ def reports_in_words(
     return said
 
 
-def proof_in_words(design: Design, found: Verification) -> list[str]:
+def proof_in_words(design: Design, verification: Verification) -> list[str]:
     """The result of checking a design's proof: the limits that hold, the value, the bound, the gap; or what fails."""
-    if not found:
+    if not verification:
         stated = f"The file states a value of {design.value!r} and a bound of {design.bound!r}, which is not proved."
-        return [stated, *found.failures]
+        return [stated, *verification.failures]
     told = [
         f"The channel keeps its limit on {guarantee.title}: measured {guarantee.value!r}, at most {limit.bound!r} is "
         "allowed."
-        for guarantee, limit in zip(found.guarantees, design.constraints, strict=True)
+        for guarantee, limit in zip(verification.guarantees, design.constraints, strict=True)
     ]
     utility, argument = design.utility, design.certificate.argument if design.certificate else ""
     if utility.error:
@@ -212,7 +212,7 @@ def promises_in_words(plan: Plan) -> list[str]:
         )
     said += [_not_protected(plan, name) for name in unprotected]
     if plan.public:
-        names = ", ".join(repr(one.name) for one in plan.public)
+        names = ", ".join(repr(question.name) for question in plan.public)
         said.append(f"NOT PROTECTED is what is said about {names}: it is sent as it is, and no limit holds for it.")
     if singled := dict(plan.revealed).get(PERSON):
         columns = ", ".join(map(repr, singled))
@@ -232,7 +232,7 @@ def question_in_words(plan: Plan, name: str) -> list[str]:
     if name in plan.unprotected:
         return [_not_protected(plan, name)]
     asked = plan.answers[name]
-    return claims_in_words(max(one.epsilon for one in asked), max(one.eta for one in asked))
+    return claims_in_words(max(part.epsilon for part in asked), max(part.eta for part in asked))
 
 
 def _not_protected(plan: Plan, name: str) -> str:
@@ -259,19 +259,19 @@ def after_shuffling_in_words(plan: Plan, respondents: int, delta: float) -> str:
     apart = "for each question apart, " * (len(plan.everyone) > 1 or (several and not plan.booklets))
     if plan.booklets:
         apart = "for each booklet " + "and each other question " * bool(plan.everyone) + "apart, "
-    found = after_shuffling(plan, respondents, delta)
-    return _shuffled_dp(found, "at least ", apart, "other answers" if several else "other answer")
+    privacy = after_shuffling(plan, respondents, delta)
+    return _shuffled_dp(privacy, "at least ", apart, "other answers" if several else "other answer")
 
 
 def _promised(plan: Plan, epsilon: float, eta: float, reports: str) -> list[str]:
     """What a report, or `reports` together, promise within epsilon (nats) and eta."""
     said = claims_in_words(epsilon, eta)
     if reports:
-        said = [one.replace("any report is", f"{reports} together are") for one in said]
-        said = [one.replace("with your report", f"with {reports}").replace("without it", "without") for one in said]
+        said = [line.replace("any report is", f"{reports} together are") for line in said]
+        said = [line.replace("with your report", f"with {reports}").replace("without it", "without") for line in said]
     if plan.seen:
         names = ", ".join(map(repr, plan.seen))
-        said = [f"{one[:-1]}, as long as both leave the same questions out of {names} empty." for one in said]
+        said = [f"{line[:-1]}, as long as both leave the same questions out of {names} empty." for line in said]
     return said
 
 
@@ -299,7 +299,7 @@ def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None) -> 
         filters={"md": for_markdown},
         plan=plan,
         several=several and not plan.booklets,
-        everybody=[one.name for question in plan.everyone for one in question.answers],
+        everybody=[part.name for question in plan.everyone for part in question.answers],
         promised=promises_in_words(plan) + ([after_shuffling_in_words(plan, *shuffled)] if shuffled else []),
         shuffled=shuffled,
         once=ceil_digits(epsilon, 4) if epsilon else "",

@@ -6,8 +6,6 @@ for its verdict, and `drawing.picture` for its picture.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +17,7 @@ import numpy as np
 
 from ldpopt.distribution import Array
 from ldpopt.errors import invalid
+from ldpopt.escapes import csv_text
 from ldpopt.io.table import is_number, parse_table
 from ldpopt.results import Result
 
@@ -134,11 +133,7 @@ class Table(Result):
     def to_csv(self) -> str:
         """The table as CSV text; floats with all their digits, absent cells empty."""
         columns = list(dict.fromkeys(name for row in self.rows for name in row))
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([row.get(name, "") for name in columns] for row in self.rows)
-        return out.getvalue()
+        return csv_text([columns, *([row.get(name, "") for name in columns] for row in self.rows)])
 
     @classmethod
     def from_csv(cls, text: str, path: str = "rows") -> Table:

@@ -82,7 +82,13 @@ def run(
         verdict, drawn = experiment.judge(table), picture(experiment.draw(table))
     write_bytes_atomically(folder / PICTURE, drawn, force=True)
     write_text(folder / VERDICT, strictjson.dumps(verdict.to_dict() | {"quick": quick}), force=True)
-    write_text(folder / README, _readme(experiment, verdict), force=True)
+    told = {
+        "experiment": experiment,
+        "verdict": verdict,
+        "papers": map(reference, cited(experiment.source)),
+        "files": FILES,
+    }
+    write_text(folder / README, render("README.md.code", "ldpopt.reproduce", **told), force=True)
     return verdict
 
 
@@ -160,13 +166,6 @@ def _toml(experiment: Experiment) -> str:
     return f"{lines(experiment.full)}\n[quick]\n{lines(experiment.quick)}"
 
 
-def _readme(experiment: Experiment, verdict: Verdict) -> str:
-    papers = map(reference, cited(experiment.source))
-    return render(
-        "README.md.code", "ldpopt.reproduce", experiment=experiment, verdict=verdict, papers=papers, files=FILES
-    )
-
-
 def main(script: str) -> None:
     """The program of ``run.py`` in an experiment's folder: runs there, or with ``--quick`` in a temporary folder."""
     import argparse
@@ -194,12 +193,11 @@ def index_page(folder: Path) -> str:
     >>> "Of 0 claims" in index_page(Path("nowhere"))
     True
     """
-    verdicts = [
-        (one, verdict) for one in EXPERIMENTS.values() if (verdict := verdict_in(folder / one.name)) is not None
-    ]
+    held = ((claim, verdict_in(folder / claim.name)) for claim in EXPERIMENTS.values())
+    verdicts = [(claim, verdict) for claim, verdict in held if verdict is not None]
     counts = Counter(verdict["outcome"] for _, verdict in verdicts)
     return render(
         "index.html", "ldpopt.reproduce", title="The papers, recomputed", verdicts=verdicts, colours=COLOURS,
         counts=", ".join(f"{counts[outcome]} {plural}" for outcome, plural in PLURAL.items() if counts[outcome]),
-        papers=dict.fromkeys(reference(key) for one, _ in verdicts for key in cited(one.source)), files=FILES,
+        papers=dict.fromkeys(reference(key) for claim, _ in verdicts for key in cited(claim.source)), files=FILES,
     )  # fmt: skip

@@ -85,15 +85,19 @@ class _Sentence(Formatter):
         return super().get_field(f"0{field_name.removeprefix(name)}", (kwargs[name],), {})
 
 
-def verdict(outcome: Outcome, detail: str, found: Mapping[str, Any]) -> Verdict:
+def verdict(outcome: Outcome, detail: str, values: Mapping[str, Any]) -> Verdict:
     """The verdict whose sentence names numbers in braces, as for `str.format`; those named ``_...`` are not recorded.
 
     An array is shown and recorded as `Ends`.
     """
-    shown = {name: Ends(one) if isinstance(one, np.ndarray) else one for name, one in found.items()}
+    shown = {name: Ends(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
     figures: dict[str, float] = {}
-    for name, one in shown.items():
-        ends = {f"{name}, smallest": one.low, f"{name}, largest": one.high} if isinstance(one, Ends) else {name: one}
+    for name, value in shown.items():
+        ends = (
+            {f"{name}, smallest": value.low, f"{name}, largest": value.high}
+            if isinstance(value, Ends)
+            else {name: value}
+        )
         figures |= {} if name.startswith("_") else ends
     return Verdict(outcome, _Sentence().vformat(detail, (), shown), figures)
 
@@ -118,10 +122,10 @@ def bounded(
     """
 
     def judge(table: Table) -> Verdict:
-        found = computed(table, ratios)
-        told = ", ".join(f"{name} {Ends(one):.4g|.3g}" for name, one in found.items() if not name.startswith("_"))
-        outcome = outcome_of(*found.values(), tolerance=tolerance)
-        return verdict(outcome, detail, {**found, "_all": told, **computed(table, figures)})
+        values = computed(table, ratios)
+        told = ", ".join(f"{name} {Ends(value):.4g|.3g}" for name, value in values.items() if not name.startswith("_"))
+        outcome = outcome_of(*values.values(), tolerance=tolerance)
+        return verdict(outcome, detail, {**values, "_all": told, **computed(table, figures)})
 
     return judge
 
@@ -130,8 +134,8 @@ def decided(detail: str, figures: Quantities, holds: Callable[[dict[str, Any]], 
     """The `judge` of a claim that holds if `holds` is true of the figures. `detail`, `figures`: as in `verdict`."""
 
     def judge(table: Table) -> Verdict:
-        found = computed(table, figures)
-        return verdict(Outcome.HOLDS if holds(found) else Outcome.FAILS, detail, found)
+        values = computed(table, figures)
+        return verdict(Outcome.HOLDS if holds(values) else Outcome.FAILS, detail, values)
 
     return judge
 
@@ -142,9 +146,9 @@ def refuted(
     """The `judge` of a claim that fails if `wrong` is true of the figures, as it should at some of the points."""
 
     def judge(table: Table) -> Verdict:
-        found = computed(table, figures)
-        failed = wrong(found)
-        return verdict(*((Outcome.FAILS, detail) if failed else (otherwise, "No counterexample here.")), found)
+        values = computed(table, figures)
+        failed = wrong(values)
+        return verdict(*((Outcome.FAILS, detail) if failed else (otherwise, "No counterexample here.")), values)
 
     return judge
 
@@ -205,7 +209,7 @@ class Part:
         said = self.name if self.subject is Subject.STATEMENT else f"{self.name} ({self.subject.value})"
         said = said[0].upper() + said[1:] if said[0].isascii() else said
         excess = self.excess(rows)
-        cases, share = f"{len(excess)} cases", f"{1 + self.nearest(rows):.4f}"
+        cases, share = f"{len(excess)} case{'s' * (len(excess) != 1)}", f"{1 + self.nearest(rows):.4f}"
         if not len(excess):
             return f"{said}: not computed"
         if not self.holds(rows):

@@ -153,7 +153,7 @@ def surveys(state: State, question: Asked, channel: Channel, n: int, epsilon: fl
     seed = take(state, "seed", whole, 1)
     k, level = len(question.labels), question.target.level
     category = min(take(state, "category", whole, 1), k) - 1
-    drawn = [_survey(question, channel, n, level, (seed, at)) for at in range(REPEATS)]
+    drawn = [_survey(question, channel, n, level, (seed, number)) for number in range(REPEATS)]
     classical = Channel(randomized_response(k, epsilon).matrix, question.labels)
     beside = _survey(question, classical, n, level, (seed, REPEATS))
     repeats = [answers[category] for answers in drawn]
@@ -201,11 +201,11 @@ def split(state: State, report: Report) -> dict[str, Any]:
     """The shares of epsilon with which the fewest people reach every half-width, and the number of these people."""
     report(0.0)
     questions, epsilon = questions_of(state), take(state, "epsilon", positive_epsilon)
-    asked_for = {str(at): (question.pilot, question.target) for at, question in enumerate(questions)}
+    asked_for = {str(number): (question.pilot, question.target) for number, question in enumerate(questions)}
     with field("epsilon"):
-        found = split_budget(asked_for, Budget(epsilon), designed=0, progress=report)
-    parts = [found.epsilons[name] for name in asked_for]
-    return {"split": [part / math.fsum(parts) for part in parts], "respondents": found.respondents}
+        budget_split = split_budget(asked_for, Budget(epsilon), designed=0, progress=report)
+    parts = [budget_split.epsilons[name] for name in asked_for]
+    return {"split": [part / math.fsum(parts) for part in parts], "respondents": budget_split.respondents}
 
 
 def told(state: State, report: Report = lambda share: None) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def questions_of(state: State) -> list[Asked]:
         raise wrong("questions", f"1 to {MAX_QUESTIONS} questions", len(given))
     with field("questions"):
         parts = [fields.mapping(question, "question") for question in given]
-    return [asked(question, f"questions.{at}.", aim, level) for at, question in enumerate(parts)]
+    return [asked(question, f"questions.{number}.", aim, level) for number, question in enumerate(parts)]
 
 
 def _solved(state: State, questions: list[Asked], eta: float, report: Report) -> tuple[list[float], int | None]:
@@ -268,10 +268,10 @@ def _solved(state: State, questions: list[Asked], eta: float, report: Report) ->
     if solve == "epsilon":
         assert n is not None
         epsilons = []
-        for at, question in enumerate(questions):
-            with field("respondents" if len(questions) == 1 else f"questions.{at}.half_width"):
+        for number, question in enumerate(questions):
+            with field("respondents" if len(questions) == 1 else f"questions.{number}.half_width"):
                 epsilons.append(QuestionPlanner(question.pilot).epsilon(question.target, n, eta))
-            report(0.5 * (at + 1) / len(questions))
+            report(0.5 * (number + 1) / len(questions))
         return epsilons, n
     total, shares = take(state, "epsilon", positive_epsilon), _split(state, len(questions))
     for share in shares:
@@ -295,22 +295,22 @@ def _split(state: State, count: int) -> list[float]:
 def _answered(question: Asked, epsilon: float, eta: float) -> dict[str, Any]:
     """The results for one question at its epsilon."""
     try:
-        made = designed(question, epsilon, eta)
+        solved = designed(question, epsilon, eta)
     except SolverError as error:
         raise InvalidInput(f"The channel was not found: {error}") from None
-    variance = question.target.variance_of(made.channel, question.pilot)
+    variance = question.target.variance_of(solved.channel, question.pilot)
     if not variance < math.inf:
         raise InvalidInput("epsilon: expected a channel that tells all answers apart, got one that does not")
     return {
         **picked(question, "name labels pilot"),
         "wanted": question.target.width,
         "epsilon": epsilon,
-        "eta": float(total_variation(made.channel)),
+        "eta": float(total_variation(solved.channel)),
         "needed": question.target.respondents_for(variance),
         "open": question.target.respondents_for(question.open_variance),
         "variance": variance,
-        **picked(made.design, "value bound relative_gap"),
-        "proof": made.proof,
+        **picked(solved.design, "value bound relative_gap"),
+        "proof": solved.proof,
     }
 
 

@@ -109,7 +109,7 @@ def choice(options: Sequence[str]) -> Callable[[Any, str], str]:
 
 def numbers(value: Any, what: str) -> list[float]:
     """A list of finite numbers; the error says which entry is not one."""
-    return [number(entry, f"{what}, entry {at}") for at, entry in enumerate(items(value, what))]
+    return [number(entry, f"{what}, entry {place}") for place, entry in enumerate(items(value, what))]
 
 
 def texts(value: Any, what: str) -> tuple[str, ...]:

@@ -55,21 +55,21 @@ class Looked:
 
     name: str
     text: str
-    made: Pasted
+    content: Pasted
     mended: Mended | None
     stated: Mapping[str, float]
 
     @property
     def channel(self) -> Channel:
         """The channel of either kind as floats."""
-        made = self.made.channel if isinstance(self.made, Design) else self.made
+        made = self.content.channel if isinstance(self.content, Design) else self.content
         return Channel(made.matrix, made.inputs, made.outputs) if isinstance(made, ExactChannel) else made
 
     @property
     def measured(self) -> tuple[Guarantee, ...]:
         """Its own epsilon and eta."""
-        if isinstance(self.made, ExactChannel):
-            return proved(self.made)
+        if isinstance(self.content, ExactChannel):
+            return proved(self.content)
         return local_dp(self.channel), total_variation(self.channel)
 
 
@@ -84,18 +84,18 @@ def looked(state: State) -> Looked:
     with field("text"):
         given = parts(text, name)
     with field("mend"):
-        made = mended(given, caps)
-    return Looked(name, text, made.channel, made, {})
+        content = mended(given, caps)
+    return Looked(name, text, content.channel, content, {})
 
 
 def own_limits(epsilon: float | None, eta: float | None) -> list[Constraint]:
     """The given caps as constraints; an infinite epsilon gives no constraint."""
-    found: list[Constraint] = [LocalDP(epsilon)] if epsilon is not None and epsilon <= MAXIMUM_EPSILON else []
-    return found if eta is None else [*found, TotalVariation(eta)]
+    limits: list[Constraint] = [LocalDP(epsilon)] if epsilon is not None and epsilon <= MAXIMUM_EPSILON else []
+    return limits if eta is None else [*limits, TotalVariation(eta)]
 
 
 def _document(seen: Looked, state: State, report: Report) -> dict[str, Any]:
-    made, channel, found = seen.made, seen.channel, seen.measured
+    made, channel, measured = seen.content, seen.channel, seen.measured
     k, m = channel.shape
     kinds = {Design: "design", ExactChannel: "exact channel", Channel: "channel"}
     document: dict[str, Any] = {
@@ -103,18 +103,18 @@ def _document(seen: Looked, state: State, report: Report) -> dict[str, Any]:
         "inputs": [as_text(label) for label in channel.inputs],
         "outputs": [as_text(label) for label in channel.outputs],
         "matrix": channel.matrix,
-        "epsilon": found[0].value,
-        "eta": found[1].value,
-        "promise": [guarantee_in_words(one) for one in found],
-        "channel_file": channel.to_json(found),
+        "epsilon": measured[0].value,
+        "eta": measured[1].value,
+        "promise": [guarantee_in_words(guarantee) for guarantee in measured],
+        "channel_file": channel.to_json(measured),
     }
-    document |= _proof(made, found, seen.stated)
+    document |= _proof(made, measured, seen.stated)
     report(0.15)
     document["comparison"], document["no_comparison"] = _comparison(seen, state)
     report(0.25)
     every = k * k * m <= AUDITED
     whole = audit(channel, progress=lambda share: report(0.25 + 0.75 * share)) if every else None
-    document["guarantees"] = [_row(one) for one in (whole.guarantees if whole else found)]
+    document["guarantees"] = [_row(guarantee) for guarantee in (whole.guarantees if whole else measured)]
     document["trade_off"] = whole.curve.knots if whole else None
     document["unmeasured"] = "" if every else "The channel is so large that only epsilon and eta are measured here."
     shown: dict[str, Any] = plain(document)
@@ -125,16 +125,16 @@ def _badge(colour: str, text: str, reasons: list[str]) -> dict[str, Any]:
     return {"colour": colour, "text": text, "reasons": reasons}
 
 
-def _proof(made: Pasted, measured: tuple[Guarantee, ...], stated: Mapping[str, float]) -> dict[str, Any]:
+def _proof(pasted: Pasted, measured: tuple[Guarantee, ...], stated: Mapping[str, float]) -> dict[str, Any]:
     """The badge and the sentences of the proof. The badge is green only if a proof was recomputed and holds."""
-    if isinstance(made, Design):
-        return _checked(made)
-    if isinstance(made, ExactChannel):
+    if isinstance(pasted, Design):
+        return _checked(pasted)
+    if isinstance(pasted, ExactChannel):
         badge = _badge("green", "The proof holds", ["Proved in integer arithmetic, from the weights in the file."])
     elif lies := [
-        f"The file claims a {one.title} of {stated[one.notion]!r}; it is {ceil_digits(one.lower)}."
-        for one in measured
-        if one.notion in stated and not one.lower <= stated[one.notion]
+        f"The file claims a {guarantee.title} of {stated[guarantee.notion]!r}; it is {ceil_digits(guarantee.lower)}."
+        for guarantee in measured
+        if guarantee.notion in stated and not guarantee.lower <= stated[guarantee.notion]
     ]:
         badge = _badge("red", "What the file claims is false", lies)
     else:
@@ -195,7 +195,7 @@ def _comparison(seen: Looked, state: State) -> tuple[dict[str, Any] | None, str]
 
 def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
     """The comparison: populations given, those of the design, or examples; None for a design with another utility."""
-    made, channel = seen.made, seen.channel
+    made, channel = seen.content, seen.channel
     k = channel.shape[0]
     f = take(state, "divergence", divergence, None)
     p0, p1 = (
@@ -218,12 +218,12 @@ def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
         return Divergence(KL if f is None else f, p0, p1, channel.inputs), whose
 
 
-def _row(one: Guarantee) -> dict[str, Any]:
-    more = one.notion in MORE_IS_MORE_PRIVATE
+def _row(guarantee: Guarantee) -> dict[str, Any]:
+    more = guarantee.notion in MORE_IS_MORE_PRIVATE
     return {
-        "title": one.title,
-        "sign": "≥" if more else "=" if one.exact else "≤",
-        "value": floor_digits(one.lower) if more else ceil_digits(one.value),
-        "witness": str(one.witness) if one.witness else "",
-        "reference": one.reference,
+        "title": guarantee.title,
+        "sign": "≥" if more else "=" if guarantee.exact else "≤",
+        "value": floor_digits(guarantee.lower) if more else ceil_digits(guarantee.value),
+        "witness": str(guarantee.witness) if guarantee.witness else "",
+        "reference": guarantee.reference,
     }

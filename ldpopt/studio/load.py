@@ -67,13 +67,13 @@ def view(state: State) -> dict[str, Any]:
 def examples(state: State) -> dict[str, Any]:
     """The questions of the survey that comes with the package, with the answers of two parties' voters."""
     table = load_anes96()
-    made = []
+    questions = []
     for column in ("party", "income", "education"):
         (p0, p1), labels = table.conditional(column, "vote"), table.labels(column)
         title, names = f"ANES 1996: {column} ({len(labels)})", [f"{name} voters" for name in table.labels("vote")]
         counts = table.counts(column, "vote").sum(axis=1)
-        made.append({"title": title, "p0": p0, "p1": p1, "labels": labels, "names": names, "counts": counts})
-    return {"examples": made}
+        questions.append({"title": title, "p0": p0, "p1": p1, "labels": labels, "names": names, "counts": counts})
+    return {"examples": questions}
 
 
 def _read(path: Path, state: State) -> dict[str, Any]:

@@ -37,12 +37,12 @@ def as_chance(value: float) -> Fraction:
 
 def rows_of(channel: Channel) -> list[list[Fraction]]:
     """The rows of a channel as exact fractions, each divided by its exact sum."""
-    return [[Fraction(one) / exact_sum(row) for one in row.tolist()] for row in channel.matrix]
+    return [[Fraction(chance) / exact_sum(row) for chance in row.tolist()] for row in channel.matrix]
 
 
 def likelier(rows: list[list[Fraction]], x: int, y: int) -> tuple[Ratio, Ratio]:
     """Pr(y) under x divided by its least value under other answers, and its largest such value divided by that of x."""
-    mine, others = rows[x][y], [row[y] for at, row in enumerate(rows) if at != x]
+    mine, others = rows[x][y], [row[y] for answer, row in enumerate(rows) if answer != x]
     return _ratio(mine, min(others)), _ratio(max(others), mine)
 
 
@@ -70,10 +70,10 @@ def before(prior: Fraction, down: Ratio, reports: int = 1) -> Fraction:
 
 def given(prior: Fraction, rows: list[list[Fraction]], x: int, y: int, shares: list[Fraction]) -> Fraction | None:
     """The chance of answer x after report y, if the other answers have `shares` of the rest; None if y never occurs."""
-    rest = sum((share for at, share in enumerate(shares) if at != x), Fraction(0))
+    rest = sum((share for answer, share in enumerate(shares) if answer != x), Fraction(0))
     if rest == 0:
         return None
-    others = sum((share * rows[at][y] for at, share in enumerate(shares) if at != x), Fraction(0)) / rest
+    others = sum((share * rows[answer][y] for answer, share in enumerate(shares) if answer != x), Fraction(0)) / rest
     whole = prior * rows[x][y] + (1 - prior) * others
     return None if whole == 0 else prior * rows[x][y] / whole
 
@@ -186,7 +186,7 @@ def view(state: State) -> dict[str, Any]:
             "words_least": f"at least {at_least(least)}",
         },
         "sentences": _sentences(person, chance, as_chance(alpha), n),
-        "priors": [[one, *_bounds(person, one, 1), *_bounds(person, one, n)] for one in sorted({*PRIORS, prior})],
+        "priors": [[own, *_bounds(person, own, 1), *_bounds(person, own, n)] for own in sorted({*PRIORS, prior})],
         "reports": _reports(person, chance, pilot),
         "test": {
             "alpha": alpha,
@@ -195,7 +195,7 @@ def view(state: State) -> dict[str, Any]:
             "once": _thinned(person.curve(1).knots),
             "all": _thinned(person.curve(n).knots),
         },
-        "rounds": [_after_rounds(person, chance, alpha, delta, one) for one in sorted({*ROUNDS, n})],
+        "rounds": [_after_rounds(person, chance, alpha, delta, own) for own in sorted({*ROUNDS, n})],
         "now": _after_rounds(person, chance, alpha, delta, n),
         "delta": delta,
     }
@@ -224,13 +224,13 @@ def _bounds(person: Person, prior: float, n: int) -> tuple[float, float]:
 
 def _reports(person: Person, prior: Fraction, pilot: Array) -> list[dict[str, Any]]:
     """Every report, the most informative first, with its frequency and the chance of the answer after it."""
-    shares = [Fraction(one) for one in pilot.tolist()]
-    made: list[dict[str, Any]] = []
+    shares = [Fraction(share) for share in pilot.tolist()]
+    reports: list[dict[str, Any]] = []
     for y, label in enumerate(person.channel.outputs):
         up, down = person.ratios[y]
         likely = given(prior, person.rows, person.x, y, shares)
-        others = [row[y] for at, row in enumerate(person.rows) if at != person.x]
-        made.append({
+        others = [row[y] for answer, row in enumerate(person.rows) if answer != person.x]
+        reports.append({
             "report": str(label),
             "yours": float(person.rows[person.x][y]),
             "others": [float(min(others)), float(max(others))],
@@ -239,8 +239,8 @@ def _reports(person: Person, prior: Fraction, pilot: Array) -> list[dict[str, An
             "likely": None if likely is None else float(likely),
             "words": f"at most {at_most(after(prior, up))}",
         })  # fmt: skip
-    order = sorted(range(len(made)), key=lambda y: (-made[y]["most"], made[y]["least"]))
-    return [made[y] for y in order[:LISTED]]
+    order = sorted(range(len(reports)), key=lambda y: (-reports[y]["most"], reports[y]["least"]))
+    return [reports[y] for y in order[:LISTED]]
 
 
 def _thinned(knots: Array) -> list[list[float]]:
@@ -275,7 +275,7 @@ def _person(matrix: bytes, shape: tuple[int, int], inputs: Sequence[Any], output
     rows = rows_of(channel)
     ratios = [likelier(rows, x, y) for y in range(shape[1])]
     mine, theirs = networkx.DiGraph(), networkx.DiGraph()
-    others = [label for at, label in enumerate(channel.inputs) if at != x]
+    others = [label for answer, label in enumerate(channel.inputs) if answer != x]
     mine.add_edges_from((channel.inputs[x], other) for other in others)
     theirs.add_edges_from((other, channel.inputs[x]) for other in others)
     epsilon = max(local_dp(channel, mine).value, local_dp(channel, theirs).value)

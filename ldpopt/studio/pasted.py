@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -21,6 +19,7 @@ from ldpopt.design.constraints.repair import Unrepairable, repair
 from ldpopt.design.load import design_of
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid
+from ldpopt.escapes import csv_text
 from ldpopt.exact import FORMAT as EXACT
 from ldpopt.exact import ExactChannel
 from ldpopt.files import naming
@@ -30,7 +29,7 @@ from ldpopt.schema import schema_of
 from ldpopt.studio.fields import of_type, raw_text
 from ldpopt.tolerances import ROW_SUM
 
-LARGEST = 4_000_000
+MAX_CHARACTERS = 4_000_000
 """The most characters of a file."""
 MOST_ENTRIES = 250_000
 """The most entries of a matrix."""
@@ -45,7 +44,7 @@ Parts = tuple[Array, tuple[Label, ...] | None, tuple[Label, ...] | None]
 
 def contents(value: Any, what: str) -> str:
     """The text of a file, refused if it is longer than the page accepts."""
-    if "\0" in of_type(str, "text", LARGEST)(value, what):
+    if "\0" in of_type(str, "text", MAX_CHARACTERS)(value, what):
         raise invalid(what, "text", Phrase("a zero byte"))
     return str(value).removeprefix("\ufeff")
 
@@ -73,22 +72,22 @@ def pasted(text: str, name: str = NAMELESS) -> Pasted:
     return _bounded(channel_of(text, name), name)
 
 
-def _bounded(made: Pasted, name: str) -> Pasted:
-    _sized((made.channel if isinstance(made, Design) else made).matrix, name)
-    return made
+def _bounded(content: Pasted, name: str) -> Pasted:
+    _sized((content.channel if isinstance(content, Design) else content).matrix, name)
+    return content
 
 
 def claims(text: str, name: str = NAMELESS) -> dict[str, float]:
     """The epsilon and the eta that a channel file records about itself, by notion. They are never trusted."""
     data = strictjson.loads(text) if is_json(name, text) else None
     recorded = data.get("guarantees") if isinstance(data, dict) and "schema" not in data else None
-    found: dict[str, float] = {}
-    for one in recorded if isinstance(recorded, list) else []:
-        if isinstance(one, Mapping) and one.get("notion") in ("local_dp", "total_variation"):
-            value = one.get("value")
+    claimed: dict[str, float] = {}
+    for guarantee in recorded if isinstance(recorded, list) else []:
+        if isinstance(guarantee, Mapping) and guarantee.get("notion") in ("local_dp", "total_variation"):
+            value = guarantee.get("value")
             if isinstance(value, (int, float)) and not isinstance(value, bool):
-                found[one["notion"]] = float(min(value, 1e308))
-    return found
+                claimed[guarantee["notion"]] = float(min(value, 1e308))
+    return claimed
 
 
 def parts(text: str, name: str = NAMELESS) -> Parts:
@@ -108,8 +107,8 @@ def parts(text: str, name: str = NAMELESS) -> Parts:
         labels: list[Any] = []
         for side, count in zip(("inputs", "outputs"), matrix.shape, strict=True):
             given = data.get(side)
-            made = from_jsonable(given) if isinstance(given, list) else None
-            labels.append(None if made is None else distinct_labels(made, count, side))
+            names = from_jsonable(given) if isinstance(given, list) else None
+            labels.append(None if names is None else distinct_labels(names, count, side))
         return matrix, labels[0], labels[1]
 
 
@@ -125,13 +124,8 @@ def with_commas(text: str) -> str:
     mark = "\t" if "\t" in first else ";" if ";" in first else None
     if mark is None and ("," in first or '"' in first):
         return text
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    for line in text.splitlines():
-        if line.strip():
-            cells = line.split(mark) if mark else line.split()
-            writer.writerow([cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell for cell in cells])
-    return out.getvalue()
+    rows = (line.split(mark) if mark else line.split() for line in text.splitlines() if line.strip())
+    return csv_text([c.replace(",", ".") if _DECIMAL_COMMA.fullmatch(c) else c for c in row] for row in rows)
 
 
 SLIP = 1e-6
@@ -166,7 +160,7 @@ def _rows_that_sum(matrix: Array) -> tuple[Array, list[str]]:
     steps = []
     lowest = float(matrix.min())
     if not lowest >= -SLIP:
-        x, y = (int(at) for at in np.unravel_index(int(matrix.argmin()), matrix.shape))
+        x, y = (int(index) for index in np.unravel_index(int(matrix.argmin()), matrix.shape))
         raise invalid("mend", "non-negative entries (no division mends a negative one)", lowest, f"row {x}, column {y}")
     if lowest < 0:
         matrix = np.maximum(matrix, 0.0)
@@ -194,18 +188,18 @@ def _rows_that_sum(matrix: Array) -> tuple[Array, list[str]]:
 
 
 def _within(matrix: Array, limits: Sequence[Constraint], channel: Channel) -> tuple[Array, str]:
-    said = " and ".join(f"{type(one).__name__}({one.bound!r})" for one in limits)
-    made = _repaired(matrix, limits, channel)
-    if made is not None:
-        return made, f"Brought within {said} by the repair that every design passes."
+    said = " and ".join(f"{type(limit).__name__}({limit.bound!r})" for limit in limits)
+    kept = _repaired(matrix, limits, channel)
+    if kept is not None:
+        return kept, f"Brought within {said} by the repair that every design passes."
     mean = matrix.mean(axis=0)
     low, high, best = 0.0, 1.0, _repaired(np.tile(mean, (len(matrix), 1)), limits, channel)
     if best is None:
         raise invalid("mend", "limits that a channel without any information keeps", Phrase(said))
     for _ in range(30):
         middle = (low + high) / 2
-        found = _repaired((1 - middle) * matrix + middle * mean, limits, channel)
-        low, high, best = (middle, high, best) if found is None else (low, middle, found)
+        mixed = _repaired((1 - middle) * matrix + middle * mean, limits, channel)
+        low, high, best = (middle, high, best) if mixed is None else (low, middle, mixed)
         if not high - low > 1e-4 * high:
             break
     return best, f"Mixed with its mean row, by a share of {high:.4g}, and brought within {said} by the repair."

@@ -25,12 +25,12 @@ def questionnaire(state: State, questions: list[Asked]) -> SurveySpec:
     _, level, eta = wishes(state)
     widths = two_sided(0.95) / two_sided(level)  # plans have targets for intervals of 95 %
     names: list[str] = []
-    for at, question in enumerate(questions, start=1):
-        names.append(question.name if question.name not in names else f"{question.name} {at}")
+    for number, question in enumerate(questions, start=1):
+        names.append(question.name if question.name not in names else f"{question.name} {number}")
     with field("level"):
         asked = tuple(
-            QuestionSpec(name, one.labels, pilot=one.pilot, half_width=one.target.width * widths)
-            for name, one in zip(names, questions, strict=True)
+            QuestionSpec(name, posed.labels, pilot=posed.pilot, half_width=posed.target.width * widths)
+            for name, posed in zip(names, questions, strict=True)
         )
     return SurveySpec("survey", asked, epsilon=take(state, "epsilon", positive_epsilon), eta=None if eta == 1 else eta)
 
@@ -41,16 +41,16 @@ def planned_of(state: State, report: Report = lambda share: None) -> tuple[Surve
     return spec, plan_survey(spec, progress=report)
 
 
-def way_of(found: PlannedSurvey) -> str:
+def way_of(survey: PlannedSurvey) -> str:
     """How a plan asks."""
-    joint = any(len(asked.answers) > 1 for asked in found.plan.questions)
-    return "booklets" if joint else "one question each" if found.plan.booklets else "a split of ε"
+    joint = any(len(asked.answers) > 1 for asked in survey.plan.questions)
+    return "booklets" if joint else "one question each" if survey.plan.booklets else "a split of ε"
 
 
-def ways_of(found: PlannedSurvey) -> dict[str, float]:
+def ways_of(survey: PlannedSurvey) -> dict[str, float]:
     """The people whom each way of asking needs."""
-    ways = {"one question each": found.one_question, "a split of ε": found.split}
-    return ways | ({"booklets": found.respondents} if way_of(found) == "booklets" else {})
+    ways = {"one question each": survey.one_question, "a split of ε": survey.split}
+    return ways | ({"booklets": survey.respondents} if way_of(survey) == "booklets" else {})
 
 
 def planned(state: State, report: Report) -> dict[str, Any]:
@@ -58,15 +58,15 @@ def planned(state: State, report: Report) -> dict[str, Any]:
 
     least : no private survey of fewer people reaches the half-widths. file : a description that plans the same.
     """
-    spec, found = planned_of(state, report)
-    booklets = {tuple(one.name for one in asked.answers): asked.probability for asked in found.plan.questions}
+    spec, survey = planned_of(state, report)
+    booklets = {tuple(part.name for part in asked.answers): asked.probability for asked in survey.plan.questions}
     return {
         "ways": [
-            {"name": name, "needed": needed, "optimal": name == way_of(found)}
-            for name, needed in sorted(ways_of(found).items(), key=lambda way: way[1])
+            {"name": name, "needed": needed, "optimal": name == way_of(survey)}
+            for name, needed in sorted(ways_of(survey).items(), key=lambda way: way[1])
         ],
-        "least": found.least,
-        "respondents": found.respondents,
+        "least": survey.least,
+        "respondents": survey.respondents,
         "epsilon": spec.epsilon,
         "booklets": [{"questions": names, "share": str(share)} for names, share in booklets.items()],
         "file": booklets_file(spec),
@@ -78,11 +78,11 @@ def growth(state: State, report: Report) -> dict[str, Any]:
     questions = questions_of(state)
     shown = questions[take(state, "at", fields.position(len(questions)), 0)]
     counts = []
-    for at, m in enumerate(GROWN):
-        found = plan_survey(questionnaire(state, [shown] * m))
-        people = {"planned": found.respondents, "one_question": found.one_question, "split": found.split}
+    for number, m in enumerate(GROWN):
+        survey = plan_survey(questionnaire(state, [shown] * m))
+        people = {"planned": survey.respondents, "one_question": survey.one_question, "split": survey.split}
         if m == 1:  # there is no other way of asking
-            people = dict.fromkeys(people, found.respondents)
-        counts.append({"questions": m, "least": found.least, **people})
-        report((at + 1) / len(GROWN))
+            people = dict.fromkeys(people, survey.respondents)
+        counts.append({"questions": m, "least": survey.least, **people})
+        report((number + 1) / len(GROWN))
     return {"counts": counts}

@@ -37,7 +37,7 @@ JOBS = {
     "questionnaire": "questionnaire:planned", "growth": "questionnaire:growth",
 }  # fmt: skip
 """For each NAME in ``/api/jobs/NAME`` the ``module:function``, called with a state and a function for the progress."""
-LARGEST = 8 << 20
+MAX_REQUEST = 8 << 20
 """The most bytes of a request."""
 FILES = Path(__file__).parent / "static"
 
@@ -56,19 +56,19 @@ def studio(token: str, port: int, start: Mapping[str, Any] | None = None) -> Sta
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    made = _Studio(dict(start or {}))
+    answers = _Studio(dict(start or {}))
     routes = [
-        Route("/api/start", made.start, methods=["GET"]),
-        Route("/api/jobs/{name}", made.begin, methods=["POST"]),
-        Route("/api/jobs/{which}", made.look, methods=["GET", "DELETE"]),
-        Route("/api/{name}", made.view, methods=["POST"]),
-        Route("/{path:path}", made.page, methods=["GET"]),
+        Route("/api/start", answers.start, methods=["GET"]),
+        Route("/api/jobs/{name}", answers.begin, methods=["POST"]),
+        Route("/api/jobs/{which}", answers.look, methods=["GET", "DELETE"]),
+        Route("/api/{name}", answers.view, methods=["POST"]),
+        Route("/{path:path}", answers.page, methods=["GET"]),
     ]
     return Starlette(
         routes=routes,
         middleware=[Middleware(_Guard, token=token, port=port)],
         exception_handlers={HTTPException: no_route, Refused: _refused},
-        lifespan=made.lifespan,
+        lifespan=answers.lifespan,
     )
 
 
@@ -102,10 +102,10 @@ class _Studio:
         if place is None:
             raise Refused(404, "There is no view of this name.")
         state = await _state(request)
-        made = await self._views.outcome(place, state, request.is_disconnected)
-        if "result" in made:
-            return said(200, made["result"])
-        return said(422, {"errors": made.get("errors") or {"": made["error"]}})
+        outcome = await self._views.outcome(place, state, request.is_disconnected)
+        if "result" in outcome:
+            return said(200, outcome["result"])
+        return said(422, {"errors": outcome.get("errors") or {"": outcome["error"]}})
 
     async def begin(self, request: Request) -> Response:
         """Start a job for a state."""
@@ -179,8 +179,8 @@ async def _refused(_: Request, refused: Any) -> Response:
 
 
 async def _state(request: Request) -> dict[str, Any]:
-    """The state in a request, of which at most `LARGEST` bytes are read."""
-    read = await body(request, LARGEST, "A state", f"A state has at most {LARGEST >> 20} MB.")
+    """The state in a request, of which at most `MAX_REQUEST` bytes are read."""
+    read = await body(request, MAX_REQUEST, "A state", f"A state has at most {MAX_REQUEST >> 20} MB.")
     try:
         state = strictjson.loads(read, "the state")
     except InvalidInput as error:

@@ -35,7 +35,7 @@ def _program(template: str, **values: Any) -> str:
         {"repr": repr, "source": constraint_source, "toml": _toml},
         head=head,
         imports=imports,
-        kinds=lambda limits: [type(one).__name__ for one in limits],
+        kinds=lambda limits: [type(limit).__name__ for limit in limits],
         limits_of=limits_of,
         listed=listed,
         **values,
@@ -55,10 +55,10 @@ def tell_code(posed: Posed, power: float | None = None, level: float = 0.05) -> 
 def tell_command(posed: Posed) -> str:
     """The command for the same problem. It writes channel.json, its picture, and design.json with the proof."""
     utility, options = posed.utility, [f"--divergence={spelling(posed.utility.f)}"]
-    for one in posed.constraints:
-        options += _options(one)
+    for constraint in posed.constraints:
+        options += _options(constraint)
     labels = [str(label) for label in utility.inputs or ()]
-    inline = utility.size <= INLINE and all("," not in one and one.strip() == one and one for one in labels)
+    inline = utility.size <= INLINE and all("," not in label and label.strip() == label and label for label in labels)
     before = ""
     if inline and all(label.isprintable() for label in labels):
         source = [f"--p0={_numbers(utility.p0)}", f"--p1={_numbers(utility.p1)}", f"--labels={','.join(labels)}"]
@@ -81,8 +81,8 @@ def inspect_code(channel: Channel, compared: tuple[Divergence, Sequence[Constrai
 def populations_file(posed: Posed) -> str:
     """The two populations in the file that `ldpopt design` reads."""
     utility = posed.utility
-    made = {"p0": utility.p0.tolist(), "p1": utility.p1.tolist(), "labels": list(utility.inputs or ())}
-    return json.dumps(made) + "\n"
+    content = {"p0": utility.p0.tolist(), "p1": utility.p1.tolist(), "labels": list(utility.inputs or ())}
+    return json.dumps(content) + "\n"
 
 
 def here(name: str, content: str) -> str:
@@ -93,16 +93,16 @@ def here(name: str, content: str) -> str:
     return f"cat > {shlex.quote(name)} <<'{end}'\n{content}{end}\n"
 
 
-def constraint_source(one: Constraint) -> str:
+def constraint_source(constraint: Constraint) -> str:
     """A constraint as Python code."""
-    made: Any = one
+    limit: Any = constraint
     given = [
-        (part.name, getattr(made, part.name))
-        for part in fields(made)
-        if part.init and (part.default is MISSING or getattr(made, part.name) != part.default)
+        (part.name, getattr(limit, part.name))
+        for part in fields(limit)
+        if part.init and (part.default is MISSING or getattr(limit, part.name) != part.default)
     ]
     shown = [repr(given[0][1])] if len(given) == 1 else [f"{name}={value!r}" for name, value in given]
-    return f"{type(one).__name__}({', '.join(shown)})"
+    return f"{type(constraint).__name__}({', '.join(shown)})"
 
 
 def divergence_source(f: FDivergence) -> tuple[str, str]:
@@ -144,9 +144,9 @@ def _numbers(values: Iterable[float]) -> str:
     return ",".join(repr(float(value)) for value in values)
 
 
-def _options(one: Constraint) -> list[str]:
+def _options(constraint: Constraint) -> list[str]:
     """The options of the command line for a constraint."""
-    values = answers(one)
+    values = answers(constraint)
     wanted = {name: asked for name, asked in flags(constraints).items() if asked[-1].name in values}
     return [f"--{name}={':'.join(repr(values[part.name]) for part in asked)}" for name, asked in wanted.items()]
 
@@ -159,7 +159,7 @@ def survey_code(question: Planned) -> str:
     """A program that designs the channel of a question and makes the plan."""
     name, design, width = question
     by_default = isinstance(design.utility.criterion, AOptimal)
-    needed = ["FisherInformation", "optimal_channel", *(type(one).__name__ for one in design.constraints)]
+    needed = ["FisherInformation", "optimal_channel", *(type(limit).__name__ for limit in design.constraints)]
     needed += [] if by_default else [type(design.utility.criterion).__name__]
     criterion = "" if by_default else f", {design.utility.criterion!r}"
     return _program("survey", name=name, design=design, width=width, criterion=criterion, needed=needed)
@@ -177,8 +177,8 @@ def survey_command(question: Planned, respondents: int) -> str:
     utility = question[1].utility
     uneven = min(utility.prior) < max(utility.prior)
     if isinstance(utility.criterion, AOptimal) != uneven:  # a plan is for the widest interval, where they differ
-        made = here("survey.toml", survey_file(question))
-        return f"{made}ldpopt survey plan survey.toml --respondents {respondents} --out plan.json\n"
+        file_made = here("survey.toml", survey_file(question))
+        return f"{file_made}ldpopt survey plan survey.toml --respondents {respondents} --out plan.json\n"
     return f"{here('survey.py', survey_code(question))}{shlex.join(['python', 'survey.py'])}\n"
 
 
@@ -190,20 +190,20 @@ def booklets_code(spec: SurveySpec) -> str:
 def booklets_file(spec: SurveySpec) -> str:
     """The description of several questions which share a budget."""
     no_limits: dict[str, float] = {}
-    parts = [(one.name, one.categories, one.shares, no_limits, one.half_width) for one in spec.questions]
+    parts = [(own.name, own.categories, own.shares, no_limits, own.half_width) for own in spec.questions]
     budget = {"epsilon": spec.epsilon, **({} if spec.eta is None else {"eta": spec.eta})}
     return _program("survey.toml", title=spec.name, questions=parts, budget=budget)
 
 
 def booklets_command(spec: SurveySpec) -> str:
     """The commands that plan it, and write the proof of how many people any survey needs."""
-    made = here("survey.toml", booklets_file(spec))
-    return f"{made}ldpopt survey plan survey.toml --out plan.json --proof bound.json\n"
+    file_made = here("survey.toml", booklets_file(spec))
+    return f"{file_made}ldpopt survey plan survey.toml --out plan.json --proof bound.json\n"
 
 
 def limits_of(design: Design) -> dict[str, Any]:
     """The epsilon and the eta of a question's design, under the names that plans use."""
-    return {name: value for one in design.constraints for name, value in answers(one).items()}
+    return {name: value for limit in design.constraints for name, value in answers(limit).items()}
 
 
 def _toml(text: str) -> str:

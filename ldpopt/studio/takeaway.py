@@ -76,9 +76,9 @@ def channel_files(channel: Channel, guarantees: Any = (), stem: str = "channel")
 def _ask(state: State) -> Taken:
     """The plan of the survey: of one question with its design, of several as "Who is asked what" shows it."""
     if len(ask.questions_of(state)) > 1:
-        spec, found = planned_of(_at_its_epsilon(state))
-        files = {"plan.json": found.plan.to_json(), "survey.toml": source.booklets_file(spec)}
-        files |= {} if found.proof is None else {"bound.json": respondents_text(found.proof)}
+        spec, survey = planned_of(_at_its_epsilon(state))
+        files = {"plan.json": survey.plan.to_json(), "survey.toml": source.booklets_file(spec)}
+        files |= {} if survey.proof is None else {"bound.json": respondents_text(survey.proof)}
         return Taken(source.booklets_code(spec), source.booklets_command(spec), files, "survey.py", SHOWN)
     told, planned = asked_design(state)
     name, design, width = planned
@@ -118,12 +118,12 @@ def taken(state: State, report: Callable[[float], None] = lambda share: None) ->
     """Code, a command, files and a link for a view in a state."""
     name, inner = which(state)
     report(0.0)
-    made = MAKERS[name](inner)
-    files = {**made.files, made.code_name: made.code}
+    taken_away = MAKERS[name](inner)
+    files = {**taken_away.files, taken_away.code_name: taken_away.code}
     return {
-        "code": made.code,
-        "command": made.command,
-        "about": made.about,
+        "code": taken_away.code,
+        "command": taken_away.command,
+        "about": taken_away.about,
         "files": [
             {"name": file, "type": TYPES[file.rpartition(".")[2]], "content": content}
             for file, content in files.items()
@@ -145,27 +145,27 @@ def fragment(name: str, state: State) -> str:
 
 
 def _tell(state: State) -> Taken:
-    made = solved(state)
-    people = respondents(state, made.design)
+    told = solved(state)
+    people = respondents(state, told.design)
     power = people["power"] if people["private"] is not None else None
-    files = {"design.json": design_text(made.design), **channel_files(made.design.channel, made.design.guarantees)}
-    files["populations.json"] = source.populations_file(made.posed)
-    code = source.tell_code(made.posed, power, people["level"])
-    return Taken(code, source.tell_command(made.posed), files, "design.py")
+    files = {"design.json": design_text(told.design), **channel_files(told.design.channel, told.design.guarantees)}
+    files["populations.json"] = source.populations_file(told.posed)
+    code = source.tell_code(told.posed, power, people["level"])
+    return Taken(code, source.tell_command(told.posed), files, "design.py")
 
 
 def _inspect(state: State) -> Taken:
     """The inspected file, mended if it was mended on the page, and code that inspects it again."""
     seen = looked(state)
     utility, _ = hypotheses(seen, state) if seen.channel.shape[0] > 1 else (None, "")
-    epsilon, eta = (one.value for one in seen.measured)
+    epsilon, eta = (guarantee.value for guarantee in seen.measured)
     told = epsilon >= MINIMUM_EPSILON
     compared = (utility, own_limits(epsilon, min(eta, 1.0))) if utility is not None and told else None
     code = source.inspect_code(seen.channel, compared)
-    if isinstance(seen.made, ExactChannel):
+    if isinstance(seen.content, ExactChannel):
         return Taken(code, "ldpopt check exact.json\n", {"exact.json": seen.text}, "check.py")
     command, files = "ldpopt check channel.json --all\n", channel_files(seen.channel, seen.measured)
-    if isinstance(seen.made, Design):
+    if isinstance(seen.content, Design):
         command, files = f"ldpopt verify design.json\n{command}", {"design.json": seen.text, **files}
     return Taken(code, command, files, "check.py", DOWNLOAD)
 
@@ -211,8 +211,8 @@ def page(state: State, report: Callable[[float], None] = lambda share: None) -> 
 
 def _tell_values(state: State) -> dict[str, Any]:
     """A design for two populations: value, guarantees, proof, channel."""
-    made = solved(state)
-    design, names, utility = made.design, made.posed.names, made.design.utility
+    solution = solved(state)
+    design, names, utility = solution.design, solution.posed.names, solution.design.utility
     populations = zip(design.channel.inputs, utility.p0, utility.p1, strict=True)
     reports = reports_in_words(design.channel, utility.p0, utility.p1, names)
     return {
@@ -251,13 +251,13 @@ def _meaning_values(state: State) -> dict[str, Any]:
     told = meaning.view(state)
     channel, _ = meaning.channel_of(state)
     rounds = [  # guarantees are rounded up
-        (one, [f"{ceil_digits(100 * one[name], 4)} %" for name in ("most", "guess")]) for one in told["rounds"]
+        (row, [f"{ceil_digits(100 * row[name], 4)} %" for name in ("most", "guess")]) for row in told["rounds"]
     ]
     return {
         "title": f"What it means for a person who answers “{told['answers'][told['answer']]}”",
         "told": told,
-        "reports": [[one["report"], f"{one['yours']:.4g}", one["words"]] for one in told["reports"]],
-        "rounds": [[f"{one['rounds']:,}", *chances, ceil_digits(one["epsilon"])] for one, chances in rounds],
+        "reports": [[row["report"], f"{row['yours']:.4g}", row["words"]] for row in told["reports"]],
+        "rounds": [[f"{row['rounds']:,}", *chances, ceil_digits(row["epsilon"])] for row, chances in rounds],
         "guarantees": [local_dp(channel), total_variation(channel)],
         "channel": channel,
     }
@@ -268,12 +268,12 @@ def _ask_values(state: State) -> dict[str, Any]:
     if len(ask.questions_of(state)) > 1:
         return _questionnaire_values(_at_its_epsilon(state))
     told, (name, design, _) = asked_design(state)
-    one = told["questions"][0]
-    numbers = [f"{one['epsilon']:.6g}", f"{one['eta']:.6g}", f"{one['half_width']:.4g}"]
+    only = told["questions"][0]
+    numbers = [f"{only['epsilon']:.6g}", f"{only['eta']:.6g}", f"{only['half_width']:.4g}"]
     return {
         "title": f"A survey of {told['respondents']:,} people",
         "told": told,
-        "question": [name, str(len(one["labels"])), *numbers, f"{one['needed']:,}", f"{one['open']:,}"],
+        "question": [name, str(len(only["labels"])), *numbers, f"{only['needed']:,}", f"{only['open']:,}"],
         "name": name,
         "design": design,
         "proof": proof_in_words(design, design.verify()),
@@ -283,31 +283,31 @@ def _ask_values(state: State) -> dict[str, Any]:
 
 def _questionnaire_values(state: State) -> dict[str, Any]:
     """A survey of several questions: the people that each way of asking needs, the booklets, and their channels."""
-    spec, found = planned_of(state)
-    ways = sorted(ways_of(found).items(), key=lambda way: way[1])
+    spec, survey = planned_of(state)
+    ways = sorted(ways_of(survey).items(), key=lambda way: way[1])
     return {
         "template": "questionnaire",
-        "title": f"A survey of {found.respondents:,} people",
+        "title": f"A survey of {survey.respondents:,} people",
         "spec": spec,
-        "found": found,
+        "survey": survey,
         "ways": [[name, f"{needed:,.0f}" if math.isfinite(needed) else "out of reach"] for name, needed in ways],
-        "widths": ", ".join(f"{one.name} ±{one.half_width:.4g}" for one in spec.questions),
+        "widths": ", ".join(f"{question.name} ±{question.half_width:.4g}" for question in spec.questions),
         "booklets": [
             [
-                ", ".join(one.name for one in asked.answers),
+                ", ".join(question.name for question in asked.answers),
                 str(asked.probability),
                 *map(str, asked.channel.shape),
                 ceil_digits(asked.epsilon),
                 ceil_digits(asked.eta),
             ]
-            for asked in found.plan.questions
+            for asked in survey.plan.questions
         ],
-        "promises": promises_in_words(found.plan),
+        "promises": promises_in_words(survey.plan),
         "proofs": {
-            asked.name: proof_in_words(design, design.verify()) if (design := found.designs.get(asked.name)) else []
-            for asked in found.plan.questions
+            asked.name: proof_in_words(design, design.verify()) if (design := survey.designs.get(asked.name)) else []
+            for asked in survey.plan.questions
         },
-        "papers": list(map(str, cite([*found.designs.values(), found.proof or "KW"]))),
+        "papers": list(map(str, cite([*survey.designs.values(), survey.proof or "KW"]))),
     }
 
 
@@ -317,9 +317,9 @@ VALUES: dict[str, Callable[[State], dict[str, Any]]] = {
 """The values that the template of each view shows."""
 
 
-def _row(one: Guarantee) -> list[str]:
+def _row(guarantee: Guarantee) -> list[str]:
     """A guarantee as a row of a table, rounded up, with the answers that attain it."""
-    return [one.title, f"≤ {ceil_digits(one.value)}", str(one.witness or ""), one.reference]
+    return [guarantee.title, f"≤ {ceil_digits(guarantee.value)}", str(guarantee.witness or ""), guarantee.reference]
 
 
 def _probabilities(channel: Channel, pilot: Iterable[float] | None) -> Markup:

@@ -106,7 +106,7 @@ def limits_of(state: State) -> tuple[Constraint, ...]:
             limits.append(kind.made(values))
         except InvalidInput as error:
             named = str(error).partition(":")[0]
-            name = next((one.name for one in kind.asks if named in (one.name, one.field)), kind.asks[-1].name)
+            name = next((field.name for field in kind.asks if named in (field.name, field.field)), kind.asks[-1].name)
             raise FieldError(name, str(error)) from None
     return tuple(limits)
 
@@ -125,9 +125,9 @@ def _found(state: State, report: Progress) -> Solved:
     problem = posed(state)
     begun = time.perf_counter()
     design = optimal_channel(problem.utility, problem.constraints, progress=report)
-    found = time.perf_counter()
+    solved_at = time.perf_counter()
     checked = design.verify()
-    return Solved(problem, design, checked, {"design": found - begun, "verify": time.perf_counter() - found})
+    return Solved(problem, design, checked, {"design": solved_at - begun, "verify": time.perf_counter() - solved_at})
 
 
 def view(state: State) -> dict[str, Any]:
@@ -135,9 +135,9 @@ def view(state: State) -> dict[str, Any]:
     return _shown(state, solved(state))
 
 
-def _shown(state: State, made: Solved) -> dict[str, Any]:
+def _shown(state: State, solution: Solved) -> dict[str, Any]:
     """The same of a design that was found."""
-    design, utility, names = made.design, made.posed.utility, made.posed.names
+    design, utility, names = solution.design, solution.posed.utility, solution.posed.names
     p0, p1 = np.asarray(utility.p0), np.asarray(utility.p1)
     ratios, order = ratio_order(p0, p1)
     m0, m1 = design.channel.push(p0), design.channel.push(p1)
@@ -158,14 +158,14 @@ def _shown(state: State, made: Solved) -> dict[str, Any]:
         **picked(design, "value bound gap relative_gap method note"),
         "unprivate": whole_value,
         "share": design.value / whole_value if 0 < whole_value < math.inf else None,
-        "proof": proof(design, made.checked),
+        "proof": proof(design, solution.checked),
         "guarantees": [
-            {"title": one.title, "value": one.value, "cap": limit.bound, "words": guarantee_in_words(one)}
-            for one, limit in zip(design.guarantees, design.constraints, strict=True)
+            {"title": kept.title, "value": kept.value, "cap": limit.bound, "words": guarantee_in_words(kept)}
+            for kept, limit in zip(design.guarantees, design.constraints, strict=True)
         ],
-        "reach": math.tanh(made.posed.epsilon / 2),
+        "reach": math.tanh(solution.posed.epsilon / 2),
         "respondents": respondents(state, design),
-        "seconds": made.seconds,
+        "seconds": solution.seconds,
     }
 
 
@@ -228,22 +228,22 @@ GRID = 17
 
 def compare(state: State) -> dict[str, Any]:
     """Comparisons for a state's design: the envelope's corners, mechanisms and bounds; only under epsilon and eta."""
-    made = solved(state)
-    if not made.posed.quick or len(made.posed.utility.p0) > MAX_INPUTS:
+    solution = solved(state)
+    if not solution.posed.quick or len(solution.posed.utility.p0) > MAX_INPUTS:
         return {"applies": False}
-    utility, epsilon = made.posed.utility, made.posed.epsilon
+    utility, epsilon = solution.posed.utility, solution.posed.epsilon
     edge = optimum_envelope(utility, epsilon)
     pure, reach = edge.corners[-1].value, math.tanh(epsilon / 2)
-    eta = 1.0 if made.posed.eta is None else made.posed.eta
-    here = row_of(made.design, epsilon, eta, pure)
+    eta = 1.0 if solution.posed.eta is None else solution.posed.eta
+    here = row_of(solution.design, epsilon, eta, pure)
     knees = {0.0, (math.exp(epsilon) - 1) / (math.exp(epsilon) + len(utility.p0) - 1), reach}
-    rows = [row_of(made.design, epsilon, at, pure) for at in sorted(knees)]
-    people = _respondents(state, made, eta)
+    rows = [row_of(solution.design, epsilon, cap, pure) for cap in sorted(knees)]
+    people = _respondents(state, solution, eta)
     mechanisms = [
         {
             "name": STYLES[name][0],
             "value": getattr(here, name),
-            "share": getattr(here, name) / made.design.value if made.design.value > 0 else 1.0,
+            "share": getattr(here, name) / solution.design.value if solution.design.value > 0 else 1.0,
             "respondents": people.get(name),
             "points": [[row.eta, getattr(row, name)] for row in rows],
         }
@@ -254,7 +254,7 @@ def compare(state: State) -> dict[str, Any]:
         "reach": reach,
         "corners": [picked(corner, "eta value blocks") for corner in edge.corners],
         "mechanisms": mechanisms,
-        "bounds": _bounds(utility, epsilon, min(eta, reach), reach, pure, made.design.value),
+        "bounds": _bounds(utility, epsilon, min(eta, reach), reach, pure, solution.design.value),
     }
 
 
@@ -262,12 +262,12 @@ def _bounds(
     utility: Divergence, epsilon: float, eta: float, reach: float, pure: float, value: float
 ) -> list[dict[str, Any]]:
     """Every published bound at the cap, and its finite values along the caps up to `reach`."""
-    grid = [reach * at / (GRID - 1) for at in range(GRID)]
+    grid = [reach * cap / (GRID - 1) for cap in range(GRID)]
     along: dict[str, list[list[float]]] = {}
-    for at in grid:
-        for reference, _, bound in published(utility, epsilon, at, pure):
+    for cap in grid:
+        for reference, _, bound in published(utility, epsilon, cap, pure):
             if math.isfinite(bound):
-                along.setdefault(reference, []).append([at, bound])
+                along.setdefault(reference, []).append([cap, bound])
     told = []
     for reference, above, bound in published(utility, epsilon, eta, pure):
         large, small = (bound, value) if above else (value, bound)
@@ -277,9 +277,9 @@ def _bounds(
     return told
 
 
-def _respondents(state: State, made: Solved, eta: float) -> dict[str, int | None]:
+def _respondents(state: State, solution: Solved, eta: float) -> dict[str, int | None]:
     """Respondents that the test needs with other mechanisms."""
-    utility, epsilon = made.posed.utility, made.posed.epsilon
+    utility, epsilon = solution.posed.utility, solution.posed.epsilon
     power, level = _test_of(state)
     k = len(utility.p0)
     shared = math.expm1(epsilon) / (math.exp(epsilon) + k - 1)
@@ -314,20 +314,20 @@ def phases(state: State, report: Report) -> dict[str, Any]:
     """The structures that are optimal along epsilon, with their values: where blocks split and erasure ends."""
     problem = _quick(state)
     ends = np.geomspace(LOW, HIGH, PIECES + 1)
-    found: list[Structure] = []
+    joined: list[Structure] = []
     points: list[list[float]] = []
     eta = 1.0 if problem.eta is None else problem.eta
-    for at in range(PIECES):
-        low, high = float(ends[at]), float(ends[at + 1])
+    for step in range(PIECES):
+        low, high = float(ends[step]), float(ends[step + 1])
         for piece in structures(problem.utility, low, high, eta=eta, tolerance=1e-4, grid=4):
-            if found and found[-1].patterns == piece.patterns:
-                piece = Structure(found.pop().low, piece.high, piece.patterns, piece.classes)
-            found.append(piece)
-        for epsilon in (low, float(np.sqrt(low * high)), *([high] if at == PIECES - 1 else [])):
+            if joined and joined[-1].patterns == piece.patterns:
+                piece = Structure(joined.pop().low, piece.high, piece.patterns, piece.classes)
+            joined.append(piece)
+        for epsilon in (low, float(np.sqrt(low * high)), *([high] if step == PIECES - 1 else [])):
             limits: list[Constraint] = [LocalDP(epsilon), TotalVariation(eta)]
             points.append([epsilon, optimal_channel(problem.utility, limits, certify=False).value])
-        report((at + 1) / PIECES)
-    pieces = [{**picked(p, "low high name"), "patterns": [list(map(str, one)) for one in p.patterns]} for p in found]
+        report((step + 1) / PIECES)
+    pieces = [{**picked(p, "low high name"), "patterns": [list(map(str, row)) for row in p.patterns]} for p in joined]
     return {"pieces": pieces, "points": points, "low": LOW, "high": HIGH}
 
 

@@ -295,9 +295,9 @@ def compositions(n: int, m: int) -> Array:
     """All vectors of m non-negative integers that sum to n, as rows, in the order of their numbers."""
     if n < m:  # mostly zeros
         places = np.array(list(combinations_with_replacement(range(m), n)), dtype=np.int64).reshape(-1, n)[::-1]
-        made = np.zeros((len(places), m))
-        np.add.at(made, (np.arange(len(places))[:, None], places), 1.0)
-        return made
+        counts = np.zeros((len(places), m))
+        np.add.at(counts, (np.arange(len(places))[:, None], places), 1.0)
+        return counts
     rows = np.zeros((1, 0), dtype=np.int64)
     rest = np.array([n])
     for _ in range(m - 1):

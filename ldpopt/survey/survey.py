@@ -98,10 +98,10 @@ class Survey(ByValue):
             if not asked.of_counts:
                 expected = f"reports, whose public columns {', '.join(asked.columns)} are needed (--simple leaves the "
                 raise invalid("estimates", expected + "design of the plan out)", Phrase("counts"))
-            found = self.estimates(reports, asked.anytime)
+            estimates = self.estimates(reports, asked.anytime)
             if asked.answered:
-                found = {name: among_those(self.plan, name, one) for name, one in found.items()}
-            return {name: Findings(one, {}) for name, one in found.items()}, reports
+                estimates = {name: among_those(self.plan, name, whole) for name, whole in estimates.items()}
+            return {name: Findings(whole, {}) for name, whole in estimates.items()}, reports
         if asked.of_counts:
             return self.findings(aggregate(self.plan, reports, unlabelled=unlabelled), asked)
         rows = read_rows(self.plan, reports, asked.columns, unlabelled)
@@ -117,11 +117,11 @@ class Survey(ByValue):
         mine, theirs = self.estimates(counts), earlier.estimates(before)
         waves = ((earlier.plan, before), (self.plan, counts))
         estimates = {}
-        for name, found in mine.items():
+        for name, own in mine.items():
             if name not in theirs:
                 raise invalid("waves", f"the question {name!r} in both plans", sorted(theirs))
             if all(alone(plan, name) for plan, _ in waves):
-                estimates[name] = estimate_waves([(one.table, one.channel) for one in (theirs[name], found)])
+                estimates[name] = estimate_waves([(wave.table, wave.channel) for wave in (theirs[name], own)])
             else:
                 sources = [source for plan, tables in waves for source in sources_of(plan, (name,), tables)]
                 estimates[name] = estimated(self.plan, name, sources, counted=True)
@@ -160,7 +160,7 @@ class Survey(ByValue):
     def _rows(self, question: str, frame: Any, sample: SampleSpec) -> ReportRows:
         """The reports of a frame that are about a question, with the columns of the sample."""
         asked = self.plan.answers.get(question) or (self.plan.question(question),)
-        reports = {one.name: _positions(frame, one) for one in asked}
+        reports = {planned.name: _positions(frame, planned) for planned in asked}
         names = list(getattr(frame, "column_names", None) or frame.columns)
         columns = {name: as_column(frame[name], name) for name in sample.columns if name in names}
         return ReportRows(Counts(self.plan.checksum, len(reports[asked[0].name]), {}), reports, columns)
@@ -172,7 +172,7 @@ def _positions(frame: Any, question: PlannedQuestion) -> npt.NDArray[np.intp]:
     for empty, drop in (("isna", "dropna"), ("is_null", "drop_nulls"), ("is_null", "drop_null")):
         if question.may_be_empty and hasattr(column, drop):  # of pandas, Polars or arrow
             answered = ~np.asarray(getattr(column, empty)(), dtype=bool)
-            at = np.full(len(answered), -1, dtype=np.intp)
-            at[answered] = positions(getattr(column, drop)(), outputs)
-            return at
+            places = np.full(len(answered), -1, dtype=np.intp)
+            places[answered] = positions(getattr(column, drop)(), outputs)
+            return places
     return positions(column, outputs)

@@ -110,7 +110,7 @@ def _table(X: Any) -> Any:
         array = np.asarray(X)
         if array.ndim != 2:
             raise invalid("X", "a frame, or an array of shape (n, columns)", Phrase(f"shape {array.shape}"))
-        table = pa.table({f"x{at}": pa.array(column.tolist()) for at, column in enumerate(array.T)})
+        table = pa.table({f"x{number}": pa.array(column.tolist()) for number, column in enumerate(array.T)})
     wanted = [name for name in table.column_names if not name.startswith("__index_level_")]
     return table.select(wanted).replace_schema_metadata(None)
 

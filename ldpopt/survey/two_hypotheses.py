@@ -84,11 +84,11 @@ def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: 
     order = np.argsort(log0 - log1, kind="stable")
     mass0, mass1 = np.exp(log0[order]), np.exp(log1[order])
     alarm = np.cumsum(mass0)
-    at = int(np.searchsorted(alarm, level, side="right"))
-    if at == len(alarm):
+    cut = int(np.searchsorted(alarm, level, side="right"))
+    if cut == len(alarm):
         return Power(min(1.0, float(mass1.sum())), True)
-    left = (level - (alarm[at - 1] if at else 0.0)) / mass0[at]
-    return Power(min(1.0, float(mass1[:at].sum() + left * mass1[at])), True)
+    left = (level - (alarm[cut - 1] if cut else 0.0)) / mass0[cut]
+    return Power(min(1.0, float(mass1[:cut].sum() + left * mass1[cut])), True)
 
 
 TRIED = 3000

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("starlette", reason="starlette is not installed: the studio is not served here")
 from studio_asgi import HOST, OURS, PORT, TOKEN, ask, call, post
 
-from ldpopt.studio.server import JOBS, LARGEST, VIEWS, studio
+from ldpopt.studio.server import JOBS, MAX_REQUEST, VIEWS, studio
 
 STATE = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
 KIND, GIVEN = (b"content-type", b"application/json"), (b"x-studio-token", TOKEN.encode())
@@ -124,7 +124,7 @@ def test_bodies_that_are_no_states_are_refused(app):
     """Broken or deep JSON, lists, numbers that are none, other types and what is too long have their statuses."""
     for body, status in (
         (b"", 400), (b"{", 400), (b"[]", 400), (b"1", 400), (b'{"epsilon": NaN}', 400), (b'{"a":1,"a":2}', 400),
-        (b"\xff\xfe", 400), (b"[" * 200_000, 400), (b" " * (LARGEST + 1), 413), (b'{"epsilon": 1e999}', 400),
+        (b"\xff\xfe", 400), (b"[" * 200_000, 400), (b" " * (MAX_REQUEST + 1), 413), (b'{"epsilon": 1e999}', 400),
     ):  # fmt: skip
         assert ask(app, "POST", "/api/tell", body=body).status == status, body[:20]
     for headers in (

@@ -128,19 +128,19 @@ class Analysing(SampleFlags, ResultFlags):
 
 def notes_of(*said: Any) -> tuple[str, ...]:
     """Warnings and settings as notes below a table, each once and none empty."""
-    words = (spoken(one) if hasattr(one, "simulation") else str(one) for one in said)
-    return tuple(dict.fromkeys(one for one in words if one))
+    words = (spoken(note) if hasattr(note, "simulation") else str(note) for note in said)
+    return tuple(dict.fromkeys(note for note in words if note))
 
 
 def _margin(text: str) -> tuple[str, dict[str, float]]:
     column, _, rest = text.partition("=")
-    made: dict[str, float] = {}
+    totals: dict[str, float] = {}
     for part in rest.split(","):
         group, colon, total = part.rpartition(":")
         try:
-            if not (colon and column.strip() and group.strip()) or group.strip() in made:
+            if not (colon and column.strip() and group.strip()) or group.strip() in totals:
                 raise ValueError
-            made[group.strip()] = float(total)
+            totals[group.strip()] = float(total)
         except ValueError:
             raise invalid("--margin", "column=group:total,group:total", text) from None
-    return column.strip(), made
+    return column.strip(), totals

@@ -44,25 +44,25 @@ def kit(
     from ldpopt.survey.kit.folder import kit_files, left_in_english
 
     claim_folder(out, force)
-    made = read_plan(plan)
+    planned = read_plan(plan)
     given = [read_text(path) for path in texts or ()]
-    files = kit_files(made, collector, given)
+    files = kit_files(planned, collector, given)
     write_folder(out, files, force)
     say(f"{len(files)} files in {out}; open {out / 'index.html'} through a web server")
-    for question in made.questions:
+    for question in planned.questions:
         proof = question.channel.proof()
         claims = f"epsilon {proof.epsilon:.4g}, eta {proof.eta:.4g}"
         drawn = f", a booklet for {question.probability} of the devices" if question.probability < 1 else ""
         say(f"  {question.name}: {len(question.categories)} answers, {claims}{drawn}")
-    for one in made.public:
-        how = "comes with the invitation" if one.invited else "asked"
-        say(f"  {one.name}: {len(one.answers)} answers, {how}; NOT PROTECTED, sent as they are")
-    if lacking := [name for name in made.carry if name not in [one.name for one in made.public]]:
+    for public in planned.public:
+        how = "comes with the invitation" if public.invited else "asked"
+        say(f"  {public.name}: {len(public.answers)} answers, {how}; NOT PROTECTED, sent as they are")
+    if lacking := [name for name in planned.carry if name not in [public.name for public in planned.public]]:
         say(f"  not asked here, so missing from these reports: {', '.join(lacking)}")
     for code, keys in left_in_english(given).items():
         promise = ", the promise among them" if any(key.startswith("promise") for key in keys) else ""
         say(f"  NOT TRANSLATED into {code}, and shown in English{promise}: {', '.join(keys)}")
-    mode = "memoised under a key of the device" if made.respondent is not None else "fresh"
+    mode = "memoised under a key of the device" if planned.respondent is not None else "fresh"
     say(f"  words: {mode}; reports go to {collector}submissions")
 
 
@@ -96,10 +96,10 @@ def collect(
     from ldpopt.survey.server.databases import shown
     from ldpopt.survey.server.web import address, listening, loopback, serve, token_of
 
-    made = read_plan(plan)
-    what = f"{made.name!r}, round {made.round}"
+    planned = read_plan(plan)
+    what = f"{planned.name!r}, round {planned.round}"
     if close:
-        with database(db, made) as store:
+        with database(db, planned) as store:
             store.close_round()
             held = store.summary()
         say(f"closed {what}, with {held.reports:,} reports, in {shown(db)}")
@@ -108,23 +108,23 @@ def collect(
     if check:
         from ldpopt.survey.server.health import checks
 
-        found = list(checks(made, db, kit, token, host, port))
-        say(*(f"{'ok' if holds else 'FAILED'}: {what}" for holds, what in found))
-        if not all(holds for holds, _ in found):
+        checked = list(checks(planned, db, kit, token, host, port))
+        say(*(f"{'ok' if holds else 'FAILED'}: {what}" for holds, what in checked))
+        if not all(holds for holds, _ in checked):
             raise typer.Exit(1)
         return
-    files = static_files(kit, made.checksum) if kit is not None else None
-    if made.round > (made.rounds or made.round):
-        with database(db, made, create=True) as store:
+    files = static_files(kit, planned.checksum) if kit is not None else None
+    if planned.round > (planned.rounds or planned.round):
+        with database(db, planned, create=True) as store:
             if not store.state().invited:
                 expected = (
-                    f"invitations by respondents' ids (invitations --frame), as round {made.round} is beyond rounds"
+                    f"invitations by respondents' ids (invitations --frame), as round {planned.round} is beyond rounds"
                 )
                 raise invalid("collect", expected, Phrase("none"), shown(db))
     with listening(host, port) as listener:
         secret = token_of(token) if token is not None else None
-        with database(db, made, create=True) as store:
-            app = collector(made, store, files, secret, tuple(origin or ()), rate, lambda: _progress(made, db))
+        with database(db, planned, create=True) as store:
+            app = collector(planned, store, files, secret, tuple(origin or ()), rate, lambda: _progress(planned, db))
             print(f"collecting {what} at {address(host, listener)} into {shown(db)}", flush=True)
             if store.state().closed:
                 print("This round is closed: every new submission is refused.", flush=True)
@@ -139,11 +139,11 @@ def _progress(plan: Plan, db: str) -> list[Progress]:
     from ldpopt.survey.sample.analysis import estimate_counts
     from ldpopt.survey.server.progress import progress_of
 
-    counts, found = aggregate(plan, db), dict.fromkeys(plan.answers)
-    for name in found:
+    counts, estimates = aggregate(plan, db), dict.fromkeys(plan.answers)
+    for name in estimates:
         with suppress(InvalidInput):  # nobody was asked it yet
-            found[name] = estimate_counts(plan, name, counts, None, True)
-    return progress_of(plan, found)
+            estimates[name] = estimate_counts(plan, name, counts, None, True)
+    return progress_of(plan, estimates)
 
 
 @options("""
@@ -170,27 +170,27 @@ def invitations(
     from ldpopt.survey.server.export import Invited, read_frame
 
     claim([out], force=None)
-    made = read_plan(plan)
+    planned = read_plan(plan)
     if (count is None) == (frame is None):
         raise invalid("invitations", "their number, or --frame FILE", Phrase("neither" if count is None else "both"))
-    ids, groups = ([], []) if frame is None else read_frame(made, frame)
-    if made.round > (made.rounds or made.round) and not ids:
+    ids, groups = ([], []) if frame is None else read_frame(planned, frame)
+    if planned.round > (planned.rounds or planned.round) and not ids:
         raise invalid(
-            "--frame", f"respondents' ids in a column {made.respondent!r}, to count their rounds", Phrase("none")
+            "--frame", f"respondents' ids in a column {planned.respondent!r}, to count their rounds", Phrase("none")
         )
-    invited = Invited(made, ledger or ledger_of(plan, made), ids, alike, leave_out) if ids else None
+    invited = Invited(planned, ledger or ledger_of(plan, planned), ids, alike, leave_out) if ids else None
     if invited is not None:
-        groups = [one for one, kept in zip(groups, invited.kept, strict=True) if kept]
-    with database(db, made, create=True) as store:
-        drawn = draw_invitations(made, store, count or len(groups), groups if any(groups) else [])
+        groups = [group for group, kept in zip(groups, invited.kept, strict=True) if kept]
+    with database(db, planned, create=True) as store:
+        drawn = draw_invitations(planned, store, count or len(groups), groups if any(groups) else [])
     if invited is not None:
         invited.enter()
-    create_private(out, "".join(f"{link}{one}\n" for one in drawn).encode())
+    create_private(out, "".join(f"{link}{code}\n" for code in drawn).encode())
     say(f"{len(drawn):,} invitations in {out}; the database has only their hashes")
     if invited is not None and (lost := len(ids) - len(drawn)):
         say(f"  {lost:,} are not invited: they have taken part as often as they were told")
-    if made.respondent is not None and made.rounds and invited is None:
-        say(f"  NOT COUNTED are the rounds of each person: no --frame with a column {made.respondent!r}")
+    if planned.respondent is not None and planned.rounds and invited is None:
+        say(f"  NOT COUNTED are the rounds of each person: no --frame with a column {planned.respondent!r}")
 
 
 @options("""
@@ -202,10 +202,10 @@ def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
     from ldpopt.survey.plan.public_question import many_combinations
     from ldpopt.survey.server import export_reports
 
-    made = read_plan(plan)
+    planned = read_plan(plan)
     with progress("exporting"):
-        rows = export_reports(made, db, out)
-    say(f"{rows:,} reports in {out}", *filter(None, [many_combinations(made.public, rows)]))
+        rows = export_reports(planned, db, out)
+    say(f"{rows:,} reports in {out}", *filter(None, [many_combinations(planned.public, rows)]))
 
 
 @options("""
@@ -238,11 +238,11 @@ def privatize(
     from ldpopt.survey.collect.runner import Threads
 
     refuse_stream(plan, "the plan in a file, since the ledger of its reports is kept beside it")
-    made = read_plan(plan)
-    if made.respondent is not None and key is None and simulate is None:
+    planned = read_plan(plan)
+    if planned.respondent is not None and key is None and simulate is None:
         expected = "a key file (--new-key makes one), since the plan names respondents"
         raise invalid("--key", expected, Phrase("none"))
-    if made.respondent is None and key is not None:
+    if planned.respondent is None and key is not None:
         expected = "a plan that names respondents ('respondent' in survey.toml)"
         raise invalid("--key", expected, Phrase("one that does not; leave --key and --new-key out"))
     if dask or scheduler:
@@ -257,19 +257,19 @@ def privatize(
 
             runner = stack.enter_context(dask_runner(scheduler, workers))
         step = stack.enter_context(progress("privatizing"))
-        kept = ledger or ledger_of(plan, made)
-        tally = run(made, list(answers), out, randomness, runner, step, alike, kept, leave_out)
+        kept = ledger or ledger_of(plan, planned)
+        tally = run(planned, list(answers), out, randomness, runner, step, alike, kept, leave_out)
     say(f"{tally.rows:,} reports in {out}; {tally.duplicates:,} duplicate rows left out")
     if tally.left_out:
         say(f"  {tally.left_out:,} rows left out: their people have taken part as often as they were told")
     if tally.rounds:
-        gone = f" {tally.gone:,} of the last round before are not in this one." * (made.round > 1)
-        say(f"  {rounds_in_words(made, tally.rounds)}{gone}")
+        gone = f" {tally.gone:,} of the last round before are not in this one." * (planned.round > 1)
+        say(f"  {rounds_in_words(planned, tally.rounds)}{gone}")
     if tally.other_rounds:
-        epsilon, _ = made.over_rounds(1 + tally.other_rounds)
+        epsilon, _ = planned.over_rounds(1 + tally.other_rounds)
         rounds = f"{tally.other_rounds} other round{'s' * (tally.other_rounds > 1)}"
         say(f"  The same answers were reported in {rounds}: up to epsilon {epsilon:.4g} together.")
-    for name in made.answers:
+    for name in planned.answers:
         unknown, missing = tally.unknown.get(name, 0), tally.missing.get(name, 0)
         if unknown or missing:
             say(f"  {name}: {unknown:,} unlisted and {missing:,} missing answers mapped")
@@ -326,9 +326,9 @@ def paper(
         raise invalid("--paper", f"one of {', '.join(PAPERS)}", size)
     thing = device_named(device, tosses)
     claim_folder(out, force)
-    limit, made = seconds(time_limit), read_plan(plan)
+    limit, planned = seconds(time_limit), read_plan(plan)
     with progress("designing", shares=True) as step:
-        survey = paper_survey(made, thing, simpler, time_limit=limit, progress=step)
+        survey = paper_survey(planned, thing, simpler, time_limit=limit, progress=step)
     sheets = paper_sheets(survey, size)
     write_folder(out, {"sheets.pdf": sheets.pdf, **paper_files(survey)}, force)
     for number, question in enumerate(survey.plan.questions, 1):
@@ -353,9 +353,9 @@ def enter(plan: Path, codes: Path, out: Path = Path("reports.csv"), leave_out_in
     """
     from ldpopt.survey.paper.entry import enter_reports
 
-    found = enter_reports(read_plan(plan), codes, out, leave_out_incomplete)
-    left = f"; {found.left_out:,} incomplete rows left out" if found.left_out else ""
-    say(f"{found.rows:,} reports in {out}{left}")
+    entered = enter_reports(read_plan(plan), codes, out, leave_out_incomplete)
+    left = f"; {entered.left_out:,} incomplete rows left out" if entered.left_out else ""
+    say(f"{entered.rows:,} reports in {out}{left}")
 
 
 @options("""
@@ -372,14 +372,14 @@ def aggregate(
     from ldpopt.survey.collect.runner import Threads
 
     claim([out], force)
-    made = read_plan(plan)
+    planned = read_plan(plan)
     pairs = []
-    for one in pair or []:
-        names = tuple(name.strip() for name in one.split(","))
+    for names_given in pair or []:
+        names = tuple(name.strip() for name in names_given.split(","))
         if len(names) != 2:
-            raise invalid("--pair", "two questions, A,B", one)
+            raise invalid("--pair", "two questions, A,B", names_given)
         pairs.append((names[0], names[1]))
     with progress("counting"):
-        counts = run(made, list(reports), pairs, Threads(workers), unlabelled)
+        counts = run(planned, list(reports), pairs, Threads(workers), unlabelled)
     write_all({out: counts.to_json().encode()}, force)
     say(f"{counts.rows:,} {'simulated ' * counts.simulation}reports counted in {out}")

@@ -58,35 +58,35 @@ def estimate(
     if anytime and wave is not None:
         raise invalid("--anytime", "no --wave beside it", Phrase("one"))
     results.chosen()
-    made = read_plan(plan)
-    asked, level = replace(sample.analysis(made, by), anytime=anytime), sample.level
+    planned = read_plan(plan)
+    asked, level = replace(sample.analysis(planned, by), anytime=anytime), sample.level
     with progress("estimating"):
-        found, counts = Survey(made).findings(read_reports(data, made, unlabelled), asked, unlabelled)
+        findings, counts = Survey(planned).findings(read_reports(data, planned, unlabelled), asked, unlabelled)
         if wave is not None:
-            found = _with_wave(Survey(made), counts, wave, asked, unlabelled)
+            findings = _with_wave(Survey(planned), counts, wave, asked, unlabelled)
     if json and wave is not None:
         raise invalid("--wave", "no --json, which says of which one plan's reports it is", Phrase("both"))
-    answered = among_those_who_answered(made, found)
+    answered = among_those_who_answered(planned, findings)
     if json:
-        print(strictjson.dumps(as_data(found, counts, asked, answered)), end="")
+        print(strictjson.dumps(as_data(findings, counts, asked, answered)), end="")
         return
     notes = notes_of(counts, asked)
     if as_table:
-        estimates = {name: {"": one.whole, **one.groups} for name, one in found.items()}
-        results.show(share_table(f"{made.name}: shares of answers", estimates, level, notes))
+        estimates = {name: {"": each.whole, **each.groups} for name, each in findings.items()}
+        results.show(share_table(f"{planned.name}: shares of answers", estimates, level, notes))
         return
     say(*(f"{note}\n" for note in notes))
     if anytime:
-        steps = progress_of(made, {name: one.whole for name, one in found.items()}, level)
+        steps = progress_of(planned, {name: each.whole for name, each in findings.items()}, level)
         say(*map(str, steps), f"{in_words(steps)}\n")
-    words = missing_of(made, counts)
-    among = {name: {"": one.whole, **one.groups} for name, one in answered.items()}
-    for name, one in found.items():
-        for group, inside in {"": one.whole, **one.groups}.items():
+    words = missing_of(planned, counts)
+    among = {name: {"": each.whole, **each.groups} for name, each in answered.items()}
+    for name, each in findings.items():
+        for group, inside in {"": each.whole, **each.groups}.items():
             head = f"{name}, {', '.join(asked.by)}: {group}" if group else name
-            more = [few_in_words(inside)] if group else [few_in_words(inside), reached_in_words(made, name, inside)]
-            more = [one for one in (*more, "" if group else words.get(name)) if one]
-            say(f"{head}\n{inside.summary(level)}\n", *(f"{one}\n" for one in more))
+            more = [few_in_words(inside)] if group else [few_in_words(inside), reached_in_words(planned, name, inside)]
+            more = [each for each in (*more, "" if group else words.get(name)) if each]
+            say(f"{head}\n{inside.summary(level)}\n", *(f"{each}\n" for each in more))
             if group in among.get(name, {}):
                 say(f"{head}, among those who answered\n{among[name][group].summary(level)}\n")
 
@@ -104,9 +104,9 @@ def _with_wave(
     before = read_counts(str(wave[1]), earlier, unlabelled)
     if before.simulation != counts.simulation:
         raise invalid("--wave", "simulated reports in both waves, or in none", Phrase("one of each"))
-    found = survey.with_wave(counts, Survey(earlier), before)
-    among = {name: among_those(survey.plan, name, one) for name, one in found.items()} if asked.answered else found
-    return {name: Findings(one, {}) for name, one in among.items()}
+    joint = survey.with_wave(counts, Survey(earlier), before)
+    among = {name: among_those(survey.plan, name, own) for name, own in joint.items()} if asked.answered else joint
+    return {name: Findings(own, {}) for name, own in among.items()}
 
 
 @options(f"""
@@ -122,11 +122,11 @@ def report(
     from ldpopt.survey.survey import Survey
 
     claim([out], force)
-    made = read_plan(plan)
-    asked = replace(sample.analysis(made, by), anytime=anytime)
+    planned = read_plan(plan)
+    asked = replace(sample.analysis(planned, by), anytime=anytime)
     with progress("estimating and drawing"):
-        found, counts = Survey(made).findings(read_reports(data, made, unlabelled), asked, unlabelled)
-        page = survey_report(made, found, counts, analysis=asked)
+        findings, counts = Survey(planned).findings(read_reports(data, planned, unlabelled), asked, unlabelled)
+        page = survey_report(planned, findings, counts, analysis=asked)
     write_all({out: page.encode()}, force)
     say(f"wrote {out}")
 
@@ -140,9 +140,9 @@ def to_r(plan: Path, data: Path, sample: SampleFlags, out: Path = Path("r"), for
     from ldpopt.survey.sample.r_bridge import SCRIPT, for_r
 
     claim_folder(out, force)
-    made = read_plan(plan)
+    planned = read_plan(plan)
     with progress("reading"):
-        files = for_r(made, data, sample.analysis(made))
+        files = for_r(planned, data, sample.analysis(planned))
     write_folder(out, files, force)
     say(f"wrote {' and '.join(files)} in {out}; there: Rscript {SCRIPT}")
 
@@ -158,13 +158,13 @@ def verify(folder: Path, workers: int = 1, json: bool = False) -> None:
     from ldpopt.survey.collect.runner import Threads
 
     with progress("verifying"):
-        found = verify_delivery(folder, Threads(workers))
+        findings = verify_delivery(folder, Threads(workers))
     if json:
-        print(strictjson.dumps(found.to_dict()), end="")
+        print(strictjson.dumps(findings.to_dict()), end="")
     else:
-        say(*map(repr, found.findings), *([SIMULATION] if found.simulation else []))
-        say("Everything that was checked holds." if found else "This delivery is not what it says.")
-    if not found:
+        say(*map(repr, findings.findings), *([SIMULATION] if findings.simulation else []))
+        say("Everything that was checked holds." if findings else "This delivery is not what it says.")
+    if not findings:
         raise typer.Exit(1)
 
 
@@ -188,10 +188,10 @@ def table(given: Analysing, row: str, column: str, percent: str = "all") -> None
     plan, asked = given.begun()
     with progress("estimating"):
         people = given.people(plan, asked, (row, column))
-        found = people.two_way(row, column)
-        title = f"{row} by {column}, {_of(found.joint.n, people.n)}"
+        crossed = people.two_way(row, column)
+        title = f"{row} by {column}, {_of(crossed.joint.n, people.n)}"
         notes = notes_of(people.rows.counts, asked)
-        shown = two_way_rows(title, found, (row, column), percent, given.level, notes)
+        shown = two_way_rows(title, crossed, (row, column), percent, given.level, notes)
     given.show(shown)
 
 
@@ -225,27 +225,27 @@ def compare(
         people = given.people(plan, asked, () if by is None else (by,))
         if wave is None:
             assert by is not None
-            found, tests = people.compare(by, names, against)
+            differences, tests = people.compare(by, names, against)
             title = f"Groups of {by}, {people.n:,} respondents"
-            notes = notes_of(people.rows.counts, *_asked_fewer(found, people.n), asked)
+            notes = notes_of(people.rows.counts, *_asked_fewer(differences, people.n), asked)
         else:
             other = read_plan(wave[0])
             second = Respondents.read(other, wave[1], given.analysis(other), (), given.unlabelled)
-            found, tests = against_wave(people, second, names)
+            differences, tests = against_wave(people, second, names)
             title = f"Two waves, {people.n:,} and {second.n:,} respondents"
             taken = (
                 "The waves are taken to be of different people; of the same people, whose answers agree from wave to "
                 "wave, the intervals are too long."
             )
             notes = notes_of(people.rows.counts, second.rows.counts, taken, asked)
-    given.show(difference_table(title, found, tests, given.level, notes))
+    given.show(difference_table(title, differences, tests, given.level, notes))
 
 
-def _asked_fewer(found: Differences, people: int) -> list[str]:
+def _asked_fewer(differences: Differences, people: int) -> list[str]:
     """Of how many respondents the groups of each question are, where these are not all."""
     sizes: dict[str, dict[str, int]] = {}
-    for (question, group, against), one in found.items():
-        sizes.setdefault(question, {}).update({group: one.first.n, against: one.second.n})
+    for (question, group, against), compared in differences.items():
+        sizes.setdefault(question, {}).update({group: compared.first.n, against: compared.second.n})
     fewer = {question: sum(of.values()) for question, of in sizes.items() if sum(of.values()) < people}
     return [f"With reports of {question}: {n:,} of {people:,} respondents." for question, n in fewer.items()]
 
@@ -281,7 +281,7 @@ def describe(
         raise invalid("--scores", "numbers with commas between them", scores) from None
     with progress("estimating"):
         people = given.people(plan, asked, (question,))
-        found = people.estimate(question)
+        shares = people.estimate(question)
         shown, notes = [], []
         numbers = question in plan.answers and plan.part(question).measure == "mean"
         if numbers and (points_of is not None or quantiles):
@@ -289,13 +289,13 @@ def describe(
         edges = None if points_of is None else np.repeat(np.array(points_of)[:, None], 2, axis=1)
         if not numbers and points_of is None:
             try:
-                edges = bin_edges(found.labels)
+                edges = bin_edges(shares.labels)
             except InvalidInput:  # answers without numbers still have totals
                 if population is None:
                     raise
                 notes.append("The answers are no numbers: --scores says what each counts as in a mean.")
         if numbers or (edges is not None and np.isfinite(edges).all()):
-            middle = found if numbers else mean(found, points_of)
+            middle = shares if numbers else mean(shares, points_of)
             shown.append(("", middle))
             if population is not None:
                 shown.append(("total", population_total(middle, population)))
@@ -303,12 +303,12 @@ def describe(
             notes.append("A bin without an end has no middle: --scores says what each answer counts as in a mean.")
             notes.append("A quantile in such a bin is not known further than its limits.")
         if population is not None and not numbers:
-            shown.append(("people", population_total(found, population)))
+            shown.append(("people", population_total(shares, population)))
         points = []
         if edges is not None and (points_of is None or quantiles):
-            points = [quantile(found, q, edges, Binomial(given.level)) for q in quantiles or (0.25, 0.5, 0.75)]
+            points = [quantile(shares, q, edges, Binomial(given.level)) for q in quantiles or (0.25, 0.5, 0.75)]
         said = notes_of(people.rows.counts, asked, *notes)
-    given.show(number_table(f"{question}, {_of(found.n, people.n)}", shown, points, given.level, said))
+    given.show(number_table(f"{question}, {_of(shares.n, people.n)}", shown, points, given.level, said))
 
 
 @options("""
@@ -347,6 +347,6 @@ def regress(
     with progress("fitting"):
         people = given.people(plan, asked, (named.outcome, *named.columns))
         logit = people.logit_by_moments if moments else people.logit_by_likelihood if likelihood else people.logit
-        found = people.linear(formula) if linear else logit(formula, reference)
-        said = people.against_moments(found)
-    given.show(regression_table(found, given.level, odds, [*said, *notes_of(people.rows.counts, asked)]))
+        fit = people.linear(formula) if linear else logit(formula, reference)
+        said = people.against_moments(fit)
+    given.show(regression_table(fit, given.level, odds, [*said, *notes_of(people.rows.counts, asked)]))

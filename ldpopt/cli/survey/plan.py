@@ -75,41 +75,41 @@ def new(
         missing.replace("-", " "), half_width,
     )  # fmt: skip
     with progress("reading"):
-        found = profile(file, {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter), encoding, decimal)
-        made = propose(found, wishes)
+        profiled = profile(file, {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter), encoding, decimal)
+        proposal = propose(profiled, wishes)
     asking = not yes and not question and sys.stdin.isatty() and sys.stdout.isatty()
-    lines = _seen(found, made)
+    lines = _seen(profiled, proposal)
     if asking:
         say(*lines)
-        made = _chosen(found, made, wishes)
-    if not made.questions:
-        why = "; ".join(f"{name}: {why}" for name, why in made.aside[:3]) or "only ids and carried columns"
+        proposal = _chosen(profiled, proposal, wishes)
+    if not proposal.questions:
+        why = "; ".join(f"{name}: {why}" for name, why in proposal.aside[:3]) or "only ids and carried columns"
         raise invalid("file", "a column of few different answers, or of numbers", Phrase(f"none ({why})"), str(file))
     title, revealed = name or " ".join(file.stem.split()) or "Survey", _accepted(accept or [])
     with progress("looking for leaks"):
-        made, dropped = _without_leaks(found, made, title, revealed)
+        proposal, dropped = _without_leaks(profiled, proposal, title, revealed)
     with progress("counting respondents", shares=True) as step:
-        table = respondents_needed(draft_spec(found, made, title, epsilon or EPSILON), EPSILONS, progress=step)
+        table = respondents_needed(draft_spec(profiled, proposal, title, epsilon or EPSILON), EPSILONS, progress=step)
     needs = ["\nRespondents for the widths asked for, against the budget:"]
-    needs += [f"  {line}" for line in table_lines(table, found.rows)]
+    needs += [f"  {line}" for line in table_lines(table, profiled.rows)]
     if asking:
         say(*needs)
         epsilon = typer.prompt("Budget epsilon", default=EPSILON, type=float) if epsilon is None else epsilon
-    spec = draft_spec(found, made, title, EPSILON if epsilon is None else epsilon, revealed)
-    text = draft(found, made, spec, table)
+    spec = draft_spec(profiled, proposal, title, EPSILON if epsilon is None else epsilon, revealed)
+    text = draft(profiled, proposal, spec, table)
     with progress("designing", shares=True) as step:
         planned = plan_survey(SurveySpec.from_toml(text), progress=step).plan
     write_all({out: text.encode(), consent: consent_paragraph(planned).encode()}, force)
     if not asking:  # a refusal prints only its own line
         say(*lines, *needs)
     say(*dropped)
-    left = len(made.questions) - len(asked_first(made))
+    left = len(proposal.questions) - len(asked_first(proposal))
     more = f"; {left} more stand in comments" if left else ""
     say(f"\nwrote {out} ({_counted(len(spec.questions), 'question')}{more}) and {consent}")
     say(f"Read both. Then: ldpopt survey plan {out}")
 
 
-def _without_leaks(found: FileProfile, made: Proposal, title: str, revealed: Revealed) -> tuple[Proposal, list[str]]:
+def _without_leaks(file: FileProfile, proposal: Proposal, title: str, revealed: Revealed) -> tuple[Proposal, list[str]]:
     """The proposal with its routes, and without the columns of a sample that were taken from their names and leak.
 
     Lines about these columns are for the person at the terminal. `InvalidInput` for leaks of what was asked for.
@@ -121,12 +121,12 @@ def _without_leaks(found: FileProfile, made: Proposal, title: str, revealed: Rev
     from ldpopt.survey.plan.draft import DESIGN, draft_spec
     from ldpopt.survey.sample.spec import SampleSpec
 
-    ids = [] if made.respondent is None else [made.respondent]
-    sample = {role: name for role in DESIGN if (name := getattr(made.sample, role, None)) is not None}
-    columns = [*made.names, *made.carry, *sample.values(), *ids]
-    table = sampled_rows(partitions([found.path], found.dialect), list(dict.fromkeys(columns)))
-    made, lines = routed(made, table), []
-    spec = draft_spec(found, made, title, revealed=revealed)
+    ids = [] if proposal.respondent is None else [proposal.respondent]
+    sample = {role: name for role in DESIGN if (name := getattr(proposal.sample, role, None)) is not None}
+    columns = [*proposal.names, *proposal.carry, *sample.values(), *ids]
+    table = sampled_rows(partitions([file.path], file.dialect), list(dict.fromkeys(columns)))
+    proposal, lines = routed(proposal, table), []
+    spec = draft_spec(file, proposal, title, revealed=revealed)
     leaks = unaccepted(find_leaks(spec, table), spec.revealed)
     for leak in leaks:
         for role in [role for role, column in sample.items() if column in leak.by]:
@@ -135,47 +135,47 @@ def _without_leaks(found: FileProfile, made: Proposal, title: str, revealed: Rev
                 f"    (to publish it, as the consent form says then: --accept {leak.what}={','.join(leak.by)})"
             )
     if lines:
-        made = replace(made, sample=SampleSpec(**sample) if sample else None)
-        spec = draft_spec(found, made, title, revealed=revealed)
-    refuse_leaks(spec, table)
-    return made, lines
+        proposal = replace(proposal, sample=SampleSpec(**sample) if sample else None)
+        leaks = find_leaks(draft_spec(file, proposal, title, revealed=revealed), table)
+    refuse_leaks(leaks, spec.revealed)
+    return proposal, lines
 
 
 def _accepted(given: Sequence[str]) -> Revealed:
-    made: dict[str, list[str]] = {}
-    for one in given:
-        name, sign, by = one.partition("=")
+    accepted: dict[str, list[str]] = {}
+    for option in given:
+        name, sign, by = option.partition("=")
         if not (name and sign and by):
-            raise invalid("--accept", "QUESTION=COLUMN", one)
-        made.setdefault(name, []).extend(by.split(","))
-    return tuple((name, tuple(by)) for name, by in made.items())
+            raise invalid("--accept", "QUESTION=COLUMN", option)
+        accepted.setdefault(name, []).extend(by.split(","))
+    return tuple((name, tuple(by)) for name, by in accepted.items())
 
 
-def _seen(found: FileProfile, made: Proposal) -> list[str]:
+def _seen(file: FileProfile, proposal: Proposal) -> list[str]:
     """Lines about the content of the file, for the holder of the answers."""
     from ldpopt.datafiles.delimited import delimiter_in_words
 
-    written, dialect = found.kind, found.dialect
+    written, dialect = file.kind, file.dialect
     if written == "delimited":
         comma = ", decimal comma" if dialect.decimal == "," else ""
         written = f"cells between {delimiter_in_words(dialect.delimiter)}, {dialect.encoding}{comma}"
-    lines = [f"{found.path.name}: {found.rows:,} rows, {_counted(len(found.columns), 'column')} ({written})"]
-    if made.respondent is not None:
-        lines.append(f"  {made.respondent}: ids of respondents")
-    sample = () if made.sample is None else made.sample.columns
+    lines = [f"{file.path.name}: {file.rows:,} rows, {_counted(len(file.columns), 'column')} ({written})"]
+    if proposal.respondent is not None:
+        lines.append(f"  {proposal.respondent}: ids of respondents")
+    sample = () if proposal.sample is None else proposal.sample.columns
     lines += [f"  {name}: how respondents were drawn; carried into the reports as it is" for name in sample]
-    lines += [f"  {name}: carried into the reports as it is" for name in made.carry]
-    for question in made.questions[:30]:
+    lines += [f"  {name}: carried into the reports as it is" for name in proposal.carry]
+    for question in proposal.questions[:30]:
         asked = question.spec
         shown = ", ".join(str(label) for label in asked.categories[:8]) + (", ..." if len(asked.categories) > 8 else "")
         missing = f"; no answer: {', '.join(codes)}" if (codes := asked.reading.missing_codes) else ""
         lines.append(f"  {asked.name}: {len(asked.categories)} answers ({shown}){missing}")
         lines += [f"    {remark}" for remark in question.seen]
-    if len(made.questions) > 30:
-        lines.append(f"  ... and {len(made.questions) - 30} more columns that could be asked")
-    lines += [f"  {name}: not asked, {why}" for name, why in made.aside[:30]]
-    if len(made.aside) > 30:
-        lines.append(f"  ... and {len(made.aside) - 30} more columns that are not asked")
+    if len(proposal.questions) > 30:
+        lines.append(f"  ... and {len(proposal.questions) - 30} more columns that could be asked")
+    lines += [f"  {name}: not asked, {why}" for name, why in proposal.aside[:30]]
+    if len(proposal.aside) > 30:
+        lines.append(f"  ... and {len(proposal.aside) - 30} more columns that are not asked")
     return lines
 
 
@@ -183,39 +183,39 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def _chosen(found: FileProfile, made: Proposal, wishes: Wishes) -> Proposal:
+def _chosen(file: FileProfile, proposal: Proposal, wishes: Wishes) -> Proposal:
     """The proposal with the questions that the person at the terminal picks."""
     from dataclasses import replace
 
     from ldpopt.survey.plan.propose import propose
 
-    picked = [one.spec.name for one in made.questions if typer.confirm(f"Ask {one.spec.name}?", default=True)]
+    picked = [own.spec.name for own in proposal.questions if typer.confirm(f"Ask {own.spec.name}?", default=True)]
     if not picked:
         raise typer.Abort
     policy = wishes.missing_answers
-    if any(one.spec.reading.missing_answers != "refuse" for one in made.questions if one.spec.name in picked):
+    if any(own.spec.reading.missing_answers != "refuse" for own in proposal.questions if own.spec.name in picked):
         hidden = typer.confirm("Hide who did not answer (costs some precision)?", default=True)
         policy = "category" if hidden else "left out"
-    return propose(found, replace(wishes, questions=tuple(picked), carry=made.carry, missing_answers=policy))
+    return propose(file, replace(wishes, questions=tuple(picked), carry=proposal.carry, missing_answers=policy))
 
 
 def _bins(given: Sequence[str]) -> dict[str, int | list[float]]:
-    made: dict[str, int | list[float]] = {}
-    for one in given:
-        name, sign, said = one.rpartition("=")
+    bins: dict[str, int | list[float]] = {}
+    for option in given:
+        name, sign, said = option.rpartition("=")
         if not sign or not name:
-            raise invalid("--bins", "COLUMN=HOW MANY or COLUMN=EDGE,EDGE", one)
-        made[name] = binned(said, f"--bins {name}")
-    return made
+            raise invalid("--bins", "COLUMN=HOW MANY or COLUMN=EDGE,EDGE", option)
+        bins[name] = binned(said, f"--bins {name}")
+    return bins
 
 
 def _codes(given: Sequence[str]) -> dict[str, list[str]]:
     """The codes by column, or under "" for all columns. A code that contains an equals sign needs its column."""
-    made: dict[str, list[str]] = {}
-    for one in given:
-        name, sign, code = one.partition("=")
-        made.setdefault(name if sign else "", []).append(code if sign else one)
-    return made
+    codes: dict[str, list[str]] = {}
+    for option in given:
+        name, sign, code = option.partition("=")
+        codes.setdefault(name if sign else "", []).append(code if sign else option)
+    return codes
 
 
 @options("""
@@ -252,7 +252,7 @@ def plan(
     from ldpopt.survey.plan.spec import SurveySpec
     from ldpopt.survey.plan.survey import plan_survey
 
-    claim([one for one in (out, picture, proof) if one is not None], force)
+    claim([path for path in (out, picture, proof) if path is not None], force)
     kind = "png" if picture is None else kind_of(picture)
     limit = seconds(time_limit)
     if stages and respondents is None:
@@ -275,25 +275,25 @@ def plan(
         design_effect=spec.design_effect if design_effect is None else design_effect,
     )
     with progress("designing", shares=True) as step:
-        made = plan_survey(spec, respondents, time_limit=limit, progress=step)
-    mixed = "" if shuffled is None else after_shuffling_in_words(made.plan, shuffled, number(delta, "--delta"))
-    files = {out: made.plan.to_json().encode()}
+        planned = plan_survey(spec, respondents, time_limit=limit, progress=step)
+    mixed = "" if shuffled is None else after_shuffling_in_words(planned.plan, shuffled, number(delta, "--delta"))
+    files = {out: planned.plan.to_json().encode()}
     if picture is not None:
-        files[picture] = survey_picture(made.plan, spec, kind)
-    if proof is not None and made.proof is not None:
-        files[proof] = respondents_text(made.proof).encode()
+        files[picture] = survey_picture(planned.plan, spec, kind)
+    if proof is not None and planned.proof is not None:
+        files[proof] = respondents_text(planned.proof).encode()
     write_all(files, force)
     if json:
-        print(strictjson.dumps(made.to_dict()), end="")
+        print(strictjson.dumps(planned.to_dict()), end="")
         return
     if spec.sample is not None and spec.sample.columns and spec.design_effect == 1:
         columns = ", ".join(spec.sample.columns)
         say(f"Widths are those of a simple sample: {columns} may widen them (see --design-effect).")
-    say(repr(made), *(f"  {name}: {design.note}" for name, design in made.designs.items() if design.note))
+    say(repr(planned), *(f"  {name}: {design.note}" for name, design in planned.designs.items() if design.note))
     if stages and respondents is not None:
         from ldpopt.survey.plan.two_stage import advise_stages
 
-        for question in made.plan.questions:
+        for question in planned.plan.questions:
             if question.parts or question.measure == "mean":
                 say(f"  {question.name}: no advice on stages for a mean, or for several questions in one report")
                 continue
@@ -301,11 +301,11 @@ def plan(
             with progress("simulating", shares=True) as step:
                 advice = advise_stages(question, people, time_limit=limit, progress=step)
             say(f"  {question.name}: {advice}")
-    people = made.respondents if respondents is None else respondents
+    people = planned.respondents if respondents is None else respondents
     say(*filter(None, [mixed, many_combinations(spec.public, people)]))
     if picture is not None:
         say(f"wrote {picture}")
-    say(f"wrote {out}, checksum {made.plan.checksum[:16]}")
+    say(f"wrote {out}, checksum {planned.plan.checksum[:16]}")
 
 
 @options("""

@@ -68,9 +68,9 @@ class Counts(Result):
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row for each question and each of its outputs, numbered from 0. Tables of pairs are only in `to_json`."""
-        single = [(names[0], at, int(n)) for names, one in self.tables.items() if len(names) == 1
-                  for at, n in enumerate(one)]  # fmt: skip
-        return {name: [row[at] for row in single] for at, name in enumerate(("question", "report", "count"))}
+        single = [(names[0], place, int(n)) for names, table in self.tables.items() if len(names) == 1
+                  for place, n in enumerate(table)]  # fmt: skip
+        return {name: [row[place] for row in single] for place, name in enumerate(("question", "report", "count"))}
 
     def __getitem__(self, names: str | Names) -> Table:
         key = (names,) if isinstance(names, str) else tuple(names)
@@ -169,11 +169,11 @@ def aggregate(
         raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
     names = _table_names(plan, pairs)
     given = [reports] if isinstance(reports, (str, Path)) else list(reports)
-    stored = [one for one in given if is_database(one)]
+    stored = [source for source in given if is_database(source)]
     if len(set(map(str, stored))) != len(stored):
         raise invalid("reports", "every database once", Phrase("one twice"))
     counts = [_count_stored(plan, location, names) for location in stored]
-    if files := [one for one in given if not is_database(one)]:
+    if files := [source for source in given if not is_database(source)]:
         counts.append(_count(plan, admit(plan, files, unlabelled), names, runner))
     if not counts:
         raise invalid("reports", "at least one file", Phrase("none"))
@@ -188,10 +188,10 @@ def _count_stored(plan: Plan, location: str | Path, names: tuple[Names, ...]) ->
     return replace(counts, sources=frozenset(parts_of(days)))
 
 
-def _parts(plan: Plan, found: Delivery, public: Sequence[str] = ()) -> list[Partition]:
+def _parts(plan: Plan, delivery: Delivery, public: Sequence[str] = ()) -> list[Partition]:
     """The partitions of a delivery, whose files have the columns that are needed and the rows of their manifests."""
     own = report_columns(plan)
-    for path in found.files:
+    for path in delivery.files:
         there = names_of(path)
         require_columns(own, there, str(path))
         for name in public:
@@ -200,19 +200,19 @@ def _parts(plan: Plan, found: Delivery, public: Sequence[str] = ()) -> list[Part
                 expected = f"one of the public columns of the reports ({shown}; carry = [...] in survey.toml adds some)"
                 raise invalid("column", expected, name)
         refuse_nested(path, [*own, *public], ())
-    parts = partitions(found.files)
-    found.require_rows(parts)
+    parts = partitions(delivery.files)
+    delivery.require_rows(parts)
     return parts
 
 
-def _count(plan: Plan, found: Delivery, names: tuple[Names, ...], runner: Runner | None) -> Counts:
+def _count(plan: Plan, delivery: Delivery, names: tuple[Names, ...], runner: Runner | None) -> Counts:
     """The counts of a delivery."""
-    parts = _parts(plan, found)
+    parts = _parts(plan, delivery)
     task = partial(_count_partition, plan.to_json(), names)
     counts = (runner or Threads()).total(task, parts, add) if parts else _count_batches([], plan, names)
     if counts.rows != (rows := sum(part.rows for part in parts)):
         raise invalid("reports", f"the {rows} rows of their files", counts.rows)
-    said = {name: getattr(found, name) for name in ("simulation", "unlabelled", "sources", "rounds")}
+    said = {name: getattr(delivery, name) for name in ("simulation", "unlabelled", "sources", "rounds")}
     return replace(counts, **said)
 
 
@@ -233,11 +233,11 @@ def _count_partition(plan_text: str, names: tuple[Names, ...], part: Partition) 
     return _count_batches(batches(part, columns, columns), plan, names, part.first_row)
 
 
-def _count_batches(found: Iterable[Any], plan: Plan, names: Iterable[Names], row: int = 1) -> Counts:
+def _count_batches(record_batches: Iterable[Any], plan: Plan, names: Iterable[Names], row: int = 1) -> Counts:
     """The counts of pyarrow record batches of reports, the first being row number `row`."""
     tables = {asked: np.zeros([len(plan.question(name).reports) for name in asked], np.int64) for asked in names}
     rows = 0
-    for batch in found:
+    for batch in record_batches:
         codes = _positions_of(batch, plan, row + rows)
         for asked, table in tables.items():
             answered = np.logical_and.reduce([codes[name] >= 0 for name in asked])
@@ -258,28 +258,28 @@ def _positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.
     def positions(name: str, labels: Any, may_be_empty: bool) -> npt.NDArray[np.intp]:
         column, known = batch.column(name), pa.array(labels, pa.string())
         coded = pa.types.is_dictionary(column.type)
-        found = pc.index_in(pc.cast(column.dictionary if coded else column, pa.string()), known)
-        found = found.take(column.indices) if coded else found
+        matched = pc.index_in(pc.cast(column.dictionary if coded else column, pa.string()), known)
+        matched = matched.take(column.indices) if coded else matched
         if may_be_empty:
-            found = pc.if_else(pc.is_null(column), pa.scalar(-1, found.type), found)
-        if found.null_count:
-            at = row + pc.index(pc.is_null(found), True).as_py()
-            raise invalid(f"reports of {name!r}", f"one of the {len(known)} of the plan", "another", f"row {at}")
-        return np.asarray(found.to_numpy(zero_copy_only=False), np.intp)
+            matched = pc.if_else(pc.is_null(column), pa.scalar(-1, matched.type), matched)
+        if matched.null_count:
+            first = row + pc.index(pc.is_null(matched), True).as_py()
+            raise invalid(f"reports of {name!r}", f"one of the {len(known)} of the plan", "another", f"row {first}")
+        return np.asarray(matched.to_numpy(zero_copy_only=False), np.intp)
 
-    made = {
+    codes = {
         question.name: positions(question.name, question.reports, question.may_be_empty) for question in plan.questions
     }
     if booklets := plan.booklets:
         drawn = positions(BOOKLET, [question.name for question in booklets], False)
         for place, question in enumerate(booklets):
-            here, asked = made[question.name] >= 0, drawn == place
-            left_out = any(one.reading.left_out for one in question.answers)
+            here, asked = codes[question.name] >= 0, drawn == place
+            left_out = any(part.reading.left_out for part in question.answers)
             wrong = here & ~asked if left_out else here != asked
             if wrong.any():
-                what, at = f"reports of {question.name!r}", row + int(np.argmax(wrong))
-                raise invalid(what, "one where it is the booklet, and none elsewhere", Phrase("another"), f"row {at}")
-    return made
+                what, where = f"reports of {question.name!r}", f"row {row + int(np.argmax(wrong))}"
+                raise invalid(what, "one where it is the booklet, and none elsewhere", Phrase("another"), where)
+    return codes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -338,8 +338,8 @@ def read_rows(
     rows = 0
     for part in parts:
         for batch in batches(part, [*own, *wanted], own):
-            for name, found in _positions_of(batch, plan, 1 + rows).items():
-                positions[name].append(found)
+            for name, codes in _positions_of(batch, plan, 1 + rows).items():
+                positions[name].append(codes)
             for name in wanted:
                 public[name] += batch.column(name).to_pylist()
             rows += batch.num_rows

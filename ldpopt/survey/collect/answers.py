@@ -79,19 +79,19 @@ def input_files(answers: str | Path | Sequence[str | Path], kinds: Sequence[str]
     All must have the same ending, one of `kinds`.
     """
     given = [answers] if isinstance(answers, (str, Path)) else list(answers)
-    found: list[Path] = []
+    files: list[Path] = []
     for path in map(Path, given):
         inside = [p for p in sorted(path.iterdir()) if not p.name.startswith((".", "_"))] if path.is_dir() else [path]
-        found += [p for p in inside if p.suffix in kinds] if path.is_dir() else inside
+        files += [p for p in inside if p.suffix in kinds] if path.is_dir() else inside
     what = "reports" if kinds == REPORTS else "answers"
-    if missing := [path for path in found if not path.is_file()]:
+    if missing := [path for path in files if not path.is_file()]:
         raise invalid(what, "files that exist", str(missing[0]))
-    suffixes = {path.suffix for path in found}
+    suffixes = {path.suffix for path in files}
     if len(suffixes) != 1 or not suffixes <= set(kinds):
         expected = f"files of one kind ({', '.join(kinds)})" if kinds != REPORTS else _EXPECTED
-        raise invalid(what, expected, Phrase(" and ".join(one or "no ending" for one in sorted(suffixes)) or "none"))
-    refuse_the_same(what, found)
-    return [path.resolve() for path in found]
+        raise invalid(what, expected, Phrase(" and ".join(end or "no ending" for end in sorted(suffixes)) or "none"))
+    refuse_the_same(what, files)
+    return [path.resolve() for path in files]
 
 
 def refuse_the_same(what: str, files: Sequence[Path]) -> None:
@@ -113,15 +113,15 @@ def partitions(files: Sequence[Path], dialect: Dialect = PLAIN) -> list[Partitio
     dialect : how the files are written, if they are text.
     """
     together = -(-len(files) // PARTITIONS)
-    made: list[Partition] = []
+    finished: list[Partition] = []
     waiting: list[Piece] = []
     row = 1
 
     def close() -> None:
         nonlocal row
         if waiting:
-            made.append(Partition(row, tuple(waiting)))
-            row += made[-1].rows
+            finished.append(Partition(row, tuple(waiting)))
+            row += finished[-1].rows
             waiting.clear()
 
     for path in files:
@@ -135,7 +135,7 @@ def partitions(files: Sequence[Path], dialect: Dialect = PLAIN) -> list[Partitio
                 close()
             waiting.append(piece)
     close()
-    return made
+    return finished
 
 
 def _bytes(piece: Piece) -> int:
@@ -162,7 +162,7 @@ def _found(part: Partition, columns: Sequence[str], dictionaries: Sequence[str])
         yield from batches_of(*of)
 
 
-def _together(found: Iterator[Any]) -> Iterator[Any]:
+def _together(record_batches: Iterator[Any]) -> Iterator[Any]:
     """Neighbouring batches of one schema, joined up to `BATCH_ROWS` rows, since even a small batch has a fixed cost."""
     waiting: list[Any] = []
 
@@ -170,8 +170,8 @@ def _together(found: Iterator[Any]) -> Iterator[Any]:
         whole = waiting if len(waiting) < 2 else pa.Table.from_batches(waiting).combine_chunks().to_batches()
         return list(whole)
 
-    for batch in found:
-        rows = sum(one.num_rows for one in waiting)
+    for batch in record_batches:
+        rows = sum(held.num_rows for held in waiting)
         if waiting and (rows + batch.num_rows > BATCH_ROWS or batch.schema != waiting[0].schema):
             yield from joined()
             waiting.clear()

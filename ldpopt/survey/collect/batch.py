@@ -16,7 +16,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import pa, pc
 from ldpopt.survey.collect.answers import values_hidden
 from ldpopt.survey.collect.coding import JointCoder, Sampler, Tally
-from ldpopt.survey.collect.leaks import ROWS, refuse_leaks
+from ldpopt.survey.collect.leaks import ROWS, find_leaks, refuse_leaks
 from ldpopt.survey.collect.manifest import SIMULATED, Manifest, total, with_manifest
 from ldpopt.survey.collect.randomness import Randomness, WordSource, default_randomness
 from ldpopt.survey.collect.words import SecretKey
@@ -56,12 +56,12 @@ def spilled(identities: npt.NDArray[np.uint64], first_row: int, buckets: int) ->
     """A partition's identities and row numbers as the contents of a file, grouped by bucket."""
     bucket = (identities[:, 0] & np.uint64(buckets - 1)).astype(np.uint16)
     order = np.argsort(bucket, kind="stable")
-    made = np.empty(len(identities), _RECORD)
-    made["high"], made["low"] = identities[order, 0], identities[order, 1]
-    made["row"] = order + first_row
+    records = np.empty(len(identities), _RECORD)
+    records["high"], records["low"] = identities[order, 0], identities[order, 1]
+    records["row"] = order + first_row
     ends = np.zeros(buckets + 1, "<i8")
     ends[1:] = np.cumsum(np.bincount(bucket, minlength=buckets))
-    return ends.tobytes() + made.tobytes()
+    return ends.tobytes() + records.tobytes()
 
 
 def duplicates_in_bucket(paths: Sequence[Path], bucket: int, buckets: int) -> npt.NDArray[np.int64]:
@@ -83,7 +83,7 @@ Rows = npt.NDArray[np.int64]
 
 def columns_of(plan: Plan) -> list[str]:
     """The columns of the answers that a plan needs."""
-    named = [one.column for question in plan.questions for one in question.answers] + list(plan.carry)
+    named = [part.column for question in plan.questions for part in question.answers] + list(plan.carry)
     return list(dict.fromkeys(named + ([plan.respondent] if plan.respondent else [])))
 
 
@@ -120,16 +120,11 @@ class Privatizer:
     """A plan made ready to privatize partitions of rows."""
 
     def __init__(self, plan: Plan, mode: str, key: SecretKey) -> None:
-        self.plan, self.mode = plan, mode
+        self.plan, self.mode, self.columns = plan, mode, columns_of(plan)
         self.source = WordSource(plan, mode, key)
         self._coders = [JointCoder(question) for question in plan.questions]
         self._samplers = [Sampler(question.channel) for question in plan.questions]
         self._labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of the answers that are needed."""
-        return columns_of(self.plan)
 
     def ids(self, batch: Any, first_row: int) -> Any:
         """The respondent ids of a record batch as text, in one writing."""
@@ -141,17 +136,17 @@ class Privatizer:
         batches : pyarrow record batches of the partition's rows, the first being row `first_row`.
         dropped : sorted numbers of the rows to leave out.
         """
-        streams, tally, made = self.source.streams(index), Tally(), []
+        streams, tally, report_batches = self.source.streams(index), Tally(), []
         if streams is not None:
             tally.row_set = self.source.row_set(None, index)
         for batch in batches:
             kept, numbers = kept_rows(batch, first_row, dropped)
-            made.append(self._reports(kept, numbers, streams, tally))
+            report_batches.append(self._reports(kept, numbers, streams, tally))
             tally.rows += len(numbers)
             tally.duplicates += batch.num_rows - len(numbers)
             first_row += batch.num_rows
         said = Manifest.of(self.plan, self.mode, tally.rows, [tally.row_set])
-        return with_manifest(values_hidden("carried columns", _one_table, made), said), tally
+        return with_manifest(values_hidden("carried columns", _one_table, report_batches), said), tally
 
     def _reports(self, batch: Any, numbers: Rows, streams: Any, tally: Tally) -> Any:
         respondents = None
@@ -179,7 +174,7 @@ class Privatizer:
 
     def _column(self, q: int, batch: Any, numbers: Rows, streams: Any, respondents: Any, tally: Tally) -> Any:
         """The reports of question number q, as an arrow dictionary array."""
-        answers, empty = self._coders[q].read(batch, tally, lambda at: int(numbers[at]))
+        answers, empty = self._coders[q].read(batch, tally, lambda place: int(numbers[place]))
         reports = self._samplers[q].reports(answers, self.source.words(q, streams, respondents, answers))
         signed = reports.view(f"i{reports.itemsize}") if len(self._labels[q]) < 1 << 7 else reports.astype(np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(signed, mask=empty), self._labels[q])
@@ -209,7 +204,7 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
     table = _table(answers, privatizer.columns)
     table = table.select(privatizer.columns).combine_chunks()
     if randomness.mode != SIMULATED and table.num_rows:
-        refuse_leaks(plan, table.slice(0, ROWS))
+        refuse_leaks(find_leaks(plan, table.slice(0, ROWS)), plan.revealed)
     batches = table.to_batches(1 << 16)
     dropped: Rows = np.empty(0, np.int64)
     if plan.respondent is not None:
@@ -226,11 +221,11 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
     return reports, Tally.total([tally], plan)
 
 
-def _one_table(made: list[Any]) -> Any:
+def _one_table(record_batches: list[Any]) -> Any:
     """Record batches as one table. A carried column may have related types in different files; they become one type."""
-    if all(batch.schema == made[0].schema for batch in made):
-        return pa.Table.from_batches(made)
-    return pa.concat_tables([pa.Table.from_batches([batch]) for batch in made], promote_options="permissive")
+    if all(batch.schema == record_batches[0].schema for batch in record_batches):
+        return pa.Table.from_batches(record_batches)
+    return pa.concat_tables([pa.Table.from_batches([batch]) for batch in record_batches], promote_options="permissive")
 
 
 def _table(answers: Any, columns: list[str]) -> Any:
@@ -255,19 +250,19 @@ def _converted(answers: Any) -> Any:
     return pa.table(answers) if hasattr(answers, "__arrow_c_stream__") else from_dataframe(answers)
 
 
-def _require_once(columns: list[str], found: list[str]) -> None:
-    require_columns(columns, found, "the data frame")
+def _require_once(columns: list[str], names: list[str]) -> None:
+    require_columns(columns, names, "the data frame")
     for name in columns:
-        if found.count(name) > 1:
+        if names.count(name) > 1:
             raise invalid("answers", f"one column {name!r}", Phrase("two"), "the data frame")
 
 
-def require_columns(needed: list[str], found: list[str], where: str) -> None:
+def require_columns(needed: list[str], names: list[str], where: str) -> None:
     """`InvalidInput` unless every needed column is there."""
-    lacking = [name for name in needed if name not in found]
+    lacking = [name for name in needed if name not in names]
     if lacking:
         # The names that were found are not shown: the first line of a file without a header is somebody's answers.
-        others = f"{len(found)} other{'s' * (len(found) != 1)}"
+        others = f"{len(names)} other{'s' * (len(names) != 1)}"
         raise invalid("answers", f"a column {lacking[0]!r}", Phrase(others), where)
 
 

@@ -18,7 +18,8 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.extras import pa, pc
 from ldpopt.labels import as_text
-from ldpopt.survey.collect.manifest import NO_ROWS, total
+from ldpopt.schema import key, listed, mapped, whole
+from ldpopt.survey.collect.manifest import NO_ROWS, row_set, total
 from ldpopt.survey.collect.words import CHUNK, WordArray, Words
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.planned_question import Part, PlannedQuestion
@@ -100,6 +101,9 @@ class Sampler:
         return low
 
 
+_COUNTS = key(load=lambda data, what: dict(mapped(whole)(data, what))).metadata
+
+
 @dataclass
 class Tally:
     """What privatizing did to the rows. These counts are not private: they are for the holder of the answers alone.
@@ -113,23 +117,23 @@ class Tally:
     unknown, missing : for each question, how many unknown and missing answers its policy handled.
     """
 
-    rows: int = 0
-    duplicates: int = 0
-    unknown: dict[str, int] = field(default_factory=dict)
-    missing: dict[str, int] = field(default_factory=dict)
-    row_set: str = NO_ROWS
-    other_rounds: int = 0
-    left_out: int = 0
-    rounds: tuple[int, ...] = ()
-    gone: int = 0
+    rows: int = key(load=whole, default=0)
+    duplicates: int = key(load=whole, default=0)
+    unknown: dict[str, int] = field(default_factory=dict, metadata=_COUNTS)
+    missing: dict[str, int] = field(default_factory=dict, metadata=_COUNTS)
+    row_set: str = key(load=row_set, default=NO_ROWS)
+    other_rounds: int = key(load=whole, default=0)
+    left_out: int = key(load=whole, default=0)
+    rounds: tuple[int, ...] = key(load=listed(whole), default=())
+    gone: int = key(load=whole, default=0)
 
     def __add__(self, other: Tally) -> Tally:
         rows = total([self.row_set, other.row_set])
-        made = Tally(self.rows + other.rows, self.duplicates + other.duplicates, row_set=rows)
+        both = Tally(self.rows + other.rows, self.duplicates + other.duplicates, row_set=rows)
         for name in ("unknown", "missing"):
             mine, theirs = getattr(self, name), getattr(other, name)
-            getattr(made, name).update({key: mine.get(key, 0) + theirs.get(key, 0) for key in {**mine, **theirs}})
-        return made
+            getattr(both, name).update({key: mine.get(key, 0) + theirs.get(key, 0) for key in {**mine, **theirs}})
+        return both
 
     @classmethod
     def total(cls, tallies: Iterable[Tally], plan: Plan) -> Tally:
@@ -145,11 +149,11 @@ class Coder:
         reading = question.reading
         codes = [(code, _place(question, label)) for code, label in reading.codes]
         known = {code for code, _ in codes}
-        codes += [(text, at) for at, text in enumerate(map(as_text, question.categories)) if text not in known]
+        codes += [(text, place) for place, text in enumerate(map(as_text, question.categories)) if text not in known]
         written = [code for code, _ in codes]
         self._question = question
         self._kind = np.min_scalar_type(len(question.categories))
-        self._of_code = np.array([*(at for _, at in codes), -1])  # an answer without a category has position -1
+        self._of_code = np.array([*(place for _, place in codes), -1])  # an answer without a category has position -1
         self._text = pa.array(written, pa.string())
         # A column of numbers is compared as numbers: 7, 7.0 and the text "7" are one answer.
         whole = [text if text.removeprefix("-").isdecimal() and str(int(text)) == text else None for text in written]
@@ -168,13 +172,13 @@ class Coder:
             for the message when a policy refuses. Reports stay empty where missing answers are left out.
         """
         codes, absent = self.positions(column)
-        made = codes.astype(self._kind)
+        unsigned = codes.astype(self._kind)
         if absent is not None:
-            self._apply("missing", made, absent, tally, row)
+            self._apply("missing", unsigned, absent, tally, row)
         unknown = codes < 0
         if unknown.any():
-            self._apply("unknown", made, unknown if absent is None else unknown & ~absent, tally, row)
-        return made, absent if self._question.reading.left_out else None
+            self._apply("unknown", unsigned, unknown if absent is None else unknown & ~absent, tally, row)
+        return unsigned, absent if self._question.reading.left_out else None
 
     def positions(self, column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         """The positions before any policy, -1 for an answer without a category, and where none is; None if nowhere."""
@@ -198,12 +202,12 @@ class Coder:
         """The position of each answer among the categories, or -1 for an answer that is none of them."""
         if self._question.reading.bins:
             numbers = _to_numpy(pc.fill_null(to_numbers(column), float("nan")))
-            found = np.searchsorted(np.asarray(self._question.reading.bins), numbers, side="right")
-            return np.where(np.isnan(numbers), -1, found)
+            places = np.searchsorted(np.asarray(self._question.reading.bins), numbers, side="right")
+            return np.where(np.isnan(numbers), -1, places)
         return np.asarray(self._of_code[_to_numpy(pc.fill_null(self._lookup(column), -1))])
 
     def _apply(
-        self, policy: str, made: Codes, where: npt.NDArray[np.bool_], tally: Tally, row: Callable[[int], int]
+        self, policy: str, codes: Codes, where: npt.NDArray[np.bool_], tally: Tally, row: Callable[[int], int]
     ) -> None:
         count = int(np.count_nonzero(where))
         if not count:
@@ -212,9 +216,9 @@ class Coder:
         if code is None:
             name, listed = self._question.name, f"one of its {len(self._question.categories)} categories"
             got = "no answer" if policy == "missing" else "an answer outside them"
-            at = f"row {row(int(np.argmax(where)))}, column {self._question.column!r}"
-            raise invalid(f"question {name!r}", f"{listed} (or a policy for {policy} answers)", Phrase(got), at)
-        made[where] = code
+            place = f"row {row(int(np.argmax(where)))}, column {self._question.column!r}"
+            raise invalid(f"question {name!r}", f"{listed} (or a policy for {policy} answers)", Phrase(got), place)
+        codes[where] = code
         counts = getattr(tally, policy)
         counts[self._question.name] = counts.get(self._question.name, 0) + count
 
@@ -229,8 +233,8 @@ class Coder:
         if pa.types.is_integer(column.type):
             if pa.types.is_uint64(column.type):
                 column = pc.if_else(pc.less(column, pa.scalar(1 << 63, pa.uint64())), column, None)
-            found = pc.index_in(pc.cast(column, pa.int64()), self._whole)
-            return pc.if_else(pc.is_valid(column), found, None)  # a null is no category, even beside null categories
+            places = pc.index_in(pc.cast(column, pa.int64()), self._whole)
+            return pc.if_else(pc.is_valid(column), places, None)  # a null is no category, even beside null categories
         return pc.index_in(pc.cast(column, pa.string()), self._text)
 
 
@@ -251,33 +255,29 @@ class JointCoder:
         if self._cells is None:
             return self._coders[0].read(batch.column(self._parts[0].column), tally, row)
         codes: dict[str, npt.NDArray[Any]] = {}
+        parts = {part.name: part for part in self._parts}
         absent = np.zeros(batch.num_rows, dtype=bool)
         for part, coder in zip(self._parts, self._coders, strict=True):
             column = batch.column(part.column)
             if not isinstance(part, Part) or not part.asked_if:
                 codes[part.name], empty = coder.read(column, tally, row)
             else:
-                asked = np.logical_and.reduce(
-                    [self._among(codes[name], name, labels) for name, labels in part.asked_if]
-                )
-                at = np.flatnonzero(asked)
-                found, own = coder.read(column.take(at), tally, _at(row, at))
-                codes[part.name] = np.full(batch.num_rows, len(part.categories) - 1, found.dtype)
-                codes[part.name][at] = found
-                empty = None if own is None else np.isin(np.arange(batch.num_rows), at[own])
+                asked = np.arange(batch.num_rows)
+                for name, labels in part.asked_if:
+                    places = [x for x, label in enumerate(parts[name].categories) if label in labels]
+                    asked = asked[np.isin(codes[name][asked], places)]
+
+                def row_asked(place: int, asked: npt.NDArray[Any] = asked) -> int:
+                    return row(int(asked[place]))
+
+                given, own = coder.read(column.take(asked), tally, row_asked)
+                codes[part.name] = np.full(batch.num_rows, len(part.categories) - 1, given.dtype)
+                codes[part.name][asked] = given
+                empty = None if own is None else np.isin(np.arange(batch.num_rows), asked[own])
             absent |= False if empty is None else empty
         cells = self._cells[tuple(codes[part.name] for part in self._parts)]
         left_out = any(part.reading.left_out for part in self._parts)
         return np.where(absent, 0, cells).astype(self._kind), absent if left_out else None
-
-    def _among(self, codes: npt.NDArray[Any], name: str, labels: tuple[Any, ...]) -> npt.NDArray[np.bool_]:
-        (part,) = (part for part in self._parts if part.name == name)
-        return np.isin(codes, [at for at, label in enumerate(part.categories) if label in labels])
-
-
-def _at(row: Callable[[int], int], places: npt.NDArray[np.intp]) -> Callable[[int], int]:
-    """The row of a place among chosen places."""
-    return lambda place: row(int(places[place]))
 
 
 def _place(question: Part | PlannedQuestion | QuestionSpec, label: Any) -> int:

@@ -56,7 +56,7 @@ def write_manifest(
     replace_text(folder / FOLDER, folder_content(whole, files))
 
 
-def join(parts: Sequence[Path], path: Path, made: Manifest) -> None:
+def join(parts: Sequence[Path], path: Path, manifest: Manifest) -> None:
     """Write all partitions as one file; if it is Parquet, its schema holds the manifest."""
     with aside(path) as written:
         if path.suffix == ".csv":
@@ -68,7 +68,7 @@ def join(parts: Sequence[Path], path: Path, made: Manifest) -> None:
                         while content := file.read(1 << 20):
                             out.write(content)
             return
-        schema = with_manifest(pq.read_schema(parts[0]).empty_table(), made).schema
+        schema = with_manifest(pq.read_schema(parts[0]).empty_table(), manifest).schema
         with pq.ParquetWriter(written, schema, compression="zstd", write_page_checksum=True) as writer:
             for part in parts:
                 with pq.ParquetFile(part) as file:
@@ -109,42 +109,42 @@ def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: T
     folder.sweep()
     mode, tallies = folder.state["mode"], folder.tallies()
     if single:
-        made = folder.path / f"reports.{folder.state['kind']}"
+        source = folder.path / f"reports.{folder.state['kind']}"
         said = Manifest.of(plan, mode, tally.rows, [one.row_set for one in tallies], rounds=tally.rounds)
-        join(folder.parts, made, said)
+        join(folder.parts, source, said)
     else:
-        made = folder.path / PARTS
-        write_manifest(made, plan, mode, folder.parts, tallies, tally.rounds)
+        source = folder.path / PARTS
+        write_manifest(source, plan, mode, folder.parts, tallies, tally.rounds)
     refuse_taken(output)
     if single and output.suffix == ".csv":
-        _publish_sidecar(folder, replace(said, sha256=digest(made)), sidecar(output))
-    note = {"asked": asked, "tally": asdict(tally), "files": _digests(made)}
+        _publish_sidecar(folder, replace(said, sha256=digest(source)), sidecar(output))
+    note = {"asked": asked, "tally": asdict(tally), "files": _digests(source)}
     create_private(folder.path / NOTE, strictjson.dumps(note).encode(), force=True)
     os.replace(folder.path / NOTE, note_of(output))
     try:
         if single:
-            move_to_new(made, output)
+            move_to_new(source, output)
         else:
             # A rename replaces neither a file nor a folder with contents, so nothing is lost if the name was taken
             # meanwhile.
             refuse_taken(output)
-            made.rename(output)
+            source.rename(output)
     except (FileExistsError, NotADirectoryError):
         raise _taken(output) from None
     sync_folder(output.parent)
 
 
-def _publish_sidecar(folder: WorkFolder, made: Manifest, path: Path) -> None:
+def _publish_sidecar(folder: WorkFolder, manifest: Manifest, path: Path) -> None:
     """Put the manifest where it belongs beside the reports.
 
     An earlier attempt may have left it there, with the same bytes.
     """
-    replace_text(folder.path / MANIFEST, made.to_json())
+    replace_text(folder.path / MANIFEST, manifest.to_json())
     try:
         move_to_new(folder.path / MANIFEST, path)
         sync_folder(path.parent)
     except FileExistsError:
-        if path.is_file() and path.read_bytes() == made.to_json().encode():
+        if path.is_file() and path.read_bytes() == manifest.to_json().encode():
             return
         raise _taken(path) from None
 
@@ -154,11 +154,11 @@ def forget_note(output: Path) -> None:
     note_of(output).unlink(missing_ok=True)
 
 
-def _digests(made: Path) -> dict[str, str]:
+def _digests(output: Path) -> dict[str, str]:
     """The checksums of a file, or of the files in a folder by name."""
-    if made.is_dir():
-        return {path.name: digest(path) for path in sorted(made.iterdir())}
-    return {"": digest(made)}
+    if output.is_dir():
+        return {path.name: digest(path) for path in sorted(output.iterdir())}
+    return {"": digest(output)}
 
 
 def _taken(output: Path) -> InvalidInput:

@@ -114,10 +114,10 @@ def _ranks(column: Any) -> Codes:
 
 def _groups(keys: Sequence[Codes]) -> Codes:
     """Numbers from 0 of the different combinations of several columns."""
-    found = np.zeros(len(keys[0]), np.int64)
+    numbers = np.zeros(len(keys[0]), np.int64)
     for key in keys:
-        found = np.unique(found * (int(key.max()) + 1) + key, return_inverse=True)[1].reshape(-1)
-    return found
+        numbers = np.unique(numbers * (int(key.max()) + 1) + key, return_inverse=True)[1].reshape(-1)
+    return numbers
 
 
 def tells(groups: Codes, answers: Codes, excludes: bool = False) -> bool:
@@ -136,7 +136,7 @@ def tells(groups: Codes, answers: Codes, excludes: bool = False) -> bool:
     n = len(answers)
     if n == 0:
         return False
-    groups, answers = (np.unique(one, return_inverse=True)[1].reshape(-1) for one in (groups, answers))
+    groups, answers = (np.unique(codes, return_inverse=True)[1].reshape(-1) for codes in (groups, answers))
     k, count = int(answers.max()) + 1, int(groups.max()) + 1
     table = np.bincount(groups * k + answers, minlength=count * k).reshape(count, k)
     sizes, shares = table.sum(axis=1), table.sum(axis=0) / n
@@ -166,15 +166,15 @@ def in_order(ranks: Codes, answers: Codes) -> bool:
 
 def find_leaks(survey: Plan | SurveySpec, table: Any) -> list[Leak]:
     """All leaks of raw answers, a pyarrow table with the survey's columns in the order of the file."""
-    questions = [one for question in survey.questions for one in getattr(question, "answers", (question,))]
-    questions = list({one.name: one for one in questions}.values())
+    questions = [asked for question in survey.questions for asked in getattr(question, "answers", (question,))]
+    questions = list({asked.name: asked for asked in questions}.values())
     ids = () if survey.respondent is None else (survey.respondent,)
     seen = Sight.of(questions, (*survey.carry, *ids), table)
     return list(_found(questions, survey.carry, ids, seen))
 
 
 def _found(questions: Sequence[Asked], carry: Sequence[str], ids: Sequence[str], seen: Sight) -> Iterator[Leak]:
-    empty = [one.name for one in questions if one.reading.left_out and seen.blanks[one.name].any()]
+    empty = [asked.name for asked in questions if asked.reading.left_out and seen.blanks[asked.name].any()]
     carried = [seen.columns[name] for name in carry]
     for question in questions:
         name, codes, blank = question.name, seen.codes[question.name], seen.blanks[question.name]
@@ -222,13 +222,13 @@ def find_routes(questions: Sequence[Asked], table: Any) -> dict[str, tuple[str, 
     A question follows an answer if at least half of those who gave it answered, and it does not if next to none did
     (`RULED_OUT`); each answer must do one or the other, and both must occur, in a file of at least twenty rows.
     """
-    seen, found = Sight.of(questions, (), table), dict[str, tuple[str, tuple[Label, ...]]]()
+    seen, routes = Sight.of(questions, (), table), dict[str, tuple[str, tuple[Label, ...]]]()
     for question in questions:
         blank = seen.blanks[question.name]
         if len(blank) < 20 or not blank.any():
             continue
         for other in questions:
-            if other is question or question.name in found:
+            if other is question or question.name in routes:
                 continue
             codes = np.where(seen.blanks[other.name], len(other.categories), seen.codes[other.name])
             size = np.bincount(codes, minlength=len(other.categories) + 2)
@@ -241,8 +241,8 @@ def find_routes(questions: Sequence[Asked], table: Any) -> dict[str, tuple[str, 
             if plain and skipped and unasked and beside.any():
                 labels = tuple(label for label, leads in zip(other.categories, beside, strict=True) if leads)
                 if tells(blank.astype(np.int64), codes, excludes=True):
-                    found[question.name] = (other.name, labels)
-    return found
+                    routes[question.name] = (other.name, labels)
+    return routes
 
 
 def routed(proposal: Proposal, table: Any) -> Proposal:
@@ -250,11 +250,11 @@ def routed(proposal: Proposal, table: Any) -> Proposal:
 
     Who was asked is then not seen. Of those who were asked, who did not answer is a category of its own.
     """
-    questions = {one.spec.name: one for one in proposal.questions}
-    routes = find_routes([one.spec for one in proposal.questions], table)
+    questions = {proposed.spec.name: proposed for proposed in proposal.questions}
+    routes = find_routes([proposed.spec for proposed in proposal.questions], table)
     if not routes:
         return proposal
-    seen = Sight.of([one.spec for one in proposal.questions], (), table)
+    seen = Sight.of([proposed.spec for proposed in proposal.questions], (), table)
     for name, (other, labels) in routes.items():
         spec, leading = questions[name].spec, questions[other].spec
         asked = np.isin(seen.codes[other], [at for at, label in enumerate(leading.categories) if label in labels])
@@ -287,28 +287,28 @@ def sampled_rows(parts: Sequence[Partition], columns: Sequence[str], rows: int =
     """Stretches of rows of evenly spread partitions, as a pyarrow table; all rows where they are few."""
     few = sum(part.rows for part in parts) <= rows
     spread = range(len(parts)) if few else np.unique(np.linspace(0, len(parts) - 1, 8).round().astype(int))
-    found: list[Any] = []
-    for at in spread:
+    stretches: list[Any] = []
+    for number in spread:
         left = rows if few else rows // len(spread)
-        for batch in batches(parts[at], columns):
-            found.append(batch.slice(0, left))
-            left -= found[-1].num_rows
+        for batch in batches(parts[number], columns):
+            stretches.append(batch.slice(0, left))
+            left -= stretches[-1].num_rows
             if left <= 0:
                 break
-    return pa.concat_tables([pa.Table.from_batches([one]) for one in found], promote_options="permissive")
+    return pa.concat_tables([pa.Table.from_batches([stretch]) for stretch in stretches], promote_options="permissive")
 
 
-def unaccepted(found: Iterable[Leak], revealed: Revealed) -> list[Leak]:
+def unaccepted(leaks: Iterable[Leak], revealed: Revealed) -> list[Leak]:
     """The leaks that are not accepted by name."""
-    accepted = {what: {str(one) for one in by} for what, by in revealed}
-    return [leak for leak in found if not set(leak.by) <= accepted.get(leak.what, set())]
+    accepted = {what: {str(source) for source in by} for what, by in revealed}
+    return [leak for leak in leaks if not set(leak.by) <= accepted.get(leak.what, set())]
 
 
-def refuse_leaks(survey: Plan | SurveySpec, table: Any) -> None:
-    """`InvalidInput` that names all leaks which the survey does not accept by name, and no value or count."""
-    if not (leaks := unaccepted(find_leaks(survey, table), survey.revealed)):
+def refuse_leaks(leaks: Iterable[Leak], revealed: Revealed) -> None:
+    """`InvalidInput` that names all leaks which a survey does not accept by name, and no value or count."""
+    if not (leaks := unaccepted(leaks, revealed)):
         return
-    accepted = {what: list(map(str, by)) for what, by in survey.revealed}
+    accepted = {what: list(map(str, by)) for what, by in revealed}
     for leak in leaks:
         own = accepted.setdefault(leak.what, [])
         own += [name for name in leak.by if name not in own]

@@ -66,12 +66,12 @@ def of_numbers(numbers: npt.NDArray[np.uint64]) -> str:
     >>> of_numbers(np.array([[2**64 - 1, 0], [2, 7]], np.uint64))
     '00000000000000080000000000000001'
     """
-    made = 0
+    summed = 0
     for place in range(2):
         words = numbers[:, place]
         low, high = int((words & np.uint64(0xFFFFFFFF)).sum()), int((words >> np.uint64(32)).sum())
-        made += (low + (high << 32)) << (64 * place)
-    return f"{made % (1 << 128):032x}"
+        summed += (low + (high << 32)) << (64 * place)
+    return f"{summed % (1 << 128):032x}"
 
 
 SIMULATED = "simulated"
@@ -139,12 +139,12 @@ class Manifest:
         version_of(data, f"manifest {where}", FORMAT, (VERSION,))
         given = {name: value for name, value in data.items() if name not in ("format", "version", "fingerprint")}
         try:
-            made = load(cls, given, "manifest")
+            manifest = load(cls, given, "manifest")
         except InvalidInput as error:
             raise InvalidInput(f"{error} at {where}") from None
-        if made.fingerprint != data.get("fingerprint"):
+        if manifest.fingerprint != data.get("fingerprint"):
             raise invalid("manifest", "partitions whose fingerprints add up", Phrase("others"), where)
-        return made
+        return manifest
 
     @classmethod
     def from_json(cls, content: str | bytes, where: str) -> Manifest:
@@ -175,9 +175,9 @@ def in_table(schema: Any, where: str) -> Manifest | None:
     return None if said is None else Manifest.from_json(said, where)
 
 
-def with_manifest(table: Any, made: Manifest) -> Any:
+def with_manifest(table: Any, manifest: Manifest) -> Any:
     """The pyarrow table with the manifest in its schema, and no other metadata."""
-    return table.replace_schema_metadata({FORMAT: made.to_json()})
+    return table.replace_schema_metadata({FORMAT: manifest.to_json()})
 
 
 def folder_manifest(folder: Path) -> Mapping[str, Manifest] | None:
@@ -193,20 +193,20 @@ def folder_manifest(folder: Path) -> Mapping[str, Manifest] | None:
         raise invalid("manifest", "an object with files", Phrase("another"), str(path))
     files = data.pop("files")
     whole = Manifest.from_dict(data, str(path))
-    made = {name: Manifest.from_dict(said, str(path)) for name, said in files.items()}
+    manifests = {name: Manifest.from_dict(said, str(path)) for name, said in files.items()}
     if (
-        sum(one.rows for one in made.values()) != whole.rows
-        or total(part for one in made.values() for part in one.parts) != whole.fingerprint
-        or any((one.plan, one.simulation) != (whole.plan, whole.simulation) for one in made.values())
-        or not all(one.sha256 for one in made.values())
+        sum(own.rows for own in manifests.values()) != whole.rows
+        or total(part for own in manifests.values() for part in own.parts) != whole.fingerprint
+        or any((own.plan, own.simulation) != (whole.plan, whole.simulation) for own in manifests.values())
+        or not all(own.sha256 for own in manifests.values())
     ):
         raise invalid("manifest", "files that add up to the whole", Phrase("others"), str(path))
-    return {**made, FOLDER: whole}
+    return {**manifests, FOLDER: whole}
 
 
 def folder_content(whole: Manifest, files: Mapping[str, Manifest]) -> str:
     """The text of a folder's list of files."""
-    return strictjson.dumps({**whole.to_dict(), "files": {name: one.to_dict() for name, one in files.items()}})
+    return strictjson.dumps({**whole.to_dict(), "files": {name: own.to_dict() for name, own in files.items()}})
 
 
 BY_HAND = "reports written by hand are counted with --unlabelled (unlabelled=True)"
@@ -230,12 +230,12 @@ class Delivery:
 
     def require_rows(self, parts: Iterable[Partition]) -> None:
         """`InvalidInput` unless every file has as many rows as its manifest says."""
-        found = dict.fromkeys(self.rows, 0)
+        counted = dict.fromkeys(self.rows, 0)
         for part in parts:
             for piece in part.pieces:
-                if piece.path in found:
-                    found[piece.path] += piece.rows
-        for path, rows in found.items():
+                if piece.path in counted:
+                    counted[piece.path] += piece.rows
+        for path, rows in counted.items():
             if rows != self.rows[path]:
                 raise invalid("reports", f"the {self.rows[path]} rows of their manifest", rows, path)
 
@@ -320,8 +320,8 @@ def _require_complete(folder: Path, listed: Mapping[str, Manifest] | None) -> No
     """`InvalidInput` unless a folder has exactly the files of its list, if it has a list."""
     if listed is None:
         return
-    found = {path.name for path in folder.iterdir() if path.suffix in (".csv", ".parquet") and path.name[0] not in "._"}
-    if odds := sorted(found ^ (set(listed) - {FOLDER})):
+    names = {path.name for path in folder.iterdir() if path.suffix in (".csv", ".parquet") and path.name[0] not in "._"}
+    if odds := sorted(names ^ (set(listed) - {FOLDER})):
         odd = odds[0]
         what = "missing" if odd in listed else "added"
         raise invalid("reports", f"the files of their {FOLDER}, all of them", Phrase(f"{odd} {what}"), str(folder))

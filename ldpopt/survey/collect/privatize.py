@@ -33,7 +33,7 @@ from ldpopt.survey.collect.batch import (
 )
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.commit import forget_note, publish, published, refuse_taken, write_reports
-from ldpopt.survey.collect.leaks import refuse_leaks, sampled_rows
+from ldpopt.survey.collect.leaks import find_leaks, refuse_leaks, sampled_rows
 from ldpopt.survey.collect.ledger import NO_ROWS, Ledger, Marking, Marks
 from ldpopt.survey.collect.manifest import SIMULATED
 from ldpopt.survey.collect.people import Numbers, marks_of
@@ -108,15 +108,15 @@ def spill_partition(job: Job, buckets: int, index: int) -> None:
     folder, privatizer = _ready(job, "spill")
     if folder.sealed(folder.spill(index)) is not None and folder.sealed(folder.people(index)) is not None:
         return
-    part, found, marks = folder.partitions[index], [], []
+    part, pseudonyms, marks = folder.partitions[index], [], []
     _require(privatizer, folder, index)
     row = part.first_row
     for batch in batches(part, [str(privatizer.plan.respondent)]):
         ids = privatizer.ids(batch, row)
-        found.append(privatizer.source.identities(ids))
+        pseudonyms.append(privatizer.source.identities(ids))
         marks.append(marks_of(ids, _secret(job, ""), privatizer.plan.name))
         row += batch.num_rows
-    identities = np.concatenate([np.empty((0, 2), np.uint64), *found])
+    identities = np.concatenate([np.empty((0, 2), np.uint64), *pseudonyms])
     folder.write_sealed(folder.spill(index), spilled(identities, part.first_row, buckets))
     folder.write_sealed(folder.people(index), np.concatenate([np.empty(0, "<u8"), *marks]).astype("<u8").tobytes())
 
@@ -139,10 +139,10 @@ def privatize_partition(job: Job, index: int) -> int:
         dropped = np.union1d(doubles, beyond)
     part = folder.partitions[index]
     _require(privatizer, folder, index)
-    columns = [one.column for question in privatizer.plan.questions for one in question.answers]
+    columns = [asked.column for question in privatizer.plan.questions for asked in question.answers]
     marking = Marking(privatizer.columns, list(dict.fromkeys(columns)), _secret(job, ""))
-    found = marking.passing(batches(part, privatizer.columns, columns), part.first_row, dropped)
-    table, tally = privatizer.partition(found, index, part.first_row, dropped)
+    marked = marking.passing(batches(part, privatizer.columns, columns), part.first_row, dropped)
+    table, tally = privatizer.partition(marked, index, part.first_row, dropped)
     folder.write_sealed(folder.marks(index), strictjson.dumps(dump(marking.marks)).encode())
     write_reports(folder.part(index), table)
     folder.record(index, tally)
@@ -156,8 +156,8 @@ def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
         buckets = bucket_count(sum(part.rows for part in parts))
         for _ in every(runner.map(partial(spill_partition, job, buckets), range(len(parts))), len(parts)):
             pass
-        found: list[Any] = list(every(runner.map(partial(search_bucket, job, buckets), range(buckets)), buckets))
-        rows = np.sort(np.concatenate([np.empty(0, np.int64), *found]))
+        duplicates: list[Any] = list(every(runner.map(partial(search_bucket, job, buckets), range(buckets)), buckets))
+        rows = np.sort(np.concatenate([np.empty(0, np.int64), *duplicates]))
         folder.write_sealed(folder.path / DROPPED, rows.astype("<i8").tobytes())
     for index in range(len(folder.partitions)):
         folder.spill(index).unlink(missing_ok=True)
@@ -244,7 +244,12 @@ def privatize(
         asked = description(plan, files, randomness.mode, kind) | {"leave_out": leave_out}
         tally = published(output, asked)
         if tally is None:
-            folder = _begin(work, output, plan, files, randomness, asked)
+            refuse_taken(output)
+            unfinished = os.path.lexists(work)
+            if not unfinished:
+                forget_note(output)  # about reports that are no longer there
+            begin = WorkFolder.resume if unfinished else WorkFolder.create
+            folder = begin(work, plan, files, randomness, asked)
             if plan.respondent is None and not alike:
                 refuse_copies(folder)
             if randomness.mode != SIMULATED:
@@ -260,16 +265,6 @@ def privatize(
     return tally
 
 
-def _begin(
-    work: Path, output: Path, plan: Plan, files: list[Path], randomness: Randomness, asked: dict[str, Any]
-) -> WorkFolder:
-    refuse_taken(output)
-    if os.path.lexists(work):
-        return WorkFolder.resume(work, plan, files, randomness, asked)
-    forget_note(output)  # about reports that are no longer there
-    return WorkFolder.create(work, plan, files, randomness, asked)
-
-
 def _refuse_leaks(plan: Plan, folder: WorkFolder) -> None:
     """`InvalidInput`, and no folder, if the reports would show answers that the plan does not say they show."""
     columns = columns_of(plan)
@@ -277,7 +272,7 @@ def _refuse_leaks(plan: Plan, folder: WorkFolder) -> None:
         for path in dict.fromkeys(piece.path for part in folder.partitions for piece in part.pieces):
             require_columns(columns, names_of(Path(path), plan.file), path)
             refuse_nested(Path(path), columns, plan.carry)
-        refuse_leaks(plan, sampled_rows(folder.partitions, columns))
+        refuse_leaks(find_leaks(plan, sampled_rows(folder.partitions, columns)), plan.revealed)
     except InvalidInput:
         remove(folder.path)
         raise

@@ -89,12 +89,12 @@ def default_randomness(plan: Plan, given: Randomness | None) -> Randomness:
     """`given`, or `Fresh()` if None. A plan with a respondent column has no default: None is then `InvalidInput`."""
     if given is None and plan.respondent is not None:
         raise invalid("randomness", "Memoised(key_file), since the plan names a respondent column", None)
-    made = Fresh() if given is None else given
-    if not isinstance(made, (Fresh, Memoised, Simulated)):
-        raise invalid("randomness", "Fresh(), Memoised(key_file) or Simulated(rng)", type(made).__name__)
-    if isinstance(made, Memoised) and plan.respondent is None:
+    chosen = Fresh() if given is None else given
+    if not isinstance(chosen, (Fresh, Memoised, Simulated)):
+        raise invalid("randomness", "Fresh(), Memoised(key_file) or Simulated(rng)", type(chosen).__name__)
+    if isinstance(chosen, Memoised) and plan.respondent is None:
         raise invalid("randomness", "a plan with a respondent column for Memoised", None)
-    return made
+    return chosen
 
 
 class WordSource:

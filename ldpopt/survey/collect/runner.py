@@ -42,12 +42,12 @@ def every(results: Iterator[T], expected: int) -> Iterator[T]:
     Traceback (most recent call last):
     ldpopt.survey.collect.runner.LostWork: 2 of 3 parts of the work came back; the same call does the others
     """
-    found = 0
+    count = 0
     for result in results:
-        found += 1
+        count += 1
         yield result
-    if found != expected:
-        raise LostWork(f"{found} of {expected} parts of the work came back; the same call does the others")
+    if count != expected:
+        raise LostWork(f"{count} of {expected} parts of the work came back; the same call does the others")
 
 
 @dataclass(frozen=True)
@@ -98,23 +98,19 @@ class Dask:
             # Each future is asked for its result, since a lost scheduler shows as cancelled futures or as an early end.
             yield from every((_result(future) for future in as_completed(futures)), len(futures))
         finally:
-            self._cancel(futures)
+            if self.client.status == "running":
+                with suppress(*_lost()):
+                    self.client.cancel(futures)
 
     def total(self, function: Callable[[Any], T], items: Sequence[Any], merge: Callable[[T, T], T]) -> T:
         """The results of at least one item, merged on the workers, a few at a time."""
         fold = partial(reduce, merge)
         level = self.client.map(function, list(items), pure=False)
         while len(level) > 1:
-            groups = [level[at : at + _BRANCHES] for at in range(0, len(level), _BRANCHES)]
+            groups = [level[start : start + _BRANCHES] for start in range(0, len(level), _BRANCHES)]
             level = [self.client.submit(fold, group, pure=False) for group in groups]
-        made: T = _result(level[0])
-        return made
-
-    def _cancel(self, futures: list[Any]) -> None:
-        """Cancel the tasks that are left, if the client is still connected."""
-        if self.client.status == "running":
-            with suppress(*_lost()):
-                self.client.cancel(futures)
+        merged: T = _result(level[0])
+        return merged
 
 
 def _result(future: Any) -> Any:

@@ -246,10 +246,10 @@ class Respondents:
 
     def macs(self, tag: bytes) -> Blocks:
         """The 128-bit MACs of all ids and a 16-byte tag, shape (n, 2)."""
-        made: Blocks = np.empty_like(self._states)
-        for start in range(0, len(made), CHUNK):
-            made[start : start + CHUNK] = self.some_macs(np.frombuffer(tag, "<u8"), start, CHUNK)
-        return made
+        macs: Blocks = np.empty_like(self._states)
+        for start in range(0, len(macs), CHUNK):
+            macs[start : start + CHUNK] = self.some_macs(np.frombuffer(tag, "<u8"), start, CHUNK)
+        return macs
 
     def some_macs(self, tags: WordArray, start: int, count: int) -> Blocks:
         """The MACs of at most `count` <= `CHUNK` ids from `start`. The next call overwrites the result.
@@ -282,8 +282,8 @@ class Respondents:
             message: Blocks = np.empty((len(begin), 2), "<u8")
             for half in range(2):
                 kept = np.clip(left - 8 * half, 0, 8)
-                at = np.minimum(begin + 8 * half, len(text))
-                np.bitwise_and(eights.take(at), _MASKS.take(kept), out=message[:, half])
+                offset = np.minimum(begin + 8 * half, len(text))
+                np.bitwise_and(eights.take(offset), _MASKS.take(kept), out=message[:, half])
             if j + 1 >= shortest:
                 length = sizes[active].astype(np.uint64) << np.uint64(48)
                 if shortest < longest:

@@ -18,10 +18,9 @@ import numpy.typing as npt
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import NO_FILE, UNFINISHED, create_private, digest, replace_text, sync_folder
-from ldpopt.schema import listed, mapped, whole
+from ldpopt.schema import load
 from ldpopt.survey.collect.answers import Partition, partitions
 from ldpopt.survey.collect.coding import Tally
-from ldpopt.survey.collect.manifest import row_set
 from ldpopt.survey.collect.randomness import Memoised, Randomness
 from ldpopt.survey.collect.words import read_key
 from ldpopt.survey.plan.plan import Plan
@@ -66,18 +65,18 @@ class WorkFolder:
             "key": key.check(),
             "partitions": [part.to_dict() for part in parts],
         }
-        made = path.with_name(f"{path.name}{AWAY}{secrets.token_hex(8)}")
-        made.mkdir(mode=0o700)
+        unfinished = path.with_name(f"{path.name}{AWAY}{secrets.token_hex(8)}")
+        unfinished.mkdir(mode=0o700)
         try:
             for name in (PARTS, RECORDS, SPILLS):
-                (made / name).mkdir()
-            replace_text(made / PLAN, plan.to_json())
+                (unfinished / name).mkdir()
+            replace_text(unfinished / PLAN, plan.to_json())
             if not isinstance(randomness, Memoised):
-                key.save(made / KEY)
-            replace_text(made / STATE, strictjson.dumps(state))
-            made.rename(path)
+                key.save(unfinished / KEY)
+            replace_text(unfinished / STATE, strictjson.dumps(state))
+            unfinished.rename(path)
         except BaseException:
-            shutil.rmtree(made, ignore_errors=True)  # if the disk refuses that too, the next call removes it
+            shutil.rmtree(unfinished, ignore_errors=True)  # if the disk refuses that too, the next call removes it
             raise
         sync_folder(path.parent)
         return cls.open(path)
@@ -89,10 +88,10 @@ class WorkFolder:
             content = (path / STATE).read_bytes()
         except NO_FILE:
             raise _no_work_folder(path) from None
-        found = sha256(content).hexdigest()
-        if seal not in (None, found):
+        own_seal = sha256(content).hexdigest()
+        if seal not in (None, own_seal):
             raise _no_work_folder(path)
-        return cls(path, strictjson.loads(content, f"{path / STATE}"), found)
+        return cls(path, strictjson.loads(content, f"{path / STATE}"), own_seal)
 
     @classmethod
     def resume(
@@ -149,17 +148,17 @@ class WorkFolder:
         return [index for index in range(len(self.state["partitions"])) if not self._finished(index)]
 
     def _finished(self, index: int) -> bool:
-        found = self.recorded(index)
+        record = self.recorded(index)
         try:
-            whole = found is not None and found[0] == self._digest(index)
+            whole = record is not None and record[0] == self._digest(index)
             return whole and self.sealed(self.marks(index)) is not None
         except NO_FILE:
             return False
 
     def tallies(self) -> list[Tally]:
         """The tallies of all partitions; each must be finished."""
-        found = [self.recorded(index) for index in range(len(self.state["partitions"]))]
-        return [one[1] for one in found if one is not None]
+        records = [self.recorded(index) for index in range(len(self.state["partitions"]))]
+        return [record[1] for record in records if record is not None]
 
     def spill(self, index: int) -> Path:
         """The path of the pseudonyms of a partition's respondents, which are kept while duplicates are sought."""
@@ -247,10 +246,10 @@ def refuse_copies(folder: WorkFolder) -> None:
             raise invalid("answers", expected, Phrase(f"the same content in {first[content]} and {path}"))
 
 
-def refuse_others(asked: dict[str, Any], found: dict[str, Any], path: Path) -> None:
+def refuse_others(asked: dict[str, Any], state: dict[str, Any], path: Path) -> None:
     """`InvalidInput` unless the state `found` at `path` agrees with all of `asked`."""
     for name, value in asked.items():
-        if found.get(name) != value:
+        if state.get(name) != value:
             expected = f"the {name} that the unfinished run began with (or delete its work folder)"
             raise invalid("privatize", expected, "another", str(path))
 
@@ -278,13 +277,7 @@ def remove_left_aside(work: Path) -> None:
 
 def tally_of(data: Any) -> Tally:
     """The tally in a record; `InvalidInput` for anything else."""
-    known = asdict(Tally())
-    if not isinstance(data, dict) or set(data) != set(known):
-        raise invalid("tally", f"an object with {', '.join(known)}", Phrase(type(data).__name__))
-    row_set(data["row_set"], "tally")
-    readers = {int: whole, dict: mapped(whole), tuple: listed(whole)}
-    found = {name: readers[type(one)](data[name], f"tally: {name}") for name, one in known.items() if name != "row_set"}
-    return Tally(**{**data, "rounds": found["rounds"]})
+    return load(Tally, data, "tally")
 
 
 def _forget(away: Path) -> None:

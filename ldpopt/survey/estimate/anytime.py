@@ -68,12 +68,12 @@ class Bets:
 
     def log_wealth(self, t: Array, sign: int) -> Array:
         """(r,) the logarithm of the wealth at t (r,) of who bets that the truth is above it, or below for sign -1."""
-        found = np.empty(len(t))
-        for at, (gain, stake) in enumerate(zip(self.gain, self.stake, strict=True)):
-            lambdas, weights = self._mixture(float(self.losses[0 if sign > 0 else 1, at]))
-            won = np.log1p(lambdas[:, None] * (sign * (gain - t[at] * stake))) @ self.number + np.log(weights)
-            found[at] = won.max() + np.log(np.exp(won - won.max()).sum())
-        return found
+        logarithms = np.empty(len(t))
+        for row, (gain, stake) in enumerate(zip(self.gain, self.stake, strict=True)):
+            lambdas, weights = self._mixture(float(self.losses[0 if sign > 0 else 1, row]))
+            won = np.log1p(lambdas[:, None] * (sign * (gain - t[row] * stake))) @ self.number + np.log(weights)
+            logarithms[row] = won.max() + np.log(np.exp(won - won.max()).sum())
+        return logarithms
 
     def _mixture(self, loss: float) -> tuple[Array, Array]:
         """The lambdas, with which no bet loses more than it has, and their weights, which sum to 1."""
@@ -125,11 +125,11 @@ def bets_of(table: Table, parts: Sequence[tuple[Array, Array]], wanted: float = 
         expected = "a simple sample, weights or clusters (--simple leaves the design of the plan out)"
         raise invalid("--anytime", expected, Phrase("strata, a finite population, known margins or replicates"))
     # Who has a report is chance, whatever the answers are, so that clusters count with their reports alone.
-    own, at, unit = (column[table.mask] for column in (design.weights, table.at, design.unit))
+    own, report, unit = (column[table.mask] for column in (design.weights, table.at, design.unit))
     weight = np.bincount(unit, own)
     favoured = wanted * float(weight.max() / own.max())  # times the respondents of the largest cluster, at least
     own = own / weight.max()
     gains, stakes = (
-        np.array([np.bincount(unit, own * row[at], len(weight)) for row in matrix]) for matrix in (gain, stake)
+        np.array([np.bincount(unit, own * row[report], len(weight)) for row in matrix]) for matrix in (gain, stake)
     )
     return Bets(gains, stakes, np.ones(len(weight)), *ends, losses, favoured)

@@ -29,16 +29,16 @@ def positions(reports: Any, outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
     """
     array = column(reports, "reports")
     if array.dtype.kind in "iu" and outputs == tuple(range(len(outputs))):
-        at, expected = array.astype(np.intp), f"0 to {len(outputs) - 1}"
+        position, expected = array.astype(np.intp), f"0 to {len(outputs) - 1}"
         wrong = (array < 0) | (array >= len(outputs))
     else:
         codes, kinds = _codes(array)
-        at, expected = places(kinds, outputs)[codes], str(outputs[:8])
-        wrong = at < 0
+        position, expected = places(kinds, outputs)[codes], str(outputs[:8])
+        wrong = position < 0
     if wrong.any():
         where = f"entry {int(np.argmax(wrong))}"
         raise invalid("report", f"one of the outputs {expected}", Phrase("another"), where)
-    return at
+    return position
 
 
 def known(values: Any, outputs: tuple[Label, ...]) -> bool:
@@ -166,12 +166,12 @@ class CountTable(Result):
         labels = tuple(outputs)
         if isinstance(counts, Mapping):
             named = list(counts)
-            at = places(named, labels).tolist()
-            if -1 in at:
-                raise invalid("counts", f"labels among the outputs {labels[:8]}", named[at.index(-1)])
-            if len(set(at)) != len(at):
+            output_places = places(named, labels).tolist()
+            if -1 in output_places:
+                raise invalid("counts", f"labels among the outputs {labels[:8]}", named[output_places.index(-1)])
+            if len(set(output_places)) != len(output_places):
                 raise invalid("counts", "one count for each output", Phrase("two"))
-            given = dict(zip(at, counts.values(), strict=True))
+            given = dict(zip(output_places, counts.values(), strict=True))
             counts = [given.get(y, 0) for y in range(len(labels))]
         return cls(labels, counts)
 

@@ -173,9 +173,10 @@ class Estimate(Estimated):
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """JSON-ready values, with binomial intervals."""
         errors = None if self.boundary else self.standard_errors
-        made = {"n": self.n, "estimator": self.estimator, "labels": self.labels, "values": self.values,
+        shown = {"n": self.n, "estimator": self.estimator, "labels": self.labels, "values": self.values,
                 "standard_errors": errors, "boundary": self.boundary}  # fmt: skip
-        return {name: jsonable(value) for name, value in {**made, "intervals": self.intervals(Binomial(level))}.items()}
+        shown["intervals"] = self.intervals(Binomial(level))
+        return {name: jsonable(value) for name, value in shown.items()}
 
     def to_pandas(self, level: float = 0.95) -> Any:
         """A pandas DataFrame with one row for each label, and binomial intervals. It needs pandas."""

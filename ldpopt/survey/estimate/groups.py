@@ -120,8 +120,8 @@ def difference(first: Estimate, second: Estimate) -> Difference:
     if first.table.simple and second.table.simple:
         covariance, degrees = first.sampling.covariance + second.sampling.covariance, math.inf
     else:
-        found = sampling_variance([(first.table, first.loadings), (second.table, -second.loadings)])
-        covariance, degrees = found.covariance, found.degrees
+        sampling = sampling_variance([(first.table, first.loadings), (second.table, -second.loadings)])
+        covariance, degrees = sampling.covariance, sampling.degrees
     return Difference(first, second, first.values - second.values, covariance, degrees)
 
 
@@ -168,15 +168,15 @@ def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimato
         raise invalid("waves", "simple samples", Phrase("one with a design"))
     channel = pooled_channel([channel for _, channel in waves], [table.n for table in tables])
     counts = np.concatenate([table.totals for table in tables])
-    found = estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
+    pooled = estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
     # The loadings are shifted to have the same mean in every wave, so that their variance is for waves of fixed sizes.
     # The shifts average to zero over the waves, so the loadings remain a left inverse, and the estimate is the same.
-    law = found.table.frequencies if found.fitted is None else found.fitted
+    law = pooled.table.frequencies if pooled.fitted is None else pooled.fitted
     wave = np.repeat(np.arange(len(tables)), [len(table.totals) for table in tables])
     share = np.asarray(np.bincount(wave, law), dtype=np.float64)
-    part = np.asarray([np.bincount(wave, law * row, len(share)) for row in found.loadings], dtype=np.float64)
+    part = np.asarray([np.bincount(wave, law * row, len(share)) for row in pooled.loadings], dtype=np.float64)
     shifts = np.where(share > 0, quotient(part, share) - part.sum(axis=1, keepdims=True), 0.0)
-    return replace(found, loadings=found.loadings - shifts[:, wave])
+    return replace(pooled, loadings=pooled.loadings - shifts[:, wave])
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +245,7 @@ def estimate_booklets(
         for weight, (own, loading, _, share) in zip(weights, estimates, strict=True)
     ]
     name = "generalised least squares" + (f", combined over {len(sources)} booklets" if len(sources) > 1 else "")
-    bets = bets_of(table, [loadings_of(one, one.pilot, 0) for one in sources]) if anytime else None
+    bets = bets_of(table, [loadings_of(booklet, booklet.pilot, 0) for booklet in sources]) if anytime else None
     return Estimate(values, labels, np.hstack(combined) + values[:, None], table, channel, name, bets=bets)
 
 

@@ -88,7 +88,7 @@ def maxima(frequencies: Array, q: Array, tolerance: float, rounds: int = 100) ->
     its gap is at most `tolerance`, or after `rounds`.
     """
     step = max(1, ENTRIES // q.size)
-    parts = [_maxima(frequencies[at : at + step], q, tolerance, rounds) for at in range(0, len(frequencies), step)]
+    parts = [_maxima(frequencies[row : row + step], q, tolerance, rounds) for row in range(0, len(frequencies), step)]
     return np.concatenate([p for p, _ in parts]), np.concatenate([gap for _, gap in parts])
 
 

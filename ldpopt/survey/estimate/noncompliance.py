@@ -61,15 +61,15 @@ def repeated(channel: ChannelLike, times: int = 2) -> Channel:
     array([[0.64, 0.16, 0.16, 0.04],
            [0.04, 0.16, 0.16, 0.64]])
     """
-    one = as_channel(channel)
+    single = as_channel(channel)
     if isinstance(times, bool) or not isinstance(times, int) or not 2 <= times <= 6:
         raise invalid("times", "a whole number from 2 to 6", times)
-    matrix: Array = one.matrix
-    outputs: tuple[tuple[Label, ...], ...] = tuple((label,) for label in one.outputs)
+    matrix: Array = single.matrix
+    outputs: tuple[tuple[Label, ...], ...] = tuple((label,) for label in single.outputs)
     for _ in range(times - 1):
-        matrix = np.einsum("xy,xz->xyz", matrix, one.matrix).reshape(len(one.inputs), -1)
-        outputs = tuple((*before, label) for before in outputs for label in one.outputs)
-    return Channel(matrix, one.inputs, outputs)
+        matrix = np.einsum("xy,xz->xyz", matrix, single.matrix).reshape(len(single.inputs), -1)
+        outputs = tuple((*before, label) for before in outputs for label in single.outputs)
+    return Channel(matrix, single.inputs, outputs)
 
 
 def with_cheaters(channel: ChannelLike, report: Label = None, law: ArrayLike | None = None) -> Channel:
@@ -178,7 +178,7 @@ class Compliance(Result):
         """The weights of the share of an answer, and of the share of cheaters."""
         if answer not in self.estimate.labels or answer == CHEATS:
             raise invalid("answer", f"one of {self.estimate.labels[:-1][:8]}", answer)
-        row, cheats = ([float(label == one) for label in self.estimate.labels] for one in (answer, CHEATS))
+        row, cheats = ([float(label == wanted) for label in self.estimate.labels] for wanted in (answer, CHEATS))
         return np.array(row), np.array(cheats)
 
     def __repr__(self) -> str:
@@ -256,9 +256,9 @@ def estimate_compliance(
     if not groups:
         raise invalid("groups", "at least one", Phrase("none"))
     cheating = [(data, with_cheaters(channel, report, law)) for data, channel in groups]
-    found = estimate_waves(cheating, estimator)
+    estimated = estimate_waves(cheating, estimator)
     sizes = [as_table(data, channel).n for data, channel in cheating]
-    return Compliance(found, pooled_channel([channel for _, channel in groups], sizes))
+    return Compliance(estimated, pooled_channel([channel for _, channel in groups], sizes))
 
 
 def compliance_groups(

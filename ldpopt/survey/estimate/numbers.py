@@ -184,15 +184,15 @@ def _first(reached: npt.NDArray[np.bool_]) -> int:
     return int(np.argmax(np.append(reached, True)))
 
 
-def _crossing(at: Array, curve: Array, share: float) -> float:
+def _crossing(points: Array, curve: Array, share: float) -> float:
     """The number at which a curve first reaches a share, by interpolation, or an end of the range if it never does."""
     first = _first(curve >= share)
-    if first in (0, len(at)) or curve[first] == curve[first - 1]:
-        return float(at[min(first, len(at) - 1)])
-    if not np.isfinite(at[first - 1 : first + 1]).all():
-        return float(at[first - 1] if at[first - 1] == -math.inf and curve[first] > share else at[first])
+    if first in (0, len(points)) or curve[first] == curve[first - 1]:
+        return float(points[min(first, len(points) - 1)])
+    if not np.isfinite(points[first - 1 : first + 1]).all():
+        return float(points[first - 1] if points[first - 1] == -math.inf and curve[first] > share else points[first])
     part = (share - curve[first - 1]) / (curve[first] - curve[first - 1])
-    return float(at[first - 1] + part * (at[first] - at[first - 1]))
+    return float(points[first - 1] + part * (points[first] - points[first - 1]))
 
 
 def among_answered(found: Estimate, *missing: Label) -> Estimate:

@@ -103,8 +103,8 @@ class Estimated(Pictured):
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     def _drawn(self: Any) -> tuple[Any, ...]:
-        made = self.intervals()
-        return self.labels, self.values, made.lower, made.upper
+        limits = self.intervals()
+        return self.labels, self.values, limits.lower, limits.upper
 
     def _table(self: Any, columns: Mapping[str, Any], limits: Intervals) -> dict[str, list[Any]]:
         """The columns of a table: the labels, `columns` by heading, and the limits."""

@@ -57,10 +57,10 @@ class SampledReports(ByValue):
     def of(cls, reports: Any, channel: ChannelLike, design: SampleDesign) -> SampledReports:
         """The reports (n,) of a channel, from a column or a frame; `InvalidInput` for another number of them."""
         known = as_channel(channel)
-        at = positions(report_column(reports, channel), known.outputs)
-        if len(at) != design.n:
-            raise invalid("reports", f"{design.n}, one a respondent of the design", len(at))
-        return cls(at, known, design)
+        places = positions(report_column(reports, channel), known.outputs)
+        if len(places) != design.n:
+            raise invalid("reports", f"{design.n}, one a respondent of the design", len(places))
+        return cls(places, known, design)
 
     def where(self, inside: ArrayLike) -> SampledReports:
         """The reports of the respondents in a mask (n,), within the group that was chosen before, if any."""
@@ -106,17 +106,17 @@ class SampledReports(ByValue):
     @cached_property
     def frequencies(self) -> Array:
         """(m,) weighted share of every output."""
-        made = np.bincount(self.at[self.mask], self.design.weights[self.mask], len(self.outputs))
-        return np.asarray(made / made.sum())
+        sums = np.bincount(self.at[self.mask], self.design.weights[self.mask], len(self.outputs))
+        return np.asarray(sums / sums.sum())
 
     def frequencies_under(self, weights: Array) -> Array:
         """(R, m) weighted shares under replicate weights (R, n)."""
         w = weights * self.mask
-        made = np.stack([w[:, self.at == y].sum(axis=1) for y in range(len(self.outputs))], axis=1)
-        total = made.sum(axis=1, keepdims=True)
+        sums = np.stack([w[:, self.at == y].sum(axis=1) for y in range(len(self.outputs))], axis=1)
+        total = sums.sum(axis=1, keepdims=True)
         if not total.min() > 0:
             raise invalid("replicates", "somebody of the group in each", Phrase("none in one"))
-        return np.asarray(made / total)
+        return np.asarray(sums / total)
 
     def __repr__(self) -> str:
         return f"SampledReports({self.n} reports over {len(self.outputs)} outputs; {self.design!r})"
@@ -137,19 +137,19 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
     if design.method.replicates:
 
         def statistic(weights: Array) -> Array:
-            made = [reports.frequencies_under(weights) @ loadings.T for reports, loadings in parts]
-            return np.asarray(np.sum(made, axis=0))
+            estimates = [reports.frequencies_under(weights) @ loadings.T for reports, loadings in parts]
+            return np.asarray(np.sum(estimates, axis=0))
 
-        found = design.replicate(statistic, noise)
+        sampling = design.replicate(statistic, noise)
     else:
-        found = design.total_variance(np.sum(every, axis=0), noise)
+        sampling = design.total_variance(np.sum(every, axis=0), noise)
     # Degrees of freedom are those of the respondents with a share in some estimate.
     scores = np.abs(every).max(axis=(0, 2))
     anyone = scores > 1e-9 * scores.max() if scores.any() else np.any([reports.mask for reports, _ in parts], axis=0)
     # Units whose squared weights sum to S tell as much of a variance as (sum S)^2 / sum S^2 units with equal ones [BM].
     unit = np.bincount(design.unit, design.weights**2 * anyone)
     equal = unit.sum() ** 2 / (unit**2).sum() / np.count_nonzero(unit)
-    return SamplingVariance(found.covariance, float(max(1.0, min(found.degrees, equal * design.degrees(anyone)))))
+    return SamplingVariance(sampling.covariance, float(max(1.0, min(sampling.degrees, equal * design.degrees(anyone)))))
 
 
 def _scores(reports: SampledReports, loadings: Array) -> Array:
@@ -163,14 +163,14 @@ def _noise(parts: Sequence[Part]) -> Array | None:
     It is averaged over the estimated answers of the stratum; None if a channel does not identify the answers.
     """
     design, r = parts[0][0].design, parts[0][1].shape[0]
-    made = np.zeros((len(design.units), r, r))
+    noise = np.zeros((len(design.units), r, r))
     squares = design.weights**2
     stratum = design.unit_stratum[design.unit]
     questions: dict[int, list[Part]] = {}
     for part in parts:
         questions.setdefault(id(part[0].at), []).append(part)
     for same in questions.values():
-        channel, at = same[0][0].channel, same[0][0].at
+        channel, places = same[0][0].channel, same[0][0].at
         try:
             require_identifiable(channel)
         except NotIdentifiable:
@@ -187,12 +187,12 @@ def _noise(parts: Sequence[Part]) -> Array | None:
             means = q @ loadings.T
             given = np.einsum("xy,ry,sy->xrs", q, loadings, loadings) - np.einsum("xr,xs->xrs", means, means)
             m = len(channel.outputs)
-            sums = np.bincount(stratum[who] * m + at[who], squares[who], len(made) * m).reshape(-1, m)
+            sums = np.bincount(stratum[who] * m + places[who], squares[who], len(noise) * m).reshape(-1, m)
             total = sums.sum(axis=1)
             some = total > 0
             answers = simplex_projection(sums[some] / total[some, None] @ inverse.T) * total[some, None]
-            made[some] += np.einsum("hx,xrs->hrs", answers, given)
-    return made
+            noise[some] += np.einsum("hx,xrs->hrs", answers, given)
+    return noise
 
 
 Table = CountTable | SampledReports
@@ -202,12 +202,12 @@ Table = CountTable | SampledReports
 def as_tables(data: Sequence[Any], channels: Sequence[ChannelLike]) -> tuple[Table, ...]:
     """The tables of several data, by `as_table`. If one array can only be counts, so are all that could be either."""
     counts = False
-    for one, channel in zip(data, channels, strict=True):
-        if isinstance(one, (list, tuple, np.ndarray)):
-            outputs, array = as_channel(channel).outputs, np.asarray(one)
+    for given, channel in zip(data, channels, strict=True):
+        if isinstance(given, (list, tuple, np.ndarray)):
+            outputs, array = as_channel(channel).outputs, np.asarray(given)
             full = array.ndim == 1 and array.dtype.kind in "iuf" and len(array) == len(outputs)
             counts |= full and not known(array, outputs)
-    return tuple(as_table(one, channel, counts) for one, channel in zip(data, channels, strict=True))
+    return tuple(as_table(given, channel, counts) for given, channel in zip(data, channels, strict=True))
 
 
 def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> Table:
@@ -252,11 +252,12 @@ def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
     Different designs are independent samples, with the smallest of their degrees of freedom.
     """
     designed: dict[int, list[Part]] = {}
-    found = []
+    variances = []
     for table, loadings in parts:
         if isinstance(table, SampledReports):
             designed.setdefault(id(table.design), []).append((table, loadings))
         else:
-            found.append(SamplingVariance(report_covariance(loadings, table.frequencies) / table.n, math.inf))
-    found += [designed_variance(same) for same in designed.values()]
-    return SamplingVariance(np.sum([one.covariance for one in found], axis=0), min(one.degrees for one in found))
+            variances.append(SamplingVariance(report_covariance(loadings, table.frequencies) / table.n, math.inf))
+    variances += [designed_variance(same) for same in designed.values()]
+    covariance = np.sum([variance.covariance for variance in variances], axis=0)
+    return SamplingVariance(covariance, min(variance.degrees for variance in variances))

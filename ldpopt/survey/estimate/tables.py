@@ -85,8 +85,8 @@ class TwoWayTable(Result):
     def _given(self, what: str, among: tuple[Label, ...], label: Label, labels: tuple[Label, ...]) -> Estimate:
         if label not in among:
             raise invalid(what, f"one of {among[:8]}", label)
-        one, every = np.eye(len(among))[[among.index(label)]], np.eye(len(labels))
-        cells = np.asarray(np.kron(one, every) if what == "row" else np.kron(every, one), dtype=np.float64)
+        chosen, every = np.eye(len(among))[[among.index(label)]], np.eye(len(labels))
+        cells = np.asarray(np.kron(chosen, every) if what == "row" else np.kron(every, chosen), dtype=np.float64)
         return self.joint.ratio(cells, cells.sum(axis=0), labels)
 
     def independence(self) -> TestResult:

@@ -46,11 +46,11 @@ class Device:
     def __init__(self, plan: Plan, randomness: Randomness | None = None, respondent: str = ID) -> None:
         if not isinstance(plan, Plan):
             raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
-        made = default_randomness(plan, randomness)
+        chosen = default_randomness(plan, randomness)
         self.plan = plan
         self._respondent = text(respondent, "respondent")
-        self._rng = made.rng if isinstance(made, Simulated) else None
-        self._source = WordSource(plan, made.mode, made.key()) if made.mode == "memoised" else None
+        self._rng = chosen.rng if isinstance(chosen, Simulated) else None
+        self._source = WordSource(plan, chosen.mode, chosen.key()) if chosen.mode == "memoised" else None
         self._booklet = self._drawn() if plan.booklets else None
 
     @property
@@ -61,7 +61,7 @@ class Device:
     @property
     def asked(self) -> tuple[Part | PlannedQuestion, ...]:
         """The questions that the respondent is asked, in order; a part with `asked_if` only after those answers."""
-        return tuple(one for question in self.plan.questions if self._is_asked(question) for one in question.answers)
+        return tuple(part for question in self.plan.questions if self._is_asked(question) for part in question.answers)
 
     def _is_asked(self, question: PlannedQuestion) -> bool:
         return question.probability == 1 or question is self._booklet
@@ -79,11 +79,11 @@ class Device:
             raise invalid("answers", "a mapping from questions to answers", Phrase(type(answers).__name__))
         if set(answers) - set(self.plan.answers):
             raise invalid("answers", f"only the questions {sorted(self.plan.answers)}", Phrase("others"))
-        asked = [(at, question) for at, question in enumerate(self.plan.questions) if self._is_asked(question)]
+        asked = [(number, question) for number, question in enumerate(self.plan.questions) if self._is_asked(question)]
         chosen = [answer_at(question, answers) for _, question in asked]
         return {
-            question.name: report(question, answer, self._word(at, answer))
-            for (at, question), answer in zip(asked, chosen, strict=True)
+            question.name: report(question, answer, self._word(number, answer))
+            for (number, question), answer in zip(asked, chosen, strict=True)
         }
 
     def submission(
@@ -94,7 +94,7 @@ class Device:
         public : the answers to the plan's public questions that are asked, which are sent as they are.
         To retry, send the same submission again. `InvalidInput` as in `respond`.
         """
-        asked = {one.name: one.texts for one in self.plan.public if not one.invited}
+        asked = {question.name: question.texts for question in self.plan.public if not question.invited}
         given = {name: as_text(label) for name, label in (public or {}).items()}
         if set(given) != set(asked) or any(label not in asked[name] for name, label in given.items()):
             raise invalid("public", f"an answer of its own to each of {sorted(asked)}", Phrase("others"))

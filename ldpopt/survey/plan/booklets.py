@@ -126,8 +126,8 @@ class BookletPlanner:
             if whole.units == self.units:
                 least = max(least, 1 / min(whole.served.values()))  # the best of all
         # A missing answer that is left out would leave out the answers beside it, so such questions stay alone.
-        order = [at for at, unit in enumerate(self.units) if unit.joins]
-        order.sort(key=lambda at: (len(self.units[at].cells), repr(self.units[at].kind), at))
+        order = [position for position, unit in enumerate(self.units) if unit.joins]
+        order.sort(key=lambda position: (len(self.units[position].cells), repr(self.units[position].kind), position))
         for length in range(2, longest + 1 if self.epsilon > ALONE else 2):
             if best[1] <= CLOSE * least or deadline.over() or length > len(order):
                 break
@@ -172,14 +172,14 @@ class BookletPlanner:
         step = length if m % length == 0 else 1
         ranks = {tuple(sorted(order[(start + more) % m] for more in range(length))) for start in range(0, m, step)}
         kinds = [repr(unit.kind) for unit in self.units]
-        if len({kinds[at] for at in order}) > 1 and math.comb(m, length) <= MAX_SETS:
+        if len({kinds[position] for position in order}) > 1 and math.comb(m, length) <= MAX_SETS:
             of_kind: dict[tuple[str, ...], tuple[int, ...]] = {}
             for chosen in combinations(sorted(order), length):
-                of_kind.setdefault(tuple(sorted(kinds[at] for at in chosen)), chosen)
+                of_kind.setdefault(tuple(sorted(kinds[position] for position in chosen)), chosen)
             if len(of_kind) <= MAX_KINDS:
                 ranks |= set(combinations(sorted(order), length))
-        found = [tuple(self.units[at] for at in chosen) for chosen in sorted(ranks)]
-        return [units for units in found if set(units) not in map(set, self.pairs)]  # two booklets of one name
+        candidates = [tuple(self.units[position] for position in chosen) for chosen in sorted(ranks)]
+        return [units for units in candidates if set(units) not in map(set, self.pairs)]  # two booklets of one name
 
     def _booklet(self, units: tuple[Unit, ...], deadline: Deadline, more: Sequence[Target] = ()) -> Booklet | None:
         """The booklet of these units with its best channel; None where that is out of reach."""
@@ -195,9 +195,9 @@ class BookletPlanner:
                     remedy = "join answers, or name both in `everyone`"
                     raise type(error)(f"[budget] together: {names}: {error} ({remedy})") from None
                 self._designs[key] = None
-        if (found := self._designs[key]) is None:
+        if (designed := self._designs[key]) is None:
             return None
-        channel, design = found
+        channel, design = designed
         pilot, targets = product_of(units, more)
         variances = contrast_variances(channel, pilot, np.array([t.row for t in targets]).reshape(-1, len(pilot)))
         served = {
@@ -256,24 +256,25 @@ def _table_targets(pair: tuple[Unit, ...]) -> list[Target]:
     names = [question.name for unit in pair for question in unit.questions]
     cells = np.eye(math.prod(len(unit.cells) for unit in pair))
     variance = max((target.variance for unit in pair for target in unit.targets), default=1e-3)
-    return [Target((*names, str(at)), row, variance) for at, row in enumerate(cells)]
+    return [Target((*names, str(cell)), row, variance) for cell, row in enumerate(cells)]
 
 
 def _shared_out(booklets: Sequence[Booklet]) -> tuple[list[tuple[Booklet, float]], float]:
     """The booklets that are used, each with its respondents, and the sum of these: a linear program."""
-    keys = list(dict.fromkeys(key for one in booklets for key in one.served))
-    rates = np.array([[one.served.get(key, 0.0) for one in booklets] for key in keys])
+    keys = list(dict.fromkeys(key for booklet in booklets for key in booklet.served))
+    rates = np.array([[booklet.served.get(key, 0.0) for booklet in booklets] for key in keys])
     if not (rates.max(axis=1, initial=0.0) > 0).all():
         lacking = keys[int(np.argmin(rates.max(axis=1)))]
         raise InvalidInput(f"budget: expected enough to estimate {' and '.join(lacking[:-1])}, got too little")
     scale = 1 / rates.max(axis=1)
-    found = linprog(np.ones(len(booklets)), A_ub=-rates * scale[:, None], b_ub=-scale / scale.max(), method="highs")
-    if found.status != 0:
-        raise SolverError(f"booklets: {found.message}")
-    people = found.x * scale.max()
+    solution = linprog(np.ones(len(booklets)), A_ub=-rates * scale[:, None], b_ub=-scale / scale.max(), method="highs")
+    if solution.status != 0:
+        raise SolverError(f"booklets: {solution.message}")
+    people = solution.x * scale.max()
     # The solver leaves a trace of booklets that it does not need; together these serve no target by BOOKLETS of it.
     least = BOOKLETS / len(booklets)
-    used = [(one, n) for one, n in zip(booklets, people, strict=True) if n * max(one.served.values()) > least]
+    shares = zip(booklets, people, strict=True)
+    used = [(booklet, n) for booklet, n in shares if n * max(booklet.served.values()) > least]
     return used, float(sum(n for _, n in used))
 
 

@@ -54,7 +54,7 @@ def asked_first(proposal: Proposal) -> tuple[ProposedQuestion, ...]:
 
 
 def draft_spec(
-    found: FileProfile, proposal: Proposal, name: str, epsilon: float = EPSILON, revealed: Revealed = ()
+    profile: FileProfile, proposal: Proposal, name: str, epsilon: float = EPSILON, revealed: Revealed = ()
 ) -> SurveySpec:
     """The survey that the draft describes; `InvalidInput` if no column could be a question."""
     return SurveySpec(
@@ -64,21 +64,21 @@ def draft_spec(
         respondent=proposal.respondent,
         carry=proposal.carry,
         sample=proposal.sample,
-        file=found.dialect,
+        file=profile.dialect,
         revealed=revealed,
-        design_effect=_effect_of_weights(found, proposal),
+        design_effect=_effect_of_weights(profile, proposal),
     )
 
 
-def _effect_of_weights(found: FileProfile, proposal: Proposal) -> float:
+def _effect_of_weights(profile: FileProfile, proposal: Proposal) -> float:
     """1 + the squared coefficient of variation of the weights in the file, by which they raise variances [Kish]."""
     name = None if proposal.sample is None else proposal.sample.weights
-    weights = next((column.numbers for column in found.columns if column.name == name), np.empty(0))
+    weights = next((column.numbers for column in profile.columns if column.name == name), np.empty(0))
     total = float(weights.sum())
     return 1.0 if not total > 0 else max(1.0, round(len(weights) * float(weights @ weights) / total**2, 2))
 
 
-def draft(found: FileProfile, proposal: Proposal, spec: SurveySpec, table: Sequence[Needed] | None = None) -> str:
+def draft(profile: FileProfile, proposal: Proposal, spec: SurveySpec, table: Sequence[Needed] | None = None) -> str:
     """The text of ``survey.toml`` for `spec`, with the rest of the proposal in comments.
 
     table : the respondents needed for each budget; computed if None. `SurveySpec.from_toml` reads the text back.
@@ -100,7 +100,7 @@ def draft(found: FileProfile, proposal: Proposal, spec: SurveySpec, table: Seque
     sample = {} if spec.sample is None else {name: getattr(spec.sample, name) for name in DESIGN}
     survey["carry"] = [name for name in spec.carry if name not in sample.values()]
     lines = [
-        f"# A survey over {_toml(found.path.name)}: {found.rows:,} rows, {len(found.columns)} columns.",
+        f"# A survey over {_toml(profile.path.name)}: {profile.rows:,} rows, {len(profile.columns)} columns.",
         "# Read it, mend it, then:  ldpopt survey plan survey.toml",
         "#",
         "# Answers, bins and codes below were found in the file. Whoever reads the plan learns which answers occur:",
@@ -116,15 +116,16 @@ def draft(found: FileProfile, proposal: Proposal, spec: SurveySpec, table: Seque
         lines += ["", "[sample]  # how respondents were drawn; these columns are public and stand in the reports, too"]
         lines += _keys(sample, *DESIGN)
     lines += [""]
-    if found.dialect != PLAIN:
-        cells = delimiter_in_words(found.dialect.delimiter)
-        lines += [f"[file]  # cells between {cells}; guessed, so look at the answers", *_keys(dump(found.dialect)), ""]
+    if profile.dialect != PLAIN:
+        cells = delimiter_in_words(profile.dialect.delimiter)
+        title = f"[file]  # cells between {cells}; guessed, so look at the answers"
+        lines += [title, *_keys(dump(profile.dialect)), ""]
     lines += [
         "[budget]",
         *_keys(said["budget"], "epsilon"),
         "",
         f"# Respondents for intervals of ±{_points(spec)} percentage points at 95 %, all questions together:",
-        *(f"#   {line}" for line in table_lines(table, found.rows)),
+        *(f"#   {line}" for line in table_lines(table, profile.rows)),
         "",
         "[planning]",
         *_keys(said["planning"]),
@@ -148,11 +149,11 @@ def table_lines(table: Sequence[Needed], rows: int | None = None) -> list[str]:
     """The respondents needed against epsilon, as lines of text."""
     if not table:
         return ["no budget up to 8 is enough for so many questions"]
-    made = [f"{'epsilon':>8}  {'respondents':>12}"]
-    for one in table:
-        enough = "" if rows is None else "  enough rows in the file" if one.invited <= rows else ""
-        made.append(f"{one.epsilon:>8g}  {one.respondents:>12,}{enough}")
-    return made
+    lines = [f"{'epsilon':>8}  {'respondents':>12}"]
+    for needed in table:
+        enough = "" if rows is None else "  enough rows in the file" if needed.invited <= rows else ""
+        lines.append(f"{needed.epsilon:>8g}  {needed.respondents:>12,}{enough}")
+    return lines
 
 
 def _question(question: ProposedQuestion) -> list[str]:
@@ -184,7 +185,7 @@ def _keys(values: Mapping[str, Any], *names: str) -> list[str]:
 def _toml(value: Any) -> str:
     """A text, a number, or a list or table of them in the syntax of TOML."""
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_toml(name)} = {_toml(one)}' for name, one in value.items())} }}"
+        return f"{{ {', '.join(f'{_toml(name)} = {_toml(entry)}' for name, entry in value.items())} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, float):

@@ -69,15 +69,15 @@ class NumberSpec(QuestionSpec, type="number"):
         ends = self.low, self.high
         if None in ends or not max(map(abs, filter(None, ends)), default=0.0) <= MAX_SIZE:
             raise invalid(f"{what}: low and high", f"numbers within {MAX_SIZE:g}", Phrase("others"))
-        low, high, step = (Decimal(repr(float(one or 0.0))) for one in (*ends, self.step))
+        low, high, step = (Decimal(repr(float(value or 0.0))) for value in (*ends, self.step))
         whole = low < high and (high - low) / step <= MAX_NUMBERS - 1 and (high - low) % step == 0
         if not (whole and low % DIGITS == step % DIGITS == 0):
             expected = (
                 f"low below high, whole steps between, at most {MAX_NUMBERS:,} numbers and 4 digits behind a point"
             )
             raise invalid(f"{what}: low, high and step", expected, Phrase("others"))
-        made = [low + at * step for at in range(int((high - low) / step) + 1)]
-        return tuple(int(one) if one == int(one) else float(one) for one in made)
+        values = [low + count * step for count in range(int((high - low) / step) + 1)]
+        return tuple(int(value) if value == int(value) else float(value) for value in values)
 
     @property
     def scores(self) -> Array:
@@ -106,8 +106,8 @@ class NumberSpec(QuestionSpec, type="number"):
 
     def channel_of(self, design: Design) -> Array:
         """(k, m) the channel of numbers: to a point, and through the design."""
-        made = self._moves @ design.channel.matrix
-        return np.asarray(made / made.sum(axis=1, keepdims=True))
+        matrix = self._moves @ design.channel.matrix
+        return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
     def expected(self, channel: Channel, people: float | None) -> dict[str, float]:
         """The precision of the mean, in the units of the answers, that the channel should reach at `shares`."""

@@ -125,14 +125,14 @@ def numeric_question(
     def row(name: str, variance: float) -> NumericRow:
         return NumericRow(name, variance, math.ceil(z**2 * variance / width**2))
 
-    found = []
+    tried = []
     with watched(time_limit, progress) as deadline:
-        for at, points in enumerate(POINTS):
-            grid, turn = np.linspace(low, high, points), deadline.turn(at, len(POINTS))
+        for turn_number, points in enumerate(POINTS):
+            grid, turn = np.linspace(low, high, points), deadline.turn(turn_number, len(POINTS))
             wanted = FisherInformation(_shares(fine, grid), COptimal(grid))
             design = optimal_channel(wanted, LocalDP(epsilon), **turn.passed)
-            found.append((row(f"optimal channel on {points} points", float(design.value)), grid, design))
-    best = min(found, key=lambda one: one[0].variance)
+            tried.append((row(f"optimal channel on {points} points", float(design.value)), grid, design))
+    best = min(tried, key=lambda way: way[0].variance)
     half = (high - low) / 2
     scaled = (fine - (low + high) / 2) / half
     spread = float(np.var(fine))
@@ -141,8 +141,8 @@ def numeric_question(
         others.append(
             row("piecewise mechanism", spread + half**2 * float(np.mean(piecewise(epsilon).variance(scaled))))
         )
-    rows = sorted([one for one, *_ in found] + others, key=lambda one: one.variance)
-    rows.sort(key=lambda one: one.name == "without privacy")
+    rows = sorted([way for way, *_ in tried] + others, key=lambda way: way.variance)
+    rows.sort(key=lambda way: way.name == "without privacy")
     return NumericQuestion(low, high, epsilon, best[1], best[2], tuple(rows))
 
 
@@ -220,7 +220,7 @@ class MultiSelect(Rows[SetDesign]):
 
     def __repr__(self) -> str:
         lines = [f"MultiSelect({len(self.options)} options, epsilon {self.epsilon:g})"]
-        lines += [f"  {one.name}: {one.respondents:,} respondents; {one.why}" for one in self.designs]
+        lines += [f"  {way.name}: {way.respondents:,} respondents; {way.why}" for way in self.designs]
         return "\n".join(lines)
 
 
@@ -265,9 +265,9 @@ def multi_select(
         sets = 2**j
         members = _members(j)
         wanted = FisherInformation(np.full(sets, 1 / sets), AOptimal(members @ members.T), inputs=_names(named))
-        found = optimal_channel(wanted, LocalDP(epsilon))
-        proof = "no channel over the sets needs fewer" if found.certified else "not certified"
-        designs.append(made("best channel over the sets", found.channel, found.value / j, proof))
+        searched = optimal_channel(wanted, LocalDP(epsilon))
+        proof = "no channel over the sets needs fewer" if searched.certified else "not certified"
+        designs.append(made("best channel over the sets", searched.channel, searched.value / j, proof))
     # Ways that need the same number within the tolerance of a certificate: the one from the search is not put first.
     designs.sort(key=lambda way: (round(math.log(way.variance), 6), way.name == "best channel over the sets"))
     return MultiSelect(named, epsilon, tuple(designs))
@@ -293,7 +293,7 @@ def _coins(options: tuple[Label, ...], epsilon: float) -> Channel:
 def _drawn(options: tuple[Label, ...], epsilon: float) -> Channel:
     """One option, drawn at random, through a coin: a report is the option and yes or no."""
     coin, members = randomized_response(2, epsilon).matrix, _members(len(options)).astype(int)
-    parts = [coin[members[:, at]] / len(options) for at in range(len(options))]
+    parts = [coin[members[:, place]] / len(options) for place in range(len(options))]
     labels = [f"{option}: {word}" for option in options for word in ("no", "yes")]
     return Channel(np.hstack(parts), _names(options), labels)
 

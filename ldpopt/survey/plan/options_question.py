@@ -56,12 +56,12 @@ class AnyOfSpec(QuestionSpec, type="any of"):
     @property
     def answers(self) -> tuple[QuestionSpec, ...]:
         """A yes/no question for each option."""
-        made = []
+        questions = []
         for option, column in zip(self.options, self.columns or [""] * len(self.options), strict=True):
-            one = QuestionSpec(
+            question = QuestionSpec(
                 f"{self.name}: {option}", (NO, YES), column, self.unknown, self.missing, epsilon=self.epsilon,
                 eta=self.eta, half_width=self.half_width, asked_if=self.asked_if, reading=self.reading,
             )  # fmt: skip
-            object.__setattr__(one, "option_of", self.name)
-            made.append(one)
-        return tuple(made)
+            object.__setattr__(question, "option_of", self.name)
+            questions.append(question)
+        return tuple(questions)

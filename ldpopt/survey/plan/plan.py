@@ -103,7 +103,7 @@ class Plan(Pictured):
             )
         if self.booklets and BOOKLET in (*self.carry, *(question.name for question in self.questions)):
             raise invalid("columns", f"no carried column and no question named {BOOKLET!r}", BOOKLET)
-        if lacking := [one.name for one in self.public if one.name not in self.carry]:
+        if lacking := [asked.name for asked in self.public if asked.name not in self.carry]:
             raise invalid("public", "questions that are carried into the reports", lacking[0])
         if self.sample is not None and (lacking := [c for c in self.sample.columns if c not in self.carry]):
             raise invalid("sample", "columns that are carried into the reports", lacking[0])
@@ -123,8 +123,8 @@ class Plan(Pictured):
         """For the name of everything that is asked, the planned questions whose reports are about it."""
         asked: dict[str, tuple[PlannedQuestion, ...]] = {}
         for question in self.questions:
-            for one in question.answers:
-                asked[one.name] = (*asked.get(one.name, ()), question)
+            for part in question.answers:
+                asked[part.name] = (*asked.get(part.name, ()), question)
         return asked
 
     @property
@@ -132,13 +132,13 @@ class Plan(Pictured):
         """The name of every question that a person may be asked, public ones last, with its wording or its name."""
         worded = dict(self.wording)
         asked = [getattr(self.part(name), "option_of", None) or name for name in self.answers]
-        return {name: worded.get(name, name) for name in (*asked, *(one.name for one in self.public))}
+        return {name: worded.get(name, name) for name in (*asked, *(public.name for public in self.public))}
 
     def part(self, name: str) -> Part | PlannedQuestion:
         """What is asked under that name: a planned question, or a part of one."""
         if name not in self.answers:
             raise invalid("question", f"one of {list(self.answers)}", name)
-        return next(one for one in self.answers[name][0].answers if one.name == name)
+        return next(asked for asked in self.answers[name][0].answers if asked.name == name)
 
     @property
     def seen(self) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ class Plan(Pictured):
         The answers must leave the same questions among `seen` empty: between answering and not answering one of these
         nothing is promised, since an empty report shows it. Both are 0 if no answer is protected.
         """
-        kept = [q for q in self.questions if any(one.name not in self.unprotected for one in q.answers)]
+        kept = [q for q in self.questions if any(part.name not in self.unprotected for part in q.answers)]
         return _of_one_round(kept)
 
     @property
@@ -320,21 +320,21 @@ def composed_epsilon(plan: Plan, delta: float) -> float:
 
     everyone = [(question.epsilon, 0.0, question.eta) for question in plan.everyone]
     drawn = {(question.epsilon, 0.0, question.eta) for question in plan.booklets}
-    composed = [float(compose([*everyone, *one]).epsilon_at(delta)) for one in ([[d] for d in drawn] or [[]])]
+    composed = [float(compose([*everyone, *booklet]).epsilon_at(delta)) for booklet in ([[d] for d in drawn] or [[]])]
     return min(plan.epsilon, max(composed))
 
 
-def _exact(found: ChannelLike | ExactChannel, question: QuestionSpec, bits: int) -> ExactChannel:
+def _exact(given: ChannelLike | ExactChannel, question: QuestionSpec, bits: int) -> ExactChannel:
     what = f"question {question.name!r}: channel"
-    if not isinstance(found, ExactChannel):
-        labelled = as_channel(found, what)
-        inputs = labelled.inputs if labelled is found else question.categories
+    if not isinstance(given, ExactChannel):
+        labelled = as_channel(given, what)
+        inputs = labelled.inputs if labelled is given else question.categories
         if len(inputs) != labelled.shape[0]:
             raise invalid(what, f"{len(inputs)} rows, one a category", labelled.shape[0])
-        found = round_exact(labelled.matrix, bits, question.epsilon, question.eta, inputs, labelled.outputs)
-    if found.inputs != question.categories:
-        raise invalid(what, f"the categories {question.categories[:8]} as its inputs", found.inputs[:8])
-    return found
+        given = round_exact(labelled.matrix, bits, question.epsilon, question.eta, inputs, labelled.outputs)
+    if given.inputs != question.categories:
+        raise invalid(what, f"the categories {question.categories[:8]} as its inputs", given.inputs[:8])
+    return given
 
 
 def _checksum(content: dict[str, Any]) -> str:

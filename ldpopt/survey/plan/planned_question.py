@@ -183,7 +183,7 @@ class PlannedQuestion(Result):
         plain = self.column == "" and self.reading == Reading(missing_answers="refuse")
         if self.parts and not (self.categories == cells_of(self.parts) and plain):
             raise invalid(f"{what}: channel", "the cells of its parts as inputs, and no column", self.categories[:8])
-        if self.measure == "mean" and not all(type(one) in (int, float) for one in self.categories):
+        if self.measure == "mean" and not all(type(category) in (int, float) for category in self.categories):
             raise invalid(f"{what}: categories", "numbers, whose mean is estimated", self.categories[:8])
 
     @property
@@ -202,14 +202,14 @@ class PlannedQuestion(Result):
     @property
     def may_be_empty(self) -> bool:
         """Whether some respondents have no report of this question."""
-        return self.probability < 1 or any(one.reading.left_out for one in self.answers)
+        return self.probability < 1 or any(part.reading.left_out for part in self.answers)
 
     @property
     def places(self) -> npt.NDArray[np.intp]:
         """(k, answers) for each category, the positions of its answers among those of the parts."""
         if not self.parts:
             return np.arange(len(self.categories))[:, None]
-        known = [{label: at for at, label in enumerate(part.categories)} for part in self.parts]
+        known = [{label: place for place, label in enumerate(part.categories)} for part in self.parts]
         return np.array([[of[label] for of, label in zip(known, cell, strict=True)] for cell in cells_of(self.parts)])
 
     def members(self, *names: str) -> Array:
@@ -221,10 +221,10 @@ class PlannedQuestion(Result):
             high = np.array(self.categories, dtype=np.float64)
             high = (high - high.min()) / np.ptp(high)
             return np.stack([1 - high, high])
-        asked = [one.name for one in self.answers]
-        at = [asked.index(name) for name in names]
-        wanted = np.array(list(product(*(range(len(self.answers[i].categories)) for i in at))))
-        return np.asarray((self.places[:, at] == wanted[:, None]).all(axis=2), dtype=np.float64)
+        asked = [part.name for part in self.answers]
+        positions = [asked.index(name) for name in names]
+        wanted = np.array(list(product(*(range(len(self.answers[i].categories)) for i in positions))))
+        return np.asarray((self.places[:, positions] == wanted[:, None]).all(axis=2), dtype=np.float64)
 
     @property
     def categories(self) -> tuple[Label, ...]:
@@ -251,8 +251,8 @@ class PlannedQuestion(Result):
     def plainly_read(self) -> bool:
         """Whether files hold the categories themselves, without codes or bins, and no missing answer is left out."""
         return all(
-            one.reading == Reading(missing_answers="refuse" if one.missing is None else "counted")
-            for one in self.answers
+            part.reading == Reading(missing_answers="refuse" if part.missing is None else "counted")
+            for part in self.answers
         )
 
     def to_dict(self) -> dict[str, Any]:

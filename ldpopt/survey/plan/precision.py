@@ -157,7 +157,7 @@ class Together(ByValue):
 
     def respondents(self, channel: Channel, pilot: Array) -> int:
         """The fewest respondents that reach every target."""
-        return max(one.respondents(channel, pilot) for one in self.precisions)
+        return max(target.respondents(channel, pilot) for target in self.precisions)
 
 
 def require_precision(value: Any) -> Precision:

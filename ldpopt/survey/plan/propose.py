@@ -140,7 +140,12 @@ def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
     named = [*wishes.questions, *wishes.carry, *filter(None, [wishes.respondent]), *wishes.bins]
     for name in (*named, *filter(None, wishes.missing_codes)):
         found.column(name)
-    respondent = wishes.respondent or next((one.name for one in found.columns if _is_id(one)), None)
+    ids = (
+        column.name
+        for column in found.columns
+        if _ID.match(column.name) and column.distinct and column.empty == 0 and column.rows > 1
+    )
+    respondent = wishes.respondent or next(ids, None)
     sample = _sample(found, {respondent, *wishes.questions, *wishes.carry})
     carry = wishes.carry
     public = {*carry, *(() if sample is None else sample.columns)}
@@ -151,32 +156,28 @@ def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
             if wishes.questions:
                 raise invalid("questions", "columns that are not ids and not carried", column.name)
             continue
-        made = _question(column, wishes)
-        if isinstance(made, ProposedQuestion):
-            questions.append(made)
+        proposed = _question(column, wishes)
+        if isinstance(proposed, ProposedQuestion):
+            questions.append(proposed)
         elif wishes.questions:
-            raise invalid("question", "a column of few different answers, or of numbers", Phrase(made), column.name)
+            raise invalid("question", "a column of few different answers, or of numbers", Phrase(proposed), column.name)
         else:
-            aside.append((column.name, made))
+            aside.append((column.name, proposed))
     return Proposal(tuple(questions), tuple(aside), respondent, tuple(carry), sample)
 
 
 def _sample(found: FileProfile, taken: set[str | None]) -> SampleSpec | None:
     """The first columns without empty cells whose names say that they are weights, strata or clusters of the sample."""
-    made: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for column in found.columns:
         if column.name in taken or column.empty or not column.plain or not column.name.isprintable():
             continue
         for what, name in _SAMPLE.items():
             is_number = column.numeric == column.rows and bool((column.numbers >= 0).all())
-            if name.match(column.name) and what not in made and (what != "weights" or is_number):
-                made[what] = column.name
+            if name.match(column.name) and what not in roles and (what != "weights" or is_number):
+                roles[what] = column.name
                 break
-    return SampleSpec(made.get("weights"), made.get("strata"), made.get("clusters")) if made else None
-
-
-def _is_id(column: ColumnProfile) -> bool:
-    return bool(_ID.match(column.name)) and column.distinct and column.empty == 0 and column.rows > 1
+    return SampleSpec(roles.get("weights"), roles.get("strata"), roles.get("clusters")) if roles else None
 
 
 def _question(column: ColumnProfile, wishes: Wishes) -> ProposedQuestion | str:
@@ -203,7 +204,8 @@ def _question(column: ColumnProfile, wishes: Wishes) -> ProposedQuestion | str:
     few = values is not None and len(values) <= (MAX_WHOLE_NUMBERS if numeric else MOST_CATEGORIES)
     if column.name in wishes.bins or (numeric and not few):
         said = column.name in wishes.bins or column.name in wishes.questions
-        if column.distinct and column.whole and not said and _consecutive(column):
+        spread = np.ptp(column.numbers) if len(column.numbers) else math.inf
+        if column.distinct and column.whole and not said and spread <= 1.01 * column.rows and column.empty == 0:
             return "it numbers the rows"
         return _binned(column, column.numbers[~coded], codes, missing, wishes)
     if not few or values is None:
@@ -219,9 +221,9 @@ def _question(column: ColumnProfile, wishes: Wishes) -> ProposedQuestion | str:
     labels = {str(label): label for label in categories}
     pairs = tuple((spelling, labels[common]) for spelling, common in spellings.items())
     remarks = ("Answers that differ only in capitals and blanks are taken as one: `codes` says which.",)
-    made = _proposed(column, categories, (), codes, missing, wishes, remarks, once_seen)
-    reading = replace(made.spec.reading, codes=pairs)
-    return replace(made, spec=replace(made.spec, reading=reading))
+    proposed = _proposed(column, categories, (), codes, missing, wishes, remarks, once_seen)
+    reading = replace(proposed.spec.reading, codes=pairs)
+    return replace(proposed, spec=replace(proposed.spec, reading=reading))
 
 
 def _binned(
@@ -275,11 +277,11 @@ def _missing_codes(column: ColumnProfile, wishes: Wishes) -> tuple[str, ...]:
     if column.name in wishes.missing_codes or "" in wishes.missing_codes:
         own = [*wishes.missing_codes.get(column.name, ()), *wishes.missing_codes.get("", ())]
         return tuple(dict.fromkeys(own))
-    found = column.words if column.words is not None else column.values
-    words = [] if found is None else [value.strip() for value in found]
+    counted = column.words if column.words is not None else column.values
+    words = [] if counted is None else [value.strip() for value in counted]
     codes = [word for word in words if word.casefold() in _SAID_MISSING]
     if column.whole or column.values is not None:
-        codes += [str(int(one)) for one in _codes_by_distance(column)]
+        codes += [str(int(number)) for number in _codes_by_distance(column)]
     return tuple(dict.fromkeys(codes))
 
 
@@ -289,17 +291,17 @@ def _codes_by_distance(column: ColumnProfile) -> list[float]:
     They are negative whole numbers in a column of others, or 7 to 9 (97 to 99, and so on) far above the others.
     """
     if column.values is not None:
-        found = sorted({float(value) for value in column.values if _is_number(value)})
+        numbers = sorted({float(value) for value in column.values if _is_number(value)})
     else:
-        found = np.unique(column.numbers).tolist()
-    whole = [one for one in found if one == math.floor(one)]
-    above = [one for one in found if one >= 0]
-    below = [one for one in whole if one < 0]
-    codes = below if len(above) > 1 and len(below) <= 5 and len(below) == len(found) - len(above) else []
+        numbers = np.unique(column.numbers).tolist()
+    whole = [number for number in numbers if number == math.floor(number)]
+    above = [number for number in numbers if number >= 0]
+    below = [number for number in whole if number < 0]
+    codes = below if len(above) > 1 and len(below) <= 5 and len(below) == len(numbers) - len(above) else []
     for digits in (1, 2, 3, 4, 5):
         top = 10**digits - 1
-        family = [one for one in whole if top - 3 < one <= top]
-        others = [one for one in above if one not in family]
+        family = [number for number in whole if top - 3 < number <= top]
+        others = [number for number in above if number not in family]
         if family and others and max(others) < family[0] and family[-1] == above[-1]:
             gap = family[0] - max(others)
             if gap >= max(2, 10 ** (digits - 1)):
@@ -332,16 +334,11 @@ def _spellings(values: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str
     merged: dict[str, int] = {}
     others: dict[str, str] = {}
     for spelled in groups.values():
-        common = max(spelled, key=lambda one: (one == one.strip(), values[one], one))
-        merged[common] = sum(values[one] for one in spelled)
-        others |= {one: common for one in spelled if one != common}
+        common = max(spelled, key=lambda spelling: (spelling == spelling.strip(), values[spelling], spelling))
+        merged[common] = sum(values[spelling] for spelling in spelled)
+        others |= {spelling: common for spelling in spelled if spelling != common}
     return merged, others
 
 
 def _is_number(text: str) -> bool:
     return re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)\s*", text, re.ASCII) is not None and len(text) < 60
-
-
-def _consecutive(column: ColumnProfile) -> bool:
-    numbers = column.numbers
-    return bool(len(numbers)) and numbers.max() - numbers.min() <= 1.01 * column.rows and column.empty == 0

@@ -122,9 +122,9 @@ def compare_protocols(
         optimal = QuestionPlanner(pilot).channel(epsilon, eta, precision, time_limit=time_limit, progress=progress)
     plain = precision.respondents_for(precision.variance(pilot * (1 - pilot)))
     rows = []
-    found: list[tuple[str, Any]] = [("optimal channel", optimal), *_named(k, epsilon)]
-    for name, made in found:
-        variance, guaranteed, distance = _measured(made, pilot, precision)
+    protocols: list[tuple[str, Any]] = [("optimal channel", optimal), *_named(k, epsilon)]
+    for name, mechanism in protocols:
+        variance, guaranteed, distance = _measured(mechanism, pilot, precision)
         if not variance < math.inf or distance > eta or guaranteed > epsilon:
             continue
         needed = precision.respondents_for(variance)
@@ -134,17 +134,17 @@ def compare_protocols(
     return ProtocolTable(tuple(rows), precision, plain)
 
 
-def _measured(made: Any, pilot: Array, precision: HalfWidth) -> tuple[float, float, float]:
+def _measured(mechanism: Any, pilot: Array, precision: HalfWidth) -> tuple[float, float, float]:
     """The variance for one respondent that the target uses (inf if nothing can be estimated), epsilon and eta."""
-    if isinstance(made, FrequencyOracle):
-        own = np.array([made.variance(float(p), 1) for p in pilot])
-        return precision.variance(own), made.epsilon, made.eta
+    if isinstance(mechanism, FrequencyOracle):
+        own = np.array([mechanism.variance(float(p), 1) for p in pilot])
+        return precision.variance(own), mechanism.epsilon, mechanism.eta
     try:
-        require_identifiable(made)
+        require_identifiable(mechanism)
     except NotIdentifiable:
         if precision.category is None:
             return math.inf, math.inf, 1.0
-    return precision.variance_of(made, pilot), float(local_dp(made)), float(total_variation(made))
+    return precision.variance_of(mechanism, pilot), float(local_dp(mechanism)), float(total_variation(mechanism))
 
 
 def _named(k: int, epsilon: float) -> Iterator[tuple[str, Any]]:

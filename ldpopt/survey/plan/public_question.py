@@ -41,10 +41,10 @@ class PublicQuestion(ByValue):
         if not isinstance(self.answers, (list, tuple)) or not 2 <= len(self.answers) <= MAX_ANSWERS:
             raise invalid(f"{what}: answers", f"a list of 2 to {MAX_ANSWERS}", type(self.answers).__name__)
         answers = distinct_labels(self.answers, len(self.answers), f"{what}: answers")
-        if not all(isinstance(one, (str, int, float)) and not isinstance(one, bool) for one in answers):
+        if not all(isinstance(answer, (str, int, float)) and not isinstance(answer, bool) for answer in answers):
             raise invalid(f"{what}: answers", "texts or numbers", "others")
         distinct_as_text(answers, f"{what}: answers")
-        if len({as_text(one).strip().casefold() for one in answers}) != len(answers):
+        if len({as_text(answer).strip().casefold() for answer in answers}) != len(answers):
             raise invalid(f"{what}: answers", "ones that differ otherwise than by capitals and spaces", "others")
         object.__setattr__(self, "answers", answers)
 
@@ -56,7 +56,7 @@ class PublicQuestion(ByValue):
 
 def many_combinations(public: Sequence[PublicQuestion], respondents: float) -> str:
     """A warning that public answers together may single people out; empty where respondents are many for each."""
-    cells = math.prod(len(one.answers) for one in public)
+    cells = math.prod(len(question.answers) for question in public)
     if not public or respondents >= FEW * cells:
         return ""
     return (

@@ -210,10 +210,10 @@ def _smallest(
     that reaches is returned.
     """
     low, high = 0.0, math.inf  # the largest argument that fails, the smallest that reaches
-    at, before, further = min(max(1.0, ends[0]), ends[1]), (math.nan, math.nan), PLANNED_EPSILON / 3
+    x, before, further = min(max(1.0, ends[0]), ends[1]), (math.nan, math.nan), PLANNED_EPSILON / 3
     for step in range(200):
-        off = math.log(max(needed(at), 1e-300) / n)
-        low, high = (low, at) if off <= 0 else (at, high)
+        off = math.log(max(needed(x), 1e-300) / n)
+        low, high = (low, x) if off <= 0 else (x, high)
         if low >= ends[1]:
             break
         if high <= ends[0] or high <= low * (1 + PLANNED_EPSILON):
@@ -224,18 +224,18 @@ def _smallest(
                 return high
             raise SolverError(f"time_limit: {deadline.seconds:g} s were over before any {what} was known to be enough")
         if math.isfinite(off):
-            found = (off - before[1]) / (math.log(at) - before[0]) if math.log(at) != before[0] else math.nan
-            if found < 0:
-                slope = min(max(found, -50.0), -0.05)
+            secant = (off - before[1]) / (math.log(x) - before[0]) if math.log(x) != before[0] else math.nan
+            if secant < 0:
+                slope = min(max(secant, -50.0), -0.05)
             # After two steps on the same side the next one goes further beyond, to leave a flat stretch.
             further = min(4 * further, 1.0) if (off > 0) == (before[1] > 0) and step else PLANNED_EPSILON / 3
-            before = math.log(at), off
+            before = math.log(x), off
             aim = math.exp(before[0] + min(max(-off / slope, -20.0), 20.0) + math.copysign(further, off))
         else:
-            aim = 4 * at
-        at = min(max(aim, ends[0]), ends[1])
-        if not low < at < high or (step > 8 and math.isfinite(high) and low > 0):
-            at = math.sqrt(max(low, ends[0]) * min(high, ends[1]))
+            aim = 4 * x
+        x = min(max(aim, ends[0]), ends[1])
+        if not low < x < high or (step > 8 and math.isfinite(high) and low > 0):
+            x = math.sqrt(max(low, ends[0]) * min(high, ends[1]))
     raise InvalidInput(
         f"{what}: expected a precision that {n} respondents can reach, got one beyond {what} = {ends[1]:.6g}; "
         "take more respondents or a wider interval"

@@ -69,7 +69,7 @@ def wordings(value: Any, what: str) -> tuple[tuple[str, str], ...]:
 
 def among(label: Label, labels: Iterable[Label]) -> bool:
     """Whether one of the labels is of the same type and equal."""
-    return any(type(label) is type(one) and label == one for one in labels)
+    return any(type(label) is type(other) and label == other for other in labels)
 
 
 @dataclass(frozen=True)

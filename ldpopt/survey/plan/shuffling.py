@@ -34,17 +34,17 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
     delta, people = unit_interval(delta, "delta"), positive_integer(respondents, "respondents")
     parts = len(plan.everyone) + bool(plan.booklets)
     each = math.nextafter(delta / parts, 0.0) if parts > 1 else delta
-    values = [shuffled(one.channel, people).epsilon_at(each).value for one in plan.everyone]
+    values = [shuffled(question.channel, people).epsilon_at(each).value for question in plan.everyone]
     if plan.booklets:
         values.append(max(
-            shuffled(one.channel, fewest(people, one.probability, each / 2)).epsilon_at(each / 2).value
-            for one in plan.booklets
+            shuffled(question.channel, fewest(people, question.probability, each / 2)).epsilon_at(each / 2).value
+            for question in plan.booklets
         ))  # fmt: skip
     value = math.inf if math.inf in values else float_up(sum(map(Fraction, values), Fraction(0)))
     # If all others were asked the same, a booklet would cost a person its probability times what it tells.
     lower = max(
-        shuffled(one.channel, people).epsilon_at(min(1.0, float_up(Fraction(delta) / one.probability))).lower
-        for one in plan.questions
+        shuffled(question.channel, people).epsilon_at(min(1.0, float_up(Fraction(delta) / question.probability))).lower
+        for question in plan.questions
     )
     parameters = {"delta": delta, "respondents": people}
     return Guarantee("shuffled_dp", value, lower, None, False, "[BBGN]; [KOV15]", parameters)

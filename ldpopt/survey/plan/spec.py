@@ -140,7 +140,7 @@ class QuestionSpec(ByValue):
     @property
     def target(self) -> Precision:
         """What the respondents must suffice for: the half-width, the power, or both."""
-        wanted = [one for one in (self.width, self.test) if one is not None]
+        wanted = [precision for precision in (self.width, self.test) if precision is not None]
         return wanted[0] if len(wanted) == 1 else Together(tuple(wanted))
 
     def design(self, epsilon: float, eta: float | None, deadline: Deadline) -> Design:
@@ -217,7 +217,7 @@ Revealed = tuple[tuple[str, tuple[Label, ...]], ...]
 
 def as_lists(pairs: Revealed) -> dict[str, list[str]]:
     """The pairs as a table of lists, as files have them."""
-    return {name: [str(one) for one in by] for name, by in pairs}
+    return {name: [str(source) for source in by] for name, by in pairs}
 
 
 @dataclass(frozen=True)
@@ -289,11 +289,11 @@ class SurveySpec:
         check(self, "survey")
         if self.delta > 0 and self.epsilon is None:
             raise invalid("[budget] delta", "an epsilon beside it", "none")
-        more = [*(one.name for one in self.public), *(() if self.sample is None else self.sample.columns)]
+        more = [*(asked.name for asked in self.public), *(() if self.sample is None else self.sample.columns)]
         object.__setattr__(self, "carry", tuple(dict.fromkeys([*self.carry, *more])) if more else self.carry)
         check_columns(self)
         names = [question.name for question in self.questions]
-        options = [one.name for q in self.questions for one in q.answers if one is not q]
+        options = [asked.name for q in self.questions for asked in q.answers if asked is not q]
         if len({*names, *options}) != len(names) + len(options):
             raise invalid("question names", "distinct ones, those of options included", Phrase("one twice"))
         left_out = [question.name for question in self.questions if question.reading.left_out]

@@ -71,7 +71,7 @@ class PlannedSurvey(Pictured):
     def to_dict(self) -> dict[str, Any]:
         """The numbers of respondents, and the booklets with their questions, as JSON-ready values."""
         booklets = [
-            {"questions": [one.name for one in q.answers], "probability": str(q.probability), "epsilon": q.epsilon}
+            {"questions": [part.name for part in q.answers], "probability": str(q.probability), "epsilon": q.epsilon}
             for q in self.plan.questions
         ]
         numbers = {"split": self.split, "one_question": self.one_question}
@@ -164,10 +164,10 @@ def respondents_needed(
     asked = tuple(replace(question, epsilon=None) for question in spec.questions)
     needed = []
     with watched(time_limit, progress) as deadline:
-        for at, epsilon in enumerate(epsilons):
+        for number, epsilon in enumerate(epsilons):
             given = replace(spec, epsilon=epsilon, questions=asked)
             try:
-                planning = _Planning(given, None, deadline.turn(at, len(epsilons)), searched=False)
+                planning = _Planning(given, None, deadline.turn(number, len(epsilons)), searched=False)
                 people = int(planning.split) if planning.better_split else planning.respondents
             except InvalidInput:
                 continue
@@ -229,9 +229,9 @@ class _Planning:
         parts = self.deadline.part(SPLITTING, 1.0)
         return {
             unit.name: BookletPlanner([unit], self.epsilons[0][unit.name], self.eta).plan(
-                1, 0.0, parts.turn(at, len(whole) + bool(self.shared))
+                1, 0.0, parts.turn(number, len(whole) + bool(self.shared))
             )
-            for at, unit in enumerate(whole)
+            for number, unit in enumerate(whole)
         }
 
     @cached_property
@@ -250,9 +250,9 @@ class _Planning:
 
     def proof(self, epsilon: float | None) -> RespondentsBound:
         """The proof of what any survey within epsilon needs, by the best channel of all where that is known."""
-        found, counted = respondents_bound(self.units, epsilon), tuple(unit for unit in self.units if unit.targets)
-        if epsilon is None or self.respondents <= CLOSE * found.least:
-            return found
+        bound, counted = respondents_bound(self.units, epsilon), tuple(unit for unit in self.units if unit.targets)
+        if epsilon is None or self.respondents <= CLOSE * bound.least:
+            return bound
         same = bool(self.shared) and counted == self.planner.free and epsilon == self.epsilons[1]
         planner = self.planner if same else BookletPlanner(counted, epsilon, None)
         if (known := symmetric_proof(counted, epsilon, self.deadline.inner)) is not None:
@@ -265,7 +265,7 @@ class _Planning:
     def respondents(self) -> int:
         """Of a simple random sample, who meet every target."""
         everything = [*self.everybody.values(), *([self.drawn] if self.drawn else [])]
-        return _whole(max(found.respondents for found in everything))
+        return _whole(max(questionnaire.respondents for questionnaire in everything))
 
     @property
     def better_split(self) -> bool:
@@ -319,7 +319,7 @@ class _Planning:
     def split(self) -> float:
         """The respondents if the budget is split over all questions; inf where that is out of reach."""
         if not self.shared:
-            return _whole(max(found.respondents for found in self.everybody.values()))
+            return _whole(max(questionnaire.respondents for questionnaire in self.everybody.values()))
         needs, turn = _needs([*self.everyone, *self.shared]), self.deadline.turn(0, 2)
         try:
             return split_within(needs, self.budget, self.spent, turn, designed=0).respondents

@@ -175,8 +175,8 @@ def plan_two_stages(
             for p in truths:
                 for _ in range(draws):
                     drawn = rng.multinomial(size, first.push(p)) / size
-                    found = GeneralizedLeastSquares().fit(drawn, first)[0]
-                    second = _optimal(pilot_shares(found), epsilon, eta, inner)
+                    estimated = GeneralizedLeastSquares().fit(drawn, first)[0]
+                    second = _optimal(pilot_shares(estimated), epsilon, eta, inner)
                     total += _variance([first, second], [size, n - size], p)
             expected.append(total / (len(truths) * draws))
     tried, best = np.array(shares[: len(expected)]), int(np.argmin(expected))

@@ -74,16 +74,16 @@ class Unit:
     def targets(self) -> tuple[Target, ...]:
         """A target for every share: among those who are asked, for a question that not everybody is."""
         targets = []
-        for at, (part, question) in enumerate(zip(self.parts, self.questions, strict=True)):
+        for place, (part, question) in enumerate(zip(self.parts, self.questions, strict=True)):
             if (width := question.width) is None:
                 continue
             variance = (width.width / two_sided(width.level)) ** 2
             if question.scores is not None:
                 targets.append(Target((part.name, question.measure), question.scores, variance))
                 continue
-            asked = np.array([cell[at] != NOT_APPLICABLE or not part.asked_if for cell in self.cells], dtype=float)
+            asked = np.array([cell[place] != NOT_APPLICABLE or not part.asked_if for cell in self.cells], dtype=float)
             for label, share in zip(part.asked, question.shares, strict=True):
-                inside = np.array([float(cell[at] == label) for cell in self.cells])
+                inside = np.array([float(cell[place] == label) for cell in self.cells])
                 row = (inside - share * asked) / float(asked @ self.pilot) + share
                 targets.append(Target((part.name, repr(label)), row, variance))
         return tuple(targets)
@@ -131,11 +131,11 @@ class Unit:
         """(targets,) of each target in the bound on the respondents: all of a question's together, or the widest."""
         weights = np.zeros(len(self.targets))
         for part in self.parts:
-            mine = [at for at, target in enumerate(self.targets) if target.key[0] == part.name]
+            mine = [place for place, target in enumerate(self.targets) if target.key[0] == part.name]
             if not mine:
                 continue
-            rows = np.array([self.targets[at].row - float(self.targets[at].row @ self.pilot) for at in mine])
-            wanted = np.array([self.targets[at].variance for at in mine])
+            rows = np.array([self.targets[place].row - float(self.targets[place].row @ self.pilot) for place in mine])
+            wanted = np.array([self.targets[place].variance for place in mine])
             root = float(np.linalg.svd(rows * np.sqrt(self.pilot), compute_uv=False).sum())
             alone = rows**2 @ self.pilot / wanted
             if root**2 / wanted.sum() >= alone.max():
@@ -147,22 +147,22 @@ class Unit:
 
 def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:
     """The questions with those that they decide on, each group in the order of the description; options one by one."""
-    group = {one.name: question.name for question in questions for one in question.answers}
-    questions = [one for question in questions for one in question.answers]
+    group = {asked.name: question.name for question in questions for asked in question.answers}
+    questions = [asked for question in questions for asked in question.answers]
     names = [question.name for question in questions]
-    for at, question in enumerate(questions):
+    for place, question in enumerate(questions):
         if question.asked_if and question.epsilon is not None:
             raise invalid(
                 f"question {question.name!r}: epsilon", "none beside asked_if (the report is shared)", question.epsilon
             )
         for name, labels in question.asked_if:
-            if name not in names[:at]:
+            if name not in names[:place]:
                 raise invalid(f"question {question.name!r}: asked_if", "questions that stand before it", name)
             known = questions[names.index(name)].categories if questions[names.index(name)].scores is None else ()
             if lacking := [label for label in labels if label not in known]:
                 raise invalid(f"question {question.name!r}: asked_if", f"answers of {name!r}", lacking[0])
             old, new = group[question.name], group[name]
-            group = {one: new if there == old else there for one, there in group.items()}
+            group = {asked: new if there == old else there for asked, there in group.items()}
     units = [Unit(tuple(q for q in questions if group[q.name] == root)) for root in dict.fromkeys(group.values())]
     for question in (question for unit in units if not unit.plain for question in unit.questions):
         if question.test is not None:
@@ -253,7 +253,7 @@ def product_of(units: Sequence[Unit], more: Sequence[Target] = ()) -> tuple[Arra
     for unit in units:
         pilot = np.outer(pilot, unit.pilot).ravel()
     targets = []
-    for at, unit in enumerate(units):
-        before, after = math.prod(sizes[:at]), math.prod(sizes[at + 1 :])
+    for place, unit in enumerate(units):
+        before, after = math.prod(sizes[:place]), math.prod(sizes[place + 1 :])
         targets += [Target(t.key, np.tile(np.repeat(t.row, after), before), t.variance) for t in unit.targets]
     return pilot, [*targets, *more]

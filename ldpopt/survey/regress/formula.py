@@ -66,12 +66,12 @@ def parse_formula(text: str) -> Formula:
     if not re.match(r"-\s*1\b", rest):
         rest = f"+{rest}"  # every term has a sign before it
     terms: list[Term] = []
-    intercept, at = True, 0
-    while at < len(rest):
-        piece = _PIECE.match(rest, at)
+    intercept, position = True, 0
+    while position < len(rest):
+        piece = _PIECE.match(rest, position)
         if piece is None:
             raise invalid("formula", _TERMS, text)
-        (sign, number, product), at = piece.groups(), piece.end()
+        (sign, number, product), position = piece.groups(), piece.end()
         if number is not None and (number not in ("0", "1") or (sign == "-" and number == "0")):
             raise invalid("formula", "no number but 0, 1 and -1, which are about the intercept", number)
         if number is not None:
@@ -97,8 +97,8 @@ def _product(text: str) -> list[Term]:
         else:
             crossed.append((factor,))
     terms: list[Term] = []
-    for one in crossed:
-        terms = [*terms, one, *(_joined(term, one) for term in terms)]
+    for following in crossed:
+        terms = [*terms, following, *(_joined(term, following) for term in terms)]
     return sorted(terms, key=len)
 
 
@@ -156,8 +156,8 @@ def regressors(formula: Formula, data: Any, private: Mapping[str, Sequence[Label
     open_columns = [values for made in columns.values() for _, values, inside in made if not inside]
     group, firsts = np.zeros(n, dtype=np.intp), np.zeros(1, dtype=np.intp)
     if open_columns:
-        found = np.unique(np.stack(open_columns, axis=1), axis=0, return_index=True, return_inverse=True)
-        firsts, group = found[1], found[2].reshape(-1)
+        unique = np.unique(np.stack(open_columns, axis=1), axis=0, return_index=True, return_inverse=True)
+        firsts, group = unique[1], unique[2].reshape(-1)
     terms: list[tuple[str, Array]] = []
     shape = (len(firsts), len(cells))
     if formula.intercept:
@@ -190,10 +190,10 @@ def reports_together(private: Mapping[str, Channel], data: Any, n: int) -> tuple
     matrix: Array = np.ones((1, 1))
     reports: Codes = np.zeros(n, dtype=np.intp)
     for name, channel in private.items():
-        found = positions(data[name], channel.outputs)
-        if len(found) != n:
-            raise invalid(f"column {name!r}", f"{n} reports", len(found))
-        reports = reports * channel.shape[1] + found
+        places = positions(data[name], channel.outputs)
+        if len(places) != n:
+            raise invalid(f"column {name!r}", f"{n} reports", len(places))
+        reports = reports * channel.shape[1] + places
         matrix = np.asarray(np.kron(matrix, channel.matrix), dtype=np.float64)
     return matrix, reports
 
@@ -203,10 +203,10 @@ def public_column(data: Any, name: str, n: int | None = None) -> tuple[Codes, li
     if n is None:
         n = len(next(iter(data.values()))) if isinstance(data, Mapping) else len(data)
     try:
-        found = data[name]
+        values = data[name]
     except (KeyError, IndexError, ValueError):
         raise invalid("formula", "columns of the data", name) from None
-    column = as_column(found, f"column {name!r}")
+    column = as_column(values, f"column {name!r}")
     code, kinds = codes_of(column, n, f"column {name!r}")
     if any(isinstance(kind, str) and not kind.strip() for kind in kinds):
         raise invalid(f"column {name!r}", "a value for every respondent", Phrase("an empty one"))
@@ -218,8 +218,8 @@ def numbers_of(kinds: list[Any]) -> Array | None:
     if any(isinstance(kind, (bool, tuple)) or (isinstance(kind, str) and "_" in kind) for kind in kinds):
         return None
     with suppress(TypeError, ValueError):
-        made = np.array([float(kind) for kind in kinds])
-        return made if np.isfinite(made).all() else None
+        numbers = np.array([float(kind) for kind in kinds])
+        return numbers if np.isfinite(numbers).all() else None
     return None
 
 
@@ -237,13 +237,13 @@ def _coded(
     if len(kinds) > MAX_LEVELS:
         raise invalid(f"column {name!r}", f"numbers, or at most {MAX_LEVELS} levels", len(kinds))
     levels[name] = kinds[0]
-    return [(f"{name}[{kind}]", (code == at).astype(float)) for at, kind in enumerate(kinds[1:], 1)]
+    return [(f"{name}[{kind}]", (code == level).astype(float)) for level, kind in enumerate(kinds[1:], 1)]
 
 
 def in_order(code: Codes, kinds: list[Any]) -> tuple[Codes, list[Any]]:
     """Codes and kinds with the kinds in order."""
-    order = sorted(range(len(kinds)), key=lambda at: numbers_first(kinds[at]))
-    return np.argsort(order)[code], [kinds[at] for at in order]
+    order = sorted(range(len(kinds)), key=lambda place: numbers_first(kinds[place]))
+    return np.argsort(order)[code], [kinds[place] for place in order]
 
 
 def numbers_first(kind: Any) -> tuple[bool, float, str]:
@@ -266,8 +266,8 @@ def outcome_of(data: Any, name: str, channel: Channel | None) -> tuple[Channel, 
 def from_reference(answers: Channel, reference: Label) -> tuple[Array, tuple[Label, ...]]:
     """The rows of the channel and their labels, with the reference first."""
     labels = answers.inputs
-    first = [0] if reference is None else [at for at, one in enumerate(labels) if reference in (one, str(one))]
+    first = [0] if reference is None else [x for x, label in enumerate(labels) if reference in (label, str(label))]
     if len(first) != 1:
         raise invalid("reference", f"one of the categories {labels[:8]}", reference)
-    order = [*first, *(at for at in range(len(labels)) if at not in first)]
-    return answers.matrix[order], tuple(labels[at] for at in order)
+    order = [*first, *(x for x in range(len(labels)) if x not in first)]
+    return answers.matrix[order], tuple(labels[x] for x in order)

@@ -130,9 +130,9 @@ class CellLikelihood:
         """The weight of every (public row, pair of reports), (u, r1, r2)."""
         u = len(self.design.values)
         r1, r2 = self.predictors.shape[1], self.answers.shape[1]
-        at = (self.design.group * r1 + self.reports) * r2 + self.outcome
+        cell = (self.design.group * r1 + self.reports) * r2 + self.outcome
         weights = None if self.sample is None else self.sample.weights
-        counted = np.bincount(at, weights, u * r1 * r2)
+        counted = np.bincount(cell, weights, u * r1 * r2)
         return np.asarray(counted, dtype=np.float64).reshape(u, r1, r2)
 
     def _joint(self, b: Array, rows: slice) -> tuple[Array, Array, Array, Array]:
@@ -180,16 +180,16 @@ class CellLikelihood:
 
     def _scores(self, b: Array) -> Array:
         """The score of each respondent's reports, (n, c), without weights."""
-        made = np.empty((len(self.outcome), len(b)))
+        scores = np.empty((len(self.outcome), len(b)))
         order = np.argsort(self.design.group, kind="stable")
         sorted_groups = self.design.group[order]
         for rows in self._chunks():
             slopes, both = self._slopes(b, rows)
             low, high = np.searchsorted(sorted_groups, [rows.start, rows.stop])
             who = order[low:high]
-            at = (self.design.group[who] - rows.start, self.reports[who], self.outcome[who])
-            made[who] = slopes[at] / np.maximum(both[at], TINY)[:, None]
-        return made
+            places = (self.design.group[who] - rows.start, self.reports[who], self.outcome[who])
+            scores[who] = slopes[places] / np.maximum(both[places], TINY)[:, None]
+        return scores
 
     def _chunks(self) -> Iterator[slice]:
         u, z, d = self.design.values.shape
@@ -312,9 +312,9 @@ def with_constant(design: Any) -> Any:
            [1., 3.]])
     """
     if hasattr(design, "columns") and hasattr(design, "insert"):
-        made = design.copy()
-        made.insert(0, "const", 1.0)
-        return made
+        frame = design.copy()
+        frame.insert(0, "const", 1.0)
+        return frame
     x = finite_array(design, "design", np.ndim(design))
     return np.column_stack([np.ones(len(x)), x])
 

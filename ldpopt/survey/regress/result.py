@@ -74,11 +74,12 @@ class Regression(Estimated):
 
     def without(self, labels: tuple[Label, ...]) -> Regression:
         """The regression without the equations of some answers; `InvalidInput` if one is the reference."""
-        kept = [at for at, label in enumerate(self.equations) if label not in labels]
+        kept = [place for place, label in enumerate(self.equations) if label not in labels]
         if self.reference in labels or not kept:
             raise invalid("reference", "an answer that is not left out", self.reference)
         places = np.arange(self.coefficients.size).reshape(self.coefficients.shape)[kept].ravel()
-        return replace(self, equations=tuple(self.equations[at] for at in kept), coefficients=self.coefficients[kept],
+        equations = tuple(self.equations[place] for place in kept)
+        return replace(self, equations=equations, coefficients=self.coefficients[kept],
                        covariance=self.covariance[np.ix_(places, places)])  # fmt: skip
 
     @property
@@ -120,8 +121,8 @@ class Regression(Estimated):
 
     def odds_ratios(self, level: float = 0.95) -> Intervals:
         """Intervals of exp(coefficient): how the odds against the reference change."""
-        made = self.intervals(level)
-        return Intervals(made.labels, np.exp(made.lower), np.exp(made.upper), level, "Wald, odds ratio")
+        limits = self.intervals(level)
+        return Intervals(limits.labels, np.exp(limits.lower), np.exp(limits.upper), level, "Wald, odds ratio")
 
     def predict(self, design: Any) -> Array:
         """The expected outcome (n,) for rows of a design (n, d); for a logit the chances (n, e) of `equations`."""
@@ -209,8 +210,8 @@ def check_size(sample: Sample | None, n: int) -> None:
 
 def softmax(odds: Array) -> Array:
     """Probabilities from log-odds, along the last axis."""
-    made = np.exp(odds - odds.max(axis=-1, keepdims=True))
-    return np.asarray(made / made.sum(axis=-1, keepdims=True))
+    weights = np.exp(odds - odds.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def inverse_of(information: Array) -> Array:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -55,10 +56,10 @@ class Findings(Pictured):
 
     def _columns(self) -> dict[str, list[Any]]:
         """The table for all respondents, followed by the table for every group."""
-        parts = [(name, made._columns()) for name, made in [("all", self.whole), *self.groups.items()]]
+        parts = [(name, estimate._columns()) for name, estimate in [("all", self.whole), *self.groups.items()]]
         heads = list(parts[0][1])
         groups = [name for name, columns in parts for _ in columns[heads[0]]]
-        return {"group": groups} | {head: [one for _, columns in parts for one in columns[head]] for head in heads}
+        return {"group": groups} | {head: [value for _, columns in parts for value in columns[head]] for head in heads}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +97,7 @@ class Analysis(ByValue):
     @property
     def columns(self) -> tuple[str, ...]:
         """The public columns that are needed, each once."""
-        named = [*self.sample.columns, *self.by, *(one.column for one in self.where)]
+        named = [*self.sample.columns, *self.by, *(condition.column for condition in self.where)]
         return tuple(dict.fromkeys(named))
 
     @property
@@ -118,13 +119,13 @@ class Analysis(ByValue):
         names = sorted(set(groups[chosen.meant])) if self.by else []
         if len(names) > MAX_GROUPS:
             raise invalid("groups", f"at most {MAX_GROUPS} of them", len(names))
-        made = {}
+        findings = {}
         for question in plan.answers:
             answered = chosen.answered(question)
             inside = {name: groups == name for name in names if (answered & (groups == name)).any()}
             parts = {name: chosen.estimate(question, who, estimator) for name, who in inside.items()}
-            made[question] = Findings(chosen.estimate(question, None, estimator), parts)
-        return made
+            findings[question] = Findings(chosen.estimate(question, None, estimator), parts)
+        return findings
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values; `from_dict` gives the analysis back."""
@@ -168,19 +169,19 @@ class Selection(ByValue):
     @cached_property
     def meant(self) -> npt.NDArray[np.bool_]:
         """(n,) mask of the respondents who fulfil every condition. `InvalidInput` if nobody does."""
-        made = np.ones(self.rows.n, dtype=bool)
+        mask = np.ones(self.rows.n, dtype=bool)
         for condition in self.asked.where:
-            made &= condition.holds(self.rows.columns)
-        if not made.any():
+            mask &= condition.holds(self.rows.columns)
+        if not mask.any():
             said = " and ".join(map(str, self.asked.where))
             raise invalid("condition", "somebody who meets it", Phrase(f"nobody ({said})"))
-        return made
+        return mask
 
     def answered(self, *questions: str) -> npt.NDArray[np.bool_]:
         """(n,) mask of those of them whose reports of these questions are not empty. `InvalidInput` if nobody's are."""
         reports, asked = self.rows.reports, self.plan.answers
         planned = [asked.get(name) or (self.plan.question(name),) for name in questions]
-        given = [np.logical_or.reduce([reports[one.name] >= 0 for one in several]) for several in planned]
+        given = [np.logical_or.reduce([reports[question.name] >= 0 for question in several]) for several in planned]
         answered = np.logical_and.reduce([self.meant, *given])
         if not answered.any():
             raise invalid(f"reports of {', '.join(questions)}", "at least one that is not empty", Phrase("none"))
@@ -212,32 +213,33 @@ class Selection(ByValue):
             table = SampledReports(y, channel, self.design).where(who)
         return self.among(question, estimate(table, channel, estimator, self.asked.anytime))
 
-    def among(self, question: str, found: Estimate) -> Estimate:
+    def among(self, question: str, whole: Estimate) -> Estimate:
         """The estimate of a question, among those who answered if the analysis is about them."""
-        return among_those(self.plan, question, found) if self.asked.answered else found
+        return among_those(self.plan, question, whole) if self.asked.answered else whole
 
     def sources(self, questions: tuple[str, ...], who: npt.NDArray[np.bool_], what: str = "table") -> list[Source]:
         """What the respondents in a mask (n,) were asked of these questions together, by booklet.
 
         `InvalidInput`, which names `what` needs it, if the reports of no booklet tell of all their answers together.
         """
-        asked = {name: np.where(who, at, -1) for name, at in self.rows.reports.items()}
-        found = sources_of(self.plan, questions, asked)
+        asked = {name: np.where(who, places, -1) for name, places in self.rows.reports.items()}
+        booklets = sources_of(self.plan, questions, asked)
         if len(questions) > 1:
-            found = [one for one in found if efficient_contrasts(one.channel, one.pilot, one.contrasts)[1].all()]
-        if not found:
+            telling = (efficient_contrasts(each.channel, each.pilot, each.contrasts)[1].all() for each in booklets)
+            booklets = list(compress(booklets, telling))
+        if not booklets:
             wanted = f"{', '.join(questions[:-1])} and {questions[-1]}"
             pair = f"together = [{json.dumps(list(questions), ensure_ascii=False)}]"
             everyone = f"everyone = {json.dumps(list(questions), ensure_ascii=False)}"
             served = f"{pair if len(questions) == 2 else everyone} in [budget] of survey.toml, then ldpopt survey plan"
             raise invalid(what, f"a booklet that asks {wanted} together ({served} survey.toml)", Phrase("none"))
-        return found
+        return booklets
 
 
-def among_those(plan: Plan, question: str, found: Estimate) -> Estimate:
+def among_those(plan: Plan, question: str, whole: Estimate) -> Estimate:
     """The shares of a question among those who answered it; `found` itself if it has no category for others."""
     none = unanswered(plan.part(question))
-    return among_answered(found, *none) if none else found
+    return among_answered(whole, *none) if none else whole
 
 
 def alone(plan: Plan, question: str) -> bool:
@@ -259,8 +261,8 @@ def estimate_counts(
 def estimated(plan: Plan, question: str, sources: Sequence[Source], *design: Any, **more: Any) -> Estimate:
     """What `estimate_booklets` finds of a question: the shares of its answers, or their mean in their own units."""
     part = plan.part(question)
-    found = estimate_booklets(sources, part.measured, *design, **more)
-    return found if part.measure == "shares" else mean(found)
+    shares = estimate_booklets(sources, part.measured, *design, **more)
+    return shares if part.measure == "shares" else mean(shares)
 
 
 def sources_of(plan: Plan, questions: tuple[str, ...], reports: Any) -> list[Source]:
@@ -270,7 +272,7 @@ def sources_of(plan: Plan, questions: tuple[str, ...], reports: Any) -> list[Sou
     """
     ways: dict[tuple[str, ...], list[PlannedQuestion]] = {}
     for drawn in plan.booklets or (None,):
-        holder = {one.name: asked for asked in (*plan.everyone, drawn) if asked is not None for one in asked.answers}
+        holder = {part.name: asked for asked in (*plan.everyone, drawn) if asked is not None for part in asked.answers}
         if all(name in holder for name in questions):
             several = {holder[name].name: holder[name] for name in questions}
             ways[tuple(several)] = list(several.values())
@@ -280,17 +282,18 @@ def sources_of(plan: Plan, questions: tuple[str, ...], reports: Any) -> list[Sou
 def _source(plan: Plan, questions: tuple[str, ...], several: Sequence[PlannedQuestion], reports: Any) -> Source:
     """Reports of several planned questions as one, of those who have them all."""
     first, *rest = several
-    channel, at, pilot = first.report_channel, np.asarray(reports[first.name]), first.shares
-    own = [[name for name in questions if name in {part.name for part in one.answers}] for one in several]
+    channel, places, pilot = first.report_channel, np.asarray(reports[first.name]), first.shares
+    own = [[name for name in questions if name in {part.name for part in holder.answers}] for holder in several]
     contrasts = first.members(*own[0])
-    for one, names in zip(rest, own[1:], strict=True):
-        y = np.asarray(reports[one.name])
-        at = np.where((at >= 0) & (y >= 0), at * len(one.reports) + y, -1)
-        channel, pilot = channel.product(one.report_channel), np.outer(pilot, one.shares).ravel()
-        contrasts = np.asarray(np.kron(contrasts, one.members(*names)), dtype=np.float64)
+    for holder, names in zip(rest, own[1:], strict=True):
+        y = np.asarray(reports[holder.name])
+        places = np.where((places >= 0) & (y >= 0), places * len(holder.reports) + y, -1)
+        channel, pilot = channel.product(holder.report_channel), np.outer(pilot, holder.shares).ravel()
+        contrasts = np.asarray(np.kron(contrasts, holder.members(*names)), dtype=np.float64)
     order = [name for names in own for name in names]
     if order != list(questions):
         sizes = [len(plan.part(name).categories) for name in order]
         turned = np.arange(len(contrasts)).reshape(sizes).transpose([order.index(name) for name in questions])
         contrasts = contrasts[turned.ravel()]
-    return Source(f"{', '.join(one.name for one in several)}, round {plan.round}", channel, at, contrasts, pilot)
+    name = f"{', '.join(holder.name for holder in several)}, round {plan.round}"
+    return Source(name, channel, places, contrasts, pilot)

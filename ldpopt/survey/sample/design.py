@@ -178,9 +178,9 @@ class SampleDesign(ByValue):
             raise invalid("fpc", "one number in every stratum", Phrase("two"), repr(names[int(odd[0])]))
         shares = low if given.max() <= 1 else self.units / low
         if (odd := np.flatnonzero(~(shares <= 1))).size:
-            at = int(odd[0])
-            expected = f"at least the {self.units[at]:.0f} units that were drawn (or shares, all at most 1)"
-            raise invalid("fpc", expected, float(low[at]), repr(names[at]))
+            place = int(odd[0])
+            expected = f"at least the {self.units[place]:.0f} units that were drawn (or shares, all at most 1)"
+            raise invalid("fpc", expected, float(low[place]), repr(names[place]))
         return shares
 
     def degrees(self, inside: Any = None) -> float:
@@ -217,13 +217,13 @@ class SampleDesign(ByValue):
             raise invalid("noise", f"shape {shape}", Phrase(f"{extra.shape}"))
         with np.errstate(over="ignore", invalid="ignore"):
             if self.method.replicates:
-                found = self.replicate(lambda weights: weights @ s, extra)
+                variance = self.replicate(lambda weights: weights @ s, extra)
             else:
                 scatter = self._scatter(self.residuals(s))
-                found = self._over_strata(scatter, extra)
-        if not np.isfinite(found.covariance).all():
+                variance = self._over_strata(scatter, extra)
+        if not np.isfinite(variance.covariance).all():
             raise invalid("scores", "weights and scores whose squares are finite numbers", Phrase("larger ones"))
-        return found
+        return variance
 
     def replicate(self, statistic: Callable[[Array], Array], noise: Array | None = None) -> SamplingVariance:
         """The covariance of a statistic by replication, that is from its values under other weights.
@@ -244,14 +244,14 @@ class SampleDesign(ByValue):
         """(H, r, r) scatter of the unit totals around the mean of their stratum (of all units for a single one)."""
         units = len(self.unit_stratum)
         totals = np.stack([np.bincount(self.unit, self.weights * column, units) for column in scores.T], axis=1)
-        made = np.zeros((len(self.units), scores.shape[1], scores.shape[1]))
+        scatter = np.zeros((len(self.units), scores.shape[1], scores.shape[1]))
         order = np.argsort(self.unit_stratum, kind="stable")
         everywhere = totals.mean(axis=0)
         for h, rows in enumerate(np.split(order, np.cumsum(self.units.astype(int))[:-1])):
             z = totals[rows]
             z = z - (z.mean(axis=0) if len(z) > 1 else everywhere)
-            made[h] = z.T @ z
-        return made
+            scatter[h] = z.T @ z
+        return scatter
 
     def shares_drawn(self, noise: Array | None) -> Array:
         """(H,) how much of each stratum counts as drawn, whose variance is that of the channel alone, the `noise`.

@@ -7,8 +7,6 @@ include the randomization.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +15,7 @@ import numpy as np
 
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
+from ldpopt.escapes import csv_text
 from ldpopt.labels import as_text
 from ldpopt.survey.collect.aggregate import read_rows
 from ldpopt.survey.plan.plan import Plan
@@ -60,27 +59,24 @@ def for_r(plan: Plan, reports: str | Path, asked: Analysis | None = None) -> dic
     scales: list[float] = []
     if isinstance(design.method, Reweighted):
         scales = design.method._scales(design).tolist()
-        columns |= {f"rw{at}": own.tolist() for at, own in enumerate(_replicates(design, design.method), 1)}
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+        columns |= {f"rw{number}": own.tolist() for number, own in enumerate(_replicates(design, design.method), 1)}
+    table = csv_text([columns, *zip(*columns.values(), strict=True)])
     script = _script(columns, questions, scales, design.lonely)
-    return {DATA: out.getvalue().encode(), SCRIPT: script.encode()}
+    return {DATA: table.encode(), SCRIPT: script.encode()}
 
 
 def _numbers(chosen: Selection, name: str) -> tuple[tuple[object, ...], Array]:
     """The answers of a question, and what each respondent's report is worth for each, (n, k); NaN without a report."""
-    found = chosen.estimate(name)
+    estimated = chosen.estimate(name)
     if alone(chosen.plan, name):
-        at = chosen.rows.reports[name]
+        places = chosen.rows.reports[name]
     else:
-        at = np.full(chosen.rows.n, -1)
+        places = np.full(chosen.rows.n, -1)
         start = 0
         for source in chosen.sources((name,), chosen.answered(name)):
-            at = np.where(source.at >= 0, source.at + start, at)
+            places = np.where(source.at >= 0, source.at + start, places)
             start += source.channel.shape[1]
-    return found.labels, np.where((at >= 0)[:, None], found.loadings.T[np.maximum(at, 0)], np.nan)
+    return estimated.labels, np.where((places >= 0)[:, None], estimated.loadings.T[np.maximum(places, 0)], np.nan)
 
 
 def _replicates(design: SampleDesign, method: Reweighted) -> Iterator[Array]:
@@ -97,7 +93,7 @@ def _script(
     """R that reads the table into `design` and prints the shares of every question."""
     given = "reports[, columns]"
     if scales:
-        made = (
+        design = (
             f"svrepdesign(data = {given}, weights = reports$weight, combined.weights = TRUE,\n"
             '  repweights = reports[, grepl("^rw[0-9]+$", names(reports))], type = "other", scale = 1,\n'
             f"  rscales = c({', '.join(map(repr, scales))}), mse = TRUE)"
@@ -105,7 +101,7 @@ def _script(
     else:
         ids = "~cluster" if "cluster" in columns else "~1"
         strata = "strata = ~stratum, nest = TRUE, " if "stratum" in columns else ""
-        made = f"svydesign(ids = {ids}, {strata}weights = ~weight, data = {given})"
+        design = f"svydesign(ids = {ids}, {strata}weights = ~weight, data = {given})"
     lines = [
         "# Privatized reports: the mean of each column of a question is the share of that answer.",
         "# Means, differences and linear models of these columns are about true answers; tables and quantiles are not.",
@@ -113,7 +109,7 @@ def _script(
         f'options(survey.lonely.psu = "{_LONELY[lonely.value]}")',
         f'reports <- read.csv("{DATA}", check.names = FALSE, fileEncoding = "UTF-8")',
         'columns <- !grepl("^rw[0-9]+$", names(reports))',
-        f"design <- {made}",
+        f"design <- {design}",
         "questions <- list(",
         ",\n".join(f"  {_quoted(name)} = c({', '.join(map(_quoted, own))})" for name, own in questions.items()),
         ")",

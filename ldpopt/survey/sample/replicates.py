@@ -76,27 +76,27 @@ def rake(design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Any, float]]
     """
     if not margins:
         raise invalid("margins", "at least one", Phrase("none"))
-    made = []
+    known_margins = []
     for groups, totals in margins:
         codes, names = factor(groups, design.n, "margin")
-        made.append((codes, _totals(names, totals, float(design.weights.sum()))))
-    sums = [float(known.sum()) for _, known in made]
+        known_margins.append((codes, _totals(names, totals, float(design.weights.sum()))))
+    sums = [float(known.sum()) for _, known in known_margins]
     if not max(sums) - min(sums) <= 1e-6 * max(sums):
         raise invalid("margins", "totals with the same sum", Phrase(f"sums {min(sums):.10g} and {max(sums):.10g}"))
-    made = [(codes, known * (sums[0] / total)) for (codes, known), total in zip(made, sums, strict=True)]
-    return replace(design, weights=raked(design.weights, made), margins=tuple(made))
+    known_margins = [(codes, own * (sums[0] / total)) for (codes, own), total in zip(known_margins, sums, strict=True)]
+    return replace(design, weights=raked(design.weights, known_margins), margins=tuple(known_margins))
 
 
 def _totals(names: list[Any], totals: Mapping[Any, float], weight: float) -> Array:
     """The known totals in the order of the groups' names; shares become totals of the weights."""
     given = list(totals)
-    at = places(names, tuple(given))
-    if len(at) and at.min() < 0:
-        raise invalid("margin", "a known total for every group of the sample", names[int(np.argmin(at))])
-    if len(set(at.tolist())) != len(given):
-        missing = next(label for place, label in enumerate(given) if place not in at)
+    group_places = places(names, tuple(given))
+    if len(group_places) and group_places.min() < 0:
+        raise invalid("margin", "a known total for every group of the sample", names[int(np.argmin(group_places))])
+    if len(set(group_places.tolist())) != len(given):
+        missing = next(label for place, label in enumerate(given) if place not in group_places)
         raise invalid("margin", "a respondent in every group with a known total", missing)
-    known = np.array([number(totals[given[place]], "margin") for place in at])
+    known = np.array([number(totals[given[place]], "margin") for place in group_places])
     if not known.min() > 0:
         raise invalid("margin", "positive totals", float(known.min()))
     return known * (weight if abs(float(known.sum()) - 1) <= 1e-6 else 1.0)
@@ -130,14 +130,14 @@ class Reweighted(Replication, ABC):
             raise invalid("noise", "the channel's own variance for a finite population", Phrase("none"))
         centre = statistic(design.weights[None])[0]
         covariance = np.zeros((len(centre), len(centre)))
-        at = 0
+        start = 0
         for factors in self._factors(design):
             weights = design.weights * (factors if factors.shape[1] == design.n else factors[:, design.unit])
             if design.margins:
                 weights = np.stack([raked(row, design.margins) for row in weights])
             away = statistic(weights) - centre
-            covariance += (away * scales[at : at + len(away), None]).T @ away
-            at += len(away)
+            covariance += (away * scales[start : start + len(away), None]).T @ away
+            start += len(away)
         if noise is not None:
             covariance += np.einsum("h,hrs->rs", shares, noise)
         if alone.any() and design.lonely is LonelyUnit.AVERAGE:
@@ -172,9 +172,9 @@ class Jackknife(Reweighted):
         step = max(1, CHUNK // max(design.n, u))
         for start in range(0, u, step):
             out = np.arange(start, min(start + step, u))
-            made = np.where(stratum[out, None] == stratum, lift[stratum], 1.0)
-            made[np.arange(len(out)), out] = np.where(design.units[stratum[out]] == 1, 1.0, 0.0)
-            yield made
+            factors = np.where(stratum[out, None] == stratum, lift[stratum], 1.0)
+            factors[np.arange(len(out)), out] = np.where(design.units[stratum[out]] == 1, 1.0, 0.0)
+            yield factors
 
 
 @dataclass(frozen=True)
@@ -207,14 +207,14 @@ class RescaledBootstrap(Reweighted):
         step = max(1, CHUNK // max(design.n, u))
         for start in range(0, self.replications, step):
             count = min(step, self.replications - start)
-            made = np.ones((count, u))
+            factors = np.ones((count, u))
             for rows, share in zip(members, design.fractions, strict=True):
                 n = len(rows)
                 if n > 1:
                     drawn = rng.multinomial(n - 1, np.full(n, 1 / n), size=count)
                     s = np.sqrt(1 - share)
-                    made[:, rows] = 1 - s + s * n / (n - 1) * drawn
-            yield made
+                    factors[:, rows] = 1 - s + s * n / (n - 1) * drawn
+            yield factors
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,17 +68,17 @@ class Respondents(Selection):
 
     def two_way(self, row: str, column: str) -> TwoWayTable:
         """The table of two questions, or of one and a public column, about those whose reports are not empty."""
-        found = self._two_way(row, column)
-        sides = found.row_channel, found.column_channel
+        table = self._two_way(row, column)
+        sides = table.row_channel, table.column_channel
         inside = [
             np.array([label not in none for label in side.inputs])
             for side, none in zip(sides, map(self._without, (row, column)), strict=True)
         ]
         if all(one.all() for one in inside):
-            return found
-        cells = np.eye(len(found.joint.values))[np.outer(*inside).ravel()]
-        names = tuple(label for label, kept in zip(found.joint.labels, np.outer(*inside).ravel(), strict=True) if kept)
-        joint = found.joint.ratio(cells, cells.sum(axis=0), names, "among those who answered")
+            return table
+        cells = np.eye(len(table.joint.values))[np.outer(*inside).ravel()]
+        names = tuple(label for label, kept in zip(table.joint.labels, np.outer(*inside).ravel(), strict=True) if kept)
+        joint = table.joint.ratio(cells, cells.sum(axis=0), names, "among those who answered")
         first, second = (
             Channel(np.eye(one.sum()), tuple(label for label, kept in zip(side.inputs, one, strict=True) if kept))
             for side, one in zip(sides, inside, strict=True)
@@ -166,15 +166,16 @@ class Respondents(Selection):
         base = names[0] if against is None else against
         if base not in names:
             raise invalid("group", f"one of {', '.join(names[:8])}", base)
-        made: Differences = {}
+        differences: Differences = {}
         tests = {}
         shares = [name for name in self.plan.answers if self.plan.part(name).measure == "shares"]
         self._require_shares("groups", questions)
         for question in [self.plan.part(name).name for name in questions] or shares:
-            found = {name: self.estimate(question, groups == name) for name in names}
-            made |= {(question, name, base): difference(found[name], found[base]) for name in names if name != base}
+            estimates = {name: self.estimate(question, groups == name) for name in names}
+            base_estimate = estimates.pop(base)
+            differences |= {(question, name, base): difference(own, base_estimate) for name, own in estimates.items()}
             tests[question] = self.two_way(question, by).independence()
-        return made, tests
+        return differences, tests
 
     def logit(self, formula: str, reference: Label = None) -> Regression:
         """Logistic or multinomial regression for the respondents of the analysis.
@@ -208,12 +209,12 @@ class Respondents(Selection):
         data, channels, sample = separate
         return logit_regression(formula, data, channels, reference, sample).without(outcome)
 
-    def against_moments(self, found: Regression) -> list[str]:
+    def against_moments(self, fit: Regression) -> list[str]:
         """How far a fit by the likelihood is from the one by moments, in words; nothing for others."""
-        if found.method == "moments":
+        if fit.method == "moments":
             return []
         try:
-            away, of = found.compared(self.logit_by_moments(found.formula, found.reference))
+            away, of = fit.compared(self.logit_by_moments(fit.formula, fit.reference))
         except SolverError:
             return ["By moments no finite coefficients were found, so that nothing checks the formula."]
         return [f"By moments the coefficients differ by at most {away:.2f} of these standard errors ({of})."]
@@ -250,7 +251,7 @@ class Respondents(Selection):
         None unless its questions have a report each and are asked of the same people.
         """
         named = self._asked_in(formula)
-        drawn = {one.name for name in named for one in self.plan.answers[name] if one.probability < 1}
+        drawn = {planned.name for name in named for planned in self.plan.answers[name] if planned.probability < 1}
         if len(drawn) > 1 or not all(alone(self.plan, name) for name in named):
             return None
         who = self.answered(*named)
@@ -296,18 +297,18 @@ def against_wave(
     refuse_twice(first.rows.counts.sources, second.rows.counts.sources)
     if not names:
         raise invalid("waves", "a question that both ask with the same answers", Phrase("none"))
-    made: Differences = {}
+    differences: Differences = {}
     tests = {}
     for name in names:
         before, after = first.estimate(name), second.estimate(name)
-        made[name, "second wave", "first wave"] = difference(after, before)
+        differences[name, "second wave", "first wave"] = difference(after, before)
         if alone(first.plan, name) and alone(second.plan, name) and not first._without(name):
             tests[name] = two_sample(after.table, before.table, after.channel, before.channel)
         else:
-            change = made[name, "second wave", "first wave"]
+            change = differences[name, "second wave", "first wave"]
             free = slice(0, -1)
             tests[name] = wald_result("two samples", change.values[free], change.covariance[free, free], change.degrees)
-    return made, tests
+    return differences, tests
 
 
 def _turned(contrasts: npt.NDArray[Any], groups: int, question_first: bool) -> Array:

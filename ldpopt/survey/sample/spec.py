@@ -35,12 +35,12 @@ def _margin(value: Any, what: str) -> Mapping[str, float]:
     """Known totals by group, whose labels are taken as text."""
     if not isinstance(value, Mapping):
         raise invalid(what, "a table of totals", Phrase(kind(value)))
-    made = {str(label): number(total, what) for label, total in value.items()}
-    if not made or not min(made.values()) > 0:
+    totals = {str(label): number(total, what) for label, total in value.items()}
+    if not totals or not min(totals.values()) > 0:
         raise invalid(what, "positive totals or shares", Phrase("others"))
-    if max(made.values()) <= 1 and abs(sum(made.values()) - 1) > 1e-3:
-        raise invalid(what, "shares that sum to 1, or totals", Phrase(f"shares that sum to {sum(made.values()):g}"))
-    return MappingProxyType(made)
+    if max(totals.values()) <= 1 and abs(sum(totals.values()) - 1) > 1e-3:
+        raise invalid(what, "shares that sum to 1, or totals", Phrase(f"shares that sum to {sum(totals.values()):g}"))
+    return MappingProxyType(totals)
 
 
 def _at_least(least: int) -> Any:
@@ -95,8 +95,8 @@ class SampleSpec(ByValue):
     @property
     def method(self) -> Replication:
         """The method of variance. For given replicate weights the method is made later, by `design`."""
-        made = {"jackknife": Jackknife(), "bootstrap": RescaledBootstrap(self.replications, self.seed)}
-        return made.get(self.variance, Linearization())
+        methods = {"jackknife": Jackknife(), "bootstrap": RescaledBootstrap(self.replications, self.seed)}
+        return methods.get(self.variance, Linearization())
 
     def design(self, table: Mapping[str, Any]) -> SampleDesign:
         """The design from the public columns in `table`, (n,) each; `InvalidInput` if one is missing."""
@@ -104,16 +104,16 @@ class SampleSpec(ByValue):
             if name not in table:
                 expected = f"a public column {name!r} in the reports (carry = [{name!r}])"
                 raise invalid("sample", expected, Phrase("none"))
-        found = {name: np.asarray(table[name]) for name in self.columns}
-        size = len(next(iter((found or table).values())))
-        weights, fpc = (name and numbers(found[name], name) for name in (self.weights, self.fpc))
-        strata, clusters = (name and found[name] for name in (self.strata, self.clusters))
-        made = SampleDesign(weights, strata, clusters, fpc, LonelyUnit(self.lonely), self.method, size)
+        columns = {name: np.asarray(table[name]) for name in self.columns}
+        size = len(next(iter((columns or table).values())))
+        weights, fpc = (name and numbers(columns[name], name) for name in (self.weights, self.fpc))
+        strata, clusters = (name and columns[name] for name in (self.strata, self.clusters))
+        design = SampleDesign(weights, strata, clusters, fpc, LonelyUnit(self.lonely), self.method, size)
         if self.replicate_weights:
-            weights = np.stack([numbers(found[name], name) for name in self.replicate_weights], axis=1)
-            made = made.by(GivenReplicates(weights, self.replicate_scale))
-        known = [(found[name], {**totals}) for name, totals in self.margins.items()]
-        return rake(made, known) if known else made
+            weights = np.stack([numbers(columns[name], name) for name in self.replicate_weights], axis=1)
+            design = design.by(GivenReplicates(weights, self.replicate_scale))
+        known = [(columns[name], {**totals}) for name, totals in self.margins.items()]
+        return rake(design, known) if known else design
 
     @classmethod
     def from_dict(cls, data: Any) -> SampleSpec:
@@ -166,15 +166,15 @@ class Condition:
     @classmethod
     def parse(cls, written: str) -> Condition:
         """The condition that is written in a text; `InvalidInput` for another form."""
-        found = _FORM.fullmatch(written)
-        if found is None:
+        match = _FORM.fullmatch(written)
+        if match is None:
             raise invalid("condition", "column = value (or !=, <, <=, >, >=)", written)
-        sign, value = found["sign"].replace("==", "="), found["value"]
+        sign, value = match["sign"].replace("==", "="), match["value"]
         if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":  # as in the languages of statistics
             value = value[1:-1]
         if sign in _ORDERS and math.isnan(_number(value)):
             raise invalid("condition", f"a number after {sign}", value)
-        return cls(found["column"], sign, value)
+        return cls(match["column"], sign, value)
 
     def holds(self, table: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
         """(n,) mask of the respondents who fulfil it."""

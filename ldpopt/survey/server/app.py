@@ -117,7 +117,7 @@ class Writer:
             while self._waiting:
                 taken = self._waiting[:MAX_BATCH]
                 batch, begun = [submission for submission, _ in taken], time.monotonic()
-                settled = settled and all(one.invitation is None for one in batch)
+                settled = settled and all(sent.invitation is None for sent in batch)
                 try:
                     outcomes = await loop.run_in_executor(self._thread, self._store.write, batch, self._day())
                 except Exception as error:  # every waiting request must get an answer, whatever went wrong
@@ -193,22 +193,22 @@ def collector(
     from starlette.middleware.cors import CORSMiddleware
     from starlette.routing import Route
 
-    made = _Collector(plan, store, kit or {}, token, rate, progress)
+    answers = _Collector(plan, store, kit or {}, token, rate, progress)
     routes = [
-        Route("/submissions", made.submit, methods=["POST"]),
-        Route("/healthz", made.alive, methods=["GET"]),
-        Route("/readyz", made.ready, methods=["GET"]),
-        Route("/metrics", made.metrics, methods=["GET"]),
-        Route("/counts", made.counts, methods=["GET"]),
-        Route("/progress", made.progress, methods=["GET"]),
-        Route("/{path:path}", made.page, methods=["GET"]),
+        Route("/submissions", answers.submit, methods=["POST"]),
+        Route("/healthz", answers.alive, methods=["GET"]),
+        Route("/readyz", answers.ready, methods=["GET"]),
+        Route("/metrics", answers.metrics, methods=["GET"]),
+        Route("/counts", answers.counts, methods=["GET"]),
+        Route("/progress", answers.progress, methods=["GET"]),
+        Route("/{path:path}", answers.page, methods=["GET"]),
     ]
     middleware = [Middleware(_Headers)]
     if origins:
         allowed = {"allow_origins": origins, "allow_methods": ["POST"], "allow_headers": ["content-type"]}
         middleware.append(Middleware(CORSMiddleware, **allowed))
     handlers = {HTTPException: no_route}
-    return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=made.lifespan)
+    return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=answers.lifespan)
 
 
 class _Collector:
@@ -277,13 +277,12 @@ class _Collector:
         if (refused := self._refused(request, "Bearer")) is not None:
             return refused
         try:
-            found = await asyncio.to_thread(self._store.summary)
+            summary = await asyncio.to_thread(self._store.summary)
         except Unavailable:
             return refusal(503, "The database does not answer.")
-        plan = {"survey": self._plan.name, "round": self._plan.round, "plan": self._plan.checksum}
-        invitations = {"drawn": found.drawn, "used": found.used}
-        held = {"closed": found.closed, "reports": found.reports, "days": dict(found.days), "invitations": invitations}
-        return said(200, plan | held)
+        plan: dict[str, Any] = {"survey": self._plan.name, "round": self._plan.round, "plan": self._plan.checksum}
+        plan |= {"closed": summary.closed, "reports": summary.reports, "days": dict(summary.days)}
+        return said(200, plan | {"invitations": {"drawn": summary.drawn, "used": summary.used}})
 
     async def metrics(self, request: Request) -> Response:
         """What the collector did since it started, for Prometheus, which sends the token."""
@@ -302,10 +301,10 @@ class _Collector:
         async with self._computing:
             if time.monotonic() - self._drawn > DRAWN:
                 try:
-                    found = await asyncio.to_thread(self._progress)
+                    questions = await asyncio.to_thread(self._progress)
                 except Unavailable:
                     return refusal(503, "The database does not answer.")
-                self._page = page(f"{self._plan.name}, round {self._plan.round}", found)
+                self._page = page(f"{self._plan.name}, round {self._plan.round}", questions)
                 self._drawn = time.monotonic()
         return Response(self._page, 200, {"content-type": "text/html; charset=utf-8"})
 

@@ -109,11 +109,11 @@ class SqliteStore(Store):
         self._begin(plan, create)
 
     def _connect(self) -> sqlite3.Connection:
-        made = sqlite3.connect(self._path, timeout=WAIT, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(self._path, timeout=WAIT, isolation_level=None, check_same_thread=False)
         for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON", "secure_delete = ON"):
-            made.execute(f"PRAGMA {setting}")
-        made.execute("PRAGMA cache_size = -65536")
-        return made
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("PRAGMA cache_size = -65536")
+        return connection
 
     def _open(self, db: Any, plan: Plan, create: bool) -> int:
         (mark,) = db.execute("PRAGMA application_id").fetchone()
@@ -140,11 +140,11 @@ class SqliteStore(Store):
         db.execute(f"PRAGMA user_version = {VERSION}")
 
     def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
-        found: list[Any] = []
+        rows: list[Any] = []
         for start in range(0, len(values), _AT_ONCE):
             some = values[start : start + _AT_ONCE]
-            found += db.execute(f"{statement} IN ({','.join('?' * len(some))})", some)
-        return found
+            rows += db.execute(f"{statement} IN ({','.join('?' * len(some))})", some)
+        return rows
 
     @contextmanager
     def _transaction(self, alone: bool = True) -> Iterator[Any]:
@@ -170,9 +170,9 @@ class SqliteStore(Store):
         return shutil.disk_usage(self._path.parent).free
 
     def _insert(self, db: Any, table: str, new: Sequence[Submission], day: str) -> set[bytes]:
-        rows = sorted((self._number, one.id, day, one.codes) for one in new)
+        rows = sorted((self._number, submission.id, day, submission.codes) for submission in new)
         db.executemany(f"INSERT INTO {table} (round, id, day, codes) VALUES (?, ?, ?, ?)", rows)
-        return {one.id for one in new}
+        return {submission.id for submission in new}
 
     def _hide_reads(self, db: Any) -> None:
         """Reading writes nothing."""

@@ -81,23 +81,23 @@ def decide(
     needed, since otherwise a wrong link would go unnoticed.
     """
     known, free = dict(stored), {*unused, *(() if state.invited else (None,))}
-    made = Decision([], [], [])
-    for one in batch:
-        if one.id in known:
-            outcome = Outcome.REPEATED if known[one.id] == one.codes else Outcome.CONFLICT
+    decision = Decision([], [], [])
+    for submission in batch:
+        if submission.id in known:
+            outcome = Outcome.REPEATED if known[submission.id] == submission.codes else Outcome.CONFLICT
         elif state.closed:
             outcome = Outcome.CLOSED
-        elif one.invitation not in free:
+        elif submission.invitation not in free:
             outcome = Outcome.UNINVITED
         else:
             outcome = Outcome.STORED
-            if one.invitation is not None:
-                free.remove(one.invitation)
-                made.used.append(one.invitation)
-            known[one.id] = one.codes
-            made.new.append(one)
-        made.outcomes.append(outcome)
-    return made
+            if submission.invitation is not None:
+                free.remove(submission.invitation)
+                decision.used.append(submission.invitation)
+            known[submission.id] = submission.codes
+            decision.new.append(submission)
+        decision.outcomes.append(outcome)
+    return decision
 
 
 def drawn_mark(invitation: bytes) -> bytes:

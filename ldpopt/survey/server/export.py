@@ -49,7 +49,7 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
     first = 2 * bool(plan.booklets)
     own = first + len(plan.everyone)
     width = own + len(plan.public)
-    public = {one.name: pa.array(one.texts, pa.string()) for one in plan.public}
+    public = {open_question.name: pa.array(open_question.texts, pa.string()) for open_question in plan.public}
     for rows in store.rows(BATCH_ROWS):
         if any(len(codes) != CODE.itemsize * width for _, _, codes in rows):
             raise invalid("database", f"{width} reports of each respondent", Phrase("others"))
@@ -63,10 +63,10 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
                 columns[question.name] = _column(next(everyone), known, question.name, _kind(known))
             else:
                 asked = codes[:, 0] == next(booklets)
-                found = np.where(asked, codes[:, 1], 0)
-                columns[question.name] = _column(found, known, question.name, _kind(known), ~asked)
-        for (name, answers), at in zip(public.items(), codes[:, own:].T, strict=True):
-            columns[name] = _column(at, answers, name, np.int32)
+                reported = np.where(asked, codes[:, 1], 0)
+                columns[question.name] = _column(reported, known, question.name, _kind(known), ~asked)
+        for (name, answers), positions in zip(public.items(), codes[:, own:].T, strict=True):
+            columns[name] = _column(positions, answers, name, np.int32)
         for day, part in _parts(plan, rows).items():
             parts.setdefault(day, []).append(part)
         yield pa.record_batch(columns)
@@ -130,34 +130,34 @@ def export_reports(plan: Plan, location: str | PathLike[str], output: str | Path
         raise invalid("reports", "a folder that exists", str(path.parent))
     with database(location, plan) as store:
         days: dict[str, list[str]] = {}
-        found = stored_batches(plan, store, days)
+        batches = stored_batches(plan, store, days)
         if path.suffix == ".parquet":
-            return _write(plan, list(found), days, path).rows
+            return _write(plan, list(batches), days, path).rows
         if path.suffix:
             raise invalid("reports", "a file *.parquet, or a folder", path.name)
-        return _folder(plan, found, days, path)
+        return _folder(plan, batches, days, path)
 
 
-def _write(plan: Plan, made: list[Any], days: dict[str, list[str]], path: Path) -> Manifest:
+def _write(plan: Plan, batches: list[Any], days: dict[str, list[str]], path: Path) -> Manifest:
     """Write one file of reports with its manifest. `days` are the fingerprints of its rows by day."""
     kinds = {BOOKLET: np.int32} if plan.booklets else {}
     kinds |= {question.name: _kind(question.reports) for question in plan.questions}
-    kinds |= {one.name: np.int32 for one in plan.public}
+    kinds |= {open_question.name: np.int32 for open_question in plan.public}
     schema = {name: pa.dictionary(pa.from_numpy_dtype(kind), pa.string()) for name, kind in kinds.items()}
-    table: Any = pa.Table.from_batches(made, pa.schema(schema)).combine_chunks()
+    table: Any = pa.Table.from_batches(batches, pa.schema(schema)).combine_chunks()
     said = Manifest.of(plan, MODE, table.num_rows, parts_of(days))
     write_reports(path, with_manifest(table, said))
     return said
 
 
-def _folder(plan: Plan, found: Iterable[Any], days: dict[str, list[str]], path: Path) -> int:
+def _folder(plan: Plan, record_batches: Iterable[Any], days: dict[str, list[str]], path: Path) -> int:
     """Write a folder with a file for every `FILE_ROWS` reports. It appears when all files are written."""
     work = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
     work.mkdir(0o700)
     try:
         files: dict[str, Manifest] = {}
         waiting: list[Any] = []
-        batches = iter(found)
+        batches = iter(record_batches)
         while (batch := next(batches, None)) is not None or waiting or not files:
             waiting += [] if batch is None else [batch]
             if batch is None or sum(one.num_rows for one in waiting) >= FILE_ROWS:
@@ -195,29 +195,29 @@ def read_frame(plan: Plan, path: str | PathLike[str]) -> tuple[list[str], list[s
     their reports would nearly say who sent them. A plan accepts this by name, with ``revealed = { respondent = [...]
     }``.
     """
-    asked = [one for one in plan.public if one.invited]
+    asked = [question for question in plan.public if question.invited]
     dialect = sniff(Path(path)) if Path(path).is_file() else PLAIN
     stream = io.StringIO(Path(path).read_bytes().decode(dialect.encoding, "replace").removeprefix("\ufeff"), newline="")
     rows = list(csv.DictReader(stream, delimiter=dialect.delimiter))
-    made = []
+    groups = []
     for number, row in enumerate(rows, 1):
-        for one in asked:
-            if (row.get(one.name) or "").strip() not in one.texts:
-                where = f"row {number}, column {one.name!r}"
-                raise invalid("frame", f"one of {', '.join(one.texts[:8])}", Phrase("another, or none"), where)
-        made.append("".join(f"-{one.texts.index(row[one.name].strip())}" for one in asked))
-    if not made:
+        for question in asked:
+            if (row.get(question.name) or "").strip() not in question.texts:
+                where = f"row {number}, column {question.name!r}"
+                raise invalid("frame", f"one of {', '.join(question.texts[:8])}", Phrase("another, or none"), where)
+        groups.append("".join(f"-{question.texts.index(row[question.name].strip())}" for question in asked))
+    if not groups:
         raise invalid("frame", "at least one row", Phrase("none"), str(path))
     ids = [row[plan.respondent] or "" for row in rows] if plan.respondent in rows[0] else []
     if not (ids or asked):
         raise invalid("frame", "respondents' ids, or public questions that are invited", Phrase("none"), str(path))
-    few = sum(1 for count in Counter(made).values() if count < LEAST)
+    few = sum(1 for count in Counter(groups).values() if count < LEAST)
     accepted = dict(plan.revealed).get(PERSON, ())
-    if few and asked and not {one.name for one in asked} <= set(map(str, accepted)):
-        names = ", ".join(json.dumps(one.name, ensure_ascii=False) for one in asked)
+    if few and asked and not {question.name for question in asked} <= set(map(str, accepted)):
+        names = ", ".join(json.dumps(question.name, ensure_ascii=False) for question in asked)
         expected = f"{LEAST} rows or more for each combination of groups (or revealed = {{ {PERSON} = [{names}] }})"
         raise invalid("frame", expected, Phrase(f"{few} with fewer"))
-    return ids, made
+    return ids, groups
 
 
 def draw_invitations(plan: Plan, store: Store, count: int, groups: Sequence[str] = ()) -> list[str]:

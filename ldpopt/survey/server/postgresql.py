@@ -68,21 +68,23 @@ class PostgresqlStore(Store):
         import psycopg
 
         try:
-            made = psycopg.connect(self._url, autocommit=True, connect_timeout=_CONNECT_WAIT, application_name="ldpopt")
+            connection = psycopg.connect(
+                self._url, autocommit=True, connect_timeout=_CONNECT_WAIT, application_name="ldpopt"
+            )
         except psycopg.OperationalError as error:  # the message quotes names and addresses, but no password
             reason = (str(error).splitlines() or ["no answer"])[0]
             raise Unavailable(f"PostgreSQL: {reason}") from None
         try:
-            if made.execute("SHOW fsync").fetchone() != ("on",):
+            if connection.execute("SHOW fsync").fetchone() != ("on",):
                 raise LdpoptError("the PostgreSQL server runs with fsync = off: what it acknowledges may be lost")
-            made.execute(
+            connection.execute(
                 "SET synchronous_commit = on; SET default_transaction_isolation = 'read committed'; "
                 "SET client_min_messages = warning; SET search_path = ldpopt"
             )
         except BaseException:
-            made.close()
+            connection.close()
             raise
-        return made
+        return connection
 
     def _open(self, db: Any, plan: Plan, create: bool) -> int:
         if create:
@@ -129,13 +131,13 @@ class PostgresqlStore(Store):
         """Rows are stored, and so locked, in the order of the ids: two collectors never wait for each other."""
         if not new:
             return set()
-        ordered = sorted(new, key=lambda one: one.id)
+        ordered = sorted(new, key=lambda submission: submission.id)
         insert = (
             f"INSERT INTO {table} (round, id, day, codes) "
             "SELECT ?, new.id, ?::date, new.codes FROM unnest(?::bytea[], ?::bytea[]) AS new (id, codes) "
             "ON CONFLICT DO NOTHING RETURNING id"
         )
-        ids, codes = [one.id for one in ordered], [one.codes for one in ordered]
+        ids, codes = [submission.id for submission in ordered], [submission.codes for submission in ordered]
         return {id for (id,) in self._run(db, insert, self._number, day, ids, codes)}
 
     def _sweep(self, db: Any) -> bool:

@@ -52,21 +52,21 @@ def progress_of(plan: Plan, estimates: Mapping[str, Estimate | None], level: flo
 
     The half-width wanted is the plan's, and 0.05 where it says none, as for questions that share a report.
     """
-    made = []
-    for name, found in estimates.items():
-        if found is not None and found.bets is None:
+    steps = []
+    for name, now in estimates.items():
+        if now is not None and now.bets is None:
             raise invalid(f"estimate of {name!r}", "an anytime one", "another")
         wanted, part = (plan.answers[name][0].expected or {}).get("half_width", HALF_WIDTH), plan.part(name)
         low, high = (0.0, 1.0) if part.measure == "shares" else np.array(part.measured, dtype=np.float64)
-        ends = (low, high) if found is None else attrgetter("lower", "upper")(found.intervals(Binomial(level)))
+        ends = (low, high) if now is None else attrgetter("lower", "upper")(now.intervals(Binomial(level)))
         width = float(np.ptp(np.clip(ends, low, high), axis=0).max()) / 2
-        made.append(Progress(name, 0 if found is None else found.n, width, wanted, *[""][: part.measure == "mean"]))
-    return made
+        steps.append(Progress(name, 0 if now is None else now.n, width, wanted, *[""][: part.measure == "mean"]))
+    return steps
 
 
 def in_words(progress: Sequence[Progress]) -> str:
     """Whether the survey may be stopped."""
-    lacking = sum(not one.reached for one in progress)
+    lacking = sum(not question.reached for question in progress)
     if not lacking:
         return "Every width that is wanted is reached: the survey may be stopped."
     return f"Collect on: {lacking} of {len(progress)} questions have not reached the width that is wanted."
@@ -75,9 +75,9 @@ def in_words(progress: Sequence[Progress]) -> str:
 def page(title: str, progress: Sequence[Progress]) -> bytes:
     """The page, without scripts."""
     rows = "".join(
-        f'<li><meter min="0" max="1" value="{min(1.0, one.wanted / max(one.half_width, 1e-9)):.4f}"></meter> '
-        f"{html.escape(str(one))}</li>"
-        for one in progress
+        f'<li><meter min="0" max="1" value="{min(1.0, question.wanted / max(question.half_width, 1e-9)):.4f}"></meter> '
+        f"{html.escape(str(question))}</li>"
+        for question in progress
     )
     body = f'<p role="status"><strong>{html.escape(in_words(progress))}</strong></p><ul>{rows}</ul>'
     body += "<p>95 % confidence sequences, as of a simple sample: they hold at all looks together.</p>"

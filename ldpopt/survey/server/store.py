@@ -147,17 +147,17 @@ class Store(ABC):
             spent = self._marks(db, self._all("spent"), "mark", [mark for _, mark in marks])
             free = [one for one, (a, b) in zip(hashes, marks, strict=True) if a in drawn and b not in spent]
             stored = self._stored(db, sorted({one.id for one in batch}))
-            made = decide(batch, stored, free, state)
-            recent = "recent_" if made.used else ""
-            inserted = self._insert(db, f"{recent}reports", made.new, day)
-            if len(inserted) < len(made.new):  # another collector has stored some of them
-                stored |= self._stored(db, [one.id for one in made.new if one.id not in inserted])
-                made = decide(batch, stored, free, state)
-            self._add(db, f"{recent}spent", "mark", map(spent_mark, made.used))
+            decision = decide(batch, stored, free, state)
+            recent = "recent_" if decision.used else ""
+            inserted = self._insert(db, f"{recent}reports", decision.new, day)
+            if len(inserted) < len(decision.new):  # another collector has stored some of them
+                stored |= self._stored(db, [one.id for one in decision.new if one.id not in inserted])
+                decision = decide(batch, stored, free, state)
+            self._add(db, f"{recent}spent", "mark", map(spent_mark, decision.used))
         if hashes and time.monotonic() - self._looked >= PAUSE:
             with suppress(Unavailable):  # what waits is mixed later; the batch is stored
                 self.settle()
-        return made.outcomes
+        return decision.outcomes
 
     def settle(self) -> bool:
         """Mix what waits, if it is enough, and leave nothing of it where it was; whether that is done."""
@@ -199,14 +199,14 @@ class Store(ABC):
     def _upgrade(self, db: Any) -> None:
         """Make the tables of invitations; of an older version's those that were used become marks."""
         old = self._run(db, self._is_old)[0][0]
-        found = self._run(db, "SELECT round, hash, used FROM invitations") if old else []
+        invitations = self._run(db, "SELECT round, hash, used FROM invitations") if old else []
         if old:
             self._run(db, "DROP TABLE invitations")
         for table, column in (("invitations", "hash"), ("spent", "mark"), ("recent_spent", "mark")):
             columns = f"round integer NOT NULL, {column} {self._bytes} NOT NULL, PRIMARY KEY (round, {column})"
             self._run(db, f"CREATE TABLE IF NOT EXISTS {table} ({columns}){self._table_end}")
-        for number in {number for number, _, _ in found}:
-            mine = [(hash, used) for other, hash, used in found if other == number]
+        for number in {number for number, _, _ in invitations}:
+            mine = [(hash, used) for other, hash, used in invitations if other == number]
             self._add(db, "invitations", "hash", (drawn_mark(hash) for hash, _ in mine), number)
             self._add(db, "spent", "mark", (spent_mark(hash) for hash, used in mine if used), number)
 
@@ -289,18 +289,18 @@ class Store(ABC):
         select = f"SELECT id, {_DAY}, codes FROM {self._all('reports')} WHERE round = {self._number} ORDER BY id"
         with self._snapshot() as db, closing(db.cursor(**self._many_rows)) as cursor:
             cursor.execute(select)
-            while found := cursor.fetchmany(at_once):
-                yield found
+            while fetched := cursor.fetchmany(at_once):
+                yield fetched
 
     def _add_round(self, db: Any, plan: Plan) -> None:
         statement = "INSERT INTO rounds (plan, survey, round) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
         self._run(db, statement, plan.checksum, plan.name, plan.round)
 
     def _find_round(self, db: Any, plan: Plan) -> int:
-        found = self._run(db, "SELECT number FROM rounds WHERE plan = ?", plan.checksum)
-        if not found:
+        rows = self._run(db, "SELECT number FROM rounds WHERE plan = ?", plan.checksum)
+        if not rows:
             raise no_round(plan)
-        return int(found[0][0])
+        return int(rows[0][0])
 
 
 _DAY = "CAST(day AS text)"

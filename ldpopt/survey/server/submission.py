@@ -58,7 +58,7 @@ class Submission:
 
 def version_of(plan: Plan) -> int:
     """The version of submissions to a plan."""
-    asked = any(not one.invited for one in plan.public)
+    asked = any(not question.invited for question in plan.public)
     return WITH_PUBLIC if asked else WITH_BOOKLET if plan.booklets else VERSION
 
 
@@ -99,7 +99,12 @@ class Reader:
             raise Refused(422, "This is not the plan's round.")
         if not isinstance(data["id"], str) or not _ID.fullmatch(data["id"]):
             raise Refused(422, "The id is not 32 lowercase hexadecimal digits.")
-        return Submission(bytes.fromhex(data["id"]), self._codes(data), self._invitation(data))
+        codes, invitation = self._codes(data), data.get("invitation", "")
+        if "invitation" not in data:
+            return Submission(bytes.fromhex(data["id"]), codes)
+        if not isinstance(invitation, str) or not _INVITATION.fullmatch(invitation):
+            raise Refused(422, "The invitation does not look like one.")
+        return Submission(bytes.fromhex(data["id"]), codes, invitation_hash(self._plan, invitation))
 
     def _codes(self, data: dict[str, Any]) -> bytes:
         reports, drawn = data["reports"], data.get(BOOKLET)
@@ -108,36 +113,30 @@ class Reader:
         asked = {*self._everyone, drawn} if self._booklets else set(self._everyone)
         if not isinstance(reports, dict) or set(reports) != asked:
             raise Refused(422, "There is not exactly one report for each question that this respondent is asked.")
-        found = [codes.of(reports[name]) for name, codes in self._everyone.items()]
+        positions = [codes.of(reports[name]) for name, codes in self._everyone.items()]
         if isinstance(drawn, str):
-            at, codes = self._booklets[drawn]
-            found = [at, codes.of(reports[drawn]), *found]
-        return np.array(found + self._open(data), CODE).tobytes()
+            booklet, codes = self._booklets[drawn]
+            positions = [booklet, codes.of(reports[drawn]), *positions]
+        return np.array(positions + self._open(data), CODE).tobytes()
 
     def _open(self, data: dict[str, Any]) -> list[int]:
         """The positions of the answers to public questions, given or known from the invitation."""
-        given, found = data.get(PUBLIC, {}), []
+        given, answers = data.get(PUBLIC, {}), []
         if not isinstance(given, dict) or set(given) != self._asked:
             raise Refused(422, "There is not exactly one answer to each public question.")
         invitation = data.get("invitation")
         known = invitation[RANDOM:].split("-")[1:] if isinstance(invitation, str) else []
-        if any(one.invited for one in self._public) and len(known) != sum(one.invited for one in self._public):
+        if any(asked.invited for asked in self._public) and len(known) != sum(asked.invited for asked in self._public):
             raise Refused(403, "This round takes only submissions with an invitation that says its group.")
         frame = iter(known)
-        for one in self._public:
-            at = next(frame) if one.invited else given[one.name]
-            at = int(at) if one.invited and at.isdecimal() and at.isascii() and len(at) < 4 else at
-            if type(at) is not int or not 0 <= at < len(one.answers):
+        for asked in self._public:
+            answer = next(frame) if asked.invited else given[asked.name]
+            if asked.invited and answer.isdecimal() and answer.isascii() and len(answer) < 4:
+                answer = int(answer)
+            if type(answer) is not int or not 0 <= answer < len(asked.answers):
                 raise Refused(422, "A public answer is not one of the plan's.")
-            found.append(at)
-        return found
-
-    def _invitation(self, data: dict[str, Any]) -> bytes | None:
-        if "invitation" not in data:
-            return None
-        if not isinstance(data["invitation"], str) or not _INVITATION.fullmatch(data["invitation"]):
-            raise Refused(422, "The invitation does not look like one.")
-        return invitation_hash(self._plan, data["invitation"])
+            answers.append(answer)
+        return answers
 
 
 def invitation_hash(plan: str, invitation: str) -> bytes:
@@ -154,12 +153,12 @@ class _Codes:
     def __init__(self, question: PlannedQuestion) -> None:
         outputs = question.channel.outputs
         self._size = len(outputs)
-        self._lists = {label: at for at, label in enumerate(outputs) if isinstance(label, tuple)}
+        self._lists = {label: position for position, label in enumerate(outputs) if isinstance(label, tuple)}
         self.length = max([1, *map(len, self._lists)])
 
     def of(self, value: Any) -> int:
         if type(value) is int and 0 <= value < self._size:
             return value
-        if isinstance(value, list) and all(type(one) is int for one in value) and tuple(value) in self._lists:
+        if isinstance(value, list) and all(type(entry) is int for entry in value) and tuple(value) in self._lists:
             return self._lists[tuple(value)]
         raise Refused(422, "A report is not one of those that the plan's channels give.")

@@ -80,7 +80,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
     """
     if not (folder / "index.html").is_file():
         raise invalid("kit", "a folder with index.html", str(folder))
-    found: dict[str, StaticFile] = {}
+    files: dict[str, StaticFile] = {}
     size = 0
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).as_posix()
@@ -91,22 +91,22 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
         if path.is_dir():
             continue
         if path.suffix not in TYPES:
-            raise invalid("kit", f"files named {', '.join('*' + one for one in TYPES)}", path.name, str(folder))
+            raise invalid("kit", f"files named {', '.join('*' + suffix for suffix in TYPES)}", path.name, str(folder))
         if not all(part.isascii() and re.sub("[-_.]", "", part).isalnum() for part in inside.split("/")):
             raise invalid("kit", "names of letters, digits, '-', '_' and '.'", path.name, str(folder))
         content = path.read_bytes()
         tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-        found[f"/{inside}"] = file = StaticFile(content, TYPES[path.suffix], tag)
+        files[f"/{inside}"] = file = StaticFile(content, TYPES[path.suffix], tag)
         if path.name == "index.html":
-            found[f"/{inside.removesuffix('index.html')}"] = file
+            files[f"/{inside.removesuffix('index.html')}"] = file
         size += len(content)
         if size > MAX_KIT_BYTES:
             raise invalid("kit", f"at most {MAX_KIT_BYTES >> 20} MB in all", Phrase("more"), str(folder))
-    if plan and "/plan.json" in found:
-        kept = strictjson.loads(found["/plan.json"].content, str(folder / "plan.json"))
+    if plan and "/plan.json" in files:
+        kept = strictjson.loads(files["/plan.json"].content, str(folder / "plan.json"))
         if not isinstance(kept, dict) or kept.get("checksum") != plan:
             raise invalid("kit", "one that was made from this plan", Phrase("another plan's"), str(folder))
-    return found
+    return files
 
 
 BODY_SECONDS = 20.0

@@ -204,7 +204,7 @@ def test_routes_are_proposed(file: dict[str, Any], tmp_path: Path) -> None:
     assert made.names == ["drug", "type", "region"]
     assert made.questions[1].spec.asked_if == (("drug", ("yes",)),)
     spec = SurveySpec("s", tuple(one.spec for one in made.questions), epsilon=4.0, design="split")
-    refuse_leaks(spec, table)
+    refuse_leaks(find_leaks(spec, table), spec.revealed)
     plan = plan_survey(spec).plan
     assert privatize(plan, path, tmp_path / "r.csv").rows == N
     assert find_routes([one.spec for one in made.questions][2:], table) == {}
