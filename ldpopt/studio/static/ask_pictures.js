@@ -26,19 +26,24 @@ export function ways(host) {
 }
 
 function drawProtocols({ rows, open }, width, line = "without privacy") {
-  const tall = 24, left = Math.min(width * 0.42, 14 + Math.max(...rows.map((one) => widthOf(one.name, 12)))), w = width - left - 78;
+  // On a narrow page the names stand above their bars, since beside them they would be cut.
+  const named = 14 + Math.max(...rows.map((one) => widthOf(one.name, 12))), above = named > width * 0.42;
+  const left = above ? 0 : named, tall = above ? 38 : 24, w = width - left - 78;
   // Some protocols need a hundred times the people: bars stop at three times the least, and say so.
   const most = Math.min(Math.max(...rows.map((one) => one.needed)), 3 * rows[0].needed);
+  const x = left + Math.min(w, (w * open) / most), foot = rows.length * tall + 4;
   const place = svg("svg", { viewBox: `0 0 ${width} ${rows.length * tall + 26}`, class: "protocols" });
   rows.forEach((one, at) => {
-    const y = 2 + at * tall, over = one.needed > most, long = (w * Math.min(one.needed, most)) / most;
-    place.append(svg("text", { x: left - 6, y: y + tall / 2, class: `tick end middle${one.optimal ? " strong" : ""}` }, cut(one.name, left - 6), svg("title", {}, one.name)),
-      svg("rect", { x: left, y: y + 4, width: Math.max(1, long), height: tall - 8, class: one.optimal ? "population-1" : "population-0" },
+    const y = (above ? 16 : 2) + at * tall, over = one.needed > most, long = (w * Math.min(one.needed, most)) / most;
+    const where = above ? { x: 0, y: y - 4, class: "tick middle" } : { x: left - 6, y: y + 12, class: "tick end middle" };
+    place.append(svg("text", { ...where, class: `${where.class}${one.optimal ? " strong" : ""}` }, cut(one.name, above ? width : left - 6), svg("title", {}, one.name)),
+      svg("rect", { x: left, y: y + 4, width: Math.max(1, long), height: 16, class: one.optimal ? "population-1" : "population-0" },
         svg("title", {}, `${one.name}: ${shown(one.needed)} people${one.half_width ? `, or ±${points(one.half_width)}` : ""}`)),
-      svg("text", { x: left + long + 5, y: y + tall / 2, class: "tick small middle" }, `${over ? "→ " : ""}${shown(one.needed)}`));
+      svg("text", { x: left + long + 5, y: y + 12, class: "tick small middle" }, `${over ? "→ " : ""}${shown(one.needed)}`),
+      above ? svg("line", { x1: x, x2: x, y1: y + 1, y2: y + 23, class: "cursor" }) : "");
   });
-  const x = left + Math.min(w, (w * open) / most), foot = rows.length * tall + 4;
-  place.append(svg("line", { x1: x, x2: x, y1: 2, y2: foot, class: "cursor" }), svg("text", { x: x + 4, y: foot + 12, class: "label" }, cut(`${line}: ${shown(open)}`, width - x - 4)));
+  const said = `${line}: ${shown(open)}`, beside = widthOf(said, 12) <= width - x - 4;
+  place.append(above ? "" : svg("line", { x1: x, x2: x, y1: 2, y2: foot, class: "cursor" }), svg("text", { x: beside ? x + 4 : width, y: foot + 12, class: beside ? "label" : "label end" }, cut(said, width)));
   return place;
 }
 
@@ -108,7 +113,7 @@ function drawRepeats({ repeats: all, covered, level }, width) {
     place.append(svg("line", { x1: x, x2: x, y1: py(one.low), y2: py(one.high), class: one.covers ? "held" : "missed" }, svg("title", {}, `${percent(one.low)} to ${percent(one.high)}`)),
       one.covers ? svg("circle", { cx: x, cy: py(one.estimate), r: 2.2, class: "dot" }) : svg("text", { x, y: py(one.estimate), class: "tick mid middle strong" }, "×"));
   });
-  place.append(svg("text", { x: left, y: height - 6, class: "label" }, cut(`${covered} of ${all.length} hold the true share (${percent(level)} promised)`, w)));
+  place.append(svg("text", { x: 0, y: height - 6, class: "label" }, cut(`${covered} of ${all.length} hold the true share (${percent(level)} promised)`, width)));
   return place;
 }
 
