@@ -38,8 +38,10 @@ def loads(text: str | bytes, what: str = "JSON") -> Any:
         raise invalid(what, "JSON of moderate depth", Phrase("deeply nested brackets")) from None
     except UnicodeDecodeError as error:
         raise invalid(what, "UTF-8 text", Phrase(f"byte {error.start} that is not")) from None
-    except ValueError as error:
-        raise invalid(what, "valid JSON", Phrase(error)) from None
+    except json.JSONDecodeError as error:
+        raise invalid(what, "valid JSON", Phrase("a mistake"), f"line {error.lineno}, column {error.colno}") from None
+    except ValueError:  # Python's limit
+        raise invalid(what, "valid JSON", Phrase("a number of too many digits")) from None
 
 
 def dumps(value: Any) -> str:

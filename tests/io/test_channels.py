@@ -107,7 +107,7 @@ BAD = [
     ("c.csv", "x,a,b\n", "expected a line of labels and a line for each input, got 1 x 3 cells"),
     ("c.csv", "hello\nworld\n", "expected a line of labels and a line for each input, got 2 x 1 cells"),
     ("c.csv", "[[1, 0], [0, 1]]\n[]", "expected 4 cells in each line, got 1 at line 2"),
-    ("c.json", "0.5,0.5", "channel file: expected valid JSON, got Extra data: line 1 column 4 (char 3)"),
+    ("c.json", "0.5,0.5", "channel file: expected valid JSON, got a mistake at line 1, column 4"),
     ("c.json", "{}", 'channel file: expected an object with "format": "ldpopt-channel", got'),
     ("c.json", "[[0.5, NaN]]", "JSON number: expected a finite double, got 'NaN'"),
     ("c.json", "[]", "channel: expected 2 dimensions, got shape (0,)"),
