@@ -247,7 +247,7 @@ def refuse_copies(folder: WorkFolder) -> None:
 
 
 def refuse_others(asked: dict[str, Any], state: dict[str, Any], path: Path) -> None:
-    """`InvalidInput` unless the state `found` at `path` agrees with all of `asked`."""
+    """`InvalidInput` unless the `state` at `path` agrees with all of `asked`."""
     for name, value in asked.items():
         if state.get(name) != value:
             expected = f"the {name} that the unfinished run began with (or delete its work folder)"

@@ -237,7 +237,7 @@ class Selection(ByValue):
 
 
 def among_those(plan: Plan, question: str, whole: Estimate) -> Estimate:
-    """The shares of a question among those who answered it; `found` itself if it has no category for others."""
+    """The shares of a question among those who answered it; `whole` itself if it has no category for others."""
     none = unanswered(plan.part(question))
     return among_answered(whole, *none) if none else whole
 
