@@ -82,13 +82,9 @@ def run(
         verdict, drawn = experiment.judge(table), picture(experiment.draw(table))
     write_bytes_atomically(folder / PICTURE, drawn, force=True)
     write_text(folder / VERDICT, strictjson.dumps(verdict.to_dict() | {"quick": quick}), force=True)
-    told = {
-        "experiment": experiment,
-        "verdict": verdict,
-        "papers": map(reference, cited(experiment.source)),
-        "files": FILES,
-    }
-    write_text(folder / README, render("README.md.code", "ldpopt.reproduce", **told), force=True)
+    readme = render("README.md.code", "ldpopt.reproduce", experiment=experiment, verdict=verdict,
+                    papers=map(reference, cited(experiment.source)), files=FILES)  # fmt: skip
+    write_text(folder / README, readme, force=True)
     return verdict
 
 
