@@ -152,7 +152,7 @@ def test_weights_and_groups_come_out_as_columns(location, tmp_path):
     """1,200 devices with invitations from a frame: exported, shares are weighted and by group as the design says."""
     plan = plan_survey(SurveySpec.from_toml(FRAME.format(round=next(ROUNDS)))).plan
     rng, weights = np.random.default_rng(4), [1, 3] * 600
-    groups = export.frame_groups(plan, framed(tmp_path, weights))
+    _, groups = export.read_frame(plan, framed(tmp_path, weights))
     with database(location, plan, create=True) as store:
         invitations = export.draw_invitations(plan, store, len(groups), groups)
         reader, made = Reader(plan), []
@@ -191,16 +191,16 @@ def test_a_frame_that_singles_people_out_is_refused(tmp_path):
     """A group of four is refused unless the plan accepts it by name; so are other entries, and plans without frames."""
     plan = plan_survey(SurveySpec.from_toml(FRAME.format(round=1))).plan
     with pytest.raises(InvalidInput, match="1 with fewer"):
-        export.frame_groups(plan, framed(tmp_path, [1] * 50 + [3] * 4))
-    assert export.frame_groups(plan, framed(tmp_path, [1] * 5 + [3] * 5)) == ["-0"] * 5 + ["-1"] * 5
+        export.read_frame(plan, framed(tmp_path, [1] * 50 + [3] * 4))
+    assert export.read_frame(plan, framed(tmp_path, [1] * 5 + [3] * 5)) == ([], ["-0"] * 5 + ["-1"] * 5)
     accepted = FRAME.format(round=1).replace("[budget]", 'revealed = { respondent = ["w"] }\n[budget]')
     known = plan_survey(SurveySpec.from_toml(accepted)).plan
-    assert len(export.frame_groups(known, framed(tmp_path, [1] * 50 + [3]))) == 51
+    assert len(export.read_frame(known, framed(tmp_path, [1] * 50 + [3]))[1]) == 51
     for rows in ([1, 2], ["house"], [], [""]):
         with pytest.raises(InvalidInput, match="frame") as error:
-            export.frame_groups(plan, framed(tmp_path, rows))
+            export.read_frame(plan, framed(tmp_path, rows))
         assert "house" not in str(error.value)
     with pytest.raises(InvalidInput, match="invited"):
-        export.frame_groups(habits(1), framed(tmp_path, [1] * 9))
+        export.read_frame(habits(1), framed(tmp_path, [1] * 9))
     with database(tmp_path / "reports.db", plan, create=True) as store, pytest.raises(InvalidInput, match="frame"):
         export.draw_invitations(plan, store, 5)
