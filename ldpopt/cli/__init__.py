@@ -15,6 +15,9 @@ def main() -> int:
     0: done. 1: no usable answer, or the reader of the output went away. 2: bad input; nothing is written, and one line
     on standard error says what is wrong. 130: interrupted.
     """
+    # Matrices are small here: more threads for each product take up to four times the processor's time for nothing.
+    for threads in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")
     try:
         from ldpopt.cli.program import app
 

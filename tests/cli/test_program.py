@@ -125,3 +125,19 @@ def test_help_loads_nothing_heavy():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600)
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("asked", [None, "3"])
+def test_a_command_takes_one_thread_a_product_unless_told_otherwise(asked):
+    """NumPy reads the number of threads when it is loaded, so it is set before; what the user says stands."""
+    given = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
+    code = (
+        "import os, sys; from ldpopt.cli import main; assert 'numpy' not in sys.modules; "
+        "sys.argv = ['ldpopt', '--version']; main(); print(os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        env=given if asked is None else {**given, "OPENBLAS_NUM_THREADS": asked},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert said.stdout.split()[-1] == (asked or "1")
