@@ -27,8 +27,9 @@ import json
 import math
 from collections import namedtuple
 from copy import copy
+from decimal import Context
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import combinations, permutations
 from operator import mul
 
@@ -44,6 +45,22 @@ def need(condition, otherwise, kind=BadInput):
     """Refuse the file unless a condition holds."""
     if not condition:
         raise kind(otherwise)
+
+
+class Budget:
+    """So many times twenty seconds of work."""
+
+    def __init__(self, times):
+        self.left = self.whole = times * MOST_WORK
+
+    def spend(self, work):
+        """Refuse what takes more than is left."""
+        self.left -= work
+        times = math.ceil(min(1e12, (self.whole - self.left) / MOST_WORK))
+        told = (
+            f"not checked, as that may take {20 * times:,} seconds, longer than the budget; --budget {times} allows it"
+        )
+        need(self.left > 0, told)
 
 
 # --- Numbers: a real number is known by two rationals around it -----------------------------------------------------
@@ -81,9 +98,6 @@ class Interval:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __neg__(self):
-        return Interval(-self.hi, -self.lo, self.bits)
-
     def root(self):
         """The square root; of what may be below zero, that of what is not."""
         ends = [max(Fraction(0), x) for x in (self.lo, self.hi)]
@@ -92,80 +106,61 @@ class Interval:
         return Interval(Fraction(low, 2 ** (shift[0] // 2)), Fraction(high + 1, 2 ** (shift[1] // 2)), self.bits)
 
 
-def dot(p, q):
-    """The sum of products."""
-    return sum(map(mul, p, q))
-
-
 def exactly(x, bits):
     """A rational as an interval."""
     return Interval(Fraction(x), Fraction(x), bits)
 
 
-def series(y):
-    """h(y) = 1/3 + y/5 + y^2/7 + ... for 0 <= y <= 1/8, which gives atanh z = z + z^3 h(z^2). The terms are positive:
-    rounding each down gives a lower bound; rounding each up, and adding the last power for those left out (at most
-    y^n / (1-y) / 3), an upper one. Integers count units of 2^-(bits+16)."""
-    shift, ends = y.bits + 16, []
-    for x, up in ((math.floor(y.lo * 2**shift), 0), (math.ceil(y.hi * 2**shift), 1)):
-        total, power, odd = 0, 1 << shift, 3
-        while power > 1:
-            total, power, odd = total + power // odd + up, (power * x >> shift) + up, odd + 2
-        ends.append(Fraction(total + up * power, 1 << shift))
-    return Interval(*ends, y.bits)
+def dot(p, q):
+    """The sum of products."""
+    return sum(map(mul, p, q))
 
 
-@lru_cache(64)
+def decimally(name, x, bits):
+    """(ln or exp of a rational x, a bound on its error): decimal's are rounded correctly, as x is before."""
+    digits = Context(prec=10 + math.ceil(bits * 0.302))
+    found = Fraction(getattr(digits, name)(digits.divide(x.numerator, x.denominator)))
+    return found, Fraction(10) ** (2 - digits.prec) * (1 + abs(x if name == "exp" else found))
+
+
+@lru_cache(4096)
 def log(x, bits):
-    """log x of a rational x > 0: for x = 2^k r with 1/2 <= r <= 2 it is k log 2 + 2 atanh((r-1)/(r+1))."""
-    k = 0 if x == 2 else magnitude(x)
-    r = x / Fraction(2) ** k
-    z = exactly((r - 1) / (r + 1), bits)
-    return 2 * (z + z * z * z * series(z * z)) + (k * log(Fraction(2), bits) if k else 0)
+    """log x of a rational x > 0, to `bits` of its own digits."""
+    found, off = decimally("ln", x, bits + max(0, -magnitude(x - 1))) if x != 1 else (Fraction(0), 0)
+    return Interval(found - off, found + off, bits)
 
 
 @lru_cache(4096)
 def exp_bound(x, bits, up):
-    """A bound of e^x for a rational x, such that e^x - 1 has about `bits` digits: Taylor's series at x / 2^n < 2^-8,
-    squared n times. The terms are positive, and those left out after one are together worth less than it."""
-    if x <= 0:
-        return 1 / exp_bound(-x, bits, not up) if x else Fraction(1)
-    work, squarings = bits + abs(magnitude(x)) + 32, max(0, magnitude(x) + 9)
-    y = (x.numerator << work) // (x.denominator << squarings) + up
-    total, term, n = 1 << work, 1 << work, 1
-    while term > 1:
-        term, n = (term * y >> work) // n + up, n + 1
-        total += term
-    total += up * term
-    for _ in range(squarings):
-        total = (total * total >> work) + up
-    return Fraction(total, 1 << work)
-
-
-def exp(lo, hi, bits):
-    """e^x for x between two rationals."""
-    return Interval(exp_bound(lo, bits, False), exp_bound(hi, bits, True), bits)
+    """A bound of e^x for a rational x, such that e^x - 1 has about `bits` digits."""
+    more = bits + abs(magnitude(x))
+    found, off = decimally("exp", x, more) if x else (Fraction(1), 0)
+    return shortened(found * (1 + off if up else 1 - off), more + 8, up)
 
 
 # --- Divergences: g(a,b) = b f(a/b) - f'(1) (a-b) for rationals a, b >= 0, not equal, keeping its digits near a = b ---
 
 
+def lost(a, b):
+    """How many digits a difference of second order loses."""
+    return 2 * (magnitude(a + b) - magnitude(a - b)) + 16
+
+
 def kl(a, b, bits):
-    """a log(a/b) - (a-b). Near a = b, with z = (a-b)/(a+b) and log(a/b) = 2 atanh z: (a+b) z^2 (1 + (1+z) z h(z^2))."""
-    if a == 0 or 3 * abs(a - b) > a + b:
-        return (a * log(a / b, bits) if a else Interval(a, a, bits)) + (b - a)
-    z = exactly((a - b) / (a + b), bits)
-    return (a + b) * (z * z * (1 + (1 + z) * z * series(z * z)))
+    """a log(a/b) - (a-b)."""
+    found = (a * log(a / b, bits + lost(a, b)) if a else exactly(0, bits)) + (b - a)
+    return Interval(found.lo, found.hi, bits)
 
 
 def alpha(order, a, b, bits):
-    """(b (a/b)^order - b - order (a-b)) / (order (order-1)), with as many more digits as the difference loses."""
+    """(b (a/b)^order - b - order (a-b)) / (order (order-1))."""
     if (a == 0 and order > 0) or (b == 0 and order < 1):
         return (b / order if a == 0 else a / (1 - order)) * exactly(1, bits)
     scale = order * (order - 1)
-    lost = 2 * (magnitude(a + b) - magnitude(a - b)) + abs(magnitude(scale)) + abs(magnitude(order)) + 16
-    x = log(a / b, bits + lost) * order if order > 0 else log(b / a, bits + lost) * -order
-    found = (b * exp(x.lo, x.hi, x.bits) + (-b - order * (a - b))) * (1 / scale)
+    more = bits + lost(a, b) + abs(magnitude(scale)) + abs(magnitude(order))
+    x = log(a / b, more) * order if order > 0 else log(b / a, more) * -order
+    power = Interval(exp_bound(x.lo, more, False), exp_bound(x.hi, more, True), more)
+    found = (b * power + (-b - order * (a - b))) * (1 / scale)
     return Interval(found.lo, found.hi, bits)
 
 
@@ -186,6 +181,14 @@ FAMILIES = {
 }
 
 
+def divergence(f):
+    """g of an f-divergence, as an interval, 0 at a = b."""
+    name, c = f["name"], rational(f.get("parameter", 1))
+    need(abs(c) <= 100 and (c > 0 or name == "alpha"), "a parameter of this size is not supported")
+    g = NAMED.get(name) or partial(FAMILIES[name], c)
+    return lambda a, b, bits: exactly(0, bits) + (g(a, b, bits) if a != b else 0)
+
+
 # --- Reading: whatever is not exactly as expected is refused ----------------------------------------------------------
 
 
@@ -199,63 +202,62 @@ def label(x):
     return type(x) is str or double(x) or (type(x) is list and all(map(label, x)))
 
 
+def kinds(**fields):
+    """The forms of objects of these kinds."""
+    return tuple({"kind": kind, **own} for kind, own in fields.items())
+
+
 # A form is a value, a type, a test, [form of the entries], (alternatives), or {key: form}; with None a key may lack.
-EXTENDED, OF_INPUTS, ROWS = (double, "inf", "-inf"), {"inputs": (None, [label])}, [[double]]
+EXTENDED, INPUTS, ROWS = (double, "inf", "-inf"), {"inputs": (None, [label])}, [[double]]
 F = *({"name": f} for f in NAMED), *({"name": f, "parameter": double} for f in FAMILIES)
 GRAPH = {"kind": "graph", "directed": bool, "multiple": bool, "nodes": list, "edges": list}
-SIMPLE = (
-    {"kind": "Divergence", "f": F, "p0": [double], "p1": [double], **OF_INPUTS},
-    {"kind": "MutualInformation", "prior": [double], **OF_INPUTS},
+SHARES = {"weights": (None, [(double, [double])]), "pairs": (None, []), "contrasts": (None,)}
+CRITERIA = kinds(
+    **{"AOptimal": {"weights": (None, [double], ROWS)}, "COptimal": {"contrast": [double]}, "DOptimal": {}},
+    **{"MVOptimal": {"contrasts": (None,)}, "Marginals": {"shape": [int], **SHARES}},
 )
-MARGINALS = {"shape": [int], "weights": (None, [(double, [double])]), "pairs": (None, []), "contrasts": (None,)}
-CRITERIA = (
-    {"kind": "AOptimal", "weights": (None, [double], ROWS)},
-    {"kind": "COptimal", "contrast": [double]},
-    *({"kind": "DOptimal"}, {"kind": "MVOptimal", "contrasts": (None,)}, {"kind": "Marginals", **MARGINALS}),
+SIMPLE = kinds(
+    Divergence={"f": F, "p0": [double], "p1": [double], **INPUTS}, MutualInformation={"prior": [double], **INPUTS}
 )
-LOSS = {"prior": (None, [double], ROWS), "loss": ROWS, "decisions": (None, [label])}
-UTILITIES = (
-    *SIMPLE,
-    {"kind": "WorstOf", "f": F, "p0": [double], "others": ROWS, **OF_INPUTS},
-    {"kind": "WeightedSum", "weights": [double], "utilities": [SIMPLE]},
-    {"kind": "ExpectedLoss", **LOSS, **OF_INPUTS},
-    {"kind": "FisherInformation", "prior": [double], "criterion": CRITERIA, "neighbourhood": (None,), **OF_INPUTS},
+UTILITIES = SIMPLE + kinds(
+    WorstOf={"f": F, "p0": [double], "others": ROWS, **INPUTS},
+    WeightedSum={"weights": [double], "utilities": [SIMPLE]},
+    ExpectedLoss={"prior": (None, [double], ROWS), "loss": ROWS, "decisions": (None, [label]), **INPUTS},
+    FisherInformation={"prior": [double], "criterion": CRITERIA, "neighbourhood": (None,), **INPUTS},
 )
-CONSTRAINTS = (
-    {"kind": "LocalDP", "epsilon": double, "graph": (None, GRAPH)},
-    {"kind": "TotalVariation", "eta": double},
-    {"kind": "ApproximateLDP", "epsilon": double, "delta": double},
+CONSTRAINTS = kinds(
+    LocalDP={"epsilon": double, "graph": (None, GRAPH)},
+    TotalVariation={"eta": double},
+    ApproximateLDP={"epsilon": double, "delta": double},
 )
 LISTED = {"rows": [double], "pairs": ROWS, "weights": [double]}
-MULTIPLIER = {"kind": "TermMultiplier", "term": int}
-CHOSEN = ({**MULTIPLIER, "pairs": [int], "values": ROWS}, {**MULTIPLIER, "pairs": dict, "values": dict})
+CHOSEN = {"kind": "TermMultiplier", "term": int, "pairs": (dict, [int]), "values": (dict, ROWS)}
 TERMS = {"rows": [double], "posed": (None,), "multipliers": ([], [CHOSEN])}
-KERNEL = {"prior": [double], "kernel": ROWS, "rows": [double], "pairs": ROWS, "relaxed": (None, dict)}
-PROOFS = (
-    *({"kind": kind} for kind in ("Contraction", "InformationCapacity", "SharedInformation")),
-    {"kind": "EnvelopeDual", "level": double, "potentials": [double], "points": (None, ROWS)},
-    *({"kind": kind, **LISTED} for kind in ("PatternDual", "PolicyDual", "LevelDual")),
-    {"kind": "LevelVariationDual", **LISTED, "spreads": ROWS},
-    {"kind": "InformationDual", "whole": object, "rows": [double], "pairs": ROWS},
-    {"kind": "IntervalDual", **TERMS, "classes": (None, [int]), "knots": [double]},
-    {"kind": "LossDual", **TERMS, "weights": [double]},
-    {"kind": "EquivalenceDual", **KERNEL},
-    {"kind": "PartsBound", "each": [dict]},
+PROOFS = kinds(
+    **{kind: {} for kind in ("Contraction", "InformationCapacity", "SharedInformation")},
+    **{kind: LISTED for kind in ("PatternDual", "PolicyDual", "LevelDual")},
+    **{"LevelVariationDual": {**LISTED, "spreads": ROWS}, "LossDual": {**TERMS, "weights": [double]}},
+    **{"PartsBound": {"each": [dict]}, "Relaxed": {"relaxation": dict}},
+    Dominated={"points": ROWS, "of_points": dict},
+    EnvelopeDual={"level": double, "potentials": [double], "points": (None, ROWS)},
+    InformationDual={"whole": ([int], {"shape": list}), "rows": [double], "pairs": ROWS},
+    IntervalDual={**TERMS, "classes": (None, [int]), "knots": [double]},
+    EquivalenceDual={"prior": [double], "kernel": ROWS, "rows": [double], "pairs": ROWS, "relaxed": (None, dict)},
 )
-PROBLEM = {"utility", "constraints", "channel", "edges"}
+RELAXED = {"kind": "Relaxation", "squares": ROWS, "spans": [double], "products": (None, ROWS)}
+PROBLEM = {"utility", "constraints", "channel", "edges"}  # What a certificate within another says of its own problem.
 SAID = {"lower": (None, *EXTENDED), "exact": (None, bool), "reference": (None, str), "witness": (None, dict)}
-STATED = {"notion": str, "value": EXTENDED, "parameters": (None, {}, {"epsilon": double}), **SAID}
 DESIGN = {
     **{"schema": "ldpopt-design", "version": 1, "edges": (None,), "method": str, "reference": str, "note": str},
     **{"value": EXTENDED, "lower_bound": EXTENDED, "upper_bound": EXTENDED, "certified": bool, "tolerance": double},
     **{"utility": UTILITIES, "channel": {"inputs": [label], "outputs": [label], "matrix": ROWS}},
     **{"constraints": [CONSTRAINTS], "certificate": PROOFS},
-    "guarantees": [STATED],
+    "guarantees": [{"notion": str, "value": EXTENDED, "parameters": (None, {}, {"epsilon": double}), **SAID}],
 }
 RESPONDENTS = {
     **{"schema": "ldpopt-respondents", "version": 1, "kind": "RespondentsBound", "epsilon": EXTENDED, "least": int},
     **{"pilots": ROWS, "targets": [ROWS], "variances": ROWS, "weights": ROWS},
-    **{"kernel": (None, ROWS), "rows": (None, [double]), "relaxed": (None, object)},
+    **{"kernel": (None, ROWS), "rows": (None, [double]), "relaxed": (None, dict)},
 }
 
 
@@ -271,7 +273,7 @@ def fits(x, form):
     if isinstance(form, tuple):
         return any(fits(x, one) for one in form)
     if isinstance(form, type):
-        return form is object or type(x) is form
+        return type(x) is form
     return form(x) if callable(form) else type(x) is type(form) and x == form
 
 
@@ -304,47 +306,32 @@ def law(xs, size=None, slack=1e-9):
     return tuple(x / total for x in masses)
 
 
-def by_ratio(p0, p1):
-    """(P0/(P0+P1), P0, P1) of the inputs with positive mass, sorted by P0/P1."""
-    return sorted((a / (a + b), a, b) for a, b in zip(p0, p1, strict=True) if a + b)
-
-
-def divergence(f):
-    """g of an f-divergence."""
-    name, c = f["name"], rational(f.get("parameter", 1))
-    need(abs(c) <= 100 and (c > 0 or name == "alpha"), "a parameter of this size is not supported")
-    return NAMED.get(name) or partial(FAMILIES[name], c)
-
-
 # --- Constraints, and claim 1 -----------------------------------------------------------------------------------------
 
 
 class Cap:
     """A constraint: sum_y (Q(x,y) - e^(epsilon w) Q(x',y))_+ <= cap for its ordered pairs (x, x', w). `pure`: cap 0,
-    all pairs, w = 1."""
+    all pairs, w = 1. `edges`: of a graph, {(x, x'): w}, the least of parallel ones."""
 
     def __init__(self, form, labels):
-        kind = form["kind"]
-        self.epsilon, self.cap = rational(form.get("epsilon", 0)), rational(form.get("eta", form.get("delta", 0)))
+        kind, graph = form["kind"], form.get("graph")
+        self.form, self.epsilon = form, rational(form.get("epsilon", 0))
+        self.cap = rational(form.get("eta", form.get("delta", 0)))
         need(0 <= self.epsilon <= 1000 and 0 <= self.cap <= 1, "such caps are not supported")
-        need(kind == "TotalVariation" or self.epsilon > 0, "epsilon = 0 is not supported")
-        need(kind != "ApproximateLDP" or self.cap > 0, "delta = 0 is not supported")
+        need(self.epsilon > 0 or kind == "TotalVariation", "epsilon = 0 is not supported")
+        need(self.cap > 0 or kind != "ApproximateLDP", "delta = 0 is not supported")
         self.notion = {"LocalDP": "local_dp", "TotalVariation": "total_variation"}.get(kind, "hockey_stick")
         self.limit = self.epsilon if kind == "LocalDP" else self.cap
-        self.edges = self._edges(form["graph"], labels) if form.get("graph") else None
-        self.pure = kind == "LocalDP" and self.edges is None
-
-    def _edges(self, graph, labels):
-        """The least weight of the edges between two inputs, in both orders unless they are directed."""
-        position, least = {json.dumps(one): x for x, one in enumerate(labels)}, {}
-        need({json.dumps(node) for node in graph["nodes"]} <= set(position), "a node of the graph is no input")
-        for edge in graph["edges"]:
-            need(fits(edge, list) and len(edge) == 3 and double(edge[2]) and edge[2] > 0, "an edge is malformed")
-            a, b = (position.get(json.dumps(end)) for end in edge[:2])
-            need(None not in (a, b), "an edge is between other inputs")
-            for ends in ((a, b), (b, a))[: 1 if graph["directed"] else 2]:
-                least[ends] = min(least.get(ends, math.inf), rational(edge[2]))
-        return {ends: w for ends, w in least.items() if ends[0] != ends[1]}
+        self.pure, self.edges = kind == "LocalDP" and not graph, {} if graph else None
+        position = {json.dumps(one): x for x, one in enumerate(labels)}
+        need({json.dumps(node) for node in (graph or {}).get("nodes", ())} <= set(position), "a node is no input")
+        for edge in (graph or {}).get("edges", ()):
+            need(fits(edge, list) and len(edge) == 3 and double(edge[2]), "an edge is malformed")
+            need(edge[2] > 0 and self.epsilon * rational(edge[2]) <= 2000, "an edge of this weight is not supported")
+            ends = tuple(position.get(json.dumps(end)) for end in edge[:2])
+            need(None not in ends, "an edge is between other inputs")
+            for way in {ends, ends if graph["directed"] else ends[::-1]} if ends[0] != ends[1] else ():
+                self.edges[way] = min(self.edges.get(way, math.inf), rational(edge[2]))
 
     def pairs(self, k):
         """Its pairs as certificates number them, of k inputs: with epsilon = 0 each pair once; of a graph, the edges
@@ -352,38 +339,31 @@ class Cap:
         if self.edges is None:
             return [(x, y, Fraction(1)) for x in range(k) for y in range(k) if x < y or (x > y and self.epsilon)]
         w = shortest([[self.edges.get((x, y)) for y in range(k)] for x in range(k)], sum)
-        slack, found = 1 + Fraction(1e-12), []
-        for x, y in sorted(self.edges):
-            ways = [w[x][z] + w[z][y] for z in range(k) if z not in (x, y) and w[x][z] and w[z][y]]
-            if min([math.inf, *ways]) > slack * w[x][y]:
-                found.append((x, y, w[x][y]))
-        return found
+        ways = {(x, y): [w[x][z] + w[z][y] for z in range(k) if z not in (x, y) and w[x][z] and w[z][y]]
+                for x, y in sorted(self.edges)}  # fmt: skip
+        return [(x, y, w[x][y]) for (x, y), own in ways.items() if min([math.inf, *own]) > SLACK * w[x][y]]
 
     def exceeded(self, limit, rows, bits):
-        """Whether the channel with these rows is worse than a limit."""
-        if self.edges is not None:
-            each = [((rows[x], rows[y]), w) for (x, y), w in self.edges.items()]
-            return any(not at_most_exp(largest_ratio(*pair), limit * w, bits) for pair, w in each)
-        rows = list(dict.fromkeys(rows))  # Equal rows are compared once.
-        if self.pure:
-            ratio = max(max(q) / min(q) if min(q) else math.inf for q in zip(*rows, strict=True) if any(q))
-            return not at_most_exp(ratio, limit, bits)
+        """Whether the channel with these rows is worse than a limit, or may be."""
+        if not 0 <= limit < math.inf:
+            return True
+        if self.notion == "local_dp":
+            columns, worst = [q for q in zip(*rows, strict=True) if any(q)], {}
+            if self.pure:
+                ratios = ((max(q), min(q), 1) for q in columns)
+            else:
+                ratios = ((q[x], q[y], w) for q in columns for (x, y), w in self.edges.items() if q[x] > q[y])
+            for p, q, w in ratios:
+                worst[w] = max(worst.get(w, 1), p / q if q else math.inf)
+            return any(
+                r == math.inf or settle(partial(log, r), limit * w, bits).hi > limit * w for w, r in worst.items()
+            )
         least = exp_bound(self.epsilon, bits, False)
-        pairs = (permutations if self.epsilon else combinations)(rows, 2)
+        pairs = (permutations if self.epsilon else combinations)(dict.fromkeys(rows), 2)  # Equal rows but once.
         return any(sum(max(0, a - least * b) for a, b in zip(p, q, strict=True)) > limit for p, q in pairs)
 
 
-def largest_ratio(p, q):
-    """The largest p(y)/q(y), at least 1."""
-    return max([1, *(a / b if b else math.inf for a, b in zip(p, q, strict=True) if a > b)])
-
-
-def at_most_exp(ratio, exponent, bits):
-    """Whether a ratio is surely at most e^exponent. Ratios of doubles are below e^2000."""
-    if math.inf in (ratio, exponent):
-        return exponent == math.inf
-    exponent = max(-1, min(exponent, 2000))
-    return ratio <= settle(lambda more: exp(exponent, exponent, more), ratio, bits).lo
+SLACK = 1 + Fraction(1e-12)  # Paths that are longer than an edge by less than this imply it.
 
 
 def shortest(limits, join):
@@ -397,87 +377,63 @@ def shortest(limits, join):
     return found
 
 
-# --- The claims -------------------------------------------------------------------------------------------------------
-
-
 class Design:
     """The claims of a file, in rationals."""
 
-    def __init__(self, file):
+    def __init__(self, file, budget):
         formed(file, DESIGN)
         self.value, self.lower, self.upper = (rational(file[x]) for x in ("value", "lower_bound", "upper_bound"))
         self.certified, self.tolerance, self.proof = file["certified"], rational(file["tolerance"]), file["certificate"]
-        utility, channel = file["utility"], file["channel"]
+        self.spend, self.utility, channel = budget.spend, file["utility"], file["channel"]
         self.rows = [law(row) for row in channel["matrix"]]
         self.k, self.m = len(self.rows), len(self.rows[0])
         for names, sizes in (("inputs", {self.k}), ("outputs", {len(row) for row in self.rows})):
             own = {len(channel[names]), len({json.dumps(one) for one in channel[names]})}
             need(len(own | sizes) == 1, f"{names}: rows and distinct labels must be equally many")
-        for part in (utility, *utility.get("utilities", ())):
+        for part in (self.utility, *self.utility.get("utilities", ())):
             need(part.get("inputs") in (None, channel["inputs"]), "the inputs of utility and channel differ")
-        self.kind, self.utility = utility["kind"], utility
+        self.kind, sized = self.utility["kind"], partial(law, size=self.k)
         self.error = self.kind == "FisherInformation"
-        self.logarithmic = self.error and utility["criterion"]["kind"] == "DOptimal"
+        self.logarithmic = self.error and self.utility["criterion"]["kind"] == "DOptimal"
         self.caps = [Cap(one, channel["inputs"]) for one in file["constraints"]]
-        said = file["guarantees"]
-        self.stated = [(one["notion"], one.get("parameters") or {}, rational(one["value"])) for one in said]
-        self._pose(utility)
+        self.stated = [(x["notion"], x.get("parameters") or {}, rational(x["value"])) for x in file["guarantees"]]
+        self.parts = []  # (weight, g, law, other law) of a divergence, (weight, None, law, None) of information
+        if self.error:
+            self.prior = sized(self.utility["prior"])
+        elif self.kind == "ExpectedLoss":
+            self.loss, given = shaped(self.utility["loss"], self.k, self.m, "the loss"), self.utility["prior"]
+            given = [[int(x == y) for y in range(self.k)] for x in range(self.k)] if given is None else given
+            self.priors = [sized(prior) for prior in (given if isinstance(given[0], list) else [given])]
+        elif self.kind == "WorstOf":
+            others, own = map(sized, self.utility["others"]), (divergence(self.utility["f"]), sized(self.utility["p0"]))
+            self.parts = [(1, *own, other) for other in others]
+        else:
+            weights, each = rational(self.utility.get("weights", [1])), self.utility.get("utilities", [self.utility])
+            need(len(weights) == len(each) and min(weights) >= 0 < sum(weights), "one weight >= 0 for each utility")
+            for weight, one in zip(weights, each, strict=True):
+                of_two = one["kind"] == "Divergence"
+                pair = (sized(one["p0"]), sized(one["p1"])) if of_two else (sized(one["prior"]), None)
+                self.parts.append((weight, divergence(one["f"]) if of_two else None, *pair))
 
-    @property
     def epsilon(self):
         """The least epsilon between all inputs, or infinity."""
         return min([math.inf, *(one.epsilon for one in self.caps if one.pure)])
 
-    @property
     def eta(self):
         """The least cap on total variation, at most 1."""
         return min([Fraction(1), *(one.cap for one in self.caps if one.notion == "total_variation")])
 
-    def posed(self, part, proof):
-        """One part (g or None, law, other law) of the utility as a design of its own, with its certificate."""
+    def posed(self, proof, **own):
+        """The design of another problem, with a certificate that was within another. What that says is not read."""
         proof = {key: one for key, one in proof.items() if key not in PROBLEM}
         need(fits(proof, PROOFS), "a certificate within another is malformed, or of a kind that is not supported")
-        own = copy(self)
-        own.kind, own.parts, own.proof = "Divergence" if part[0] else "MutualInformation", [(1, *part)], proof
-        return own
-
-    def _pose(self, utility):
-        """The parts of the utility: (weight, g or None, law, other law); and what the others need."""
-        sized = partial(law, size=self.k)
-        weights, parts = rational(utility.get("weights", [1])), utility.get("utilities", [utility])
-        need(len(weights) == len(parts) and min(weights) >= 0 < sum(weights), "one weight >= 0 for each utility")
-        if self.kind == "WorstOf":
-            parts = [{"kind": "Divergence", **utility, "p1": other} for other in utility["others"]]
-            parts, weights = [{**one, "kind": "Divergence"} for one in parts], [1] * len(parts)
-        self.parts = []
-        for weight, one in zip(weights, parts, strict=True):
-            if one["kind"] == "Divergence":
-                self.parts.append((weight, divergence(one["f"]), sized(one["p0"]), sized(one["p1"])))
-            elif one["kind"] == "MutualInformation":
-                self.parts.append((weight, None, sized(one["prior"]), None))
-        if self.kind == "ExpectedLoss":
-            self.loss, given = shaped(utility["loss"], self.k, self.m, "the loss"), utility["prior"]
-            given = [[int(x == y) for y in range(self.k)] for x in range(self.k)] if given is None else given
-            self.priors = [sized(prior) for prior in (given if isinstance(given[0], list) else [given])]
-        if self.error:
-            self.prior = sized(utility["prior"])
-
-    @cached_property
-    def work(self):
-        """What claims 1 and 2 take at most, in units of 50 microseconds."""
-        k, m = self.k, self.m
-        inner = k * m if self.kind in ("MutualInformation", "WeightedSum") else m
-        return len(set(self.rows)) ** 2 * m / 20 + k * m / 5 + inner + (k**2 * m / 10 + k**4 / 40 if self.error else 0)
-
-    def spend(self, work):
-        """Refuse what takes more than is left of the budget."""
-        self.left -= work
-        need(self.left > 0, "not checked, as that takes longer than the budget; a larger --budget may allow it")
+        other = copy(self)
+        vars(other).update(own, proof=proof)
+        return other
 
     def broken_caps(self, bits):
         """Claim 1: the sentences about what does not hold."""
-        given = [{"epsilon": float(cap.epsilon)} if cap.notion == "hockey_stick" else {} for cap in self.caps]
-        asked = [(cap.notion, one) for cap, one in zip(self.caps, given, strict=True)]
+        asked = [(x.notion, {"epsilon": float(x.epsilon)} if x.notion == "hockey_stick" else {}) for x in self.caps]
         if asked != [(notion, parameters) for notion, parameters, _ in self.stated]:
             yield "the guarantees stated are of other notions than the constraints"
             return
@@ -485,22 +441,18 @@ class Design:
             if not stated <= cap.limit:
                 yield f"the {notion} guaranteed exceeds its cap"
             for what, limit in (("its cap", cap.limit), ("the guarantee", stated)):
-                if not limit >= 0 or cap.exceeded(limit, self.rows, bits):
+                if cap.exceeded(limit, self.rows, bits):
                     yield f"the {notion} of the channel exceeds {what}"
 
     def worths(self, column, bits):
         """What a column of rationals is worth: [an interval for each criterion]."""
         found = []
         for weight, g, p, other in self.parts:
-            a, masses, worth = dot(p, column), {}, exactly(0, bits)
-            if g is None:
-                for share, c in zip(p, column, strict=True):
-                    masses[c] = masses.get(c, 0) + share
-                worth = sum((share * kl(c, a, bits) for c, share in masses.items() if share and c != a), worth)
-            elif a != (b := dot(other, column)) and weight:
-                worth = worth + g(a, b, bits)
-            found.append(weight * worth)
-        return found if self.kind == "WorstOf" else [sum(found, exactly(0, bits))] if found else []
+            a, masses = dot(p, column), {} if g else {c: dot(p, [c == x for x in column]) for c in set(column)}
+            told = [g(a, dot(other, column), bits)] if g and weight else []
+            told += (share * kl(c, a, bits) for c, share in masses.items() if share and c != a)
+            found.append(weight * sum(told, exactly(0, bits)))
+        return found if self.kind == "WorstOf" else [sum(found, exactly(0, bits))]
 
     def kept(self, bits):
         """Claim 2: what the channel keeps, or its error."""
@@ -512,13 +464,6 @@ class Design:
         each = zip(*(self.worths(column, bits) for column in zip(*self.rows, strict=True) if any(column)), strict=True)
         sums = [sum(one, exactly(0, bits)) for one in each]
         return Interval(min(x.lo for x in sums), min(x.hi for x in sums), bits)
-
-    def honest(self, near):
-        """Whether a design with this proved bound may be called certified."""
-        if not abs(self.value) < math.inf > abs(near) or not 0 < self.tolerance <= Fraction(1e-3):
-            return False
-        gap = self.value - near if self.error else near - self.value
-        return 0 <= gap <= self.tolerance * (1 if self.logarithmic else abs(self.value))
 
 
 def settle(enclose, x, bits):
@@ -539,38 +484,32 @@ Result = namedtuple("Result", "failures value bound certified")  # Sentences, tw
 NOTHING = namedtuple("Nothing", "lo hi")(-math.inf, math.inf)
 
 
-def attempt(failures, claim, find, stated, bits):
-    """What a function finds, or nothing and a sentence why."""
-    try:
-        return settle(find, stated, bits)
-    except ArithmeticError as reason:  # A division by zero is an infinite divergence.
-        failures.append(f"{claim}: {'a divergence is infinite' if type(reason) is ZeroDivisionError else reason}.")
-    return NOTHING
-
-
-def within(work, budget):
-    """Refuse what takes more than a budget."""
-    needed = work / MOST_WORK
-    need(needed <= budget, f"not checked, as that may take {20 * needed:,.0f} seconds; --budget {needed:.0f} allows it")
-
-
 def check(document, bits=128, budget=1.0):
     """Check the claims of a file, given as parsed JSON; BadInput if they cannot be judged."""
     if isinstance(document, dict) and document.get("schema") == RESPONDENTS["schema"]:
-        formed({"kernel": None, "rows": None, "relaxed": None, **document}, RESPONDENTS)
-        return proofs.respondents(document, bits, budget)
-    d = Design(document)
-    within(d.work + proofs.cost(d), budget)
-    d.left = budget * MOST_WORK
+        formed(document := {"kernel": None, "rows": None, "relaxed": None, **document}, RESPONDENTS)
+        return proofs.respondents(document, bits, Budget(budget))
+    d = Design(document, Budget(budget))
+    inner, k, m = d.k * d.m if d.kind in ("MutualInformation", "WeightedSum") else d.m, d.k, d.m
+    d.spend(len(set(d.rows)) ** 2 * m / 20 + k * m / 5 + inner + (k**2 * m / 5 + k**4 / 10 if d.error else 0))
     failures, near = [f"Claim 1: {x}." for x in d.broken_caps(bits)], d.lower if d.error else d.upper
-    value = attempt(failures, "Claim 2", d.kept, d.value, bits)
-    bound = attempt(failures, "Claim 3", partial(proofs.proved, d), near, bits)
+    found = [NOTHING, NOTHING]
+    for at, (find, stated) in enumerate(((d.kept, d.value), (partial(proofs.proved, d), near))):
+        try:
+            found[at] = settle(find, stated, bits)
+        except ArithmeticError as reason:
+            infinite = type(reason) is ZeroDivisionError
+            failures.append(f"Claim {at + 2}: {'a divergence is infinite' if infinite else reason}.")
+    value, bound = found
     shown = (value.hi <= d.value, near <= bound.lo) if d.error else (d.value <= value.lo, bound.hi <= near)
+    finite = abs(d.value) < math.inf > abs(near) and 0 < d.tolerance <= Fraction(1e-3)
+    gap = d.value - near if d.error else near - d.value
+    honest = finite and 0 <= gap <= d.tolerance * (1 if d.logarithmic else abs(d.value))
     claims = (
         (f"Claim 2: the value is not as stated, but between {outward(value)}.", shown[0]),
         (f"Claim 3: the bound stated is not proved; the proved one is between {outward(bound)}.", shown[1]),
         ("Claim 4: the value is not one of the two bounds.", (d.upper if d.error else d.lower) == d.value),
-        ("Claim 5: `certified` is not as the gap and the tolerance have it.", d.certified is d.honest(near)),
+        ("Claim 5: `certified` is not as the gap and the tolerance have it.", d.certified is honest),
     )
     failures += [claim for claim, holds in claims if not holds]
     return Result(failures, outward(value), outward(bound), d.certified)

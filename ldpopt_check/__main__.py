@@ -23,38 +23,35 @@ def strict(text):
 
 def read(path, budget=1.0):
     """The JSON of a file that is not too large."""
+    most = int(MOST_BYTES * max(budget, 1))
     try:
         with open(path, "rb") as file:
-            text = file.read(int(MOST_BYTES * max(budget, 1)) + 1)
+            text = file.read(most + 1)
     except (OSError, ValueError) as error:
         raise BadInput(f"it cannot be read: {str(error)!a}") from None
-    need(len(text) <= MOST_BYTES * max(budget, 1), "a file of this size is not supported")
+    need(len(text) <= most, "a file of this size is not supported")
     return strict(text)
 
 
 def main():
     """Check the file that the command line names."""
-    parser = argparse.ArgumentParser(
-        prog="ldpopt_check", description="Check a design file of ldpopt: exit 0 holds, 1 does not, 2 bad input"
-    )
+    parser = argparse.ArgumentParser(prog="ldpopt_check", description="Exit code 0: it holds, 1: not, 2: bad input")
     parser.add_argument("file")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--bits", type=int, default=128, help="binary digits at the start (default 128)")
-    parser.add_argument(
-        "--budget", type=float, default=1.0, help="how many times twenty seconds it may take (default 1)"
-    )
+    parser.add_argument("--budget", type=float, default=1.0, help="how many times twenty seconds it may take")
     asked = parser.parse_args()
     try:
         need(64 <= asked.bits <= MOST_BITS, f"--bits must lie between 64 and {MOST_BITS}")
         need(0 < asked.budget < 1e9, "--budget must be a positive number")
         found = check(read(asked.file, asked.budget), asked.bits, asked.budget)
-        code = 1 if found.failures else 0
     except Exception as error:  # Whatever a file brings about, it is not judged, and says why.
         why = error if isinstance(error, BadInput) else f"it cannot be judged ({type(error).__name__})"
-        found, code = Result([f"Bad or unsupported file: {why}."], outward(NOTHING), outward(NOTHING), False), 2
+        found = Result([f"Bad or unsupported file: {why}."], outward(NOTHING), outward(NOTHING), None)
+    code = 2 if found.certified is None else int(bool(found.failures))
     told = f"The proof holds: value {found.value[0]}, bound {found.bound[1]}; the file "
     told += f"{'calls' if found.certified else 'does not call'} it certified. Not checked: method and note."
-    as_json = json.dumps({"holds": not code} | found._asdict())
+    as_json = json.dumps({"holds": not code} | found._asdict() | {"certified": bool(found.certified)})
     as_json = as_json.replace("-Infinity", '"-inf"').replace("Infinity", '"inf"')
     print(as_json if asked.json else "\n".join(found.failures) or told)
     return code

@@ -57,33 +57,37 @@ Theorem 6 (Scarf). For scores of mean 0 and covariance I, the information of one
 sinh^2(eps/2) = (E-1)^2/(4E); with m yes/no questions of independent even answers also (E-1)/8, tanh^2(eps/2) if E <= 3,
 and for m <= 7, all sets compared, max_c c ((E-1)/(2^c+E-1))^2. So n sum w tau >= (sum tr S^(1/2))^2/rho^2, and
 tr S^(1/2), the sum of the singular values of A = diag(p)^(1/2) (F - 1 p^T F), is at least tr(Z^T A)/|Z| for any Z.
+
+Theorem 7 [Shor]. In theorem 5 a pattern t + a of mass m gains -N/m^2, N = m (t sum rows + rows.a + price) - |K a|^2.
+For a_x of 0 or 1 and low <= m <= high, N is at least what it is with low price for m price, more d_x (a_x^2 - a_x),
+less span (m-low)(high-m) and n_xy a_x a_y: a quadratic form in z = (a_x (t + p_x), t). As |z|^2 <= (k+1) m^2, no gain
+exceeds minus its least eigenvalue times k+1. The classes [low, high] cover all masses.
 """
 
 import math
 from bisect import bisect_right
 from fractions import Fraction
 from functools import partial
-from itertools import accumulate, combinations, pairwise, product
-from operator import ge
+from itertools import accumulate, chain, combinations, pairwise, product
+from operator import ge, mul
 
 from ldpopt_check import (
+    RELAXED,
     Interval,
     Result,
-    by_ratio,
     dot,
     exactly,
     exp_bound,
+    fits,
     kl,
     law,
     log,
-    magnitude,
     need,
     outward,
     rational,
     shaped,
     shortened,
     shortest,
-    within,
 )
 
 
@@ -92,130 +96,146 @@ class Unproved(ArithmeticError):
 
 
 prove = partial(need, kind=Unproved)
-MOST_LISTED = 12  # Up to so many inputs a relaxation is not read, as every pattern is priced.
-
-
-def parts_of(d):
-    """The designs of the parts, each with its certificate. What that says of its own problem is not read."""
-    need(len(d.proof["each"]) == len(d.parts), "there must be one certificate for each part")
-    return [d.posed(part, one) for (_, *part), one in zip(d.parts, d.proof["each"], strict=True)]
-
-
-def cost(d):
-    """What the proof takes at most, in units of 50 microseconds, from the sizes of its numbers."""
-    proof, k = d.proof, float(d.k)
-    sets, columns = 2.0 ** min(k, 99), 8.0 ** min(k, 99)
-    whole, knots = proof.get("whole"), len(proof.get("knots", ()))
-    graph = any(cap.edges is not None for cap in d.caps)
-    return (sum(map(cost, parts_of(d))) if "each" in proof else 0) + (k**3 / 20 if graph or knots else 0) + {
-        "EnvelopeDual": 4000 + 0.15 * len(proof.get("points") or d.rows) ** 2 * (2 if proof.get("points") else 1),
-        "PatternDual": (6 + k**2 / 300) * sets, "LevelDual": 6 * columns, "LevelVariationDual": 6 * columns,
-        "InformationDual": 22 * 2.0 ** min(len(whole) if isinstance(whole, list) else 0, 99),
-        "EquivalenceDual": k**4 / 40 + (0 if graph else sets * (1 + k**2 / 100)),
-        "IntervalDual": knots * (20 + k**2 / 10), "LossDual": d.m * k**2 / 10, "SharedInformation": k**3,
-    }.get(proof["kind"], k)  # fmt: skip
+MOST_LISTED = 12  # The most cells of all questions together whose patterns are priced.
 
 
 def proved(d, bits):
     """Claim 3: the bound that the certificate proves, enclosed. More digits take longer."""
-    d.spend(cost(d) * bits / 128)
-    kind = d.proof["kind"]
-    about, proof = {
-        "Contraction": (("Divergence", "MutualInformation"), contraction),
-        "EnvelopeDual": (("Divergence",), envelope),
-        "IntervalDual": (("Divergence",), intervals),
-        "LossDual": (("ExpectedLoss",), losses),
-        "InformationDual": (("MutualInformation",), information),
-        "InformationCapacity": (("MutualInformation",), capacity),
-        "EquivalenceDual": (("FisherInformation",), equivalence),
-        "SharedInformation": (("FisherInformation",), shared),
-        "PartsBound": (("WeightedSum", "WorstOf"), parts),
-    }.get(kind, (("Divergence", "MutualInformation", "WeightedSum", "WorstOf"), columns))
+    proof, k, kind = d.proof, float(d.k), d.proof["kind"]
+    sets, columns = 2.0 ** min(k, 99), math.gamma(1 + min(k, 99)) * 1.6 ** min(k, 99)
+    graph, knots = any(cap.edges is not None for cap in d.caps), len(proof.get("knots", ()))
+    two, one = ("Divergence",), ("Divergence", "MutualInformation")
+    summed, estimated = (*one, "WeightedSum", "WorstOf"), ("FisherInformation",)
+    listed = 20 * k**2 + k**3 / 10 if relaxation(d.k, proof.get("relaxed")) else sets * (1 + k**2 / 100)
+    dominance = len(proof.get("points") or ()) * (len(proof.get("points") or ()) + k) / 10
+    prove_it, about, work = {  # What shows it, for which utilities, in how many units of 50 microseconds.
+        "Contraction": (contraction, one, k),
+        "EnvelopeDual": (envelope, two, dominance or (20000 + 0.15 * k**2 if k > 60 else 2 * k**2)),
+        "PatternDual": (columns_paid, summed, (20 + k**2 / 10) * sets),
+        "PolicyDual": (columns_paid, summed, k),
+        "LevelDual": (columns_paid, summed, 25 * columns),
+        "LevelVariationDual": (columns_paid, summed, 25 * columns),
+        "IntervalDual": (intervals, two, knots * (20 + k**2 / 10)),
+        "LossDual": (losses, ("ExpectedLoss",), d.m * k**2 / 10),
+        "InformationDual": (information, ("MutualInformation",), 22 * 2.0 ** min(len(proof.get("whole", ())), 99)),
+        "InformationCapacity": (capacity, ("MutualInformation",), k),
+        "EquivalenceDual": (equivalence, estimated, k**4 / 40 + (0 if graph else listed)),
+        "SharedInformation": (shared, estimated, k**3),
+        "PartsBound": (parts, ("WeightedSum", "WorstOf"), 0),
+        "Relaxed": (relaxed, summed + estimated + ("ExpectedLoss",), 0),
+        "Dominated": (dominated, two, dominance),
+    }[kind]
     prove(d.kind in about, f"{kind} is not about this utility")
-    return proof(d, bits)
+    d.spend((work + (k**3 / 20 if graph or knots else 0)) * bits / 128)
+    return prove_it(d, bits)
 
 
 def plain(d, bits):
     """E of all pairs, rounded up, and eta."""
-    prove(d.epsilon < math.inf, "no constraint asks for LocalDP between all inputs")
-    e = exp_bound(d.epsilon, bits, True)
-    return e, min(d.eta, (e - 1) / (e + 1))
+    prove(d.epsilon() < math.inf, "no constraint asks for LocalDP between all inputs")
+    e = exp_bound(d.epsilon(), bits, True)
+    return e, min(d.eta(), (e - 1) / (e + 1))
 
 
 def ratios(d, bits):
     """The largest ratio c_x/c_y that the constraints allow a column, (k, k) with None for no limit, rounded up."""
     found = [[None] * d.k for _ in range(d.k)]
-    for cap in (cap for cap in d.caps if cap.notion == "local_dp"):
-        for x, y, w in cap.pairs(d.k):
-            e = exp_bound(cap.epsilon * w, bits, True)
-            found[x][y] = e if found[x][y] is None else min(found[x][y], e)
+    limits = ((x, y, w * cap.epsilon) for cap in d.caps if cap.notion == "local_dp" for x, y, w in cap.pairs(d.k))
+    for x, y, limit in limits:
+        found[x][y] = min(exp_bound(limit, bits, True), found[x][y] or math.inf)
     return shortest(found, lambda ends: shortened(ends[0] * ends[1], 4 * bits, True))
 
 
 def farthest(d, bits):
     """The largest ratio of two entries of a column, or None."""
+    if d.epsilon() < math.inf and all(cap.edges is None for cap in d.caps):
+        return plain(d, bits)[0]
     every = [one for row in ratios(d, bits) for one in row]
     return max(one for one in every if one) if every.count(None) == d.k else None
 
 
-class Factor:
-    """The least kappa >= 1 with worth <= kappa paid for all that it is told of."""
-
-    def __init__(self, bits):
-        self.low, self.high, self.bits = Fraction(1), Fraction(1), bits
-
-    def covers(self, worth, paid):
-        """Take in one more worth, an interval, and what is paid for it."""
+def factor(each, bits):
+    """The least kappa >= 1 with worth <= kappa paid for every (worth, paid)."""
+    low = high = Fraction(1)
+    for worth, paid in each:
         prove(paid > 0 or (paid == 0 and worth.hi <= 0), "what may be worth something pays nothing")
         if paid > 0:
-            self.low, self.high = max(self.low, worth.lo / paid), max(self.high, worth.hi / paid)
+            low, high = max(low, worth.lo / paid), max(high, worth.hi / paid)
+    return Interval(low, high, bits)
 
-    def times(self, x):
-        """kappa x, for x >= 0 or < 0 alike."""
-        return Interval(self.low, self.high, self.bits) * x
+
+def parts(d, bits):
+    """A sum is at most the sum of its parts' bounds, and the worst of several at most the least of theirs."""
+    bounds, each = [], d.proof["each"]
+    need(len(each) == len(d.parts), "there must be one certificate for each part")
+    for (weight, *part), one in zip(d.parts, each, strict=True):
+        kind = "Divergence" if part[0] else "MutualInformation"
+        try:
+            bounds.append(weight * proved(d.posed(one, kind=kind, parts=[(1, *part)]), bits))
+        except ArithmeticError:
+            prove(d.kind == "WorstOf", "a part has no bound")
+    prove(bounds, "no part has a bound")
+    if d.kind == "WeightedSum":
+        return sum(bounds, exactly(0, bits))
+    return Interval(min(one.lo for one in bounds), min(one.hi for one in bounds), bits)
+
+
+def relaxed(d, bits):
+    """More channels fulfil some of the constraints than all of them."""
+    inner, forms = d.proof["relaxation"], [cap.form for cap in d.caps]
+    kept = inner.get("constraints", forms)
+    prove(isinstance(kept, list) and kept and all(one in forms for one in kept), "it has a constraint of its own")
+    return proved(d.posed(inner, caps=[d.caps[forms.index(one)] for one in kept]), bits)
+
+
+def dominated(d, bits):
+    """Points that a channel turns into the laws keep no less, under constraints that treat all inputs alike: there is
+    one if sum ((1-s) a - s b)_+ is nowhere smaller for the points [Blackwell]. That is linear between its kinks, and
+    for the laws convex; they agree at s = 0 and 1, so the kinks suffice."""
+    caps, (_, g, *laws) = [cap for cap in d.caps if cap.edges is None], d.parts[0]
+    need({len(pair) for pair in d.proof["points"]} == {2}, "points must be pairs")
+    points = [law(xs, slack=math.inf) for xs in zip(*d.proof["points"], strict=True)]
+    kinks, pairs = [s for s, _, _ in by_ratio(*points)], [[*zip(*one, strict=True)] for one in (points, laws)]
+    above, below = ([sum(max(0, (1 - s) * a - s * b) for a, b in one) for s in kinks] for one in pairs)
+    prove(caps and all(map(ge, above, below)), "the points do not dominate the hypotheses")
+    inner = d.proof.get("of_points", {**d.proof, "points": None})
+    return proved(d.posed(inner, caps=caps, k=len(points[0]), parts=[(1, g, *points)]), bits)
 
 
 # --- Two hypotheses ---------------------------------------------------------------------------------------------------
 
 
-def value_of(g, a, b, bits):
-    """g(a, b) as an interval; 0 at a = b."""
-    return exactly(0, bits) + (g(a, b, bits) if a != b else 0)
+def by_ratio(p0, p1):
+    """(P0/(P0+P1), P0, P1) of the inputs with positive mass, sorted by P0/P1."""
+    return sorted((a / (a + b), a, b) for a, b in zip(p0, p1, strict=True) if a + b)
 
 
 def contraction(d, bits):
     """Theorem 1."""
-    eta, (_, g, p, q) = plain(d, bits)[1] if d.epsilon < math.inf else d.eta, d.parts[0]
-    for cap in (cap for cap in d.caps if cap.notion == "hockey_stick"):
-        e = exp_bound(cap.epsilon, bits, True)
-        eta = min(eta, cap.cap + (1 - cap.cap) * (e - 1) / (e + 1))
+    eta, (_, g, p, q) = plain(d, bits)[1] if d.epsilon() < math.inf else d.eta(), d.parts[0]
+    for e, cap in ((exp_bound(one.epsilon, bits, True), one.cap) for one in d.caps if one.notion == "hockey_stick"):
+        eta = min(eta, cap + (1 - cap) * (e - 1) / (e + 1))
     if eta == 0:
         return exactly(0, bits)
-    each = (value_of(g, *ab, bits) for ab in zip(p, q, strict=True)) if g else (-a * log(a, bits) for a in p if a)
+    each = (g(*ab, bits) for ab in zip(p, q, strict=True)) if g else (-a * log(a, bits) for a in p if a)
     return eta * sum(each, exactly(0, bits))
 
 
 def envelope(d, bits):
     """Theorem 2. For many inputs the chords of g between some ratios, which are above it, screen the pairs of cuts."""
-    _, g, p0, p1 = d.parts[0]
-    laws = points = by_ratio(p0, p1)
     if d.proof.get("points") is not None:
-        need({len(pair) for pair in d.proof["points"]} == {2}, "points must be pairs")
-        points = by_ratio(*(law(xs, slack=math.inf) for xs in zip(*d.proof["points"], strict=True)))
-    level, u, (e, eta) = rational(d.proof["level"]), rational(d.proof["potentials"]), plain(d, bits)
-    need(len(u) == len(points) + 1, "there must be one potential more than inputs or points")
-    prove(level >= 0 and dominates(points, laws), "the level is negative, or the points do not dominate")
-    t, n, kappa = 1 / (e - 1), len(points), Factor(bits)
-    s, *masses = zip(*points, strict=True)
+        return dominated(d, bits)
+    (_, g, *laws), (e, eta) = d.parts[0], plain(d, bits)
+    level, u = rational(d.proof["level"]), rational(d.proof["potentials"])
+    t, n, (s, *masses) = 1 / (e - 1), len(points := by_ratio(*laws)), zip(*points, strict=True)
+    need(len(u) == n + 1, "there must be one potential more than inputs or points")
+    prove(level >= 0, "the level is negative")
     p0, p1 = ([0, *accumulate(p)] for p in masses)
     cuts = [i for i in range(n + 1) if i in (0, n) or s[i - 1] < s[i]]  # Equal ratios stay together.
     screen = Chords(g, t, (p0, p1), u, level, bits) if n > 60 and t * 10**300 > 1 else None
-    for at, i in enumerate(cuts):
-        for j in cuts[at + 1 :]:
-            if screen is None or not screen.pays(i, j):
-                worth = value_of(g, t + p0[j] - p0[i], t + p1[j] - p1[i], bits)
-                kappa.covers(worth, t * level + u[j] - u[i])
-    return kappa.times(level + eta * max(0, u[n] - u[0] - level))
+    blocks = ((i, j) for at, i in enumerate(cuts) for j in cuts[at + 1 :] if not (screen and screen.pays(i, j)))
+    each = ((g(t + p0[j] - p0[i], t + p1[j] - p1[i], bits), t * level + u[j] - u[i]) for i, j in blocks)
+    return factor(each, bits) * (level + eta * max(0, u[n] - u[0] - level))
 
 
 class Chords:
@@ -230,17 +250,13 @@ class Chords:
         self.charge, self.planes = float(t * level), []
         for one, other in pairwise(self.cuts):
             rays = [(r / (1 + r), 1 / (1 + r)) for r in (Fraction(one) / wide, Fraction(other) * wide)]
-            tops = [value_of(g, *ray, bits).hi for ray in rays]
-            self.planes.append([float(x) for x in plane(*zip(rays, tops, strict=True), bits)])
+            self.planes.append([float(x) for x in plane(*((ray, g(*ray, bits).hi) for ray in rays), bits)])
 
     def pays(self, i, j):
         """Whether it surely does."""
         (p0, p1), u, t = self.sums, self.u, self.t
         a, b = t + (p0[j] - p0[i]), t + (p1[j] - p1[i])
-        # A difference of sums, each at most 1, is off by 2^-52.
-        if min(a, b) < 1e-5:
-            return False
-        at = bisect_right(self.cuts, a / b) - 1
+        at = bisect_right(self.cuts, a / b) - 1 if min(a, b) >= 1e-5 else -1  # Differences of sums are off by 2^-52.
         if not 0 <= at < len(self.planes):
             return False
         x, y = self.planes[at]
@@ -253,13 +269,6 @@ def plane(first, second, bits):
     ((a, b), f), ((c, e), h) = first, second
     apart = a * e - c * b
     return shortened((f * e - h * b) / apart, 2 * bits, True), shortened((h * a - f * c) / apart, 2 * bits, True)
-
-
-def dominates(points, laws):
-    """Whether sum ((1-s) a - s b)_+ is nowhere smaller for the points than for the laws: the first is linear between
-    its kinks, the second convex, and they agree at s = 0 and 1, so the kinks of the first suffice."""
-    sides = ([sum(max(0, (1 - s) * a - s * b) for _, a, b in one) for s, _, _ in points] for one in (points, laws))
-    return points == laws or all(map(ge, *sides))
 
 
 # --- Columns ----------------------------------------------------------------------------------------------------------
@@ -323,25 +332,23 @@ def total(prices):
     return sum(one for _, _, one in prices)
 
 
-def columns(d, bits):
+def columns_paid(d, bits):
     """Theorem 3."""
     proof, k, kind, e, more = d.proof, d.k, d.proof["kind"], 1, []
-    rows, prices, kappa = shaped([proof["rows"]], 1, k, "rows")[0], prices_of(proof["pairs"], k, "pairs"), Factor(bits)
+    rows, prices = shaped([proof["rows"]], 1, k, "rows")[0], prices_of(proof["pairs"], k, "pairs")
     shares = law(proof["weights"], len(d.parts) if d.kind == "WorstOf" else 1, math.inf)
     if kind == "PatternDual":
         ratio, eta = plain(d, bits)
         every, charge = (tuple(t + one for one in a) for t, a in staircases(k, ratio)), total(prices) * eta
     elif kind == "PolicyDual":
-        every, charge = linked(d, ratios(d, bits), bool(prices) and Fraction(1)), total(prices) * d.eta
+        every, charge = linked(d, ratios(d, bits), bool(prices) and Fraction(1)), total(prices) * d.eta()
     else:
         each = [cap for cap in d.caps if cap.notion == "hockey_stick"]
         need(len(each) == 1, "columns of levels for other than one ApproximateLDP are not supported")
         e, more = exp_bound(each[0].epsilon, bits, True), prices_of(proof.get("spreads", [[0] * k] * k), k, "spreads")
-        every, charge = levels(k, e, bool(more)), total(prices) * each[0].cap + total(more) * d.eta
-    for c in every:
-        worth = sum((s * w for s, w in zip(shares, d.worths(c, bits), strict=True)), exactly(0, bits))
-        kappa.covers(worth, dot(rows, c) + charged(c, prices, e) + charged(c, more))
-    return kappa.times(sum(rows) + charge)
+        every, charge = levels(k, e, bool(more)), total(prices) * each[0].cap + total(more) * d.eta()
+    each = ((d.worths(c, bits), dot(rows, c) + charged(c, prices, e) + charged(c, more)) for c in every)
+    return factor(((dot(shares, worths), paid) for worths, paid in each), bits) * (sum(rows) + charge)
 
 
 def capacity(d, bits):
@@ -354,11 +361,10 @@ def capacity(d, bits):
 
 def information(d, bits):
     """Theorem 3 with a divisible rest."""
-    (_, _, p, _), whole, (e, eta) = d.parts[0], d.proof["whole"], plain(d, bits)
-    whole = [] if isinstance(whole, dict) else whole
-    need(isinstance(whole, list) and all(type(x) is int and 0 <= x < d.k for x in whole), "whole: expected inputs")
-    n, t, kappa = len(whole), 1 / (e - 1), Factor(bits)
-    prove(len(set(whole)) == n, "an input is taken whole twice")
+    (_, _, p, _), whole, (e, eta), each = d.parts[0], d.proof["whole"], plain(d, bits), []
+    whole = [] if isinstance(whole, dict) else whole  # An array without entries is stated as its shape.
+    need(all(0 <= x < d.k for x in whole) and len(set(whole)) == len(whole), "whole: expected inputs, each once")
+    n, t = len(whole), 1 / (e - 1)
     rows = shaped([d.proof["rows"]], 1, n + 1, "rows")[0]
     prices, own = prices_of(d.proof["pairs"], n + 1, "pairs"), [p[x] for x in whole]
     rest = 1 - sum(own)
@@ -371,32 +377,13 @@ def information(d, bits):
             best = math.exp(min(700, (tf + 1) * math.log(tf + 1) - tf * math.log(tf) - 1 - slope)) - tf - float(mass)
             at = mass + rest * Fraction(min(1.0, max(0.0, best / float(rest))))
         low, high = kl(t, t + at, bits), kl(t + 1, t + at, bits)
-        for a, price in zip((mass, mass + rest), paid, strict=True):
-            kappa.covers((1 - a) * low + a * high, price)
-    return kappa.times(sum(rows) + eta * total(prices))
-
-
-def parts(d, bits):
-    """A sum is at most the sum of its parts' bounds, and the worst of several at most the least of theirs."""
-    bounds = []
-    for (weight, *_), one in zip(d.parts, parts_of(d), strict=True):
-        try:
-            bounds.append(weight * proved(one, bits))
-        except ArithmeticError:
-            prove(d.kind == "WorstOf", "a part has no bound")
-    prove(bounds, "no part has a bound")
-    if d.kind == "WeightedSum":
-        return sum(bounds, exactly(0, bits))
-    return Interval(min(one.lo for one in bounds), min(one.hi for one in bounds), bits)
-
-
-# --- Linear worths ----------------------------------------------------------------------------------------------------
+        each += (((1 - a) * low + a * high, price) for a, price in zip((mass, mass + rest), paid, strict=True))
+    return factor(each, bits) * (sum(rows) + eta * total(prices))
 
 
 def unpaid(d, caps, gains, ratio, bits):
     """Theorem 4, for gains (labels, inputs)."""
-    rows, k = rational(d.proof["rows"]), len(gains[0])
-    prove(len(rows) == k, "there must be one multiplier for each row")
+    rows = shaped([d.proof["rows"]], 1, k := len(gains[0]), "rows")[0]
     left, bound = [[a - b for a, b in zip(one, rows, strict=True)] for one in gains], sum(rows)
     for one in d.proof["multipliers"]:
         prove(0 <= one["term"] < len(caps), "a multiplier is of no constraint")
@@ -436,13 +423,13 @@ def intervals(d, bits):
         sums = [[dot(p, [c == one for c in classes]) for one in range(number)] for p in (p0, p1)]
         alike = (a * sums[1][c] == b * sums[0][c] for a, b, c in zip(p0, p1, classes, strict=True))
         prove(all(alike), "inputs of one class differ in their ratios")
-        (p0, p1), e = sums, plain(d, bits)[0] if d.epsilon < math.inf else None
+        p0, p1 = sums
     low, *_, high = (s for s, _, _ in by_ratio(p0, p1))
     if e is not None:
         low, high = max(low, 1 / (1 + e)), min(high, e / (1 + e))
     cuts = [low, *rational(d.proof["knots"])[1:-1], high]
     prove(all(a < b for a, b in pairwise(cuts)), "the knots do not increase between the ends")
-    rays = [((s, 1 - s), value_of(g, s, 1 - s, bits).hi) for s in cuts]
+    rays = [((s, 1 - s), g(s, 1 - s, bits).hi) for s in cuts]
     planes = [plane(*both, bits) for both in pairwise(rays)]
     gains = [[x * a + y * b for a, b in zip(p0, p1, strict=True)] for x, y in planes]
     return unpaid(d, caps, gains, e, bits)
@@ -498,24 +485,20 @@ def criterion(d, bits):
     where M grows: it is rounded to multiples of a unit, and so lies between two matrices, less and plus k units on the
     diagonal, but for the share by which 1/mass is rounded up."""
     n, kind = d.k - 1, d.utility["criterion"]["kind"]
-    used = [(c, mass) for c in zip(*d.rows, strict=True) if (mass := dot(d.prior, c))]
-    seen = [([one - c[-1] for one in c[:-1]], shortened(1 / mass, 2 * bits, True)) for c, mass in used]
+    seen = [([one - c[-1] for one in c[:-1]], shortened(1 / mass, 2 * bits, True))
+            for c in zip(*d.rows, strict=True) if (mass := dot(d.prior, c))]  # fmt: skip
     matrix = [[sum(s[i] * s[j] * w for s, w in seen) if j <= i else 0 for j in range(n)] for i in range(n)]
-    unit = Fraction(2) ** (magnitude(max([matrix[i][i] for i in range(n)]) or Fraction(1)) - 2 * bits)
+    unit = shortened(Fraction(max(matrix[i][i] for i in range(n)) or 1), 1, True) / 2 ** (2 * bits)
     matrix = [[unit * round(matrix[max(i, j)][min(i, j)] / unit) for j in range(n)] for i in range(n)]
-    less = [[(x - (i == j) * d.k * unit) * (1 - Fraction(2) ** (2 - 2 * bits)) for j, x in enumerate(row)]
-            for i, row in enumerate(matrix)]  # fmt: skip
-    more = [[x + (i == j) * d.k * unit for j, x in enumerate(row)] for i, row in enumerate(matrix)]
-    if kind == "DOptimal":
-        ends = [-log(eliminated(one, [[]] * n)[0], bits) for one in (more, less)]
-        return Interval(ends[0].lo, ends[1].hi, bits)
     asked, ends = functions(d), []
     targets = [[f[x] - f[-1] for x in range(n)] for _, f in asked]
-    for one in (more, less):
-        solved = zip(*eliminated(one, [*zip(*targets, strict=True)])[1], strict=True)
-        each = [w * dot(t, x) for (w, _), t, x in zip(asked, targets, solved, strict=True)]
-        ends.append(max(each) if kind == "MVOptimal" else sum(each))
-    return Interval(*ends, bits)
+    for shift, share in ((d.k * unit, 1), (-d.k * unit, 1 - Fraction(2) ** (2 - 2 * bits))):
+        one = [[(x + (i == j) * shift) * share for j, x in enumerate(row)] for i, row in enumerate(matrix)]
+        det, solved = eliminated(one, [*zip(*targets, strict=True)])
+        pairs = zip(asked, targets, zip(*solved, strict=True), strict=True)
+        worst = (max if kind == "MVOptimal" else sum)(w * dot(t, x) for (w, _), t, x in pairs)
+        ends.append(-1 * log(det, bits) if kind == "DOptimal" else exactly(worst, bits))
+    return Interval(ends[0].lo, ends[1].hi, bits)
 
 
 def whole(numbers):
@@ -524,19 +507,120 @@ def whole(numbers):
     return [int(x * below) for x in numbers], below
 
 
+def gram(rows):
+    """The products of all two columns."""
+    return [[dot(one, other) for other in zip(*rows, strict=True)] for one in zip(*rows, strict=True)]
+
+
+def centred(kernel, p):
+    """The kernel less p times the sums of its rows, in whole numbers, and their common denominator."""
+    flat, below = whole([one - sum(row) * a for row in kernel for one, a in zip(row, p, strict=True)])
+    return [flat[at : at + len(p)] for at in range(0, len(flat), len(p))], below
+
+
 def dearest(p, kernel, rows, prices, every, bits):
     """The most that a column earns above its price: of (base, rise) in `every`, in whole numbers where they can be."""
-    k, (flat, below) = len(p), whole([one - sum(row) * a for row in kernel for one, a in zip(row, p, strict=True)])
-    centred = [flat[at : at + k] for at in range(0, len(flat), k)]
+    k, (own, below) = len(p), centred(kernel, p)
     paid, unit = whole([*p, *rows, *(one for _, _, one in prices)])
     priced, most = [(x, y, one) for (x, y, _), one in zip(prices, paid[2 * k :], strict=True)], []
     for base, rise in every:
         mass = base + Fraction(dot(paid[:k], rise)) / unit
         if mass:
-            earned = Fraction(sum(dot(row, rise) ** 2 for row in centred)) / below**2 / mass
+            earned = Fraction(sum(dot(row, rise) ** 2 for row in own)) / below**2 / mass
             price = base * sum(rows) + Fraction(dot(paid[k : 2 * k], rise) + charged(rise, priced)) / unit
             most.append(shortened((earned - price) / mass, 2 * bits, True))
     return max(most)
+
+
+def by_sizes(p, kernel, rows, prices, e, _):
+    """The same for all sets of n inputs, n < k, by the largest entries of K^T K, the least row and the range of p."""
+    prove(not prices, "sizes of sets say nothing of prices of pairs")
+    t, (own, below), k = 1 / (e - 1), centred(kernel, p), len(p)
+    square = gram(own)
+    alone, both = max(square[x][x] for x in range(k)), max(square[x][y] for x in range(k) for y in range(x))
+    each = ((Fraction(n * alone + n * (n - 1) * both, below**2), t * sum(rows) + n * min(rows), n) for n in range(k))
+    ends = ((a, b, [t + n * min(p), t + n * max(p)]) for a, b, n in each)
+    return max((earned / one - paid) / other for earned, paid, masses in ends for one in masses for other in masses)
+
+
+def by_moments(p, kernel, rows, prices, e, _):
+    """The same by theorem 6: the score v.K/p has a second moment of at most that of the largest row sum of K K^T/p."""
+    prove(not prices and min(p) > 0, "second moments say nothing of prices of pairs, nor of inputs without mass")
+    own, below = centred(kernel, p)
+    over = [[one / q for one, q in zip(row, p, strict=True)] for row in own]
+    second = max(sum(abs(dot(row, other)) for other in own) for row in over) / below**2
+    even = p == p[::-1] and all(row == [-one for one in row[::-1]] for row in own)
+    return second * information_limit(e, even, 0) - min(one / q for one, q in zip(rows, p, strict=True))
+
+
+def by_eigenvalues(p, kernel, rows, prices, e, numbers):
+    """The same by theorem 7."""
+    k, t, (own, below), spans = len(p), 1 / (e - 1), centred(kernel, p), rational(numbers["spans"])
+    squares, least = shaped(numbers["squares"], len(spans), k, "squares"), Fraction(0)
+    together = shaped(numbers.get("products") or [[0] * k] * k, k, k, "products")
+    prove(min([*spans, *map(min, together)]) >= 0, "spans or products are negative")
+    cost, sizes, mass, paid = [[0] * k for _ in p], [*(t + q for q in p), t], [*p, t], [*rows, t * sum(rows)]
+    for x, y, one in prices:
+        cost[x][y] = one
+    fixed = [[Fraction(2 * one, below**2) + together[x][y] + together[y][x] for y, one in enumerate(row)]
+             for x, row in enumerate(gram(own))]  # fmt: skip
+    lows = [t * shortened(Fraction(float(e) ** (at / len(spans))), 53, False) for at in range(len(spans))]
+    for d, span, low, high in zip(squares, spans, lows, [*lows[1:], t * e], strict=True):
+        edge = [one - low * sum(row) for one, row in zip(d, cost, strict=True)]
+        less = [[fixed[x][y] + low * (cost[x][y] + cost[y][x]) - 2 * d[x] * (x == y) for y in range(k)] + [edge[x]]
+                for x in range(k)] + [[*edge, 0]]  # fmt: skip
+        above, under = [*p, t - low], [*(-one for one in p), high - t]
+        outer = ((mass, paid, 1), (paid, mass, 1), (above, under, -span), (under, above, -span))
+        form = [[(sum(a[x] * b[y] * c for a, b, c in outer) - less[x][y]) / (2 * sizes[x] * sizes[y])
+                 for y in range(k + 1)] for x in range(k + 1)]  # fmt: skip
+        least = min(least, least_eigenvalue(form))
+    return -least * (k + 1)
+
+
+def positive(a):
+    """Whether a symmetric matrix of whole numbers is positive definite: its leading minors are, found one by one."""
+    before = 1
+    for i, own in enumerate(a):
+        if own[i] <= 0:
+            return False
+        for j in range(i + 1, len(a)):
+            a[j][i + 1 : j + 1] = [(a[j][x] * own[i] - a[j][i] * a[x][i]) // before for x in range(i + 1, j + 1)]
+        before = own[i]
+    return True
+
+
+def least_eigenvalue(form):
+    """A number below all eigenvalues of a symmetric matrix, by little of them and of its trace."""
+    n = len(form)
+    unit = (Fraction(1, 4) + Fraction(2, n)) * sum(abs(row[x]) for x, row in enumerate(form)) / 2**53 or Fraction(1)
+    whole_ones = [[round(one / unit) for one in row] for row in form]  # Off by 1/2 each, by n/2 together.
+
+    def shifted(more):
+        """Whether the matrix is positive definite with this more on its diagonal."""
+        return positive([[*row[:x], row[x] + more, *row[x + 1 :]] for x, row in enumerate(whole_ones)])
+
+    low = high = 16 * n
+    while not shifted(high):
+        low, high = high, 2 * high
+    while high - low > 1 + high // 2**40:
+        low, high = (low, (low + high) // 2) if shifted((low + high) // 2) else ((low + high) // 2, high)
+    return -unit * (high + n)
+
+
+def relaxation(k, told):
+    """What bounds the gain of all patterns where they are too many to price each; None where each is priced."""
+    if k > 24 and fits(told, RELAXED):
+        return by_eigenvalues
+    plain_ones = {"Sizes": by_sizes, "Scarf": by_moments} if k > MOST_LISTED and told and set(told) == {"kind"} else {}
+    return plain_ones.get(str((told or {}).get("kind")))
+
+
+def dearest_pattern(p, kernel, rows, prices, e, told, bits):
+    """The same for all staircases, or a bound of it."""
+    searched = relaxation(len(p), told)
+    if searched:
+        return searched(p, kernel, rows, prices, e, told)
+    return dearest(p, kernel, rows, prices, staircases(len(p), e), bits)
 
 
 def equivalence(d, bits):
@@ -546,25 +630,22 @@ def equivalence(d, bits):
     need(kind != "Marginals" or not of_shares, "marginals with a weight for each share: not supported")
     prove(law(proof["prior"], k) == p, "the bound is for another prior")
     rows, prices = shaped([proof["rows"]], 1, k, "rows")[0], prices_of(proof["pairs"], k, "pairs")
-    listed = k <= MOST_LISTED and not prices
-    need(not proof.get("relaxed") or listed, "relaxations for more than 12 inputs or with prices: not supported")
     asked = functions(d) if kind in ("AOptimal", "COptimal", "Marginals") else []
     kernel = shaped(proof["kernel"], {"DOptimal": k - 1, "MVOptimal": k}.get(kind, len(asked)), k, "the kernel")
     if kind == "DOptimal":
         kernel = [[*row[:-1], -sum(row[:-1])] for row in kernel]
-    if all(cap.edges is None for cap in d.caps):
-        e, eta = plain(d, bits)
-        every = staircases(k, e)
+    if any(cap.edges is not None for cap in d.caps):
+        need(not proof.get("relaxed"), "relaxations along graphs are not supported")
+        every = linked(d, ratios(d, bits), bool(prices) and Fraction(1))
+        most = dearest(p, kernel, rows, prices, ((min(c), [one - min(c) for one in c]) for c in every), bits)
     else:
-        eta, every = d.eta, linked(d, ratios(d, bits), bool(prices) and Fraction(1))
-        every = ((min(c), [one - min(c) for one in c]) for c in every)
-    most = dearest(p, kernel, rows, prices, every, bits) + sum(rows) + eta * total(prices)
+        most = dearest_pattern(p, kernel, rows, prices, plain(d, bits)[0], proof.get("relaxed"), bits)
+    most += sum(rows) + (plain(d, bits)[1] if d.epsilon() < math.inf else d.eta()) * total(prices)
     prove(most > 0, "the multipliers do not bound what the kernel can earn")
     if kind == "MVOptimal":
         return exactly(sum((kernel[x][x] - p[x] * sum(kernel[x])) ** 2 for x in range(k)) / most, bits)
     if kind == "DOptimal":
-        root = [*zip(*(row[:-1] for row in kernel), strict=True)]
-        det = eliminated([[dot(one, other) for other in root] for one in root], [[]] * len(root))[0]
+        det = eliminated(gram([row[:-1] for row in kernel]), [[]] * (k - 1))[0]
         return log(det, bits) + (1 - k) * log(most / (k - 1), bits)
     traced = exactly(0, bits)
     for row, (w, f) in zip(kernel, asked, strict=True):
@@ -577,60 +658,53 @@ def equivalence(d, bits):
 
 def root_trace(p, asked, bits):
     """A number surely at most tr S^(1/2), and nearly equal: Z is near the polar factor of A, found in floats."""
-    r, k = range(len(asked)), range(len(p))
+    r = range(len(asked))
     a = [[exactly(q * w, bits).root() * (f[x] - dot(p, f)) for w, f in asked] for x, q in enumerate(p)]
     z = [[float(one.lo + one.hi) / 2 for one in row] for row in a]
     size = math.sqrt(sum(one * one for row in z for one in row)) or 1.0
     z = [[one / size for one in row] for row in z]
     for _ in range(60):
-        gram = [[sum(z[x][i] * z[x][j] for x in k) for j in r] for i in r]
-        z = [[1.5 * row[j] - 0.5 * sum(row[i] * gram[i][j] for i in r) for j in r] for row in z]
-    exact = rational(z)
-    gram = [[sum(exact[x][i] * exact[x][j] for x in k) for j in r] for i in r]
-    squared = [[dot(one, other) for other in gram] for one in gram]
+        square = gram(z)
+        z = [[1.5 * one - 0.5 * dot(row, other) for one, other in zip(row, square, strict=True)] for row in z]
+    squared = gram(square := gram(exact := rational(z)))
     # An eigenvalue v >= 1 of Z^T Z has v - 1 <= v^2 (v - 1) <= off; where A has none, v is nearly 0, and v^2 nothing.
-    off = sum((dot(squared[i], gram[j]) - squared[i][j]) ** 2 for i in r for j in r)
-    norm, inner = (1 + exactly(off, bits).root()).root(), exactly(0, bits)
-    for row, other in zip(a, exact, strict=True):
-        inner = sum((one * two for one, two in zip(row, other, strict=True)), inner)
+    off = sum((dot(squared[i], square[j]) - squared[i][j]) ** 2 for i in r for j in r)
+    norm = (1 + exactly(off, bits).root()).root()
+    inner = sum(map(mul, chain(*a), chain(*exact)), exactly(0, bits))
     return Interval(max(Fraction(0), inner.lo / norm.hi), max(Fraction(0), inner.hi / norm.lo), bits)
 
 
-def information_limit(epsilon, even, bits):
-    """rho^2, rounded up. even : the number of yes/no questions with independent even answers, else 0."""
-    e = exp_bound(epsilon, bits, True)
+def information_limit(e, even, questions):
+    """rho^2. even : whether all scores are as often x as -x, as of even yes/no questions; how many, or 0."""
     found = [(e - 1) ** 2 / (4 * e)]
     if even:
         found.append((e - 1) / 8 if e > 3 else ((e - 1) / (e + 1)) ** 2)
-    if 0 < even <= 7:
-        found.append(max(c * ((e - 1) / (2**c + e - 1)) ** 2 for c in range(1, even + 1)))
+    if 0 < questions <= 7:
+        found.append(max(c * ((e - 1) / (2**c + e - 1)) ** 2 for c in range(1, questions + 1)))
     return min(found)
 
 
 def shared(d, bits):
     """Theorem 6 for one respondent."""
     prove(d.utility["criterion"]["kind"] not in ("DOptimal", "MVOptimal"), "the criterion is no sum of variances")
-    plain(d, bits)
     shape = d.utility["criterion"].get("shape", [d.k])
     even = len(shape) if set(shape) == {2} and len(set(d.prior)) == 1 else 0
-    root, limit = root_trace(d.prior, functions(d), bits), information_limit(d.epsilon, even, bits)
+    root, limit = root_trace(d.prior, functions(d), bits), information_limit(plain(d, bits)[0], even, even)
     return Interval(root.lo**2 / limit, root.hi**2 / limit, bits)
 
 
 def together(file, epsilon, bits):
     """What the kernel proves of all questions together: Theorem 5 for the largest of all variances."""
-    p, at, told = (Fraction(1),), 0, Fraction(0)
-    for pilot in file["pilots"]:
-        p = tuple(one * other for one in p for other in law(pilot))
-    kernel = shaped(file["kernel"], sum(map(len, file["targets"])), len(p), "the kernel")
-    rows, behind = shaped([file["rows"] or []], 1, len(p), "rows")[0], len(p)
-    for pilot, targets, tau in zip(file["pilots"], file["targets"], rational(file["variances"]), strict=True):
-        behind //= len(pilot)
-        for row, v in zip(rational(targets), tau, strict=True):
-            f = [row[x // behind % len(pilot)] for x in range(len(p))]
-            told += (dot(kernel[at], f) - sum(kernel[at]) * dot(p, f)) ** 2 / v
-            at += 1
-    most = dearest(p, kernel, rows, [], staircases(len(p), exp_bound(epsilon, bits, True)), bits) + sum(rows)
+    laws, targets, taus = map(law, file["pilots"]), rational(file["targets"]), rational(file["variances"])
+    cells, p = [*product(*(range(len(pilot)) for pilot in file["pilots"]))], tuple(map(math.prod, product(*laws)))
+    kernel = shaped(file["kernel"], sum(map(len, targets)), len(p), "the kernel")
+    asked = ((j, row, v) for j, own in enumerate(zip(targets, taus, strict=True)) for row, v in zip(*own, strict=True))
+    told, rows = Fraction(0), shaped([file["rows"] or []], 1, len(p), "rows")[0]
+    for own, (j, row, v) in zip(kernel, asked, strict=True):
+        f = [row[cell[j]] for cell in cells]
+        told += (dot(own, f) - sum(own) * dot(p, f)) ** 2 / v
+    e = exp_bound(epsilon, bits, True)
+    most = dearest_pattern(p, kernel, rows, [], e, file["relaxed"], bits) + sum(rows)
     return told / most if most > 0 else Fraction(0)
 
 
@@ -638,7 +712,7 @@ def respondents(file, bits, budget):
     """Theorem 6 for a survey: the least number of respondents, proved."""
     parts = [file[name] for name in ("pilots", "targets", "variances", "weights")]
     need(len({len(part) for part in parts}) == 1, "pilots, targets, variances and weights differ in number")
-    within(sum(len(p) * len(rows) * (len(p) + len(rows)) for p, rows in zip(*parts[:2], strict=True)), budget)
+    budget.spend(sum(len(p) * len(rows) * (len(p) + len(rows)) for p, rows in zip(*parts[:2], strict=True)))
     epsilon, (root, paid, low, even) = rational(file["epsilon"]), (exactly(0, bits), Fraction(0), Fraction(0), 0)
     need(0 <= epsilon <= 1000 or epsilon == math.inf, "such an epsilon is not supported")
     for pilot, rows, tau, weights in zip(*parts, strict=True):
@@ -651,13 +725,14 @@ def respondents(file, bits, budget):
         even += len(p) == 2 and p[0] == p[1]
     even = even if even == len(parts[0]) else 0
     if 0 < epsilon < math.inf and paid:
-        low = max(low, root.lo**2 / paid / information_limit(epsilon, even, bits))
-    cells, kernel = math.prod(map(len, file["pilots"])), file.get("kernel")
-    if kernel and 0 < epsilon < math.inf and cells <= MOST_LISTED:
-        within(2**cells * cells * len(kernel), budget)
+        low = max(low, root.lo**2 / paid / information_limit(exp_bound(epsilon, bits, True), even, even))
+    cells, kernel = math.prod(map(len, file["pilots"])), file["kernel"]
+    judged = not kernel or cells <= MOST_LISTED or relaxation(cells, file["relaxed"])
+    if kernel and judged and 0 < epsilon < math.inf:
+        budget.spend(2**cells * cells * len(kernel) if cells <= MOST_LISTED else cells**3)
         low = max(low, together(file, epsilon, bits))
     least, said = math.ceil(low), file["least"]
-    need(said <= least or not kernel or cells <= MOST_LISTED, f"a kernel for more than {MOST_LISTED} cells")
+    need(said <= least or judged, "a kernel for more than 12 cells with a relaxation of this kind is not supported")
     need(said <= least or even <= 7, "more than seven yes/no questions at the even pilot are not supported")
     failures = [] if said <= least else [f"the number proved is {least:,}, not {said:,}"]
-    return Result(failures, (float(said), float(said)), outward(exactly(low, bits)), not failures)
+    return Result(failures, outward(exactly(said, bits)), outward(exactly(low, bits)), not failures)

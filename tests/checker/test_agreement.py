@@ -19,6 +19,11 @@ from ldpopt.design import (
     RespondentsBound,
     SharedInformation,
 )
+from ldpopt.design.certificates.equivalence import EquivalenceDual
+from ldpopt.design.certificates.relaxed import Dominated, Relaxed
+from ldpopt.design.columns.branches import Sizes
+from ldpopt.design.columns.relaxation import Relaxation
+from ldpopt.design.columns.thresholds import Scarf
 from ldpopt.design.design import is_certified
 from ldpopt.design.files import design_text
 from ldpopt.design.load import load_respondents
@@ -186,3 +191,78 @@ def test_columns_along_a_graph_are_listed_within_the_budget():
     document = json.loads(design_text(design))
     with pytest.raises(agreement.checker.BadInput, match="longer than the budget"):
         agreement.checker.check(document, budget=0.001)
+
+
+def with_proof(design, proof):
+    """The document of a design with another certificate, and the bound that it proves."""
+    error = design.utility.error
+    certified = is_certified(design.value, proof.bound, design.tolerance, error, False)
+    bound = {"lower_bound" if error else "upper_bound": proof.bound}
+    return json.loads(design_text(replace(design, certificate=proof, certified=certified, **bound)))
+
+
+def estimated(k, p, relaxed, rows):
+    """A file for k categories at a law p, proved by a relaxation with a kernel that is good for an even law."""
+    q = ldpopt.mechanisms.randomized_response(k, 1.0)
+    utility, caps = FisherInformation(p, AOptimal()), (ldpopt.LocalDP(1.0), ldpopt.TotalVariation(0.4))
+    design = ldpopt.optimal_channel(FisherInformation([0.5, 0.5], AOptimal()), caps)
+    kernel = np.eye(k) - np.outer(np.ones(k), p)
+    proof = EquivalenceDual(utility, caps, q, p, kernel, rows, np.zeros((k, k)), relaxed)
+    error = utility.value(q) * (1 + 1e-9)
+    own = replace(design, utility=utility, channel=q, value=error, upper_bound=error, certificate=proof)
+    return with_proof(replace(own, guarantees=tuple(cap.measure(q) for cap in caps)), proof)
+
+
+def of_many(name):
+    """A file whose certificate is of a kind that bounds what cannot be listed, or the bound of another problem."""
+    rng = np.random.default_rng(31)
+    p, squares = rng.dirichlet(np.full(26, 9.0)), np.full((2, 26), 0.5)
+    if name in ("Sizes", "Scarf"):
+        return estimated(14, np.full(14, 1 / 14), {"Sizes": Sizes(), "Scarf": Scarf()}[name], np.full(14, 1e-3))
+    if name == "Relaxation":
+        return estimated(26, p, Relaxation(squares, np.array([0.1, 0.2]), np.full((26, 26), 1e-3)), p)
+    p0, p1 = rng.dirichlet(np.ones(4), 2)
+    utility, caps = ldpopt.Divergence(ldpopt.KL, p0, p1), (ldpopt.LocalDP(1.0), ldpopt.TotalVariation(0.2))
+    design = ldpopt.optimal_channel(utility, caps)
+    if name == "Relaxed":
+        inner = ldpopt.optimal_channel(utility, caps[0]).certificate
+        return with_proof(design, Relaxed(utility, caps, design.channel, inner))
+    # With probability 1/1000 the hypothesis itself is told.
+    points = np.vstack([np.column_stack([p0, p1]) * 0.999, [[0.001, 0.0], [0.0, 0.001]]])
+    inner = ldpopt.optimal_channel(ldpopt.Divergence(ldpopt.KL, *points.T), caps)
+    points = np.column_stack([inner.utility.p0, inner.utility.p1])
+    return with_proof(design, Dominated(utility, caps, design.channel, points, inner.certificate))
+
+
+@pytest.mark.parametrize("name", ["Sizes", "Scarf", "Relaxation", "Relaxed", "Dominated"])
+def test_they_agree_about_bounds_of_what_is_not_listed(name):
+    """The kernel and the checker prove the same bound to 1e-9 of itself, and neither one that is 1e-6 better."""
+    document = of_many(name)
+    side, worse = ("lower_bound", 1 - 1e-9) if "criterion" in document["utility"] else ("upper_bound", 1 + 1e-9)
+    document[side] *= worse
+    assert kinds.both(document) == "accepted by both"
+    better = document | {side: document[side] * (1 + np.sign(1 - worse) * 1e-6), "certified": False}
+    assert kinds.both(better) == "refused by both"
+
+
+@pytest.mark.parametrize("name", ["Relaxation", "Relaxed", "Dominated"])
+def test_numbers_of_these_that_are_no_such_numbers_are_refused(name):
+    """Negative, missing and permuted numbers, of other shapes and of other problems, are no proof, and no traceback."""
+    document = of_many(name)
+    proof, forged = document["certificate"], []
+    if name == "Relaxation":
+        wrong = [("spans", [-1.0, 0.2]), ("spans", [1e308, 1e308]), ("squares", [[0.5] * 25] * 2)]
+        forged = [proof | {"relaxed": proof["relaxed"] | {key: bad}} for key, bad in wrong]
+        forged += [proof | {"relaxed": {"kind": []}}]
+    if name == "Relaxed":
+        wrong = [], [{"kind": "TotalVariation", "eta": 0.1}], "x"
+        forged = [proof | {"relaxation": proof["relaxation"] | {"constraints": bad}} for bad in wrong]
+        forged += [proof | {"relaxation": bad} for bad in ({}, {"kind": "Relaxed"})]
+    if name == "Dominated":
+        points = proof["points"]
+        swapped = [[a, b] for (a, _), (_, b) in zip(points, points[1:] + points[:1], strict=True)]
+        wrong = points[:-1], points[::2] * 2, [[a, a] for a, _ in points], [[0.0, 0.0]] * 6, swapped
+        forged = [proof | {"points": bad} for bad in wrong]
+        forged += [proof | {"of_points": bad} for bad in ({}, {"kind": "PartsBound"})]
+    for one in forged:
+        assert kinds.both(document | {"certificate": one}) == "refused by both"

@@ -41,7 +41,7 @@ BLOCK = 2048  # Columns that are looked at together.
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LevelDual(ListedDual):
-    """Multipliers of the exact program of any column utility under `ApproximateLDP`, for up to six inputs.
+    """Multipliers of the exact program of any column utility under `ApproximateLDP`, for up to seven inputs.
 
     rows, pairs, weights : as in `ListedDual`; the entry (x, x') of `pairs` is for the excess of row x over e^epsilon
     times row x'. Where there are several such constraints, the one that gives the best bound counts.
@@ -50,7 +50,7 @@ class LevelDual(ListedDual):
     argument = "linear-programming duality over all extreme columns of (epsilon, delta)-LDP"
 
     def work(self) -> Work:
-        """All columns of up to six inputs, for each of the constraints."""
+        """All columns of up to seven inputs, for each of the constraints."""
         k = min(self.answers, LIMIT)
         each = 60.0 * (k + self.criteria) + 40.0 * k * k
         return Work.on(COLUMNS[k] * max(len(self.constraints), 1), each, BLOCK * k * k)
@@ -83,7 +83,7 @@ class LevelVariationDual(LevelDual):
     """Multipliers of the exact program of a column utility under `ApproximateLDP` and `TotalVariation` together.
 
     The numbers of `LevelDual`, and spreads : (k, k) non-negative; entry (x, x') is the multiplier of the cap on
-    sum_y (Q[x, y] - Q[x', y])_+, and the diagonal is ignored. For up to six inputs.
+    sum_y (Q[x, y] - Q[x', y])_+, and the diagonal is ignored. For up to seven inputs.
     """
 
     spreads: Array

@@ -285,13 +285,13 @@ def pricing(k: int, rows: float, constraints: Sequence[Any], relaxed: Any) -> Wo
         products = Work.on(faces**2, 20.0 + k / 4, faces**2 * (1 + k / 50))
         listed = Work.on(LABELED, 3.0 * k * (rows + 4), ROWS * k * (rows + 4))
         return form + listing(k, constraints) + listed.in_floats + products
+    if k <= LISTED:
+        return form + Work.on(2.0**k, 40.0 + 4.0 * k * (rows + 4), 2.0**k * (rows + k + 4))
     if isinstance(relaxed, Branches | Thresholds):
         searched = relaxed.work(k * rows) if isinstance(relaxed, Thresholds) else relaxed.work(k) + 0.5 * float(k) ** 4
         return form + Work(searched, 2e8 + 100.0 * float(k) ** 2 + 3.0 * float(k) ** 3).in_floats
     if relaxed is not None:
         return form
-    if k <= LISTED:
-        return form + Work.on(2.0**k, 40.0 + 4.0 * k * (rows + 4), 2.0**k * (rows + k + 4))
     return form + Work(12.0 * 2.0 ** min(k, EXACT_LIMIT), 2e8).in_floats
 
 

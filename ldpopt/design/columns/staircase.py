@@ -174,23 +174,22 @@ class StaircaseColumns(Columns):
         return self.line or self.k <= EXACT_LIMIT
 
     def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
-        """The largest gain of all 2^k patterns, one by one or in two halves; for too many, as `relaxed` says."""
+        """The largest gain of all 2^k patterns: of a few one by one, else as `relaxed` says, or in two halves."""
         epsilon = charges.arithmetic.of(self.epsilon)
         # Patterns are divided by exp(epsilon) - 1: t on all inputs, and t + 1 on a set.
         level = 1 / epsilon.expm1()
-        if self.k > LISTED and len(charges.kernel) == 1 and not charges.pairs.any():
+        if self.k <= LISTED:
+            sets = subsets(self.k)[:-1]  # the full pattern is a multiple of the empty one, priced without rounding
+            return charges.most(level * np.ones(len(sets)), charges.arithmetic.of(sets))
+        if len(charges.kernel) == 1 and not charges.pairs.any():
             bound = most_of_line(charges, level)
             if bound < math.inf or self.k > EXACT_LIMIT:
                 return bound
         if isinstance(relaxed, Sizes | Thresholds | Scarf | SymmetricScores):
             return relaxed.most(charges, epsilon)
-        if not self.exact:
-            return relaxed.most(charges, epsilon) if isinstance(relaxed, Relaxation | Branches) else math.inf
-        if self.k > LISTED:
+        if self.exact:
             return most_of_patterns(charges, level)
-        sets = subsets(self.k)
-        sets = sets[:-1]  # the full pattern is a multiple of the empty one, which is priced without rounding
-        return charges.most(level * np.ones(len(sets)), charges.arithmetic.of(sets))
+        return relaxed.most(charges, epsilon) if isinstance(relaxed, Relaxation | Branches) else math.inf
 
 
 class SmallSetColumns(StaircaseColumns):

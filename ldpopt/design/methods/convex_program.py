@@ -17,7 +17,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, too_large
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.columns.levels import LIMIT, level_columns
+from ldpopt.design.columns.levels import level_columns
 from ldpopt.design.columns.sets import members
 from ldpopt.design.cones import ConeProgram, matrix_of
 from ldpopt.design.constraints.base import Constraint
@@ -33,7 +33,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError, invalid
 from ldpopt.rounding import toward_privacy
 
-PATTERNS = 10  # The most inputs all of whose 2^k - 1 staircase patterns are posed
+PATTERNS, LEVELED = 10, 6  # The most inputs all of whose staircase patterns, and columns of levels, are posed
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def _refusal(problem: Problem) -> str:
         return Limit(f"{k} inputs have too many patterns to pose (at most {PATTERNS})") if k > PATTERNS else ""
     if approximate(problem, Constraint) is None:
         return "neither LocalDP between all inputs nor one ApproximateLDP, whose columns are listed"
-    return Limit(f"{k} inputs have too many extreme columns to list (at most {LIMIT})") if k > LIMIT else ""
+    return Limit(f"{k} inputs have too many extreme columns to list (at most {LEVELED})") if k > LEVELED else ""
 
 
 def _posed(problem: Problem) -> PosedProgram:

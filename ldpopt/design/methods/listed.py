@@ -108,7 +108,7 @@ def pattern_program(
 
 @dataclass(frozen=True)
 class LevelLP(Method, reference="[KOV14, Thm 2 and 4]", preference=180, by_cvxpy=True):
-    """The program over all extreme columns of (epsilon, delta)-LDP: exact for column utilities of up to six inputs.
+    """The program over all extreme columns of (epsilon, delta)-LDP: exact for column utilities of up to seven inputs.
 
     These columns are unit vectors, and whole powers of e^epsilon on a set of inputs with zero elsewhere: staircases
     with more than two steps. Where total variation is capped too, there are also columns constant on a set.
@@ -156,7 +156,7 @@ def approximate(problem: Problem, *beside: type) -> ApproximateLDP | None:
 def level_program(
     utility: ColumnUtility, epsilon: float, delta: float, eta: float = 1.0, deadline: Deadline = UNLIMITED
 ) -> tuple[Array, Weighed]:
-    """The columns (k, n), erasure last, of the best channel of up to six inputs under ApproximateLDP, delta > 0.
+    """The columns (k, n), erasure last, of the best channel of up to seven inputs under ApproximateLDP, delta > 0.
 
     eta : a cap on total variation, above 0. Raises `SolverError` when no solver is accurate, or a column is worth no
     finite number.
