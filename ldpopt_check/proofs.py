@@ -66,6 +66,7 @@ exceeds minus its least eigenvalue times k+1. The classes [low, high] cover all 
 
 import math
 from bisect import bisect_right
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate, chain, combinations, pairwise, product
@@ -730,7 +731,8 @@ def respondents(file, bits, budget):
     judged = not kernel or cells <= MOST_LISTED or relaxation(cells, file["relaxed"])
     if kernel and judged and 0 < epsilon < math.inf:
         budget.spend(2**cells * cells * len(kernel) if cells <= MOST_LISTED else cells**3)
-        low = max(low, together(file, epsilon, bits))
+        with suppress(ArithmeticError):  # Then the kernel proves nothing.
+            low = max(low, together(file, epsilon, bits))
     least, said = math.ceil(low), file["least"]
     need(said <= least or judged, "a kernel for more than 12 cells with a relaxation of this kind is not supported")
     need(said <= least or even <= 7, "more than seven yes/no questions at the even pilot are not supported")
