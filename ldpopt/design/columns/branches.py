@@ -280,7 +280,7 @@ class Sizes(ByValue):
         gram = np.asarray(FLOAT.of(charges.kernel.T @ charges.kernel).upper)
         level, total = 1 / epsilon.expm1(), charges.total
         n = np.arange(k)  # the full pattern is the empty one again
-        other = float(np.max(gram - np.diag(np.full(k, np.inf)), initial=-np.inf)) if k > 1 else 0.0
+        other = float(gram[~np.eye(k, dtype=bool)].max()) if k > 1 else 0.0
         earned = arithmetic.of(float(np.diag(gram).max())) * n + arithmetic.of(other) * (n * (n - 1.0))
         paid = level * total + arithmetic.of(float(charges.rows.min())) * n
         shares = FLOAT.of(charges.prior)
