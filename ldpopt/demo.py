@@ -60,15 +60,15 @@ def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], 
     answered = [_answer(survey, name, title, step) for name, title in QUESTIONS.items()]
     files: dict[str, bytes] = {}
     sections: list[tuple[Answered, dict[str, bytes], list[dict[str, Any]]]] = []
-    for one in answered:
-        pictures = _pictures(one, step)
-        files |= {f"{one.name}-{kind}.png": data for kind, data in pictures.items()}
-        files[f"{one.name}-frontier.csv"] = one.curves.to_csv().encode()
-        files[f"{one.name}-gaps.csv"] = one.grid.to_csv().encode()
-        for (epsilon, eta), design in one.designs.items():
-            files[channel_file(one.name, epsilon, eta)] = design.channel.to_json(design.guarantees).encode()
-            files[design_file(one.name, epsilon, eta)] = design_text(design).encode()
-        sections.append((one, pictures, [_shown(one, limits) for limits in one.designs]))
+    for question in answered:
+        pictures = _pictures(question, step)
+        files |= {f"{question.name}-{kind}.png": data for kind, data in pictures.items()}
+        files[f"{question.name}-frontier.csv"] = question.curves.to_csv().encode()
+        files[f"{question.name}-gaps.csv"] = question.grid.to_csv().encode()
+        for (epsilon, eta), design in question.designs.items():
+            files[channel_file(question.name, epsilon, eta)] = design.channel.to_json(design.guarantees).encode()
+            files[design_file(question.name, epsilon, eta)] = design_text(design).encode()
+        sections.append((question, pictures, [_shown(question, limits) for limits in question.designs]))
     files["report.html"] = _report(survey, sections).encode()
     step()
     return answered, files
@@ -84,10 +84,10 @@ def design_file(question: str, epsilon: float, eta: float | None) -> str:
     return channel_file(question, epsilon, eta).removesuffix(".json") + "-design.json"
 
 
-def textbook_gaps(one: Answered, epsilon: float, eta: float | None) -> dict[str, float]:
+def textbook_gaps(question: Answered, epsilon: float, eta: float | None) -> dict[str, float]:
     """The share of the optimum that each textbook mechanism misses at a point (epsilon, eta) of the grid."""
-    at = [(row.epsilon, row.eta) for row in one.grid].index((epsilon, 1.0 if eta is None else eta))
-    return {name: float(one.grid.gap(name)[at]) for name in _TEXTBOOK}
+    point = [(row.epsilon, row.eta) for row in question.grid].index((epsilon, 1.0 if eta is None else eta))
+    return {name: float(question.grid.gap(name)[point]) for name in _TEXTBOOK}
 
 
 _TEXTBOOK = {
@@ -126,14 +126,14 @@ def _answer(survey: SurveyTable, name: str, title: str, step: Callable[..., obje
     return Answered(name, title, utility, (first, second), designs, drawn, grid)
 
 
-def _pictures(one: Answered, step: Callable[..., object]) -> dict[str, bytes]:
-    made = {"frontier": plots.picture(plots.frontier(one.curves))}
+def _pictures(question: Answered, step: Callable[..., object]) -> dict[str, bytes]:
+    pictures = {"frontier": plots.picture(plots.frontier(question.curves))}
     step()
-    made["gaps"] = plots.picture(_gap_maps(one.grid))
+    pictures["gaps"] = plots.picture(_gap_maps(question.grid))
     step()
-    made["design"] = design_picture(one.designs[FEATURED], one.names)
+    pictures["design"] = design_picture(question.designs[FEATURED], question.names)
     step()
-    return made
+    return pictures
 
 
 def _gap_maps(grid: Frontier) -> plots.Axes:
@@ -161,11 +161,11 @@ def _report(survey: SurveyTable, sections: list[Any]) -> str:
     )
 
 
-def _shown(one: Answered, limits: tuple[float, float | None]) -> dict[str, Any]:
+def _shown(question: Answered, limits: tuple[float, float | None]) -> dict[str, Any]:
     """What the page shows of a design; its proof is checked anew."""
-    (epsilon, eta), design, gaps = limits, one.designs[limits], textbook_gaps(one, *limits)
+    (epsilon, eta), design, gaps = limits, question.designs[limits], textbook_gaps(question, *limits)
     measured = [*design.guarantees, *([total_variation(design.channel)] if eta is None else [])]
-    said = reports_in_words(design.channel, one.utility.p0, one.utility.p1, one.names)
+    said = reports_in_words(design.channel, question.utility.p0, question.utility.p1, question.names)
     return {
         "epsilon": epsilon,
         "cap": "none" if eta is None else f"{eta:g}",
@@ -174,8 +174,8 @@ def _shown(one: Answered, limits: tuple[float, float | None]) -> dict[str, Any]:
         "missed": [_percent(gaps[name]) for name in _TEXTBOOK],
         "promises": list(map(guarantee_in_words, measured)),
         "reports": [[label, "; ".join(likely), evidence] for label, likely, evidence in said],
-        "file": channel_file(one.name, epsilon, eta),
-        "proved": design_file(one.name, epsilon, eta),
+        "file": channel_file(question.name, epsilon, eta),
+        "proved": design_file(question.name, epsilon, eta),
     }
 
 

@@ -41,7 +41,7 @@ _REACH = 256.0
 _STEPS = 2.0**16
 """No score is more steps of the lattice away from the likeliest one."""
 
-LARGEST = 700.0
+MAX_EXPONENT = 700.0
 """The largest epsilon whose exponential is a float."""
 
 
@@ -70,7 +70,7 @@ class Crowd(ByValue):
     def lost(self, epsilon: float) -> float:
         """The part of delta from reports that the others never send."""
         only = self.w == 0
-        growth = math.exp(min(epsilon, LARGEST))
+        growth = math.exp(min(epsilon, MAX_EXPONENT))
         return float(np.maximum(self.p[only] * (1 + _ENTRY) - growth * self.q[only] * (1 - _ENTRY), 0.0).sum())
 
     def scores(self, epsilon: float) -> tuple[Array, Array]:
@@ -125,9 +125,9 @@ class Crowd(ByValue):
             return min(1.0, lost)
         if tilt > 0 and (bound := self._chernoff(scores, masses, tilt)) < 1e-290:
             return min(1.0, lost + bound)
-        spacing, anchor, at = _lattice(scores, masses, tilt, self.n)
-        below = np.floor(at)
-        share = np.minimum(at - below + 4 * ULP * (1 + np.abs(at)), 1.0)
+        spacing, anchor, position = _lattice(scores, masses, tilt, self.n)
+        below = np.floor(position)
+        share = np.minimum(position - below + 4 * ULP * (1 + np.abs(position)), 1.0)
         places, back = np.unique(np.concatenate([below, below + 1]).astype(np.int64), return_inverse=True)
         split = collect(back, np.concatenate([masses * (1 - share), masses * share]), len(places))
         window = LatticeLaw(spacing, ((places, split, self.n),), 0.0).window(tilt)
@@ -135,7 +135,7 @@ class Crowd(ByValue):
         values = values + 8 * ULP * self.n * (abs(anchor) + spacing)
         positive = values > 0
         decay = np.exp(-tilt * values[positive]) * values[positive]
-        scale = math.exp(min(LARGEST, window.cumulant + tilt * self.n * anchor))
+        scale = math.exp(min(MAX_EXPONENT, window.cumulant + tilt * self.n * anchor))
         rest = _OUTSIDE * min(self.n * float(scores.max()), 1 / tilt if tilt > 0 else math.inf)
         total = float(window.masses[positive] @ decay) + window.error * float(decay.sum()) + rest
         return min(1.0, lost + up(scale * total * (1 + self._slack) / self.n, 64) + 1e-300)
@@ -158,8 +158,8 @@ class Crowd(ByValue):
         window = law.window(tilt)
         center = round(window.mean / spacing) - window.first
         exponents = -tilt * spacing * (np.arange(len(window.masses)) - center)
-        decay = np.exp(np.minimum(exponents, LARGEST / 2))
-        scale = math.exp(min(LARGEST, window.cumulant - tilt * spacing * (window.first + center)))
+        decay = np.exp(np.minimum(exponents, MAX_EXPONENT / 2))
+        scale = math.exp(min(MAX_EXPONENT, window.cumulant - tilt * spacing * (window.first + center)))
         tails, unsure = (np.append(np.cumsum(part[::-1])[::-1], 0.0) for part in (window.masses * decay, decay))
         reach = cells.max() - cells
         beyond = _OUTSIDE * growth * float(decay[-1])
@@ -190,7 +190,7 @@ class Crowd(ByValue):
     def _chernoff(self, scores: Array, masses: Array, tilt: float) -> float:
         """E (sum)_+ / n is at most E e^(t sum) / (e t n)."""
         exponent = self.n * _cumulant(scores, masses, tilt)[0] - 1 - math.log(tilt * self.n)
-        return math.exp(min(LARGEST, exponent + self._slack + 1e-9)) * (1 + self._slack)
+        return math.exp(min(MAX_EXPONENT, exponent + self._slack + 1e-9)) * (1 + self._slack)
 
     def surely_at_most(self, epsilon: float, delta: float) -> bool:
         """Whether Chernoff's bound already shows that delta at epsilon is at most `delta`."""

@@ -28,7 +28,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.composition.any_crowd import AnyCrowd
-from ldpopt.composition.crowd import LARGEST, Crowd
+from ldpopt.composition.crowd import MAX_EXPONENT, Crowd
 from ldpopt.composition.laws import LatticeLaw
 from ldpopt.distribution import Array, nonnegative, positive_integer, unit_interval
 from ldpopt.privacy.approximate_dp import approximate_dp, hockey_stick
@@ -84,7 +84,7 @@ class Shuffled(Result):
         """The delta at `epsilon` >= 0 nats: at most `value`, and for some answers of the others at least `lower`."""
         epsilon = nonnegative(epsilon, "epsilon")
         alone = hockey_stick(self.channel, epsilon)
-        if self.respondents == 1 or epsilon > LARGEST or alone.value == 0:
+        if self.respondents == 1 or epsilon > MAX_EXPONENT or alone.value == 0:
             lower = alone.lower if self.respondents == 1 else 0.0
             return self._found("epsilon", epsilon, alone.value, lower)
         value = min(alone.value, self._blanket_delta(epsilon))
@@ -103,7 +103,7 @@ class Shuffled(Result):
         alone = local_dp(self.channel) if delta == 0 else approximate_dp(self.channel, delta)
         if self.respondents == 1 or delta == 0 or alone.value == 0:
             return self._found("delta", delta, alone.value, alone.lower)
-        top = min(alone.value, LARGEST)
+        top = min(alone.value, MAX_EXPONENT)
         lower = 0.0
         least = self._hidden_least(lambda crowd: crowd.epsilon(delta, top))
         for crowd in least:
@@ -283,7 +283,7 @@ def _one_way(low: float, high: float, few: int, many: int, epsilon: float) -> fl
         return up(max(-minus, 0.0) + plus, 8)
     tilt = math.log(minus / plus)
     parts = tuple((_ENDS, np.array([1 - share, share]), count) for share, count in ((low, few), (high, many)) if count)
-    if tilt > LARGEST:
+    if tilt > MAX_EXPONENT:
         return up(plus, 8)
     window = LatticeLaw(1.0, parts, 0.0).window(tilt)
     masses = np.concatenate([[0.0], window.masses, [0.0]])
@@ -292,7 +292,7 @@ def _one_way(low: float, high: float, few: int, many: int, epsilon: float) -> fl
     terms = plus * math.exp(tilt) * masses[:-1] - minus * masses[1:] + error
     start = int(np.flatnonzero(terms < 0).max(initial=-1)) + 1
     counts = window.first + np.arange(start, len(terms))
-    scale = math.exp(min(LARGEST, window.cumulant - tilt * float(window.first + start)))
+    scale = math.exp(min(MAX_EXPONENT, window.cumulant - tilt * float(window.first + start)))
     decay = np.exp(-tilt * (counts - window.first - start))
     total = float(terms[start:] @ decay) + 1e-22 * (minus + plus * math.exp(tilt))
     return up(scale * total * (1 + 64 * (few + many) * ULP), 256) + 1e-300

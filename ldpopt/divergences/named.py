@@ -20,7 +20,7 @@ from ldpopt.errors import invalid
 
 _INF = float("inf")
 
-NEAR = 0.01
+SERIES_BELOW = 0.01
 """The relative distance of a and b below which series replace logarithms; there they are accurate to a double."""
 
 _FLOOR = -1 + 2.0**-53
@@ -52,7 +52,7 @@ def _log_extreme_ratio(a: Any, b: Any) -> Any:
 def kl_excess(d: Any, a: Any, b: Any) -> Any:
     """a log(a/b) - d, without cancellation."""
     x = d / b
-    near = abs(x) < NEAR
+    near = abs(x) < SERIES_BELOW
     if np.all(near):
         return _kl_series(d, x)
     # Where a is below 2**-53 b, the first term is too small to change the second, so its logarithm may be wrong.
@@ -69,7 +69,7 @@ def jensen_shannon_excess(d: Any, a: Any, b: Any) -> Any:
     """(a log(2a/(a+b)) + b log(2b/(a+b))) / 2, without cancellation."""
     m = middle(a, b)
     r = d / 2 / m
-    near = abs(r) < NEAR
+    near = abs(r) < SERIES_BELOW
     if np.all(near):
         return _jensen_shannon_series(d, r)
     value = (a * log1p(maximum(r, _FLOOR)) + b * log1p(maximum(-r, _FLOOR))) / 2
@@ -219,7 +219,7 @@ def _alpha(order: float) -> FDivergence:
             value = a * (expm1((order - 1) * log_ratio(d, a, b)) / scale) - d / order
         else:
             value = b * (expm1(order * log_ratio(d, a, b)) / scale) - d / (order - 1)
-        return patch(value, abs(d) < b * (NEAR / (abs(order) + 2)), series, d, b)
+        return patch(value, abs(d) < b * (SERIES_BELOW / (abs(order) + 2)), series, d, b)
 
     def series(d: Any, b: Any) -> Any:  # the binomial series, from its second-order term on
         x = d / b

@@ -5,11 +5,11 @@ formulas with logarithms that are made by `_either`. The exact arithmetic comput
 the cancellation costs. The fast arithmetic uses the float64 formula, whose series do not cancel, with a proved bound
 on its relative error.
 
-The bound is found as follows. Series are used for |d| < NEAR b. At |d| = NEAR b, terms of size d cancel to
-d^2 / (2 b), which multiplies relative errors by 200 (by 1000 for the alpha-divergence, whose terms also carry 1/order).
-Each term has an error of at most 8 units in the last place: 4 of the logarithm, and 4 of its argument and factors. The
-series omit terms below 2^-47 of their sum. For the alpha-divergence, the exponent (order - 1) log(a/b) has a relative
-error of a few units; times its size, this is the relative error of the power.
+The bound is found as follows. Series are used for |d| < SERIES_BELOW b. At the end of this range, terms of size d
+cancel to d^2 / (2 b), which multiplies relative errors by 200 (by 1000 for the alpha-divergence, whose terms also carry
+1/order). Each term has an error of at most 8 units in the last place: 4 of the logarithm, and 4 of its argument and
+factors. The series omit terms below 2^-47 of their sum. For the alpha-divergence, the exponent (order - 1) log(a/b) has
+a relative error of a few units; times its size, this is the relative error of the power.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class Arithmetic(ABC):
     def stack(self, parts: Sequence[Values], axis: int = 0) -> Enclosure:
         """The parts of one shape along a new axis."""
         each = [self.of(part) for part in parts]
-        at = axis % (each[0].ndim + 1)
-        return self.concatenate([part[(slice(None),) * at + (None,)] for part in each], at)
+        place = axis % (each[0].ndim + 1)
+        return self.concatenate([part[(slice(None),) * place + (None,)] for part in each], place)
 
 
 class Enclosure(ABC):
@@ -183,8 +183,8 @@ class Enclosure(ABC):
 
     def certainly_at_most(self, other: Values) -> Any:
         """Whether it is proved that each number is at most its counterpart: a boolean array, or a bool."""
-        found = np.asarray(self.upper) <= np.asarray(self.arithmetic.of(other).lower)
-        return found if found.ndim else bool(found)
+        holds = np.asarray(self.upper) <= np.asarray(self.arithmetic.of(other).lower)
+        return holds if holds.ndim else bool(holds)
 
     @property
     def midpoint(self) -> Any:
@@ -235,8 +235,8 @@ class Enclosure(ABC):
         right = self.arithmetic.of(other)
         if not (1 <= self.ndim <= 2 and 1 <= right.ndim <= 2 and self.shape[-1] == right.shape[0]):
             raise ValueError(f"matmul: shapes {self.shape} and {right.shape} do not fit")
-        made = (self[None] if self.ndim == 1 else self)._product(right[:, None] if right.ndim == 1 else right)
-        return made.reshape(self.shape[:-1] + right.shape[1:])
+        columns = (self[None] if self.ndim == 1 else self)._product(right[:, None] if right.ndim == 1 else right)
+        return columns.reshape(self.shape[:-1] + right.shape[1:])
 
     def __rmatmul__(self, other: Values) -> Enclosure:
         return self.arithmetic.of(other) @ self
@@ -316,7 +316,7 @@ def product(low_a: Array, high_a: Array, low_b: Array, high_b: Array) -> tuple[A
     if (low_a >= 0).all() and (low_b >= 0).all():
         low = np.maximum(low, 0.0)
     if (size == 0).any():  # exactly zero where no product has two factors that may differ from zero
-        used = [((one != 0) | (two != 0)).astype(np.float64) for one, two in ((low_a, high_a), (low_b, high_b))]
+        used = [((low != 0) | (high != 0)).astype(np.float64) for low, high in ((low_a, high_a), (low_b, high_b))]
         nothing = np.asarray(used[0] @ used[1] == 0)
         low, high = np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
     return np.where(unknown, -INF, low), np.where(unknown, INF, high)

@@ -57,9 +57,9 @@ def _array(value: Any) -> Balls:
     """An object array, also of a single ball."""
     if isinstance(value, np.ndarray):
         return value
-    made = np.empty((), dtype=object)
-    made[()] = value
-    return made
+    boxed = np.empty((), dtype=object)
+    boxed[()] = value
+    return boxed
 
 
 def _each(function: Callable[..., Any], *arrays: Balls) -> Balls:
@@ -88,8 +88,8 @@ class ExactEnclosure(Enclosure):
 
     def _float64(self, upper: bool) -> npt.NDArray[np.float64]:
         with _precision(self._arithmetic.bits):
-            found = [(above if upper else below)(ball) for ball in self._balls.ravel().tolist()]
-        return np.array(found, dtype=np.float64).reshape(self.shape)
+            ends = [(above if upper else below)(ball) for ball in self._balls.ravel().tolist()]
+        return np.array(ends, dtype=np.float64).reshape(self.shape)
 
     @property
     def ends(self) -> tuple[ExactEnclosure, ExactEnclosure]:
@@ -133,8 +133,8 @@ class ExactEnclosure(Enclosure):
     def _product(self, other: ExactEnclosure) -> ExactEnclosure:
         from flint import arb_mat
 
-        one, two = (arb_mat(*balls.shape, balls.ravel().tolist()) for balls in (self._balls, other._balls))
-        return self._made(_filled((one * two).entries(), (self.shape[0], other.shape[1])))
+        own, others = (arb_mat(*balls.shape, balls.ravel().tolist()) for balls in (self._balls, other._balls))
+        return self._made(_filled((own * others).entries(), (self.shape[0], other.shape[1])))
 
     @_precise
     def sum(self, axis: int | None = None) -> ExactEnclosure:
@@ -159,7 +159,7 @@ class ExactEnclosure(Enclosure):
 
     @_precise
     def maximum(self, other: Values) -> ExactEnclosure:
-        return self._made(_each(lambda one, two: one.max(two), self._balls, self._other(other)))
+        return self._made(_each(lambda own, others: own.max(others), self._balls, self._other(other)))
 
     @_precise
     def max(self, axis: int | None = None) -> ExactEnclosure:
@@ -192,9 +192,9 @@ class Exact(Arithmetic):
 
     def between(self, lower: Values, upper: Values) -> ExactEnclosure:
         """Numbers from `lower` to `upper`, of which the ball's radius holds nine digits; out of order, everything."""
-        one, two = self.of(lower), self.of(upper)
+        low, high = self.of(lower), self.of(upper)
         with _precision(self.bits):
-            return ExactEnclosure(self, _each(_joined, one._balls, two._balls))
+            return ExactEnclosure(self, _each(_joined, low._balls, high._balls))
 
     def concatenate(self, parts: Sequence[Values], axis: int = 0) -> ExactEnclosure:
         return ExactEnclosure(self, np.concatenate([self.of(part)._balls for part in parts], axis=axis))
@@ -208,9 +208,9 @@ EXACT = Exact()
 
 def _filled(balls: list[Any], shape: tuple[int, ...]) -> Balls:
     """An object array of a shape; numpy would look inside of lists."""
-    made = np.empty(len(balls), dtype=object)
-    made[:] = balls
-    return made.reshape(shape)
+    filled = np.empty(len(balls), dtype=object)
+    filled[:] = balls
+    return filled.reshape(shape)
 
 
 def _ball(value: float | Fraction) -> arb:

@@ -105,8 +105,8 @@ class FloatEnclosure(Enclosure):
             others = [] if self._point else [(self._high, right._low)]
             others += [] if right._point else [(self._low, right._high)]
             others += [] if self._point or right._point else [(self._high, right._high)]
-            for one, two in others:
-                product = one * two
+            for own, further in others:
+                product = own * further
                 low, high = np.minimum(low, product), np.maximum(high, product)  # both keep NaN
             return _signed(_down(low), _up(high), self, right)
 
@@ -144,13 +144,13 @@ class FloatEnclosure(Enclosure):
     def _added(self, add: Callable[[Array], Array], count: int) -> FloatEnclosure:
         """Sums of at most `count` numbers: 2 n u sum |x| covers n u / (1 - n u) sum |x| and its own rounding."""
         with np.errstate(all="ignore"):
-            found = []
+            ends = []
             for end, step, sign in ((self._low, _down, -1.0), (self._high, _up, 1.0)):
                 size = add(np.abs(end))
                 error = np.where(size == 0, 0.0, size * (count * ULP) + count * SUBNORMAL)
                 total = add(end)
-                found.append(np.where(size == 0, 0.0, step(total + sign * error)))
-            low, high = found
+                ends.append(np.where(size == 0, 0.0, step(total + sign * error)))
+            low, high = ends
             # Sums of numbers of one sign keep it; the sums of the others are not bounded by zero.
             low = np.where(add((~(self._low >= 0)).astype(np.float64)) == 0, np.fmax(low, 0.0), low)
             high = np.where(add((~(self._high <= 0)).astype(np.float64)) == 0, np.fmin(high, 0.0), high)
@@ -201,13 +201,13 @@ _INCREASING: dict[str, tuple[Callable[[Array], Any], float, float, float]] = {
 """The function, the argument at which it is exactly zero, the lower end of its domain, and its least value."""
 
 
-def _signed(low: Array, high: Array, one: FloatEnclosure, two: FloatEnclosure) -> FloatEnclosure:
+def _signed(low: Array, high: Array, first: FloatEnclosure, second: FloatEnclosure) -> FloatEnclosure:
     """Ends of a product or quotient that do not cross zero where the signs of the factors forbid it."""
     tiny = (low == -SUBNORMAL) | (high == SUBNORMAL)
     if np.count_nonzero(tiny):
-        up_up, down_down = (one._low >= 0) & (two._low >= 0), (one._high <= 0) & (two._high <= 0)
-        up_down, down_up = (one._low >= 0) & (two._high <= 0), (one._high <= 0) & (two._low >= 0)
-        zero = (one._low == 0) & (one._high == 0) | (two._low == 0) & (two._high == 0)
+        up_up, down_down = (first._low >= 0) & (second._low >= 0), (first._high <= 0) & (second._high <= 0)
+        up_down, down_up = (first._low >= 0) & (second._high <= 0), (first._high <= 0) & (second._low >= 0)
+        zero = (first._low == 0) & (first._high == 0) | (second._low == 0) & (second._high == 0)
         low = np.where(tiny & (up_up | down_down | zero), np.maximum(low, 0.0), low)
         high = np.where(tiny & (up_down | down_up | zero), np.minimum(high, 0.0), high)
     return FloatEnclosure(low, high)
@@ -245,9 +245,9 @@ class FloatArithmetic(Arithmetic):
         return FloatEnclosure(low, np.concatenate([part._high for part in each], axis=axis))
 
     def where(self, mask: npt.ArrayLike, yes: Values, no: Values) -> FloatEnclosure:
-        one, two = self.of(yes), self.of(no)
-        low = np.where(mask, one._low, two._low)
-        return FloatEnclosure(low, low if one._point and two._point else np.where(mask, one._high, two._high))
+        yes_in, no_in = self.of(yes), self.of(no)
+        low = np.where(mask, yes_in._low, no_in._low)
+        return FloatEnclosure(low, low if yes_in._point and no_in._point else np.where(mask, yes_in._high, no_in._high))
 
 
 FLOAT = FloatArithmetic()

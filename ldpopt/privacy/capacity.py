@@ -243,14 +243,14 @@ def capacity_bounded(
     if pairs:
         rows, bound, pair = channel.matrix, np.concatenate(bounds), np.concatenate(pairs)
         above = np.zeros(len(bound))
-        for at in _falling(bound):
-            if bound[at] <= lower * (1 - 2 * TIE) or bound[at] == 0:
+        for position in _falling(bound):
+            if bound[position] <= lower * (1 - 2 * TIE) or bound[position] == 0:
                 break  # not even an unrestricted adversary finds more in the remaining pairs
-            if bound[at] <= lower and at > first_largest(above):
+            if bound[position] <= lower and position > first_largest(above):
                 continue  # nor here, and of pairs with equal values the first is named
-            x, other = pair[at]
-            low, above[at] = divergence._bracket(rows[x], rows[other], basis)
-            lower, upper = max(lower, low), max(upper, float(above[at]))
+            x, other = pair[position]
+            low, above[position] = divergence._bracket(rows[x], rows[other], basis)
+            lower, upper = max(lower, low), max(upper, float(above[position]))
         if upper > 0:
             x, other = pair[first_largest(above)]
             witness = Witness((channel.inputs[x], channel.inputs[other]))

@@ -58,12 +58,12 @@ def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
             break
         a, value, tilted = a + size * step, new, law_new
     # The moments of the tilted law differ from those of p by the last gradient; one more small tilt corrects that.
-    found = tilted
+    corrected = tilted
     for _ in range(3):
-        if found.min() < 0 or not np.isfinite(found).all():
+        if corrected.min() < 0 or not np.isfinite(corrected).all():
             break
-        tilted = found
-        found = tilted * (1 + (inner - tilted @ inner) @ _weighted(tilted, inner, target - tilted @ inner))
+        tilted = corrected
+        corrected = tilted * (1 + (inner - tilted @ inner) @ _weighted(tilted, inner, target - tilted @ inner))
     residual = np.abs(target - tilted @ inner) + 4 * ULP * (np.abs(inner).T @ (tilted + law) + np.abs(target))
     pad = 2 * float(np.abs(a) @ residual) + 8 * ULP * float(np.abs(a) @ np.abs(centre - target))
     whole = privacy_loss(p[None], q[None]).mean_upper[0]

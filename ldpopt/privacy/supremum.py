@@ -75,8 +75,8 @@ def each(cumulant: Callable[[int, float], tuple[float, float]]) -> Cumulant:
     """A function of one row and one s, as a `Cumulant`."""
 
     def bounds(rows: Rows, s: Array) -> Bounds:
-        found = np.array([cumulant(row, at) for row, at in zip(rows.tolist(), s.tolist(), strict=True)])
-        return found[:, 0], found[:, 1]
+        ends = np.array([cumulant(row, tilt) for row, tilt in zip(rows.tolist(), s.tolist(), strict=True)])
+        return ends[:, 0], ends[:, 1]
 
     return bounds
 
@@ -214,8 +214,8 @@ def _chord(objective: Objective, rows: Rows, a: Array, b: Array, k_a: Array, k_b
     width = b - a
     with np.errstate(all="ignore"):
         c1 = (k_b - k_a) / width
-        at = np.clip(np.nan_to_num(objective.peak(rows, k_a - c1 * a, c1), nan=0.0), a, b)
-        inside = objective.above(rows, k_a + (at - a) / width * (k_b - k_a), at)
+        point = np.clip(np.nan_to_num(objective.peak(rows, k_a - c1 * a, c1), nan=0.0), a, b)
+        inside = objective.above(rows, k_a + (point - a) / width * (k_b - k_a), point)
     # On very short intervals rounding hides the peak; K is increasing, so its value at the right end is a bound.
     short = (width <= 1e-7 * a) | ~np.isfinite(inside)
     inside = np.where(short, objective.above(rows, np.maximum(k_a, k_b), a), inside)
