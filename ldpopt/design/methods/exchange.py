@@ -29,7 +29,7 @@ from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.intervals import Memory, interval_program
+from ldpopt.design.programs.intervals import Memory, closed, interval_program
 from ldpopt.design.programs.knots import allowed_posteriors, cut_knots, even_knots, graded_knots, widest_ratio
 from ldpopt.design.programs.labels import (
     MAX_SLACKS,
@@ -50,6 +50,8 @@ from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.tolerances import CLIMB_GAIN, CONIC_GAP, EXCHANGE_GAP
 
+MAX_CORRECTED_INPUTS = 100  # With more inputs than this, multipliers are taken from the solver without correction
+
 
 @dataclass(frozen=True, eq=False)
 class Round:
@@ -68,20 +70,31 @@ class Round:
     matrix: Array
 
     def prove(self, problem: Problem, channel: Channel) -> Iterator[Certificate]:
-        """The certificate of the dual values; none where a constraint has no column form."""
+        """Certificates of the dual values, corrected and as they are; none where a constraint has no column form."""
         if problem.others:
             return
+        if not any(term.pure for term in self.terms):
+            yield self._certificate(problem, channel, *self._closed(problem))
+        yield self._certificate(problem, channel, self.solved.rows, self.solved.multipliers)
+
+    def _certificate(self, problem: Problem, channel: Channel, rows: Array, values: Sequence[Array]) -> IntervalDual:
         multipliers = []
-        for number, (term, pairs, values) in enumerate(
-            zip(self.terms, self.active, self.solved.multipliers, strict=True)
-        ):
+        for number, (term, pairs, each) in enumerate(zip(self.terms, self.active, values, strict=True)):
             if len(pairs) and not term.conic:
-                paid = np.flatnonzero(values.any(axis=0))
-                pairs, values = pairs[paid], values[:, paid]
-            multipliers.append(TermMultiplier(number, pairs, term.scaled(values, self.scale)))
-        rows = self.solved.rows * self.scale
-        fields = (problem.whole, problem.constraints, channel, rows, tuple(multipliers))
-        yield IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
+                paid = np.flatnonzero(each.any(axis=0))
+                pairs, each = pairs[paid], each[:, paid]
+            multipliers.append(TermMultiplier(number, pairs, term.scaled(each, self.scale)))
+        fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
+        return IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
+
+    def _closed(self, problem: Problem) -> tuple[Array, Sequence[Array]]:
+        """The multipliers of the rows and of the terms, corrected up to rounding by `flows.closed`."""
+        kept = [term.take(pairs) for term, pairs in zip(self.terms, self.active, strict=True)]
+        if self.solved.rows.size > MAX_CORRECTED_INPUTS or not ByKind(kept).sticks:
+            return self.solved.rows, self.solved.multipliers
+        pair = problem.reduction.pair
+        profits = chord_gains(problem.utility.f, pair, self.knots).each / self.scale - self.solved.rows
+        return closed(profits, self.solved.rows, kept, self.solved.multipliers)
 
 
 ROUNDS = 40
