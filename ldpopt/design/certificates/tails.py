@@ -34,7 +34,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -194,15 +193,16 @@ class End:
                 continue
             own = values[:, values[1] == self.label]
             others = paid - _support(term, own, len(rows))
-            for kept, step in product(KEPT, STEPS):
+            for kept in KEPT:
                 gains, reserved = plan.gains(kept, FLOAT)
-                cuts, extra = plan.cuts(reserved, own, step)
-                left = np.asarray(gains.midpoint) - others - _support(term, cuts, len(rows))
-                kappa = plan.kappa(left)
-                with np.errstate(invalid="ignore"):  # a choice whose numbers are not finite costs no number
-                    cost = extra * term.cap + float(np.maximum(left + kappa * plan.side, 0.0).sum())
-                if cost < least:
-                    least, best = cost, (number, plan, float(kept), kappa, cuts)
+                for step in STEPS:
+                    cuts, extra = plan.cuts(reserved, own, step)
+                    left = np.asarray(gains.midpoint) - others - _support(term, cuts, len(rows))
+                    kappa = plan.kappa(left)
+                    with np.errstate(invalid="ignore"):  # a choice whose numbers are not finite costs no number
+                        cost = extra * term.cap + float(np.maximum(left + kappa * plan.side, 0.0).sum())
+                    if cost < least:
+                        least, best = cost, (number, plan, float(kept), kappa, cuts)
         if best is None:
             return None
         number, plan, kept, kappa, cuts = best
