@@ -134,7 +134,7 @@ def _minimax(utility: FisherInformation, task: MixtureTask) -> tuple[Mixture, Ar
         worst = worst_case(utility, found.matrix(columns), accuracy / 10)
         mixture = found.solution.shares @ np.array(priors)
         mixture = mixture / mixture.sum()
-        if worst.upper < best[0]:
+        if worst.upper <= best[0] + accuracy / 100 * abs(best[0]):  # of equally good channels, the later prior is worse
             best = (worst.upper, found, mixture)
         reached = max(criterion_at(utility.criterion, found.matrix(columns), p) for p in priors)
         if worst.value - reached > accuracy * max(abs(reached), 1e-12):

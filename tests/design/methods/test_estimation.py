@@ -145,6 +145,17 @@ def test_mv_optimal_designs_have_the_least_largest_variance(eta):
         assert utility.value(weighted.channel) >= design.lower_bound
 
 
+@pytest.mark.parametrize("criterion", [AOptimal(), DOptimal(), COptimal([1.0, 0.0])], ids=["A", "D", "C"])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_one_channel_for_all_pilots_is_proved_at_the_worst_of_them(criterion, epsilon):
+    """Two categories have one best channel whatever the shares, so that no other decides where the bound is proved."""
+    for pilot, width in (([0.3, 0.7], 0.2), ([0.3, 0.7], 0.02), ([0.15, 0.85], 0.1)):
+        design = optimal_channel(FisherInformation(pilot, criterion, Box(width)), LocalDP(epsilon))
+        assert design.certified, (pilot, width)
+        worst = np.array([pilot[0] + width, pilot[1] - width])
+        assert design.value == pytest.approx(FisherInformation(worst, criterion).value(design.channel), rel=1e-6)
+
+
 @pytest.mark.parametrize("around", [Box(0.1), Contamination(0.3)], ids=repr)
 def test_minimax_designs_guard_against_a_wrong_pilot(around):
     """The worst case of the minimax design is proved optimal and below that of the design that trusts the pilot."""
