@@ -44,13 +44,13 @@ def parameters_of(experiment: Experiment, folder: Path, quick: bool) -> Paramete
 def _alike(value: Any, own: tuple[Any, ...]) -> bool:
     """Whether a parameter has the form of the experiment's own: lists of the same form, words, or finite numbers."""
     if isinstance(value, list):
-        inner = tuple(part for one in own if isinstance(one, (list, tuple)) for part in one)
+        inner = tuple(part for form in own if isinstance(form, (list, tuple)) for part in form)
         return bool(inner) and all(_alike(part, inner) for part in value)
     if isinstance(value, (bool, str)):
-        return any(isinstance(one, type(value)) for one in own)
+        return any(isinstance(form, type(value)) for form in own)
     fits = (int, float) if isinstance(value, int) else float
-    numbers = [one for one in own if not isinstance(one, bool)]
-    return isinstance(value, (int, float)) and abs(value) <= 1e308 and any(isinstance(one, fits) for one in numbers)
+    numbers = [form for form in own if not isinstance(form, bool)]
+    return isinstance(value, (int, float)) and abs(value) <= 1e308 and any(isinstance(form, fits) for form in numbers)
 
 
 def run(

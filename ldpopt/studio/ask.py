@@ -224,12 +224,12 @@ def told(state: State, report: Report = lambda share: None) -> dict[str, Any]:
         with field(f"questions.{at}.pilot"):
             answered.append(_answered(question, epsilon, eta))
         report(0.5 + 0.4 * (at + 1) / len(questions))
-    needed = max(one["needed"] for one in answered)
+    needed = max(result["needed"] for result in answered)
     n = needed if n is None else n
     at = take(state, "at", fields.position(len(questions)), 0)
     question, made = questions[at], designed(questions[at], epsilons[at], eta)
-    for one, each in zip(answered, questions, strict=True):
-        one["half_width"] = each.target.width_for(one.pop("variance"), n)
+    for result, each in zip(answered, questions, strict=True):
+        result["half_width"] = each.target.width_for(result.pop("variance"), n)
     total = math.fsum(epsilons)
     return {
         "solve": take(state, "solve", choice(SOLVE), "respondents"),

@@ -62,8 +62,8 @@ class Looked:
     @property
     def channel(self) -> Channel:
         """The channel of either kind as floats."""
-        made = self.content.channel if isinstance(self.content, Design) else self.content
-        return Channel(made.matrix, made.inputs, made.outputs) if isinstance(made, ExactChannel) else made
+        held = self.content.channel if isinstance(self.content, Design) else self.content
+        return Channel(held.matrix, held.inputs, held.outputs) if isinstance(held, ExactChannel) else held
 
     @property
     def measured(self) -> tuple[Guarantee, ...]:
@@ -95,11 +95,11 @@ def own_limits(epsilon: float | None, eta: float | None) -> list[Constraint]:
 
 
 def _document(seen: Looked, state: State, report: Report) -> dict[str, Any]:
-    made, channel, measured = seen.content, seen.channel, seen.measured
+    content, channel, measured = seen.content, seen.channel, seen.measured
     k, m = channel.shape
     kinds = {Design: "design", ExactChannel: "exact channel", Channel: "channel"}
     document: dict[str, Any] = {
-        "kind": kinds[type(made)],
+        "kind": kinds[type(content)],
         "inputs": [as_text(label) for label in channel.inputs],
         "outputs": [as_text(label) for label in channel.outputs],
         "matrix": channel.matrix,
@@ -108,7 +108,7 @@ def _document(seen: Looked, state: State, report: Report) -> dict[str, Any]:
         "promise": [guarantee_in_words(guarantee) for guarantee in measured],
         "channel_file": channel.to_json(measured),
     }
-    document |= _proof(made, measured, seen.stated)
+    document |= _proof(content, measured, seen.stated)
     report(0.15)
     document["comparison"], document["no_comparison"] = _comparison(seen, state)
     report(0.25)
@@ -195,7 +195,7 @@ def _comparison(seen: Looked, state: State) -> tuple[dict[str, Any] | None, str]
 
 def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
     """The comparison: populations given, those of the design, or examples; None for a design with another utility."""
-    made, channel = seen.content, seen.channel
+    content, channel = seen.content, seen.channel
     k = channel.shape[0]
     f = take(state, "divergence", divergence, None)
     p0, p1 = (
@@ -204,7 +204,7 @@ def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
     )
     if (p0 is None) != (p1 is None):
         raise wrong("p0" if p0 is None else "p1", "both populations or neither", Phrase("one"))
-    own = made.utility if isinstance(made, Design) else None
+    own = content.utility if isinstance(content, Design) else None
     if p0 is None and isinstance(own, Divergence) and not own.continuous:
         return (own if f is None else Divergence(f, own.p0, own.p1, own.inputs)), "the populations of the file"
     if p0 is None and own is not None:

@@ -142,9 +142,9 @@ class Person:
         """A lower bound on the share of cases that the best test of `count` reports misses [GI, Thm 1]."""
         if count == 1:
             return self.one
-        made = self.rounds(count)
-        kept = np.flatnonzero(np.append(True, np.diff(made.epsilons) > 0) & (made.epsilons <= STEEPEST))
-        return FinitePair.through(made.epsilons[kept], made.deltas[kept]).trade_off()
+        composed = self.rounds(count)
+        kept = np.flatnonzero(np.append(True, np.diff(composed.epsilons) > 0) & (composed.epsilons <= STEEPEST))
+        return FinitePair.through(composed.epsilons[kept], composed.deltas[kept]).trade_off()
 
     def guess(self, count: int) -> Fraction:
         """An upper bound on how often the answer is guessed right between two equally likely answers."""

@@ -130,7 +130,7 @@ def partitions(files: Sequence[Path], dialect: Dialect = PLAIN) -> list[Partitio
             if not (rows or piece.delimited):  # text that seems empty stays, to be refused later
                 continue
             every = [*waiting, piece]
-            full = sum(one.rows for one in every) > PARTITION_ROWS or sum(map(_bytes, every)) > PARTITION_BYTES
+            full = sum(own.rows for own in every) > PARTITION_ROWS or sum(map(_bytes, every)) > PARTITION_BYTES
             if full or len(waiting) >= together:
                 close()
             waiting.append(piece)

@@ -330,25 +330,25 @@ def check_columns(survey: Any) -> None:
     if survey.rounds is not None and survey.round > survey.rounds and survey.respondent is None:
         told = f"at most {survey.rounds}, the `rounds` that respondents were told of (ask them anew for more)"
         raise invalid("round", told, survey.round)
-    names, asked = [q.name for q in survey.questions], [one for q in survey.questions for one in q.answers]
-    answers, public = [one.name for one in asked], [one.name for one in survey.public]
+    names, asked = [q.name for q in survey.questions], [part for q in survey.questions for part in q.answers]
+    answers, public = [part.name for part in asked], [part.name for part in survey.public]
     for what, entries in (("question names", names), ("carried columns", survey.carry), ("public questions", public)):
         if len(set(entries)) != len(entries):
             raise invalid(what, "distinct", list(entries))
     if survey.first_of_duplicates and survey.respondent is None:
         raise invalid("duplicates", "a respondent column to find them by", "none")
-    if survey.respondent in (*(one.column for one in asked), *public):
+    if survey.respondent in (*(part.column for part in asked), *public):
         raise invalid("respondent column", "a column that is no question's", survey.respondent)
     for column in survey.carry:
-        if column in [one.column for one in asked]:
+        if column in [part.column for part in asked]:
             raise invalid("carried columns", "none that holds raw answers", column)
         if column in (*names, *answers):
             raise invalid("carried columns", "none named like a question", column)
-    titled = {*public, *(getattr(one, "option_of", "") or one.name for one in asked)}
+    titled = {*public, *(getattr(part, "option_of", "") or part.name for part in asked)}
     if unknown := [name for name, _ in survey.wording if name not in titled]:
         raise invalid("wording", f"names of questions ({', '.join(sorted(titled)[:8])})", unknown[0])
     sources = [*survey.carry, *answers, *filter(None, [survey.respondent]), ORDER]
     for what, by in survey.revealed:
-        for name, known in ((what, [*answers, PERSON]), *((one, sources) for one in by)):
+        for name, known in ((what, [*answers, PERSON]), *((column, sources) for column in by)):
             if name not in known:
                 raise invalid("revealed", f"names out of {', '.join(map(str, known[:8]))}", name)

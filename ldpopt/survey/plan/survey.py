@@ -275,12 +275,12 @@ class _Planning:
     def planned(self) -> PlannedSurvey:
         """The plan with its numbers of respondents."""
         spec, designs = self.spec, dict[str, Design]()
-        found = [(*one, self.epsilons[0][name]) for name, drawn in self.everybody.items() for one in drawn.shares]
+        shares = [(*part, self.epsilons[0][name]) for name, drawn in self.everybody.items() for part in drawn.shares]
         if self.drawn is not None:
-            found += [(*one, self.epsilons[1]) for one in self.drawn.shares]
-        questions = [self._question(*one, designs) for one in found]
-        order = {one.name: at for at, question in enumerate(spec.questions) for one in question.answers}
-        plan = plan_of(spec, sorted(questions, key=lambda question: [order[one.name] for one in question.answers]))
+            shares += [(*part, self.epsilons[1]) for part in self.drawn.shares]
+        questions = [self._question(*part, designs) for part in shares]
+        order = {part.name: number for number, question in enumerate(spec.questions) for part in question.answers}
+        plan = plan_of(spec, sorted(questions, key=lambda question: [order[part.name] for part in question.answers]))
         one_question = self.split
         if self.drawn is not None:
             others = [everybody.respondents for everybody in self.everybody.values()]

@@ -287,7 +287,7 @@ def against_wave(
 
     The channels may differ. `InvalidInput` unless both waves ask the `questions` with the same answers.
     """
-    theirs, ours = ({name: one._categories(name) for name in one.plan.answers} for one in (second, first))
+    theirs, ours = ({name: people._categories(name) for name in people.plan.answers} for people in (second, first))
     shares = [name for name in ours if first.plan.part(name).measure == "shares"]
     shared = [name for name in shares if theirs.get(name) == ours[name] and second.plan.part(name).measure == "shares"]
     names = list(questions) or shared

@@ -139,13 +139,13 @@ class SampleSpec(ByValue):
 def numbers(values: Any, name: str) -> Array:
     """A column of numbers, which files may hold as text. `InvalidInput` names the first entry that is not a number."""
     column = np.asarray(values, dtype=object)
-    made = np.empty(len(column))
+    floats = np.empty(len(column))
     for row, value in enumerate(column.tolist()):
         try:
-            made[row] = float(value)
+            floats[row] = float(value)
         except (TypeError, ValueError):
             raise invalid(f"column {name!r}", "a number in every row", Phrase("another"), f"row {row + 1}") from None
-    return made
+    return floats
 
 
 @dataclass(frozen=True)

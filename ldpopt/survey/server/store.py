@@ -139,19 +139,19 @@ class Store(ABC):
 
         If two batches at the same time bring the same id, the second waits for the first and finds what it stored.
         """
-        hashes = [one.invitation for one in batch if one.invitation is not None]
+        hashes = [sent.invitation for sent in batch if sent.invitation is not None]
         with self._transaction(alone=bool(hashes)) as db:
             state = self._state(db)
-            marks = [(drawn_mark(one), spent_mark(one)) for one in hashes]
+            marks = [(drawn_mark(sent), spent_mark(sent)) for sent in hashes]
             drawn = self._marks(db, "invitations", "hash", [mark for mark, _ in marks])
             spent = self._marks(db, self._all("spent"), "mark", [mark for _, mark in marks])
-            free = [one for one, (a, b) in zip(hashes, marks, strict=True) if a in drawn and b not in spent]
-            stored = self._stored(db, sorted({one.id for one in batch}))
+            free = [sent for sent, (a, b) in zip(hashes, marks, strict=True) if a in drawn and b not in spent]
+            stored = self._stored(db, sorted({sent.id for sent in batch}))
             decision = decide(batch, stored, free, state)
             recent = "recent_" if decision.used else ""
             inserted = self._insert(db, f"{recent}reports", decision.new, day)
             if len(inserted) < len(decision.new):  # another collector has stored some of them
-                stored |= self._stored(db, [one.id for one in decision.new if one.id not in inserted])
+                stored |= self._stored(db, [sent.id for sent in decision.new if sent.id not in inserted])
                 decision = decide(batch, stored, free, state)
             self._add(db, f"{recent}spent", "mark", map(spent_mark, decision.used))
         if hashes and time.monotonic() - self._looked >= PAUSE:

@@ -69,14 +69,14 @@ class Reader:
         self._plan, self._others = plan.checksum, dict(others or {})
         self._round = plan.round
         self._everyone = {question.name: _Codes(question) for question in plan.everyone}
-        self._booklets = {question.name: (at, _Codes(question)) for at, question in enumerate(plan.booklets)}
+        self._booklets = {question.name: (place, _Codes(question)) for place, question in enumerate(plan.booklets)}
         self._version, self._public = version_of(plan), plan.public
-        self._asked = {one.name for one in plan.public if not one.invited}
+        self._asked = {asked.name for asked in plan.public if not asked.invited}
         self._fields = _FIELDS | ({BOOKLET} if self._booklets else set()) | ({PUBLIC} if self._asked else set())
         # In JSON a character takes at most twelve bytes (two escaped surrogates), and a number at most ten.
         self.limit = 2048 + sum(12 * len(name) + 24 * codes.length for name, codes in self._everyone.items())
         self.limit += max((24 * (len(name) + codes.length) for name, (_, codes) in self._booklets.items()), default=0)
-        self.limit += sum(12 * len(one) + 24 for one in self._asked)
+        self.limit += sum(12 * len(asked) + 24 for asked in self._asked)
         """The most bytes that a submission may have."""
 
     def read(self, body: bytes) -> Submission:
