@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from ldpopt.design.columns.branches import Sizes
 from ldpopt.design.columns.prices import Charges, subsets
-from ldpopt.design.columns.staircase import most_of_patterns
+from ldpopt.design.columns.staircase import StaircaseColumns, most_of_patterns
+from ldpopt.design.columns.thresholds import Scarf, Thresholds
 from ldpopt.enclosures import EXACT, FLOAT
 
 
@@ -60,3 +62,12 @@ def test_a_level_too_small_for_floats_is_refused():
     charges = Charges.of(FLOAT.of(kernel), p, rows, pairs)
     assert most_of_patterns(charges, 1 / FLOAT.of(700.0).expm1()) == math.inf
     assert most_of_patterns(charges, 1 / FLOAT.of(100.0).expm1()) < math.inf
+
+
+@pytest.mark.parametrize("relaxed", [Sizes(), Scarf(), Thresholds(0.0, 0)], ids=lambda relaxed: type(relaxed).__name__)
+def test_few_patterns_are_priced_one_by_one_whatever_a_file_says(relaxed):
+    """A proof for up to twelve inputs is that of all patterns, as of every program that prices them."""
+    kernel, p, rows, _ = some(6, 5, 1.0, 1e-2)
+    charges = Charges.of(FLOAT.of(kernel), p, rows, np.zeros((6, 6)))
+    columns = StaircaseColumns(6, 1.0)
+    assert columns.most(charges, relaxed) == columns.most(charges, None)
