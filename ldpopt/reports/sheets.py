@@ -7,20 +7,21 @@ by line. Besides packages that matplotlib needs, too, fpdf2 needs only one small
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label, as_text
 from ldpopt.reports.page import render
 from ldpopt.reports.sheet_drawing import FAMILY, GREY, TINT, draw_table, draw_wheel, put, set_fonts
 from ldpopt.reports.words import guessed_right, label_in_words
 from ldpopt.rounding import ceil_digits
-from ldpopt.survey.paper.design import SHEET, PaperSurvey
-from ldpopt.survey.plan.plan import BOOKLET
-from ldpopt.survey.plan.planned_question import PlannedQuestion
+from ldpopt.survey.kit.folder import LANGUAGES, PAPER, PLACE, languages
+from ldpopt.survey.paper.design import DEVICES, PaperSurvey, Texts, device_named, filled, shipped_texts
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.planned_question import NOT_APPLICABLE, PlannedQuestion
 
 PAPERS = ("a4", "letter")
 MARGIN = 18.0
@@ -34,42 +35,99 @@ MAX_COLUMNS = 6
 """The most questions side by side on the form."""
 
 
-TITLE = "How to answer so that nobody can know"
+@dataclass(frozen=True, eq=False)
+class SheetWords:
+    """The words of a survey's sheets in one language.
+
+    said : its sentences, by key. page : what the questionnaire's texts say of the survey and its questions.
+    code : the language.
+    """
+
+    said: Texts
+    page: Mapping[str, Any]
+    code: str = LANGUAGES[0]
+
+    def say(self, key: str, **places: object) -> str:
+        """A sentence with its places filled; numbers have the decimal sign of the language."""
+        return filled(self.said[key], **places)
+
+    def number(self, written: str) -> str:
+        """A number as the language writes it."""
+        return written.replace(".", self.said["decimal"])
+
+    def label(self, question: str, answer: Label) -> str:
+        """An answer to a question, or the name of an option."""
+        own = self.page.get("questions", {}).get(question, {}).get("answers", {})
+        if answer == NOT_APPLICABLE:
+            return str(self.page["notApplicable"])
+        return str(own.get(as_text(answer), label_in_words(answer)))
+
+    def wording(self, question: str) -> str:
+        """The words in which a question is asked; empty if there are none but its name."""
+        return str(self.page.get("questions", {}).get(question, {}).get("text", ""))
+
+    def answer(self, question: PlannedQuestion, answer: Label) -> str:
+        """An answer as text; several answers with commas between, and of options those that are chosen."""
+        if not question.parts or not isinstance(answer, tuple):
+            return self.label(question.name, answer)
+        said: dict[str, list[str]] = {}
+        for part, label in zip(question.parts, answer, strict=True):
+            own = said.setdefault(part.option_of or part.name, [])
+            if not part.option_of:
+                own.append(self.label(part.name, label))
+            elif label == part.categories[1]:
+                own.append(self.label(part.option_of, part.name.removeprefix(f"{part.option_of}: ")))
+            elif label not in part.asked:
+                own[:] = [self.label(part.option_of, label)]
+        return self.say("comma").join(" + ".join(own) or self.page["noneChosen"] for own in said.values())
 
 
-def answer_in_words(question: PlannedQuestion, answer: Label) -> str:
-    """An answer as text; answers to several questions with commas between, and of options those that are chosen."""
-    if not question.parts or not isinstance(answer, tuple):
-        return label_in_words(answer)
-    said: dict[str, list[str]] = {}
-    for part, label in zip(question.parts, answer, strict=True):
-        own = said.setdefault(part.option_of or part.name, [])
-        if not part.option_of:
-            own.append(as_text(label))
-        elif label == part.categories[1]:
-            own.append(part.name.removeprefix(f"{part.option_of}: "))
-        elif label not in part.asked:
-            own[:] = [as_text(label)]
-    return ", ".join(" + ".join(own) or "none of these" for own in said.values())
+def sheet_words(plan: Plan, language: str = LANGUAGES[0], texts: str | bytes | None = None) -> SheetWords:
+    """The words of the sheets of a plan in a language of the package, or that of the survey's own texts.
+
+    texts : JSON as `ldpopt.survey.kit.folder.languages` reads it, with sentences of the sheets under ``"paper"``. Those
+        of a language that comes with the package may be left out; of any other all must be there, and are named.
+    """
+    if texts is None and language not in LANGUAGES:
+        raise invalid("language", f"one of {', '.join(LANGUAGES)} (or texts of its own)", language)
+    ((code, page),) = languages(plan, [f'{{"code": "{language}"}}' if texts is None else texts]).items()
+    own, english = page.pop(PAPER, {}), shipped_texts()
+    base = code.split("-")[0]
+    said = {**(shipped_texts(base) if base in LANGUAGES else {}), **own}
+    lacking = [f"{PAPER}: {key}" for key in english if key not in said]
+    if lacking := lacking + [key for key in ("noneChosen", "notApplicable") if key not in page]:
+        expected = "all sentences of printed sheets in the language, as none is shown in English"
+        raise invalid(f"texts of {code!r}", expected, Phrase(f"none for {', '.join(lacking)}"))
+    for key, text in said.items():
+        if key not in english:
+            raise invalid(f"texts of {code!r}: {PAPER}", "keys of the English sentences of sheets", key)
+        places, asked = (sorted(set(PLACE.findall(one))) for one in (text, english[key]))
+        if places != asked:
+            raise invalid(f"texts of {code!r}: {PAPER}: {key}", f"the places {asked}", places)
+    return SheetWords(said, page, code)
 
 
-def sheet_text(part: str, survey: PaperSurvey, question: PlannedQuestion | None = None) -> list[str]:
+def sheet_text(
+    part: str, survey: PaperSurvey, question: PlannedQuestion | None = None, words: SheetWords | None = None
+) -> list[str]:
     """The sentences of a part of printed sheets: "steps", "why" and "rules", or the "promises" of a question."""
+    words = sheet_words(survey.plan) if words is None else words
     question = max(survey.plan.questions, key=_ratio) if question is None else question
     ratio, proof = _ratio(question), question.channel.proof()
     x, other, y = proof.ratio_at
     parts = [survey.plan.part(name) for name in survey.plan.answers]
-    cards = [(part.name, "" if part.missing is None else as_text(part.missing)) for part in parts]
+    cards = [(own.name, "" if own.missing is None else words.label(own.name, own.missing)) for own in parts]
     said = render(
-        "sheets.code", part=part, asked=len(parts),
+        "sheets.code", part=part, asked=len(parts), say=words.say,
         unanswered=[(name, card) for name, card in cards if card or name in survey.plan.seen],
-        public=[(asked.name, ", ".join(asked.texts), asked.invited) for asked in survey.plan.public],
-        device=survey.device, ratio=ratio, times=_times(ratio), letter=question.reports[y],
-        answer=repr(answer_in_words(question, question.categories[x])),
-        other=repr(answer_in_words(question, question.categories[other])),
-        epsilon=ceil_digits(proof.epsilon, 5), intended=f"{survey.intended[question.name]:.5g}",
-        right=guessed_right(question.eta), unfair=ceil_digits(float(ratio * Fraction(105, 95)), 3),
-        loss=f"{100 * survey.losses[question.name]:.1f}",
+        public=[(asked.name, asked.texts, asked.invited) for asked in survey.plan.public],
+        device=survey.device, ratio=ratio, times=words.number(_times(ratio)), letter=question.reports[y],
+        answer=words.answer(question, question.categories[x]), other=words.answer(question, question.categories[other]),
+        epsilon=words.number(ceil_digits(proof.epsilon, 5)),
+        intended=words.number(f"{survey.intended[question.name]:.5g}"),
+        right=words.number(guessed_right(question.eta)),
+        unfair=words.number(ceil_digits(float(ratio * Fraction(105, 95)), 3)),
+        loss=words.number(f"{100 * survey.losses[question.name]:.1f}"),
     )  # fmt: skip
     return said.splitlines()
 
@@ -93,11 +151,20 @@ class Sheets:
     warnings: tuple[str, ...]
 
 
-def paper_sheets(survey: PaperSurvey, paper: str = "a4") -> Sheets:
-    """All printed sheets of a survey on ``"a4"`` or ``"letter"`` paper; `warnings` name missing fonts."""
+def paper_sheets(
+    survey: PaperSurvey, paper: str = "a4", language: str = LANGUAGES[0], texts: str | bytes | None = None
+) -> Sheets:
+    """All printed sheets of a survey on ``"a4"`` or ``"letter"`` paper; `warnings` name missing fonts.
+
+    language, texts : as for `sheet_words`; nothing of the sheets is in another language.
+    """
+    words = sheet_words(survey.plan, language, texts)
+    if survey.device.name in DEVICES:
+        tosses = survey.device.denominator.bit_length() - 1
+        survey = replace(survey, device=device_named(survey.device.name, tosses, words.said))
     if paper not in PAPERS:
         raise invalid("paper", f"one of {', '.join(PAPERS)}", paper)
-    page = _Page(survey, paper)
+    page = _Page(survey, paper, words)
     page.instructions()
     page.questions()
     page.slips()
@@ -112,35 +179,47 @@ def paper_sheets(survey: PaperSurvey, paper: str = "a4") -> Sheets:
 class _Page:
     """The PDF file while it is drawn, page by page."""
 
-    def __init__(self, survey: PaperSurvey, paper: str) -> None:
+    def __init__(self, survey: PaperSurvey, paper: str, words: SheetWords) -> None:
         from fpdf import FPDF
 
         self.survey, plan, pdf = survey, survey.plan, FPDF(format=paper, unit="mm")
-        texts = [plan.name, *plan.carry, *plan.titles.values(), "εηΩ’“”–♠♥♦♣"]
+        self.words, self.say, self.name = words, words.say, str(words.page.get("survey", plan.name))
+        self.before, self.after = ("R", "L") if words.page.get("direction") == "rtl" else ("L", "R")
+        texts = [
+            self.name,
+            *plan.carry,
+            *plan.titles,
+            *map(words.wording, plan.titles),
+            "εηΩ’“”–♠♥♦♣",
+            *words.said.values(),
+        ]
         for question in plan.questions:
             texts += [question.name, *question.reports]
-            texts += [answer_in_words(question, answer) for answer in question.categories]
+            texts += [words.answer(question, answer) for answer in question.categories]
         self.pdf: Any = pdf
         self.warnings = set_fonts(pdf, texts)
         pdf.set_margins(MARGIN, MARGIN, MARGIN)
         pdf.set_auto_page_break(False)
-        pdf.set_title(f"{plan.name}: sheets for {survey.device.title}")
-        pdf.set_lang("en")
+        pdf.set_title(self.say("fileTitle", survey=self.name, device=survey.device.title))
+        pdf.set_lang(words.code)
         pdf.set_creator("ldpopt")
         self.width = float(pdf.epw)
 
     def _text(
-        self, text: str, size: float, style: str = "", line: float = 1.45, align: str = "L", grey: bool = False
+        self, text: str, size: float, style: str = "", line: float = 1.45, align: str = "", grey: bool = False
     ) -> None:
         self.pdf.set_text_color(*(GREY if grey else (0, 0, 0)))
         # fpdf2 sets a font again after a substitute only if something about it changes.
         self.pdf.set_font(FAMILY, style, size + 1)
         self.pdf.set_font(FAMILY, style, size)
-        self.pdf.multi_cell(self.width, size * 0.3528 * line, text, align=align, new_x="LMARGIN", new_y="NEXT")
+        said = {"w": self.width, "h": size * 0.3528 * line, "text": text, "align": align or self.before}
+        if self.pdf.get_y() + self.pdf.multi_cell(**said, dry_run=True, output="HEIGHT") > self.pdf.h - 5:
+            self.pdf.add_page()
+        self.pdf.multi_cell(**said, new_x="LMARGIN", new_y="NEXT")
 
     def _head(self, title: str) -> None:
         self.pdf.add_page()
-        self._text(self.survey.plan.name, 10, grey=True)
+        self._text(self.name, 10, grey=True)
         self.pdf.ln(1)
         self._text(title, 20, "B", 1.25)
         self.pdf.ln(4)
@@ -149,35 +228,38 @@ class _Page:
         for number, text in enumerate(texts, 1):
             top = self.pdf.get_y()
             self.pdf.set_font(FAMILY, "B", size)
-            self.pdf.set_xy(MARGIN, top)
-            self.pdf.cell(9, size * 0.3528 * 1.45, f"{number}.")
+            after = self.before == "R"
+            self.pdf.set_xy(MARGIN + (self.width - 9) * after, top)
+            self.pdf.cell(9, size * 0.3528 * 1.45, f"{number}.", align=self.before)
             self.pdf.set_font(FAMILY, "", size)
-            self.pdf.set_xy(MARGIN + 9, top)
-            self.pdf.multi_cell(self.width - 9, size * 0.3528 * 1.45, text, align="L", new_x="LMARGIN", new_y="NEXT")
+            self.pdf.set_xy(MARGIN + 9 * (not after), top)
+            wide = self.width - 9
+            self.pdf.multi_cell(wide, size * 0.3528 * 1.45, text, align=self.before, new_x="LMARGIN", new_y="NEXT")
             self.pdf.ln(space)
 
     def instructions(self) -> None:
         """The page of instructions for respondents."""
-        self._head(TITLE)
-        self._text(f"You need: the cards of the question, and {self.survey.device.title}.", 13)
+        self._head(self.say("title"))
+        self._text(self.say("needs", device=self.survey.device.title), 13)
         self.pdf.ln(5)
-        self._numbered(sheet_text("steps", self.survey), 14, 4)
+        self._numbered(sheet_text("steps", self.survey, words=self.words), 14, 4)
         self._example()
         self.pdf.ln(3)
-        self._text("Why this is safe", 15, "B")
+        self._text(self.say("why"), 15, "B")
         self.pdf.ln(2)
-        for text in sheet_text("why", self.survey):
+        for text in sheet_text("why", self.survey, words=self.words):
             self._text(text, 11.5)
             self.pdf.ln(2.5)
 
     def questions(self) -> None:
         """The words in which questions are asked, for who asks them and for respondents."""
-        for number, (name, words) in enumerate(self.survey.plan.titles.items() if self.survey.plan.wording else ()):
+        worded = {name: self.words.wording(name) for name in self.survey.plan.titles}
+        for number, (name, words) in enumerate(worded.items() if any(worded.values()) else ()):
             if number == 0 or self.pdf.get_y() > self.pdf.h - 60:
-                self._head("The questions")
-            if words != name:
+                self._head(self.say("questions"))
+            if words:
                 self._text(name, 11, grey=True)
-            self._text(words, 14, line=1.3)
+            self._text(words or name, 14, line=1.3)
             self.pdf.ln(4)
 
     def _example(self) -> None:
@@ -185,18 +267,17 @@ class _Page:
         device, question = self.survey.device, self.survey.plan.questions[0]
         letters = self.survey.table(question.name, 0)
         m = len(device.columns)
-        if device.spins:
-            text = f"the clip points into the part with the letter {letters[0]}. You say: “{letters[0]}”."
-        else:
-            x = min(2, len(device.rows) - 1) * m + min(4, m - 1)
-            row, column = device.rows[x // m], device.columns[x % m]
-            came = f"{device.row_means}: {row}, {device.column_means}: {column}" if row else f"{column}"
-            text = f"what came up is {came}. On the card there is the letter {letters[x]}. You say: “{letters[x]}”."
-        answer = answer_in_words(question, question.categories[0])
-        card = f"Example. Somebody has the card “{answer}” of the question “{question.name}”, and {text}"
+        said = {"answer": self.words.answer(question, question.categories[0]), "question": question.name}
+        x = 0 if device.spins else min(2, len(device.rows) - 1) * m + min(4, m - 1)
+        row, column = device.rows[x // m], device.columns[x % m]
+        came = self.say("comma").join([f"{device.row_means}: {row}"] * bool(row) + [f"{device.column_means}: {column}"])
+        key = "example.spinner" if device.spins else "example"
+        card = self.say(key, **said, letter=letters[x], outcome=came)
         self.pdf.set_font(FAMILY, "", 11.5)
         self.pdf.set_fill_color(*TINT)
-        self.pdf.multi_cell(self.width, 6, card, align="L", fill=True, padding=(4, 5), new_x="LMARGIN", new_y="NEXT")
+        self.pdf.multi_cell(
+            self.width, 6, card, align=self.before, fill=True, padding=(4, 5), new_x="LMARGIN", new_y="NEXT"
+        )
         self.pdf.ln(4)
 
     def cards(self, question: PlannedQuestion) -> None:
@@ -214,9 +295,9 @@ class _Page:
             top = (number % 2) * half + 10
             pdf.set_xy(MARGIN, top)
             self._text(question.name, 11, grey=True)
-            if words := dict(self.survey.plan.wording).get(question.name):
+            if words := self.words.wording(question.name):
                 self._text(words, 11, line=1.3)
-            self._text(f"My answer: {answer_in_words(question, category)}", 13, "B", 1.3)
+            self._text(self.say("card.answer", answer=self.words.answer(question, category)), 13, "B", 1.3)
             letters = self.survey.table(question.name, number)
             start = pdf.get_y() + 2
             box = (MARGIN, start, self.width, top + half - 26 - start)
@@ -225,17 +306,14 @@ class _Page:
             else:
                 draw_table(pdf, self.survey.device, letters, box)
             pdf.set_xy(MARGIN, top + half - 22)
-            self._text("Say only the letter. Then put this card back and mix.", 9, align="C", grey=True)
+            self._text(self.say("card.back"), 9, align="C", grey=True)
 
     def slips(self) -> None:
         """Slips to draw a booklet from, as many of each as its share, if not everybody is asked everything."""
         if not (booklets := self.survey.plan.booklets):
             return
-        self._head("Slips: which question is asked")
-        self._text(
-            "Cut the slips apart, fold and mix them. Each person draws one before any question is read, and puts it "
-            f"back. Ask the question of that slip alone, and write its name under “{BOOKLET}”.", 11,
-        )  # fmt: skip
+        self._head(self.say("slips"))
+        self._text(self.say("slips.how", booklet=self.say("form.booklet")), 11)
         self.pdf.ln(4)
         whole = min(math.lcm(*(question.probability.denominator for question in booklets)), MAX_SLIPS)
         texts = [q.name for q in booklets for _ in range(max(1, round(float(q.probability) * whole)))]
@@ -251,20 +329,21 @@ class _Page:
 
     def form(self) -> None:
         """The interviewer's form: the rules, and lines for the letters."""
-        self._head("For the interviewer")
-        self._numbered(sheet_text("rules", self.survey), 10.5, 1.8)
+        self._head(self.say("form"))
+        self._numbered(sheet_text("rules", self.survey, words=self.words), 10.5, 1.8)
         questions = self.survey.plan.questions
         groups = [questions[start : start + MAX_COLUMNS] for start in range(0, len(questions), MAX_COLUMNS)]
         for number, group in enumerate(groups):
             if number:
-                self._head("For the interviewer, continued")
+                self._head(self.say("form.more"))
             self._lines(group, self.survey.plan.carry if number == 0 else ())
 
     def _lines(self, questions: Sequence[PlannedQuestion], carry: Sequence[str]) -> None:
         pdf = self.pdf
         top = pdf.get_y() + 2
         drawn = self.survey.plan.booklets
-        names = [SHEET, *([BOOKLET] if drawn else []), *(question.name for question in questions), *carry]
+        heads = [self.say("form.sheet"), *([self.say("form.booklet")] if drawn else [])]
+        names = [*heads, *(question.name for question in questions), *carry]
         first = 16.0
         wide = (self.width - first) / (len(names) - 1)
         pdf.set_line_width(0.2)
@@ -281,25 +360,25 @@ class _Page:
             pdf.multi_cell(w - 1, 4, "\n".join(lines[:2]), align="C")
             if 0 < column - bool(drawn) <= len(questions):
                 letters = questions[column - 1 - bool(drawn)].reports
-                shown = " ".join(letters) if len(letters) <= 8 else f"{letters[0]} to {letters[-1]}"
+                shown = " ".join(letters)
+                if len(letters) > 8:
+                    shown = self.say("form.letters", first=letters[0], last=letters[-1])
                 put(pdf, shown, (x + 0.5, top + 9.5, w - 1, 4), ("", 8))
             for line in range(count):
                 pdf.rect(x, top + head + line * 7.2, w, 7.2)
 
     def guarantee(self, question: PlannedQuestion) -> None:
         """The page with the guarantees of one question and its table of integers."""
-        self._head(f"What the sheet guarantees: {question.name}")
-        for text in sheet_text("promises", self.survey, question):
+        self._head(self.say("promises", question=question.name))
+        for text in sheet_text("promises", self.survey, question, self.words):
             self._text(text, 11)
             self.pdf.ln(2.2)
         self.pdf.ln(2)
         self._weights(question)
         self.pdf.ln(5)
         plan = self.survey.plan
-        self._text(
-            f"Survey “{plan.name}”, round {plan.round}; plan {plan.checksum[:16]}. The channel is in the file beside "
-            "these sheets; “ldpopt check” proves the numbers again.", 8.5, grey=True,
-        )  # fmt: skip
+        marks = {"survey": self.name, "round": plan.round, "plan": plan.checksum[:16]}
+        self._text(self.say("promises.source", **marks), 8.5, grey=True)
 
     def _weights(self, question: PlannedQuestion) -> None:
         """The table of how many outcomes lead to each letter, for each answer."""
@@ -309,9 +388,13 @@ class _Page:
         for begin in range(0, len(question.reports), 12):
             part = slice(begin, begin + 12)
             wide = min(16.0, (self.width - first) / len(question.reports[part]))
-            self._row([f"outcomes of {D}", *question.reports[part]], first, wide, "B")
+            heads = [self.say("promises.count", count=D), *question.reports[part]]
+            self._row(heads, first, wide, "B")
             for category, row in zip(question.categories, question.channel.weights.tolist(), strict=True):
-                self._row([answer_in_words(question, category), *map(str, row[part])], first, wide, "")
+                if pdf.get_y() + 7 > pdf.h - MARGIN:
+                    pdf.add_page()
+                    self._row(heads, first, wide, "B")
+                self._row([self.words.answer(question, category), *map(str, row[part])], first, wide, "")
             pdf.ln(3)
 
     def _row(self, cells: Sequence[str], first: float, wide: float, style: str) -> None:

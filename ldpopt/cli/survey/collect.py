@@ -308,18 +308,20 @@ def _randomness(key: Path | None, new_key: bool, simulate: int | None) -> Random
     device: --device | Randomizing device: dice, two-dice, d10, two-d10, cards, spinner or coins.
     tosses: --tosses | Number of tosses, for --device coins.
     size: --paper | Paper size: a4 or letter.
+    language: --language | Language of the sheets: en, de or ar.
+    texts: --texts FILE | Texts of the survey in one language (JSON), as for the kit; sentences of sheets under "paper".
     simpler: --simpler | Merge letters as long as the error grows by at most this share.
     out: --out -o | Folder for the sheets and their plan.
     """)
 def paper(
     plan: Path, device: str, tosses: int = 5, size: str = "a4", simpler: float = 0.01, out: Path = Path("paper"),
-    time_limit: str = "", force: bool = False,
+    time_limit: str = "", force: bool = False, language: str = "en", texts: Path | None = None,
 ) -> None:  # fmt: skip
     """Print sheets with which people randomize by hand: cards, instructions, the interviewer's form, the guarantees.
 
     ldpopt survey paper plan.json --device two-dice
     """
-    from ldpopt.reports.sheets import PAPERS, paper_sheets
+    from ldpopt.reports.sheets import PAPERS, paper_sheets, sheet_words
     from ldpopt.survey.paper.design import device_named, paper_files, paper_survey
 
     if size not in PAPERS:
@@ -327,9 +329,11 @@ def paper(
     thing = device_named(device, tosses)
     claim_folder(out, force)
     limit, planned = seconds(time_limit), read_plan(plan)
+    own = None if texts is None else read_text(texts)
+    sheet_words(planned, language, own)  # refused before the design, which takes a while
     with progress("designing", shares=True) as step:
         survey = paper_survey(planned, thing, simpler, time_limit=limit, progress=step)
-    sheets = paper_sheets(survey, size)
+    sheets = paper_sheets(survey, size, language, own)
     write_folder(out, {"sheets.pdf": sheets.pdf, **paper_files(survey)}, force)
     for number, question in enumerate(survey.plan.questions, 1):
         k, m = question.channel.shape

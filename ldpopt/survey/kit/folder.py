@@ -115,8 +115,10 @@ LANGUAGES = ("en", "de", "ar")
 """The languages that come with the package. The first has every text, and replaces texts that another lacks."""
 
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-_PLACE = re.compile(r"\{(\w*)\}")
+PLACE = re.compile(r"\{(\w*)\}")
 MAX_TEXT = 2000
+PAPER = "paper"
+"""The key of the sentences of printed sheets, which the page does not need."""
 
 
 def shipped(language: str) -> dict[str, Any]:
@@ -130,9 +132,10 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
     """The texts of every language, by its code. A text of the survey replaces the package's text.
 
     given : JSON texts of objects with ``"code"`` (such as "de" or "pt-BR"), and any keys of the package's English
-        texts. They may also have ``"survey"`` (the title), ``"intro"`` (a paragraph), and ``"questions"``: for each
-        question's name its ``"text"`` and, for each of the plan's categories, its ``"answers"``. Missing texts are
-        taken from English, and from the plan's wording and names. If `given` is not empty, it has all the languages.
+        texts. They may also have ``"survey"`` (the title), ``"intro"`` (a paragraph), ``"paper"`` (sentences of printed
+        sheets), and ``"questions"``: for each question's name its ``"text"`` and, for each of the plan's categories,
+        its ``"answers"``. Missing texts are taken from English, and from the plan's wording and names. If `given` is
+        not empty, it has all the languages.
 
     `InvalidInput` for unknown keys, questions, answers, and placeholders that the English text does not have.
     """
@@ -171,13 +174,15 @@ def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: 
             made[key] = _questions(value, plan, what)
         elif key in ("survey", "intro"):
             made[key] = _text(value, f"{what}: {key}")
+        elif key == PAPER:
+            made[key] = {name: _text(one, f"{what}: {key}: {name}") for name, one in mapping(value, what).items()}
         elif key in english:
             made[key] = _text(value, f"{what}: {key}")
-            places, asked = sorted(_PLACE.findall(value)), sorted(_PLACE.findall(english[key]))
+            places, asked = sorted(PLACE.findall(value)), sorted(PLACE.findall(english[key]))
             if set(places) - set(asked):
                 raise invalid(f"{what}: {key}", f"only the places {asked}", places)
         elif key != "code":
-            raise invalid(what, "keys of the English texts, survey, intro, questions or code", key)
+            raise invalid(what, "keys of the English texts, survey, intro, questions, paper or code", key)
     if made.get("direction", "ltr") not in ("ltr", "rtl"):
         raise invalid(f"{what}: direction", '"ltr" or "rtl"', made["direction"])
     return made
@@ -317,6 +322,8 @@ def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = 
     )
     # English is used for missing texts, even if not offered itself.
     texts_by_code = {LANGUAGES[0]: shipped(LANGUAGES[0]), **found}
+    for words in texts_by_code.values():
+        words.pop(PAPER, None)
     return {
         "index.html": page.encode(),
         **{name: _static(name) for name in AS_THEY_ARE},

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from itertools import combinations, islice, product
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt import strictjson
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.design import Constraint, Denominator, FisherInformation, IntegerProgram, LocalDP, Rounded, optimal_channel
@@ -59,90 +63,74 @@ class PaperDevice:
         return len(self.rows) * len(self.columns)
 
 
-_DIGITS = tuple("0123456789")
+Texts = Mapping[str, str]
+"""The sentences of printed sheets in one language, by key, with places in braces."""
 
 
-def _dice(name: str, kind: str, faces: tuple[str, ...], sign: str, signs: str) -> tuple[PaperDevice, PaperDevice]:
-    """One die of a kind, and two of them."""
-    one = PaperDevice(
-        name, f"one {kind}die", ("",), faces, "", "die", (f"Roll the {kind}die where only you can see it.",),
-        f"Find the {sign} of your die at the top of your card. The letter below it is your report.",
-        f"the die shows each of its {len(faces)} {signs} equally often",
+@cache
+def shipped_texts(language: str = "en") -> Texts:
+    """The sentences of printed sheets in a language that comes with the package."""
+    name = f"sheets-{language}.json"
+    content = files("ldpopt.survey.paper").joinpath("static", name).read_bytes()
+    return MappingProxyType(strictjson.loads(content, name))
+
+
+def filled(text: str, **places: object) -> str:
+    """A sentence with its places filled, and nothing else of it read."""
+    return re.sub(r"\{(\w+)\}", lambda place: str(places[place[1]]), text)
+
+
+_FACES, _DIGITS = tuple("123456"), tuple("0123456789")
+_TABLES = {
+    "dice": (("",), _FACES), "two-dice": (_FACES, _FACES), "d10": (("",), _DIGITS), "two-d10": (_DIGITS, _DIGITS),
+    "cards": (("♠", "♥", "♦", "♣"), ()), "spinner": (tuple("012345"), _DIGITS),
+}  # fmt: skip
+DEVICES = (*_TABLES, "coins")
+"""The names that `device_named` knows."""
+
+
+def device_named(name: str, tosses: int = 5, texts: Texts | None = None) -> PaperDevice:
+    """The device with this name in commands. tosses : the number of tosses, from 2 to 8, for ``"coins"`` only.
+
+    texts : the sentences of its language, English by default.
+
+    >>> device_named("two-d10").denominator, device_named("coins", 2).rows
+    (100, ('H', 'T'))
+    """
+    texts = shipped_texts() if texts is None else texts
+    if name not in DEVICES:
+        raise invalid("device", f"one of {', '.join(DEVICES)}", name)
+    places: dict[str, int] = {}
+    if name == "coins":
+        n = positive_integer(tosses, "tosses", 2)
+        if n > 8:
+            raise invalid("tosses", "from 2 to 8", n)
+        places = {"tosses": n, "first": n // 2, "last": n - n // 2}
+        sides = texts["coins.sides"].split()
+        rows, columns = (tuple("".join(one) for one in product(sides, repeat=m)) for m in (n // 2, n - n // 2))
+        if n // 2 == 1:
+            texts = {**texts, "coins.row": texts["coins.first"], "coins.find": texts["coins.findFirst"]}
+    else:
+        rows, columns = _TABLES[name]
+        columns = columns or tuple(texts["cards.values"].split())
+    said = {key: filled(text, **places) for key, text in texts.items() if key.startswith(f"{name}.")}
+    return PaperDevice(
+        name, said[f"{name}.title"], rows, columns, said.get(f"{name}.row", ""), said.get(f"{name}.column", ""),
+        tuple(said[key] for key in (f"{name}.draw", f"{name}.draw2") if key in said), said[f"{name}.find"],
+        said[f"{name}.assumption"], name == "spinner",
     )  # fmt: skip
-    two = PaperDevice(
-        f"two-{name}", f"two {kind}dice, one dark and one light", faces, faces, "dark die", "light die",
-        (f"Roll both {kind}dice where only you can see them.",),
-        "On your card, go to the row of the dark die and the column of the light die. The letter there is your report.",
-        f"both dice show each of their {len(faces)} {signs} equally often, whatever the other one shows",
-    )  # fmt: skip
-    return one, two
 
 
-DICE, TWO_DICE = _dice("dice", "", tuple("123456"), "number", "faces")
-D10, TWO_D10 = _dice("d10", "ten-sided ", _DIGITS, "digit", "digits")
-
-CARDS = PaperDevice(
-    "cards", "a deck of 52 playing cards without jokers", ("♠", "♥", "♦", "♣"),
-    ("A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K"), "suit", "value",
-    ("Shuffle the whole deck well, at least seven times.", "Draw one card, look at it alone, and put it back."),
-    "On your card for the answer, go to the row of the suit and the column of the value. The letter there is your "
-    "report.",
-    "all 52 cards are in the deck for every person, and it is shuffled well each time",
-)  # fmt: skip
-
-SPINNER = PaperDevice(
-    "spinner", "the spinner on your card, with a pencil and a paper clip",
-    tuple("012345"), _DIGITS, "", "",
-    (
-        "Lay your card flat where only you can see it. Hold a paper clip in the middle of the wheel with the tip of a "
-        "pencil, and flick it.",
-        "If it stops right on a line between two letters, spin again.",
-    ),
-    "The letter that the far end of the clip points to is your report.",
-    "the clip stops at each of the 60 steps of the wheel equally often",
-    spins=True,
-)  # fmt: skip
+DICE, TWO_DICE, D10, TWO_D10, CARDS, SPINNER = map(device_named, _TABLES)
 
 
 def coins(tosses: int = 5) -> PaperDevice:
     """One coin tossed several times, from 2 to 8: 2^tosses outcomes.
 
-    >>> coins(5).denominator, coins(2).rows
-    (32, ('H', 'T'))
+    >>> coins(5).denominator
+    32
     """
-    n = positive_integer(tosses, "tosses", 2)
-    if n > 8:
-        raise invalid("tosses", "from 2 to 8", n)
-    first = n // 2
-    sides = ["".join(one) for one in product("HT", repeat=first)]
-    others = ["".join(one) for one in product("HT", repeat=n - first)]
-    then = "first toss" if first == 1 else f"first {first} tosses"
-    return PaperDevice(
-        "coins", f"one coin, tossed {n} times", tuple(sides), tuple(others), then, f"last {n - first} tosses",
-        (
-            f"Toss the coin {n} times where only you can see it, and note H for heads and T for tails, in order. "
-            "Keep the note to yourself and throw it away afterwards.",
-        ),
-        f"On your card, go to the row of the {then} and the column of the last {n - first}. The letter there is your "
-        "report.",
-        "heads and tails are equally likely in every toss, whatever came before",
-    )  # fmt: skip
-
-
-_NAMED = {one.name: one for one in (DICE, TWO_DICE, D10, TWO_D10, CARDS, SPINNER)}
-DEVICES = (*_NAMED, "coins")
-"""The names that `device_named` knows."""
-
-
-def device_named(name: str, tosses: int = 5) -> PaperDevice:
-    """The device with this name in commands. tosses : the number of tosses, for ``"coins"`` only.
-
-    >>> device_named("two-d10").denominator
-    100
-    """
-    if name not in DEVICES:
-        raise invalid("device", f"one of {', '.join(DEVICES)}", name)
-    return coins(tosses) if name == "coins" else _NAMED[name]
+    return device_named("coins", tosses)
 
 
 Integers = npt.NDArray[np.int64]

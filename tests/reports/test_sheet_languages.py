@@ -1,0 +1,123 @@
+"""Sheets in another language: every sentence is in it, missing ones are named, and cards look alike there too."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from functools import cache
+
+import pytest
+
+from ldpopt.errors import InvalidInput
+from ldpopt.reports.sheets import paper_sheets, sheet_words
+from ldpopt.survey import QuestionSpec, Reading, SurveySpec, paper_survey, plan_survey
+from ldpopt.survey.kit.folder import LANGUAGES, kit_files
+from ldpopt.survey.paper.design import DEVICES, device_named, shipped_texts
+from ldpopt.survey.plan.public_question import PublicQuestion
+
+pypdf = pytest.importorskip("pypdf")
+PLACE = re.compile(r"\{\w+\}")
+
+
+@cache
+def survey_of(device="two-dice"):
+    """Two booklets, a public question, a category of missing answers: everything that sheets speak of."""
+    silent = QuestionSpec("q1", ("a1", "a2", "a3"), missing="a3", reading=Reading(missing_answers="category"))
+    asked = (silent, QuestionSpec("q2", ("b1", "b2")))
+    spec = SurveySpec(
+        "S", asked, epsilon=1.0, public=(PublicQuestion("p", ("c1", "c2")),), wording=(("q1", "W?"),),
+        design="one question",
+    )  # fmt: skip
+    return paper_survey(plan_survey(spec).plan, device_named(device))
+
+
+def written(sheets):
+    return " ".join(" ".join(page.extract_text().split()) for page in pypdf.PdfReader(io.BytesIO(sheets.pdf)).pages)
+
+
+def runs_of_words(texts, n=3):
+    """All runs of so many words in sentences, places left out."""
+    found = set()
+    for text in texts:
+        for piece in PLACE.split(text):
+            words = re.findall(r"[a-z']+", piece.lower())
+            found |= {" ".join(words[at : at + n]) for at in range(len(words) - n + 1)}
+    return found
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
+def test_a_sheet_in_another_language_has_no_english(device, language):
+    """No three words of an English sentence follow each other on any page, and no place is left unfilled."""
+    text = written(paper_sheets(survey_of(device), language=language))
+    words = " ".join(re.findall(r"[a-z']+", text.lower()))
+    english = (text for key, text in shipped_texts().items() if key != "cards.values")
+    assert not [run for run in runs_of_words(english) if f" {run} " in f" {words} "]
+    assert not PLACE.search(text)
+    assert runs_of_words(["So antworten Sie, ohne dass"]) & runs_of_words([text]) or language != "de"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_languages_have_the_same_sentences_and_places(language):
+    """None is missing, and none lacks a number that another one tells."""
+    english, found = shipped_texts(), shipped_texts(language)
+    assert list(found) == list(english)
+    for key, text in found.items():
+        assert text.strip()
+        assert set(PLACE.findall(text)) == set(PLACE.findall(english[key])), key
+
+
+def test_missing_sentences_are_named_and_no_sheet_is_made():
+    """A language that the package lacks needs all of them, with their places; a shipped one may change some."""
+    survey, english = survey_of(), dict(shipped_texts())
+    page = {"code": "fr", "noneChosen": "aucun", "notApplicable": "sans objet"}
+    with pytest.raises(InvalidInput, match=r"texts of 'fr': expected all sentences .*: decimal, paper: comma"):
+        sheet_words(survey.plan, texts='{"code": "fr"}')
+    some = {key: f"FR {text}" for key, text in english.items() if key not in ("why.times", "rules.look")}
+    with pytest.raises(InvalidInput, match=r"got none for paper: why.times, paper: rules.look$"):
+        paper_sheets(survey, texts=json.dumps(page | {"paper": some}))
+    whole = {key: f"FR {text}" if " " in text else text for key, text in english.items()}
+    assert "FR Whatever your answer" in written(paper_sheets(survey, texts=json.dumps(page | {"paper": whole})))
+    for change in ({"why.times": "FR"}, {"why": "FR {times}"}, {"whi": "FR"}, {"why": 3}):
+        with pytest.raises(InvalidInput, match="texts of 'fr': paper"):
+            sheet_words(survey.plan, texts=json.dumps(page | {"paper": whole | change}))
+    own = {"code": "de", "survey": "Titel", "paper": {"why": "Darum"}, "questions": {"q1": {"answers": {"a1": "Ja!"}}}}
+    text = written(paper_sheets(survey, texts=json.dumps(own)))
+    assert all(said in text for said in ("Titel", "Darum", "Meine Antwort: Ja!", "Legen Sie die Karte"))
+    with pytest.raises(InvalidInput, match="language: expected one of en, de, ar"):
+        paper_sheets(survey, language="fr")
+
+
+def test_the_page_does_not_carry_sentences_of_paper():
+    """Texts may be of both; devices need the page's alone."""
+    files = kit_files(plan_survey(SurveySpec("S", (QuestionSpec("q", (0, 1)),), epsilon=1.0)).plan, texts=[
+        json.dumps({"code": "de", "paper": {"why": "Weshalbsicher"}})
+    ])  # fmt: skip
+    assert b"Weshalbsicher" not in files["language-de.json"]
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
+def test_cards_cannot_be_told_apart_from_afar(language):
+    """As in English: the same colours, lines and number of letters on the cards of a question."""
+    question = QuestionSpec("q", ("a", "b", "c", "d"), epsilon=1.0)
+    survey = paper_survey(plan_survey(SurveySpec("S", (question,))).plan, device_named("two-dice"))
+    pages = pypdf.PdfReader(io.BytesIO(paper_sheets(survey, language=language).pdf)).pages[1:3]
+    marks = []
+    for page in pages:
+        content = page.get_contents().get_data().decode("latin-1")
+        drawn = re.sub(r"BT.*?ET", "", content, flags=re.DOTALL)
+        lines, colours = (sorted(re.findall(rf"^.* (?:{ends})$", drawn, re.M)) for ends in ("S|f|l|c|re", "rg|RG|g|G"))
+        marks.append((lines, set(colours), content.count("BT")))
+    assert marks[0] == marks[1]
+    assert marks[0][2] >= 2 * survey.device.denominator
+
+
+def test_a_long_table_of_integers_goes_on_on_the_next_page():
+    """Fourteen answers and as many letters: no row of the table is below the edge of a page."""
+    question = QuestionSpec("q", tuple(f"a{n:02d}" for n in range(14)), epsilon=2.0)
+    survey = paper_survey(plan_survey(SurveySpec("S", (question,))).plan, device_named("two-d10"), simpler=0.0)
+    reader = pypdf.PdfReader(io.BytesIO(paper_sheets(survey).pdf))
+    heights = []
+    reader.pages[-1].extract_text(visitor_text=lambda text, cm, tm, *_: heights.append((tm[5], text)))
+    assert all(height > 36 for height, text in heights if text.strip())
