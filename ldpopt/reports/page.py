@@ -101,11 +101,11 @@ def interval_table(
     grid = [("zero" if abs(share) < 1e-12 else "grid", place(share)) for share in shares]
     zero, every = round(-low / step), max(1, math.ceil((count + 1) / 4))
     ticks = [
-        (f"{round((1 if plain else 100) * share, 6):g}", place(share))
+        (f"{round(share, 6):g}" if plain else f"{round(100 * share, 6):g} %", place(share))
         for number, share in enumerate(shares)
         if (number - zero) % every == 0
     ]
-    return part("parts.html", "intervals", rows, grid, ticks, caption, percent)
+    return part("parts.html", "intervals", rows, grid, ticks, caption, percent, "number" if plain else "share")
 
 
 def _scale(low: float, high: float) -> tuple[float, float, int]:

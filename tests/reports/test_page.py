@@ -1,5 +1,6 @@
 """Pages stand alone and show text as text."""
 
+import re
 from base64 import b64decode
 from html.parser import HTMLParser
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from ldpopt import plots
 from ldpopt.reports import embed, page, survey_report, table
+from ldpopt.reports.page import interval_table
 from ldpopt.survey import QuestionSpec, SurveySpec, estimate, plan_survey
 from ldpopt.survey.sample.analysis import Analysis, Findings
 
@@ -99,3 +101,14 @@ def test_a_report_is_for_a_client_first_and_for_the_statistician_in_an_appendix(
 
 
 GROUPS = (("north", 400), ("south", 500))
+
+
+def test_means_are_drawn_on_an_axis_of_their_own_unit():
+    """A mean is no share: neither its head nor its axis says so."""
+    mean = str(interval_table(["mean"], [5.0], [4.5], [5.5], "", "95 %", plain=True))
+    share = str(interval_table(["no"], [0.5], [0.4], [0.6], "", "95 %"))
+    axes = [re.findall(r"<text[^>]*>([^<]*)</text>", one) for one in (mean, share)]
+    assert axes[0][0] == "0"
+    assert not any("%" in one for one in axes[0])
+    assert all(one.endswith(" %") for one in axes[1])
+    assert ("share" in mean, "share" in share) == (False, True)

@@ -10,7 +10,8 @@ from functools import cache
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.reports.sheets import paper_sheets, sheet_words
+from ldpopt.reports.sheet_drawing import sheet_words
+from ldpopt.reports.sheets import paper_sheets
 from ldpopt.survey import QuestionSpec, Reading, SurveySpec, paper_survey, plan_survey
 from ldpopt.survey.kit.folder import LANGUAGES, kit_files
 from ldpopt.survey.paper.design import DEVICES, device_named, shipped_texts

@@ -321,7 +321,8 @@ def paper(
 
     ldpopt survey paper plan.json --device two-dice
     """
-    from ldpopt.reports.sheets import PAPERS, paper_sheets, sheet_words
+    from ldpopt.reports.sheet_drawing import sheet_words
+    from ldpopt.reports.sheets import PAPERS, paper_sheets
     from ldpopt.survey.paper.design import device_named, paper_files, paper_survey
 
     if size not in PAPERS:

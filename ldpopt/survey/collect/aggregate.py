@@ -331,7 +331,9 @@ def read_rows(
     own = report_columns(plan)
     for name in wanted:
         if name in own:
-            raise invalid("column", "a public column (reports of one question do not group those of others)", name)
+            options = [one.name for q in plan.questions for one in q.answers if q.name == name != one.name]
+            expected = f"one of {', '.join(options)}, or a public column" if options else "a public column"
+            raise invalid("column", f"{expected} (reports of one question do not group those of others)", name)
     parts = _parts(plan, delivery, wanted)
     positions: dict[str, list[Any]] = {question.name: [] for question in plan.questions}
     public: dict[str, list[Any]] = {name: [] for name in wanted}

@@ -5,7 +5,10 @@ Rows whose respondent has an earlier row are found in constant memory, by keyed 
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +91,7 @@ def columns_of(plan: Plan) -> list[str]:
 
 
 def ids_of(column: Any, what: str, first_row: int = 1) -> Any:
-    """Respondent ids as text, in one writing: 5, "5.0", "00005" and " 5" are one person."""
+    """Respondent ids as text, in one writing: 5, "5.0", "00005" and " 5" are one person, and "1e+05" is 100000."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):  # as spreadsheets and pandas keep whole numbers
@@ -97,13 +100,27 @@ def ids_of(column: Any, what: str, first_row: int = 1) -> Any:
     if not (column.type in texts or pa.types.is_integer(column.type)):
         raise invalid(what, "text or integers", str(column.type))
     column = values_hidden(what, pc.cast, column, pa.large_string())
-    if pc.any(pc.match_substring_regex(column, r"^[+0\s]|\s$|\.0*$|[^\x00-\x7f]")).as_py():
-        column = pc.utf8_trim_whitespace(pc.utf8_normalize(column, "NFC"))
+    if pc.any(pc.match_substring_regex(column, r"^[+0\s]|\s$|\.0*$|[eE]\+[0-9]{2}|[^\x00-\x7f]")).as_py():
+        column = pc.utf8_trim_whitespace(pc.utf8_normalize(column, "NFKC"))
+        odd = pc.fill_null(pc.match_substring_regex(column, r"^[0-9](\.[0-9]+)?[eE]\+[0-9]{2}$|[^\x00-\x7f]"), False)
+        plain = pa.array(map(_plain, pc.filter(column, odd).to_pylist()), pa.large_string())
+        column = pc.replace_with_mask(column, odd, plain)
         column = pc.replace_substring_regex(column, r"^\+?0*([0-9]+)(?:\.0*)?$", r"\1")
     empty = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
     if pc.any(empty).as_py():
         raise invalid(what, "an id in every row", Phrase("none"), f"row {first_row + pc.index(empty, True).as_py()}")
     return column
+
+
+_POWER = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]{2}")
+"""How R and spreadsheets write large whole numbers."""
+
+
+def _plain(written: str) -> str:
+    """An id with the digits 0 to 9 for those of other scripts, and a whole number for its power of ten."""
+    digits = "".join(str(unicodedata.decimal(one, one)) for one in written)
+    whole = _POWER.fullmatch(digits) and (number := Decimal(digits)) == number.to_integral_value()
+    return f"{number:f}" if whole else digits
 
 
 def kept_rows(batch: Any, first_row: int, dropped: Rows) -> tuple[Any, Rows]:

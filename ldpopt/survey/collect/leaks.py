@@ -63,14 +63,15 @@ class Leak:
     blank: bool = False
 
     def __str__(self) -> str:
-        names = " and ".join(map(repr, self.by))
+        names, together = " and ".join(map(repr, self.by)), len(self.by) > 1
         if self.what == PERSON:
-            return f"{names}, which singles people out: round it, or leave it out"
+            return f"{names}, which {'single' if together else 'singles'} people out: round it, or leave it out"
         if self.by == (ORDER,):
             return f"rows in an order that tells the answer to {self.what!r}: shuffle them"
         if self.blank:
             return f"empty reports of {names} that tell the answer to {self.what!r}: say asked_if, or hide who answered"
-        return f"{names}, which tells the answer to {self.what!r}: leave it out, or draw other ids"
+        tell = "tell" if together else "tells"
+        return f"{names}, which {tell} the answer to {self.what!r}: leave it out, or draw other ids"
 
 
 @dataclass

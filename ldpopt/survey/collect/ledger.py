@@ -25,7 +25,7 @@ from ldpopt.files import NO_FILE, create_private, held
 from ldpopt.schema import check, dump, key, kind, listed, load, text, version_of, whole
 from ldpopt.survey.collect.answers import values_hidden
 from ldpopt.survey.collect.batch import Rows, kept_rows
-from ldpopt.survey.collect.people import Standing, standing
+from ldpopt.survey.collect.people import Run, Standing, standing
 from ldpopt.survey.collect.words import SecretKey
 from ldpopt.survey.plan.plan import Plan
 
@@ -225,9 +225,10 @@ class Entry:
         return cls(plan.name, plan.round, plan.checksum, words, marks, plan.rounds, **ids)
 
     @property
-    def people(self) -> Numbers:
-        """The marks of the run's respondents, rising; none if they have no ids."""
-        return np.frombuffer(self.packed, "<u8")
+    def run(self) -> Run:
+        """What counts of it for its respondents, of whom there are none if they have no ids."""
+        claims = self.claims or (0.0, 0.0)
+        return Run(self.words, self.round, self.rounds, (claims[0], claims[1]), np.frombuffer(self.packed, "<u8"))
 
 
 class Ledger:
@@ -280,7 +281,7 @@ class Ledger:
             raise invalid(
                 "ledger", f"{expected} (or --alike, alike=True, if nobody took part in them)", None, str(self.path)
             )
-        return standing(entry, known)
+        return standing(entry.run, [one.run for one in known])
 
     def enter(
         self, plan: Plan, words: str, marks: Marks, alike: bool, people: Numbers | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,28 +25,19 @@ AGAIN, BEYOND = 1, 2
 """Why a run may not report somebody: their report of this round is there, or it would exceed what they were told."""
 
 
-class Run(Protocol):
-    """A run in the ledger."""
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run in the ledger: what its words come from, and the round of its plan.
 
-    @property
-    def round(self) -> int:
-        """The round of its plan."""
+    rounds : how many rounds respondents were told of, if that was declared. claims : (epsilon, eta) that its plan
+        promises of one. people : the marks of its respondents, rising.
+    """
 
-    @property
-    def rounds(self) -> int | None:
-        """How many rounds respondents were told of, if that was declared."""
-
-    @property
-    def words(self) -> str:
-        """What its words come from."""
-
-    @property
-    def claims(self) -> tuple[float, ...]:
-        """(epsilon, eta) that its plan promises."""
-
-    @property
-    def people(self) -> Numbers:
-        """The marks of its respondents, rising."""
+    words: str
+    round: int
+    rounds: int | None
+    claims: tuple[float, float]
+    people: Numbers
 
 
 def marks_of(ids: Any, secret: bytes, survey: str) -> Numbers:
@@ -104,9 +95,9 @@ def _why(run: Run, before: Sequence[Run]) -> int:
         return 0
     if any(one.round == run.round for one in before):
         return AGAIN
-    spent = [(one.claims[0], one.claims[1]) for one in runs]
-    for one, claims in zip(runs, spent, strict=True):
-        if one.rounds and (len(runs) > one.rounds or _exceeds(spent, over_rounds(*claims, one.rounds))):
+    spent = [one.claims for one in runs]
+    for one in runs:
+        if one.rounds and (len(runs) > one.rounds or _exceeds(spent, over_rounds(*one.claims, one.rounds))):
             return BEYOND
     return 0
 
