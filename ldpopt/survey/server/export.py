@@ -253,14 +253,8 @@ class Invited:
     """
 
     def __init__(self, plan: Plan, ledger: Path, ids: Sequence[str], alike: bool, leave_out: bool) -> None:
-        import pyarrow as pa
-
-        self._alike, self._plan, self._ledger, self._words = (
-            alike,
-            plan,
-            Ledger(ledger),
-            f"invitations {secrets.token_hex(8)}",
-        )
+        self._alike, self._plan, self._ledger = alike, plan, Ledger(ledger)
+        self._words = f"invitations {secrets.token_hex(8)}"
         plain = ids_of(pa.array(ids, pa.string()), f"respondent column {plan.respondent!r}")
         every = marks_of(plain, self._ledger.secret(), plan.name)
         self._people, places = np.unique(every, return_inverse=True)
