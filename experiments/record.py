@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from ldpopt import reproduce, strictjson
+from ldpopt import reproduce, strict
 from ldpopt.files import write_text
 
 HERE = Path(__file__).resolve().parent
@@ -18,7 +18,7 @@ def main() -> None:
         print(f"{name}: {verdicts[name]['outcome']}. {verdicts[name]['detail']}")
     write_text(HERE / "index.html", reproduce.index_page(HERE), force=True)
     in_order = {name: verdicts[name] for name in reproduce.EXPERIMENTS if name in verdicts}
-    write_text(RECORDED, strictjson.dumps(in_order), force=True)
+    write_text(RECORDED, strict.json_text(in_order), force=True)
 
 
 if __name__ == "__main__":

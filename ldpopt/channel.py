@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.distribution import Array, distribution, proportional, stochastic, unit_interval
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.labels import ANSWER, Label, as_text, distinct_labels, grouped, matrix_labels, positions, to_jsonable
@@ -262,7 +262,7 @@ class Channel(Pictured):
 
     def to_json(self, guarantees: Sequence[Any] = ()) -> str:
         """The channel as JSON text; `guarantees` are written as claims, which whoever reads the file measures again."""
-        return strictjson.dumps({**self.to_dict(), "guarantees": [guarantee.to_dict() for guarantee in guarantees]})
+        return strict.json_text({**self.to_dict(), "guarantees": [guarantee.to_dict() for guarantee in guarantees]})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Channel:
@@ -270,7 +270,7 @@ class Channel(Pictured):
         from ldpopt.schema import labelled, version_of
 
         what = "channel file"
-        data = strictjson.loads(text, what)
+        data = strict.json_value(text, what)
         version_of(data, what, FORMAT, (VERSION,))
         inputs, outputs = labelled(data, what, "matrix", ("guarantees",))
         if data.get("orientation", ORIENTATION) != ORIENTATION:

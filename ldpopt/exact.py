@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import labels, strictjson
+from ldpopt import labels, strict
 from ldpopt.distribution import Array, number, positive_integer, stochastic, unit_interval
 from ldpopt.errors import CertificateError, invalid
 from ldpopt.labels import Label
@@ -215,7 +215,7 @@ class ExactChannel(Pictured):
 
     def to_json(self) -> str:
         """The channel and its claims as JSON text."""
-        return strictjson.dumps(self.to_dict())
+        return strict.json_text(self.to_dict())
 
     @classmethod
     def from_dict(cls, data: Any) -> ExactChannel:
@@ -233,7 +233,7 @@ class ExactChannel(Pictured):
     @classmethod
     def from_json(cls, text: str | bytes) -> ExactChannel:
         """Read a channel that `to_json` wrote. Its claims are proved again; `from_dict` lists the errors."""
-        return cls.from_dict(strictjson.loads(text, "exact channel file"))
+        return cls.from_dict(strict.json_value(text, "exact channel file"))
 
 
 def exp_lower(epsilon: float) -> Fraction:

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.privatize import privatize
@@ -209,7 +209,7 @@ class Privatization:
             found = self.into("out")
         assert found == self.whole_tally, what
         assert everything(self.folder / "out") == self.whole, what
-        assert len(strictjson.loads((self.folder / "out.ledger").read_bytes(), "")["runs"]) == 1, what
+        assert len(strict.json_value((self.folder / "out.ledger").read_bytes(), "")["runs"]) == 1, what
         beside = self._clear()
         assert all(name.startswith(".ldpopt-") for name in beside), (what, beside)  # what a kill left of one file
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.channel import Channel
 from ldpopt.divergences import KL
 from ldpopt.errors import CertificateError, InvalidInput
@@ -183,7 +183,7 @@ def test_the_channel_method_keeps_labels() -> None:
     q = Channel([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"], outputs=[("a", 1), "b"])
     exact = q.exact()
     assert (exact.inputs, exact.outputs) == (q.inputs, q.outputs)
-    assert strictjson.loads(exact.to_json())["outputs"] == [["a", 1], "b"]
+    assert strict.json_value(exact.to_json())["outputs"] == [["a", 1], "b"]
 
 
 @pytest.mark.parametrize("bits", [3, 8, 20, 62])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.cli.options import PairFlags, declared, number, numbers, options, seconds
 from ldpopt.cli.outputs import Command, claim, kind_of, progress, promise, say, write_all
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -136,10 +136,10 @@ def _as_json(design: Design, paths: list[Path]) -> None:
         "without_privacy": "inf" if math.isinf(unprivate) else unprivate,
         "verified": bool(design.verify()),
         "files": [str(path) for path in paths],
-        "channel": strictjson.loads(design.channel.to_json(design.guarantees)),
-        "design": strictjson.loads(design_text(design)),
+        "channel": strict.json_value(design.channel.to_json(design.guarantees)),
+        "design": strict.json_value(design_text(design)),
     }
-    print(strictjson.dumps(document), end="")
+    print(strict.json_text(document), end="")
 
 
 def _as_text(design: Design, names: tuple[str, str], paths: list[Path], proof: Path | None) -> None:
@@ -248,7 +248,7 @@ def check(
         shown = {"inputs": k, "outputs": m, **exact, "guarantees": [guarantee.to_dict() for guarantee in guarantees]}
         shown |= {} if report is None else report.to_dict()
         shown |= {"shuffled": central[0].to_dict()} if central else {}
-        print(strictjson.dumps(shown), end="")
+        print(strict.json_text(shown), end="")
         return
     say(f"{channel}: {loaded!r}")
     if isinstance(loaded, ExactChannel):
@@ -280,11 +280,11 @@ def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = Fa
         claims = {"verified": bool(outcome), "failures": list(outcome.failures), "arithmetic": ARITHMETIC[exact]}
         if json:
             recomputed = {"bound": _plain(outcome.bound)}
-            print(strictjson.dumps(claims | {"least": design.least, "recomputed": recomputed}), end="")
+            print(strict.json_text(claims | {"least": design.least, "recomputed": recomputed}), end="")
         else:
             say(design.sentence, *(f"- {line}" for line in outcome.failures), f"Computed in {ARITHMETIC[exact]}.")
     elif json:
-        print(strictjson.dumps(_verification(design, outcome, recomputed_in(design, exact))), end="")
+        print(strict.json_text(_verification(design, outcome, recomputed_in(design, exact))), end="")
     else:
         said = "Every claim was recomputed in {}, and the proof holds." if outcome else "Computed in {}."
         lines = [f"- {line}" if line in outcome.failures else line for line in proof_in_words(design, outcome)]

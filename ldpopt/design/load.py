@@ -9,7 +9,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.design.certificates.base import Certificate, Verification
 from ldpopt.design.codec.kinds import FILE, RESPONDENTS, SCHEMA, VERSION, expect_keys
 from ldpopt.design.codec.records import Reader, real
@@ -98,7 +98,7 @@ def _text(path: PathLike, budget: float = math.inf) -> str:
 
 def _object_of(text: str | bytes, schema: str) -> dict[str, Any]:
     """The object of a schema in the contents of a file, or in what ``ldpopt design --json`` printed."""
-    data = strictjson.loads(text, FILE)
+    data = strict.json_value(text, FILE)
     if isinstance(data, dict) and data.get("command") == "design":
         data = data.get("design")
     if not isinstance(data, dict) or data.get("schema") != schema:

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.channel import Channel
 from ldpopt.deadline import Progress, checked, watched
 from ldpopt.design.utilities.base import Utility
@@ -187,14 +187,14 @@ class Checkpoint:
         path = self.part(number)
         if not path.exists():
             return None
-        saved = strictjson.loads(read_text(path), str(path))
+        saved = strict.json_value(read_text(path), str(path))
         if not isinstance(saved, dict) or saved.get("problem") != self.problem or "rows" not in saved:
             raise invalid(str(path), "a part of this frontier (without the file, it is computed again)", Phrase("none"))
         return saved["rows"]
 
     def save(self, number: int, rows: Any) -> None:
         """Save the rows of a part."""
-        write_text(self.part(number), strictjson.dumps({"problem": self.problem, "rows": rows}), force=True)
+        write_text(self.part(number), strict.json_text({"problem": self.problem, "rows": rows}), force=True)
 
     def part(self, number: int) -> Path:
         """The file of a part."""
@@ -221,8 +221,8 @@ def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
         if not own.exists():
             if any(path.name != LOCK for path in folder.iterdir()):
                 raise invalid(str(folder), "an empty folder, or that of an interrupted frontier", Phrase("another one"))
-            write_text(own, strictjson.dumps({"format": FORMAT, "problem": problem}))
-        begun = strictjson.loads(read_text(own), str(own))
+            write_text(own, strict.json_text({"format": FORMAT, "problem": problem}))
+        begun = strict.json_value(read_text(own), str(own))
         if not isinstance(begun, dict) or begun.get("format") != FORMAT:
             raise invalid(str(own), "what a frontier began with", Phrase("something else"))
         if begun.get("problem") != problem:
@@ -323,7 +323,7 @@ DERIVED = ("parameter", "guarantees")
 
 def _to_json(value: Any) -> Any:
     if isinstance(value, Channel):
-        return strictjson.loads(value.to_json())
+        return strict.json_value(value.to_json())
     return str(value) if isinstance(value, float) and not abs(value) < float("inf") else value
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.channel import Channel
 from ldpopt.deadline import Progress
 from ldpopt.design import Constraint, Design, optimal_channel
@@ -191,7 +191,7 @@ def _unpack(point: Point, _: int, saved: dict[str, Any]) -> SweepRow:
     """The saved row. The guarantees of the channel are measured again instead of being read."""
     names = ("value", "lower_bound", "upper_bound", "relative_gap")
     value, below, above, gap = (number_from_json(saved[name]) for name in names)
-    channel = Channel.from_json(strictjson.dumps(saved["channel"]))
+    channel = Channel.from_json(strict.json_text(saved["channel"]))
     size = None if getattr(point.utility, "continuous", False) else getattr(point.utility, "size", None)
     if size is not None and channel.shape[0] != size:
         raise invalid("channel", f"{size} inputs", channel.shape[0])

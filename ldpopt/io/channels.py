@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.errors import Phrase, invalid
 from ldpopt.escapes import csv_text, for_csv, from_csv
@@ -55,10 +55,10 @@ def channel_of(text: str, path: PathLike) -> Channel | ExactChannel:
     with naming(path):
         if not is_json(path, text):
             return Channel(*csv_parts(str(path), text))
-        data = strictjson.loads(text, "channel file")
+        data = strict.json_value(text, "channel file")
         if isinstance(data, dict) and data.get("command") == "design":  # what `ldpopt design --json` printed
             data = data.get("channel")
-            text = strictjson.dumps(data)
+            text = strict.json_text(data)
         if isinstance(data, dict) and data.get("schema") == "ldpopt-design":
             from ldpopt.design.load import design_of
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.channel import Label
 from ldpopt.datafiles.columns import MOST_CATEGORIES, bin_labels, round_edges
 from ldpopt.datafiles.delimited import PLAIN, sniff
@@ -99,7 +99,7 @@ def read_pair(
 
 
 def _pair_from_json(text: str) -> tuple[list[Any], list[Label] | None, tuple[str, str]]:
-    data = strictjson.loads(text, "populations")
+    data = strict.json_value(text, "populations")
     if not isinstance(data, dict) or set(data) - {"p0", "p1", "labels"} or not {"p0", "p1"} <= set(data):
         got = ", ".join(data) if isinstance(data, dict) else kind(data)
         raise invalid("populations", "an object with the lists p0 and p1, and maybe labels", Phrase(got or "nothing"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.deadline import Progress, watched
 from ldpopt.exact import ExactChannel
@@ -140,7 +140,7 @@ class Audit(Pictured):
 
     def to_json(self) -> str:
         """The report as JSON text (schema ``ldpopt-audit``, version 1)."""
-        return strictjson.dumps(self.to_dict())
+        return strict.json_text(self.to_dict())
 
 
 def audit(channel: ChannelLike, graph: Policy = None, *, features: Any = None, progress: Progress = False) -> Audit:

@@ -10,7 +10,7 @@ from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files import read_text
 from ldpopt.reports.survey import among_those_who_answered, survey_report
@@ -177,15 +177,15 @@ class _Checked:
 
     def estimates(self, path: Path) -> str:
         """Compare a file of estimates with estimates from the reports that it names as its source."""
-        data = strictjson.loads(read_text(path), str(path))
+        data = strict.json_value(read_text(path), str(path))
         counts = self._counted({str(recorded.get("reports")) for recorded in data.values()}, path)
-        hows = {strictjson.dumps(recorded.get("analysis")) for recorded in data.values()}
+        hows = {strict.json_text(recorded.get("analysis")) for recorded in data.values()}
         if len(hows) != 1:
             raise invalid("estimates", "one analysis", Phrase("several"), str(path))
         analysis = _analysis(next(iter(data.values())).get("analysis"))
         estimated = self._estimates(counts, analysis)
         answered = among_those_who_answered(self.plan, estimated)
-        want = strictjson.loads(strictjson.dumps(results(estimated, counts, analysis, answered)))
+        want = strict.json_value(strict.json_text(results(estimated, counts, analysis, answered)))
         if not _close(data, want):
             raise invalid("estimates", "those of their reports", Phrase("others"), str(path))
         return f"estimates of {len(data)} questions from {counts.rows:,} reports, computed again"
@@ -200,7 +200,7 @@ class _Checked:
             raise _CannotTell(f"written by version {mark[2]}")
         counts = self._counted({mark[1]}, path)
         how = _HOW.search(text)
-        analysis = _analysis(None if how is None else strictjson.loads(unescape(how[1]), str(path)))
+        analysis = _analysis(None if how is None else strict.json_value(unescape(how[1]), str(path)))
         estimated = self._estimates(counts, analysis)
         bare = _IMAGE.sub(r"<img\1>", text)  # the bytes of pictures differ between versions of the drawing library
         if bare != survey_report(self.plan, estimated, counts, pictures=False, analysis=analysis):
@@ -310,7 +310,7 @@ def _kind(path: Path) -> str:
 
 def _json_kind(path: Path) -> str:
     try:
-        data = strictjson.loads(read_text(path), path.name)
+        data = strict.json_value(read_text(path), path.name)
     except InvalidInput:
         return ""
     if isinstance(data, dict) and isinstance(data.get("format"), str):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import Phrase, invalid
 from ldpopt.escapes import csv_text, for_csv, for_markdown
 
@@ -241,7 +241,7 @@ class ResultTable:
 
     def _json(self) -> str:
         rows = [{name: _plain(value) for name, value in zip(self.columns, row, strict=True)} for row in self.rows]
-        return strictjson.dumps({"title": self.title, "rows": rows, "notes": list(self.notes)})
+        return strict.json_text({"title": self.title, "rows": rows, "notes": list(self.notes)})
 
 
 def _plain(value: Cell) -> Any:

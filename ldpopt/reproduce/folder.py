@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ldpopt import strictjson, stricttoml
+from ldpopt import strict
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import read_text, write_bytes_atomically, write_text
 from ldpopt.plots import picture
@@ -31,7 +31,7 @@ def parameters_of(experiment: Experiment, folder: Path, quick: bool) -> Paramete
     path = folder / PARAMETERS
     if not path.exists():
         return experiment.quick if quick else experiment.full
-    given = stricttoml.loads(read_text(path), str(path))
+    given = strict.toml_value(read_text(path), str(path))
     chosen = given.get("quick", {}) if quick else {name: value for name, value in given.items() if name != "quick"}
     if not isinstance(chosen, dict) or set(chosen) != set(experiment.full):
         raise invalid(str(path), f"the parameters {', '.join(experiment.full)}", Phrase(", ".join(chosen) or "none"))
@@ -81,7 +81,7 @@ def run(
     with _suspecting(folder / ROWS, resumed):
         verdict, drawn = experiment.judge(table), picture(experiment.draw(table))
     write_bytes_atomically(folder / PICTURE, drawn, force=True)
-    write_text(folder / VERDICT, strictjson.dumps(verdict.to_dict() | {"quick": quick}), force=True)
+    write_text(folder / VERDICT, strict.json_text(verdict.to_dict() | {"quick": quick}), force=True)
     readme = render("README.md.code", "ldpopt.reproduce", experiment=experiment, verdict=verdict,
                     papers=map(reference, cited(experiment.source)), files=FILES)  # fmt: skip
     write_text(folder / README, readme, force=True)
@@ -146,7 +146,7 @@ def verdict_in(folder: Path) -> dict[str, Any] | None:
     path = folder / VERDICT
     if not path.exists():
         return None
-    verdict = strictjson.loads(read_text(path), str(path))
+    verdict = strict.json_value(read_text(path), str(path))
     kinds = {"outcome": str, "detail": str, "figures": dict, "quick": bool}
     fits = isinstance(verdict, dict) and all(isinstance(verdict.get(name), kind) for name, kind in kinds.items())
     if not fits or verdict["outcome"] not in [outcome.value for outcome in Outcome]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.channel import FORMAT, Channel, Label
 from ldpopt.design import Design
 from ldpopt.design.codec.kinds import SCHEMA
@@ -64,7 +64,7 @@ def pasted(text: str, name: str = NAMELESS) -> Pasted:
     if not is_json(name, text):
         return _bounded(channel_of(with_commas(text), name), name)
     with naming(name):
-        data = strictjson.loads(text, "JSON")
+        data = strict.json_value(text, "JSON")
         if isinstance(data, dict) and data.get("schema") == SCHEMA:
             return _bounded(design_of(text), name)
         if not isinstance(data, list) and not (isinstance(data, dict) and data.get("format") in (EXACT, FORMAT)):
@@ -79,7 +79,7 @@ def _bounded(content: Pasted, name: str) -> Pasted:
 
 def claims(text: str, name: str = NAMELESS) -> dict[str, float]:
     """The epsilon and the eta that a channel file records about itself, by notion. They are never trusted."""
-    data = strictjson.loads(text) if is_json(name, text) else None
+    data = strict.json_value(text) if is_json(name, text) else None
     recorded = data.get("guarantees") if isinstance(data, dict) and "schema" not in data else None
     claimed: dict[str, float] = {}
     for guarantee in recorded if isinstance(recorded, list) else []:
@@ -96,7 +96,7 @@ def parts(text: str, name: str = NAMELESS) -> Parts:
         if not is_json(name, text):
             matrix, rows, columns = csv_parts(name, with_commas(text))
             return _sized(matrix), rows, columns
-        data = strictjson.loads(text, "JSON")
+        data = strict.json_value(text, "JSON")
         if isinstance(data, dict) and data.get("schema") == SCHEMA:
             data = data.get("channel")
         if isinstance(data, list):

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import InvalidInput
 from ldpopt.extras import need
 from ldpopt.studio.processes import Jobs, Views, sweep
@@ -182,7 +182,7 @@ async def _state(request: Request) -> dict[str, Any]:
     """The state in a request, of which at most `MAX_REQUEST` bytes are read."""
     read = await body(request, MAX_REQUEST, "A state", f"A state has at most {MAX_REQUEST >> 20} MB.")
     try:
-        state = strictjson.loads(read, "the state")
+        state = strict.json_value(read, "the state")
     except InvalidInput as error:
         raise Refused(400, str(error)) from None
     if not isinstance(state, dict):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import InvalidInput
 from ldpopt.reports import results, survey_report, verify_delivery
 from ldpopt.survey import Counts, Fresh, QuestionSpec, Simulated, Survey, SurveySpec, aggregate, make_plan, privatize
@@ -27,7 +27,7 @@ def write(folder: Path, counts: Counts, name: str = "") -> None:
     """Counts, estimates and a page of them."""
     (folder / f"counts{name}.json").write_text(counts.to_json(), encoding="utf-8")
     made = Survey(PLAN).estimates(counts)
-    (folder / f"estimates{name}.json").write_text(strictjson.dumps(results(made, counts)), encoding="utf-8")
+    (folder / f"estimates{name}.json").write_text(strict.json_text(results(made, counts)), encoding="utf-8")
     (folder / f"report{name}.html").write_text(survey_report(PLAN, made, counts), encoding="utf-8")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.reproduce import EXPERIMENTS, Table, recorded
 
 FOLDER = Path(__file__).resolve().parents[2] / "experiments"
@@ -26,7 +26,7 @@ def test_the_folder_of_a_claim(name):
     parameters = tomllib.loads((folder / "parameters.toml").read_text("utf-8"))
     assert set(parameters.pop("quick")) == set(parameters) == set(EXPERIMENTS[name].full)
     assert parameters == EXPERIMENTS[name].full
-    verdict = strictjson.loads((folder / "verdict.json").read_text("utf-8"))
+    verdict = strict.json_value((folder / "verdict.json").read_text("utf-8"))
     assert verdict.pop("quick") is False
     assert verdict == recorded()[name]
     text = (folder / "README.md").read_text("utf-8")
@@ -39,7 +39,7 @@ def test_the_verdict_follows_from_the_numbers_kept(name):
     """Judging the rows in the folder gives the verdict in it, and a further run would have nothing to compute."""
     table = Table.from_csv((FOLDER / name / "rows.csv").read_text("utf-8"))
     assert all(table.where(**point).rows for point in EXPERIMENTS[name].points(EXPERIMENTS[name].full))
-    assert strictjson.loads(strictjson.dumps(EXPERIMENTS[name].judge(table).to_dict())) == recorded()[name]
+    assert strict.json_value(strict.json_text(EXPERIMENTS[name].judge(table).to_dict())) == recorded()[name]
 
 
 def test_everything_is_in_the_list():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.cli.options import options
 from ldpopt.cli.outputs import ResultFlags, claim, claim_folder, progress, say, write_all, write_folder
 from ldpopt.cli.survey.arguments import (
@@ -68,7 +68,7 @@ def estimate(
         raise invalid("--wave", "no --json, which says of which one plan's reports it is", Phrase("both"))
     answered = among_those_who_answered(planned, findings)
     if json:
-        print(strictjson.dumps(as_data(findings, counts, asked, answered)), end="")
+        print(strict.json_text(as_data(findings, counts, asked, answered)), end="")
         return
     notes = notes_of(counts, asked)
     if as_table:
@@ -160,7 +160,7 @@ def verify(folder: Path, workers: int = 1, json: bool = False) -> None:
     with progress("verifying"):
         findings = verify_delivery(folder, Threads(workers))
     if json:
-        print(strictjson.dumps(findings.to_dict()), end="")
+        print(strict.json_text(findings.to_dict()), end="")
     else:
         say(*map(repr, findings.findings), *([SIMULATION] if findings.simulation else []))
         say("Everything that was checked holds." if findings else "This delivery is not what it says.")

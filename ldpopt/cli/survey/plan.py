@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.cli.options import bins as binned
 from ldpopt.cli.options import number, options, seconds
 from ldpopt.cli.outputs import claim, kind_of, progress, say, write_all
@@ -284,7 +284,7 @@ def plan(
         files[proof] = respondents_text(planned.proof).encode()
     write_all(files, force)
     if json:
-        print(strictjson.dumps(planned.to_dict()), end="")
+        print(strict.json_text(planned.to_dict()), end="")
         return
     if spec.sample is not None and spec.sample.columns and spec.design_effect == 1:
         columns = ", ".join(spec.sample.columns)

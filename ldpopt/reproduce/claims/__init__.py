@@ -7,7 +7,7 @@ import pkgutil
 from importlib.resources import files
 from typing import Any
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import invalid
 from ldpopt.reproduce.experiment import Experiment
 
@@ -45,5 +45,5 @@ def recorded() -> dict[str, Any]:
     >>> recorded()["cim-table-1"]["outcome"]
     'fails'
     """
-    verdicts: dict[str, Any] = strictjson.loads(files("ldpopt.reproduce").joinpath("recorded.json").read_text("utf-8"))
+    verdicts: dict[str, Any] = strict.json_value(files("ldpopt.reproduce").joinpath("recorded.json").read_text("utf-8"))
     return verdicts

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.datafiles.pieces import names_of
 from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import pa, pc
@@ -97,12 +97,12 @@ class Counts(Result):
 
     def to_json(self) -> str:
         """The counts as JSON text (schema ``ldpopt-counts``, version 2)."""
-        return strictjson.dumps({"format": FORMAT, "version": VERSION, **dump(self)})
+        return strict.json_text({"format": FORMAT, "version": VERSION, **dump(self)})
 
     @classmethod
     def from_json(cls, content: str | bytes, plan: Plan) -> Counts:
         """The counts written by `to_json`, which must be of `plan`; else `InvalidInput`."""
-        data = strictjson.loads(content, "counts")
+        data = strict.json_value(content, "counts")
         version_of(data, "counts", FORMAT, (VERSION,))
         if {*data, "rounds"} != {"format", "version", *(field.name for field in fields(cls))}:
             raise invalid("counts", "the fields of this version", Phrase("others (count the reports again)"))

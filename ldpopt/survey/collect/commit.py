@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.extras import arrow_csv, pa, pq
 from ldpopt.files import NO_FILE, aside, create_private, digest, move_to_new, replace_text, sync_folder
@@ -90,7 +90,7 @@ def published(output: Path, asked: dict[str, Any]) -> Tally | None:
     asked : the `description` of the run.
     """
     try:
-        note = strictjson.loads(note_of(output).read_bytes(), "note")
+        note = strict.json_value(note_of(output).read_bytes(), "note")
         if note["asked"] != asked or note["files"] != _digests(output):
             return None
         return tally_of(note["tally"])
@@ -119,7 +119,7 @@ def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: T
     if single and output.suffix == ".csv":
         _publish_sidecar(folder, replace(said, sha256=digest(source)), sidecar(output))
     note = {"asked": asked, "tally": asdict(tally), "files": _digests(source)}
-    create_private(folder.path / NOTE, strictjson.dumps(note).encode(), force=True)
+    create_private(folder.path / NOTE, strict.json_text(note).encode(), force=True)
     os.replace(folder.path / NOTE, note_of(output))
     try:
         if single:

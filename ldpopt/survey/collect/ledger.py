@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.distribution import number
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import NO_FILE, create_private, held
@@ -239,7 +239,7 @@ class Ledger:
 
     def _content(self) -> tuple[bytes, list[Entry]] | None:
         try:
-            data = strictjson.loads(self.path.read_bytes(), str(self.path))
+            data = strict.json_value(self.path.read_bytes(), str(self.path))
         except NO_FILE:
             return None
         version_of(data, f"ledger {self.path}", FORMAT, (VERSION,))
@@ -267,7 +267,7 @@ class Ledger:
 
     def _write(self, secret: bytes, runs: Sequence[Entry], new: bool = False) -> None:
         said = {"format": FORMAT, "version": VERSION, "key": secret.hex(), "runs": [dump(one) for one in runs]}
-        create_private(self.path, strictjson.dumps(said).encode(), force=not new)
+        create_private(self.path, strict.json_text(said).encode(), force=not new)
 
     def standing(self, plan: Plan, words: str, people: Numbers, alike: bool) -> Standing:
         """Whom of these respondents, by their marks, a run may report; the arguments are those of `enter`."""

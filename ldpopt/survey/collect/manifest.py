@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.datafiles.pieces import names_of, parquet_schema
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import digest
@@ -131,7 +131,7 @@ class Manifest:
 
     def to_json(self) -> str:
         """The manifest as JSON text (schema ``ldpopt-reports``, version 2)."""
-        return strictjson.dumps(self.to_dict())
+        return strict.json_text(self.to_dict())
 
     @classmethod
     def from_dict(cls, data: Any, where: str) -> Manifest:
@@ -149,7 +149,7 @@ class Manifest:
     @classmethod
     def from_json(cls, content: str | bytes, where: str) -> Manifest:
         """The manifest that `to_json` gave."""
-        return cls.from_dict(strictjson.loads(content, where), where)
+        return cls.from_dict(strict.json_value(content, where), where)
 
     def require(self, plan: Plan, where: str) -> None:
         """`InvalidInput` unless the reports are of `plan`."""
@@ -188,7 +188,7 @@ def folder_manifest(folder: Path) -> Mapping[str, Manifest] | None:
     path = folder / FOLDER
     if not path.is_file():
         return None
-    data = strictjson.loads(path.read_bytes(), str(path))
+    data = strict.json_value(path.read_bytes(), str(path))
     if not isinstance(data, dict) or not isinstance(data.get("files"), dict):
         raise invalid("manifest", "an object with files", Phrase("another"), str(path))
     files = data.pop("files")
@@ -206,7 +206,7 @@ def folder_manifest(folder: Path) -> Mapping[str, Manifest] | None:
 
 def folder_content(whole: Manifest, files: Mapping[str, Manifest]) -> str:
     """The text of a folder's list of files."""
-    return strictjson.dumps({**whole.to_dict(), "files": {name: own.to_dict() for name, own in files.items()}})
+    return strict.json_text({**whole.to_dict(), "files": {name: own.to_dict() for name, own in files.items()}})
 
 
 BY_HAND = "reports written by hand are counted with --unlabelled (unlabelled=True)"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.datafiles.pieces import names_of
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import need
@@ -143,7 +143,7 @@ def privatize_partition(job: Job, index: int) -> int:
     marking = Marking(privatizer.columns, list(dict.fromkeys(columns)), _secret(job, ""))
     marked = marking.passing(batches(part, privatizer.columns, columns), part.first_row, dropped)
     table, tally = privatizer.partition(marked, index, part.first_row, dropped)
-    folder.write_sealed(folder.marks(index), strictjson.dumps(dump(marking.marks)).encode())
+    folder.write_sealed(folder.marks(index), strict.json_text(dump(marking.marks)).encode())
     write_reports(folder.part(index), table)
     folder.record(index, tally)
     return index
@@ -320,7 +320,7 @@ def _entered(folder: WorkFolder, plan: Plan, tally: Tally, ledger: Path | None, 
         content = folder.sealed(folder.marks(index))
         if content is None:
             raise LostWork(f"part {index + 1} is not as it was written; the same call does it again")
-        own = load(Marks, strictjson.loads(content, "marks"), "marks")
+        own = load(Marks, strict.json_value(content, "marks"), "marks")
         marks = marks + own if marks.rows else own
     doubles, beyond = (folder.rows(name) for name in (DROPPED, BEYOND))
     people = None

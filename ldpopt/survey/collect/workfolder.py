@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import NO_FILE, UNFINISHED, create_private, digest, replace_text, sync_folder
 from ldpopt.schema import load
@@ -73,7 +73,7 @@ class WorkFolder:
             replace_text(unfinished / PLAN, plan.to_json())
             if not isinstance(randomness, Memoised):
                 key.save(unfinished / KEY)
-            replace_text(unfinished / STATE, strictjson.dumps(state))
+            replace_text(unfinished / STATE, strict.json_text(state))
             unfinished.rename(path)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)  # if the disk refuses that too, the next call removes it
@@ -91,7 +91,7 @@ class WorkFolder:
         own_seal = sha256(content).hexdigest()
         if seal not in (None, own_seal):
             raise _no_work_folder(path)
-        return cls(path, strictjson.loads(content, f"{path / STATE}"), own_seal)
+        return cls(path, strict.json_value(content, f"{path / STATE}"), own_seal)
 
     @classmethod
     def resume(
@@ -133,12 +133,12 @@ class WorkFolder:
     def record(self, index: int, tally: Tally) -> None:
         """Record that the reports of a partition are finished, with their checksum and tally."""
         content = {"sha256": self._digest(index), "tally": asdict(tally)}
-        replace_text(self._record(index), strictjson.dumps(content))
+        replace_text(self._record(index), strict.json_text(content))
 
     def recorded(self, index: int) -> tuple[str, Tally] | None:
         """(checksum, tally) of a finished partition as recorded; None without a record that can be read."""
         try:
-            said = strictjson.loads(self._record(index).read_bytes(), "record")
+            said = strict.json_value(self._record(index).read_bytes(), "record")
             return str(said["sha256"]), tally_of(said["tally"])
         except (*NO_FILE, InvalidInput, KeyError, TypeError):
             return None

@@ -19,7 +19,7 @@ from string import Template
 from typing import Any
 from urllib.parse import urlsplit
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import pa
 from ldpopt.labels import as_text
@@ -124,7 +124,7 @@ PAPER = "paper"
 def shipped(language: str) -> dict[str, Any]:
     """The texts of a language that comes with the package."""
     name = f"language-{language}.json"
-    made: dict[str, Any] = strictjson.loads(_static(name), name)
+    made: dict[str, Any] = strict.json_value(_static(name), name)
     return made
 
 
@@ -142,7 +142,7 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
     built = {language: shipped(language) for language in LANGUAGES}
     english, made = built[LANGUAGES[0]], dict(built) if not given else {}
     for content in given:
-        data = strictjson.loads(content, "texts")
+        data = strict.json_value(content, "texts")
         code = data.get("code") if isinstance(data, dict) else None
         if not isinstance(code, str) or not _CODE.fullmatch(code):
             raise invalid("texts", 'an object with a language as its "code"', Phrase("another"))
@@ -162,7 +162,7 @@ def left_in_english(given: Sequence[str | bytes]) -> dict[str, list[str]]:
 
     given : texts that `languages` has taken.
     """
-    texts = [strictjson.loads(content, "texts") for content in given]
+    texts = [strict.json_value(content, "texts") for content in given]
     lacking = {data["code"]: [key for key in shipped(LANGUAGES[0]) if key not in data] for data in texts}
     return {code: keys for code, keys in lacking.items() if keys and code.split("-")[0] not in LANGUAGES}
 
@@ -330,7 +330,7 @@ def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = 
         **{f"language-{code}.json": _json(words) for code, words in texts_by_code.items()},
         "plan.json": _json(public_plan(plan)),
         "vectors.json": _json(vectors(plan)),
-        "package.json": strictjson.dumps({**json.loads(_static("package.json")), "version": __version__}).encode(),
+        "package.json": strict.json_text({**json.loads(_static("package.json")), "version": __version__}).encode(),
     }
 
 

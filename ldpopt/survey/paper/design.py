@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.design import Constraint, Denominator, FisherInformation, IntegerProgram, LocalDP, Rounded, optimal_channel
@@ -72,7 +72,7 @@ def shipped_texts(language: str = "en") -> Texts:
     """The sentences of printed sheets in a language that comes with the package."""
     name = f"sheets-{language}.json"
     content = files("ldpopt.survey.paper").joinpath("static", name).read_bytes()
-    return MappingProxyType(strictjson.loads(content, name))
+    return MappingProxyType(strict.json_value(content, name))
 
 
 def filled(text: str, **places: object) -> str:

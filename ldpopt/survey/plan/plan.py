@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.distribution import positive_integer
@@ -223,7 +223,7 @@ class Plan(Pictured):
         files.
         """
         content = self._content()
-        return strictjson.dumps({**content, "checksum": _checksum(content)})
+        return strict.json_text({**content, "checksum": _checksum(content)})
 
     @classmethod
     def from_json(cls, content: str | bytes) -> Plan:
@@ -231,7 +231,7 @@ class Plan(Pictured):
 
         Malformed or altered plans are `InvalidInput`. Claims that the integers do not prove are `CertificateError`.
         """
-        data = strictjson.loads(content, "plan")
+        data = strict.json_value(content, "plan")
         version = version_of(data, "plan", FORMAT, (1, VERSION, WITH_READINGS, WITH_BOOKLETS))
         claimed = data.pop("checksum", None)
         if claimed != _checksum(data):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpopt import stricttoml
+from ldpopt import strict
 from ldpopt.channel import Channel
 from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.deadline import Deadline
@@ -320,7 +320,7 @@ class SurveySpec:
         `schema.reference` prints every table and key. There is one ``[[questions]]`` for each question, with the keys
         of `QuestionSpec` and `Reading`.
         """
-        return load(cls, stricttoml.loads(content, "survey.toml"), "survey.toml")
+        return load(cls, strict.toml_value(content, "survey.toml"), "survey.toml")
 
 
 def check_columns(survey: Any) -> None:

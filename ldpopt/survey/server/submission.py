@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.plan.plan import BOOKLET, Plan
 from ldpopt.survey.plan.planned_question import PlannedQuestion
@@ -82,7 +82,7 @@ class Reader:
     def read(self, body: bytes) -> Submission:
         """The submission in the bytes of a request; `Refused` for anything else."""
         try:
-            data = strictjson.loads(body, "submission")
+            data = strict.json_value(body, "submission")
         except InvalidInput:
             raise Refused(400, "The body is not valid JSON.") from None
         if not isinstance(data, dict) or not _FIELDS <= set(data) <= _FIELDS | {"invitation", BOOKLET, PUBLIC}:

@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import need
 from ldpopt.files import create_private, read_text
@@ -103,7 +103,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
         if size > MAX_KIT_BYTES:
             raise invalid("kit", f"at most {MAX_KIT_BYTES >> 20} MB in all", Phrase("more"), str(folder))
     if plan and "/plan.json" in files:
-        kept = strictjson.loads(files["/plan.json"].content, str(folder / "plan.json"))
+        kept = strict.json_value(files["/plan.json"].content, str(folder / "plan.json"))
         if not isinstance(kept, dict) or kept.get("checksum") != plan:
             raise invalid("kit", "one that was made from this plan", Phrase("another plan's"), str(folder))
     return files

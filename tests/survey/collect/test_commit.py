@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import InvalidInput
 from ldpopt.files import digest
 from ldpopt.survey.collect import commit
@@ -187,9 +187,9 @@ def test_the_plan_in_the_work_folder_is_not_used(run: Run) -> None:
 def test_a_state_that_was_changed_is_refused(run: Run, change: str) -> None:
     """What the state says of answers, partitions, plan and key is compared with the caller's, and nothing is used."""
     work = run.until("out", 2)
-    state = strictjson.loads((work / "state.json").read_bytes())
+    state = strict.json_value((work / "state.json").read_bytes())
     state[change] = state[change][:-1] if change != "run" else 7
-    (work / "state.json").write_text(strictjson.dumps(state))
+    (work / "state.json").write_text(strict.json_text(state))
     with pytest.raises(InvalidInput, match=r"out\.partial"):
         run("out")
     assert (work / "parts").exists()
@@ -301,8 +301,8 @@ def test_rows_are_counted_again(run: Run, rows: object) -> None:
     """A folder whose manifest says another number of rows than there are is refused by `aggregate`."""
     run("out")
     assert aggregate(run.plan, run.folder / "out").rows == FILES * ROWS
-    manifest = strictjson.loads((run.folder / "out" / "_manifest.json").read_bytes())
-    (run.folder / "out" / "_manifest.json").write_text(strictjson.dumps(manifest | {"rows": rows}))
+    manifest = strict.json_value((run.folder / "out" / "_manifest.json").read_bytes())
+    (run.folder / "out" / "_manifest.json").write_text(strict.json_text(manifest | {"rows": rows}))
     with pytest.raises(InvalidInput, match=r"files that add up to the whole|rows: expected a whole number"):
         aggregate(run.plan, run.folder / "out")
 

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
-from ldpopt import strictjson
+from ldpopt import strict
 from ldpopt.errors import InvalidInput
 from ldpopt.files import UNFINISHED
 from ldpopt.survey.collect import privatize as tasks
@@ -97,7 +97,7 @@ def test_reports_hold_reports_and_carried_columns_alone(tmp_path: Path, answers:
     assert tally.rows == FILES * ROWS
     assert tally.unknown == {"colour": int((raw["c"] == "puce").sum()), "vote": 0}
     assert tally.missing == {"colour": int(raw["c"].isna().sum()), "vote": 0}
-    manifest = strictjson.loads((tmp_path / "reports" / "_manifest.json").read_bytes())
+    manifest = strict.json_value((tmp_path / "reports" / "_manifest.json").read_bytes())
     assert manifest["plan"] == plan().checksum
     assert manifest["simulation"] is False
     for content in contents(tmp_path / "reports").values():
@@ -176,9 +176,9 @@ def test_simulated_runs_repeat_and_are_labelled(tmp_path: Path, answers: Path) -
     for name in ("r1", "r2"):
         privatize(plan(), answers, tmp_path / name, Simulated(np.random.default_rng(7)))
     assert contents(tmp_path / "r1") == contents(tmp_path / "r2")
-    assert strictjson.loads((tmp_path / "r1" / "_manifest.json").read_bytes())["simulation"] is True
+    assert strict.json_value((tmp_path / "r1" / "_manifest.json").read_bytes())["simulation"] is True
     privatize(plan(), answers, tmp_path / "r.csv", Simulated(np.random.default_rng(7)))
-    assert strictjson.loads((tmp_path / "r.csv.manifest.json").read_bytes())["simulation"] is True
+    assert strict.json_value((tmp_path / "r.csv.manifest.json").read_bytes())["simulation"] is True
 
 
 # -- interruptions --------------------------------------------------------------------------------
