@@ -68,6 +68,15 @@ def for_markdown(text: str) -> str:
     return re.sub(r"([\\|`*\[\]])", r"\\\1", escape(for_terminal(" ".join(text.split())), quote=False))
 
 
+def filled(text: str, **places: object) -> str:
+    """A sentence with its places filled, and nothing else of it read.
+
+    >>> filled("{count} of {total} {left}", count=3, total="{count}", left="")
+    '3 of {count} '
+    """
+    return re.sub(r"\{(\w+)\}", lambda place: str(places[place[1]]), text)
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text)

@@ -23,7 +23,7 @@ import numpy as np
 
 from ldpopt.errors import InvalidInput
 from ldpopt.reports.delivery import verify_delivery
-from ldpopt.reports.words import consent_paragraph
+from ldpopt.reports.promises import consent_paragraph
 from ldpopt.survey import Reading, SurveySpec, make_plan
 from ldpopt.survey.collect.ledger import ledger_of
 from ldpopt.survey.collect.privatize import privatize

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ldpopt import strict
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files import read_text
+from ldpopt.reports.promises import consent_paragraph, rounds_in_words, words_of
 from ldpopt.reports.survey import among_those_who_answered, survey_report
-from ldpopt.reports.words import consent_paragraph, rounds_in_words
 from ldpopt.results import Result, Rows
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect import aggregate as counting
@@ -22,6 +22,7 @@ from ldpopt.survey.collect.ledger import ENDING
 from ldpopt.survey.collect.manifest import FOLDER, SIDECAR, total
 from ldpopt.survey.collect.runner import Runner
 from ldpopt.survey.collect.workfolder import is_work
+from ldpopt.survey.kit.folder import LANGUAGES
 from ldpopt.survey.plan import plan as planning
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.sample.analysis import Analysis
@@ -64,7 +65,10 @@ def _shown(estimated: Estimate | Estimates, level: float) -> dict[str, Any]:
 
 _IMAGE = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
 _HOW = re.compile(r'<meta name="ldpopt-analysis" content="([^"]*)">')
-_CONSENT = re.compile(r"<!-- ldpopt plan ([0-9a-f]{64})(?: shuffled (\d{1,9}) (\d(?:\.\d+)?(?:e-\d+)?))? -->")
+_CONSENT = re.compile(
+    r"<!-- ldpopt plan ([0-9a-f]{64})(?: language ([\w-]{2,20}))?"
+    r"(?: shuffled (\d{1,9}) (\d(?:\.\d+)?(?:e-\d+)?))? -->"
+)
 _MARK = re.compile(r'<meta name="ldpopt-reports" content="([0-9a-f]{32}) (\S+)">')
 
 
@@ -214,9 +218,12 @@ class _Checked:
         if mark is None or mark[1] != self.plan.checksum:
             expected = "a consent form of this plan (`ldpopt survey consent` writes it)"
             raise invalid("consent form", expected, Phrase("one of another plan"), str(path))
-        shuffled = None if mark[2] is None else (int(mark[2]), float(mark[3]))
-        promised = consent_paragraph(self.plan, shuffled).splitlines()
-        if shuffled is None and "If a shuffler hides" in text:
+        shuffled = None if mark[3] is None else (int(mark[3]), float(mark[4]))
+        if (language := mark[2] or LANGUAGES[0]) not in LANGUAGES:
+            raise _CannotTell(f"made of this plan, in a language ({language}) whose sentences do not come with ldpopt")
+        words = words_of(self.plan, "consent", language)
+        promised = consent_paragraph(self.plan, shuffled, words).splitlines()
+        if shuffled is None and words.said["shuffled"].partition("{")[0].strip() in text:
             raise _CannotTell("made of this plan, but what it says of a shuffler was added by hand")
         if not {line for line in promised if "<!--" not in line} <= set(text.splitlines()):
             raise _CannotTell("made of this plan, but what it promises was changed by hand")

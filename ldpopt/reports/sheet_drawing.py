@@ -7,93 +7,13 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ldpopt.errors import Phrase, invalid
-from ldpopt.labels import Label, as_text
-from ldpopt.reports.words import label_in_words
-from ldpopt.survey.kit.folder import LANGUAGES, PAPER, PLACE, languages
-from ldpopt.survey.paper.design import PaperDevice, Texts, filled, shipped_texts
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.planned_question import NOT_APPLICABLE, PlannedQuestion
-
-
-@dataclass(frozen=True, eq=False)
-class SheetWords:
-    """The words of a survey's sheets in one language.
-
-    said : its sentences, by key. page : what the questionnaire's texts say of the survey and its questions.
-    code : the language.
-    """
-
-    said: Texts
-    page: Mapping[str, Any]
-    code: str = LANGUAGES[0]
-
-    def say(self, key: str, **places: object) -> str:
-        """A sentence with its places filled; numbers have the decimal sign of the language."""
-        return filled(self.said[key], **places)
-
-    def number(self, written: str) -> str:
-        """A number as the language writes it."""
-        return written.replace(".", self.said["decimal"])
-
-    def label(self, question: str, answer: Label) -> str:
-        """An answer to a question, or the name of an option."""
-        own = self.page.get("questions", {}).get(question, {}).get("answers", {})
-        if answer == NOT_APPLICABLE:
-            return str(self.page["notApplicable"])
-        return str(own.get(as_text(answer), label_in_words(answer)))
-
-    def wording(self, question: str) -> str:
-        """The words in which a question is asked; empty if there are none but its name."""
-        return str(self.page.get("questions", {}).get(question, {}).get("text", ""))
-
-    def answer(self, question: PlannedQuestion, answer: Label) -> str:
-        """An answer as text; several answers with commas between, and of options those that are chosen."""
-        if not question.parts or not isinstance(answer, tuple):
-            return self.label(question.name, answer)
-        said: dict[str, list[str]] = {}
-        for part, label in zip(question.parts, answer, strict=True):
-            own = said.setdefault(part.option_of or part.name, [])
-            if not part.option_of:
-                own.append(self.label(part.name, label))
-            elif label == part.categories[1]:
-                own.append(self.label(part.option_of, part.name.removeprefix(f"{part.option_of}: ")))
-            elif label not in part.asked:
-                own[:] = [self.label(part.option_of, label)]
-        return self.say("comma").join(" + ".join(own) or self.page["noneChosen"] for own in said.values())
-
-
-def sheet_words(plan: Plan, language: str = LANGUAGES[0], texts: str | bytes | None = None) -> SheetWords:
-    """The words of the sheets of a plan in a language of the package, or that of the survey's own texts.
-
-    texts : JSON as `ldpopt.survey.kit.folder.languages` reads it, with sentences of the sheets under ``"paper"``. Those
-        of a language that comes with the package may be left out; of any other all must be there, and are named.
-    """
-    if texts is None and language not in LANGUAGES:
-        raise invalid("language", f"one of {', '.join(LANGUAGES)} (or texts of its own)", language)
-    ((code, page),) = languages(plan, [f'{{"code": "{language}"}}' if texts is None else texts]).items()
-    own, english = page.pop(PAPER, {}), shipped_texts()
-    base = code.split("-")[0]
-    said = {**(shipped_texts(base) if base in LANGUAGES else {}), **own}
-    lacking = [f"{PAPER}: {key}" for key in english if key not in said]
-    if lacking := lacking + [key for key in ("noneChosen", "notApplicable") if key not in page]:
-        expected = "all sentences of printed sheets in the language, as none is shown in English"
-        raise invalid(f"texts of {code!r}", expected, Phrase(f"none for {', '.join(lacking)}"))
-    for key, text in said.items():
-        if key not in english:
-            raise invalid(f"texts of {code!r}: {PAPER}", "keys of the English sentences of sheets", key)
-        places, asked = (sorted(set(PLACE.findall(one))) for one in (text, english[key]))
-        if places != asked:
-            raise invalid(f"texts of {code!r}: {PAPER}: {key}", f"the places {asked}", places)
-    return SheetWords(said, page, code)
-
+from ldpopt.survey.paper.design import PaperDevice
 
 FAMILY = "body"
 

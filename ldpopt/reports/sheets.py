@@ -14,16 +14,15 @@ from typing import Any
 
 from ldpopt.errors import invalid
 from ldpopt.reports.page import render
+from ldpopt.reports.promises import SurveyWords, words_of
 from ldpopt.reports.sheet_drawing import (
     FAMILY,
     GREY,
     TINT,
-    SheetWords,
     draw_table,
     draw_wheel,
     put,
     set_fonts,
-    sheet_words,
 )
 from ldpopt.reports.words import guessed_right
 from ldpopt.rounding import ceil_digits
@@ -44,10 +43,10 @@ MAX_COLUMNS = 6
 
 
 def sheet_text(
-    part: str, survey: PaperSurvey, question: PlannedQuestion | None = None, words: SheetWords | None = None
+    part: str, survey: PaperSurvey, question: PlannedQuestion | None = None, words: SurveyWords | None = None
 ) -> list[str]:
     """The sentences of a part of printed sheets: "steps", "why" and "rules", or the "promises" of a question."""
-    words = sheet_words(survey.plan) if words is None else words
+    words = words_of(survey.plan, "paper") if words is None else words
     question = max(survey.plan.questions, key=_ratio) if question is None else question
     ratio, proof = _ratio(question), question.channel.proof()
     x, other, y = proof.ratio_at
@@ -92,9 +91,9 @@ def paper_sheets(
 ) -> Sheets:
     """All printed sheets of a survey on ``"a4"`` or ``"letter"`` paper; `warnings` name missing fonts.
 
-    language, texts : as for `sheet_words`; nothing of the sheets is in another language.
+    language, texts : as for `words_of`; nothing of the sheets is in another language.
     """
-    words = sheet_words(survey.plan, language, texts)
+    words = words_of(survey.plan, "paper", language, texts)
     if survey.device.name in DEVICES:
         tosses = survey.device.denominator.bit_length() - 1
         survey = replace(survey, device=device_named(survey.device.name, tosses, words.said))
@@ -115,7 +114,7 @@ def paper_sheets(
 class _Page:
     """The PDF file while it is drawn, page by page."""
 
-    def __init__(self, survey: PaperSurvey, paper: str, words: SheetWords) -> None:
+    def __init__(self, survey: PaperSurvey, paper: str, words: SurveyWords) -> None:
         from fpdf import FPDF
 
         self.survey, plan, pdf = survey, survey.plan, FPDF(format=paper, unit="mm")

@@ -18,7 +18,8 @@ from ldpopt.errors import InvalidInput
 from ldpopt.labels import as_text
 from ldpopt.privacy import local_dp
 from ldpopt.reports.page import interval_table, render
-from ldpopt.reports.words import label_in_words, promises_in_words, question_in_words, rounds_in_words
+from ldpopt.reports.promises import promises_in_words, question_in_words, rounds_in_words
+from ldpopt.reports.words import label_in_words
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect.manifest import total
 from ldpopt.survey.estimate.intervals import Binomial

@@ -1,77 +1,85 @@
-"""Guarantees, reports, proofs and plans in plain words: numbers in a guarantee are rounded up.
+"""Guarantees, reports, proofs and chances in plain words: numbers in a guarantee are rounded up.
 
-For respondents: a draft of a consent form. The sentences of printed sheets are in `sheets`.
+What a plan promises is in `promises`, and the sentences of printed sheets are in `sheets`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
 
 import numpy as np
 
+from ldpopt import strict
 from ldpopt.channel import ERASED, Channel
 from ldpopt.design import Design, Verification
 from ldpopt.design.certificates.base import believed, taken_on_trust
-from ldpopt.escapes import for_markdown
+from ldpopt.escapes import filled
 from ldpopt.labels import Label, as_text
 from ldpopt.privacy import Guarantee
-from ldpopt.reports.page import render
 from ldpopt.rounding import ceil_digits, up
 from ldpopt.tolerances import CERTIFIED_GAP
 
-if TYPE_CHECKING:
-    from ldpopt.survey.plan.plan import Plan
+
+@cache
+def consent_texts(language: str = "en") -> Mapping[str, str]:
+    """The sentences of consent forms in a language that comes with the package."""
+    name = f"consent-{language}.json"
+    content = files("ldpopt.reports").joinpath("templates", name).read_bytes()
+    return MappingProxyType(strict.json_value(content, name))
 
 
-def guarantee_in_words(guarantee: Guarantee) -> str:
-    """A sentence about what a guarantee means for the person who answers; without such a sentence, its symbols."""
-    if guarantee.notion == "shuffled_dp" and "delta" in guarantee.parameters:
-        return _shuffled_dp(guarantee)
-    say = _SENTENCES.get(guarantee.notion)
-    return f"{guarantee}." if say is None else say(guarantee.value)
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Sentences in one language, by key: `said`."""
+
+    said: Mapping[str, str]
+
+    def say(self, key: str, **places: object) -> str:
+        """A sentence with its places filled."""
+        return filled(self.said[key], **places)
+
+    def number(self, written: str) -> str:
+        """A number, written in English, as the language writes it."""
+        return written.translate({ord(","): self.said.get("thousands", ","), ord("."): self.said["decimal"]})
 
 
-def _local_dp(epsilon: float) -> str:
-    if math.isinf(epsilon):
-        return "Some report is possible under one answer and impossible under another, so it can rule answers out."
-    if epsilon == 0:
-        return "Every answer gives every report equally often: the report says nothing about it."
-    ratio = ceil_digits(up(math.exp(epsilon)), 4) if epsilon < 700 else "more than 1e304"
-    return (
-        f"Whatever you answer, any report is at most {ratio} (e^{ceil_digits(epsilon, 5)}) times likelier than under "
-        "any other answer."
-    )
+def guarantee_in_words(guarantee: Guarantee, words: Words | None = None, what: str = "", **places: object) -> str:
+    """A sentence about what a guarantee means for the person who answers; without such a sentence, its symbols.
 
-
-def _shuffled_dp(guarantee: Guarantee, fewest: str = "", apart: str = "", others: str = "other answer") -> str:
-    if math.isinf(guarantee.value):
-        return "Even shuffled, some report may rule out answers."
-    ratio = ceil_digits(up(math.exp(min(guarantee.value, 700.0))), 6)
-    return (
-        f"If a shuffler hides who of {fewest}{guarantee.parameters['respondents']:,} people sent which report, {apart}"
-        f"whatever is made of all reports is at most {ratio} (e^{ceil_digits(guarantee.value, 5)}) times likelier than "
-        f"under any {others} of yours, but for a chance of {ceil_digits(guarantee.parameters['delta'])}."
-    )
-
-
-def _total_variation(eta: float) -> str:
-    return (
-        f"Who hesitates between two equally likely answers of yours guesses right at most {guessed_right(eta)} % of "
-        "the time with your report, and 50 % without it."
-    )
+    words : of `consent_texts`, in English by default. what : the end of a sentence's key, of what it holds: ".all" for
+    all reports of a person, ".rounds" for those of all rounds. places : what else fills the sentence.
+    """
+    words = Words(consent_texts()) if words is None else words
+    value, parameters = guarantee.value, guarantee.parameters
+    if guarantee.notion == "shuffled_dp" and "delta" in parameters:
+        if math.isinf(value):
+            return words.say("shuffled.certain")
+        people = words.number(f"{parameters['respondents']:,}")
+        ratio = words.number(ceil_digits(up(math.exp(min(value, 700.0))), 6))
+        bound = {"times": ratio, "epsilon": words.number(ceil_digits(value, 5))}
+        delta = words.number(ceil_digits(parameters["delta"]))
+        return words.say(f"shuffled{what}", **{"people": people, "apart": "", "delta": delta} | bound | places)
+    if guarantee.notion == "local_dp":
+        if value in (0, math.inf):
+            return words.say("certain" if value else "constant")
+        ratio = words.number(ceil_digits(up(math.exp(value)), 4)) if value < 700 else words.say("large")
+        return words.say(f"ratio{what}", times=ratio, epsilon=words.number(ceil_digits(value, 5)), **places)
+    if guarantee.notion == "total_variation":
+        return words.say(f"guess{what}", right=words.number(guessed_right(value)), **places)
+    return f"{guarantee}."
 
 
 def guessed_right(eta: float) -> str:
     """The largest share of right guesses between two answers, in percent, rounded up."""
     # Decimal arithmetic is exact here. In floats, eta = 0.2 would become 60.01 % by rounding.
     return f"{float((50 * (1 + Decimal(eta))).quantize(Decimal('0.01'), ROUND_CEILING)):g}"
-
-
-_SENTENCES: dict[str, Callable[[float], str]] = {"local_dp": _local_dp, "total_variation": _total_variation}
 
 
 def reports_in_words(
@@ -182,7 +190,12 @@ def as_typed(chance: Fraction) -> str:
 
 
 def _in_hundred(thousandths: int) -> str:
-    return f"{thousandths // 10}{f'.{thousandths % 10}' if thousandths % 10 else ''} in 100"
+    return f"{tenths(thousandths)} in 100"
+
+
+def tenths(count: int) -> str:
+    """So many tenths, as a number with a digit after the sign where one is needed."""
+    return f"{count // 10}{f'.{count % 10}' if count % 10 else ''}"
 
 
 def _three(count: int, up: bool) -> int:
@@ -190,125 +203,3 @@ def _three(count: int, up: bool) -> int:
     digits = max(0, len(str(count)) - 3)
     step = int(10**digits)
     return (-(-count // step) if up else count // step) * step
-
-
-def claims_in_words(epsilon: float, eta: float) -> list[str]:
-    """The claims of a plan, which its integers prove, in words."""
-    claims = (("local_dp", epsilon, "[GI, Def 6]"), ("total_variation", eta, "[GI, Def 7]"))
-    return [guarantee_in_words(Guarantee(name, cap, cap, None, True, source)) for name, cap, source in claims]
-
-
-def promises_in_words(plan: Plan) -> list[str]:
-    """What all reports of a respondent together promise, and which answers they do not protect, in words."""
-    from ldpopt.survey.plan.spec import PERSON  # surveys load slowly, and the words of a proof need none
-
-    unprotected, seen = plan.unprotected, plan.seen
-    several = "all your reports" if len(plan.everyone) + bool(plan.booklets) > 1 else ""
-    said = _promised(plan, *plan.promised(), several) if set(unprotected) < set(plan.answers) else []
-    if seen:
-        names = ", ".join(map(repr, seen))
-        said.append(
-            f"Leaving {names} empty is seen by everybody, with certainty: no limit holds for whether you answer."
-        )
-    said += [_not_protected(plan, name) for name in unprotected]
-    if plan.public:
-        names = ", ".join(repr(question.name) for question in plan.public)
-        said.append(f"NOT PROTECTED is what is said about {names}: it is sent as it is, and no limit holds for it.")
-    if singled := dict(plan.revealed).get(PERSON):
-        columns = ", ".join(map(repr, singled))
-        said.append(f"You may be recognised among all who took part, since few others have your {columns}.")
-    return said
-
-
-def rounds_in_words(plan: Plan, answered: Sequence[int]) -> str:
-    """How many people had answered one round of the survey, two, ..., and how many they were told of."""
-    said = [f"{people:,} in {n} round{'s' * (n > 1)}" for n, people in enumerate(answered, 1) if people]
-    told = f", of at most {plan.rounds} that they were told of" if plan.rounds else ""
-    return f"With this round, people have taken part: {', '.join(said)}{told}." if said else ""
-
-
-def question_in_words(plan: Plan, name: str) -> list[str]:
-    """What the report about one question promises, in words."""
-    if name in plan.unprotected:
-        return [_not_protected(plan, name)]
-    asked = plan.answers[name]
-    return claims_in_words(max(part.epsilon for part in asked), max(part.eta for part in asked))
-
-
-def _not_protected(plan: Plan, name: str) -> str:
-    told = _told_by(plan, plan.unprotected[name])
-    return f"NOT PROTECTED is your answer to {name!r}: {told} it, exactly or nearly."
-
-
-def _told_by(plan: Plan, by: tuple[str, ...]) -> str:
-    """What tells an answer, with its verb."""
-    from ldpopt.survey.plan.spec import ORDER
-
-    words = {ORDER: "the order in which the reports stand"}
-    words |= {name: f"which answers to {name!r} are empty" for name in plan.seen}
-    words |= {name: f"{name!r}, which is published as it is," for name in plan.carry}
-    words |= {str(plan.respondent): "your number in this survey, to whoever knows it,"}
-    return " and ".join(words.get(name, repr(name)) for name in by) + (" tells" if len(by) == 1 else " tell")
-
-
-def after_shuffling_in_words(plan: Plan, respondents: int, delta: float) -> str:
-    """What all reports of a respondent guarantee behind a shuffler, in words."""
-    from ldpopt.survey.plan.shuffling import after_shuffling
-
-    several = len(plan.answers) > 1
-    apart = "for each question apart, " * (len(plan.everyone) > 1 or (several and not plan.booklets))
-    if plan.booklets:
-        apart = "for each booklet " + "and each other question " * bool(plan.everyone) + "apart, "
-    privacy = after_shuffling(plan, respondents, delta)
-    return _shuffled_dp(privacy, "at least ", apart, "other answers" if several else "other answer")
-
-
-def _promised(plan: Plan, epsilon: float, eta: float, reports: str) -> list[str]:
-    """What a report, or `reports` together, promise within epsilon (nats) and eta."""
-    said = claims_in_words(epsilon, eta)
-    if reports:
-        said = [line.replace("any report is", f"{reports} together are") for line in said]
-        said = [line.replace("with your report", f"with {reports}").replace("without it", "without") for line in said]
-    if plan.seen:
-        names = ", ".join(map(repr, plan.seen))
-        said = [f"{line[:-1]}, as long as both leave the same questions out of {names} empty." for line in said]
-    return said
-
-
-def out_of_100(epsilon: float) -> str:
-    """What somebody can take an answer for, out of 100, before and at most after reports within epsilon (nats)."""
-    if not 0 < epsilon < 700:
-        return ""
-    ratio = Fraction(up(math.exp(epsilon), 4))
-    after = [_in_hundred(math.ceil(1000 * before * ratio / (100 + before * (ratio - 1)))) for before in (1, 10, 50)]
-    return f"1 in 100 before becomes at most {after[0]}, 10 in 100 at most {after[1]}, and 50 in 100 at most {after[2]}"
-
-
-def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None) -> str:
-    """A draft in Markdown for a consent form: what happens to the answers, and what is protected or not.
-
-    shuffled : the number of respondents whose reports a shuffler mixes, and a delta.
-    """
-    from ldpopt.survey.plan.plan import over_rounds
-
-    rounds = plan.rounds or 1
-    several = len(plan.questions) > 1
-    epsilon, eta = plan.promised()
-    return render(
-        "consent.md.code",
-        filters={"md": for_markdown},
-        plan=plan,
-        several=several and not plan.booklets,
-        everybody=[part.name for question in plan.everyone for part in question.answers],
-        promised=promises_in_words(plan) + ([after_shuffling_in_words(plan, *shuffled)] if shuffled else []),
-        shuffled=shuffled,
-        once=ceil_digits(epsilon, 4) if epsilon else "",
-        twice=ceil_digits(over_rounds(epsilon, eta, 2)[0], 4),
-        rounds=rounds,
-        over_all=_promised(plan, *over_rounds(epsilon, eta, rounds), f"your reports of all {rounds} rounds")
-        if rounds > 1 and epsilon
-        else [],
-        out_of_100=out_of_100(over_rounds(epsilon, eta, rounds)[0]),
-        asked=list(plan.titles.values()) if plan.wording else [],
-        own_category=[name for name in plan.answers if plan.part(name).reading.own_category],
-    )

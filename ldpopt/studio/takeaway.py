@@ -26,10 +26,10 @@ from ldpopt.labels import as_text
 from ldpopt.plots.channel import design_picture
 from ldpopt.privacy import Guarantee, local_dp, total_variation
 from ldpopt.reports.page import render, table
+from ldpopt.reports.promises import promises_in_words
 from ldpopt.reports.words import (
     guarantee_in_words,
     label_in_words,
-    promises_in_words,
     proof_in_words,
     reports_in_words,
     verdict,

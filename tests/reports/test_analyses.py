@@ -14,9 +14,10 @@ from ldpopt.privacy import local_dp
 from ldpopt.reports import guarantee_in_words, results
 from ldpopt.reports.analyses import difference_table, number_table, regression_table, share_table, two_way_rows
 from ldpopt.reports.page import ResultTable
+from ldpopt.reports.promises import consent_paragraph
 from ldpopt.reports.sheets import _times
 from ldpopt.reports.survey import among_those_who_answered
-from ldpopt.reports.words import consent_paragraph, proof_in_words
+from ldpopt.reports.words import proof_in_words
 from ldpopt.survey import (
     Counts,
     QuestionSpec,

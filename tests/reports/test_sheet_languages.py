@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.reports.sheet_drawing import sheet_words
+from ldpopt.reports.promises import words_of
 from ldpopt.reports.sheets import paper_sheets
 from ldpopt.survey import QuestionSpec, Reading, SurveySpec, paper_survey, plan_survey
 from ldpopt.survey.kit.folder import LANGUAGES, kit_files
@@ -74,7 +74,7 @@ def test_missing_sentences_are_named_and_no_sheet_is_made():
     survey, english = survey_of(), dict(shipped_texts())
     page = {"code": "fr", "noneChosen": "aucun", "notApplicable": "sans objet"}
     with pytest.raises(InvalidInput, match=r"texts of 'fr': expected all sentences .*: decimal, paper: comma"):
-        sheet_words(survey.plan, texts='{"code": "fr"}')
+        words_of(survey.plan, "paper", texts='{"code": "fr"}')
     some = {key: f"FR {text}" for key, text in english.items() if key not in ("why.times", "rules.look")}
     with pytest.raises(InvalidInput, match=r"got none for paper: why.times, paper: rules.look$"):
         paper_sheets(survey, texts=json.dumps(page | {"paper": some}))
@@ -82,7 +82,7 @@ def test_missing_sentences_are_named_and_no_sheet_is_made():
     assert "FR Whatever your answer" in written(paper_sheets(survey, texts=json.dumps(page | {"paper": whole})))
     for change in ({"why.times": "FR"}, {"why": "FR {times}"}, {"whi": "FR"}, {"why": 3}):
         with pytest.raises(InvalidInput, match="texts of 'fr': paper"):
-            sheet_words(survey.plan, texts=json.dumps(page | {"paper": whole | change}))
+            words_of(survey.plan, "paper", texts=json.dumps(page | {"paper": whole | change}))
     own = {"code": "de", "survey": "Titel", "paper": {"why": "Darum"}, "questions": {"q1": {"answers": {"a1": "Ja!"}}}}
     text = written(paper_sheets(survey, texts=json.dumps(own)))
     assert all(said in text for said in ("Titel", "Darum", "Meine Antwort: Ja!", "Legen Sie die Karte"))

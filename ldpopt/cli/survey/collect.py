@@ -232,7 +232,7 @@ def privatize(
     PLAN.ledger records keyed marks of the answers, so that no second report of them is drawn in the same round, and of
     respondents, so that nobody is in more rounds than they were told of. Plans of one survey in a folder share it.
     """
-    from ldpopt.reports.words import rounds_in_words
+    from ldpopt.reports.promises import rounds_in_words
     from ldpopt.survey.collect.ledger import ledger_of
     from ldpopt.survey.collect.privatize import privatize as run
     from ldpopt.survey.collect.runner import Threads
@@ -321,7 +321,7 @@ def paper(
 
     ldpopt survey paper plan.json --device two-dice
     """
-    from ldpopt.reports.sheet_drawing import sheet_words
+    from ldpopt.reports.promises import words_of
     from ldpopt.reports.sheets import PAPERS, paper_sheets
     from ldpopt.survey.paper.design import device_named, paper_files, paper_survey
 
@@ -331,7 +331,7 @@ def paper(
     claim_folder(out, force)
     limit, planned = seconds(time_limit), read_plan(plan)
     own = None if texts is None else read_text(texts)
-    sheet_words(planned, language, own)  # refused before the design, which takes a while
+    words_of(planned, "paper", language, own)  # refused before the design, which takes a while
     with progress("designing", shares=True) as step:
         survey = paper_survey(planned, thing, simpler, time_limit=limit, progress=step)
     sheets = paper_sheets(survey, size, language, own)

@@ -60,7 +60,7 @@ def new(
     ldpopt survey new people.csv
     """
     from ldpopt.datafiles.columns import profile
-    from ldpopt.reports.words import consent_paragraph
+    from ldpopt.reports.promises import consent_paragraph
     from ldpopt.survey.plan.budget import EPSILONS
     from ldpopt.survey.plan.draft import EPSILON, asked_first, draft, draft_spec, table_lines
     from ldpopt.survey.plan.propose import Wishes, propose
@@ -247,7 +247,7 @@ def plan(
 
     from ldpopt.design.files import respondents_text
     from ldpopt.plots.planning import survey_picture
-    from ldpopt.reports.words import after_shuffling_in_words
+    from ldpopt.reports.promises import after_shuffling_in_words
     from ldpopt.survey.plan.public_question import many_combinations
     from ldpopt.survey.plan.spec import SurveySpec
     from ldpopt.survey.plan.survey import plan_survey
@@ -312,17 +312,22 @@ def plan(
     out: --out -o | File for the consent form.
     shuffled: --shuffled RESPONDENTS 1.. | Also what is guaranteed if a shuffler hides who of so many sent which report.
     delta: --delta DELTA | Delta of that guarantee, in [0, 1].
+    language: --language | Language of the form: en, de or ar.
+    texts: --texts FILE | Texts of the survey in one language (JSON), as for the kit; its sentences under "consent".
     """)
 def consent(
-    plan: Path, out: Path = Path("consent.md"), shuffled: int | None = None, delta: str = "1e-6", force: bool = False
-) -> None:
+    plan: Path, out: Path = Path("consent.md"), shuffled: int | None = None, delta: str = "1e-6", force: bool = False,
+    language: str = "en", texts: Path | None = None,
+) -> None:  # fmt: skip
     """Write the draft of a consent form: what this plan does with answers, and what it protects and does not.
 
     Its last line names the plan, so that `ldpopt survey verify` refuses it beside another one.
     """
-    from ldpopt.reports.words import consent_paragraph
+    from ldpopt.reports.promises import consent_paragraph, words_of
 
     claim([out], force)
     mixed = None if shuffled is None else (shuffled, number(delta, "--delta"))
-    write_all({out: consent_paragraph(read_plan(plan), mixed).encode()}, force)
+    planned = read_plan(plan)
+    words = words_of(planned, "consent", language, None if texts is None else read_text(texts))
+    write_all({out: consent_paragraph(planned, mixed, words).encode()}, force)
     say(f"wrote {out}; read it, and write it again whenever the plan changes")

@@ -117,8 +117,8 @@ LANGUAGES = ("en", "de", "ar")
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 PLACE = re.compile(r"\{(\w*)\}")
 MAX_TEXT = 2000
-PAPER = "paper"
-"""The key of the sentences of printed sheets, which the page does not need."""
+SECTIONS = ("paper", "consent")
+"""The keys of sentences of printed sheets and consent forms, which the page does not need."""
 
 
 def shipped(language: str) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: 
             made[key] = _questions(value, plan, what)
         elif key in ("survey", "intro"):
             made[key] = _text(value, f"{what}: {key}")
-        elif key == PAPER:
+        elif key in SECTIONS:
             made[key] = {name: _text(one, f"{what}: {key}: {name}") for name, one in mapping(value, what).items()}
         elif key in english:
             made[key] = _text(value, f"{what}: {key}")
@@ -182,7 +182,7 @@ def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: 
             if set(places) - set(asked):
                 raise invalid(f"{what}: {key}", f"only the places {asked}", places)
         elif key != "code":
-            raise invalid(what, "keys of the English texts, survey, intro, questions, paper or code", key)
+            raise invalid(what, "keys of the English texts, survey, intro, questions, paper, consent or code", key)
     if made.get("direction", "ltr") not in ("ltr", "rtl"):
         raise invalid(f"{what}: direction", '"ltr" or "rtl"', made["direction"])
     return made
@@ -323,7 +323,8 @@ def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = 
     # English is used for missing texts, even if not offered itself.
     texts_by_code = {LANGUAGES[0]: shipped(LANGUAGES[0]), **found}
     for words in texts_by_code.values():
-        words.pop(PAPER, None)
+        for section in SECTIONS:
+            words.pop(section, None)
     return {
         "index.html": page.encode(),
         **{name: _static(name) for name in AS_THEY_ARE},

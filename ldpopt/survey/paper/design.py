@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +22,7 @@ from ldpopt.design import Constraint, Denominator, FisherInformation, IntegerPro
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, positive_integer, unit_interval
 from ldpopt.errors import InvalidInput, invalid
+from ldpopt.escapes import filled
 from ldpopt.exact import ExactChannel
 from ldpopt.results import Result
 from ldpopt.survey.collect.aggregate import report_columns
@@ -73,11 +73,6 @@ def shipped_texts(language: str = "en") -> Texts:
     name = f"sheets-{language}.json"
     content = files("ldpopt.survey.paper").joinpath("static", name).read_bytes()
     return MappingProxyType(strict.json_value(content, name))
-
-
-def filled(text: str, **places: object) -> str:
-    """A sentence with its places filled, and nothing else of it read."""
-    return re.sub(r"\{(\w+)\}", lambda place: str(places[place[1]]), text)
 
 
 _FACES, _DIGITS = tuple("123456"), tuple("0123456789")

@@ -11,7 +11,7 @@ import pytest
 
 from ldpopt.datafiles.columns import profile
 from ldpopt.errors import InvalidInput
-from ldpopt.reports.words import consent_paragraph, question_in_words
+from ldpopt.reports.promises import consent_paragraph, question_in_words
 from ldpopt.survey import Reading, SurveySpec, Wishes, plan_survey, propose
 from ldpopt.survey.collect.answers import partitions
 from ldpopt.survey.collect.batch import privatize_frame

@@ -14,8 +14,8 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.reports.delivery import verify_delivery
+from ldpopt.reports.promises import consent_paragraph
 from ldpopt.reports.survey import survey_report
-from ldpopt.reports.words import consent_paragraph
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect import privatize as module
 from ldpopt.survey.collect.aggregate import Counts, aggregate

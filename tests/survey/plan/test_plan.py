@@ -210,11 +210,17 @@ def test_rounds_tell_no_more_than_the_composed_channel_says() -> None:
 
 
 def test_no_round_beyond_those_declared() -> None:
-    """A plan keeps how many rounds there are, and neither a description nor a file goes beyond them."""
+    """A plan keeps how many rounds there are; neither a description nor a file goes beyond them, but where respondents
+    have ids, whose rounds the ledger counts one by one.
+    """
     planned = make_plan(replace(SPEC, rounds=4), CHANNELS)
     assert Plan.from_json(planned.to_json()).rounds == 4
     assert "rounds" not in json.loads(PLAN.to_json())  # plans that do not declare it keep their checksums
-    for begin in (lambda: replace(SPEC, rounds=2), lambda: Plan.from_json(resealed(rounds=2))):
+    assert replace(SPEC, rounds=2).rounds == Plan.from_json(resealed(rounds=2)).rounds == 2
+    for begin in (
+        lambda: replace(SPEC, rounds=2, respondent=None),
+        lambda: Plan.from_json(resealed(rounds=2, respondent=None)),
+    ):
         with pytest.raises(InvalidInput, match="expected at most 2, the `rounds` that respondents were told of"):
             begin()
     for wrong in (0, -1, 1.5, True, "4"):

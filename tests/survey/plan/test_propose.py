@@ -10,7 +10,7 @@ import pytest
 
 from ldpopt.datafiles.columns import profile, round_edges
 from ldpopt.errors import InvalidInput
-from ldpopt.reports.words import consent_paragraph
+from ldpopt.reports.promises import consent_paragraph
 from ldpopt.survey import Reading, SurveySpec, Wishes, plan_survey, propose
 from ldpopt.survey.plan.draft import draft, draft_spec
 from ldpopt.survey.plan.propose import Proposal

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.reports.words import consent_paragraph, promises_in_words
+from ldpopt.reports.promises import consent_paragraph, promises_in_words
 from ldpopt.survey import SurveySpec, plan_survey
 from ldpopt.survey.collect.leaks import find_leaks
 from ldpopt.survey.plan.plan import Plan

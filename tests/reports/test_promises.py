@@ -1,9 +1,11 @@
-"""What a plan guarantees once its reports are shuffled, against enumeration."""
+"""What a plan guarantees once its reports are shuffled, against enumeration, and consent forms in every language."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,8 +16,12 @@ from scipy import stats
 from ldpopt.composition import shuffled
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import randomized_response
-from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
-from ldpopt.survey.plan.shuffling import after_shuffling, fewest
+from ldpopt.reports.delivery import verify_delivery
+from ldpopt.reports.promises import after_shuffling, consent_paragraph, fewest, words_of
+from ldpopt.reports.words import consent_texts
+from ldpopt.survey import QuestionSpec, SurveySpec, make_plan, plan_survey
+from ldpopt.survey.kit.folder import LANGUAGES, PLACE
+from ldpopt.survey.plan.reading import Reading
 
 
 def shuffled_plan(*epsilons, **more):
@@ -129,3 +135,78 @@ def test_nobody_else_may_have_the_booklet(delta):
     for people in (1, 2):
         found = after_shuffling(booklet_plan([Fraction(1, 2)] * 2, [1.0, 1.0]), people, delta)
         assert found.value == pytest.approx(1.0, abs=1e-9)
+
+
+def every_promise():
+    """Plans whose consent forms together have every sentence, each with whether a shuffler may mix its reports."""
+    asked = [QuestionSpec(name, ("no", "yes")) for name in ("a", "b", "c")]
+    seen = QuestionSpec("a", ("no", "yes"), reading=Reading(missing_answers="left out"))
+    own = QuestionSpec("a", ("no", "yes", "none"), missing="none", reading=Reading(missing_answers="category"))
+    for questions, more in (
+        (asked[:1], {}),
+        (asked[:1], {"rounds": 1}),
+        (asked[:1], {"rounds": 3, "respondent": "id"}),
+        (asked[:1], {"rounds": 1, "respondent": "id"}),
+        (asked[:2], {"rounds": 4, "wording": (("a", "Wirklich?"),)}),
+        (asked, {"everyone": ("a",), "carry": ("sex",)}),
+        (asked[:2], {"everyone": ("a", "b")}),
+        ([seen, asked[1]], {}),
+        ([own], {}),
+        (asked[:2], {"carry": ("sex",), "revealed": (("a", ("sex", "row order")), ("b", ("row order",)))}),
+        (asked[:1], {"carry": ("sex",), "revealed": (("respondent", ("sex",)),), "rounds": 2}),
+    ):
+        yield plan_survey(SurveySpec("demo", tuple(questions), epsilon=1.0, **more)).plan
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_consent_forms_have_the_same_sentences_in_every_language(language):
+    """None is missing, and none lacks a number or a name that another one tells."""
+    english, found = consent_texts(), consent_texts(language)
+    assert list(found) == list(english)
+    for key, text in found.items():
+        assert text.strip()
+        assert sorted(PLACE.findall(text)) == sorted(PLACE.findall(english[key])), key
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
+def test_a_consent_form_in_another_language_promises_the_same_in_no_english(language):
+    """No two words of English follow each other, no place is unfilled, and the numbers are those in English."""
+    sign = consent_texts(language)["decimal"]
+    english = {" ".join(pair) for text in consent_texts().values() for pair in itertools.pairwise(words_in(text))}
+    for plan in every_promise():
+        form = consent_paragraph(plan, words=words_of(plan, "consent", language))
+        body = form.rsplit("<!--", 1)[0].replace("div dir", "")
+        assert not english & {" ".join(pair) for pair in itertools.pairwise(words_in(body))}
+        assert not PLACE.search(form)
+        said, wanted = (
+            sorted(re.findall(r"\d+(?:\.\d+)?", text))
+            for text in (body.replace(sign, "."), consent_paragraph(plan).rsplit("<!--", 1)[0])
+        )
+        assert [float(number) for number in said] == [float(number) for number in wanted]
+    mixed = next(every_promise())
+    assert "500" in consent_paragraph(mixed, (500, 1e-6), words_of(mixed, "consent", language))
+
+
+def words_in(text):
+    return re.findall(r"[a-z']+", PLACE.sub(" . ", text.lower()))
+
+
+def test_a_form_in_a_language_of_its_own_needs_all_sentences(tmp_path):
+    """Missing sentences and places are named; a form in such a language is neither confirmed nor refused."""
+    plan = next(every_promise())
+    page = {"code": "fr", "noneChosen": "aucun", "notApplicable": "sans objet"}
+    whole = {key: text.upper() if not PLACE.search(text) else text for key, text in consent_texts().items()}
+    for own, lacking in (({}, "consent: title"), (whole | {"ratio": "Jamais."}, "places")):
+        with pytest.raises(InvalidInput, match=lacking):
+            words_of(plan, "consent", texts=json.dumps(page | {"consent": own}))
+    words = words_of(plan, "consent", texts=json.dumps(page | {"consent": whole}))
+    (tmp_path / "plan.json").write_text(plan.to_json(), encoding="utf-8")
+    for form, holds, said in (
+        (consent_paragraph(plan, words=words), None, "do not come with ldpopt"),
+        (consent_paragraph(plan, words=words_of(plan, "consent", "de")), True, "word for word"),
+        (consent_paragraph(plan, words=words_of(plan, "consent", "de")).replace("e^1", "e^0,1"), None, "by hand"),
+    ):
+        (tmp_path / "consent.md").write_text(form, encoding="utf-8")
+        (finding,) = [one for one in verify_delivery(tmp_path).findings if one.name == "consent.md"]
+        assert finding.holds is holds
+        assert said in finding.said
