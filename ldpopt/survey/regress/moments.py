@@ -94,7 +94,8 @@ class Moments:
             inverse = inverse_of(information)
             move = inverse @ score
         if not np.linalg.eigvalsh(information / np.outer(scale, scale)).min() > 0:
-            raise invalid("regression", "reports that tell the coefficients apart", Phrase("too few for that"))
+            more = "drop predictors, join categories, or collect more reports"
+            raise SolverError(f"regression: so few reports do not tell the coefficients apart ({more})")
         influence = self._scores(b.reshape(e, d)) @ inverse
         if self.sample is None:
             return b.reshape(e, d), influence.T @ influence * (n / (n - d)), math.inf if self.logit else float(n - d)

@@ -13,7 +13,7 @@ from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import randomized_response
 from ldpopt.survey import SampleDesign
 from ldpopt.survey.estimate.groups import Source
-from ldpopt.survey.regress.moments import linear_regression, moment_regression
+from ldpopt.survey.regress.moments import linear_regression, logit_by_moments, moment_regression
 from ldpopt.survey.regress.result import Subsample
 
 YES_NO = ("no", "yes")
@@ -116,3 +116,23 @@ def test_what_has_no_finite_coefficients_is_an_error_and_not_a_number():
         moment_regression("b ~ a", {}, ANSWERS, [replace(PLAIN, at=np.zeros(50, int))])
     with pytest.raises(InvalidInput, match="one report of each"):
         moment_regression("b ~ a", {}, ANSWERS, [replace(PLAIN, at=np.array([0, -1, 3]))])
+
+
+def test_too_few_reports_are_no_mistake_of_the_caller():
+    """What keeps moments of few reports from a finite solution is a `SolverError`, at which the likelihood is tried.
+
+    A formula with the same predictor twice is a mistake, and told as one.
+    """
+    rng, reasons = np.random.default_rng(5), set()
+    channels = {name: randomized_response(5, 0.75, inputs=range(5)) for name in ("u", "v", "w")}
+    channels["y"] = randomized_response(2, 0.75)
+    for _ in range(40):
+        data = {name: rng.integers(0, len(channel.inputs), 400) for name, channel in channels.items()}
+        try:
+            logit_by_moments("y ~ u + v + w", data, channels)
+        except SolverError as error:
+            reasons.add("tell the coefficients apart" in str(error))
+    assert reasons == {True, False}
+    x = rng.normal(size=400)
+    with pytest.raises(InvalidInput, match="collinear"):
+        logit_by_moments("y ~ x + z", data | {"x": x, "z": 2 * x}, {"y": channels["y"]})
