@@ -58,6 +58,6 @@ def test_a_false_part_is_named_with_its_place_and_subject():
     verdict = judged(*parts)(rows)
     assert verdict.outcome is Outcome.FAILS
     assert "Fine: holds" in verdict.detail
-    assert "Wrong (step of a proof): fails in 1 of 1 cases; the exact value is 3 at epsilon = 0.5" in verdict.detail
+    assert "Wrong (step of a proof): fails in 1 of 1 case; the exact value is 3 at epsilon = 0.5" in verdict.detail
     assert np.isfinite(list(verdict.figures.values())).all()
     assert judged(*parts)(table((1.0, 2.0), part="fine")).outcome is Outcome.FAILS  # the other part was not computed
