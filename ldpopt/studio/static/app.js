@@ -84,21 +84,29 @@ function trouble(sentence) {
   $("told").className = "told trouble";
 }
 
-/** Tell a text to users of screen readers; it is no news to those who see the page. */
-function announce(sentence) {
-  $("told").className = "told seen";
+function put(sentence, kind) {
+  $("told").className = kind;
   if ($("told").textContent !== sentence) $("told").textContent = sentence;
+}
+
+let waiting = "";
+
+/** Tell a text to users of screen readers; it is no news to those who see the page, and hides no word that they read. */
+function announce(sentence) {
+  if ($("told").className === "told") waiting = sentence;
+  else put(sentence, "told seen");
 }
 
 /** Tell what was done, at the foot of the window for a while. */
 function say(sentence) {
-  announce(sentence);
-  if (!sentence) return;
-  $("told").className = "told";
-  fade();
+  waiting = "";
+  put(sentence, sentence ? "told" : "told seen");
+  if (sentence) fade();
 }
 
-const fade = debounced(() => $("told").classList.toggle("seen", !$("told").classList.contains("trouble")), 6000);
+const fade = debounced(() => {
+  if ($("told").className === "told") put(waiting || $("told").textContent, "told seen");
+}, 6000);
 
 const packed = (value) => {
   let text = "";
