@@ -18,7 +18,7 @@ from ldpopt.escapes import for_markdown
 from ldpopt.labels import Label, as_text
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.reports.page import render
-from ldpopt.reports.words import Words, consent_texts, guarantee_in_words, label_in_words, tenths
+from ldpopt.reports.words import ENGLISH, Words, consent_texts, guarantee_in_words, label_in_words, tenths
 from ldpopt.rounding import ceil_digits, down, float_up, up
 from ldpopt.survey.kit.folder import LANGUAGES, PLACE, languages
 from ldpopt.survey.paper.design import shipped_texts
@@ -151,9 +151,6 @@ def fewest(people: int, probability: Fraction, delta: float) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if is_rare(middle) else (low, middle)
     return low + 2
-
-
-ENGLISH = Words(consent_texts())
 
 
 def claims_in_words(epsilon: float, eta: float, words: Words = ENGLISH, what: str = "", **places: object) -> list[str]:

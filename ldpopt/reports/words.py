@@ -50,13 +50,15 @@ class Words:
         return written.translate({ord(","): self.said.get("thousands", ","), ord("."): self.said["decimal"]})
 
 
-def guarantee_in_words(guarantee: Guarantee, words: Words | None = None, what: str = "", **places: object) -> str:
+ENGLISH = Words(consent_texts())
+
+
+def guarantee_in_words(guarantee: Guarantee, words: Words = ENGLISH, what: str = "", **places: object) -> str:
     """A sentence about what a guarantee means for the person who answers; without such a sentence, its symbols.
 
     words : of `consent_texts`, in English by default. what : the end of a sentence's key, of what it holds: ".all" for
     all reports of a person, ".rounds" for those of all rounds. places : what else fills the sentence.
     """
-    words = Words(consent_texts()) if words is None else words
     value, parameters = guarantee.value, guarantee.parameters
     if guarantee.notion == "shuffled_dp" and "delta" in parameters:
         if math.isinf(value):

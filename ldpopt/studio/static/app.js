@@ -79,14 +79,13 @@ function failed(error) {
   return undefined;
 }
 
-function trouble(sentence) {
-  $("told").textContent = sentence;
-  $("told").className = "told trouble";
-}
-
 function put(sentence, kind) {
   $("told").className = kind;
   if ($("told").textContent !== sentence) $("told").textContent = sentence;
+}
+
+function trouble(sentence) {
+  put(sentence, "told trouble");
 }
 
 let waiting = "";
