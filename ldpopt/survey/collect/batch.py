@@ -101,6 +101,7 @@ def ids_of(column: Any, what: str, first_row: int = 1) -> Any:
         raise invalid(what, "text or integers", str(column.type))
     column = values_hidden(what, pc.cast, column, pa.large_string())
     if pc.any(pc.match_substring_regex(column, r"^[+0\s]|\s$|\.0*$|[eE]\+[0-9]{2}|[^\x00-\x7f]")).as_py():
+        column = pc.replace_substring_regex(column, r"\p{Cf}", "")  # what nobody sees, such as a byte-order mark
         column = pc.utf8_trim_whitespace(pc.utf8_normalize(column, "NFKC"))
         odd = pc.fill_null(pc.match_substring_regex(column, r"^[0-9](\.[0-9]+)?[eE]\+[0-9]{2}$|[^\x00-\x7f]"), False)
         plain = pa.array(map(_plain, pc.filter(column, odd).to_pylist()), pa.large_string())

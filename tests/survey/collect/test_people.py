@@ -168,6 +168,7 @@ WRITINGS = {
     "with spaces": [f" {one} " for one in range(30)],
     "with a plus": [f"+{one}" for one in range(30)],
     "in wide digits": [f"{one}".translate({48 + d: 0xFF10 + d for d in range(10)}) for one in range(30)],
+    "with marks that nobody sees": [f"\ufeff{one}\u200b" if one % 2 else f"\u2060{one}" for one in range(30)],
     "in Arabic digits": [f"{one}".translate({48 + d: 0x0660 + d for d in range(10)}) for one in range(30)],
     "with powers": [f"{one}" if one < 10 else f"{one / 10:g}e+01" for one in range(30)],
 }
