@@ -23,7 +23,7 @@ _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _BIN = re.compile(rf"\s*[\[(]?\s*({_NUMBER})\s*(?:,|;|–|—|-|to under|to|bis|\.\.)\s*({_NUMBER})\s*[\])]?\s*")
 _ONE = re.compile(rf"\s*({_NUMBER})\s*")
 _BELOW = re.compile(rf"\s*(?:under|below|less than|<)\s*({_NUMBER})\s*")
-_ABOVE = re.compile(rf"\s*(?:≥|>=)?\s*({_NUMBER})\s*(?:and|or)?\s*(?:more|older|over|above|\+)?\s*")
+_ABOVE = re.compile(rf"\s*(?:(?:≥|>=)\s*({_NUMBER})|({_NUMBER})\s*(?:\+|(?:and|or)\s+(?:more|older|over|above)))\s*")
 
 STEPS = 64
 """Points within a bin at which the ends of a quantile's interval are searched."""
@@ -58,7 +58,7 @@ def _ends(label: Label) -> tuple[float, float]:
     if closed := _ONE.fullmatch(text) or _BIN.fullmatch(text):
         return float(closed.group(1)), float(closed.group(closed.lastindex or 1))
     if above := _ABOVE.fullmatch(text):
-        return float(above.group(1)), math.inf
+        return float(above.group(1) or above.group(2)), math.inf
     raise invalid("categories", "numbers, or bins such as 10-19, [10, 20), under 20 or 80 and more", label)
 
 

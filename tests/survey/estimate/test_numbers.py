@@ -21,7 +21,18 @@ def test_labels_are_read_as_numbers_and_bins():
     assert bin_edges(["18–29", "30–39"]).tolist() == [[17.5, 29.5], [29.5, 39.5]]
     assert bin_edges(["0 to 10", "10 to 20"]).tolist() == [[0, 10], [10, 20]]
     assert bin_edges(["(-5, 0]", "(0, 5]"]).tolist() == [[-5, 0], [0, 5]]
-    for labels in (["a", "b"], [1, 2, "3-4"], ["0-10", "5-20"], [2, 1], [True, False], ["65+", "70+"], ["10-5", "5-1"]):
+    for labels in (
+        ["a", "b"],
+        [1, 2, "3-4"],
+        ["0-10", "5-20"],
+        [2, 1],
+        [True, False],
+        ["65+", "70+"],
+        ["10-5", "5-1"],
+        ["30 and"],
+        ["5 more"],
+        ["under"],
+    ):
         with pytest.raises(InvalidInput):
             bin_edges(labels)
 
