@@ -45,8 +45,10 @@ rho the worth h(a) = a kl(t+1, t+a) + (1-a) kl(t, t+a) is concave, below its tan
 Theorem 4 (weak duality). Let linear functions G_i of columns be above the worth of those whose ratio M0/M1 is in
 interval i (chords of g), or minus the loss of decision i. With rows, and z_i >= 0 for each pair of a cap, no channel
 keeps more than sum rows + sum caps max_i z_i + the most that sum_i r_i.q_i can be, r_i = G_i - rows - z_i (Q_x - E^w
-Q_x'). That is at most sum_x max_i (r_ix)_+; and with ratios of at most E, columns being multiples of t + a, 0 <= a <=
-1, at most k s if t (sum r_i - k s) + sum (r_i - s)_+ <= 0 for all i, as rows sum to 1.
+Q_x'). That is at most T = sum_x max_i (r_ix)_+. The least entries of the columns add up to at most 1, and what is left
+of a row to (k-1) eta, its variations from the others: so it is at most max_i (sum r_i)_+ + (k-1) eta T. With ratios of
+at most E, columns being multiples of t + a, 0 <= a <= 1, it is at most k s if t (sum r_i - k s) + sum (r_i - s)_+ <= 0
+for all i, as rows sum to 1.
 
 Theorem 5 (equivalence [Kiefer, Wolfowitz]). Report y has the probability w and the centred column u = c/(p.c) - 1. If
 sum w |K u|^2 <= M for every channel, then tr(W C), W = F F^T, is at least tr(K (F - 1 p^T F))^2 / M (Cauchy, Schwarz);
@@ -110,7 +112,7 @@ def proved(d, bits):
     listed = 20 * k**2 + k**3 / 10 if relaxation(d.k, proof.get("relaxed")) else sets * (1 + k**2 / 100)
     dominance = len(proof.get("points") or ()) * (len(proof.get("points") or ()) + k) / 10
     prove_it, about, work = {  # What shows it, for which utilities, in how many units of 50 microseconds.
-        "Contraction": (contraction, one, k),
+        "Contraction": (contraction if d.kind in one else parts, summed, k),
         "EnvelopeDual": (envelope, two, dominance or (20000 + 0.15 * k**2 if k > 60 else 2 * k**2)),
         "PatternDual": (columns_paid, summed, (20 + k**2 / 10) * sets),
         "PolicyDual": (columns_paid, summed, k),
@@ -136,6 +138,12 @@ def plain(d, bits):
     prove(d.epsilon() < math.inf, "no constraint asks for LocalDP between all inputs")
     e = exp_bound(d.epsilon(), bits, True)
     return e, min(d.eta(), (e - 1) / (e + 1))
+
+
+def variation(d, bits):
+    """A cap on the total variation between any two rows, by theorem 1."""
+    each = ((cap.cap, exp_bound(cap.epsilon, bits, True)) for cap in d.caps if cap.edges is None)
+    return min([Fraction(1), *(delta + (1 - delta) * (e - 1) / (e + 1) for delta, e in each)])
 
 
 def ratios(d, bits):
@@ -167,12 +175,12 @@ def factor(each, bits):
 
 def parts(d, bits):
     """A sum is at most the sum of its parts' bounds, and the worst of several at most the least of theirs."""
-    bounds, each = [], d.proof["each"]
+    bounds, each = [], d.proof.get("each", [d.proof] * len(d.parts))
     need(len(each) == len(d.parts), "there must be one certificate for each part")
     for (weight, *part), one in zip(d.parts, each, strict=True):
         kind = "Divergence" if part[0] else "MutualInformation"
         try:
-            bounds.append(weight * proved(d.posed(one, kind=kind, parts=[(1, *part)]), bits))
+            bounds.append(weight and weight * proved(d.posed(one, kind=kind, parts=[(1, *part)]), bits))
         except ArithmeticError:
             prove(d.kind == "WorstOf", "a part has no bound")
     prove(bounds, "no part has a bound")
@@ -213,9 +221,7 @@ def by_ratio(p0, p1):
 
 def contraction(d, bits):
     """Theorem 1."""
-    eta, (_, g, p, q) = plain(d, bits)[1] if d.epsilon() < math.inf else d.eta(), d.parts[0]
-    for e, cap in ((exp_bound(one.epsilon, bits, True), one.cap) for one in d.caps if one.notion == "hockey_stick"):
-        eta = min(eta, cap + (1 - cap) * (e - 1) / (e + 1))
+    eta, (_, g, p, q) = variation(d, bits), d.parts[0]
     if eta == 0:
         return exactly(0, bits)
     each = (g(*ab, bits) for ab in zip(p, q, strict=True)) if g else (-a * log(a, bits) for a in p if a)
@@ -401,6 +407,7 @@ def unpaid(d, caps, gains, ratio, bits):
                 row[x] -= prices[number]
                 row[y] += prices[number] * e
     free = sum(max(0, *one) for one in zip(*left, strict=True))
+    free = min(free, max(0, *map(sum, left)) + (k - 1) * variation(d, bits) * free)
     if ratio:
         t, sums = 1 / (ratio - 1), [[0, *accumulate(sorted(r, reverse=True))] for r in left]
         free = min(free, k * max((t * s[-1] + one) / (t * k + j) for s in sums for j, one in enumerate(s)))
@@ -619,9 +626,8 @@ def relaxation(k, told):
 def dearest_pattern(p, kernel, rows, prices, e, told, bits):
     """The same for all staircases, or a bound of it."""
     searched = relaxation(len(p), told)
-    if searched:
-        return searched(p, kernel, rows, prices, e, told)
-    return dearest(p, kernel, rows, prices, staircases(len(p), e), bits)
+    posed = (p, kernel, rows, prices)
+    return searched(*posed, e, told) if searched else dearest(*posed, staircases(len(p), e), bits)
 
 
 def equivalence(d, bits):
@@ -641,7 +647,7 @@ def equivalence(d, bits):
         most = dearest(p, kernel, rows, prices, ((min(c), [one - min(c) for one in c]) for c in every), bits)
     else:
         most = dearest_pattern(p, kernel, rows, prices, plain(d, bits)[0], proof.get("relaxed"), bits)
-    most += sum(rows) + (plain(d, bits)[1] if d.epsilon() < math.inf else d.eta()) * total(prices)
+    most += sum(rows) + variation(d, bits) * total(prices)
     prove(most > 0, "the multipliers do not bound what the kernel can earn")
     if kind == "MVOptimal":
         return exactly(sum((kernel[x][x] - p[x] * sum(kernel[x])) ** 2 for x in range(k)) / most, bits)

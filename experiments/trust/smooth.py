@@ -3,9 +3,10 @@
     python experiments/trust/smooth.py [--problems N] [--limit SECONDS] [--only KIND] [--csv FILE] [--quick]
 
 Each kind of problem is drawn at random N times, with 2 to 12 inputs. A design is counted as certified if it says so and
-verifies. `program` is the value of the plain convex program (`ConvexProgram`, cvxpy) where that applies; a design
-below it by more than 1e-4, or a bound below it, is counted as wrong. Problem number N depends on kind and N alone.
-Exit code 1 if something is wrong.
+verifies. Limits are processor seconds. `program` is the value of the plain convex program (`ConvexProgram`, cvxpy)
+where that applies; a design below it by more than 1e-4, or a bound below it, is counted as wrong. Problem number N
+depends on kind and N alone. The file is written after each kind, and keeps its rows of other kinds. Exit code 1 if
+something is wrong.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from ldpopt import deadline
 from ldpopt.design import (
     ApproximateLDP,
     ConcentratedLDP,
@@ -54,7 +56,7 @@ def posed(kind: str, rng: np.random.Generator) -> tuple[Any, list[Any]]:
     renyi = RenyiLDP(float(rng.choice([1.5, 2, 4, 10])), float(rng.uniform(0.05, 1.5)))
     zcdp = ConcentratedLDP(float(rng.uniform(0.02, 1)))
     if kind in ("support", "invariant", "information within a support"):
-        k = min(k, 6)
+        k = min(k, 6) if kind != "information within a support" else min(max(k, 3), 6)
         p = rng.dirichlet(np.ones(k))
         mask = rng.random((k, k)) < 0.7
         mask[np.arange(k), np.arange(k)] = mask[:, 0] = True
@@ -122,11 +124,17 @@ def main() -> int:
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--quick", action="store_true", help="one problem of some kinds")
     given = parser.parse_args()
+    vars(deadline)["monotonic"] = time.process_time
     kinds = given.only or (("tv alone", "tiny eta", "parallel edges") if given.quick else KINDS)
-    rows = []
+    rows: list[dict[str, Any]] = []
+    if given.csv and given.csv.exists():
+        with given.csv.open(newline="") as lines:
+            rows = [row for row in csv.DictReader(lines) if row["kind"] not in kinds]
+    wrong = False
     for kind in kinds:
         own = [judged(kind, number, given.limit) for number in range(1 if given.quick else given.problems)]
         rows += own
+        wrong |= any(row["wrong"] for row in own)
         share = f"{sum(row['certified'] for row in own)} of {len(own)} certified"
         print(f"{kind}: {share}, at most {max(row['seconds'] for row in own):.1f} s", flush=True)
         for row in own:
@@ -136,12 +144,12 @@ def main() -> int:
                 )
             if row["wrong"]:
                 print(f"   WRONG: {row['wrong']}", flush=True)
-    if given.csv:
-        with given.csv.open("w", newline="") as lines:
-            writer = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-    return 1 if any(row["wrong"] for row in rows) else 0
+        if given.csv:
+            with given.csv.open("w", newline="") as lines:
+                writer = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(sorted(rows, key=lambda row: KINDS.index(row["kind"])))
+    return int(wrong)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,6 @@ SPARE = 100  # Columns leave if they lose more than this many times the round's 
 # A round is solved to a gap this many times smaller than the largest gain of columns outside the round before.
 OUTSIDE = 30
 WIDE = 0.1  # The least cap, as a share of the widest total variation, for which Newton's method is used
-KEEP = 0.004  # Columns stay while they lose at most this share of the criterion
 
 
 def no_estimate(problem: Problem) -> str:
@@ -144,12 +143,13 @@ class MixtureTask:
 
     def size(self, prices: Prices) -> float:
         """The criterion at these prices."""
-        return abs(float(prices.rows.sum())) + (self.eta or 0.0) * float(prices.pairs.sum())
+        return abs(float(prices.rows.sum() + (self.eta or 0.0) * prices.pairs.sum()))
 
-    def by_cones(self, heights: Array, least: float, keep: float = KEEP) -> Mixture:
+    def by_cones(self, heights: Array, least: float) -> Mixture:
         """By the cone program over the columns of each round, until none gains more than `least`, relatively.
 
-        keep : columns leave, so that the program stays small, if they lose more than this share of the criterion.
+        No column leaves: those with weight may tell only some proportions apart, and no matrix of information near
+        theirs is then regular (what Clarabel asks for), and where prices are not unique, what left would come back.
         """
         columns = self.columns
         for _ in self.deadline.rounds(range(MAX_ROUNDS)):
@@ -163,7 +163,7 @@ class MixtureTask:
             new = unknown(columns.paying(prices, heights[mixture.used(columns)], least * size), heights)
             if len(new) == 0:
                 return mixture
-            heights = np.vstack([heights[prices.gains(values) > -keep * size], new])
+            heights = np.vstack([heights, new])
         return mixture
 
     def of_contrast(self, contrast: Array) -> Mixture:
@@ -180,7 +180,7 @@ class MixtureTask:
         cuts = np.unique(np.vstack([np.zeros((1, c), dtype=bool), below, ~below]), axis=0)
         merged = StaircaseColumns(c, columns.epsilon, columns.line)
         task = replace(self, criterion=COptimal(weights), prior=mass, columns=merged)
-        mixture = task.by_cones(cuts * columns.epsilon, 0.05 * self.gap, np.inf)
+        mixture = task.by_cones(cuts * columns.epsilon, 0.05 * self.gap)
         solution = mixture.solution
         kernel = solution.kernel[0] - solution.kernel.sum() * mass
         # Categories of one weight share its multipliers by their shares; rows are raised a little for the rounding.

@@ -205,7 +205,7 @@ class Erasure(Method, reference="[Dobrushin]", preference=30):
             return ""
         if not problem.plain or math.isfinite(problem.epsilon):
             return "it takes a cap on total variation alone: full disclosure is not private"
-        if math.isinf(problem.utility.unprivate):
+        if not math.isfinite(problem.utility.unprivate):
             return (f"{problem.utility.name} is infinite for these hypotheses under a cap on total variation alone; "
                     "add LocalDP or take a bounded divergence")  # fmt: skip
         k = len(problem.inputs)

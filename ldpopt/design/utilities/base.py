@@ -42,7 +42,6 @@ class Utility(Kind, ByValue, ABC):
 
     inputs: Any
     error: ClassVar[bool] = False
-    contracts: ClassVar[bool] = False
     information: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # a utility may have it as an attribute of its class or of the object, or as a property
@@ -64,6 +63,11 @@ class Utility(Kind, ByValue, ABC):
     @property
     def logarithmic(self) -> bool:
         """Whether the values are logarithms."""
+        return False
+
+    @property
+    def contracts(self) -> bool:
+        """Whether channels keep at most their total variation times `unprivate`."""
         return False
 
     @property

@@ -110,6 +110,7 @@ class WorstOf(ColumnUtility):
     p0: Any
     others: Any
     inputs: tuple[Label, ...] | None = None
+    contracts = True
 
     def __post_init__(self) -> None:
         if not len(self.others):
@@ -154,6 +155,10 @@ class WorstOf(ColumnUtility):
     def unprivate(self) -> float:
         """The least divergence of the distributions themselves."""
         return min(part.unprivate for part in self.each)
+
+    def enclosed_unprivate(self, arithmetic: Arithmetic) -> Enclosure:
+        """The same, enclosed."""
+        return reduce(Enclosure.minimum, (part.enclosed_unprivate(arithmetic) for part in self.each))
 
     def parts(self) -> Sequence[Utility]:
         """Each divergence alone."""
@@ -235,9 +240,19 @@ class WeightedSum(ColumnUtility):
         return np.asarray(sum(w * gradients_of(part, matrix) for w, part in self._weighted))
 
     @property
+    def contracts(self) -> bool:
+        """Whether all parts do."""
+        return all(part.contracts for part in self.utilities)
+
+    @property
     def unprivate(self) -> float:
         """The weighted sum of the parts' utilities without any privacy."""
-        return float(sum(w * part.unprivate for w, part in self._weighted))
+        return float(sum(w * part.unprivate for w, part in self._weighted if w > 0))
+
+    def enclosed_unprivate(self, arithmetic: Arithmetic) -> Enclosure:
+        """The same, enclosed."""
+        told = [part.enclosed_unprivate(arithmetic) * w for w, part in self._weighted if w > 0]
+        return arithmetic.stack(told).sum()
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
         """The weighted sum of the parts' columns, enclosed."""

@@ -1,5 +1,6 @@
 """Tests of `ldpopt.design.methods.partition`: where floats are stretched, and erasure under total variation alone."""
 
+import json
 import math
 
 import mpmath
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from honest_design_files import excess, normalised
 
+import ldpopt_check
 from ldpopt import (
     ApproximateLDP,
     ExpectedLoss,
@@ -16,9 +18,12 @@ from ldpopt import (
     PrivateSampling,
     RenyiLDP,
     TotalVariation,
+    WeightedSum,
+    WorstOf,
     optimal_channel,
 )
 from ldpopt.design import Divergence
+from ldpopt.design.files import design_text
 from ldpopt.divergences import KL, NAMED, REVERSE_KL, TOTAL_VARIATION, FDivergence, alpha, piecewise_linear
 
 ZERO = ([0.5, 0.3, 0.2], [0.2, 0.8, 0.0])
@@ -151,6 +156,34 @@ def test_under_total_variation_alone_full_disclosure_is_erased():
     design = optimal_channel(Divergence(TOTAL_VARIATION, P0, P1), TotalVariation(0.25))
     assert design.value == pytest.approx(0.25 * 0.5, rel=1e-12)
     assert design.certified
+
+
+@pytest.mark.parametrize("kind", ["sum", "worst", "without weight", "infinite"])
+def test_sums_and_the_worst_contract_as_their_parts_do(kind):
+    """Under total variation alone eta times a weighted sum, or the least, of divergences and informations is the best
+    there is [Dobrushin]; parts that are infinite, or without weight, count for nothing; both programs prove it."""
+    p, q, r = np.random.default_rng(3).dirichlet(np.ones(4), 3)
+    utility, least = {
+        "sum": (WeightedSum([1.0, 0.5], [Divergence(KL, p, q), MutualInformation(r)]), 1),
+        "worst": (WorstOf(KL, p, [q, r]), 2),
+        "without weight": (WeightedSum([1.0, 0.0], [Divergence(KL, p, q), Divergence(KL, *BOTH)]), 1),
+        "infinite": (WorstOf(KL, p, [BOTH[1], q]), 1),
+    }[kind]
+    design = optimal_channel(utility, TotalVariation(0.25))
+    kept = [Divergence(KL, p, q).unprivate, Divergence(KL, p, r).unprivate][:least]
+    whole = kept[0] + 0.5 * MutualInformation(r).unprivate if kind == "sum" else min(kept)
+    assert design.value == pytest.approx(0.25 * whole, rel=1e-10)
+    assert design.certified
+    assert design.verify(exact=True)
+    assert not ldpopt_check.check(json.loads(design_text(design))).failures
+
+
+def test_the_worst_of_many_answers_is_erased():
+    """What needs no search takes 400 answers, and states eta times the least divergence."""
+    p, q, r = np.random.default_rng(3).dirichlet(np.ones(400), 3)
+    design = optimal_channel(WorstOf(KL, p, [q, r]), TotalVariation(0.1))
+    assert design.certified
+    assert design.value == pytest.approx(0.1 * design.utility.unprivate, rel=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(8))

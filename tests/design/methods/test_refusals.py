@@ -81,7 +81,6 @@ REFUSED = [
     (1000, "set", "path"),
     *((k, u, c) for k in (150, 1000) for u in COLUMNS[1:] for c in ("pure", "pure and variation")),
     *((k, u, c) for k in (150, 1000) for u in COLUMNS for c in NOT_PURE if (k, c) != (1000, "path")),
-    *((k, u, c) for k in (150, 1000) for u in COLUMNS[1:] for c in ("variation",)),
     *((50, u, "approximate") for u in COLUMNS),
     *((k, "loss", c) for k in (150, 1000) for c in (*PAIRED, "variation", "pure and variation")),
     *((1000, "loss", c) for c in ("pure", "path")),
