@@ -21,8 +21,12 @@ HERE = Path(__file__).parent
 SLOW = [HERE / name for name in (HERE / "slow_files.txt").read_text("utf-8").split()]
 """The files that take longest, of which several processes begin first, so that none waits at the end for another."""
 
-TOGETHER = (r"tests/docs/test_(formulas|reference|site)\.py", r"tests/studio/test_journeys_\w+\.py")
-"""Files that share the pages of the reference, or a running studio: one process makes it for all of them."""
+TOGETHER = (
+    r"tests/docs/test_(formulas|reference|site)\.py",
+    r"tests/studio/test_journeys_\w+\.py",
+    r"tests/(design/test_(files|load|work)|test_fuzzing|studio/test_inspect)\.py",
+)
+"""Files that share the pages of the reference, a running studio, or a design of each kind: one process makes it."""
 
 # Collecting makes millions of objects that stay: nothing is gained by looking at them for garbage again and again.
 gc.disable()
