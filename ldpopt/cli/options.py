@@ -103,10 +103,10 @@ def options(text: str = "") -> Callable[[Declarable], Declarable]:
         @functools.wraps(target)
         def command(**given: Any) -> None:
             with standard_streams(given, defaults) as values:
-                made = {
+                grouped = {
                     name: group(**{flag: values.pop(flag) for flag in flags}) for name, (group, flags) in groups.items()
                 }
-                target(**values, **made)
+                target(**values, **grouped)
 
         shown = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own, *late)]
         defaults = {parameter.name: parameter.default for parameter in shown}

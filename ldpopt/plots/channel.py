@@ -193,10 +193,10 @@ def _range(ratios: Array) -> str:
     return f"P0/P1 = {low}" if low == high else f"P0/P1 {low} to {high}"
 
 
-def structures(found: Structures, ax: Axes | None = None) -> Axes:
+def structures(given: Structures, ax: Axes | None = None) -> Axes:
     """Draw a bar for every pattern over the epsilons (nats) at which the optimal channel uses it.
 
-    found : from `ldpopt.design.structures`. ax : matplotlib axes; without them a new figure is made. A line marks every
+    given : from `ldpopt.design.structures`. ax : matplotlib axes; without them a new figure is made. A line marks every
         epsilon at which the patterns change. Returns the axes.
 
     >>> from ldpopt.design import Divergence, structures as seek
@@ -205,17 +205,17 @@ def structures(found: Structures, ax: Axes | None = None) -> Axes:
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['0', '1, 2', '1', '2']
     """
-    patterns = list(dict.fromkeys(pattern for piece in found for pattern in piece.patterns))
+    patterns = list(dict.fromkeys(pattern for piece in given for pattern in piece.patterns))
     ax = axes_on(ax, 8, 1.2 + 0.27 * max(4, min(len(patterns), 40)))
-    for piece in found:
+    for piece in given:
         for pattern in piece.patterns:
             colour = FIRST if pattern else SECOND
             place = patterns.index(pattern)
             ax.barh(place, piece.high - piece.low, left=piece.low, height=0.62, color=colour, lw=0)
-    for low, high in found.breaks:
+    for low, high in given.breaks:
         ax.axvline((low + high) / 2, color="0.55", lw=0.7, zorder=0)
     ax.set_xscale("log")
-    ax.set_xlim(found.pieces[0].low, found.pieces[-1].high)
+    ax.set_xlim(given.pieces[0].low, given.pieces[-1].high)
     ax.set_ylim(len(patterns) - 0.5, -0.5)
     named = [written(", ".join(map(str, pattern)) if pattern else "none (erasure)") for pattern in patterns]
     ax.set_yticks(range(len(patterns)), named)

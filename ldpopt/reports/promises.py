@@ -86,7 +86,7 @@ def words_of(plan: Plan, section: str, language: str = LANGUAGES[0], texts: str 
     for key, text in said.items():
         if key not in english:
             raise invalid(f"texts of {code!r}: {section}", "keys of the English sentences", key)
-        places, asked = (sorted(set(PLACE.findall(one))) for one in (text, english[key]))
+        places, asked = (sorted(set(PLACE.findall(sentence))) for sentence in (text, english[key]))
         if places != asked:
             raise invalid(f"texts of {code!r}: {section}: {key}", f"the places {asked}", places)
     return SurveyWords(said, page, code)

@@ -29,12 +29,12 @@ def frames(count: int, width: float = 5.2, height: float = 4.0) -> list[Axes]:
     return panels((width,) * count, height)
 
 
-def line(ax: Axes, x: Any, y: Any, at: int, label: str = "", **more: Any) -> None:
-    """Draw curve number `at` of a picture.
+def line(ax: Axes, x: Any, y: Any, number: int, label: str = "", **more: Any) -> None:
+    """Draw curve number `number` of a picture.
 
     Each number has its colour and its dashes, so that either identifies the curve.
     """
-    ax.plot(x, y, **{"color": COLOURS[at % 7], "ls": LINES[at % 7], "lw": 1.8, "label": label} | more)
+    ax.plot(x, y, **{"color": COLOURS[number % 7], "ls": LINES[number % 7], "lw": 1.8, "label": label} | more)
 
 
 def finish(ax: Axes, title: str, x: str, y: str, legend: str | None = "best", scale: Sequence[str] = ()) -> None:
@@ -61,10 +61,10 @@ def values(rows: Table, what: Values) -> Array:
 
 
 def curves(
-    x: Values, y: Values | Mapping[str, tuple[str, str]], label: Words = "", *, by: Sequence[str] = (), at: int = 0,
+    x: Values, y: Values | Mapping[str, tuple[str, str]], label: Words = "", *, by: Sequence[str] = (), first: int = 0,
     where: Mapping[str, Any] | None = None, most: int = 100, **style: Any,
 ) -> Layer:  # fmt: skip
-    """Curves of y against x, one for each combination of the cells `by`, numbered from `at` on.
+    """Curves of y against x, one for each combination of the cells `by`, numbered from `first` on.
 
     y : several columns, with (word, dashes), share a curve's colour; the label takes the word at ``{}``.
     where : the rows shown, as in `Table.where`. most : of the curves, evenly chosen. style : as for `Axes.plot`.
@@ -74,7 +74,7 @@ def curves(
     def draw(ax: Axes, table: Table) -> None:
         groups = [rows for _, rows in table.where(**where or {}).groups(*by)]
         chosen = dict.fromkeys(np.linspace(0, len(groups) - 1, min(most, len(groups))).astype(int).tolist())
-        for number, rows in enumerate((groups[i] for i in chosen), start=at):
+        for number, rows in enumerate((groups[i] for i in chosen), start=first):
             for what, (word, dashes) in several.items():
                 own = {"ls": dashes} if dashes else {}
                 line(ax, values(rows, x), values(rows, what), number, _text(label, rows, word), **own, **style)
@@ -118,19 +118,19 @@ def diagonal(label: str, low: Values, high: Values, below: float = 1.0, above: f
 
 
 def formula(
-    f: Callable[[Array], Any], over: Values | tuple[float, float], label: str = "", at: int | None = None,
+    f: Callable[[Array], Any], over: Values | tuple[float, float], label: str = "", number: int | None = None,
     count: int = 100, space: Callable[..., Array] = np.geomspace, **style: Any,
 ) -> Layer:  # fmt: skip
     """The curve of a function, over the range of a column or between two numbers.
 
-    at : the curve's number, as in `line`; grey without one.
+    number : the curve's number, as in `line`; grey without one.
     """
 
     def draw(ax: Axes, table: Table) -> None:
         between = over if isinstance(over, tuple) else (values(table, over).min(), values(table, over).max())
         x = space(*between, count)
-        looks = {"color": "0.4", "ls": "-", "lw": 1.2} if at is None else {}
-        line(ax, x, f(x), at or 0, label, **looks | style)
+        looks = {"color": "0.4", "ls": "-", "lw": 1.2} if number is None else {}
+        line(ax, x, f(x), number or 0, label, **looks | style)
 
     return draw
 
@@ -166,7 +166,7 @@ def picture(*shown: Panel, width: float = 5.2, height: float = 4.0) -> Callable[
     """The `draw` of an experiment: panels side by side, each of this width and height in inches."""
 
     def draw(table: Table) -> Any:
-        parts = [part for one in shown for part in one(table)]
+        parts = [part for panel in shown for part in panel(table)]
         axes = frames(len(parts), width, height)
         for ax, (rows, layers) in zip(axes, parts, strict=True):
             layers(ax, rows)

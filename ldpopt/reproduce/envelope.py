@@ -171,8 +171,8 @@ def exchange(line: Line, peaks: Index, most: float) -> tuple[Array, Array]:
     """
     edges = line.edges
     below = np.concatenate([np.zeros((len(line.masses), 1)), np.cumsum(line.masses, axis=1)], axis=1)
-    at, tops = edges[peaks][:, None], np.take_along_axis(below, peaks[:, None], axis=1)
-    lowest = np.where(edges >= at, below, tops - (at - edges))
+    peak_edge, tops = edges[peaks][:, None], np.take_along_axis(below, peaks[:, None], axis=1)
+    lowest = np.where(edges >= peak_edge, below, tops - (peak_edge - edges))
     common = np.diff(np.maximum(0.0, (lowest - most).max(axis=0)))
     room = np.maximum(line.lengths - common, 0.0)
     rest = np.zeros_like(line.masses)

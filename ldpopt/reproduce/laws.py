@@ -106,8 +106,8 @@ def deepest_pair(ratio: Callable[[Array, Array], Array], k: int, starts: int, st
 
     options = {"maxfev": steps, "xatol": 1e-7, "fatol": 1e-12, "adaptive": True}
     best, least = tried[0].ravel(), np.inf
-    for at in np.argsort(loss(tried), kind="stable")[:starts]:
-        x = tried[at].ravel()
+    for start in np.argsort(loss(tried), kind="stable")[:starts]:
+        x = tried[start].ravel()
         for _ in range(2):  # restarted once, since the simplex may have collapsed
             end = minimize(lambda y: float(loss(y.reshape(2, -1))), x, method="Nelder-Mead", options=options)
             x = end.x

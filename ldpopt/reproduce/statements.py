@@ -252,10 +252,10 @@ def drawn(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
 
     def draw(table: Table) -> Any:
         (ax,) = frames(1, 8.0, 1.3 + 0.55 * len(parts))
-        for at, part in enumerate(parts):
+        for row, part in enumerate(parts):
             excess = part.excess(part.of(table))
             wrong = excess > part.tolerance
-            place = at + 0.25 * np.sin(2.4 * np.arange(len(excess)))  # points are spread, so that many remain visible
+            place = row + 0.25 * np.sin(2.4 * np.arange(len(excess)))  # points are spread, so that many remain visible
             ax.plot(excess[~wrong], place[~wrong], "o", ms=3.5, mfc="none", color=COLOURS[0], ls="")
             ax.plot(excess[wrong], place[wrong], "D", ms=4, color=COLOURS[1], ls="")
         ax.plot([], [], "o", ms=3.5, mfc="none", color=COLOURS[0], label="as claimed")

@@ -220,14 +220,14 @@ def told(state: State, report: Report = lambda share: None) -> dict[str, Any]:
     if eta < (least := MIN_ETA_SHARE * math.tanh(max(epsilons) / 2)):
         raise wrong("eta", f"at least {ceil_digits(least, 3)}, or everybody has to be asked", eta)
     answered = []
-    for at, (question, epsilon) in enumerate(zip(questions, epsilons, strict=True)):
-        with field(f"questions.{at}.pilot"):
+    for place, (question, epsilon) in enumerate(zip(questions, epsilons, strict=True)):
+        with field(f"questions.{place}.pilot"):
             answered.append(_answered(question, epsilon, eta))
-        report(0.5 + 0.4 * (at + 1) / len(questions))
+        report(0.5 + 0.4 * (place + 1) / len(questions))
     needed = max(result["needed"] for result in answered)
     n = needed if n is None else n
-    at = take(state, "at", fields.position(len(questions)), 0)
-    question, made = questions[at], designed(questions[at], epsilons[at], eta)
+    place = take(state, "at", fields.position(len(questions)), 0)
+    question, chosen = questions[place], designed(questions[place], epsilons[place], eta)
     for result, each in zip(answered, questions, strict=True):
         result["half_width"] = each.target.width_for(result.pop("variance"), n)
     total = math.fsum(epsilons)
@@ -240,12 +240,12 @@ def told(state: State, report: Report = lambda share: None) -> dict[str, Any]:
         "respondents": n,
         "needed": needed,
         "questions": answered,
-        "at": at,
-        "channel": shown(made.channel, question.pilot),
-        "guarantees": [guarantee_in_words(measure(made.channel)) for measure in (local_dp, total_variation)],
-        "protocols": _protocols(question, made, epsilons[at], eta, n),
-        "survey": surveys(state, question, made.channel, n, epsilons[at]),
-        "note": made.design.note,
+        "at": place,
+        "channel": shown(chosen.channel, question.pilot),
+        "guarantees": [guarantee_in_words(measure(chosen.channel)) for measure in (local_dp, total_variation)],
+        "protocols": _protocols(question, chosen, epsilons[place], eta, n),
+        "survey": surveys(state, question, chosen.channel, n, epsilons[place]),
+        "note": chosen.design.note,
     }
 
 
@@ -314,12 +314,12 @@ def _answered(question: Asked, epsilon: float, eta: float) -> dict[str, Any]:
     }
 
 
-def _protocols(question: Asked, made: Made, epsilon: float, eta: float, n: int) -> list[dict[str, Any]]:
+def _protocols(question: Asked, result: Made, epsilon: float, eta: float, n: int) -> list[dict[str, Any]]:
     """Every protocol for the question, with the number of people that it needs and the half-width that it reaches."""
     plain, target = question.open_variance, question.target
     if not plain > 0:  # one answer has share 1: without privacy nobody is needed, so ratios mean nothing
         return []
-    table = compare_protocols(question.pilot, target, epsilon, eta, made.channel)
+    table = compare_protocols(question.pilot, target, epsilon, eta, result.channel)
     return [
         {
             "name": row.protocol,

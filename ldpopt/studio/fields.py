@@ -134,7 +134,7 @@ def position(count: int) -> Callable[[Any, str], int]:
 
 def names_of(given: Sequence[str] | None, k: int, place: str = "") -> tuple[str, ...]:
     """The k names that a state gives to answers, by default ``answer 1``, ...; errors are about ``place + labels``."""
-    labels = tuple(given or (f"answer {at + 1}" for at in range(k)))
+    labels = tuple(given or (f"answer {number + 1}" for number in range(k)))
     if len(labels) != k or len(set(labels)) != k:
         got = Phrase(f"{len(labels)}, {len(set(labels))} of them different")
         raise wrong(f"{place}labels", f"{k} different names, one for each answer", got)

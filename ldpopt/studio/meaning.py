@@ -96,7 +96,7 @@ MAX_ANSWERS, MAX_REPORTS = 100, 1000
 MAX_ROUNDS = 365
 ROUNDS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 250, 365)
 """Numbers of rounds at which the curves are computed."""
-PRIORS = tuple(1 / (1 + math.exp(-at / 4)) for at in range(-28, 29))
+PRIORS = tuple(1 / (1 + math.exp(-step / 4)) for step in range(-28, 29))
 """Chances before a report at which the curves are computed, with even steps in log odds."""
 LISTED = 200
 """The largest number of reports in the list, which begins with the most informative ones."""
@@ -119,7 +119,7 @@ class Person:
     ratios: list[tuple[Ratio, Ratio]]
     epsilon: float
     eta: float
-    one: TradeOffCurve
+    once: TradeOffCurve
 
     def chances(self, prior: Fraction, count: int = 1) -> tuple[Fraction, Fraction]:
         """The least and the largest chance of the answer after `count` reports, whatever these are."""
@@ -141,7 +141,7 @@ class Person:
     def curve(self, count: int) -> TradeOffCurve:
         """A lower bound on the share of cases that the best test of `count` reports misses [GI, Thm 1]."""
         if count == 1:
-            return self.one
+            return self.once
         composed = self.rounds(count)
         kept = np.flatnonzero(np.append(True, np.diff(composed.epsilons) > 0) & (composed.epsilons <= STEEPEST))
         return FinitePair.through(composed.epsilons[kept], composed.deltas[kept]).trade_off()

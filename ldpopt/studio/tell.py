@@ -43,7 +43,7 @@ MAX_ANSWERS = 5000
 """The most answers on the page; the library takes more."""
 LIMITS = choices(constraints)
 """The kinds of limits, as the constraints declare what they ask for."""
-_READ = ("p0", "p1", "labels", "names", "divergence", *(one.name for kind in LIMITS for one in kind.asks))
+_READ = ("p0", "p1", "labels", "names", "divergence", *(asked.name for kind in LIMITS for asked in kind.asks))
 
 
 @dataclass(frozen=True)

@@ -88,18 +88,18 @@ class Verification(Bounded, Result):
 
 def believed(utility: Any, constraints: Sequence[Any] = ()) -> tuple[str, ...]:
     """What a proof about a problem believes of a user's functions and classes, and of scipy's laws; () for nothing."""
-    found = list[str]()
+    trusted = list[str]()
     for part in (utility, *constraints):
         if not type(part).__module__.startswith("ldpopt."):
-            found.append(f"what the class {type(part).__name__} computes")
+            trusted.append(f"what the class {type(part).__name__} computes")
         if getattr(part, "continuous", False):
-            found.append("the probabilities and densities that scipy.stats computes")
+            trusted.append("the probabilities and densities that scipy.stats computes")
         f = getattr(part, "f", None)
         if isinstance(f, FDivergence) and (f.recipe is None or type(f) is not FDivergence):
-            found.append(f"the floats of {f.name}, and that it is convex")
+            trusted.append(f"the floats of {f.name}, and that it is convex")
         for inner in (*(part.parts() if isinstance(part, Utility) else ()), getattr(part, "criterion", None)):
-            found += believed(inner) if inner is not None else ()
-    return tuple(dict.fromkeys(found))
+            trusted += believed(inner) if inner is not None else ()
+    return tuple(dict.fromkeys(trusted))
 
 
 def taken_on_trust(trusted: Sequence[str]) -> str:
@@ -178,7 +178,7 @@ class Certificate(Bounded, Kind, Result, ABC):
     def cost(self, exact: bool = False) -> Work:
         """What `verify` takes at most: to measure the channel, to compute the utility, and to prove the bound."""
         channel = self.check_claim()
-        checks = (one.work(channel) for one in self.constraints if isinstance(one, Measured))
+        checks = (constraint.work(channel) for constraint in self.constraints if isinstance(constraint, Measured))
         own = self.utility.work(channel) + self.work()
         laws = Work() if self.cells is None else self.cells.work()
         start = Work(0.0, PARSED * 8 * size(channel.matrix))
@@ -215,9 +215,9 @@ class Certificate(Bounded, Kind, Result, ABC):
     def proved(self, arithmetic: Arithmetic) -> float:
         """The bound, rounded outward. `Unproved` for a problem of another kind, or numbers that prove nothing."""
         enclosed = self.checked_bound(arithmetic)
-        found = float(enclosed.lower if self.utility.error else enclosed.upper)
-        require(math.isfinite(found), "the numbers prove no finite bound")
-        return found
+        bound = float(enclosed.lower if self.utility.error else enclosed.upper)
+        require(math.isfinite(bound), "the numbers prove no finite bound")
+        return bound
 
     def bound_in(self, arithmetic: Arithmetic) -> Bound:
         """The bound, rounded outward, or the reason why the numbers prove none.
@@ -262,9 +262,9 @@ class Certificate(Bounded, Kind, Result, ABC):
     def value_in(self, arithmetic: Arithmetic) -> float:
         """The channel's utility, rounded to the worse side; infinitely bad where it cannot be computed."""
         enclosed = self.enclosed_value(arithmetic)
-        found = float(enclosed.upper if self.utility.error else enclosed.lower)
+        value = float(enclosed.upper if self.utility.error else enclosed.lower)
         nothing = math.inf if self.utility.error else -math.inf
-        return nothing if math.isnan(found) else found
+        return nothing if math.isnan(value) else value
 
     def of(
         self, utility: Utility, constraints: tuple[Constraint, ...], channel: Channel | None, edges: Array | None = None

@@ -115,17 +115,17 @@ class SortedBlocks:
 
     def unsettled(self, most: int) -> tuple[Index, Index] | None:
         """First inputs and ends of the blocks that floats do not show to be paid for; None for more than `most`."""
-        found, count = [], 0
+        left, count = [], 0
         listed = self._band()
         if len(self) > BAND:
             a, b, _ = self._squares(1.0, False)
             listed = chain(listed, ((i, j, *self.each(i, j)) for i, j in self._inside(a, b)))
         for i, j, worth, paid in listed:
-            found.append(np.stack([i, j])[:, ~((worth <= paid) & (paid >= 0))])
-            count += found[-1].shape[1]
+            left.append(np.stack([i, j])[:, ~((worth <= paid) & (paid >= 0))])
+            count += left[-1].shape[1]
             if count > most:
                 return None
-        first, end = np.concatenate(found, axis=1)
+        first, end = np.concatenate(left, axis=1)
         return first, end
 
     def _band(self) -> Iterator[tuple[Index, Index, Array, Array]]:
@@ -179,8 +179,8 @@ class SortedBlocks:
     def _inside(self, a: Index, b: Index) -> Iterator[tuple[Index, Index]]:
         """The blocks of more than `BAND` inputs in the smallest squares, some at a time."""
         step, many = np.arange(LEAF), ENTRIES // LEAF**2
-        for at in range(0, len(a), many):
-            first, end = a[at : at + many, None, None] * LEAF, b[at : at + many, None, None] * LEAF
+        for begin in range(0, len(a), many):
+            first, end = a[begin : begin + many, None, None] * LEAF, b[begin : begin + many, None, None] * LEAF
             i, j = np.broadcast_arrays(first + step[:, None], end + step)
             kept = (j <= len(self)) & (j - i > BAND)
             yield i[kept], j[kept]
@@ -206,8 +206,8 @@ class SortedBlocks:
                 require(kappa < math.inf, "a block is worth more than its potentials pay, whatever the factor")
             still = np.zeros(len(a), dtype=bool)
             squares, many = Squares.of(self, size), max(1, ENTRIES // size)
-            for at in range(0, len(a), many):
-                still[at : at + many] = ~squares.surely_paid(a[at : at + many], b[at : at + many], kappa)
+            for low in range(0, len(a), many):
+                still[low : low + many] = ~squares.surely_paid(a[low : low + many], b[low : low + many], kappa)
             a, b = a[still], b[still]
             if size == LEAF:
                 require(len(a) * LEAF**2 < looks, TOO_LITTLE)

@@ -122,9 +122,9 @@ def leaf_bound(
         term = _term(multiplier, limits.terms)
         reduced = reduced - term.enclosed_support(multiplier.values, m, k, arithmetic)[0]
         bound = bound + term.enclosed_charge(multiplier.values, m, arithmetic)
-    for constraint, one in zip(limits.fixed, fixed, strict=True):
-        reduced = reduced - constraint.enclosed_support(one, (k, m), arithmetic)
-        bound = bound + constraint.enclosed_charge(one, (k, m), arithmetic)
+    for constraint, weights in zip(limits.fixed, fixed, strict=True):
+        reduced = reduced - constraint.enclosed_support(weights, (k, m), arithmetic)
+        bound = bound + constraint.enclosed_charge(weights, (k, m), arithmetic)
     if sides is not None:
         paid = nonnegative_array(leaf.sides, (2, m), "prices of the box's sides")
         for price, side in zip(paid, sides, strict=True):
@@ -190,8 +190,8 @@ class BranchDual(Certificate):
     def work(self) -> Work:
         """The multipliers of each node are for matrices of a row for each output."""
         k, nodes = self.answers, self.nodes if isinstance(self.nodes, tuple) else ()
-        m = max([one.outputs(k) for one in self.constraints if isinstance(one, AlphabetConstraint)], default=1)
-        terms = sum(1 + len(one.terms) for one in nodes if isinstance(one, Leaf) and isinstance(one.terms, tuple))
+        m = max([part.outputs(k) for part in self.constraints if isinstance(part, AlphabetConstraint)], default=1)
+        terms = sum(1 + len(part.terms) for part in nodes if isinstance(part, Leaf) and isinstance(part.terms, tuple))
         planes = Work.on(float(len(nodes)) * m, 2000.0, m) + Work(0.0, 0.0, 2e5 * len(nodes))
         return planes + Work.on(float(terms) * m * k, 60.0, float(m) * k) + pairs_of(self.constraints, k)
 
@@ -214,15 +214,15 @@ class BranchDual(Certificate):
     def _leaves(self, boxes: Boxes) -> list[tuple[Leaf, Array]]:
         """Every leaf with its box, except boxes that hold no channel. Raises `Unproved` for nodes that are no tree."""
         nodes = expect(self.nodes, tuple, "the nodes of the tree")
-        found: list[tuple[Leaf, Array]] = []
+        leaves: list[tuple[Leaf, Array]] = []
         visited: set[int] = set()
         open_nodes: list[tuple[Any, Array]] = [(0, boxes.root)]
         while open_nodes:
             named, box = open_nodes.pop()
-            at = position(named, len(nodes), "the number of a node")
-            require(at not in visited, "the nodes are not a tree")
-            visited.add(at)
-            node = nodes[at]
+            number = position(named, len(nodes), "the number of a node")
+            require(number not in visited, "the nodes are not a tree")
+            visited.add(number)
+            node = nodes[number]
             if isinstance(node, Split):
                 output = position(node.output, box.shape[1], "the output that a box is split at")
                 low, high = boxes.halves(box, output, float(real_array(node.cut, (), "the cut of a box")))
@@ -230,8 +230,8 @@ class BranchDual(Certificate):
             else:
                 leaf = expect(node, Leaf, "a node that is no split")
                 if not boxes.empty(box):
-                    found.append((leaf, box))
-        return found
+                    leaves.append((leaf, box))
+        return leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,8 +262,8 @@ class Boxes:
         spread = Limits.of(constraints, inputs, FLOAT).spread
         if spread is not None:
             low, high = max(low, -float(spread.upper)), min(high, float(spread.upper))
-        kinds = np.unique(np.stack([one.kinds(m) for one in limits.fixed]), axis=1, return_inverse=True)[1].reshape(-1)
-        groups = tuple(at for kind in range(m) if len(at := np.flatnonzero(kinds == kind)) > 1)
+        kinds = np.unique(np.stack([c.kinds(m) for c in limits.fixed]), axis=1, return_inverse=True)[1].reshape(-1)
+        groups = tuple(places for kind in range(m) if len(places := np.flatnonzero(kinds == kind)) > 1)
         laws = classes.laws(*pair, arithmetic)
         return cls(f, laws, limits, np.array([[low] * m, [high] * m]), groups, arithmetic)
 
@@ -275,9 +275,9 @@ class Boxes:
 
     def _tight(self, box: Array) -> Array:
         """The part of the box in which outputs that may be exchanged are in order of their ratios."""
-        for at in self.groups:
-            box[0, at] = np.maximum.accumulate(box[0, at])
-            box[1, at] = np.minimum.accumulate(box[1, at][::-1])[::-1]
+        for places in self.groups:
+            box[0, places] = np.maximum.accumulate(box[0, places])
+            box[1, places] = np.minimum.accumulate(box[1, places][::-1])[::-1]
         return box
 
     def empty(self, box: Array) -> bool:
@@ -292,11 +292,11 @@ class Boxes:
         """(1, m, k) linear functions above the divergence of the columns of the box."""
         return self._chords(self.planes(box[None]), 0)
 
-    def _chords(self, planes: Planes, at: int) -> Enclosure:
+    def _chords(self, planes: Planes, number: int) -> Enclosure:
         of, laws = self.arithmetic, self.laws
-        near, above = planes.near[at, :, None], planes.above[at, :, None]
+        near, above = planes.near[number, :, None], planes.above[number, :, None]
         sloped = of.where(near, laws.apart, of.where(above, laws.p1, laws.p0))
-        return (planes.level[at][:, None] * self._total + planes.slope[at, :, None] * sloped)[None]
+        return (planes.level[number][:, None] * self._total + planes.slope[number, :, None] * sloped)[None]
 
     def planes(self, boxes: Array) -> Planes:
         """The planes above mu in each interval of `boxes` (n, 2, m). mu is convex, so that a plane which is at least mu
@@ -339,6 +339,6 @@ class Boxes:
         """The bounds that the numbers of leaves prove on their boxes."""
         planes = self.planes(np.stack([box for _, box in leaves]))
         return [
-            leaf_bound(leaf, self._chords(planes, at), self.limits, self.sides(box), self.arithmetic)
-            for at, (leaf, box) in enumerate(leaves)
+            leaf_bound(leaf, self._chords(planes, number), self.limits, self.sides(box), self.arithmetic)
+            for number, (leaf, box) in enumerate(leaves)
         ]

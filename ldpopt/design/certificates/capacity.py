@@ -116,7 +116,7 @@ class InformationCapacity(Certificate):
         """Whether the constraints leave at most two outputs."""
         with suppress(InvalidInput):
             fixed = [c for c in self.constraints if isinstance(c, AlphabetConstraint)]
-            return any(one.outputs(self.utility.size) <= 2 for one in fixed)
+            return any(constraint.outputs(self.utility.size) <= 2 for constraint in fixed)
         return False
 
 
@@ -225,8 +225,8 @@ class PairwiseInformation(Certificate):
         knots = paid.knots(top)
         unpaid = paid.unpaid(knots)
         # On the intervals that begin below 1/P_x.
-        at = np.searchsorted(knots, top, side="left") - 1
-        each = arithmetic.of(np.maximum.accumulate(unpaid)[np.clip(at, 0, len(unpaid) - 1)])
+        interval = np.searchsorted(knots, top, side="left") - 1
+        each = arithmetic.of(np.maximum.accumulate(unpaid)[np.clip(interval, 0, len(unpaid) - 1)])
         return (prior * (1 - prior)).sum() * self._charged(arithmetic) + prior @ each
 
     def _paid(self, arithmetic: Arithmetic) -> Paid:
@@ -278,8 +278,8 @@ class Paid:
         parts += [np.geomspace(DENSE_TO, far, PIECES)]
         bends = np.exp(np.concatenate([self.reaches, -self.reaches])[:, None]) * (1 + np.array([-BEND, BEND]))
         end = max(2.0, float(np.nextafter(far, math.inf)))
-        made = np.unique(np.concatenate([*parts, bends.ravel(), tops, np.array([1.0, end])]))
-        return np.asarray(made[made <= end])
+        cuts = np.unique(np.concatenate([*parts, bends.ravel(), tops, np.array([1.0, end])]))
+        return np.asarray(cuts[cuts <= end])
 
     def unpaid(self, knots: Array) -> Array:
         """(n - 1,) upper bounds on e(s) less this function, one for each interval between knots."""
@@ -291,37 +291,37 @@ class Paid:
         slope = of.where(np.arange(len(middle)) > 0, slope, 0.0)
         chord = enclosed_excess(KL, of.of(knots) - 1.0, of.of(np.ones(len(knots))))
         worth = (chord[:-1], chord[1:])
-        made = np.full(len(middle), -math.inf)
+        most = np.full(len(middle), -math.inf)
         for end, own in zip(ends, worth, strict=True):
             off = of.of(end) - middle
             left = own - value - slope * off - (of.of(end) - 1.0) * self.slope
-            made = np.maximum(made, np.asarray(left.upper))
+            most = np.maximum(most, np.asarray(left.upper))
         near = self._concave_about_one(knots)
         flat = np.maximum(*(np.asarray(((1.0 - of.of(end)) * self.slope).upper) for end in ends))
-        return np.where(near, np.minimum(made, flat), made)
+        return np.where(near, np.minimum(most, flat), most)
 
     def _at(self, s: Array) -> tuple[Enclosure, Enclosure]:
         """The function at s, without the term of the slope, and a subgradient there."""
-        of, one = self.arithmetic, self.arithmetic.of(s)
-        log = one.log()
+        of, point = self.arithmetic, self.arithmetic.of(s)
+        log = point.log()
         value, slope = of.zeros(len(s)), of.zeros(len(s))
         for order, weight in zip(self.orders.tolist(), self.weights.tolist(), strict=True):
             if not weight > 0:
                 continue
             if order == 1:
-                value = value + (one - 1.0) * log * weight
-                slope = slope + (log + 1.0 - 1 / one) * weight
+                value = value + (point - 1.0) * log * weight
+                slope = slope + (log + 1.0 - 1 / point) * weight
                 continue
             less = of.of(Fraction(order) - 1)  # exactly
             up, down = (log * order).exp(), (log * -less).exp()
-            value = value + (up + down - 1.0 - one) * weight
-            slope = slope + (up / one * order - down / one * less - 1.0) * weight
+            value = value + (up + down - 1.0 - point) * weight
+            slope = slope + (up / point * order - down / point * less - 1.0) * weight
         reach = of.of(self.reaches).exp()
         for ratio, above, below in zip(reach, self.above.tolist(), self.below.tolist(), strict=True):
             # An excess lies above both of its linear pieces, so that either gives a lower bound.
             over = (s > float(ratio.midpoint)).astype(np.float64) * above
             under = (s * float(ratio.midpoint) < 1).astype(np.float64) * below
-            value = value + (one - ratio) * over + (1.0 - ratio * one) * under
+            value = value + (point - ratio) * over + (1.0 - ratio * point) * under
             slope = slope + of.of(over) - ratio * under
         return value, slope
 
@@ -344,7 +344,7 @@ class Paid:
         with np.errstate(divide="ignore"):
             needed = np.nextafter(1 / knots[:-1], math.inf)
         concave = np.asarray(bent.lower) >= needed
-        at = int(np.searchsorted(knots, 1.0))  # the interval that begins at 1
-        after = np.logical_and.accumulate(concave[at:])
-        before = np.logical_and.accumulate(concave[:at][::-1])[::-1]
+        middle = int(np.searchsorted(knots, 1.0))  # the interval that begins at 1
+        after = np.logical_and.accumulate(concave[middle:])
+        before = np.logical_and.accumulate(concave[:middle][::-1])[::-1]
         return np.concatenate([before, after])

@@ -63,7 +63,7 @@ def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | Non
 def _width(first: Rays, second: Rays) -> Enclosure:
     """second.a - first.a, enclosed by all three forms together."""
     forms = [second.a - first.a, first.b - second.b, (second.lean - first.lean) / 2]
-    ends = np.max([one.lower for one in forms], axis=0), np.min([one.upper for one in forms], axis=0)
+    ends = np.max([form.lower for form in forms], axis=0), np.min([form.upper for form in forms], axis=0)
     return first.a.arithmetic.between(*ends)
 
 
@@ -76,14 +76,14 @@ def enclosed_chords(
     """
     of = cut.a.arithmetic
     on_a, together = _planes(f, cut)
-    found = [(on_a, together, of.zeros(()))]
+    choices = [(on_a, together, of.zeros(()))]
     for mirrored in open_sides(f, cut):
-        found = [
-            (of.where(label, slope, one), of.where(label, both, two), charge + paid)
-            for one, two, charge in found
+        choices = [
+            (of.where(label, slope, slopes), of.where(label, both, two), charge + paid)
+            for slopes, two, charge in choices
             for label, slope, both, paid in tails(f, np.asarray(knots, dtype=np.float64), mirrored, constraints, of)
         ]
-    return [_gains(laws, *one) for one in found]
+    return [_gains(laws, *slopes) for slopes in choices]
 
 
 def open_chords(f: FDivergence, laws: Laws, cut: Rays) -> Gains:

@@ -100,7 +100,7 @@ class AlphabetLossDual(Certificate):
         utility = self.utility
         limits = Limits.of(self.constraints, utility.labels, arithmetic)
         decisions = utility.loss.shape[1]
-        if any(one.labelled for one in limits.fixed) and limits.outputs != decisions:
+        if any(constraint.labelled for constraint in limits.fixed) and limits.outputs != decisions:
             raise Unproved(f"the constraints fix {limits.outputs} outputs, and the loss has {decisions} decisions")
         # A budget of outputs is left out, which can only raise the bound.
         priors = arithmetic.stack([law(prior, arithmetic) for prior in utility.priors])

@@ -114,8 +114,8 @@ class _Sorted:
 
     def line(self, count: npt.NDArray[np.intp], s: Array, upper: bool) -> Enclosure:
         """The contribution of the first `count` inputs to h(s); if `upper`, of the others to h(s) - (2 s - 1)."""
-        zero, one = (part[count] for part in (self.rest if upper else self.first))
-        mine: Enclosure = FLOAT.of(s) * one - (1 - FLOAT.of(s)) * zero
+        mass0, mass1 = (part[count] for part in (self.rest if upper else self.first))
+        mine: Enclosure = FLOAT.of(s) * mass1 - (1 - FLOAT.of(s)) * mass0
         return -mine if upper else mine
 
     def most(self, s: Array, upper: bool) -> Array:
@@ -124,8 +124,8 @@ class _Sorted:
         last = np.searchsorted(self.posterior, s + self.blur, "right")
         at = (self.first[0][last] - self.first[0][first] + self.first[1][last] - self.first[1][first]) * (2 * self.blur)
         sure = self.line(last if upper else first, s, upper).positive()
-        found = (sure + FLOAT.where(last > first, at, 0.0)).upper
-        return np.asarray(np.where(s == (1.0 if upper else 0.0), 0.0, found))
+        bound = (sure + FLOAT.where(last > first, at, 0.0)).upper
+        return np.asarray(np.where(s == (1.0 if upper else 0.0), 0.0, bound))
 
 
 def _settled(own: _Sorted, other: _Sorted, points: Array, upper: bool) -> npt.NDArray[np.bool_]:
@@ -141,9 +141,9 @@ def _exactly(own: tuple[Array, Array], other: tuple[Array, Array], low: Array, h
     """The comparison on some intervals in fractions: at their ends, and at every kink of either inside."""
     masses, kinks = [], {Fraction(s) for s in np.concatenate([low, high]).tolist()}
     for p0, p1 in (own, other):
-        zero, one = exact_sum(p0), exact_sum(p1)
+        mass0, mass1 = exact_sum(p0), exact_sum(p1)
         used = np.flatnonzero(p0 + p1 > 0)
-        masses.append([(Fraction(p0[x]) / zero, Fraction(p1[x]) / one) for x in used.tolist()])
+        masses.append([(Fraction(p0[x]) / mass0, Fraction(p1[x]) / mass1) for x in used.tolist()])
         posterior = p0[used] / (p0 + p1)[used]
         inside = np.searchsorted(low, posterior + blur, "right") > np.searchsorted(high, posterior - blur, "left")
         kinks |= {masses[-1][x][0] / sum(masses[-1][x]) for x in np.flatnonzero(inside).tolist()}
@@ -182,7 +182,7 @@ class Rays:
     def joined(cls, parts: Sequence[Rays]) -> Rays:
         """The rays of all parts, in a row."""
         each = (tuple(getattr(part, name) for part in parts) for name in ("a", "b", "lean"))
-        return cls(*(one[0].arithmetic.concatenate(one) for one in each))
+        return cls(*(column[0].arithmetic.concatenate(column) for column in each))
 
     @classmethod
     def of_masses(cls, p0: Enclosure, p1: Enclosure, apart: Enclosure) -> Rays:

@@ -162,10 +162,10 @@ def _line(
     # The touching point need not be trusted: the line is above the function for any.
     share = best_share(np.asarray(own.midpoint), float(masses.rest.midpoint), float(level.midpoint), within, slope)
     rho = of.of(share)
-    at, left = own + masses.rest * rho, away + masses.rest * (1 - rho)
-    mean = level + at
+    taken, left = own + masses.rest * rho, away + masses.rest * (1 - rho)
+    mean = level + taken
     # e_b(-b) and e_b(1 - b), the tangent of h at a = 0 and at a = 1.
-    low, high = enclosed_excess(KL, -at, mean), enclosed_excess(KL, left, mean)
+    low, high = enclosed_excess(KL, -taken, mean), enclosed_excess(KL, left, mean)
     first = low * (away + masses.rest) + high * own
     last = low * away + high * (own + masses.rest)
     if not within > 0:

@@ -126,11 +126,11 @@ class ColumnDual(Certificate):
         rows = arithmetic.of(real_array(self.rows, (len(inputs),), "the multipliers of the rows"))
         terms = self._terms(inputs)
         paid, sums, bound = self._paid(self.multipliers, terms, rows, len(gains[0].sums))
-        each = [bound + one.charge + self._unpaid(one, paid, sums, spread) for one in gains]
-        for one, multipliers in self.shared(spread, terms, arithmetic):
-            paid, sums, bound = self._paid(multipliers, terms, rows, len(one.sums))
-            each.append(bound + self._unpaid(one, paid, sums, spread))
-        return min(each, key=lambda one: float(one.upper))
+        each = [bound + gain.charge + self._unpaid(gain, paid, sums, spread) for gain in gains]
+        for gain, multipliers in self.shared(spread, terms, arithmetic):
+            paid, sums, bound = self._paid(multipliers, terms, rows, len(gain.sums))
+            each.append(bound + self._unpaid(gain, paid, sums, spread))
+        return min(each, key=lambda bound_of: float(bound_of.upper))
 
     def _unpaid(self, gains: Gains, paid: Enclosure, sums: Enclosure, spread: Enclosure | None) -> float:
         """The most that channels gain beyond the prices of their columns."""
@@ -149,13 +149,13 @@ class ColumnDual(Certificate):
         """The prices (labels, k) of the columns' entries, their sums (labels,), and what they add to the bound."""
         arithmetic, bound = rows.arithmetic, rows.sum()
         paid, sums = rows + arithmetic.zeros((labels, 1)), bound + arithmetic.zeros(labels)
-        for one in expect_each(multipliers, TermMultiplier, "the multipliers of the constraints"):
-            term = _chosen(terms, one)
+        for multiplier in expect_each(multipliers, TermMultiplier, "the multipliers of the constraints"):
+            term = _chosen(terms, multiplier)
             if term.pure:
                 continue
-            support, over_inputs = term.enclosed_support(one.values, labels, len(rows), arithmetic)
+            support, over_inputs = term.enclosed_support(multiplier.values, labels, len(rows), arithmetic)
             paid, sums = paid + support, sums + over_inputs
-            bound = bound + term.enclosed_charge(one.values, labels, arithmetic)
+            bound = bound + term.enclosed_charge(multiplier.values, labels, arithmetic)
         return paid, sums, bound
 
     def _terms(self, inputs: Sequence[Label]) -> list[Term]:
@@ -165,15 +165,15 @@ class ColumnDual(Certificate):
             return [term for c in used for term in c.columns(inputs)]
         given = expect(self.posed, tuple, "the constraints that the multipliers are for")
         posed = [c for c in given if isinstance(c, ColumnConstraint)]
-        for one in posed:
-            require(implied(used, one), f"no constraint of the design says as much as {one!r}")
+        for term in posed:
+            require(implied(used, term), f"no constraint of the design says as much as {term!r}")
         return [term for c in posed for term in c.columns(inputs)]
 
 
-def _chosen(terms: Sequence[Term], one: TermMultiplier) -> Any:
+def _chosen(terms: Sequence[Term], multiplier: TermMultiplier) -> Any:
     """The pairs of the term that a multiplier is for; pure LDP is taken whole."""
-    term = terms[position(one.term, len(terms), "the term of a multiplier")]
-    return term if term.pure else term.take(positions(one.pairs, -1, len(term), "the pairs of a multiplier"))
+    term = terms[position(multiplier.term, len(terms), "the term of a multiplier")]
+    return term if term.pure else term.take(positions(multiplier.pairs, -1, len(term), "the pairs of a multiplier"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -229,9 +229,9 @@ class IntervalDual(ColumnDual):
             return
         gains = open_chords(f, laws, cut)
         capped = [
-            (number, term, np.stack([part.astype(float) for part in term.checked(one.values, len(gains.sums))]))
-            for number, one in enumerate(multipliers)
-            if (term := _chosen(terms, one)).conic
+            (number, term, np.stack([part.astype(float) for part in term.checked(multiplier.values, len(gains.sums))]))
+            for number, multiplier in enumerate(multipliers)
+            if (term := _chosen(terms, multiplier)).conic
         ]
         for mirrored in sides:
             end = End.of(f, laws.p0, laws.p1, np.asarray(self.knots), mirrored)

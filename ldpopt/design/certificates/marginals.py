@@ -96,11 +96,11 @@ def raise_of_rows(left: Enclosure, base: Enclosure, mean: Enclosure, level: Encl
     utilities less the row multipliers. base : (m,) t times the sums of `left`. mean : (n,) w, the law by which rows are
     raised. level : t. scale : the size of the multipliers, by which shortfalls are measured.
     """
-    at = least_raise(left.midpoint, base.midpoint, mean.midpoint, float(level.midpoint))
-    surely = np.full(len(at), np.inf)
+    needed = least_raise(left.midpoint, base.midpoint, mean.midpoint, float(level.midpoint))
+    surely = np.full(len(needed), np.inf)
     for step in range(6):
         tried = np.flatnonzero(~(surely < np.inf))
-        raised = at[tried] + (16.0**step - 1) * PADDING * np.maximum(at[tried], scale)
+        raised = needed[tried] + (16.0**step - 1) * PADDING * np.maximum(needed[tried], scale)
         delta = level.arithmetic.of(raised)
         gain = base[tried] - level * delta
         gain = gain + (left[tried] - delta[:, None] * mean).positive().sum(axis=1)
@@ -168,15 +168,15 @@ class MarginalDual(Certificate):
         rows = real_array(self.rows, (k,), "rows")
         pairs = pair_prices(self.pairs, k, "pairs")
         weights = weights_array(self.weights, (compared.criteria,), "weights", "the criteria")
-        made = []
+        cases = []
         for of in (FLOAT, arithmetic):
             caps = Caps.of(self.constraints, of)
             shares = of.of(weights) * of.of(1 / exact_sum(weights))
-            made.append((caps.eta, LawShares.of(compared, shares, caps.level)))
-        (eta, floats), (cap, marginals) = made
+            cases.append((caps.eta, LawShares.of(compared, shares, caps.level)))
+        (eta, floats), (cap, marginals) = cases
         total = arithmetic.of(exact_sum(rows)) + cap * arithmetic.of(pairs).sum()
-        found = Search(floats, rows, Network(pairs), eta).run(ACCURACY[len(compared.laws)] * abs(float(total.midpoint)))
-        return total + found.raised(marginals, rows, cap)
+        tree = Search(floats, rows, Network(pairs), eta).run(ACCURACY[len(compared.laws)] * abs(float(total.midpoint)))
+        return total + tree.raised(marginals, rows, cap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,14 +197,14 @@ class Found:
         """The cost of raising the multipliers enough on all simplices, which is added to the bound."""
         of, needs = marginals.arithmetic, list[Raise]()
         step = max(1, CELLS // (len(rows) * len(marginals.compared.laws)))
-        for at in range(0, len(self.simplices), step):
-            part = np.arange(at, min(at + step, len(self.simplices)))
+        for begin in range(0, len(self.simplices), step):
+            part = np.arange(begin, min(begin + step, len(self.simplices)))
             left, base = _left(marginals, self.simplices.take(part), self.slopes[part], rows)
             if self.sent is not None:
                 sent = self.sent[part]
                 left = left - (sent if of is FLOAT else of.between(sent.lower, sent.upper))
             needs.append(_needs(marginals, left, base, rows, self.sent is not None))
-        every = (np.concatenate([getattr(one, name) for one in needs]) for name in ("delta", "profits", "shares"))
+        every = (np.concatenate([getattr(each, name) for each in needs]) for name in ("delta", "profits", "shares"))
         return Raise(*every).total(eta)
 
 
@@ -289,10 +289,10 @@ class Search:
                 break
             simplices = simplices.take(at).halved(first, second)
             sent = FLOAT.concatenate([sent[at], sent[at]])
-        every = Simplices(*(np.concatenate([getattr(one[0], name) for one in parts]) for name in ("corners", "orders")))
-        flowed = FLOAT.concatenate([one[2] for one in parts]) if routes else None
+        every = Simplices(*(np.concatenate([getattr(own[0], name) for own in parts]) for name in ("corners", "orders")))
+        flowed = FLOAT.concatenate([own[2] for own in parts]) if routes else None
         columns = np.unique(np.concatenate(sets), axis=0)
-        return Found(every, np.concatenate([one[1] for one in parts]), flowed, gained, columns)
+        return Found(every, np.concatenate([own[1] for own in parts]), flowed, gained, columns)
 
     def gains(self, sides: Members) -> Array:
         """(n,) the gains of the columns of the sets (n, k), per unit of their mean mass."""
@@ -325,8 +325,8 @@ class Search:
         return first[best], second[best]
 
 
-def _replaced(sent: Enclosure, at: Index, new: Enclosure) -> Enclosure:
+def _replaced(sent: Enclosure, places: Index, new: Enclosure) -> Enclosure:
     """`sent` with the rows `at` replaced by `new`."""
     low, high = np.array(sent.lower), np.array(sent.upper)
-    low[at], high[at] = new.lower, new.upper
+    low[places], high[places] = new.lower, new.upper
     return FLOAT.between(low, high)

@@ -79,8 +79,8 @@ class Network:
         sent, side = np.zeros(profits.shape), profits > 0
         mixed = np.flatnonzero((loads.max(axis=1) > 0) & (loads.min(axis=1) < 0))
         step = max(1, ARCS // len(self._arcs.tail))
-        for at in range(0, len(mixed), step):
-            rows = mixed[at : at + step]
+        for begin in range(0, len(mixed), step):
+            rows = mixed[begin : begin + step]
             sent[rows], side[rows] = self._route(profits[rows], loads[rows])
         return sent, side
 
@@ -129,10 +129,10 @@ class Network:
         head, starts, order = self._copies(n)
         nodes = n * k + 2
         network = csr_array((whole.ravel()[order], head, starts), shape=(nodes, nodes))
-        found = maximum_flow(network, nodes - 2, nodes - 1).flow
-        flow = found.data
+        flows = maximum_flow(network, nodes - 2, nodes - 1).flow
+        flow = flows.data
         if len(flow) != len(order):
-            flow = found[np.repeat(np.arange(nodes), np.diff(starts)), head]
+            flow = flows[np.repeat(np.arange(nodes), np.diff(starts)), head]
         net = np.empty(whole.size)
         net[order] = flow
         return net.reshape(whole.shape) * unit

@@ -82,7 +82,7 @@ class Relaxed(Certificate):
         """The relaxation's bound for this very utility."""
         relaxation: Certificate = expect(self.relaxation, Certificate, "the relaxation")
         kept = expect(relaxation.constraints, tuple, "the constraints of the relaxation")
-        if not kept or not all(any(one is own or one == own for own in self.constraints) for one in kept):
+        if not kept or not all(any(limit is own or limit == own for own in self.constraints) for limit in kept):
             raise Unproved("the relaxation has a constraint that the problem has not")
         return arithmetic.of(relaxation.of(self.utility, kept, self.channel, self.edges).proved(arithmetic))
 
@@ -102,7 +102,7 @@ class PartsBound(Certificate):
         """That of the parts together."""
         each = self.each if isinstance(self.each, tuple) else ()
         pairs = zip(self.utility.parts(), each, strict=False)
-        return sum((self.work_within(one, part) for part, one in pairs), Work())
+        return sum((self.work_within(proof, part) for part, proof in pairs), Work())
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound that the utility makes of the bounds of its parts."""
@@ -153,7 +153,7 @@ class Dominated(Certificate):
             raise Unproved("the answers are real numbers, and points are checked against finite hypotheses only")
         inner: Certificate = expect(self.of_points, Certificate, "the certificate of the points")
         a0, a1 = dominating(self.points, *self.utility.pair)
-        kept = tuple(one for one in self.constraints if isinstance(one, ColumnConstraint) and one.symmetric)
+        kept = tuple(limit for limit in self.constraints if isinstance(limit, ColumnConstraint) and limit.symmetric)
         require(kept, "no constraint holds between all pairs of inputs alike")
         utility = Divergence(self.utility.f, a0, a1)
         # `Divergence` may normalise its floats, and would then stand for laws that were not checked.
@@ -209,8 +209,8 @@ class SaddlePoint(Certificate):
         require(len(mixtures) == 2, "the certificate does not say which members of the two sets the pair is")
         laws = [law(p, arithmetic) for p in (posed.p0, posed.p1)]
         members = [
-            one.member_near(p, mixture, arithmetic)
-            for one, p, mixture in zip(utility.sets, (posed.p0, posed.p1), mixtures, strict=True)
+            convex_set.member_near(p, mixture, arithmetic)
+            for convex_set, p, mixture in zip(utility.sets, (posed.p0, posed.p1), mixtures, strict=True)
         ]
         if all(member is None for member in members):
             return bound
@@ -235,9 +235,9 @@ class SaddlePoint(Certificate):
 def as_given(f: FDivergence, p0: Array, p1: Array, inputs: tuple[object, ...] | None) -> Divergence:
     """The divergence of two hypotheses whose floats are kept as they are, not divided by their sum once more."""
     try:
-        made = Divergence(f, p0, p1, inputs)
+        utility = Divergence(f, p0, p1, inputs)
     except InvalidInput as error:
         raise Unproved(str(error)) from None
     for name, p in (("p0", p0), ("p1", p1)):
-        object.__setattr__(made, name, nonnegative_array(p, (made.size,), name))
-    return made
+        object.__setattr__(utility, name, nonnegative_array(p, (utility.size,), name))
+    return utility

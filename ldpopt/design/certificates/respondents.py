@@ -268,8 +268,8 @@ class RespondentsBound(Kind, Result):
         if not parts[0] or self.epsilon == math.inf or nonnegative(self.epsilon, "epsilon") == 0:
             return sampled
         limit = information_limit(arithmetic.of(self.epsilon), even if even == len(parts[0]) else 0)
-        found = [sampled, float((root.square() / paid / limit).lower), self._together(arithmetic)]
-        return max(one for one in found if math.isfinite(one))
+        bounds = [sampled, float((root.square() / paid / limit).lower), self._together(arithmetic)]
+        return max(bound for bound in bounds if math.isfinite(bound))
 
     def _together(self, arithmetic: Arithmetic) -> float:
         """What the kernel proves; 0 without one."""
@@ -278,9 +278,9 @@ class RespondentsBound(Kind, Result):
         sizes, p, functions = [len(pilot) for pilot in self.pilots], arithmetic.of(np.ones(1)), list[Enclosure]()
         k = math.prod(sizes)
         require(k <= MAX_CELLS, f"a kernel for {k} cells is too large (at most {MAX_CELLS})")
-        for at, (pilot, rows, wanted) in enumerate(zip(self.pilots, self.targets, self.variances, strict=True)):
+        for place, (pilot, rows, wanted) in enumerate(zip(self.pilots, self.targets, self.variances, strict=True)):
             p = (p[:, None] * law(pilot, arithmetic)[None, :]).reshape(-1)
-            lifted = np.tile(np.repeat(rows, math.prod(sizes[at + 1 :]), axis=1), math.prod(sizes[:at]))
+            lifted = np.tile(np.repeat(rows, math.prod(sizes[place + 1 :]), axis=1), math.prod(sizes[:place]))
             functions.append(arithmetic.of(lifted) / arithmetic.of(wanted).sqrt()[:, None])
         f = arithmetic.concatenate(functions, 0)
         kernel = arithmetic.of(real_array(self.kernel, f.shape, "the kernel"))

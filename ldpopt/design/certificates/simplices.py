@@ -71,12 +71,12 @@ class Simplices:
     def exactly(self, first: Index, second: Index) -> Mask:
         """(m,) whether the middle of an edge is computed without rounding, so that the halves fill the simplex."""
         each = np.arange(len(self))
-        one, two = self.corners[each, first], self.corners[each, second]
+        left, right = self.corners[each, first], self.corners[each, second]
         # The error of a sum of two floats is a float [HIG, section 4.3]; halves of sums below 1 do not underflow here.
-        total = one + two
-        kept = total - one
-        lost = (one - (total - kept)) + (two - kept)
-        used = np.minimum(np.where(one > 0, one, 1.0), np.where(two > 0, two, 1.0))
+        total = left + right
+        kept = total - left
+        lost = (left - (total - kept)) + (right - kept)
+        used = np.minimum(np.where(left > 0, left, 1.0), np.where(right > 0, right, 1.0))
         return np.asarray(((lost == 0) & (used > 2.0**-900)).all(axis=1))
 
 
@@ -101,9 +101,9 @@ class LawShares:
         n = len(compared.laws)
         require(2 <= n <= MAX_LAWS, f"{n} laws are too many to cut their masses into simplices (at most {MAX_LAWS})")
         each = [Laws.of(other, compared.laws[0], of) for other in compared.laws[1:]]
-        laws = of.stack([each[0].p1, *(one.p0 for one in each)])
+        laws = of.stack([each[0].p1, *(pair.p0 for pair in each)])
         shares = of.stack([criteria[term.criterion] * term.weight for term in compared.terms])
-        return cls(compared, shares, laws.sum(axis=0) / n, of.stack([one.apart for one in each]), level, laws)
+        return cls(compared, shares, laws.sum(axis=0) / n, of.stack([pair.apart for pair in each]), level, laws)
 
     @property
     def arithmetic(self) -> Arithmetic:
@@ -169,10 +169,10 @@ class LawShares:
             usable = np.isfinite(rise).all(axis=1) & np.isfinite(run).all(axis=(1, 2)) & (size[:, 0, 0] > 0)
             run = np.where(usable[:, None, None], run / np.where(size > 0, size, 1.0), 0.0)
             rise = np.where(usable[:, None], rise / np.where(size > 0, size, 1.0)[:, 0], 0.0)
-            found = (np.linalg.pinv(run, rcond=1e-13) @ rise[:, :, None])[:, :, 0]
-        found = np.where(np.isfinite(found), found, 0.0)
+            slope = (np.linalg.pinv(run, rcond=1e-13) @ rise[:, :, None])[:, :, 0]
+        slope = np.where(np.isfinite(slope), slope, 0.0)
         # The functions are zero at the ray of constant columns, and must not be below the utility at other corners.
-        return np.asarray(np.where((value[:, -1:] == 0), found * (1 + STEEPER), found))
+        return np.asarray(np.where((value[:, -1:] == 0), slope * (1 + STEEPER), slope))
 
     def slopes_from_one(self, value: Array, mean: Array, apart: Array) -> Array:
         """(m, n - 1) slopes of linear functions that are zero at the ray of constant columns; NaN where none is above.
@@ -182,11 +182,11 @@ class LawShares:
             height, place = value / mean, apart / mean[:, :, None]
             usable = np.asarray(np.isfinite(height).all(axis=1) & np.isfinite(place).all(axis=(1, 2)))
             place = np.where(usable[:, None, None], place, 0.0)
-            found = (np.linalg.pinv(place, rcond=1e-13) @ np.where(usable[:, None], height, 0.0)[:, :, None])[:, :, 0]
-            reached = (place * found[:, None, :]).sum(axis=2)
+            slope = (np.linalg.pinv(place, rcond=1e-13) @ np.where(usable[:, None], height, 0.0)[:, :, None])[:, :, 0]
+            reached = (place * slope[:, None, :]).sum(axis=2)
             short = np.where(height > 0, height / np.where(reached > 0, reached, 0.0), 0.0).max(axis=1)
         usable &= np.isfinite(short) & (short > 0) & (reached >= 0).all(axis=1)
-        return np.asarray(np.where(usable[:, None], found * (short * (1 + STEEPER))[:, None], np.nan))
+        return np.asarray(np.where(usable[:, None], slope * (short * (1 + STEEPER))[:, None], np.nan))
 
     def planes(self, value: Enclosure, mean: Enclosure, apart: Enclosure, slopes: Array) -> Enclosure:
         """(m,) levels of linear functions  level mean + slopes.apart  not below the utility on the simplices."""

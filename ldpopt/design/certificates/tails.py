@@ -89,8 +89,8 @@ def far_enough(f: FDivergence, mirrored: bool, constraints: Sequence[ColumnConst
     curve = tail_curve(f, mirrored)
     if curve is None:
         return None
-    costs = [tail_cost(curve, FLOAT.of(float(one)), constraints) for one in REACHES[:9]]
-    each = [float(one.upper) for one in costs if one is not None]
+    costs = [tail_cost(curve, FLOAT.of(float(reach)), constraints) for reach in REACHES[:9]]
+    each = [float(cost.upper) for cost in costs if cost is not None]
     if not each:
         return None
     enough = [float(far) for far, cost in zip(REACHES, each, strict=False) if cost <= LITTLE_COST * each[0]]
@@ -306,11 +306,11 @@ class _Plan:
         safe, bottom = of.where(none | empty, 1.0, near), of.where(none, 1.0, rest)
         log = (safe / bottom).log()
         if order == 1:
-            made = of.where(empty, rest, safe * log - safe + bottom)
+            value = of.where(empty, rest, safe * log - safe + bottom)
         else:
             less = of.of(Fraction(order)) - 1
-            made = of.where(empty, rest * less, safe * (log * less).exp() - safe * order + bottom * less)
-        return of.where(none, 0.0, made)
+            value = of.where(empty, rest * less, safe * (log * less).exp() - safe * order + bottom * less)
+        return of.where(none, 0.0, value)
 
     def _tangents(self, near: Enclosure, far: Enclosure, scale: Enclosure, of: Arithmetic) -> Enclosure:
         """(k,) T_mu - C T_psi, which is zero where mu is C psi itself."""
@@ -327,14 +327,14 @@ class _Plan:
         taken = np.zeros(len(self.term))
         taken[self.pairs] = np.asarray(reserved.upper)
         left = np.maximum(self.most - taken, 0.0)
-        made = own.copy()
-        at = made[0].astype(np.intp)
-        made[3] = np.minimum(made[3], left[at])
+        kept = own.copy()
+        pair = kept[0].astype(np.intp)
+        kept[3] = np.minimum(kept[3], left[pair])
         if step is not None:
-            made = made[:, ~np.isin(at, self.pairs)]
+            kept = kept[:, ~np.isin(pair, self.pairs)]
             label, ratio = np.full(len(self.pairs), self.end.label), np.full(len(self.pairs), self.end.reach**step)
-            made = np.concatenate([made, np.stack([self.pairs, label, ratio, left[self.pairs]])], axis=1)
-        return made, float(np.maximum(taken - self.most, 0.0).sum())
+            kept = np.concatenate([kept, np.stack([self.pairs, label, ratio, left[self.pairs]])], axis=1)
+        return kept, float(np.maximum(taken - self.most, 0.0).sum())
 
     def kappa(self, left: Array) -> float:
         """The kappa that inputs of ratio below R need, and a little more for rounding."""

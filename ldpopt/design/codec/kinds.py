@@ -35,13 +35,13 @@ PROBLEM = frozenset({"utility", "constraints", "channel", "edges"})
 @cache
 def kinds() -> dict[str, type]:
     """The classes by name, including the dataclasses that certificates hold."""
-    found: dict[str, type] = {}
+    known: dict[str, type] = {}
     waiting: list[type] = [*registered(utilities, constraints, certificates).values(), *UNTAGGED]
     while waiting:
         kind = waiting.pop()
-        if found.setdefault(kind.__name__, kind) is kind and kind is not Certificate:
-            waiting += [part for part in _parts(kind) if part.__name__ not in found]
-    return {name: kind for name, kind in found.items() if not inspect.isabstract(kind)}
+        if known.setdefault(kind.__name__, kind) is kind and kind is not Certificate:
+            waiting += [part for part in _parts(kind) if part.__name__ not in known]
+    return {name: kind for name, kind in known.items() if not inspect.isabstract(kind)}
 
 
 def kind(name: str, expected: Any = object) -> type | None:
@@ -50,9 +50,9 @@ def kind(name: str, expected: Any = object) -> type | None:
     expected : the class, or a tuple of classes, that the field is declared to hold.
     """
     choices = expected if isinstance(expected, tuple) else (expected,)
-    for one in choices:
-        if isinstance(one, type) and one.__name__ == name and dataclasses.is_dataclass(one):
-            return one if not inspect.isabstract(one) else None
+    for choice in choices:
+        if isinstance(choice, type) and choice.__name__ == name and dataclasses.is_dataclass(choice):
+            return choice if not inspect.isabstract(choice) else None
     return registered_kind(name, utilities, constraints, certificates) or kinds().get(name)
 
 
@@ -129,9 +129,9 @@ def divergence_in(data: Any, where: str) -> FDivergence:
     what, parameter = f"{FILE}: {where}.parameter", data["parameter"]
     if name != "piecewise-linear":
         return rebuild(name, number(parameter, what))
-    if not isinstance(parameter, list) or len(parameter) != 2 or not all(isinstance(one, list) for one in parameter):
+    if not isinstance(parameter, list) or len(parameter) != 2 or not all(isinstance(part, list) for part in parameter):
         raise invalid(what, "a list of knots and a list of slopes", parameter)
-    return rebuild(name, [[number(value, what) for value in one] for one in parameter])
+    return rebuild(name, [[number(value, what) for value in part] for part in parameter])
 
 
 def is_graph(value: Any) -> bool:
@@ -173,12 +173,12 @@ def graph_in(data: dict[str, Any], where: str) -> Any:
         edges.append((*ends, number(edge[2], f"{FILE}: {where}.edges")))
     import networkx as nx
 
-    made = {(0, 0): nx.Graph, (1, 0): nx.DiGraph, (0, 1): nx.MultiGraph, (1, 1): nx.MultiDiGraph}[
+    graph = {(0, 0): nx.Graph, (1, 0): nx.DiGraph, (0, 1): nx.MultiGraph, (1, 1): nx.MultiDiGraph}[
         data["directed"], data["multiple"]
     ]()
-    made.add_nodes_from(nodes)
-    made.add_weighted_edges_from(edges)
-    return made
+    graph.add_nodes_from(nodes)
+    graph.add_weighted_edges_from(edges)
+    return graph
 
 
 def law_out(law: Any, where: str) -> dict[str, Any]:
@@ -219,8 +219,8 @@ def law_in(data: dict[str, Any], where: str) -> Any:
 def _family(name: str) -> Any:
     from scipy import stats
 
-    found = getattr(stats, name, None)
-    return found if isinstance(found, (stats.rv_continuous, stats.rv_discrete)) else None
+    family = getattr(stats, name, None)
+    return family if isinstance(family, (stats.rv_continuous, stats.rv_discrete)) else None
 
 
 def expect_keys(data: dict[str, Any], expected: set[str], where: str) -> None:

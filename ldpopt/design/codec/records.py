@@ -40,7 +40,7 @@ def encode(value: Any, where: str) -> Any:
     if isinstance(value, Mapping):
         return {key: encode(part, f"{where}.{key}") for key, part in value.items()}
     if isinstance(value, (tuple, list)):
-        return [encode(part, f"{where}[{at}]") for at, part in enumerate(value)]
+        return [encode(part, f"{where}[{place}]") for place, part in enumerate(value)]
     if isinstance(value, FDivergence):
         return known.divergence_out(value, where)
     if known.is_graph(value):
@@ -56,30 +56,30 @@ def record(value: Any, where: str) -> dict[str, Any]:
     if kind not in UNTAGGED and known.kind(kind.__name__) is not kind:
         raise invalid(where, CODE, Phrase(f"a {kind.__name__}"))
     usual = known.defaults(kind)
-    made: dict[str, Any] = {} if kind in UNTAGGED else {"kind": kind.__name__}
+    written: dict[str, Any] = {} if kind in UNTAGGED else {"kind": kind.__name__}
     for name in known.fields(kind):
         part = getattr(value, name)
         if isinstance(part, Certificate):
-            made[name] = certificate(part, value, f"{where}.{name}")
+            written[name] = certificate(part, value, f"{where}.{name}")
         elif part is None and usual[name] is None and not isinstance(value, Utility):
             continue  # a field that says nothing
-        elif isinstance(part, tuple) and part and all(isinstance(one, Certificate) for one in part):
-            made[name] = [certificate(one, value, f"{where}.{name}[{at}]") for at, one in enumerate(part)]
+        elif isinstance(part, tuple) and part and all(isinstance(item, Certificate) for item in part):
+            written[name] = [certificate(item, value, f"{where}.{name}[{place}]") for place, item in enumerate(part)]
         else:
-            made[name] = encode(part, f"{where}.{name}")
-    return made
+            written[name] = encode(part, f"{where}.{name}")
+    return written
 
 
 def certificate(value: Certificate, holder: Any, where: str) -> dict[str, Any]:
     """A certificate's own numbers, and the parts of its problem that differ from those of its `holder`. `holder` is a
     design or a certificate.
     """
-    made = record(value, where)
+    written = record(value, where)
     for name in sorted(PROBLEM):
         own, other = getattr(value, name), getattr(holder, name)
         if own is not other and (said := problem_part(name, own, where)) != problem_part(name, other, where):
-            made[name] = said
-    return made
+            written[name] = said
+    return written
 
 
 def problem_part(name: str, value: Any, where: str) -> Any:
@@ -89,7 +89,7 @@ def problem_part(name: str, value: Any, where: str) -> Any:
         labels = {side: [known.label_out(label, where) for label in getattr(value, side)] for side in sides}
         return {**labels, "matrix": array(value.matrix, where)}
     if name == "constraints":
-        return [record(one, f"{where}constraints[{at}]") for at, one in enumerate(value)]
+        return [record(constraint, f"{where}constraints[{place}]") for place, constraint in enumerate(value)]
     return record(value, f"{where}utility") if name == "utility" else encode(value, f"{where}{name}")
 
 
@@ -105,7 +105,7 @@ def array(value: Any, where: str) -> Any:
 
 
 def _each(values: Any, where: str) -> Any:
-    return [_each(one, where) for one in values] if isinstance(values, list) else _number(values, where)
+    return [_each(value, where) for value in values] if isinstance(values, list) else _number(values, where)
 
 
 def _number(value: float, where: str) -> float | str:
@@ -133,7 +133,7 @@ class Reader:
         if hint is Any:
             return self._any(data, where, problem)
         if origin in (Union, UnionType):
-            choices = [one for one in get_args(hint) if one is not NoneType]
+            choices = [choice for choice in get_args(hint) if choice is not NoneType]
             if data is None and len(choices) < len(get_args(hint)):
                 return None
             return self.read(data, choices[0] if len(choices) == 1 else tuple(choices), where, problem)
@@ -191,25 +191,25 @@ class Reader:
 
     def problem(self, data: dict[str, Any], where: str) -> Problem:
         """The parts of a problem that `data` states."""
-        made: Problem = {}
-        at = f"{where}." if where else ""
+        parts: Problem = {}
+        before = f"{where}." if where else ""
         if "utility" in data:
-            made["utility"] = self.record(data["utility"], f"{at}utility", Utility)
+            parts["utility"] = self.record(data["utility"], f"{before}utility", Utility)
         if "constraints" in data:
-            listed = _plain(data["constraints"], list, f"{at}constraints")
-            made["constraints"] = tuple(
-                self.record(one, f"{at}constraints[{i}]", Measured) for i, one in enumerate(listed)
+            listed = _plain(data["constraints"], list, f"{before}constraints")
+            parts["constraints"] = tuple(
+                self.record(entry, f"{before}constraints[{i}]", Measured) for i, entry in enumerate(listed)
             )
         if "channel" in data:
-            made["channel"] = self._channel(data["channel"], f"{at}channel")
+            parts["channel"] = self._channel(data["channel"], f"{before}channel")
         if "edges" in data:
-            made["edges"] = None if data["edges"] is None else read_array(data["edges"], np.float64, f"{at}edges")
-        return made
+            parts["edges"] = None if data["edges"] is None else read_array(data["edges"], np.float64, f"{before}edges")
+        return parts
 
     def _channel(self, data: Any, where: str) -> Channel:
         expect_keys(_plain(data, dict, where), {"inputs", "outputs", "matrix"}, where)
         inputs, outputs = (
-            [known.label_in(one, f"{where}.{side}") for one in _plain(data[side], list, f"{where}.{side}")]
+            [known.label_in(label, f"{where}.{side}") for label in _plain(data[side], list, f"{where}.{side}")]
             for side in ("inputs", "outputs")
         )
         matrix = read_array(data["matrix"], np.float64, f"{where}.matrix")
@@ -224,8 +224,8 @@ class Reader:
         if len(each) != len(parts):
             raise invalid(FILE, f"a list of {len(each)}", len(parts), where)
         return tuple(
-            self.read(part, hint, f"{where}[{at}]", problem)
-            for at, (part, hint) in enumerate(zip(parts, each, strict=True))
+            self.read(part, hint, f"{where}[{place}]", problem)
+            for place, (part, hint) in enumerate(zip(parts, each, strict=True))
         )
 
     def _any(self, data: Any, where: str, problem: Problem | None) -> Any:
@@ -238,7 +238,7 @@ class Reader:
         if isinstance(data, list):
             if _shape(data) is not None:
                 return read_array(data, None, where)
-            return tuple(self._any(part, f"{where}[{at}]", problem) for at, part in enumerate(data))
+            return tuple(self._any(part, f"{where}[{place}]", problem) for place, part in enumerate(data))
         if isinstance(data, str) and data in INFINITE:
             return INFINITE[data]
         return _plain(data, int, where) if isinstance(data, int) and not isinstance(data, bool) else data
@@ -248,21 +248,21 @@ def read_array(data: Any, dtype: Any, where: str) -> Any:
     """An array from nested lists of numbers; if `dtype` is None, of the type that the numbers have."""
     if isinstance(data, dict):
         expect_keys(data, {"shape"}, where)
-        shape = tuple(_plain(one, int, f"{where}.shape") for one in _plain(data["shape"], list, f"{where}.shape"))
+        shape = tuple(_plain(length, int, f"{where}.shape") for length in _plain(data["shape"], list, f"{where}.shape"))
         if not shape or len(shape) > 8 or min(shape) != 0 or max(shape) > 2**20:
             raise invalid(FILE, "the shape of an array without entries", shape, where)
         return np.zeros(shape, dtype=dtype or np.float64)
     try:
-        made = np.array(_plain(data, list, where))
-        if made.dtype.kind in "UO":
-            made = np.array(_numbers(data, where))
+        array = np.array(_plain(data, list, where))
+        if array.dtype.kind in "UO":
+            array = np.array(_numbers(data, where))
     except (ValueError, OverflowError):
         raise invalid(FILE, "an array of numbers", Phrase("ragged lists, or numbers too large"), where) from None
     wanted = "biuf" if dtype is None else {"b": "b", "i": "iu", "f": "iuf"}[np.dtype(dtype).kind]
-    if made.dtype.kind not in wanted or not made.size:
-        raise invalid(FILE, "an array of numbers", Phrase(f"one of {made.dtype}, shape {made.shape}"), where)
-    cast = made if dtype is None else made.astype(dtype)
-    if made.dtype.kind in "iu" and not np.array_equal(cast, made):
+    if array.dtype.kind not in wanted or not array.size:
+        raise invalid(FILE, "an array of numbers", Phrase(f"one of {array.dtype}, shape {array.shape}"), where)
+    cast = array if dtype is None else array.astype(dtype)
+    if array.dtype.kind in "iu" and not np.array_equal(cast, array):
         raise invalid(FILE, f"numbers that {np.dtype(dtype)} can hold", Phrase("others"), where)
     return cast
 
@@ -277,14 +277,14 @@ def real(data: Any, where: str) -> float:
 
 
 def _numbers(data: Any, where: str) -> Any:
-    return [_numbers(one, where) for one in data] if isinstance(data, list) else real(data, where)
+    return [_numbers(entry, where) for entry in data] if isinstance(data, list) else real(data, where)
 
 
 def _shape(data: Any) -> tuple[int, ...] | None:
     """The shape of nested lists; None if they are empty, hold objects or are not all alike."""
     if not isinstance(data, list):
         return None if isinstance(data, dict) else ()
-    shapes = {_shape(one) for one in data}
+    shapes = {_shape(entry) for entry in data}
     inner = shapes.pop() if len(shapes) == 1 else None
     return None if inner is None else (len(data), *inner)
 
@@ -303,11 +303,11 @@ def _plain(data: Any, kind: type, where: str) -> Any:
 def _is_a(kind: type, expected: Any) -> bool:
     """Whether a class is a subclass of `expected` or of one of several; for a protocol, constructors check."""
     if isinstance(expected, tuple):
-        return any(_is_a(kind, one) for one in expected)
+        return any(_is_a(kind, choice) for choice in expected)
     return bool(getattr(expected, "_is_protocol", False)) or (isinstance(expected, type) and issubclass(kind, expected))
 
 
 def _called(expected: Any) -> str:
     if isinstance(expected, tuple):
-        return " or ".join(one.__name__ for one in expected)
+        return " or ".join(choice.__name__ for choice in expected)
     return "a part of a design" if expected is object else f"a {expected.__name__}"

@@ -87,18 +87,18 @@ class EstimationColumns(
         gap = CERTIFIED_GAP if fine else BRACKET_GAP if columns.exact else COARSE_GAP
         task, tolerance = MixtureTask(utility.criterion, utility.prior, columns, eta, gap, problem.deadline), gap
         if utility.neighbourhood is None:
-            found, prior = task.generate(columns.start()), utility.prior
+            generated, prior = task.generate(columns.start()), utility.prior
         else:
-            (found, prior), tolerance = _minimax(utility, task), BRACKET_GAP
-        matrix = found.fewer(utility, columns, eta).matrix(columns, inward(columns.epsilon))
+            (generated, prior), tolerance = _minimax(utility, task), BRACKET_GAP
+        matrix = generated.fewer(utility, columns, eta).matrix(columns, inward(columns.epsilon))
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            best = found
+            best = generated
             if utility.neighbourhood is not None:  # multipliers for the least favourable distribution
-                best = replace(task, prior=prior, deadline=posed.deadline.inner).generate(found.heights)
+                best = replace(task, prior=prior, deadline=posed.deadline.inner).generate(generated.heights)
             yield from _proofs(posed, channel, columns, eta, prior, best)
 
-        how = f"column generation over {columns.kind}, {len(found.heights)} generated"
+        how = f"column generation over {columns.kind}, {len(generated.heights)} generated"
         note, shortfall = "", "the bound is rigorous but not within the tolerance"
         if eta is None and math.isinf(problem.epsilon) and problem.eta < 1:  # else `finish` says it
             least = math.tanh(columns.epsilon / 2)
@@ -126,19 +126,19 @@ def _minimax(utility: FisherInformation, task: MixtureTask) -> tuple[Mixture, Ar
     """
     accuracy, columns, deadline = 1e-5, task.columns, task.deadline
     task = replace(task, deadline=deadline.inner)
-    found = task.generate(columns.start())
-    heights, priors, best = found.heights, [utility.prior], (math.inf, found, utility.prior)
+    generated = task.generate(columns.start())
+    heights, priors, best = generated.heights, [utility.prior], (math.inf, generated, utility.prior)
     for _ in deadline.rounds(range(MAX_ROUNDS)):
         values = columns.values(heights)
-        found = Mixture(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, task.eta))
-        worst = worst_case(utility, found.matrix(columns), accuracy / 10)
-        mixture = found.solution.shares @ np.array(priors)
+        generated = Mixture(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, task.eta))
+        worst = worst_case(utility, generated.matrix(columns), accuracy / 10)
+        mixture = generated.solution.shares @ np.array(priors)
         mixture = mixture / mixture.sum()
         if worst.upper <= best[0] + accuracy / 100 * abs(best[0]):  # of equally good channels, the later prior is worse
-            best = (worst.upper, found, mixture)
-        reached = max(criterion_at(utility.criterion, found.matrix(columns), p) for p in priors)
+            best = (worst.upper, generated, mixture)
+        reached = max(criterion_at(utility.criterion, generated.matrix(columns), p) for p in priors)
         if worst.value - reached > accuracy * max(abs(reached), 1e-12):
-            heavy = found.solution.shares > 1e-7
+            heavy = generated.solution.shares > 1e-7
             priors = [*(p for p, keep in zip(priors, heavy, strict=True) if keep or p is utility.prior), worst.prior]
             continue
         alone = replace(task, prior=mixture).generate(heights)
@@ -161,10 +161,10 @@ def _inside(utility: FisherInformation, prior: Array) -> Array:
 
 
 def _proofs(
-    problem: Problem, channel: Channel, columns: Columns, eta: float | None, prior: Array, found: Mixture
+    problem: Problem, channel: Channel, columns: Columns, eta: float | None, prior: Array, generated: Mixture
 ) -> Iterator[EquivalenceDual]:
     """Certificates: first from the dual values of the solver, then from sharper and sharper multipliers."""
-    utility, solution = problem.utility, found.solution
+    utility, solution = problem.utility, generated.solution
     fields, pairs = (utility, problem.constraints, channel, prior), solution.pairs
     if not columns.exact:
         rows, pairs, relaxed = relax(columns, prices_at(prior, solution, columns).gram, prior, eta)
@@ -179,16 +179,16 @@ def _proofs(
         rows = balanced(solution.rows + (pairs.sum(axis=1) - pairs.sum(axis=0)) / 2)
         for share in (2.0**-44, 2.0**-36, 2.0**-30, 2.0**-25):
             yield EquivalenceDual(*fields, solution.kernel, rows, (pairs + pairs.T) / 2 * (1 + share))
-    criterion, heights = utility.criterion, found.heights
+    criterion, heights = utility.criterion, generated.heights
     kernel = kernel_at(criterion, channel.matrix, prior)
     worth = criterion.worth(kernel, prior)
     for _ in problem.deadline.inner.rounds(range(MAX_SHARPER)):
         try:
-            rows, pairs, made = least_multipliers(kernel, prior, columns.values(heights), eta, worth)
+            rows, pairs, refined = least_multipliers(kernel, prior, columns.values(heights), eta, worth)
         except SolverError:
             return
-        yield EquivalenceDual(*fields, made, rows, pairs)
-        prices = prices_at(prior, replace(solution, kernel=made, rows=rows, pairs=pairs), columns)
+        yield EquivalenceDual(*fields, refined, rows, pairs)
+        prices = prices_at(prior, replace(solution, kernel=refined, rows=rows, pairs=pairs), columns)
         new = unknown(columns.paying(prices, heights, 1e-8 * abs(float(rows.sum()))), heights)
         if len(new) == 0:
             return

@@ -78,9 +78,9 @@ def fisher_program(
         cap = program.put("nonnegative", np.full(len(x), eta / gain / unit), (w, -above.T))
     posed, ties = [], []
     for p in priors:
-        at = columns @ p
+        law = columns @ p
         # At another distribution, the same weights theta mean w times the ratio of the masses.
-        posed.append(criterion.posed((columns / at[:, None] - 1) / gain, Weights(program, w, at / mass)))
+        posed.append(criterion.posed((columns / law[:, None] - 1) / gain, Weights(program, w, law / mass)))
         cost = (posed[-1].variables, -posed[-1].slopes[None])
         ties.append(program.put("nonnegative", np.zeros(1), (level, np.ones((1, 1))), cost))
     values, duals = solve_cones(program, level, "design for estimation")
@@ -103,8 +103,8 @@ def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:
     reduced = scores(matrix, prior)
     scale = np.linalg.norm(reduced, axis=1)
     scale[scale == 0] = 1.0
-    found = np.linalg.lstsq((reduced / scale[:, None]).T, criterion.loadings(reduced).T, rcond=1e-10)[0]
-    return np.asarray((found / scale[:, None]).T @ differences(len(prior)).T)
+    kernel = np.linalg.lstsq((reduced / scale[:, None]).T, criterion.loadings(reduced).T, rcond=1e-10)[0]
+    return np.asarray((kernel / scale[:, None]).T @ differences(len(prior)).T)
 
 
 def least_multipliers(
@@ -194,13 +194,13 @@ def _fewer(rows: Array, weights: Array) -> Array | None:
             along = -along
         with np.errstate(divide="ignore", invalid="ignore"):
             reach = np.where(along > 1e-12 * np.abs(along).max(), left / along, np.inf)
-        at = int(reach.argmin())
-        left = left - reach[at] * along
+        i = int(reach.argmin())
+        left = left - reach[i] * along
         left[left < least] = 0.0
-        left[at] = 0.0
+        left[i] = 0.0
         if last:
-            free = scipy.linalg.blas.dger(-1.0, along / along[at], free[at, :last], a=free[:, :last], overwrite_a=True)
-            free[at] = 0.0
+            free = scipy.linalg.blas.dger(-1.0, along / along[i], free[i, :last], a=free[:, :last], overwrite_a=True)
+            free[i] = 0.0
     return np.asarray(left)
 
 
@@ -226,7 +226,7 @@ def relax_policy(
     each = np.einsum("nx,ny->nxy", faces[first], faces[second])
     spread = sparse.csr_array(((each + each.transpose(0, 2, 1)) / 2).reshape(len(first), k * k).T)
     # (s.p)(rows.s) is linear in `rows`: one matrix for each of its entries.
-    priced = np.array([form_of(nothing, one).ravel() for one in np.eye(k)]).T
+    priced = np.array([form_of(nothing, entry).ravel() for entry in np.eye(k)]).T
     form: Any = priced @ rows - spread @ weights + form_of(gram / scale, np.zeros(k)).ravel()
     cost: Any = cp.sum(rows)
     if eta is not None:
@@ -235,7 +235,7 @@ def relax_policy(
         single = np.zeros((len(x), k, k))
         single[np.arange(len(x)), x, other] = 1.0
         bent = [(-square, shift) for shift, square in map(cone.apart, single)]
-        form = form + np.array([np.asarray(cone.form(*one).midpoint).ravel() for one in bent]).T @ caps
+        form = form + np.array([np.asarray(cone.form(*entry).midpoint).ravel() for entry in bent]).T @ caps
         cost = cost + eta * cp.sum(caps)
     square = cp.reshape(form, (k, k), order="C")
     solve(cp.Problem(cp.Minimize(cost), [square >> 0]), "relaxed bound of a policy graph", CONIC)
@@ -275,16 +275,16 @@ def relax_patterns(gram: Array, prior: Array, ratio: float, eta: float | None) -
         cost = cost + eta * cp.sum(each)
     mass = ratio ** (np.arange(classes + 1) / classes)  # the ends of the classes
     cones = []
-    for at in range(classes):
-        ends = (float(mass[at]), float(mass[at + 1]), ratio)
-        top, edge, corner = _form(gram / scale, prior, rows, spent, squares[at], spans[at], ends)
+    for size in range(classes):
+        ends = (float(mass[size]), float(mass[size + 1]), ratio)
+        top, edge, corner = _form(gram / scale, prior, rows, spent, squares[size], spans[size], ends)
         edge = cp.reshape(edge, (k, 1), order="C")
         cones.append(cp.bmat([[top, edge], [edge.T, cp.reshape(corner, (1, 1), order="C")]]) >> 0)
     solve(cp.Problem(cp.Minimize(cost), cones), "relaxed equivalence bound", INTERIOR)
     if eta is not None:
         pairs[x, other] = np.maximum(np.asarray(each.value), 0.0) * scale
-    made = Relaxation(np.asarray(squares.value) * scale, np.maximum(np.asarray(spans.value), 0.0) * scale)
-    return np.asarray(rows.value) * scale, pairs, made
+    relaxation = Relaxation(np.asarray(squares.value) * scale, np.maximum(np.asarray(spans.value), 0.0) * scale)
+    return np.asarray(rows.value) * scale, pairs, relaxation
 
 
 def _form(

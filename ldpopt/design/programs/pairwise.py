@@ -27,7 +27,7 @@ ORDERS = (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0)
 GRID = 250  # How many points the grid has on each of four stretches: far below, below, above and far above 1
 TOPS = 100  # The most different probabilities of answers that the linear program tells apart
 # A coefficient counts as at most so many times what is needed at its s, so that solvers see the smaller ones.
-MOST = 1e5
+MAX_WORTH = 1e5
 # The weight of a single moment, relative to the least one on the grid: the proof looks between the grid's points.
 GENEROUS = 1 + 3e-5
 
@@ -98,27 +98,27 @@ def _mixed(
     step = np.minimum(np.searchsorted(tops, s), len(tops) - 1)
     total = np.cumsum(np.eye(len(tops)), axis=1).T[step]
     size = np.maximum(_excess(s), unit)
-    paid = np.minimum(columns * scale, MOST * size[:, None]) @ weights + unit * ((s - 1) * slope + total @ left)
+    paid = np.minimum(columns * scale, MAX_WORTH * size[:, None]) @ weights + unit * ((s - 1) * slope + total @ left)
     place = np.searchsorted(tops, 1 / law)
-    mass = np.array([law[place >= at].sum() for at in range(len(tops))])
+    mass = np.array([law[place >= tier].sum() for tier in range(len(tops))])
     kept = [(paid - _excess(s)) / size >= 0]
     solve(
         cp.Problem(cp.Minimize((cost * scale / unit) @ weights + mass @ left), kept), "information from pairs", SIMPLEX
     )
-    made = np.maximum(np.asarray(weights.value), 0.0) * scale
+    solved = np.maximum(np.asarray(weights.value), 0.0) * scale
     n, m = len(orders), len(reaches)
-    return PairwiseWeights(orders, made[:n], reaches, made[n : n + m], made[n + m :], float(slope.value) * unit)
+    return PairwiseWeights(orders, solved[:n], reaches, solved[n : n + m], solved[n + m :], float(slope.value) * unit)
 
 
 def _orders(known: Sequence[ColumnConstraint], top: float) -> tuple[Array, Array]:
     """The orders whose moments are capped, and the caps."""
     named = [float(o) for c in known for o in (getattr(c, "order", 1.0), *getattr(c, "orders", ()))]
-    found = []
+    caps = []
     for order in sorted({o for o in (*ORDERS, *named) if 1 <= o < math.inf}):
         cap = moment_bound(known, order, FLOAT)
         if cap is not None and math.isfinite(cap.upper) and order * math.log(max(top, 1e9)) < min(HIGHEST, 300.0):
-            found.append((order, float(cap.upper)))
-    table = np.array(found).reshape(-1, 2)
+            caps.append((order, float(cap.upper)))
+    table = np.array(caps).reshape(-1, 2)
     return table[:, 0], table[:, 1]
 
 

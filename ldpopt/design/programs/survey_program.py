@@ -84,17 +84,17 @@ def survey_program(
     eta : a cap on total variation. start : the point to begin at, with as many columns.
     """
     program = _Program(criterion, prior, columns, eta)
-    at, goal = program.start() if start is None else start, None
-    best, least, idle = at, np.inf, 0
+    point, goal = program.start() if start is None else start, None
+    best, least, idle = point, np.inf, 0
     for _ in range(STEPS):
-        near = program.near(at)
+        near = program.near(point)
         if near.off < least:
-            best, least, idle = at, near.off, 0
+            best, least, idle = point, near.off, 0
         elif near.gap <= 1.5 * accuracy:  # rounding may lead astray at the end
             idle += 1
         if least <= 1.5 * accuracy or idle > IDLE:
             break
-        at, length = program.step(at, near, max(accuracy, near.gap if goal is None else goal))
+        point, length = program.step(point, near, max(accuracy, near.gap if goal is None else goal))
         goal = (0.1 if length > 0.9 else 0.3 if length > 0.5 else 0.8) * near.gap
     return program.solution(best)
 
@@ -188,48 +188,48 @@ class _Program:
         rooms, prices = np.append(level - each, room), np.append(weights, share / room)
         return Central(theta, slack, size * self.prior, rooms, prices, level)
 
-    def near(self, at: Central) -> _Near:
+    def near(self, point: Central) -> _Near:
         """The criterion and the errors of the equations at a point."""
         limits = self.limits
-        size, slope, products, each, by = self.local(at.theta, at.prices[:limits])
-        short = 1 - self.columns.T @ at.theta
-        missing = np.append(at.level - each, self.caps - self.above.T @ at.theta) - at.room
-        dual = slope + self.columns @ at.rows + self.above @ at.prices[limits:]
+        size, slope, products, each, by = self.local(point.theta, point.prices[:limits])
+        short = 1 - self.columns.T @ point.theta
+        missing = np.append(point.level - each, self.caps - self.above.T @ point.theta) - point.room
+        dual = slope + self.columns @ point.rows + self.above @ point.prices[limits:]
         scale = np.append(np.full(limits, size), self.caps)
         missed = max(
             float(np.abs(short).max() / self.caps.min(initial=1.0)), float(np.abs(missing / scale).max(initial=0.0))
         )
-        gap = float(at.theta @ at.slack + at.room @ at.prices) / size
-        unpaid = float(np.abs((dual - at.slack) / self.most).max()) / size
+        gap = float(point.theta @ point.slack + point.room @ point.prices) / size
+        unpaid = float(np.abs((dual - point.slack) / self.most).max()) / size
         off = max(gap, unpaid, (missed - 1e-9) / STRICT)
         return _Near(size, products, dual, short, missing, np.hstack([by, self.above]), gap, off)
 
-    def step(self, at: Central, near: _Near, goal: float) -> tuple[Central, float]:
+    def step(self, point: Central, near: _Near, goal: float) -> tuple[Central, float]:
         """The point after a Newton step towards the relative gap `goal`, and the share of the step that was taken."""
         limits, k = self.limits, len(self.prior)
-        mu = goal * near.size / (len(at.theta) + len(at.room))
+        mu = goal * near.size / (len(point.theta) + len(point.room))
         try:
-            change, d_level, d_theta = self._solved(at, near, mu)
+            change, d_level, d_theta = self._solved(point, near, mu)
         except (np.linalg.LinAlgError, ValueError) as error:
             raise SolverError("design for estimation: Newton's method failed; pass another method") from error
-        d_slack = (mu - at.slack * d_theta) / at.theta - at.slack
+        d_slack = (mu - point.slack * d_theta) / point.theta - point.slack
         d_room = near.missing - near.used.T @ d_theta
         d_room[:limits] += d_level
-        ahead = _reach((at.theta, d_theta), (at.room, d_room))
-        priced = _reach((at.slack, d_slack), (at.prices, change[k:]))
+        ahead = _reach((point.theta, d_theta), (point.room, d_room))
+        priced = _reach((point.slack, d_slack), (point.prices, change[k:]))
         if limits:  # the curvature depends on the prices
             ahead = priced = min(ahead, priced)
-        made = Central(
-            at.theta + ahead * d_theta, at.slack + priced * d_slack, at.rows + priced * change[:k],
-            at.room + ahead * d_room, at.prices + priced * change[k:], at.level + ahead * d_level,
+        moved = Central(
+            point.theta + ahead * d_theta, point.slack + priced * d_slack, point.rows + priced * change[:k],
+            point.room + ahead * d_room, point.prices + priced * change[k:], point.level + ahead * d_level,
         )  # fmt: skip
-        return made, min(ahead, priced)
+        return moved, min(ahead, priced)
 
-    def _solved(self, at: Central, near: _Near, mu: float) -> tuple[Array, float, Array]:
+    def _solved(self, point: Central, near: _Near, mu: float) -> tuple[Array, float, Array]:
         """The changes of lambda and of the prices together, of the level, and of theta."""
-        k, m, limits = len(self.prior), len(at.room), self.limits
+        k, m, limits = len(self.prior), len(point.room), self.limits
         products, used = near.products, near.used
-        ratio, right = at.theta / at.slack, mu / at.theta - near.dual
+        ratio, right = point.theta / point.slack, mu / point.theta - near.dual
         whole = np.hstack([products, self.columns, used]) * np.sqrt(ratio)[:, None]
         gram, side = whole.T @ whole, whole.T @ (right * np.sqrt(ratio))
         q = products.shape[1]
@@ -241,33 +241,33 @@ class _Program:
         schur, known = np.zeros((k + m + extra, k + m + extra)), np.zeros(k + m + extra)
         schur[: k + m, : k + m] = gram[q:, q:] - cross.T @ solved[:, :-1]
         held = np.arange(k, k + m)
-        schur[held, held] += at.room / at.prices
+        schur[held, held] += point.room / point.prices
         known[: k + m] = (
-            side[q:] - cross.T @ solved[:, -1] - np.append(near.short, near.missing + at.room - mu / at.prices)
+            side[q:] - cross.T @ solved[:, -1] - np.append(near.short, near.missing + point.room - mu / point.prices)
         )
         if extra:  # the weights of the variances sum to one: the level is their price
             schur[k : k + limits, -1] = schur[-1, k : k + limits] = 1.0
-            known[-1] = 1 - at.prices[:limits].sum()
-        found = np.linalg.solve(schur, known)
-        change, level = np.asarray(found[: k + m]), float(found[-1]) if extra else 0.0
+            known[-1] = 1 - point.prices[:limits].sum()
+        solution = np.linalg.solve(schur, known)
+        change, level = np.asarray(solution[: k + m]), float(solution[-1]) if extra else 0.0
         inner = solved[:, -1] - solved[:, :-1] @ change
         moved = right - self.columns @ change[:k] - used @ change[k:] - products @ inner
         return change, level, np.asarray(ratio * moved)
 
-    def solution(self, at: Central) -> SurveySolution:
+    def solution(self, point: Central) -> SurveySolution:
         """The weights, and multipliers for the kernel centred at p."""
         k, limits = len(self.prior), self.limits
         nu = np.zeros((k, k))
         if len(self.caps):
-            nu[self.pairs] = at.prices[limits:]
-        information = (self.columns * (at.theta / self.mass)[:, None]).T @ self.columns
-        kernel = self.kernel(information, at.prices[:limits])
+            nu[self.pairs] = point.prices[limits:]
+        information = (self.columns * (point.theta / self.mass)[:, None]).T @ self.columns
+        kernel = self.kernel(information, point.prices[:limits])
         if self.logarithmic:
             # |J^-1/2 S|^2 / (S.p)^2 is 1 + |K u|^2 for u = S / (S.p) - 1.
-            return SurveySolution(at.theta, at.rows - self.prior, nu, kernel, np.ones(1), at)
+            return SurveySolution(point.theta, point.rows - self.prior, nu, kernel, np.ones(1), point)
         even = kernel.sum(axis=1)
-        rows = at.rows - 2 * kernel.T @ even + even @ even * self.prior
-        return SurveySolution(at.theta, rows, nu, kernel, np.ones(1), at)
+        rows = point.rows - 2 * kernel.T @ even + even @ even * self.prior
+        return SurveySolution(point.theta, rows, nu, kernel, np.ones(1), point)
 
 
 def _reach(*moves: tuple[Array, Array]) -> float:

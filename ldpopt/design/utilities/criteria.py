@@ -322,7 +322,7 @@ class DOptimal(Criterion):
         information[i >= rest] = information_in(weights, columns @ t)
         parts = ((z, (whole[:, i, j] * factor).T), (weights.variables, information))
         cone = program.put("semidefinite", np.zeros(len(i)), *parts)
-        first, third = (np.kron(np.eye(rest), np.eye(3)[:, [at]]) for at in (0, 2))
+        first, third = (np.kron(np.eye(rest), np.eye(3)[:, [axis]]) for axis in (0, 2))
         ones = np.tile([0.0, 1.0, 0.0], rest)
         program.put("exponential", ones, (logarithms, first), (z[row == column], third))
 

@@ -31,7 +31,7 @@ from ldpopt.reproduce.statements import Part, among, bounded, claim, off_by, out
          "_top": lambda table: table.top("exact / epsilon_eta"), "exact over εη": "exact / epsilon_eta"}),
     draw=picture(
         panel("The zCDP of (ε, η)", "ε (nats)", "ρ",
-              curves("epsilon", "printed", "ε²/2 [BS]", at=6, where={"share": 1.0}),
+              curves("epsilon", "printed", "ε²/2 [BS]", first=6, where={"share": 1.0}),
               curves("epsilon", "exact", "exact, η = {share:g} tanh(ε/2)", by=("share",), most=5), scale="xy"),
         panel("Exact ρ over εη", "η / tanh(ε/2)", "ρ / (εη)",
               curves("share", "exact / epsilon_eta", "ε = {epsilon:g}", by=("epsilon",), most=5), scale="x")),
@@ -82,7 +82,8 @@ def pure_as_zcdp(seed: float) -> list[Row]:
          "_sharper": among("lemma_3_5 / lemma_3_6", part="forward")}),
     draw=picture(
         panel("δ of a ρ-zCDP mechanism, ρ = {rho:g}", "ε (nats)", "δ",
-              curves("epsilon", "lemma_3_5", "Lemma 3.5", at=1), curves("epsilon", "lemma_3_6", "Lemma 3.6", at=2),
+              curves("epsilon", "lemma_3_5", "Lemma 3.5", first=1),
+              curves("epsilon", "lemma_3_6", "Lemma 3.6", first=2),
               curves("epsilon", "exact", "Gaussian mechanism, exact"),
               where={"part": "forward", "rho": middle}, scale="y"),
         panel("Lemma 3.6 over the exact δ", "(ε - ρ) / √(2ρ)", "times too large",
@@ -158,8 +159,8 @@ def _to_zcdp_verdict(table: Table) -> Verdict:
               marks("epsilon", "exact", "exact ρ at ξ = μ - τ²/2"), where={"part": "lemma 4.2"}, scale="xy"),
         panel("Appendix A: a thresholded Gaussian report", "threshold t", "τ, ρ",
               curves("threshold", "after", "τ after"),
-              curves("threshold", "before", "τ of the Gaussian mechanism", at=1),
-              curves("threshold", "rho_after", "ρ after (before: 2)", at=2), where={"part": "post-processing"})),
+              curves("threshold", "before", "τ of the Gaussian mechanism", first=1),
+              curves("threshold", "rho_after", "ρ after (before: 2)", first=2), where={"part": "post-processing"})),
     caption="Left: the price of Lemma 4.2. Right: τ of a Gaussian report grows when it is thresholded.",
 )  # fmt: skip
 def to_zcdp(part: str, epsilon: float, mechanism: str = "", threshold: float = 0.0) -> Row:

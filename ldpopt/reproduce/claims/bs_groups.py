@@ -106,8 +106,8 @@ def triangle(part: str, order: float, k: float, place: float = 0.0, seed: float 
         return {"exact": gaussian(1.0).pair.renyi(order).value, "bound": bound(first, second)}
     p, r, q = np.random.default_rng(int(seed)).dirichlet(np.ones(4), size=3) * 0.96 + 0.01
 
-    def one_way(a: Array, b: Array, at: float) -> float:
-        return float(np.log(np.sum(b * np.exp(at * FinitePair(a, b).losses))) / (at - 1))
+    def one_way(a: Array, b: Array, power: float) -> float:
+        return float(np.log(np.sum(b * np.exp(power * FinitePair(a, b).losses))) / (power - 1))
 
     return {"exact": one_way(p, q, order), "bound": bound(one_way(p, r, inner), one_way(r, q, outer))}
 
@@ -282,7 +282,7 @@ def _answers(table: Table) -> str:
     subject=Subject.QUESTION,
     draw=picture(
         panel("2-bounded zCDP, groups of k", "group size k", "nats",
-              curves("size", "exact", "KL of the ends", at=1, ls="--", marker="o", ms=3),
+              curves("size", "exact", "KL of the ends", first=1, ls="--", marker="o", ms=3),
               curves("size", "claimed", "k²ρ", ls="--"), where={"part": BOUNDED.name}, scale="y"),
         panel("ξ that random chains need, over ξs", "group size s", "ratio (some lie below)",
               marks("size", "exact / claimed", "ξ = {xi_share:g} KL", "o^", by=("xi_share",), spread=0.2),

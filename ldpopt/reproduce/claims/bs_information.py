@@ -36,10 +36,10 @@ def _responses(epsilon: float, n: int) -> float:
 
 def _noisy_sum(m: int, n: int, precision: float) -> float:
     """I(sum; sum + noise) for n times the sum of m fair bits and noise of standard deviation 1/precision."""
-    at = n * precision * np.arange(m + 1)
+    centres = n * precision * np.arange(m + 1)
     weights = np.array([math.comb(m, i) for i in range(m + 1)], dtype=np.float64) / 2**m
-    y = np.linspace(-12, at[-1] + 12, 20001)
-    density: Array = np.exp(-((y[:, None] - at) ** 2) / 2) @ weights / math.sqrt(2 * math.pi)
+    y = np.linspace(-12, centres[-1] + 12, 20001)
+    density: Array = np.exp(-((y[:, None] - centres) ** 2) / 2) @ weights / math.sqrt(2 * math.pi)
     inside = density > 0
     entropy = -np.sum(density[inside] * np.log(density[inside])) * (y[1] - y[0])
     return float(entropy - 0.5 * math.log(2 * math.pi * math.e))
@@ -198,10 +198,10 @@ def section_8(
         rho_exact = approximate_zcdp(dominating_pair(epsilon, delta), delta * CORNER).lower
         return {"claimed": approximate_to_approximate_zcdp(ApproximateDP(epsilon, delta)).rho, "exact": rho_exact}
     if part == "Lemma 8.8":  # reveals its input with probability delta, else adds Gaussian noise
-        at = rho + deviations * math.sqrt(2 * rho)
-        claimed = approximate_zcdp_to_approximate(ApproximateZCDP(delta, 0.0, rho), at).delta
-        noise = gaussian(1 / math.sqrt(2 * rho)).pair.hockey_stick(at).lower
-        return {"at": at, "claimed": claimed, "exact": delta + (1 - delta) * noise}
+        level = rho + deviations * math.sqrt(2 * rho)
+        claimed = approximate_zcdp_to_approximate(ApproximateZCDP(delta, 0.0, rho), level).delta
+        noise = gaussian(1 / math.sqrt(2 * rho)).pair.hockey_stick(level).lower
+        return {"at": level, "claimed": claimed, "exact": delta + (1 - delta) * noise}
     slack = 1e-6
     claim = zcdp_advanced_composition([(ApproximateDP(epsilon, delta), int(count))], slack)
     norm = epsilon * math.sqrt(count)

@@ -72,7 +72,7 @@ def _noise(name: str) -> Any:
         "{Rényi cells} cells, all of order {_least:g} or more and at small ε or 1/σ: for {_noise} noise at {_shift} = "
         "{_top[shift]:g}, α = {_top[order]:g} the exact value is {exact value there:.6g}, the printed bound "
         "{printed bound there:.6g}. The exact value falls like the square of the shift, the bound like its power α.",
-        _false_cells, lambda found: found["false Rényi cells"] or not found["KL rows off by, relative"] < 1e-9,
+        _false_cells, lambda figures: figures["false Rényi cells"] or not figures["KL rows off by, relative"] < 1e-9,
         Outcome.HOLDS),
     draw=picture(*map(_noise, RENYI), width=4.1),
     caption="Exact restricted Rényi divergences (solid) and the printed bounds (dotted): where a dotted line is below "
@@ -116,7 +116,7 @@ STRATEGIES = {"counts": np.eye(3), "prefix sums": PREFIXES, "total and counts": 
          "exact over printed, largest": lambda table: table.ratio("exact", "printed").max(),
          "_top": lambda table: table.top("exact / printed"),
          "_least": lambda table: too_small(table).column("order").min(initial=np.inf)},
-        lambda found: found["false cells"]),
+        lambda figures: figures["false cells"]),
     draw=picture(panel("Strategy: {strategy}", "ε (nats)", "restricted Rényi divergence (nats)",
                        curves("epsilon", {"exact": ("exact", "-"), "printed": ("printed bound", ":")},
                               "α = {order:g}, {}", by=("order",), marker="o", ms=3),
@@ -203,18 +203,18 @@ LADDER = ("degree_1", "degree_2", "degree_3", "unrestricted")
 
 def _figure(number: int, noise: str, what: str) -> list[Any]:
     def crossed(ax: Any, _: Table) -> None:
-        at = crossing(noise)
-        ax.axvline(at, color="0.6", lw=0.8)
-        ax.annotate(f"α = {at:.2f}", (at, 0.02), xycoords=("data", "axes fraction"), xytext=(4, 0), fontsize=8.5,
+        order = crossing(noise)
+        ax.axvline(order, color="0.6", lw=0.8)
+        ax.annotate(f"α = {order:.2f}", (order, 0.02), xycoords=("data", "axes fraction"), xytext=(4, 0), fontsize=8.5,
                     textcoords="offset points")  # fmt: skip
 
     left = panel(f"Figure {number}a: {noise}, {what} = 1", "order α", "nats",
-                 curves("order", "unrestricted", "Rényi divergence", at=2),
-                 curves("order", "bound", "linear, printed bound", at=1), curves("order", "linear", "linear, exact"),
+                 curves("order", "unrestricted", "Rényi divergence", first=2),
+                 curves("order", "bound", "linear, printed bound", first=1), curves("order", "linear", "linear, exact"),
                  crossed, where={"noise": noise})  # fmt: skip
     right = panel(f"Figure {number}b: {noise}, {what} = 1", "order α", "nats",
-                  *(curves("order", f"degree_{degree}", f"degree {degree}", at=degree - 1) for degree in (1, 2, 3)),
-                  curves("order", "unrestricted", "Rényi divergence", at=6, lw=1), where={"noise": noise},
+                  *(curves("order", f"degree_{degree}", f"degree {degree}", first=degree - 1) for degree in (1, 2, 3)),
+                  curves("order", "unrestricted", "Rényi divergence", first=6, lw=1), where={"noise": noise},
                   legend="lower right" if number == 1 else "best", ylim=(0, None))  # fmt: skip
     return [left, right]
 
@@ -232,9 +232,9 @@ def _figure(number: int, noise: str, what: str) -> list[Any]:
          "quadrature off by, relative": lambda table: off_by(table.ratio("degree_1", "linear")),
          "_least step": lambda table: min(table.ratio(b, a).min() for a, b in pairwise(LADDER)),
          "_over the bound": lambda table: table.ratio("linear", "bound").max()},
-        lambda found: [round(found[f"crossing in Figure {n}a"], 1) for n in (1, 2)] == [3.3, 2.3]
-        and found["quadrature off by, relative"] < 1e-3 and found["_least step"] >= 1 - 1e-6
-        and found["_over the bound"] <= 1 + 1e-9),
+        lambda figures: [round(figures[f"crossing in Figure {n}a"], 1) for n in (1, 2)] == [3.3, 2.3]
+        and figures["quadrature off by, relative"] < 1e-3 and figures["_least step"] >= 1 - 1e-6
+        and figures["_over the bound"] <= 1 + 1e-9),
     draw=picture(*_figure(1, "Laplace", "ε"), *_figure(2, "Gaussian", "σ"), width=4.1, height=3.9),
     caption="Restricted Rényi divergences of Laplace and Gaussian noise: the printed bound and the exact values (a), "
     "and polynomial adversaries of degree 1 to 3 (b).",
@@ -304,6 +304,6 @@ def remark(
         scale = shift / d if noise == "Laplace" else math.sqrt(d) / shift
         return BETTER(BOUND[noise](order, scale, int(d)), d * BOUND[noise](order, scale))
     if kind == "degree":
-        now, then = (polynomial_value(noise, int(degree), at) for at in (order, 2 * order))
+        now, then = (polynomial_value(noise, int(degree), power) for power in (order, 2 * order))
         return FALLS(then, now, next=2 * order) | ({} if order >= LARGE else {"part": "smaller orders"})
     return NORMAL(math.sqrt(2 * math.pi) / sigma, math.exp(order / (2 * sigma**2)))

@@ -72,11 +72,11 @@ def lemmas(seed: float, order: float) -> list[Row]:
     without noise has no finite parameter (2), D_α has the variational form (3), with a of given signs (4), and a
     maximum (5)."""
     rng = np.random.default_rng([10, int(seed)])
-    mu, one, two = float(rng.normal()), float(rng.uniform(0.3, 2)), float(rng.uniform(0.3, 2))
+    mu, first, second = float(rng.normal()), float(rng.uniform(0.3, 2)), float(rng.uniform(0.3, 2))
 
     def dual(a: float) -> float:
-        inside = quad(lambda x: math.exp(a * x - x * x / (2 * two**2)), -60, 60, limit=400)[0]
-        return math.log(inside / (two * math.sqrt(2 * math.pi))) - a * mu
+        inside = quad(lambda x: math.exp(a * x - x * x / (2 * second**2)), -60, 60, limit=400)[0]
+        return math.log(inside / (second * math.sqrt(2 * math.pi))) - a * mu
 
     normal = minimize_scalar(dual, bounds=(-12, 12), method="bounded", options={"xatol": 1e-9})
     p = random_law(rng, 4, least=0.02)
@@ -89,7 +89,7 @@ def lemmas(seed: float, order: float) -> list[Row]:
                            method="bounded", options={"xatol": 1e-13})  # fmt: skip
     certain = np.array([[1.0 - 1e-9, 1e-9], [1e-9, 1.0 - 1e-9]])
     return [
-        NORMAL(-float(normal.fun), mu**2 / (2 * two**2), first=one),
+        NORMAL(-float(normal.fun), mu**2 / (2 * second**2), first=first),
         RELEASE(capacity_bounded(certain, [0.0, 1.0], RestrictedRenyi(order)).lower, 0.9 * math.log(1e9)),
         SUPREMUM(exact, shown),
         SIGNS(*_signs(rng, order)),
@@ -113,9 +113,9 @@ def _printed_off(table: Table) -> Array:
         {"printed off by": _printed_off, "_top": lambda table: table.top(_printed_off(table)),
          "corrected off by": lambda table: float(np.max(
              np.abs(table.column("corrected") - table.column("exact")) / (1 + table.column("exact"))))},
-        lambda found: not found["printed off by"].max() <= 1e-6, Outcome.HOLDS),
+        lambda figures: not figures["printed off by"].max() <= 1e-6, Outcome.HOLDS),
     subject=Subject.STEP,
-    draw=picture(panel("Lemma 3, α = {order:g}", "s", "f*(s)", curves("s", "printed", "printed", at=1),
+    draw=picture(panel("Lemma 3, α = {order:g}", "s", "f*(s)", curves("s", "printed", "printed", first=1),
                        curves("s", "corrected", "corrected"), marks("s", "exact", "supremum, by search"),
                        each="order"), width=4.4, height=3.9),
     caption="The conjugate by search (circles), as printed (dashed) and corrected (solid).",
@@ -162,7 +162,7 @@ def composed(statement: str, divergence: str, seed: float) -> Row:
     # Affine adversaries, with one feature for each output.
     rng = np.random.default_rng([list(STATEMENTS).index(statement), int(seed)])
     first, second = rng.dirichlet(np.ones(3), size=2) * 0.97 + 0.01, rng.dirichlet(np.ones(4), size=2) * 0.96 + 0.01
-    one, two = np.array([0.0, 1.0, 2.0]), rng.normal(size=4)
+    h1, h2 = np.array([0.0, 1.0, 2.0]), rng.normal(size=4)
 
     def exact(rows: Array, features: Array) -> float:
         return capacity_bounded(rows, features, DIVERGENCES[divergence]).lower
@@ -181,13 +181,13 @@ def composed(statement: str, divergence: str, seed: float) -> Row:
     if statement == "Theorem 2":  # a coin between two mechanisms on the same reports
         other = rng.dirichlet(np.ones(3), size=2) * 0.97 + 0.01
         coin = float(rng.random())
-        tossed = exact(coin * first + (1 - coin) * other, one)
-        return {"claimed": max(exact(first, one), exact(other, one)), "exact": tossed}
-    features = np.column_stack([np.repeat(one, 4), np.tile(two, 3)])  # H1 + H2 on pairs of reports
+        tossed = exact(coin * first + (1 - coin) * other, h1)
+        return {"claimed": max(exact(first, h1), exact(other, h1)), "exact": tossed}
+    features = np.column_stack([np.repeat(h1, 4), np.tile(h2, 3)])  # H1 + H2 on pairs of reports
     if statement == "Theorem 3":  # on disjoint data sets only one of the two differs
         rows = both(first, second[[0, 0]]), both(first[[0, 0]], second)
-        return {"claimed": max(exact(first, one), exact(second, two)), "exact": max(exact(r, features) for r in rows)}
-    return {"claimed": exact(first, one) + exact(second, two), "exact": exact(both(first, second), features)}
+        return {"claimed": max(exact(first, h1), exact(second, h2)), "exact": max(exact(r, features) for r in rows)}
+    return {"claimed": exact(first, h1) + exact(second, h2), "exact": exact(both(first, second), features)}
 
 
 FIXED = Part("Theorem 4, mechanisms fixed in advance", cells=("divergence", "seed"), tolerance=1e-6)
@@ -203,8 +203,8 @@ NOTHING = Part("a second step that reveals nothing", Subject.QUESTION, cells=("d
     points=grid(divergence=["KL", "Rényi of order 3"], seed=Axis(40, 4)), subject=Subject.QUESTION,
     draw=picture(panel("Sequential composition, affine adversaries", "sum of the parameters (nats)",
                        "joint parameter (nats)",
-                       *(marks("claimed", "exact", "{part}", mark, where={"part": part.name}, color=COLOURS[at], ms=4.5)
-                         for at, (part, mark) in enumerate(zip((FIXED, ADAPTIVE, NOTHING), "os^", strict=True))),
+                       *(marks("claimed", "exact", "{part}", mark, where={"part": part.name}, color=COLOURS[i], ms=4.5)
+                         for i, (part, mark) in enumerate(zip((FIXED, ADAPTIVE, NOTHING), "os^", strict=True))),
                        diagonal("equal: above it the sum is too small", "claimed", "exact", 0.8, 1.2, color="0.5"),
                        scale="xy"), width=5.6, height=4.6),
     caption="The joint parameter of two steps against the sum of theirs, for steps fixed in advance and chosen "
@@ -300,16 +300,16 @@ def _needed(table: Table) -> Array:
          "bound over metric": "bound / metric", "constant that would do": lambda table: _needed(table).max(),
          "constant of the nearest pairs":
          lambda table: _needed(table.having(lambda row: row.get("metric", 1.0) <= 0.05)).max(initial=0.0)},
-        lambda found: not (found["values of a translate, largest"] <= 1
-                           and found["bound over metric"].min() >= 1 - CLAIM_ATTAINED)),
+        lambda figures: not (figures["values of a translate, largest"] <= 1
+                           and figures["bound over metric"].min() >= 1 - CLAIM_ATTAINED)),
     draw=picture(panel("Theorem 7: affine functions with values in [-1, 1]", "√ of the restricted KL divergence",
                        "integral probability metric",
                        marks(lambda rows: np.sqrt(rows.column("divergence")), "metric", "pairs", ".", ms=3,
                              color=COLOURS[0]),
-                       *(lambda ax, table, c=c, at=at, label=label: formula(
-                           lambda x: c * x, (0, math.sqrt(max(table.column("divergence")))), label, at, 50, np.linspace,
+                       *(lambda ax, table, c=c, n=n, label=label: formula(
+                           lambda x: c * x, (0, math.sqrt(max(table.column("divergence")))), label, n, 50, np.linspace,
                            lw=1.6)(ax, table)
-                         for at, c, label in ((1, 8, "8√KL (Theorem 7)"), (2, math.sqrt(2), "√2 √KL"))),
+                         for n, c, label in ((1, 8, "8√KL (Theorem 7)"), (2, math.sqrt(2), "√2 √KL"))),
                        legend="upper right", xlim=(0, None), ylim=(0, 2.4)), width=6.0, height=4.3),
     caption="The metric of random pairs and features, far below 8√KL.",
 )  # fmt: skip

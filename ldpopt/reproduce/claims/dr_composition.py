@@ -32,7 +32,7 @@ from ldpopt.reproduce.statements import Part, bounded, claim, equal, off_by, pos
         {"_worst": lambda table: positive(table).top("claimed / exact"), "cells": lambda table: len(table.rows),
          "cells where kε is smaller": lambda table: int((table.column("claimed") > table.column("basic")).sum())}),
     draw=picture(panel("ε = {epsilon:g} each, δ = {slack:g}", "mechanisms k", "ε of all (nats)",
-                       curves("k", "claimed", "Theorem 1.1", at=1), curves("k", "basic", "basic: kε", at=2),
+                       curves("k", "claimed", "Theorem 1.1", first=1), curves("k", "basic", "basic: kε", first=2),
                        curves("k", "exact", "exact"), where={"slack": min}, each="epsilon", scale="xy"),
                  width=4.2, height=3.9),
     caption="The ε of k mechanisms together: advanced composition, the plain sum, and the exact value.",
@@ -55,7 +55,7 @@ def advanced(epsilon: float, slack: float, k: float) -> Row:
         {"closed forms off by, relative":
          lambda table: max(off_by(table.ratio(name, f"{name}_closed")) for name in ("mu", "tau"))}),
     draw=picture(*(panel(f"{letter} of ε-DP", "ε (nats)", letter,
-                         curves("epsilon", f"{name}_claimed", "Theorem 3.5", at=1),
+                         curves("epsilon", f"{name}_claimed", "Theorem 3.5", first=1),
                          curves("epsilon", name, "randomized response, exact", marker="o", ms=3.5), scale="xy")
                    for name, letter in (("mu", "μ"), ("tau", "τ")))),
     caption="The mean and the subgaussian standard of the privacy loss: the theorem and the exact values.",

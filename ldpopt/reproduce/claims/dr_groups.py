@@ -175,8 +175,8 @@ def _place(shift: float) -> Callable[[Table], Array]:
     + grid(game=["random tree"], size=Axis(200, 8, "trees")),
     draw=picture(
         panel("Exact τ over the printed √Στ²", "τ, or ε", "ratio: above 1 contradicts",
-              *(curves("size", "exact / claimed", label, at=at, where={"game": name}, marker="o", ms=3)
-                for at, (name, label) in enumerate((("coin, then noise", "a coin, then Gaussian noise τ or nothing"),
+              *(curves("size", "exact / claimed", label, first=place, where={"game": name}, marker="o", ms=3)
+                for place, (name, label) in enumerate((("coin, then noise", "a coin, then Gaussian noise τ or nothing"),
                                                     ("response, then another", "RR(ε), then RR(ε+1) after a 0")))),
               level(), where={"part": PRINTED.name}),
         panel("All games", "", "exact τ over claimed τ",
@@ -206,7 +206,7 @@ def adaptive(game: str, size: float) -> list[Row]:
         {"exact τ over printed τ": "tau / tau_printed", "_top": lambda table: table.top("tau / tau_printed"),
          "printed μ off by": lambda table: off_by(table.ratio("mu_printed", "mu")), "corrected form off by":
          lambda table: max(off_by(table.ratio(f"{name}_corrected", name)) for name in ("mu", "tau"))},
-        lambda found: not found["exact τ over printed τ"].max() <= 1 + 1e-9),
+        lambda figures: not figures["exact τ over printed τ"].max() <= 1 + 1e-9),
     draw=picture(panel("Corollary 3.3: τ of Gaussian noise, Δ = 1", "σ", "τ",
                        curves("sigma", {"tau": ("exact: s/σ", "-"), "tau_printed": ("printed: s", ":")},
                               "s = {size:g}, {}", by=("size",), marker="o", ms=3), scale="2y"), width=6.0, height=4.2),
@@ -329,8 +329,8 @@ def section_4(kind: str, spread: float = 0.0, seed: float = 0, a: float = 0, b: 
         bound = 2 * (tau1**2 + tau2**2) + 2 * mu1**2 + 2 * mu2**2 + 50 * tau1 * tau2**2
         rows.append(SQUARE(float(p @ loss**2), bound))
         for scale in (-0.99, -0.3, 0.3, 0.99):  # in units of 1/(8 sqrt(tau)), the limit of the claim
-            at = scale / (8 * math.sqrt(tau))
-            beyond = float(p @ (np.expm1(at * loss) - at * loss - (at * loss) ** 2 / 2))
-            rows.append(SERIES(beyond, (33 * tau1**2.5 + 32 * tau2**2.5) * at**2, scale=scale))
+            power = scale / (8 * math.sqrt(tau))
+            beyond = float(p @ (np.expm1(power * loss) - power * loss - (power * loss) ** 2 / 2))
+            rows.append(SERIES(beyond, (33 * tau1**2.5 + 32 * tau2**2.5) * power**2, scale=scale))
         rows.append(STANDARD(float(mcdp(FinitePair(p, r)).tau.lower), 2 * tau + 34 * tau**1.5))
     return rows or [{"part": "conditions not met", "exact": 0.0, "claimed": 0.0}]

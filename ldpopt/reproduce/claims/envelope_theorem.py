@@ -210,5 +210,5 @@ def measure(part: str, number: float, size: float, largest_k: float) -> list[Row
     rng = np.random.default_rng([number, ("instances", "channels", "search").index(part)])
     if part == "search":
         return [_searched(rng, number, k, int(size))]
-    one = _instance if part == "instances" else _channel
-    return [one(rng, *_drawn(rng, k)) for _ in range(int(size))]
+    draw = _instance if part == "instances" else _channel
+    return [draw(rng, *_drawn(rng, k)) for _ in range(int(size))]

@@ -44,7 +44,7 @@ from ldpopt.tolerances import CLAIM_ATTAINED, SAME_OPTIMUM
             off_by(table.ratio(name, "optimum")) for name in ("bound", "binary_with_erasure")),
          "largest certified gap": lambda table: float((table.ratio("upper_bound", "optimum") - 1).max()),
          "_designs": lambda table: len(table.rows)},
-        lambda found: found["largest relative difference"] <= CLAIM_ATTAINED),
+        lambda figures: figures["largest relative difference"] <= CLAIM_ATTAINED),
     draw=picture(panel("Theorems 4 and 5: total variation kept", "bound η·TV(P0, P1)", "certified optimum",
                        diagonal("optimum = η·TV(P0, P1)", "bound", "bound", 0, 1.05),
                        marks("bound", "optimum", "ε = {epsilon:g}", "osD^", by=("epsilon",), ms=5)), height=4.4),
@@ -80,7 +80,7 @@ F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON, JEF
          "_short": lambda table: 1 - table.column("certified").min(), "_pairs": lambda table: len(table.rows),
          "_least": lambda table: table.row("threshold", np.argmin),
          "_beyond": lambda table: (table.column("threshold") >= 8).mean()},
-        lambda found: found["least threshold"] > 2e-3 and found["certified share, least"] > 1 - 1e-6),
+        lambda figures: figures["least threshold"] > 2e-3 and figures["certified share, least"] > 1 - 1e-6),
     draw=picture(panel("Below this ε the binary mechanism is optimal", "share of random pairs",
                        "threshold ε (8: beyond)",
                        curves(lambda rows: np.arange(1, len(rows.rows) + 1) / len(rows.rows),
@@ -162,8 +162,8 @@ def _share_verdict(table: Table) -> Verdict:
     judge=_share_verdict,
     draw=picture(
         panel("Figure 5: share of the KL optimum kept by the binary mechanism", "ε (nats)", "share",
-              *(formula(np.vectorize(bound), "epsilon", label, at, 200, np.linspace)
-                for at, bound, label in ((2, bounds.binary_share, "best possible"),
+              *(formula(np.vectorize(bound), "epsilon", label, place, 200, np.linspace)
+                for place, bound, label in ((2, bounds.binary_share, "best possible"),
                                          (1, bounds.binary_share_ghazi_issa, "1/(min(2, e^ε)(e^ε+1)) [GI]"),
                                          (0, bounds.binary_share_kairouz, "1/(2(e^ε+1)²) [KOV14]"))),
               marks("epsilon", "exact", "deepest found by search", where={"part": "search"}, ms=6),
@@ -270,10 +270,10 @@ def _erasure_verdict(table: Table) -> Verdict:
 def _largest_losses(ax: Any, table: Table) -> None:
     table = table.having(lambda row: row["part"] != "frontier")
     x = np.linspace(0.01, max(table.column("epsilon")) * 1.1, 300)
-    for at, k in enumerate((3, 4, 5)):
-        line(ax, x, np.minimum((k - 2) / (np.exp(x) + k - 1), np.tanh(x / 2)), at, f"bound, k = {k}", lw=1.1)
+    for i, k in enumerate((3, 4, 5)):
+        line(ax, x, np.minimum((k - 2) / (np.exp(x) + k - 1), np.tanh(x / 2)), i, f"bound, k = {k}", lw=1.1)
         most = [(epsilon, rows.column("loss").max()) for epsilon, rows in table.where(k=float(k)).groups("epsilon")]
-        ax.plot([epsilon for epsilon, _ in most], [loss for _, loss in most], "os^"[at], ms=5, mfc="none", color="0.2",
+        ax.plot([epsilon for epsilon, _ in most], [loss for _, loss in most], "os^"[i], ms=5, mfc="none", color="0.2",
                 label=f"found, k = {k}" if most else "")  # fmt: skip
     line(ax, x, [three_inputs(epsilon) for epsilon in x], 6, "two small inputs", ls="-", lw=1.1)
 

@@ -50,7 +50,7 @@ def _figure_4b(table: Table) -> dict[str, Any]:
     } | {f"Figure 4b, δ_{row['j']:g}": row["enumerated"] for row in shown.rows}
 
 
-def _trade_off(column: str, label: str, at: int, parity: bool, **style: Any) -> Any:
+def _trade_off(column: str, label: str, number: int, parity: bool, **style: Any) -> Any:
     """The trade-off function of (j epsilon, delta_j) for all j, or for those of the parity of k."""
 
     def curve(t: Array, table: Table) -> Array:
@@ -62,7 +62,7 @@ def _trade_off(column: str, label: str, at: int, parity: bool, **style: Any) -> 
         return np.asarray(np.max(lines, axis=0))
 
     t = np.linspace(0, 1, 401)
-    return lambda ax, table: line(ax, t, curve(t, table), at, label, **style)
+    return lambda ax, table: line(ax, t, curve(t, table), number, label, **style)
 
 
 def _figure_4(part: str, k: int) -> Any:
@@ -79,7 +79,7 @@ def _figure_4(part: str, k: int) -> Any:
                              ["1 0 0.3 1", "1 0 0.3 5", "0.3 0.05 0.8 4"])),
     judge=decided(
         "Theorem, printed sum and enumeration agree to {largest error:.1e}; at Figure 4b's setting the total variation "
-        "known lowers δ by up to {_gain:.4f}.", _figure_4b, lambda found: found["largest error"] <= 1e-9),
+        "known lowers δ by up to {_gain:.4f}.", _figure_4b, lambda known: known["largest error"] <= 1e-9),
     draw=picture(_figure_4("a", 1), _figure_4("b", 5)),
     caption="The trade-off functions of one and of five mechanisms: knowing the total variation shrinks the region.",
 )  # fmt: skip
@@ -119,7 +119,7 @@ def _decay(table: Table, x: str, *names: str) -> dict[str, Any]:
     judge=decided(
         "The distance to G_μ falls at every step, as k^{slowest rate, power:.2f} or faster, to {last distance:.1e} at "
         "the largest k.", lambda table: _decay(table, "k", "mu", "alpha"),
-        lambda found: found["_step"] < 1 and found["slowest rate, power"] < -0.4),
+        lambda known: known["_step"] < 1 and known["slowest rate, power"] < -0.4),
     draw=picture(panel("Theorem 3: distance of the composition from G_μ", "mechanisms k", "sup |f - G_μ|",
                        curves("k", "distance", "μ = {mu:g}, erased {alpha:.0%}", by=("mu", "alpha"), marker="o",
                               ms=3.5), scale="xy"), width=6.4, height=4.2),
@@ -154,10 +154,10 @@ def arrays(array: str, n: int) -> tuple[list[float], list[float]]:
     judge=decided(
         "The distance to G_1 falls at every step, the slower the slower ε does: {_said}; up to {last distance:.3f} is "
         "left at the largest n, where ε falls slowest.",
-        lambda table: (found := _decay(table, "n", "array")) | {
+        lambda table: (known := _decay(table, "n", "array")) | {
             "sums off 1/2 by": np.abs(table.column("sum") - 0.5).max(),
-            "_said": ", ".join(f"{name} as n^{rate:.2f}" for name, rate in found["_rates"].items())},
-        lambda found: found["_step"] < 1 and found["slowest rate, power"] < -0.04 and found["sums off 1/2 by"] < 0.02),
+            "_said": ", ".join(f"{name} as n^{rate:.2f}" for name, rate in known["_rates"].items())},
+        lambda known: known["_step"] < 1 and known["slowest rate, power"] < -0.04 and known["sums off 1/2 by"] < 0.02),
     draw=picture(panel("After Theorem 3: distance from G_1", "mechanisms n", "sup |f - G_1|",
                        curves("n", "distance", lambda rows: "unequal ε and η" if rows.rows[0]["array"] == "unequal"
                               else f"ε = {rows.rows[0]['array']}", by=("array",), marker="o", ms=3.5),

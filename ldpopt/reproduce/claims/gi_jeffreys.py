@@ -55,7 +55,7 @@ def _extremes(label: str) -> Any:
         both = [(label.format(sought, _named(share)), rows.where(sought=sought), pick)
                 for share, rows in shares for sought, pick in PICKS.items()]  # fmt: skip
         for index, (name, rows, pick) in enumerate(both):
-            curves("epsilon", "ratio", name, at=index, marker="o", ms=4)(ax, rows.best("epsilon", "ratio", pick))
+            curves("epsilon", "ratio", name, first=index, marker="o", ms=4)(ax, rows.best("epsilon", "ratio", pick))
 
     return draw
 
@@ -163,7 +163,7 @@ def _of_the_best(rows: Table) -> Any:
          "largest bound on it": lambda table: table.column("bound").max(),
          "over the best constant, largest": among(lambda rows: _of_the_best(rows).max(), share=1.0),
          "extremal pair, least": among(lambda rows: _of_the_best(rows).min(), share=1.0, pair="extremal")},
-        lambda found: max(found["largest bound on it"], found["over the best constant, largest"]) <= 1 + 1e-9),
+        lambda figures: max(figures["largest bound on it"], figures["over the best constant, largest"]) <= 1 + 1e-9),
     draw=picture(
         panel("c in J ≤ 2c (e^ε-1)²/(e^ε+1) TV²", "ε (nats)", "factor c",
               formula(lambda x: np.minimum(2, np.exp(x)), "epsilon", "min(2, e^ε), Corollary 2", 1, 200),

@@ -58,7 +58,7 @@ def _regions(table: Table) -> Any:
     judge=decided(
         "The dominating pair's trade-off curve is the region's edge to {largest error:.1e} at {_points} points.",
         {"largest error": lambda table: np.abs(table.column("curve") - table.column("printed")).max(),
-         "_points": lambda table: len(table.rows)}, lambda found: found["largest error"] <= 1e-12),
+         "_points": lambda table: len(table.rows)}, lambda figures: figures["largest error"] <= 1e-12),
     draw=_regions,
     caption="The privacy regions: type II against type I error. Shaded: what some test of a mechanism may reach.",
 )  # fmt: skip
@@ -84,8 +84,8 @@ def _distances(table: Table) -> dict[str, Any]:
     return {
         "largest violation": float(np.max(table.column("with_eta") - table.column("exact"))),
         "total variation off its formula by": max(map(abs, variations)),
-        **{f"mean distance to the curve, {name}, ε = {epsilon:g}": one for (epsilon, name), one in far.items()},
-        "_last": list(far.values())[-2:], "_worst": max(far[at, "ε and η"] / far[at, "ε alone"] for at, _ in far),
+        **{f"mean distance to the curve, {name}, ε = {epsilon:g}": mean for (epsilon, name), mean in far.items()},
+        "_last": list(far.values())[-2:], "_worst": max(far[key, "ε and η"] / far[key, "ε alone"] for key, _ in far),
     }  # fmt: skip
 
 
@@ -95,12 +95,12 @@ def _distances(table: Table) -> dict[str, Any]:
         "Better at every ε: the curve lies above the region of (ε, η) and touches its η-line, and the mean distance "
         "falls from {_last[0]:.4f} with ε alone to {_last[1]:.4f} with η = 1 - exp(-ε/2) too. Elsewhere the curve "
         "leaves the region: no equality is claimed.",
-        _distances, lambda found: found["largest violation"] <= 1e-9 and found["_worst"] < 1
-        and found["total variation off its formula by"] <= 1e-3),
+        _distances, lambda figures: figures["largest violation"] <= 1e-9 and figures["_worst"] < 1
+        and figures["total variation off its formula by"] <= 1e-3),
     draw=picture(panel("Figure 3: Laplace mechanism, ε = {epsilon:g}", "type I error", "type II error",
-                       curves("type_one", "exact", "Laplace mechanism, exact", at=2, ls="-"),
+                       curves("type_one", "exact", "Laplace mechanism, exact", first=2, ls="-"),
                        curves("type_one", "pure", "region of ε", ls="--"),
-                       curves("type_one", "with_eta", "region of ε and η = 1 - exp(-ε/2)", at=1, ls="-."),
+                       curves("type_one", "with_eta", "region of ε and η = 1 - exp(-ε/2)", first=1, ls="-."),
                        each="epsilon", last=1, **TESTS), width=5.6, height=4.6),
     caption="The Laplace mechanism's exact trade-off curve, and what ε alone and ε with η say of it.",
 )  # fmt: skip
@@ -194,7 +194,7 @@ def _staircase(gamma: float, figure: int) -> Any:
         {"formulas off by": lambda table: np.abs(table.column("printed") - table.column("exact")).max(),
          "staircase off its region by": lambda table: table.column("curve_off_region").max(),
          "α at ε = 1, γ = 0.0139": ERASURE_OF_FIGURE_4},
-        lambda found: max(found["formulas off by"], found["staircase off its region by"]) <= 1e-8
+        lambda figures: max(figures["formulas off by"], figures["staircase off its region by"]) <= 1e-8
         and round(ERASURE_OF_FIGURE_4, 1) == 0.3),
     draw=picture(_staircase(0.25, 6), _staircase(0.75, 7),
                  panel("Total variation of the staircase", "γ", "η",

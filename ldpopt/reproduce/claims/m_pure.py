@@ -74,10 +74,10 @@ NAMES = {"exact": "‖P-Q‖₁, exact", "printed": "2ε² (printed)", "middle":
         {"exact over printed": "exact / printed", "_top": lambda table: table.top("exact / printed"),
          "_repaired": lambda table: "holds at every ε tried" if all(
              row["exact"] <= row["middle"] <= row["repaired"] for row in table.rows) else "fails too"},
-        lambda found: not found["exact over printed"].max() <= 1),
+        lambda figures: not figures["exact over printed"].max() <= 1),
     subject=Subject.STEP,
     draw=picture(panel("A step in the proof of Lemma 1", "ε (nats)", "1-norm",
-                       *(curves("epsilon", name, label, at=index) for index, (name, label) in enumerate(NAMES.items())),
+                       *(curves("epsilon", name, label, first=i) for i, (name, label) in enumerate(NAMES.items())),
                        scale="xy"), width=6.0, height=4.2),
     caption="Below ε of about a half the printed 2ε² is less than the exact norm; 2ε is not.",
 )  # fmt: skip
@@ -147,7 +147,7 @@ CURVES = {"exact": "exact", "claimed": "Corollary 1", "basic": "plain sum", "adv
          "cells where the sum is smaller": lambda table: int((table.column("claimed") > table.column("basic")).sum()),
          "cells": lambda table: len(table.rows)}),
     draw=picture(panel("ε = {epsilon:g} each, δ = {delta:g}", "mechanisms n", "ε of all (nats)",
-                       *(curves("n", name, label, at=index, marker="o", ms=2.5)
+                       *(curves("n", name, label, first=index, marker="o", ms=2.5)
                          for index, (name, label) in enumerate(CURVES.items())),
                        where={"delta": min}, each="epsilon", scale="xy"), width=4.4, height=3.9),
     caption="The ε of n mechanisms by Corollary 1, by two other rules, and exactly.",
@@ -236,9 +236,9 @@ def group(noise: str, parameter: float, doublings: float, multiple: float, seed:
         near = max(max(renyi(a, b, order), renyi(b, a, order)) for a, b in pairwise(laws))
         claim = group_renyi(RenyiDP(order, near), c)
         return {"order": claim.order, "claimed": claim.epsilon, "exact": renyi(laws[0], laws[-1], claim.order)}
-    one, many = (
+    single, many = (
         laplace(parameter * people).pair if noise == "Laplace" else gaussian(1 / parameter, people).pair
         for people in (1, 2**c)
     )
-    claim = group_renyi(RenyiDP(order, one.renyi(order).value), c)
+    claim = group_renyi(RenyiDP(order, single.renyi(order).value), c)
     return {"order": claim.order, "claimed": claim.epsilon, "exact": many.renyi(claim.order).lower}

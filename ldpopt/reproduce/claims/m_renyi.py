@@ -33,8 +33,8 @@ from ldpopt.reproduce.statements import Part, among, bounded, claim, decided, eq
          "adaptive over sum, largest":
          lambda table: float(np.max([table.ratio(name, "sum") for name in ("adaptive", "product")])),
          "merged over before": lambda table: float(table.ratio("merged", "product").max())},
-        lambda found: found["adaptive over sum, largest"] <= 1 + 1e-9 and found["merged over before"] <= 1 + 1e-9
-        and found["two uses over twice one, off by"] <= 1e-8),
+        lambda figures: figures["adaptive over sum, largest"] <= 1 + 1e-9 and figures["merged over before"] <= 1 + 1e-9
+        and figures["two uses over twice one, off by"] <= 1e-8),
     draw=picture(panel("Proposition 1: two mechanisms, the second chosen adaptively", "sum of the parameters (nats)",
                        "exact (nats)",
                        marks("sum", "adaptive", lambda rows: f"order {rows.rows[0]['order']:g}"
@@ -73,11 +73,11 @@ def printed(mechanism: str, order: float) -> float:
     if mechanism == "Gaussian":
         return order / 2
     if mechanism == "Laplace":
-        one, two = math.log(order / (2 * order - 1)) + order - 1, math.log((order - 1) / (2 * order - 1)) - order
+        left, right = math.log(order / (2 * order - 1)) + order - 1, math.log((order - 1) / (2 * order - 1)) - order
     else:
         log_p, log_q = -math.log1p(math.exp(-1)), -math.log1p(math.e)
-        one, two = order * log_p + (1 - order) * log_q, order * log_q + (1 - order) * log_p
-    return float(np.logaddexp(one, two)) / (order - 1)
+        left, right = order * log_p + (1 - order) * log_q, order * log_q + (1 - order) * log_p
+    return float(np.logaddexp(left, right)) / (order - 1)
 
 
 def exact_epsilon(mechanism: str, delta: float, uses: int) -> float:
@@ -145,8 +145,8 @@ def events(noise: str, parameter: float, order: float) -> tuple[Array, Array, fl
     log_p = trinomial_log_pmf(40, parameter, 0.0)
     tail, other = (np.exp(np.logaddexp.accumulate(part)[::-1]) for part in (log_p[::-1], log_p))
     high = 1 / (1 + math.exp(-parameter))
-    one = math.log(high**order * (1 - high) ** (1 - order) + (1 - high) ** order * high ** (1 - order)) / (order - 1)
-    return tail, other, 40 * one
+    moment = math.log(high**order * (1 - high) ** (1 - order) + (1 - high) ** order * high ** (1 - order)) / (order - 1)
+    return tail, other, 40 * moment
 
 
 @claim(
@@ -188,7 +188,7 @@ def larger_or_sum(noise: str, parameter: float, order: float, delta: float) -> l
         {"moment off by": lambda table: off_by(table.ratio("moment_claimed", "moment_exact"))}),
     draw=picture(panel("{n:g} randomized responses, ε = {epsilon:g}", "probability under one input",
                        "probability under its neighbour",
-                       curves("probability", "exact", "exact", where={"order": min}, at=6, marker="o", ms=3),
+                       curves("probability", "exact", "exact", where={"order": min}, first=6, marker="o", ms=3),
                        curves("probability", "claimed", "bound at order {order:g}", by=("order",), lw=1.4),
                        where={"n": middle}, each="epsilon", legend="lower right", scale="xy")),
     caption="How likely the likeliest reports of one input are under its neighbour: exactly, and by Table I.",

@@ -103,9 +103,9 @@ def _entropy(rows: Table) -> Array:
     judge=_information_verdict,
     draw=picture(panel("{k:g} answers", "ε (nats)", "share of t − 1 − log t",
                        curves("epsilon", "optimum / capacity", "optimum"),
-                       curves("epsilon", "binary / capacity", "binary mechanism", at=1),
-                       curves("epsilon", "response / capacity", "randomized response", at=2),
-                       curves("epsilon", _entropy, "entropy, at most 1", at=3),
+                       curves("epsilon", "binary / capacity", "binary mechanism", first=1),
+                       curves("epsilon", "response / capacity", "randomized response", first=2),
+                       curves("epsilon", _entropy, "entropy, at most 1", first=3),
                        each="k", legend="lower left", scale="x", ylim=(0, 1.05))),
     caption="The optimum, the two mechanisms and the entropy, as shares of the capacity, for a random prior.",
 )  # fmt: skip
@@ -230,7 +230,7 @@ WAYS = ("split", "half-space", "fakes", "sampled", "one")
         | {"_small": lambda table: off_by(table.having(lambda row: row["epsilon"] <= 1.0986).ratio("rule", "bound"))},
         1e-9),
     draw=picture(panel("ten yes/no questions: variance over the bound", "ε (nats)", "variance / bound",
-                       *(curves("epsilon", f"{name} / bound", name, at=index, where={"m": 10.0}, marker="o", ms=3)
+                       *(curves("epsilon", f"{name} / bound", name, first=index, where={"m": 10.0}, marker="o", ms=3)
                          for index, name in enumerate((*WAYS, "rule", "bound"))),
                        legend="upper left", scale="xy", ylim=(0.8, 300)), width=6.2, height=4.2),
     caption="Ways to ask ten yes/no questions of one respondent, over the variance that no protocol can be below.",

@@ -331,7 +331,7 @@ def read_rows(
     own = report_columns(plan)
     for name in wanted:
         if name in own:
-            options = [one.name for q in plan.questions for one in q.answers if q.name == name != one.name]
+            options = [asked.name for q in plan.questions for asked in q.answers if q.name == name != asked.name]
             expected = f"one of {', '.join(options)}, or a public column" if options else "a public column"
             raise invalid("column", f"{expected} (reports of one question do not group those of others)", name)
     parts = _parts(plan, delivery, wanted)

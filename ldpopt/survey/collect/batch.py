@@ -119,7 +119,7 @@ _POWER = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]{2}")
 
 def _plain(written: str) -> str:
     """An id with the digits 0 to 9 for those of other scripts, and a whole number for its power of ten."""
-    digits = "".join(str(unicodedata.decimal(one, one)) for one in written)
+    digits = "".join(str(unicodedata.decimal(digit, digit)) for digit in written)
     whole = _POWER.fullmatch(digits) and (number := Decimal(digits)) == number.to_integral_value()
     return f"{number:f}" if whole else digits
 

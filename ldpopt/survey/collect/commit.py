@@ -110,7 +110,7 @@ def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: T
     mode, tallies = folder.state["mode"], folder.tallies()
     if single:
         source = folder.path / f"reports.{folder.state['kind']}"
-        said = Manifest.of(plan, mode, tally.rows, [one.row_set for one in tallies], rounds=tally.rounds)
+        said = Manifest.of(plan, mode, tally.rows, [part.row_set for part in tallies], rounds=tally.rounds)
         join(folder.parts, source, said)
     else:
         source = folder.path / PARTS

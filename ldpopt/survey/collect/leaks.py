@@ -258,7 +258,7 @@ def routed(proposal: Proposal, table: Any) -> Proposal:
     seen = Sight.of([proposed.spec for proposed in proposal.questions], (), table)
     for name, (other, labels) in routes.items():
         spec, leading = questions[name].spec, questions[other].spec
-        asked = np.isin(seen.codes[other], [at for at, label in enumerate(leading.categories) if label in labels])
+        asked = np.isin(seen.codes[other], [code for code, label in enumerate(leading.categories) if label in labels])
         missing = (asked & seen.blanks[name]).any()
         answers = spec.categories[:-1] if spec.reading.own_category else spec.categories
         none = NO_ANSWER if NO_ANSWER not in answers else f"{NO_ANSWER} at all"

@@ -63,15 +63,15 @@ def _rows(batch: Any, columns: Sequence[str], secret: bytes) -> Numbers:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = np.zeros(batch.num_rows, np.uint64)
-    for at, name in enumerate(columns):
+    mixed = np.zeros(batch.num_rows, np.uint64)
+    for place, name in enumerate(columns):
         column = batch.column(name)
         column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         different = values_hidden(f"column {name!r}", pc.cast, column.dictionary, pa.large_string()).to_pylist()
         marks = np.array([_mark(value, name, secret) for value in [*different, None]], np.uint64)
         places = np.asarray(pc.fill_null(column.indices, len(different)).to_numpy(zero_copy_only=False), np.int64)
-        found = _mixed(found ^ marks[places] if at == 0 else _mixed(found) + marks[places])
-    return found
+        mixed = _mixed(mixed ^ marks[places] if place == 0 else _mixed(mixed) + marks[places])
+    return mixed
 
 
 def _mark(value: str | None, column: str, secret: bytes) -> int:
@@ -84,14 +84,14 @@ def _mark(value: str | None, column: str, secret: bytes) -> int:
 
 def _stretches(rows: Numbers, length: int) -> Numbers:
     """A number of every stretch of so many rows, a power of two, unless it overlaps its own repetition."""
-    made, span = rows, 1
+    spans, span = rows, 1
     while span < length:
-        made = _mixed(_mixed(made[:-span]) + made[span:])
+        spans = _mixed(_mixed(spans[:-span]) + spans[span:])
         span *= 2
-    order = np.argsort(made, kind="stable")
-    again = (made[order][1:] == made[order][:-1]) & (np.diff(order) < length)
-    periodic = np.isin(made, made[order][1:][again])
-    return made[~periodic]
+    order = np.argsort(spans, kind="stable")
+    again = (spans[order][1:] == spans[order][:-1]) & (np.diff(order) < length)
+    periodic = np.isin(spans, spans[order][1:][again])
+    return spans[~periodic]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Marks:
         check(self, "marks")
 
     def __add__(self, other: Marks) -> Marks:
-        sums = [int(one, 16) for one in (self.content, other.content) if one]
+        sums = [int(digest, 16) for digest in (self.content, other.content) if digest]
         content = f"{sum(sums) % (1 << 64):016x}" if len(sums) == 2 else ""
         kept = tuple(sorted((*self.stretches, *other.stretches))[:MARKS])
         return Marks(self.rows + other.rows, content, (*self.orders, *other.orders), kept)
@@ -177,18 +177,18 @@ class Marking:
         # The same counts of k kinds of rows come by chance with about the probability (n / k) ** (-(k - 1) / 2).
         n, k = self._count, max(1, self._different)
         sure = (k - 1) / 2 * np.log2(max(2.0, n / k)) >= FEWEST_BITS
-        stretches = tuple(f"{one:016x}" for one in self._stretches)
+        stretches = tuple(f"{stretch:016x}" for stretch in self._stretches)
         return Marks(n, f"{self._sum:016x}" if sure else "", tuple(self._orders), stretches)
 
 
 def _packed(value: Any, what: str) -> bytes:
     try:
-        found = base64.b64decode(value, validate=True)
+        content = base64.b64decode(value, validate=True)
     except (TypeError, ValueError):
-        found = b"?"
-    if len(found) % 8:
+        content = b"?"
+    if len(content) % 8:
         raise invalid(what, "marks in base64", Phrase(kind(value)))
-    return found
+    return content
 
 
 @dataclass(frozen=True)
@@ -250,23 +250,23 @@ class Ledger:
         runs = data.get("runs")
         if not isinstance(runs, list) or len(secret) != 32:
             raise invalid("ledger", "a list of runs and a key", Phrase(kind(runs)), str(self.path))
-        return secret, [load(Entry, one, f"ledger {self.path}") for one in runs]
+        return secret, [load(Entry, run, f"ledger {self.path}") for run in runs]
 
     def knows(self, survey: str) -> bool:
         """Whether a run of a survey is entered."""
-        return any(one.survey == survey for one in (self._content() or (b"", []))[1])
+        return any(run.survey == survey for run in (self._content() or (b"", []))[1])
 
     def secret(self) -> bytes:
         """The key of the ledger, which is made if there is no ledger."""
-        if (found := self._content()) is None:
+        if (content := self._content()) is None:
             with suppress(FileExistsError):
                 self._write(SecretKey.fresh().derive(b"ldpopt ledger"), [], new=True)
-            found = self._content()
-        assert found is not None
-        return found[0]
+            content = self._content()
+        assert content is not None
+        return content[0]
 
     def _write(self, secret: bytes, runs: Sequence[Entry], new: bool = False) -> None:
-        said = {"format": FORMAT, "version": VERSION, "key": secret.hex(), "runs": [dump(one) for one in runs]}
+        said = {"format": FORMAT, "version": VERSION, "key": secret.hex(), "runs": [dump(run) for run in runs]}
         create_private(self.path, strict.json_text(said).encode(), force=not new)
 
     def standing(self, plan: Plan, words: str, people: Numbers, alike: bool) -> Standing:
@@ -275,13 +275,13 @@ class Ledger:
         return self._standing(Entry.of(plan, words, Marks(), people), runs, alike)
 
     def _standing(self, entry: Entry, runs: Sequence[Entry], alike: bool) -> Standing:
-        known = [one for one in runs if one.survey == entry.survey]
+        known = [run for run in runs if run.survey == entry.survey]
         if entry.rounds and entry.round > 1 and not (known or alike):
             expected = f"a ledger of the rounds of {entry.survey!r} before round {entry.round}"
             raise invalid(
                 "ledger", f"{expected} (or --alike, alike=True, if nobody took part in them)", None, str(self.path)
             )
-        return standing(entry.run, [one.run for one in known])
+        return standing(entry.run, [run.run for run in known])
 
     def enter(
         self, plan: Plan, words: str, marks: Marks, alike: bool, people: Numbers | None = None
@@ -297,18 +297,18 @@ class Ledger:
             secret = self.secret()
             runs = (self._content() or (secret, []))[1]
             entry = Entry.of(plan, words, marks, people)
-            told = min((one.rounds for one in runs if one.rounds and one.survey == plan.name), default=plan.round)
+            told = min((run.rounds for run in runs if run.rounds and run.survey == plan.name), default=plan.round)
             if people is not None:
-                found = self._standing(entry, runs, alike)
-                found.refuse(plan, self.path)
+                verdict = self._standing(entry, runs, alike)
+                verdict.refuse(plan, self.path)
             elif plan.round > told and not alike:
                 raise InvalidInput(
                     f"round: expected at most {told}, of which respondents of {plan.name!r} were told before, got "
                     f"{plan.round}. Ask for consent anew, as a survey of another name (or --alike, alike=True, for "
                     f"other people's answers), at {self.path}"
                 )
-            before = [one for one in runs if one.words != words and not alike and one.marks.same(marks)]
-            if any(one.round == plan.round for one in before):
+            before = [run for run in runs if run.words != words and not alike and run.marks.same(marks)]
+            if any(run.round == plan.round for run in before):
                 raise InvalidInput(
                     f"answers: expected ones of which no reports were drawn in round {plan.round} before, got the same "
                     "people's again, which would spend their epsilon twice. Take the reports that are there, or a "
@@ -317,7 +317,7 @@ class Ledger:
                 )
             if entry not in runs:
                 self._write(secret, [*runs, entry])
-        return len({one.round for one in before}), None if people is None else found
+        return len({run.round for run in before}), None if people is None else verdict
 
 
 def ledger_of(plan: Path, survey: Plan | None = None) -> Path:
@@ -332,7 +332,7 @@ def ledger_of(plan: Path, survey: Plan | None = None) -> Path:
     if len(some) > 1:
         expected, got = (
             f"one of all rounds of {survey.name!r} (--ledger names it)",
-            " and ".join(one.name for one in some),
+            " and ".join(ledger.name for ledger in some),
         )
         raise invalid("ledger", expected, Phrase(got), str(own.parent))
     return some[0] if some else own

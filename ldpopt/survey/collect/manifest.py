@@ -274,7 +274,7 @@ def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bo
         len(labelled) < len(said),
         frozenset(part for manifest in labelled.values() for part in manifest.parts) | frozenset(by_hand.values()),
         added_rounds(
-            one.rounds if one else () for one in [*alone, *((listed[of] or {}).get(FOLDER) for of in folders)]
+            entry.rounds if entry else () for entry in [*alone, *((listed[of] or {}).get(FOLDER) for of in folders)]
         ),
     )
 

@@ -73,31 +73,31 @@ class Standing:
 def standing(run: Run, before: Sequence[Run]) -> Standing:
     """Whom of its respondents `run` may report, after the runs `before` of the same survey, in their order."""
     codes, histories = np.zeros(len(run.people), np.intp), [tuple[Run, ...]()]
-    for one in before:
-        there = np.isin(run.people, one.people, assume_unique=True)
+    for past in before:
+        there = np.isin(run.people, past.people, assume_unique=True)
         kinds, codes = np.unique(2 * codes + there, return_inverse=True)
-        histories = [histories[kind // 2] + (one,) * int(kind % 2) for kind in kinds]
-    why = np.array([_why(run, one) for one in histories], np.int8)[codes]
+        histories = [histories[kind // 2] + (past,) * int(kind % 2) for kind in kinds]
+    why = np.array([_why(run, history) for history in histories], np.int8)[codes]
     # What a repeated run counts does not depend on the runs since it was first entered.
-    earlier = {one.words for one in takewhile(lambda one: one.words != run.words, before)}
-    answered = np.array([1 + len({each.words for each in one} & earlier) for one in histories])[codes]
+    earlier = {past.words for past in takewhile(lambda past: past.words != run.words, before)}
+    answered = np.array([1 + len({each.words for each in history} & earlier) for history in histories])[codes]
     rounds = np.bincount(answered[why == 0], minlength=1)[1:]
-    last = max((one.round for one in before if one.round < run.round), default=0)
-    of_last = [one.people for one in before if one.round == last]
+    last = max((past.round for past in before if past.round < run.round), default=0)
+    of_last = [past.people for past in before if past.round == last]
     gone = len(np.setdiff1d(np.concatenate([np.empty(0, np.uint64), *of_last]), run.people))
     return Standing(why, tuple(map(int, rounds)), gone)
 
 
 def _why(run: Run, before: Sequence[Run]) -> int:
     """Why a person who was in the runs `before` may not be in `run`, or 0."""
-    runs = list({one.words: one for one in (*before, run)}.values())
-    if any(one.words == run.words for one in before):
+    runs = list({taken.words: taken for taken in (*before, run)}.values())
+    if any(taken.words == run.words for taken in before):
         return 0
-    if any(one.round == run.round for one in before):
+    if any(taken.round == run.round for taken in before):
         return AGAIN
-    spent = [one.claims for one in runs]
-    for one in runs:
-        if one.rounds and (len(runs) > one.rounds or _exceeds(spent, over_rounds(*one.claims, one.rounds))):
+    spent = [taken.claims for taken in runs]
+    for taken in runs:
+        if taken.rounds and (len(runs) > taken.rounds or _exceeds(spent, over_rounds(*taken.claims, taken.rounds))):
             return BEYOND
     return 0
 
@@ -105,5 +105,5 @@ def _why(run: Run, before: Sequence[Run]) -> int:
 def _exceeds(spent: Sequence[tuple[float, float]], told: tuple[float, float]) -> bool:
     """Whether reports within these (epsilon, eta) are together beyond what a form says, which rounds up to digits."""
     return len(set(spent)) > 1 and any(
-        found > float(ceil_digits(said, 4)) for found, said in zip(together(spent), told, strict=True)
+        reached > float(ceil_digits(said, 4)) for reached, said in zip(together(spent), told, strict=True)
     )

@@ -288,11 +288,11 @@ def find_beyond(folder: WorkFolder, plan: Plan, ledger: Path | None, alike: bool
     rows = NO_ROWS
     if ledger is not None:
         people, places = np.unique(_people(folder), return_inverse=True)
-        found = Ledger(ledger).standing(plan, _words(folder, plan), people, alike)
-        if not leave_out or found.why.all():
-            found.refuse(plan, ledger)
+        verdict = Ledger(ledger).standing(plan, _words(folder, plan), people, alike)
+        if not leave_out or verdict.why.all():
+            verdict.refuse(plan, ledger)
         numbers = [np.arange(part.first_row, part.first_row + part.rows) for part in folder.partitions]
-        rows = np.concatenate(numbers)[found.why[places] != 0]
+        rows = np.concatenate(numbers)[verdict.why[places] != 0]
     folder.write_sealed(folder.path / BEYOND, rows.astype("<i8").tobytes())
 
 
@@ -334,9 +334,9 @@ def _entered(folder: WorkFolder, plan: Plan, tally: Tally, ledger: Path | None, 
             expected = "every person's answers once (or alike=True, --alike, if they are other people's)"
             raise invalid("answers", expected, Phrase("stretches of rows that come again"))
         if ledger is not None:
-            other, found = Ledger(ledger).enter(plan, _words(folder, plan), marks, alike, people)
+            other, verdict = Ledger(ledger).enter(plan, _words(folder, plan), marks, alike, people)
             tally = replace(tally, other_rounds=other)
-            tally = tally if found is None else replace(tally, rounds=found.rounds, gone=found.gone)
+            tally = tally if verdict is None else replace(tally, rounds=verdict.rounds, gone=verdict.gone)
     except InvalidInput:
         remove(folder.path)
         raise

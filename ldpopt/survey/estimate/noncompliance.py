@@ -203,10 +203,10 @@ class Ratio(Result):
     degrees: float
 
     @classmethod
-    def of(cls, found: Estimate, above: Array, below: Array, name: str) -> Ratio:
+    def of(cls, estimate: Estimate, above: Array, below: Array, name: str) -> Ratio:
         """The ratio of two contrasts of an estimate; `InvalidInput` unless the denominator `below` is positive."""
         rows = np.stack([above, below])
-        both = found.contrast(rows)
+        both = estimate.contrast(rows)
         (a, b), c = both.values, both.covariance
         if not b > 0:
             raise invalid("ratio", "a positive estimate below", float(b), name)

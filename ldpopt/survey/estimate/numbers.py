@@ -75,7 +75,7 @@ def scores_of(labels: Sequence[Label]) -> Array:
     return np.asarray(edges.mean(axis=1))
 
 
-def mean(found: Estimate, scores: ArrayLike | None = None, label: str = "mean") -> Estimate:
+def mean(estimate: Estimate, scores: ArrayLike | None = None, label: str = "mean") -> Estimate:
     """The mean of the answers, from their estimated shares [Rao, chapter 4].
 
     scores : (k,) the number that each category counts as; by default its own number, or the middle of its bin.
@@ -86,13 +86,13 @@ def mean(found: Estimate, scores: ArrayLike | None = None, label: str = "mean") 
     >>> mean(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]))
     mean  0.666667 (0.081650), 95 % [0.499553, 0.823963]
     """
-    values = scores_of(found.labels) if scores is None else finite_array(scores, "scores", 1)
-    if len(values) != len(found.labels):
-        raise invalid("scores", f"{len(found.labels)} numbers, one a category", len(values))
-    return found.contrast(values, (label,))
+    values = scores_of(estimate.labels) if scores is None else finite_array(scores, "scores", 1)
+    if len(values) != len(estimate.labels):
+        raise invalid("scores", f"{len(estimate.labels)} numbers, one a category", len(values))
+    return estimate.contrast(values, (label,))
 
 
-def population_total(found: Estimate, size: float) -> Estimate:
+def population_total(estimate: Estimate, size: float) -> Estimate:
     """How many people in a population of `size` have each answer; for an estimate by `mean`, the total [SSW].
 
     The intervals take the size as known. Raises `InvalidInput` unless it is positive.
@@ -104,7 +104,7 @@ def population_total(found: Estimate, size: float) -> Estimate:
     size = number(size, "population size", "a positive number")
     if not size > 0:
         raise invalid("population size", "a positive number", size)
-    return found.contrast(size * np.eye(len(found.values)), found.labels)
+    return estimate.contrast(size * np.eye(len(estimate.values)), estimate.labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ class Quantile(Result):
 
 
 def quantile(
-    found: Estimate, share: float, edges: ArrayLike | None = None, method: IntervalMethod | None = None
+    estimate: Estimate, share: float, edges: ArrayLike | None = None, method: IntervalMethod | None = None
 ) -> Quantile:
     """A quantile of the answers, with its interval by Woodruff's method [Woodruff].
 
@@ -151,8 +151,8 @@ def quantile(
     """
     share = check_level(share, "share")
     method = Binomial() if method is None else method
-    ends = bin_edges(found.labels) if edges is None else np.asarray(edges, dtype=float)
-    k = len(found.labels)
+    ends = bin_edges(estimate.labels) if edges is None else np.asarray(edges, dtype=float)
+    k = len(estimate.labels)
     if ends.shape != (k, 2) or not (ends[:, 1] >= ends[:, 0]).all() or not (ends[1:, 0] >= ends[:-1, 1]).all():
         raise invalid("edges", f"lower and upper ends of {k} bins in order, shape ({k}, 2)", Phrase("others"))
     points = ends[:, 0]
@@ -168,7 +168,7 @@ def quantile(
         points = points.ravel()
     if not len(rows):
         return Quantile(share, only := float(points[0]), only, only, method.level)
-    curve = found.contrast(rows, tuple(range(len(rows))))
+    curve = estimate.contrast(rows, tuple(range(len(rows))))
     limits = curve.intervals(method)
     if single:
         value, lower = (float(points[_first(f >= share)]) for f in (curve.values + 1e-12, limits.upper))
@@ -195,7 +195,7 @@ def _crossing(points: Array, curve: Array, share: float) -> float:
     return float(points[first - 1] + part * (points[first] - points[first - 1]))
 
 
-def among_answered(found: Estimate, *missing: Label) -> Estimate:
+def among_answered(estimate: Estimate, *missing: Label) -> Estimate:
     """The shares p_x / (1 - p_missing) of the other categories, a ratio linearised at the estimate [SSW, section 5.6].
 
     missing : the labels of the categories that stand for "no answer", or for "not applicable".
@@ -209,9 +209,9 @@ def among_answered(found: Estimate, *missing: Label) -> Estimate:
     >>> made.labels, made.values.round(4)
     ((0, 1), array([0.4286, 0.5714]))
     """
-    labels = tuple(label for label in found.labels if label not in missing)
-    if not set(missing) <= set(found.labels) or len(labels) < 2:
-        expected = f"some of the categories {found.labels[:8]}, all but two at the most"
+    labels = tuple(label for label in estimate.labels if label not in missing)
+    if not set(missing) <= set(estimate.labels) or len(labels) < 2:
+        expected = f"some of the categories {estimate.labels[:8]}, all but two at the most"
         raise invalid("missing", expected, Phrase(", ".join(map(str, missing))))
-    others = np.eye(len(found.labels))[[found.labels.index(label) for label in labels]]
-    return found.ratio(others, others.sum(axis=0), labels, "among those who answered")
+    others = np.eye(len(estimate.labels))[[estimate.labels.index(label) for label in labels]]
+    return estimate.ratio(others, others.sum(axis=0), labels, "among those who answered")

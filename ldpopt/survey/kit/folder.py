@@ -49,7 +49,7 @@ def public_plan(plan: Plan) -> dict[str, Any]:
     In version 3 ``public`` are the questions whose answers are sent as they are.
     """
     memoised = plan.respondent is not None
-    made: dict[str, Any] = {
+    document: dict[str, Any] = {
         "format": "ldpopt-public-plan",
         "version": VERSION,
         "checksum": plan.checksum,
@@ -59,18 +59,18 @@ def public_plan(plan: Plan) -> dict[str, Any]:
         "questions": [_question(plan, question, memoised) for question in plan.questions],
     }
     if plan.public:
-        made["version"] = WITH_PUBLIC
-        made["public"] = [{"name": q.name, "answers": list(q.texts), "invited": q.invited} for q in plan.public]
+        document["version"] = WITH_PUBLIC
+        document["public"] = [{"name": q.name, "answers": list(q.texts), "invited": q.invited} for q in plan.public]
     if not _has_booklets(plan):
-        return made
+        return document
     names = [question.name for question in plan.booklets]
-    for question, public in zip(plan.questions, made["questions"], strict=True):
+    for question, public in zip(plan.questions, document["questions"], strict=True):
         public["booklet"] = names.index(question.name) if question.name in names else None
         public["parts"] = [_part(part, question.parts) for part in question.parts] or None
         public["cells"] = question.places.tolist() if question.parts else None
     steps = [f"{step:016x}" for step in booklet_steps(plan).tolist()]
     drawn = {"steps": steps, "tag": booklet_tag(plan).hex() if memoised else None}
-    return {**made, "version": max(made["version"], WITH_BOOKLETS), "booklets": drawn if names else None}
+    return {**document, "version": max(document["version"], WITH_BOOKLETS), "booklets": drawn if names else None}
 
 
 def _has_booklets(plan: Plan) -> bool:
@@ -78,14 +78,14 @@ def _has_booklets(plan: Plan) -> bool:
 
 
 def _part(part: Part, parts: Sequence[Part]) -> dict[str, Any]:
-    at = {one.name: place for place, one in enumerate(parts)}
+    places = {other.name: place for place, other in enumerate(parts)}
     return {
         "name": part.name,
         **({"option_of": part.option_of} if part.option_of else {}),
         "answers": [as_text(label) for label in part.asked],
         "missing": None if part.missing is None else part.asked.index(part.missing),
         "asked_if": [
-            [at[name], [place for place, label in enumerate(parts[at[name]].categories) if label in labels]]
+            [places[name], [place for place, label in enumerate(parts[places[name]].categories) if label in labels]]
             for name, labels in part.asked_if
         ],
     }
@@ -124,8 +124,8 @@ SECTIONS = ("paper", "consent")
 def shipped(language: str) -> dict[str, Any]:
     """The texts of a language that comes with the package."""
     name = f"language-{language}.json"
-    made: dict[str, Any] = strict.json_value(_static(name), name)
-    return made
+    texts: dict[str, Any] = strict.json_value(_static(name), name)
+    return texts
 
 
 def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[str, Any]]:
@@ -140,21 +140,21 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
     `InvalidInput` for unknown keys, questions, answers, and placeholders that the English text does not have.
     """
     built = {language: shipped(language) for language in LANGUAGES}
-    english, made = built[LANGUAGES[0]], dict(built) if not given else {}
+    english, by_code = built[LANGUAGES[0]], dict(built) if not given else {}
     for content in given:
         data = strict.json_value(content, "texts")
         code = data.get("code") if isinstance(data, dict) else None
         if not isinstance(code, str) or not _CODE.fullmatch(code):
             raise invalid("texts", 'an object with a language as its "code"', Phrase("another"))
-        if code in made:
+        if code in by_code:
             raise invalid("texts", "one file for each language", Phrase(f"two for {code!r}"))
         package_texts = built.get(code, built.get(code.split("-")[0], {}))
-        made[code] = {**package_texts, **_own(data, english, plan, f"texts of {code!r}")}
-    for texts in made.values() if plan.wording else ():
+        by_code[code] = {**package_texts, **_own(data, english, plan, f"texts of {code!r}")}
+    for texts in by_code.values() if plan.wording else ():
         said = texts.get("questions", {})
         worded = {name: {"answers": {}, "text": words} | said.get(name, {}) for name, words in plan.wording}
         texts["questions"] = said | worded
-    return made
+    return by_code
 
 
 def left_in_english(given: Sequence[str | bytes]) -> dict[str, list[str]]:
@@ -168,35 +168,35 @@ def left_in_english(given: Sequence[str | bytes]) -> dict[str, list[str]]:
 
 
 def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: str) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     for key, value in data.items():
         if key == "questions":
-            made[key] = _questions(value, plan, what)
+            checked[key] = _questions(value, plan, what)
         elif key in ("survey", "intro"):
-            made[key] = _text(value, f"{what}: {key}")
+            checked[key] = _text(value, f"{what}: {key}")
         elif key in SECTIONS:
-            made[key] = {name: _text(one, f"{what}: {key}: {name}") for name, one in mapping(value, what).items()}
+            checked[key] = {name: _text(said, f"{what}: {key}: {name}") for name, said in mapping(value, what).items()}
         elif key in english:
-            made[key] = _text(value, f"{what}: {key}")
+            checked[key] = _text(value, f"{what}: {key}")
             places, asked = sorted(PLACE.findall(value)), sorted(PLACE.findall(english[key]))
             if set(places) - set(asked):
                 raise invalid(f"{what}: {key}", f"only the places {asked}", places)
         elif key != "code":
             raise invalid(what, "keys of the English texts, survey, intro, questions, paper, consent or code", key)
-    if made.get("direction", "ltr") not in ("ltr", "rtl"):
-        raise invalid(f"{what}: direction", '"ltr" or "rtl"', made["direction"])
-    return made
+    if checked.get("direction", "ltr") not in ("ltr", "rtl"):
+        raise invalid(f"{what}: direction", '"ltr" or "rtl"', checked["direction"])
+    return checked
 
 
 def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     asked: dict[str, list[str]] = {}
-    for one in map(plan.part, plan.answers):
-        if isinstance(one, Part) and one.option_of:
-            asked.setdefault(one.option_of, []).append(one.name.removeprefix(f"{one.option_of}: "))
+    for part in map(plan.part, plan.answers):
+        if isinstance(part, Part) and part.option_of:
+            asked.setdefault(part.option_of, []).append(part.name.removeprefix(f"{part.option_of}: "))
         else:
-            asked[one.name] = [as_text(label) for label in (one.asked if isinstance(one, Part) else one.categories)]
-    asked |= {one.name: list(one.texts) for one in plan.public}
+            asked[part.name] = [as_text(label) for label in (part.asked if isinstance(part, Part) else part.categories)]
+    asked |= {public.name: list(public.texts) for public in plan.public}
     for name, texts in mapping(value, f"{what}: questions").items():
         if name not in asked:
             raise invalid("question", f"one of {list(asked)}", name)
@@ -207,12 +207,12 @@ def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
         answers = texts.get("answers", {})
         if not isinstance(answers, dict) or set(answers) - set(categories):
             raise invalid(f"{where}: answers", "an object from the plan's categories to texts", Phrase("another"))
-        made[name] = {"answers": {key: _text(one, f"{where}: answers") for key, one in answers.items()}}
-        if len({made[name]["answers"].get(category, category) for category in categories}) != len(categories):
+        checked[name] = {"answers": {key: _text(label, f"{where}: answers") for key, label in answers.items()}}
+        if len({checked[name]["answers"].get(category, category) for category in categories}) != len(categories):
             raise invalid(f"{where}: answers", "texts that are distinct", Phrase("two that are the same"))
         if "text" in texts:
-            made[name]["text"] = _text(texts["text"], where)
-    return made
+            checked[name]["text"] = _text(texts["text"], where)
+    return checked
 
 
 def _text(value: Any, what: str) -> str:
@@ -239,54 +239,54 @@ def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
     """
     rng = random.Random(seed)
     drawn = [
-        [at, x, f"{word:016x}", report(question, x, word)]
-        for at, question in enumerate(plan.questions)
+        [n, x, f"{word:016x}", report(question, x, word)]
+        for n, question in enumerate(plan.questions)
         for x in _some(len(question.categories), ROWS)
         for word in boundary_words(question, x, rng)
     ]
-    made: dict[str, Any] = {"format": "ldpopt-vectors", "version": VERSION, "plan": plan.checksum}
-    made |= {"reports": drawn, "words": _words(plan, rng)}
+    document: dict[str, Any] = {"format": "ldpopt-vectors", "version": VERSION, "plan": plan.checksum}
+    document |= {"reports": drawn, "words": _words(plan, rng)}
     if not _has_booklets(plan):
-        return made
+        return document
     steps = booklet_steps(plan).tolist()
     around = {0, (1 << 64) - 1, *(rng.getrandbits(64) for _ in range(4)), *steps, *(step - 1 for step in steps)}
     booklets = [[f"{word:016x}", booklet_at(plan, word)] for word in sorted(around)] if plan.booklets else []
     composite = [
-        [at, [None if place == len(part.asked) else place for part, place in zip(question.parts, cell, strict=True)], x]
-        for at, question in enumerate(plan.questions)
+        [n, [None if place == len(part.asked) else place for part, place in zip(question.parts, cell, strict=True)], x]
+        for n, question in enumerate(plan.questions)
         if question.parts
         for x, cell in enumerate(question.places.tolist())
     ]
-    return {**made, "version": WITH_BOOKLETS, "booklets": booklets, "cells": composite}
+    return {**document, "version": WITH_BOOKLETS, "booklets": booklets, "cells": composite}
 
 
 def boundary_words(question: PlannedQuestion, answer: int, rng: random.Random) -> list[int]:
     """Words around the steps of one answer, at the ends of the range, and a few at random."""
     spare = 64 - question.channel.bits
     every = list(accumulate(question.channel.weights[answer].tolist()))
-    found = {0, (1 << 64) - 1, *(rng.getrandbits(64) for _ in range(4))}
-    for step in (every[at] for at in _some(len(every), STEPS)):
+    words = {0, (1 << 64) - 1, *(rng.getrandbits(64) for _ in range(4))}
+    for step in (every[place] for place in _some(len(every), STEPS)):
         # The first word at the step, the last word before it, and the last word with the same top bits as the step.
-        found |= {step << spare, (step << spare) - 1, (step << spare) + (1 << spare) - 1}
-    return sorted(word for word in found if 0 <= word < 1 << 64)
+        words |= {step << spare, (step << spare) - 1, (step << spare) + (1 << spare) - 1}
+    return sorted(word for word in words if 0 <= word < 1 << 64)
 
 
 def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
     if plan.respondent is None:
         return []
-    made = []
-    tags = [word_tags(plan, question)[at] for question in plan.questions[:ROWS] for at in (0, -1)]
+    lists = []
+    tags = [word_tags(plan, question)[end] for question in plan.questions[:ROWS] for end in (0, -1)]
     for tag in [*tags, *([booklet_tag(plan)] if plan.booklets else [])]:
         key = SecretKey(rng.randbytes(32))
         words = Respondents(key, pa.array(IDS, pa.string())).macs(tag)[:, 0].tolist()
         memo = key.derive(b"ldpopt memo").hex()  # the AES-256 key that a browser keeps as that of its device
-        made += [[memo, one, tag.hex(), f"{word:016x}"] for one, word in zip(IDS, words, strict=True)]
-    return made
+        lists += [[memo, respondent, tag.hex(), f"{word:016x}"] for respondent, word in zip(IDS, words, strict=True)]
+    return lists
 
 
 def _some(count: int, most: int) -> list[int]:
     """At most `most` positions below `count`, spread evenly and including the first and the last."""
-    return sorted({round(at * (count - 1) / (most - 1)) for at in range(most)} if count > most else range(count))
+    return sorted({round(place * (count - 1) / (most - 1)) for place in range(most)} if count > most else range(count))
 
 
 AS_THEY_ARE = ("ldpopt-client.js", "ldpopt-client.d.ts", "questionnaire.js", "figures.js", "style.css", "icon.svg")
@@ -313,15 +313,15 @@ def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = 
     if not isinstance(plan, Plan):
         raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
     base, origin = _collector(collector)
-    found = languages(plan, texts)
+    by_code = languages(plan, texts)
     page = Template(_static("index.html").decode()).substitute(
         connect=" ".join(["'self'", *([origin] if origin else [])]),
         collector=escape(f"{base}submissions"),
-        languages=escape(" ".join(found)),
+        languages=escape(" ".join(by_code)),
         survey=escape(plan.name),
     )
     # English is used for missing texts, even if not offered itself.
-    texts_by_code = {LANGUAGES[0]: shipped(LANGUAGES[0]), **found}
+    texts_by_code = {LANGUAGES[0]: shipped(LANGUAGES[0]), **by_code}
     for words in texts_by_code.values():
         for section in SECTIONS:
             words.pop(section, None)

@@ -102,7 +102,7 @@ def device_named(name: str, tosses: int = 5, texts: Texts | None = None) -> Pape
             raise invalid("tosses", "from 2 to 8", n)
         places = {"tosses": n, "first": n // 2, "last": n - n // 2}
         sides = texts["coins.sides"].split()
-        rows, columns = (tuple("".join(one) for one in product(sides, repeat=m)) for m in (n // 2, n - n // 2))
+        rows, columns = (tuple("".join(faces) for faces in product(sides, repeat=m)) for m in (n // 2, n - n // 2))
         if n // 2 == 1:
             texts = {**texts, "coins.row": texts["coins.first"], "coins.find": texts["coins.findFirst"]}
     else:
@@ -169,9 +169,9 @@ class PaperSurvey(Result):
         >>> paper_survey(plan, DICE).table("vote", 0)
         ('A', 'A', 'A', 'A', 'B', 'B')
         """
-        found = self.plan.question(question)
-        weights = found.channel.weights[answer].tolist()
-        return tuple(letter for letter, n in zip(found.reports, weights, strict=True) for _ in range(n))
+        sheet = self.plan.question(question)
+        weights = sheet.channel.weights[answer].tolist()
+        return tuple(letter for letter, n in zip(sheet.reports, weights, strict=True) for _ in range(n))
 
 
 def paper_survey(
@@ -201,8 +201,8 @@ def paper_survey(
     letters = ("".join(letters) for n in (1, 2) for letters in product(LETTERS, repeat=n))  # A, B, ..., AA, AB, ...
     questions, losses = [], {}
     with watched(time_limit, progress) as deadline:
-        for at, question in enumerate(plan.questions):
-            sheet = _sheet(question, device, simpler, deadline.turn(at, len(plan.questions)))
+        for number, question in enumerate(plan.questions):
+            sheet = _sheet(question, device, simpler, deadline.turn(number, len(plan.questions)))
             names = tuple(islice(letters, sheet.weights.shape[1]))
             channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
             channel.verify(question.epsilon)
@@ -233,13 +233,13 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadl
         raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
     if question.name == SHEET:
         raise invalid("question", f"one that is not called {SHEET!r}, as the column of sheet numbers is", SHEET)
-    made = design_sheet(question.shares, question.epsilon, D, simpler, deadline)
-    if made is None:
+    sheet = design_sheet(question.shares, question.epsilon, D, simpler, deadline)
+    if sheet is None:
         raise InvalidInput(
             f"question {question.name!r}: expected a device with more outcomes than the {D} of {device.title}: no "
             f"sheet within epsilon {question.epsilon:.4g} was found that tells its {k} answers apart"
         )
-    return made
+    return sheet
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,15 +265,15 @@ def design_sheet(
     utility = FisherInformation(pilot)
     asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
     turn = deadline.turn(0, 3)
-    found = [optimal_channel(utility, asked, certify=False, **turn.passed)]
+    designs = [optimal_channel(utility, asked, certify=False, **turn.passed)]
     if not IntegerProgram().refuses(Problem.of(utility, asked)):  # rounding often gives fewer reports
         turn = deadline.turn(1, 3)
-        found.append(optimal_channel(utility, asked, method=Rounded(), certify=False, **turn.passed))
-    least = min(one.value for one in found)
+        designs.append(optimal_channel(utility, asked, method=Rounded(), certify=False, **turn.passed))
+    least = min(design.value for design in designs)
     if not least < np.inf:
         return None
-    few = [_fewer(one.channel, utility, D, least * (1 + simpler)) for one in found if one.value < np.inf]
-    weights = min(few, key=lambda one: (one.shape[1], utility.value(one / D)))
+    few = [_fewer(design.channel, utility, D, least * (1 + simpler)) for design in designs if design.value < np.inf]
+    weights = min(few, key=lambda whole: (whole.shape[1], utility.value(whole / D)))
     turn = deadline.turn(2, 3)
     free = optimal_channel(utility, LocalDP(epsilon), certify=False, **turn.passed).value
     loss = float(utility.value(weights / D) / free - 1)
@@ -289,7 +289,7 @@ def _fewer(channel: Channel, utility: FisherInformation, D: int, most: float) ->
             kept = np.delete(weights, b, axis=1)
             kept[:, a] += weights[:, b]
             tried.append((utility.value(kept / D), (a, b), kept))
-        value, _, kept = min(tried, key=lambda one: one[:2])
+        value, _, kept = min(tried, key=lambda attempt: attempt[:2])
         if not value <= most:
             break
         weights = kept
@@ -301,10 +301,10 @@ def _fewer(channel: Channel, utility: FisherInformation, D: int, most: float) ->
 def paper_files(survey: PaperSurvey) -> dict[str, bytes]:
     """The files by name: the plan under which reports are counted, every channel, and the empty entry file."""
     plan = survey.plan
-    made = {"plan.json": plan.to_json().encode()}
+    contents = {"plan.json": plan.to_json().encode()}
     for number, question in enumerate(plan.questions, 1):
-        made[f"channel-{number}.json"] = question.channel.to_json().encode()
+        contents[f"channel-{number}.json"] = question.channel.to_json().encode()
     head = io.StringIO(newline="")
     csv.writer(head, lineterminator="\n").writerow([SHEET, *report_columns(plan), *plan.carry])
-    made["codes.csv"] = head.getvalue().encode()
-    return made
+    contents["codes.csv"] = head.getvalue().encode()
+    return contents

@@ -85,7 +85,7 @@ def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[dict[str, dict[st
     text = read_text(path) if dialect == PLAIN else path.read_bytes().decode(dialect.encoding, "replace")
     stream = io.StringIO(text.removeprefix("\ufeff"), newline="")
     reader = csv.reader(stream, delimiter=dialect.delimiter, strict=True)
-    left_out = {q.name for q in plan.questions if any(one.reading.left_out for one in q.answers)}
+    left_out = {q.name for q in plan.questions if any(part.reading.left_out for part in q.answers)}
     owner = {code: question.name for question in plan.questions for code in question.reports}
     known = {question.name: {code.upper(): code for code in question.reports} for question in plan.questions}
     wanted = [SHEET, *report_columns(plan), *plan.carry]
@@ -110,12 +110,12 @@ def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[dict[str, dict[st
             if sheet in rows:
                 got = f"that of row {numbers[sheet]} again"
                 raise invalid("codes", "every sheet number once", Phrase(got), where)
-            for one in plan.public:  # in small letters or capitals
-                written = {text.casefold(): text for text in one.texts}
-                if row[one.name].casefold() not in written:
-                    where = f"row {number}, column {one.name!r}"
-                    raise invalid("codes", f"one of {', '.join(one.texts[:8])}", Phrase("another, or none"), where)
-                row[one.name] = written[row[one.name].casefold()]
+            for public in plan.public:  # in small letters or capitals
+                written = {text.casefold(): text for text in public.texts}
+                if row[public.name].casefold() not in written:
+                    where = f"row {number}, column {public.name!r}"
+                    raise invalid("codes", f"one of {', '.join(public.texts[:8])}", Phrase("another, or none"), where)
+                row[public.name] = written[row[public.name].casefold()]
             asked = _asked(plan, row, number, known)
             needed = {name: codes for name, codes in asked.items() if row[name] or name not in left_out}
             if _codes(row, number, needed, owner, leave_out):

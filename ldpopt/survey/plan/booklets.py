@@ -45,7 +45,7 @@ MAX_KINDS, MAX_SETS = 12, 512
 ALONE = 1.0
 """Up to this epsilon one question at random was the best wherever that could be certified, so nothing else is tried."""
 
-CLOSE = 1.005
+NEAR_LEAST = 1.005
 """Longer booklets are not tried where the respondents are this near the least number that any survey needs."""
 
 
@@ -120,7 +120,7 @@ class BookletPlanner:
         known = [booklet for booklet in shortest if booklet is not None]
         best = _shared_out(known)
         one_question = _needed(_rational(*best))
-        if best[1] > CLOSE * least and (whole := self._whole(deadline)) is not None:
+        if best[1] > NEAR_LEAST * least and (whole := self._whole(deadline)) is not None:
             known = [whole, *known]
             best = _shared_out(known)
             if whole.units == self.units:
@@ -129,7 +129,7 @@ class BookletPlanner:
         order = [position for position, unit in enumerate(self.units) if unit.joins]
         order.sort(key=lambda position: (len(self.units[position].cells), repr(self.units[position].kind), position))
         for length in range(2, longest + 1 if self.epsilon > ALONE else 2):
-            if best[1] <= CLOSE * least or deadline.over() or length > len(order):
+            if best[1] <= NEAR_LEAST * least or deadline.over() or length > len(order):
                 break
             longer = [self._booklet(units, deadline) for units in self._candidates(order, length)]
             known = [*(booklet for booklet in longer if booklet is not None), *known]

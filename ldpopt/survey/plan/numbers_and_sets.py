@@ -254,11 +254,11 @@ def multi_select(
     slopes = [_slope(j, epsilon, radius) for radius in range(j)]
     radius = int(np.argmax(slopes))
     near = "the answer itself" if radius == 0 else f"the sets that differ from the answer in at most {radius}"
-    split, one = math.tanh(epsilon / j / 2), math.tanh(epsilon / 2)
+    split, whole = math.tanh(epsilon / j / 2), math.tanh(epsilon / 2)
     designs = [
         made("a whole set", _ball(named, epsilon, radius), 0.25 / slopes[radius] ** 2, f"likely reports are {near}"),
         made("the budget split", _coins(named, epsilon / j), 0.25 / split**2, f"every coin has only epsilon/{j}"),
-        made("one option each, drawn at random", _drawn(named, epsilon), 0.25 * j / one**2,
+        made("one option each, drawn at random", _drawn(named, epsilon), 0.25 * j / whole**2,
              f"a full coin, but of 1 in {j} respondents for each option"),
     ]  # fmt: skip
     if j <= MAX_SEARCHED:

@@ -119,7 +119,7 @@ class Wishes:
     half_width: float = DEFAULT_WIDTH
 
 
-def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
+def propose(profile: FileProfile, wishes: Wishes | None = None) -> Proposal:
     """A proposal for every column of a file: categories, codes for missing answers, bins at round numbers.
 
     The proposal is made from the answers themselves, without privacy. Publishing it reveals which answers occur.
@@ -139,17 +139,17 @@ def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
     wishes = wishes or Wishes()
     named = [*wishes.questions, *wishes.carry, *filter(None, [wishes.respondent]), *wishes.bins]
     for name in (*named, *filter(None, wishes.missing_codes)):
-        found.column(name)
+        profile.column(name)
     ids = (
         column.name
-        for column in found.columns
+        for column in profile.columns
         if _ID.match(column.name) and column.distinct and column.empty == 0 and column.rows > 1
     )
     respondent = wishes.respondent or next(ids, None)
-    sample = _sample(found, {respondent, *wishes.questions, *wishes.carry})
+    sample = _sample(profile, {respondent, *wishes.questions, *wishes.carry})
     carry = wishes.carry
     public = {*carry, *(() if sample is None else sample.columns)}
-    order = [found.column(name) for name in wishes.questions] or list(found.columns)
+    order = [profile.column(name) for name in wishes.questions] or list(profile.columns)
     questions, aside = [], []
     for column in order:
         if column.name == respondent or column.name in public:
@@ -166,10 +166,10 @@ def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
     return Proposal(tuple(questions), tuple(aside), respondent, tuple(carry), sample)
 
 
-def _sample(found: FileProfile, taken: set[str | None]) -> SampleSpec | None:
+def _sample(profile: FileProfile, taken: set[str | None]) -> SampleSpec | None:
     """The first columns without empty cells whose names say that they are weights, strata or clusters of the sample."""
     roles: dict[str, str] = {}
-    for column in found.columns:
+    for column in profile.columns:
         if column.name in taken or column.empty or not column.plain or not column.name.isprintable():
             continue
         for what, name in _SAMPLE.items():
@@ -319,7 +319,7 @@ def _sorted(values: Mapping[str, int]) -> Sequence[Label]:
     if all(re.fullmatch(r"0|-?[1-9][0-9]{0,15}", value) for value in values):
         return sorted(map(int, values))
     return sorted(
-        values, key=lambda one: (not _is_number(one), float(one) if _is_number(one) else 0, one.casefold(), one)
+        values, key=lambda text: (not _is_number(text), float(text) if _is_number(text) else 0, text.casefold(), text)
     )
 
 

@@ -16,7 +16,7 @@ from ldpopt.survey.plan.reading import distinct_as_text
 MAX_ANSWERS = 1000
 """The most answers of a public question."""
 
-FEW = 20
+FEW_PEOPLE = 20
 """Fewer respondents than this for each combination of public answers are said to be few."""
 
 
@@ -57,9 +57,9 @@ class PublicQuestion(ByValue):
 def many_combinations(public: Sequence[PublicQuestion], respondents: float) -> str:
     """A warning that public answers together may single people out; empty where respondents are many for each."""
     cells = math.prod(len(question.answers) for question in public)
-    if not public or respondents >= FEW * cells:
+    if not public or respondents >= FEW_PEOPLE * cells:
         return ""
     return (
         f"Public answers have {cells:,} combinations for {respondents:,.0f} respondents: some people may be the only "
-        f"ones with theirs, and be recognised. Take fewer answers, so that each combination has {FEW} or more."
+        f"ones with theirs, and be recognised. Take fewer answers, so that each combination has {FEW_PEOPLE} or more."
     )

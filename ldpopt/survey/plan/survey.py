@@ -18,7 +18,7 @@ from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.exact_rounding import round_exact
 from ldpopt.results import Pictured
-from ldpopt.survey.plan.booklets import CLOSE, MAX_LENGTH, Booklet, BookletPlanner, Questionnaire, needs_of
+from ldpopt.survey.plan.booklets import MAX_LENGTH, NEAR_LEAST, Booklet, BookletPlanner, Questionnaire, needs_of
 from ldpopt.survey.plan.budget import EPSILONS, Budget, Needed, Needs, invited, split_within
 from ldpopt.survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
 from ldpopt.survey.plan.planned_question import PlannedQuestion, cells_of, planned_question
@@ -251,7 +251,7 @@ class _Planning:
     def proof(self, epsilon: float | None) -> RespondentsBound:
         """The proof of what any survey within epsilon needs, by the best channel of all where that is known."""
         bound, counted = respondents_bound(self.units, epsilon), tuple(unit for unit in self.units if unit.targets)
-        if epsilon is None or self.respondents <= CLOSE * bound.least:
+        if epsilon is None or self.respondents <= NEAR_LEAST * bound.least:
             return bound
         same = bool(self.shared) and counted == self.planner.free and epsilon == self.epsilons[1]
         planner = self.planner if same else BookletPlanner(counted, epsilon, None)

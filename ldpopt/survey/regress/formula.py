@@ -151,9 +151,9 @@ def regressors(formula: Formula, data: Any, private: Mapping[str, Sequence[Label
             kinds = list(private[name])
         else:
             code, kinds = public_column(data, name, n)
-        made = _coded(name, kinds, code, name in categorical, levels, inside)
-        columns[name] = [(title, values, inside) for title, values in made]
-    open_columns = [values for made in columns.values() for _, values, inside in made if not inside]
+        coded = _coded(name, kinds, code, name in categorical, levels, inside)
+        columns[name] = [(title, values, inside) for title, values in coded]
+    open_columns = [values for coded in columns.values() for _, values, inside in coded if not inside]
     group, firsts = np.zeros(n, dtype=np.intp), np.zeros(1, dtype=np.intp)
     if open_columns:
         unique = np.unique(np.stack(open_columns, axis=1), axis=0, return_index=True, return_inverse=True)
@@ -173,7 +173,7 @@ def regressors(formula: Formula, data: Any, private: Mapping[str, Sequence[Label
     scale = np.abs(flat).max(axis=0)
     if (scale == 0).any() or np.linalg.matrix_rank(flat / scale) < flat.shape[1]:
         raise invalid("formula", "predictors of which none follows from the others", Phrase("collinear ones"))
-    public = np.column_stack([np.ones(len(firsts)), *[one[firsts] for one in open_columns]])
+    public = np.column_stack([np.ones(len(firsts)), *[column[firsts] for column in open_columns]])
     return Regressors(tuple(title for title, _ in terms), values, public, group, levels)
 
 

@@ -216,7 +216,7 @@ def separate_regression(
             raise invalid("data", "at least one respondent", Phrase("none"))
         factor = (_unbiased(channel.matrix, told).T @ values)[told]
     private = private_predictors(asked, known)
-    design = regressors(asked, data, {name: one.inputs for name, one in private.items()}, len(factor))
+    design = regressors(asked, data, {name: source.inputs for name, source in private.items()}, len(factor))
     check_size(sample, len(factor))
     matrix, report = reports_together(private, data, len(factor))
     cell = _unbiased(matrix, report).T
@@ -254,14 +254,14 @@ def moment_regression(
     solve them.
     """
     asked = parse_formula(formula)
-    at = np.array([source.at for source in sources])
-    if not ((at >= 0).sum(axis=0) == 1).all():
+    reports = np.array([source.at for source in sources])
+    if not ((reports >= 0).sum(axis=0) == 1).all():
         raise invalid("sources", "one report of each respondent", Phrase("none, or several"))
-    n = at.shape[1]
+    n = reports.shape[1]
     check_size(sample, n)
     design = regressors(asked, data, {name: answers[name] for name in asked.columns if name in answers}, n)
     z = design.values.shape[1]
-    cells, report = _pooled(sources, at, None if sample is None else sample.weights)
+    cells, report = _pooled(sources, reports, None if sample is None else sample.weights)
     cells = cells.reshape(len(cells), z, -1)
     if asked.outcome in answers:
         values, levels = _outcome_values(asked.outcome, answers[asked.outcome], logit, reference, scores)
@@ -311,16 +311,16 @@ def _outcome_values(
 
 
 def _pooled(
-    sources: Sequence[Source], at: npt.NDArray[np.intp], weights: Array | None
+    sources: Sequence[Source], reports: npt.NDArray[np.intp], weights: Array | None
 ) -> tuple[Array, npt.NDArray[np.intp]]:
     """Unbiased indicators (R, r) of all combinations for the reports of all booklets, and the report of each person.
 
     Those of a booklet are multiplied by its precision, relative to the most precise one.
     """
-    tables, precisions, report = [], [], np.zeros(at.shape[1], dtype=np.intp)
+    tables, precisions, report = [], [], np.zeros(reports.shape[1], dtype=np.intp)
     start = 0
-    w = np.ones(at.shape[1]) if weights is None else weights
-    for source, own in zip(sources, at, strict=True):
+    w = np.ones(reports.shape[1]) if weights is None else weights
+    for source, own in zip(sources, reports, strict=True):
         asked = own >= 0
         law = np.asarray(np.bincount(own[asked], w[asked], source.channel.shape[1]), dtype=np.float64)
         share = law.sum()

@@ -74,14 +74,14 @@ class Respondents(Selection):
             np.array([label not in none for label in side.inputs])
             for side, none in zip(sides, map(self._without, (row, column)), strict=True)
         ]
-        if all(one.all() for one in inside):
+        if all(mask.all() for mask in inside):
             return table
         cells = np.eye(len(table.joint.values))[np.outer(*inside).ravel()]
         names = tuple(label for label, kept in zip(table.joint.labels, np.outer(*inside).ravel(), strict=True) if kept)
         joint = table.joint.ratio(cells, cells.sum(axis=0), names, "among those who answered")
         first, second = (
-            Channel(np.eye(one.sum()), tuple(label for label, kept in zip(side.inputs, one, strict=True) if kept))
-            for side, one in zip(sides, inside, strict=True)
+            Channel(np.eye(mask.sum()), tuple(label for label, kept in zip(side.inputs, mask, strict=True) if kept))
+            for side, mask in zip(sides, inside, strict=True)
         )
         return TwoWayTable(joint, first, second)
 
@@ -98,7 +98,7 @@ class Respondents(Selection):
         if not questions:
             expected = f"at least one question among {', '.join(self.plan.answers)}"
             raise invalid("table", expected, Phrase(f"{row}, {column}"))
-        drawn = [one for name in questions for one in self.plan.answers[name] if one.probability < 1]
+        drawn = [question for name in questions for question in self.plan.answers[name] if question.probability < 1]
         if not all(alone(self.plan, name) for name in questions) or len(set(drawn)) > 1:
             return self._from_booklets(row, column, questions)
         (a, first), (b, second) = (self._side(name) for name in (row, column))

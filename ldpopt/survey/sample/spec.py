@@ -71,7 +71,7 @@ class SampleSpec(ByValue):
     strata: str | None = key(text, default=None)
     clusters: str | None = key(text, default=None)
     fpc: str | None = key(text, default=None)
-    lonely: str = key(choice(*(one.value for one in LonelyUnit)), default=LonelyUnit.REFUSE.value)
+    lonely: str = key(choice(*(word.value for word in LonelyUnit)), default=LonelyUnit.REFUSE.value)
     variance: str = key(choice(*METHODS), default=METHODS[0])
     replications: int = key(_at_least(2), default=500)
     seed: int = key(_at_least(0), default=0)

@@ -94,10 +94,10 @@ def _parts(plan: Plan, rows: Rows) -> dict[str, str]:
     head = hashlib.sha256(f"ldpopt stored report {plan.checksum} ".encode())
     days: dict[str, list[bytes]] = {}
     for id, day, _ in rows:
-        made = head.copy()
-        made.update(id)
-        days.setdefault(day, []).append(made.digest()[:16])
-    return {day: of_numbers(np.frombuffer(b"".join(made), "<u8").reshape(-1, 2)) for day, made in days.items()}
+        digest = head.copy()
+        digest.update(id)
+        days.setdefault(day, []).append(digest.digest()[:16])
+    return {day: of_numbers(np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2)) for day, digests in days.items()}
 
 
 FILE_ROWS = 1 << 20
@@ -160,7 +160,7 @@ def _folder(plan: Plan, record_batches: Iterable[Any], days: dict[str, list[str]
         batches = iter(record_batches)
         while (batch := next(batches, None)) is not None or waiting or not files:
             waiting += [] if batch is None else [batch]
-            if batch is None or sum(one.num_rows for one in waiting) >= FILE_ROWS:
+            if batch is None or sum(part.num_rows for part in waiting) >= FILE_ROWS:
                 name = f"part-{len(files):05d}.parquet"
                 said = _write(plan, waiting, days, work / name)
                 files[name] = Manifest.of(plan, MODE, said.rows, said.parts, digest(work / name))
@@ -236,11 +236,11 @@ def draw_invitations(plan: Plan, store: Store, count: int, groups: Sequence[str]
     (3, 3)
     """
     drawn = [secrets.token_urlsafe(16) for _ in range(positive_integer(count, "invitations"))]
-    if any(one.invited for one in plan.public) != bool(groups):
+    if any(public.invited for public in plan.public) != bool(groups):
         raise invalid("invitations", "a frame, exactly if public questions are invited", Phrase("the other"))
-    drawn = [one + said for one, said in zip(drawn, groups, strict=True)] if groups else drawn
+    drawn = [code + said for code, said in zip(drawn, groups, strict=True)] if groups else drawn
     for start in range(0, len(drawn), _AT_ONCE):
-        store.invite([invitation_hash(plan.checksum, one) for one in drawn[start : start + _AT_ONCE]])
+        store.invite([invitation_hash(plan.checksum, code) for code in drawn[start : start + _AT_ONCE]])
     return drawn
 
 
@@ -260,11 +260,11 @@ class Invited:
         self._people, places = np.unique(every, return_inverse=True)
         if len(self._people) < len(every):
             raise invalid(f"respondent column {plan.respondent!r}", "everybody once", Phrase("somebody twice"))
-        found = self._ledger.standing(plan, self._words, self._people, alike)
-        if not leave_out or found.why.all():
-            found.refuse(plan, ledger)
-        self.kept = (found.why[places] == 0).tolist()
-        self._people = self._people[found.why == 0]
+        verdict = self._ledger.standing(plan, self._words, self._people, alike)
+        if not leave_out or verdict.why.all():
+            verdict.refuse(plan, ledger)
+        self.kept = (verdict.why[places] == 0).tolist()
+        self._people = self._people[verdict.why == 0]
 
     def enter(self) -> None:
         """Enter them, before anybody has an invitation; `InvalidInput` if another run came first."""

@@ -11,7 +11,7 @@ from ldpopt.reports.promises import consent_paragraph, promises_in_words
 from ldpopt.survey import SurveySpec, plan_survey
 from ldpopt.survey.collect.leaks import find_leaks
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.public_question import FEW, PublicQuestion, many_combinations
+from ldpopt.survey.plan.public_question import FEW_PEOPLE, PublicQuestion, many_combinations
 
 TOML = """
 [survey]
@@ -77,11 +77,11 @@ def test_what_does_not_fit_is_refused(old, new):
 
 
 def test_many_combinations_are_told():
-    """With fewer respondents than `FEW` for each combination the plan is warned, and not with as many."""
+    """With fewer respondents than `FEW_PEOPLE` for each combination the plan is warned, and not with as many."""
     asked = [PublicQuestion("age", tuple(range(10))), PublicQuestion("region", tuple("abcdef"))]
     cells = math.prod(len(one.answers) for one in asked)
-    assert many_combinations(asked, FEW * cells) == ""
-    assert "60 combinations for 1,199 respondents" in many_combinations(asked, FEW * cells - 1)
+    assert many_combinations(asked, FEW_PEOPLE * cells) == ""
+    assert "60 combinations for 1,199 respondents" in many_combinations(asked, FEW_PEOPLE * cells - 1)
     assert many_combinations([], 1) == ""
 
 
