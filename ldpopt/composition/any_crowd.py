@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import nbinom
 
 from ldpopt.composition.crowd import Crowd
 from ldpopt.composition.lattice import collect
@@ -130,6 +129,8 @@ class AnyCrowd:
         """delta at epsilon, rounded up, and precise where it is about `goal`, which is positive."""
         if epsilon > 30:  # above the local epsilon of rows with no smaller entries than are taken
             return 1.0
+        from scipy.stats import nbinom
+
         helping = self.helpers + float(nbinom.isf(LEFT_OUT * goal, self.helpers, self.hidden)) + 2
         tilt, variance = self._worst.apart(epsilon)
         if not (helping < self.n / 2 and 0 < tilt < math.inf):

@@ -9,7 +9,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -124,14 +124,25 @@ def _outside(law: LatticeLaw, tilt: float, value: float, mean: float, distance: 
     return bound
 
 
+@lru_cache(maxsize=2)
+def _sines(size: int) -> tuple[Array, Array]:
+    """sin^2 of half of every angle 2 pi t / size, and sin of it, both (size,)."""
+    angles = 2 * np.pi / size * np.arange(size)
+    return np.sin(angles / 2) ** 2, np.sin(angles)
+
+
 def _log_sum(positions: npt.NDArray[np.int64], weights: Array, size: int) -> npt.NDArray[np.complex128]:
-    """The log of the Fourier transform phi of centred weights at the frequencies of `rfft`, as log(1 - (1 - phi))."""
+    """The log of the Fourier transform phi of centred weights at the frequencies of `rfft`, as log(1 - (1 - phi)).
+
+    `size` is a power of two.
+    """
     frequency = np.arange(size // 2 + 1)
     real, imaginary = np.zeros(len(frequency)), np.zeros(len(frequency))
+    squares, sines = _sines(size)
     for position, weight in zip(positions.tolist(), weights.tolist(), strict=True):
-        angle = 2 * np.pi / size * ((position * frequency) % size)
-        real -= 2 * weight * np.sin(angle / 2) ** 2
-        imaginary -= weight * np.sin(angle)
+        turn = (position * frequency) & (size - 1)
+        real -= 2 * weight * squares[turn]
+        imaginary -= weight * sines[turn]
     with np.errstate(divide="ignore"):
         modulus = np.log1p(np.maximum(2 * real + real**2 + imaginary**2, -1.0)) / 2
     return np.asarray(np.maximum(modulus, -1e6) + 1j * np.arctan2(imaginary, 1 + real))

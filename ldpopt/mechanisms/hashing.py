@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -304,5 +305,6 @@ def optimized_local_hashing(k: int, epsilon: float, prime: int = MERSENNE_31) ->
     return LocalHashing(checked.k, checked.epsilon, max(2, round(math.exp(checked.epsilon)) + 1), prime)
 
 
+@cache
 def _is_prime(number: int) -> bool:
     return number >= 2 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))

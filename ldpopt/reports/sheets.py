@@ -148,7 +148,10 @@ class _Page:
         self.pdf.set_font(FAMILY, style, size + 1)
         self.pdf.set_font(FAMILY, style, size)
         said = {"w": self.width, "h": size * 0.3528 * line, "text": text, "align": align or self.before}
-        if self.pdf.get_y() + self.pdf.multi_cell(**said, dry_run=True, output="HEIGHT") > self.pdf.h - 5:
+        left = self.pdf.h - 5 - self.pdf.get_y()
+        # Two lines in turn hold more than one line's width, so that most texts fit without being broken for a trial.
+        lines = 2 * self.pdf.get_string_width(text) / self.width + 1 + text.count("\n")
+        if lines * said["h"] > left and self.pdf.multi_cell(**said, dry_run=True, output="HEIGHT") > left:
             self.pdf.add_page()
         self.pdf.multi_cell(**said, new_x="LMARGIN", new_y="NEXT")
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 from scipy.optimize import brentq
-from scipy.special import gammaln, xlogy
+from scipy.special import chdtrc, chdtri, fdtrc, gammaln, xlogy
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, positive_integer
@@ -74,10 +73,10 @@ def chi_squared_result(name: str, statistic: float, degrees: int, denominator: f
     if degrees == 0:
         return TestResult(name, 0.0, 0, 1.0, denominator)
     if math.isinf(denominator):
-        return TestResult(name, statistic, degrees, float(stats.chi2.sf(statistic, degrees)))
+        return TestResult(name, statistic, degrees, float(chdtrc(degrees, statistic)))
     rest = denominator - degrees + 1
     scaled = statistic * rest / (denominator * degrees)
-    return TestResult(name, statistic, degrees, float(stats.f.sf(scaled, degrees, rest)), denominator)
+    return TestResult(name, statistic, degrees, float(fdtrc(degrees, rest, scaled)), denominator)
 
 
 def wald_result(name: str, d: Array, covariance: Array, denominator: float = math.inf) -> TestResult:
@@ -109,8 +108,10 @@ def _scale(covariance: Array) -> Array:
 
 def noncentral_power(level: Any, degrees: int, noncentrality: float) -> Power:
     """The power of a chi-squared test at `level`, by the noncentral distribution; 0 without degrees of freedom."""
-    critical = stats.chi2.isf(check_level(level, "level"), degrees) if degrees else math.inf
-    return Power(float(stats.ncx2.sf(critical, degrees, noncentrality)) if degrees else 0.0, False)
+    from scipy.stats import ncx2
+
+    critical = chdtri(degrees, check_level(level, "level")) if degrees else math.inf
+    return Power(float(ncx2.sf(critical, degrees, noncentrality)) if degrees else 0.0, False)
 
 
 def goodness_of_fit(data: Any, channel: ChannelLike, p0: ArrayLike) -> TestResult:
@@ -188,7 +189,7 @@ def goodness_of_fit_power(channel: ChannelLike, p0: ArrayLike, p1: ArrayLike, n:
     null = _ScoreForm.at(channel, p0)
     m1 = _marginal(channel, p1, "p1")
     n, level = positive_integer(n, "n"), check_level(level, "level")
-    critical = float(stats.chi2.isf(level, null.degrees)) if null.degrees else math.inf
+    critical = float(chdtri(null.degrees, level)) if null.degrees else math.inf
     if math.comb(n + len(m1) - 1, len(m1) - 1) <= ENUMERATED:
         tables = compositions(n, len(m1))
         reject = (n * null.form(tables / n) > critical) | (tables[:, ~null.used] > 0).any(axis=1)
@@ -214,11 +215,13 @@ def respondents_for_power(
         raise invalid("p1", "a distribution whose reports differ from those of p0", "one that gives the same reports")
     if power <= level:
         return 1
-    critical = stats.chi2.isf(level, null.degrees)
+    from scipy.stats import ncx2
+
+    critical = chdtri(null.degrees, level)
     top = 1.0
-    while stats.ncx2.sf(critical, null.degrees, top) < power:
+    while ncx2.sf(critical, null.degrees, top) < power:
         top *= 2
-    needed = brentq(lambda x: stats.ncx2.sf(critical, null.degrees, x) - power, 0.0 if top == 1.0 else top / 2, top,
+    needed = brentq(lambda x: ncx2.sf(critical, null.degrees, x) - power, 0.0 if top == 1.0 else top / 2, top,
                     xtol=1e-10 * top)  # fmt: skip
     return max(1, math.ceil(float(needed) / each))
 

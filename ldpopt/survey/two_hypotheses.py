@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array, positive_integer
@@ -163,5 +163,5 @@ def _nearly(m0: Array, m1: Array, power: float, level: float) -> int:
     ratio = np.log1p((m1 - m0) / m0)
     means = [float(m @ ratio) for m in (m0, m1)]
     deviations = [math.sqrt(max(float(m @ (ratio - mean) ** 2), 0.0)) for m, mean in zip((m0, m1), means, strict=True)]
-    root = (norm.isf(level) * deviations[0] + norm.ppf(power) * deviations[1]) / (means[1] - means[0])
+    root = (ndtri(power) * deviations[1] - ndtri(level) * deviations[0]) / (means[1] - means[0])
     return max(1, math.ceil(root**2)) if root > 0 else 1

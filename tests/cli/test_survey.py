@@ -9,7 +9,6 @@ import time
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 
 from ldpopt.survey import Plan, aggregate
 from ldpopt.survey.collect.runner import dask_runner
@@ -149,6 +148,8 @@ def test_a_local_cluster_writes_the_same_bytes(run, partitions, tmp_path):
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_killed_under_a_scheduler_changes_nothing(run, partitions, tmp_path):
     """With --scheduler on a cluster of two workers, one killed in mid-run, bytes and counts are the same."""
+    from distributed import Client, LocalCluster
+
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,

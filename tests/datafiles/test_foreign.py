@@ -69,7 +69,7 @@ CORNERS = {
     "single quotes": with_cell(b"<c r='XFD1048576'><v>1</v></c>"),
     "spaces": with_cell(b'<c r = "XFD1048576"><v>1</v></c>'),
     "no references": lambda sheet: with_cell(b"<c><v>1</v></c>" * 30_000_000)(sheet),
-    "unpacks to gigabytes": with_cell(b"<!--" + b" " * 400_000_000 + b"-->"),
+    "unpacks to gigabytes": lambda sheet: with_cell(b"<!--" + b" " * 400_000_000 + b"-->")(sheet),
 }
 
 

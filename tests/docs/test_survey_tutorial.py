@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import statsmodels.api as sm
 from typer.testing import CliRunner
 
 from ldpopt.cli import app
@@ -54,12 +53,16 @@ def anes():
 
 def marriages():
     """`fair` of statsmodels: codes 1 to 5 and numbers of years, in a CSV file with semicolons and decimal commas."""
+    import statsmodels.api as sm
+
     fair = sm.datasets.fair.load_pandas().data[:3000]
     return {"rating": fair["rate_marriage"].astype(int).tolist(), "years": fair["yrs_married"].tolist()}
 
 
 def doctors():
     """`randhie` of statsmodels, the health insurance experiment: counts of visits and yes/no, in an Excel workbook."""
+    import statsmodels.api as sm
+
     people = sm.datasets.randhie.load_pandas().data[:3000]
     limited = np.where(people["physlm"] >= 0.5, "limited", "not").tolist()
     return {"visits": people["mdvis"].clip(upper=8).astype(int).tolist(), "health": limited}

@@ -1,14 +1,22 @@
 """Letters of a figure that touch, and legends that lie on data, by the boxes that matplotlib gives them."""
 
+from functools import lru_cache
 from itertools import combinations
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+@lru_cache(maxsize=1)
+def drawn(figure):
+    """What a finished figure was drawn with, once for all that is asked of it."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    return renderer
 
 
 def letters(figure):
     """Every text that is drawn, with its box in pixels."""
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
+    renderer = drawn(figure)
     found = []
     for ax in figure.axes:
         if not ax.get_visible():
@@ -48,8 +56,7 @@ def cut_off(figure, pixels=1.5):
 
 def legends_on_data(figure, pixels=1.5):
     """Axes whose legend shares more than `pixels` with the box of the data."""
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
+    renderer = drawn(figure)
     found = []
     for ax in figure.axes:
         if ax.get_legend():

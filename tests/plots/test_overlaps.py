@@ -1,5 +1,7 @@
 """In no picture of the package do letters touch or leave the figure, and no legend lies on the data."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from plots.overlaps import cut_off, legends_on_data, touching
@@ -37,10 +39,15 @@ PICTURES = {
 }
 
 
+@cache
+def picture(name):
+    return PICTURES[name]().figure
+
+
 @pytest.mark.parametrize("name", PICTURES)
 def test_letters_do_not_touch(name):
     """Every text of the picture has room of its own, within the figure."""
-    figure = PICTURES[name]().figure
+    figure = picture(name)
     assert touching(figure) == []
     assert cut_off(figure) == []
 
@@ -48,4 +55,4 @@ def test_letters_do_not_touch(name):
 @pytest.mark.parametrize("name", PICTURES)
 def test_legends_are_off_the_data(name):
     """A legend beside, above or below the axes hides nothing."""
-    assert legends_on_data(PICTURES[name]().figure) == []
+    assert legends_on_data(picture(name)) == []

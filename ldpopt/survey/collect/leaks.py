@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import bdtr
 
 from ldpopt.datafiles.columns import to_numbers
 from ldpopt.errors import InvalidInput
@@ -148,15 +148,15 @@ def tells(groups: Codes, answers: Codes, excludes: bool = False) -> bool:
     without = table[:, shares.argmax()]
     right = np.where(sizes == 1, without, np.where(first - 1 > second, first, 0)).sum()
     wrong = n - without.sum()
-    if n - right <= (1 - TOLD) * wrong and stats.binom.cdf(n - right, n, wrong / n) <= BY_CHANCE:
+    if n - right <= (1 - TOLD) * wrong and bdtr(n - right, n, wrong / n) <= BY_CHANCE:
         return True
     chance = BY_CHANCE / count
     missed, expected = sizes - first, 1 - shares[best]
     settled = missed <= (1 - SETTLED) * expected * sizes
-    if (stats.binom.cdf(missed, sizes, expected)[settled] <= chance).any():
+    if (bdtr(missed, sizes, expected)[settled] <= chance).any():
         return True
     rare = table <= RULED_OUT * sizes[:, None] * shares if excludes else np.zeros_like(table, bool)
-    return bool((stats.binom.cdf(table, sizes[:, None], shares)[rare] <= chance / k).any())
+    return bool((bdtr(table, sizes[:, None], shares)[rare] <= chance / k).any())
 
 
 def in_order(ranks: Codes, answers: Codes) -> bool:

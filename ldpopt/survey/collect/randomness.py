@@ -102,10 +102,10 @@ class WordSource:
 
     def __init__(self, plan: Plan, mode: str, key: SecretKey) -> None:
         self._memoised = mode == Memoised.mode
-        self._key = key
+        self._key, self._questions = key, len(plan.questions)
         # The channel is part of the tag, since one word used with two channels could reveal more than two independent
         # reports. The answer is part of it for the same reason, except in plans of version 1.
-        self._tags = [word_tags(plan, question) for question in plan.questions]
+        self._tags = [word_tags(plan, question) for question in plan.questions if self._memoised]
         self._booklets = booklet_steps(plan)
         self._booklet = booklet_tag(plan)
         self._identity = tag("identity", plan.name)
@@ -128,7 +128,7 @@ class WordSource:
 
     def streams(self, partition: int) -> list[Keystream] | None:
         """One stream of words for each question of a partition, in the order of its rows; None when memoised."""
-        streams = len(self._tags) + bool(len(self._booklets))
+        streams = self._questions + bool(len(self._booklets))
         return None if self._memoised else [Keystream(self._key, partition, q) for q in range(streams)]
 
     def booklets(self, streams: list[Keystream] | None, respondents: Respondents | None, rows: int) -> Any:

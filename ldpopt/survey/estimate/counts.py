@@ -85,8 +85,8 @@ def report_column(reports: Any, channel: Any) -> Any:
 
 def column(values: Any, what: str) -> npt.NDArray[Any]:
     """`values`, an array, list or data-frame column, as a one-dimensional array; tuples stay whole."""
-    if hasattr(values, "to_pylist"):  # an arrow column, perhaps of dictionaries
-        values = values.to_pylist()
+    if hasattr(values, "to_pylist"):  # an arrow column
+        values = _of_arrow(values)
     if isinstance(values, (list, tuple)) and any(isinstance(value, tuple) for value in values):
         array = np.empty(len(values), dtype=object)
         array[:] = values
@@ -97,6 +97,18 @@ def column(values: Any, what: str) -> npt.NDArray[Any]:
     if array.ndim != 1:
         raise invalid(what, "one column", f"shape {array.shape}")
     return array
+
+
+def _of_arrow(values: Any) -> Any:
+    """An arrow column, perhaps of dictionaries, as an array of texts or numbers, or as a list where it has others."""
+    from pyarrow import types
+
+    if types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    plain = (types.is_string, types.is_large_string, types.is_integer, types.is_float64)
+    if values.null_count or not any(is_kind(values.type) for is_kind in plain):
+        return values.to_pylist()
+    return values.to_numpy(zero_copy_only=False)
 
 
 def _codes(array: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
@@ -238,9 +239,8 @@ def _standardised(distance: Array, variance: Array) -> Array:
 
 def two_sided(level: float, degrees: float = math.inf) -> float:
     """The two-sided critical value of the normal law, or of Student's with `degrees` of freedom."""
-    from scipy.stats import norm, t
-
-    return float(norm.isf((1 - level) / 2) if math.isinf(degrees) else t.isf((1 - level) / 2, degrees))
+    tail = (1 - level) / 2
+    return -float(ndtri(tail) if math.isinf(degrees) else stdtrit(degrees, tail))
 
 
 def check_level(level: Any, what: str = "confidence level") -> float:
@@ -332,7 +332,6 @@ def max_normal_quantile(correlation: Array, level: float, degrees: float = math.
 
 @lru_cache(maxsize=64)
 def _max_quantile(raw: bytes, size: int, level: float, degrees: float) -> float:
-    from scipy.special import ndtri
     from scipy.stats import chi2, qmc
 
     correlation = np.frombuffer(raw).reshape(size, size)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import ndtr, stdtr
 
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array
@@ -132,7 +132,7 @@ def quotient(above: Array, below: Array) -> Array:
 def p_values_of(statistics: Array, degrees: float) -> Array:
     """Two-sided p-values of standardised statistics: normal, or Student's with `degrees` of freedom."""
     size = np.abs(statistics)
-    return np.asarray(2 * (stats.norm.sf(size) if math.isinf(degrees) else stats.t.sf(size, degrees)))
+    return np.asarray(2 * (ndtr(-size) if math.isinf(degrees) else stdtr(degrees, -size)))
 
 
 def simplex_projection(p: ArrayLike) -> Array:

@@ -198,11 +198,16 @@ def paper_survey(
     [[26, 10], [10, 26]]
     """
     simpler = unit_interval(simpler, "simpler")
+    if any(question.name == SHEET for question in plan.questions):
+        raise invalid("question", f"one that is not called {SHEET!r}, as the column of sheet numbers is", SHEET)
     letters = ("".join(letters) for n in (1, 2) for letters in product(LETTERS, repeat=n))  # A, B, ..., AA, AB, ...
-    questions, losses = [], {}
+    questions, losses, sheets = [], {}, {}
     with watched(time_limit, progress) as deadline:
         for number, question in enumerate(plan.questions):
-            sheet = _sheet(question, device, simpler, deadline.turn(number, len(plan.questions)))
+            asked = question.shares.tobytes(), question.epsilon
+            if asked not in sheets:
+                sheets[asked] = _sheet(question, device, simpler, deadline.turn(number, len(plan.questions)))
+            sheet = sheets[asked]
             names = tuple(islice(letters, sheet.weights.shape[1]))
             channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
             channel.verify(question.epsilon)
@@ -231,8 +236,6 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadl
         raise invalid(f"question {question.name!r}", expected, k)
     if not 0 < question.epsilon < np.inf:
         raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
-    if question.name == SHEET:
-        raise invalid("question", f"one that is not called {SHEET!r}, as the column of sheet numbers is", SHEET)
     sheet = design_sheet(question.shares, question.epsilon, D, simpler, deadline)
     if sheet is None:
         raise InvalidInput(

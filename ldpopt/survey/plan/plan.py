@@ -118,14 +118,14 @@ class Plan(Pictured):
         """The questions that everybody is asked."""
         return tuple(question for question in self.questions if question.probability == 1)
 
-    @property
+    @cached_property
     def answers(self) -> dict[str, tuple[PlannedQuestion, ...]]:
         """For the name of everything that is asked, the planned questions whose reports are about it."""
-        asked: dict[str, tuple[PlannedQuestion, ...]] = {}
+        asked: dict[str, list[PlannedQuestion]] = {}
         for question in self.questions:
             for part in question.answers:
-                asked[part.name] = (*asked.get(part.name, ()), question)
-        return asked
+                asked.setdefault(part.name, []).append(question)
+        return {name: tuple(questions) for name, questions in asked.items()}
 
     @property
     def titles(self) -> dict[str, str]:

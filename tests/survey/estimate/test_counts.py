@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,17 @@ def test_positions_invert_labels():
         want = rng.integers(0, 3, 50)
         reports = [outputs[y] for y in want]
         assert np.array_equal(positions(reports, outputs), want)
+
+
+def test_arrow_columns_are_what_their_values_are():
+    """A column of texts or numbers, of dictionaries or with gaps, whole or in chunks, is the array of its values."""
+    texts, numbers = ["a", "b", "a"], [1, 2, 1]
+    for values in (texts, numbers, [0.5, 2.0, 0.5], [True, False, True], ["a", None, "b"], [1, None, 2], [b"a", b"b"]):
+        array = pa.array(values)
+        for arrow in (array, array.dictionary_encode(), pa.chunked_array([array[:1], array[1:]])):
+            assert column(arrow, "reports").tolist() == column(values, "reports").tolist() == values
+    assert positions(pa.array(numbers, pa.uint8()), (1, 2)).tolist() == [0, 1, 0]
+    assert len(positions(pa.array([], pa.string()), ("a", "b"))) == 0
 
 
 def test_numbers_given_as_floats_match_integer_labels():

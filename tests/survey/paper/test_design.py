@@ -75,6 +75,22 @@ def test_fewer_letters_cost_no_more_than_was_allowed():
     assert 1 + few.loss <= (1 + all_of_them.loss) * 1.01
 
 
+def test_questions_that_are_alike_get_the_sheet_that_each_gets_alone():
+    """Same pilot and epsilon, same integers, under letters of their own; another pilot or epsilon, another sheet."""
+    yes = ("no", "yes")
+    asked = [QuestionSpec("a", yes, epsilon=1.0), QuestionSpec("b", yes, epsilon=1.0)]
+    asked += [QuestionSpec("c", yes, epsilon=2.0), QuestionSpec("d", ("x", "y", "z"), epsilon=1.0)]
+    device = device_named("two-dice")
+    together = paper_survey(plan_survey(SurveySpec("s", tuple(asked))).plan, device)
+    sheets = {question.name: question.channel.weights.tolist() for question in together.plan.questions}
+    for one in asked:
+        alone = paper_survey(plan_survey(SurveySpec("s", (one,))).plan, device)
+        assert alone.plan.questions[0].channel.weights.tolist() == sheets[one.name]
+        assert alone.losses[one.name] == together.losses[one.name]
+    assert sheets["a"] == sheets["b"] != sheets["c"]
+    assert not {*together.plan.questions[0].reports} & {*together.plan.questions[1].reports}
+
+
 def test_a_device_that_is_too_coarse_is_refused_in_one_line():
     questions = (QuestionSpec("party", tuple("abcdef"), epsilon=0.3),)
     plan = plan_survey(SurveySpec("vote", questions)).plan
