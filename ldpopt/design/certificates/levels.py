@@ -41,7 +41,7 @@ BLOCK = 2048  # Columns that are looked at together.
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LevelDual(ListedDual):
-    """Multipliers of the exact program of any column utility under `ApproximateLDP`, for up to seven inputs.
+    """Multipliers of the exact program of any column utility under `ApproximateLDP`, for up to eight inputs.
 
     rows, pairs, weights : as in `ListedDual`; the entry (x, x') of `pairs` is for the excess of row x over e^epsilon
     times row x'. Where there are several such constraints, the one that gives the best bound counts.
@@ -50,9 +50,10 @@ class LevelDual(ListedDual):
     argument = "linear-programming duality over all extreme columns of (epsilon, delta)-LDP"
 
     def work(self) -> Work:
-        """All columns of up to seven inputs, for each of the constraints."""
-        k = min(self.answers, LIMIT)
-        each = 60.0 * (k + self.criteria) + 40.0 * k * k
+        """All columns of up to eight inputs, which pay each price, for each of the constraints."""
+        k, prices = min(self.answers, LIMIT), (self.pairs, getattr(self, "spreads", None))
+        paid = sum(np.count_nonzero(one) if isinstance(one, np.ndarray) else k * k for one in prices if one is not None)
+        each = 50.0 * (k + self.criteria) + 4.0 * paid
         return Work.on(COLUMNS[k] * max(len(self.constraints), 1), each, BLOCK * k * k)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
@@ -83,7 +84,7 @@ class LevelVariationDual(LevelDual):
     """Multipliers of the exact program of a column utility under `ApproximateLDP` and `TotalVariation` together.
 
     The numbers of `LevelDual`, and spreads : (k, k) non-negative; entry (x, x') is the multiplier of the cap on
-    sum_y (Q[x, y] - Q[x', y])_+, and the diagonal is ignored. For up to seven inputs.
+    sum_y (Q[x, y] - Q[x', y])_+, and the diagonal is ignored.
     """
 
     spreads: Array
@@ -105,48 +106,57 @@ def leveled(every: Levels, epsilon: Enclosure) -> Iterator[LeveledColumns]:
 
 @dataclass(frozen=True, eq=False)
 class LeveledColumns:
-    """Columns of given `levels` (n, k), scaled to a largest entry of one: `base` (n,) + `rise` (k, n). power : (k + 1,)
-    e^(-j epsilon); rest : (k + 1,) 1 - e^(-j epsilon), with all digits where epsilon is small.
+    """Columns of given `levels` (n, k), scaled to a largest entry of one: `base` (n,) + `rise` (k, n).
+
+    height : (n,) the highest levels.
     """
 
     levels: Levels
     height: Levels
-    power: Enclosure
-    rest: Enclosure
+    epsilon: Enclosure
     base: Enclosure
     rise: Enclosure
 
     @classmethod
     def of(cls, levels: Levels, epsilon: Enclosure) -> LeveledColumns:
         """The columns at this epsilon."""
-        of, k = epsilon.arithmetic, levels.shape[1]
-        exponents = -(epsilon * np.arange(k + 1.0))
-        power, rest = exponents.exp(), -exponents.expm1()
+        of, (power, rest) = epsilon.arithmetic, powers(epsilon, levels.shape[1])
         height, full, inside = levels.max(axis=1), np.all(levels >= 0, axis=1), np.asarray(levels >= 0)
         base = of.where(full, power[height], of.zeros(len(levels)))
         entry = power[np.where(inside, height[:, None] - levels, 0)]
         above = entry * rest[np.where(inside, levels, 0)]
         rise = of.where(full[:, None], above, of.where(inside, entry, of.zeros(levels.shape)))
-        return cls(levels, height, power, rest, base, rise.T)
+        return cls(levels, height, epsilon, base, rise.T)
 
     def charged(self, pairs: Array, spreads: Array | None = None) -> Listed:
         """The columns, with what each pays at these prices of its excesses (k, k) and its total variation (k, k)."""
         charged = None
         for prices, step in ((pairs, 1), *(() if spreads is None else ((spreads, 0),))):
-            for x, y in zip(*np.nonzero(prices), strict=True):
-                more = self.excess(int(x), int(y), step) * float(prices[x, y])
-                charged = more if charged is None else charged + more
+            x, y = np.nonzero(prices)
+            if len(x):
+                excess = excesses(self.epsilon, int(self.height.max()), step)
+                told = excess[self.height[:, None], self.levels[:, x], self.levels[:, y]] @ prices[x, y]
+                charged = told if charged is None else charged + told
         return Listed(self.base, self.rise, charged)
 
-    def excess(self, x: int, y: int, step: int = 1) -> Enclosure:
-        """(n,) the excess (c_x - e^(step epsilon) c_y)_+ of the columns, for a step of 1 or 0. It is c_x (1 - e^(-(d -
-        step) epsilon)) at d levels above.
-        """
-        of, upper, lower = self.power.arithmetic, self.levels[:, x], self.levels[:, y]
-        entry = self.power[np.where(upper >= 0, self.height - upper, 0)]
-        above = np.where(lower >= 0, np.maximum(upper - lower - step, 0), 0)
-        part = of.where(lower >= 0, self.rest[above], of.of(np.ones(len(upper))))
-        return of.where(upper >= 0, entry * part, of.zeros(len(upper)))
+
+def powers(epsilon: Enclosure, top: int) -> tuple[Enclosure, Enclosure]:
+    """(top + 1,) e^(-j epsilon), and 1 - e^(-j epsilon) with all digits where epsilon is small."""
+    exponents = -(epsilon * np.arange(top + 1.0))
+    return exponents.exp(), -exponents.expm1()
+
+
+def excesses(epsilon: Enclosure, top: int, step: int = 1) -> Enclosure:
+    """(top + 1, top + 2, top + 2) the excess (c_x - e^(step epsilon) c_y)_+, for a step of 1 or 0, by the height of the
+    column, at most `top`, and the levels of x and y, of which the last, number -1, stands for `ABSENT`. It is c_x (1 -
+    e^(-(d - step) epsilon)) at d levels above.
+    """
+    of, (power, rest) = epsilon.arithmetic, powers(epsilon, top)
+    height, upper, lower = np.indices((top + 1, top + 2, top + 2))
+    there = upper <= height
+    entry = power[np.where(there, height - upper, 0)]
+    part = of.where(lower <= top, rest[np.where(there, np.maximum(upper - lower - step, 0), 0)], of.of(1.0))
+    return of.where(there, entry * part, of.of(0.0))
 
 
 MAX_SUMS = 2.0e8  # The most sums that are formed.

@@ -5,7 +5,7 @@ every excess (q_x - e^epsilon q_x')_+ is linear, so that a convex and homogeneou
 split into the extreme rays of its piece. On such a ray the equalities q_x = e^epsilon q_x' connect the whole support.
 So its levels, the logarithms in units of epsilon, are whole numbers that take all values 0..h. A support of one input
 gives a unit vector. A larger one has h >= 1, because inputs of the same level are connected only through another level.
-There are 4, 21, 138, 1055, 9308, 94465 such columns for 2 to 7 inputs.
+There are 4, 21, 138, 1055, 9308, 94465, 1091422 such columns for 2 to 8 inputs.
 
 Where total variation is capped too, the cone is also cut by the planes q_x = q_x', which connect inputs of the same
 level. Then the columns of h = 0 are extreme as well: constants on two inputs or more, but not on all.
@@ -22,15 +22,16 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.distribution import Array
 
-Levels = npt.NDArray[np.int64]
-LIMIT = 7  # The most inputs whose columns are listed: 8 inputs have more than a million.
-COLUMNS = (1, 1, 4, 24, 148, 1080, 9364, 94584)  # How many there are of so many inputs at most, constant ones included.
+Levels = npt.NDArray[np.integer[Any]]
+LIMIT = 8  # The most inputs whose columns are listed: 9 inputs have more than fourteen million.
+COLUMNS = (1, 1, 4, 24, 148, 1080, 9364, 94584, 1091668)  # How many there are at most of so many inputs.
 ABSENT = -1  # The level of an input outside the support.
 SHAPES = ("01", "10", "010", "120", "021", "0121", "1210")
 """Levels on blocks of neighbouring inputs, one digit for each block, that were enough in all cases seen."""
@@ -49,12 +50,16 @@ def level_columns(k: int, flat: bool = False) -> Levels:
     """
     columns = []
     for size in range(1, k + 1):
-        every = np.indices((size,) * size).reshape(size, -1).T
-        # All values 0..h occur, with h >= 1 unless the size is 1.
-        filled = (np.diff(np.sort(every, axis=1), axis=1, prepend=-1) <= 1).all(axis=1)
-        every = every[filled & ((every.max(axis=1) >= 1) | (size == 1) | (flat and size < k))]
+        gaps = np.array([seen.bit_length() - seen.bit_count() for seen in range(2**size)])
+        every, seen = np.zeros((1, 0), dtype=np.int8), np.zeros(1, dtype=np.int64)
+        for left in reversed(range(size)):  # All levels 0..h occur: there are no more gaps than inputs left.
+            level = np.tile(np.arange(size, dtype=np.int8), len(every))
+            seen = np.repeat(seen, size) | (1 << level.astype(np.int64))
+            kept = gaps[seen] <= left
+            every, seen = np.column_stack([np.repeat(every, size, axis=0)[kept], level[kept]]), seen[kept]
+        every = every[(every.max(axis=1) >= 1) | (size == 1) | (flat and size < k)]
         for support in itertools.combinations(range(k), size):
-            columns.append(np.full((len(every), k), ABSENT))
+            columns.append(np.full((len(every), k), ABSENT, dtype=np.int8))
             columns[-1][:, support] = every
     stacked = np.concatenate(columns)
     stacked.setflags(write=False)

@@ -191,8 +191,7 @@ def _columns(problem: Problem) -> Array:
         return np.where(inside, 1.0, np.exp(-toward_privacy(problem.epsilon)))
     constraint = approximate(problem, Constraint)
     assert constraint is not None
-    left, right = np.nonzero(~np.eye(k, dtype=bool))
-    base, rise, _ = leveled_columns(level_columns(k, problem.eta < 1), constraint.epsilon, left, right)
+    base, rise = leveled_columns(level_columns(k, problem.eta < 1), constraint.epsilon)
     return np.hstack([base + rise, np.ones((k, 1))])
 
 

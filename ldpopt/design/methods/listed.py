@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns, needs_patterns, only, proved_by
-from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
+from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual, excesses
 from ldpopt.design.certificates.listed import PatternDual, PolicyDual
 from ldpopt.design.columns.extreme import TooManyColumns
 from ldpopt.design.columns.levels import LIMIT, Levels, level_columns
@@ -108,7 +108,8 @@ def pattern_program(
 
 @dataclass(frozen=True)
 class LevelLP(Method, reference="[KOV14, Thm 2 and 4]", preference=180, by_cvxpy=True):
-    """The program over all extreme columns of (epsilon, delta)-LDP: exact for column utilities of up to seven inputs.
+    """The program over all extreme columns of (epsilon, delta)-LDP: exact for column utilities of up to seven
+    inputs, and of eight where only (epsilon, delta) is asked, in about half a minute.
 
     These columns are unit vectors, and whole powers of e^epsilon on a set of inputs with zero elsewhere: staircases
     with more than two steps. Where total variation is capped too, there are also columns constant on a set.
@@ -127,7 +128,9 @@ class LevelLP(Method, reference="[KOV14, Thm 2 and 4]", preference=180, by_cvxpy
             return "its columns are optimal under ApproximateLDP and TotalVariation, with all their caps above 0"
         if not math.isfinite(utility.unprivate):
             return f"{utility.name} of full disclosure is infinite, and delta allows for some of it"
-        return Limit(f"{k} inputs have too many extreme columns to list (at most {LIMIT})") if k > LIMIT else ""
+        # Two hypotheses have a faster method; beside a cap on total variation the proof is more than `verify` begins.
+        most = LIMIT if utility.pair is None and problem.eta == 1 else LIMIT - 1
+        return Limit(f"{k} inputs have too many extreme columns to list (at most {most})") if k > most else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the optimal weights."""
@@ -156,35 +159,39 @@ def approximate(problem: Problem, *beside: type) -> ApproximateLDP | None:
 def level_program(
     utility: ColumnUtility, epsilon: float, delta: float, eta: float = 1.0, deadline: Deadline = UNLIMITED
 ) -> tuple[Array, Weighed]:
-    """The columns (k, n), erasure last, of the best channel of up to seven inputs under ApproximateLDP, delta > 0.
+    """The columns (k, n), erasure last, of the best channel of up to `LIMIT` inputs under ApproximateLDP, delta > 0.
 
     eta : a cap on total variation, above 0. Raises `SolverError` when no solver is accurate, or a column is worth no
     finite number.
     """
     k = utility.size
     left, right = (place.astype(np.intp) for place in np.nonzero(~np.eye(k, dtype=bool)))
-    base, rise, excess = leveled_columns(level_columns(k, eta < 1), epsilon, left, right)
+    levels = level_columns(k, eta < 1)
+    base, rise = leveled_columns(levels, epsilon)
     caps = ExcessCaps(left, right, np.full(len(left), delta), np.full(len(left), False))
-    if eta < 1:
-        variation = ExcessCaps.variation(k, eta)
-        caps, excess = caps.and_(variation), np.concatenate([excess, variation.apart(rise)])
-    used, best = ColumnProgram.of(utility, base, rise, caps, lambda chosen: excess[:, chosen]).solve(deadline)
+    variation = ExcessCaps.variation(k, eta)
+
+    def excess(chosen: Any) -> Array:
+        own = leveled_excesses(levels[chosen], epsilon, left, right)
+        return np.concatenate([own, variation.apart(rise[:, chosen])])
+
+    used, best = ColumnProgram.of(utility, base, rise, caps.and_(variation), excess).solve(deadline)
     return with_erasure((base + rise)[:, used] * best.weights), best
 
 
-def leveled_columns(levels: Levels, epsilon: float, left: Index, right: Index) -> tuple[Array, Array, Array]:
-    """Columns in floats: base (n,), 0 without full support, and rise (k, n); the largest entry is one.
-
-    Last the excesses (pairs, n), (c_left - e^epsilon c_right)_+, with all digits where epsilon is small.
-    """
+def leveled_columns(levels: Levels, epsilon: float) -> tuple[Array, Array]:
+    """Columns in floats: base (n,), 0 without full support, and rise (k, n); the largest entry is one."""
     height, inside = levels.max(axis=1)[:, None], np.asarray(levels >= 0)
     full = np.all(inside, axis=1)
     entry = np.where(inside, np.exp(-(height - levels) * epsilon), 0.0)
     base = np.where(full, np.exp(-height[:, 0] * epsilon), 0.0)
-    rise = np.where(full[:, None], entry * -np.expm1(-levels * epsilon), entry).T
-    apart = np.maximum(levels[:, left] - levels[:, right] - 1, 0)
-    share = np.where(inside[:, right], -np.expm1(-apart * epsilon), 1.0)
-    return base, rise, np.where(inside[:, left], entry[:, left] * share, 0.0).T
+    return base, np.where(full[:, None], entry * -np.expm1(-levels * epsilon), entry).T
+
+
+def leveled_excesses(levels: Levels, epsilon: float, left: Index, right: Index) -> Array:
+    """(pairs, n) the excesses (c_left - e^epsilon c_right)_+, with all digits where epsilon is small."""
+    each = np.asarray(excesses(FLOAT.of(epsilon), int(levels.max(initial=0))).midpoint)
+    return np.asarray(each[levels.max(axis=1)[:, None], levels[:, left], levels[:, right]].T)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ldpopt.design.certificates.relaxed import Dominated
 from ldpopt.design.columns.levels import ABSENT, SHAPES, Levels
 from ldpopt.design.methods.blocks import merge_starts
 from ldpopt.design.methods.exchange import Exchange
-from ldpopt.design.methods.listed import approximate, leveled_columns
+from ldpopt.design.methods.listed import approximate, leveled_columns, leveled_excesses
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating
 from ldpopt.design.programs.columns import ExcessCaps, Weighed, weigh, with_erasure
@@ -94,8 +94,8 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, dead
     right = np.repeat([0, k - 1], k - 1)
     caps = ExcessCaps(left, right, np.full(len(left), delta), np.full(len(left), False))
     for _ in deadline.rounds(range(ROUNDS)):
-        base, rise, excess = leveled_columns(levels, epsilon, left, right)
-        columns = base + rise
+        base, rise = leveled_columns(levels, epsilon)
+        columns, excess = base + rise, leveled_excesses(levels, epsilon, left, right)
         mu = excess_apart(f, pair.difference @ rise, pair.p0 @ columns, pair.p1 @ columns)[None]
         best = weigh(base, rise, excess, caps, mu, np.zeros(1))
         optimum, joining = float(mu[0] @ best.weights), []

@@ -63,7 +63,12 @@ def test_ties_and_answers_that_never_occur():
 def test_refusals_are_sentences():
     """What it does not take it refuses in words."""
     for utility, caps, said in (
-        (MutualInformation(np.ones(8) / 8), ApproximateLDP(1.0, 0.1), "8 inputs have too many extreme columns"),
+        (MutualInformation(np.ones(9) / 9), ApproximateLDP(1.0, 0.1), "9 inputs have too many extreme columns"),
+        (
+            MutualInformation(np.ones(8) / 8),
+            [ApproximateLDP(1.0, 0.1), TotalVariation(0.2)],
+            "8 inputs have too many extreme columns to list .at most 7",
+        ),
         (MutualInformation([0.5, 0.5]), LocalDP(1.0), "under ApproximateLDP and TotalVariation"),
         (MutualInformation([0.5, 0.5]), [ApproximateLDP(1.0, 0.1), LocalDP(2.0)], "ApproximateLDP and TotalVariation"),
         (MutualInformation([0.5, 0.5]), [ApproximateLDP(1.0, 0.1), TotalVariation(0.0)], "all their caps above 0"),
