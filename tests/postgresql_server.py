@@ -58,7 +58,8 @@ def server() -> Iterator[Server]:
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres", "postgres")
         made = Server(folder)
-        made.run("initdb", "-D", str(folder / "data"), "-U", "postgres", "--auth=trust", "-E", "UTF8", "--no-locale")
+        options = ("-U", "postgres", "--auth=trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        made.run("initdb", "-D", str(folder / "data"), *options)
         made.start()
         try:
             yield made

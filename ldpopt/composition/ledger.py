@@ -147,7 +147,7 @@ class Ledger(Rows[Entry]):
         The divergences add up, and the factors 1 - delta multiply [BS, Lemma 8.2].
         """
         xi = number(xi, "xi")
-        conditioned = [(mechanism.conditioned(), n) for mechanism, n in self._merged]
+        conditioned = [(mechanism.conditioned, n) for mechanism, n in self._merged]
         lost = [part for part, (kept, _) in zip(self._merged, conditioned, strict=True) if kept is not part[0]]
         delta = union((max(m.pair.infinite, m.pair.swapped.infinite), n) for m, n in lost)
         value = 0.0 if delta == 1 else _zcdp(conditioned, xi)[1]

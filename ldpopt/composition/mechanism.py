@@ -35,6 +35,9 @@ from ldpopt.rounding import down, up
 
 Interval = tuple[float, float]
 
+MAX_ORDERS = 4096
+"""Of so many orders, a mechanism keeps its divergences."""
+
 
 @dataclass(frozen=True, eq=False)
 class Mechanism(ByValue):
@@ -70,6 +73,17 @@ class Mechanism(ByValue):
 
     def renyi(self, s: float) -> Interval:
         """Lower and upper bounds on the Rényi divergence of order 1 + s for the worst pair of inputs; s in [0, inf]."""
+        if s not in self._divergences:  # filters and ledgers ask for the same orders again and again
+            if len(self._divergences) >= MAX_ORDERS:
+                self._divergences.clear()
+            self._divergences[s] = self._renyi(s)
+        return self._divergences[s]
+
+    @cached_property
+    def _divergences(self) -> dict[float, Interval]:
+        return {}
+
+    def _renyi(self, s: float) -> Interval:
         if isinstance(self.own, ContinuousPair):
             guarantee = self.own.renyi(1 + s)
             return guarantee.lower, guarantee.value
@@ -96,6 +110,7 @@ class Mechanism(ByValue):
         """rho, rounded up, if the divergence of every order is rho times the order, as for Gaussian noise; else 0."""
         return self.own.zcdp().value if isinstance(self.own, GaussianPair) else 0.0
 
+    @cached_property
     def conditioned(self) -> Mechanism:
         """The dominating pair conditioned on a finite loss; the mechanism itself if Rényi divergences are finite."""
         if math.isfinite(self.renyi(1.0)[1]):

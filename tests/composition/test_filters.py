@@ -1,11 +1,13 @@
 import math
 from fractions import Fraction
+from functools import cache
 
 import adaptive_trees as trees
 import numpy as np
 import pytest
 
 from ldpopt.composition import Ledger, PrivacyFilter, PrivacyOdometer
+from ldpopt.composition.mechanism import as_mechanism
 from ldpopt.errors import BudgetExceeded, InvalidInput
 from ldpopt.mechanisms import gaussian
 from ldpopt.privacy import MCDP, TV, ZCDP, ApproximateDP, PureDP, RenyiDP
@@ -18,6 +20,12 @@ POOL = [
     [[Fraction(15, 16), Fraction(1, 16)], [Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 2), Fraction(1, 2)]],
 ]
 LEAKY = [[Fraction(1, 1024), Fraction(1023, 1024), Fraction(0)], [Fraction(0), Fraction(1023, 1024), Fraction(1, 1024)]]
+
+
+@cache
+def mechanism(at):
+    """One of `POOL`, or the leaky one after them, in floats: what it was asked for, it keeps for the next filter."""
+    return as_mechanism(np.array([*POOL, LEAKY][at], float))
 
 
 class Adversary:
@@ -33,8 +41,7 @@ class Adversary:
         if used not in self.admitted:
             before = self.filter_after(used[:-1]) if used else self.start
             try:
-                matrix = np.array(self.pool[used[-1]], float) if used else None
-                self.admitted[used] = before.add(matrix) if used and before else before
+                self.admitted[used] = before.add(mechanism(used[-1])) if used and before else before
             except BudgetExceeded:
                 self.admitted[used] = None
         return self.admitted[used]
