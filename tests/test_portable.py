@@ -40,7 +40,7 @@ planned = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), ep
 plan = Plan.from_json(planned.plan.to_json())
 Path("answers.csv").write_text("vote\\n" + "no\\nyes\\nno\\nno\\nyes\\n" * 20)
 privatize(plan, "answers.csv", "reports.csv")
-counts = aggregate("reports.csv", plan)
+counts = aggregate(plan, "reports.csv")
 table = dict(enumerate(counts["vote"].tolist()))
 assert abs(sum(estimate(table, plan.question("vote").channel.matrix).values) - 1) < 1e-9
 print("worked")

@@ -163,8 +163,6 @@ def aggregate(
     >>> int(counts["vote"].sum()), counts.simulation
     (100, True)
     """
-    if isinstance(reports, Plan) and not isinstance(plan, Plan):  # the order of the arguments in earlier versions
-        plan, reports = reports, plan
     if not isinstance(plan, Plan):
         raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
     names = _table_names(plan, pairs)
