@@ -48,7 +48,7 @@ METHODS = {
     "pattern LP": lambda: optimal_channel(U, LocalDP(1.0), method=PatternLP()),
     "erasure": lambda: optimal_channel(U, TotalVariation(0.3)),
     "exchange": lambda: optimal_channel(U, RenyiLDP(2.0, 0.5), certify=False),
-    "local search": lambda: optimal_channel(MutualInformation(np.ones(8) / 8), ApproximateLDP(1.0, 0.01)),
+    "local search": lambda: optimal_channel(MutualInformation(np.ones(9) / 9), ApproximateLDP(1.0, 0.01)),
     "extreme columns": lambda: optimal_channel(MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01)),
     "linear program on the decisions": lambda: optimal_channel(ExpectedLoss([0.5, 0.5], 1 - np.eye(2)), LocalDP(1.0)),
     "column generation": lambda: optimal_channel(FisherInformation([0.5, 0.3, 0.2]), LocalDP(1.0)),

@@ -53,7 +53,7 @@ class LevelDual(ListedDual):
         """All columns of up to eight inputs, which pay each price, for each of the constraints."""
         k, prices = min(self.answers, LIMIT), (self.pairs, getattr(self, "spreads", None))
         paid = sum(np.count_nonzero(one) if isinstance(one, np.ndarray) else k * k for one in prices if one is not None)
-        each = 50.0 * (k + self.criteria) + 4.0 * paid
+        each = 40.0 * (k + self.criteria) + 4.0 * paid
         return Work.on(COLUMNS[k] * max(len(self.constraints), 1), each, BLOCK * k * k)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:

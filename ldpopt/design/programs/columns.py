@@ -74,10 +74,8 @@ class ExcessCaps:
 
     def paid(self, rise: Array, excess: Array) -> Array:
         """(m, n) what a unit of each multiplier pays: the excess, or half of both orders' where these are even."""
-        own = np.flatnonzero(self.even)
-        paid = np.array(excess)
-        paid[own] -= (rise[self.left[own]] - rise[self.right[own]]) / 2
-        return paid
+        apart = (rise[self.left] - rise[self.right]) if self.even.any() else 0.0
+        return excess - (self.even / 2)[:, None] * apart
 
     def matrix(self, prices: Array, k: int, part: slice = slice(None)) -> Array:
         """(k, k) the multipliers (m,) of some of the caps, by the ordered pair of inputs."""

@@ -42,6 +42,7 @@ class Utility(Kind, ByValue, ABC):
 
     inputs: Any
     error: ClassVar[bool] = False
+    contracts: ClassVar[bool] = False
     information: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # a utility may have it as an attribute of its class or of the object, or as a property
@@ -63,11 +64,6 @@ class Utility(Kind, ByValue, ABC):
     @property
     def logarithmic(self) -> bool:
         """Whether the values are logarithms."""
-        return False
-
-    @property
-    def contracts(self) -> bool:
-        """Whether channels keep at most their total variation times `unprivate`."""
         return False
 
     @property
@@ -102,7 +98,9 @@ class Utility(Kind, ByValue, ABC):
         return trusted(np.asarray(self.value(channel)), arithmetic, self.name)
 
     def enclosed_unprivate(self, arithmetic: Arithmetic) -> Enclosure:
-        """`unprivate`, enclosed, for a utility that `contracts`."""
+        """`unprivate` of a utility that `contracts`, enclosed; of one with parts, no less than it."""
+        if parts := self.parts():
+            return self.from_parts([float(part.enclosed_unprivate(arithmetic).upper) for part in parts], arithmetic)
         return trusted(np.asarray(self.unprivate), arithmetic, self.name)
 
     def work(self, channel: Channel) -> Work:

@@ -156,10 +156,6 @@ class WorstOf(ColumnUtility):
         """The least divergence of the distributions themselves."""
         return min(part.unprivate for part in self.each)
 
-    def enclosed_unprivate(self, arithmetic: Arithmetic) -> Enclosure:
-        """The same, enclosed."""
-        return reduce(Enclosure.minimum, (part.enclosed_unprivate(arithmetic) for part in self.each))
-
     def parts(self) -> Sequence[Utility]:
         """Each divergence alone."""
         return self.each
@@ -199,7 +195,8 @@ class WeightedSum(ColumnUtility):
         if any(labels != named[0] for labels in named):
             raise invalid("utilities", "the same inputs in the same order in each", Phrase("different ones"))
         labels = named[0] if named else None
-        vars(self).update(weights=weights, utilities=tuple(self.utilities), inputs=labels)
+        contracts = all(part.contracts for part in self.utilities)
+        vars(self).update(weights=weights, utilities=tuple(self.utilities), inputs=labels, contracts=contracts)
 
     inputs: tuple[Label, ...] | None = field(init=False, default=None)
 
@@ -240,19 +237,9 @@ class WeightedSum(ColumnUtility):
         return np.asarray(sum(w * gradients_of(part, matrix) for w, part in self._weighted))
 
     @property
-    def contracts(self) -> bool:
-        """Whether all parts do."""
-        return all(part.contracts for part in self.utilities)
-
-    @property
     def unprivate(self) -> float:
         """The weighted sum of the parts' utilities without any privacy."""
         return float(sum(w * part.unprivate for w, part in self._weighted if w > 0))
-
-    def enclosed_unprivate(self, arithmetic: Arithmetic) -> Enclosure:
-        """The same, enclosed."""
-        told = [part.enclosed_unprivate(arithmetic) * w for w, part in self._weighted if w > 0]
-        return arithmetic.stack(told).sum()
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
         """The weighted sum of the parts' columns, enclosed."""

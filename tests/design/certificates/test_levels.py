@@ -208,3 +208,16 @@ def test_small_caps_are_certified(scale):
     design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), constraints)
     assert design.relative_gap < 1e-6
     assert design.verify()
+
+
+@pytest.mark.parametrize("kind", ["information", "sum", "worst"])
+def test_the_proof_of_eight_inputs_is_done_unasked(kind):
+    """What `verify` takes is stated below its budget of one, with a price for each pair of eight inputs."""
+    p, q, r = np.random.default_rng(0).dirichlet(np.ones(8), 3)
+    utility, criteria = {
+        "information": (MutualInformation(p), 1),
+        "sum": (WeightedSum([1.0, 0.5], [Divergence(KL, p, q), MutualInformation(r)]), 1),
+        "worst": (WorstOf(KL, p, [q, r]), 2),
+    }[kind]
+    numbers = np.ones(8), 1 - np.eye(8), np.ones(criteria)
+    assert not LevelDual(utility, (ApproximateLDP(1.0, 0.1),), Channel(np.eye(8)), *numbers).work().refused(1.0)

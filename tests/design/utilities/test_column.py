@@ -164,7 +164,7 @@ def test_method_and_reason():
     assert searched.upper_bound >= exact.value
     slack = optimal_channel(utility, ApproximateLDP(1.0, 0.01))
     assert slack.method == "extreme columns of (epsilon, delta)-LDP, 21 in a linear program"
-    assert optimal_channel(MutualInformation(np.ones(8) / 8), ApproximateLDP(1.0, 0.01)).method.startswith("local")
+    assert optimal_channel(MutualInformation(np.ones(9) / 9), ApproximateLDP(1.0, 0.01)).method.startswith("local")
 
 
 @pytest.mark.parametrize(
