@@ -275,3 +275,8 @@ def test_importing_the_package_loads_nothing_heavy():
 def test_measuring_a_channel_loads_no_solver():
     """Measuring a channel never imports cvxpy, matplotlib, networkx or pandas."""
     assert loaded(MEASURE, "('cvxpy', 'matplotlib', 'networkx', 'pandas')") == "[]"
+
+
+def test_surveys_start_without_optimisers_and_distributions():
+    """What privatizes, counts and estimates loads scipy's optimisers and distributions where they are used."""
+    assert loaded("import ldpopt.survey, ldpopt.composition", HEAVY) == "[]"

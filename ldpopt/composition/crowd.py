@@ -16,7 +16,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr
 
 from ldpopt.composition.lattice import CELLS, collect
@@ -202,6 +201,8 @@ class Crowd(ByValue):
 
     def epsilon(self, delta: float, top: float) -> float:
         """The epsilon in [0, top] at which the estimate of delta is `delta`, in (0, 1)."""
+        from scipy.optimize import brentq
+
         target = math.log(delta)
         if self.estimate(0.0) <= target:
             return 0.0
@@ -224,6 +225,8 @@ def _cumulant(scores: Array, masses: Array, tilt: float) -> tuple[float, float, 
 
 def _tilt(scores: Array, masses: Array) -> float:
     """The tilt >= 0 that moves the mean of L to 0, or 0 if it is not below; inf if no L is positive."""
+    from scipy.optimize import brentq
+
     top = float(scores[masses > 0].max(initial=0.0))
     if top <= 0:
         return math.inf

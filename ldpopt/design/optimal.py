@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from ldpopt.deadline import Progress, watched
-from ldpopt.design import methods
 from ldpopt.design.candidate import Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.constraints.base import Constraint
@@ -19,30 +19,40 @@ from ldpopt.design.registry import kinds
 from ldpopt.design.utilities.base import Utility
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 
-METHODS: tuple[Method, ...] = tuple(
-    sorted(
-        (kind.usual() for kind in kinds(methods).values() if issubclass(kind, Method)),
-        key=lambda method: method.preference,
-    )
-)
+METHODS: tuple[Method, ...]
 """All methods, in the order in which they are tried; those without a preference of their own only where named."""
+
+
+def __getattr__(name: str) -> Any:
+    """`METHODS`, when it is first used: whoever reads plans and designs needs no method."""
+    if name == "METHODS":
+        return _methods()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@cache
+def _methods() -> tuple[Method, ...]:
+    from ldpopt.design import methods
+
+    usual = (kind.usual() for kind in kinds(methods).values() if issubclass(kind, Method))
+    return tuple(sorted(usual, key=lambda method: method.preference))
 
 
 def choose(problem: Problem, named: Method | None) -> Method:
     """The method that the caller named, or the first that does not refuse; `InvalidInput` says why none does."""
     if named is not None:
         if not isinstance(named, Method):
-            called = ", ".join(type(method).__name__ for method in METHODS if method.by_cvxpy)
+            called = ", ".join(type(method).__name__ for method in _methods() if method.by_cvxpy)
             raise invalid("method", f"a method object such as Partition(), or one that calls cvxpy ({called})", named)
         if why := refusal(named, problem):
             # A method for pairs of hypotheses may be used by one for sets of hypotheses.
-            outer = (other.using(named) for other in METHODS if not refusal(other, problem))
+            outer = (other.using(named) for other in _methods() if not refusal(other, problem))
             if (method := next(filter(None, outer), None)) is not None:
                 return method
             raise invalid("method", "one that applies", Phrase(f"{type(named).__name__}: {why}"))
         return named
     reasons: list[str] = []
-    for method in (known for known in METHODS if known.preference < Method.preference):
+    for method in (known for known in _methods() if known.preference < Method.preference):
         if not (why := refusal(method, problem)):
             return method
         own = method.solves is not Utility and isinstance(problem.utility, method.solves)

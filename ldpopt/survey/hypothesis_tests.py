@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri, fdtrc, gammaln, xlogy
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
@@ -207,6 +206,8 @@ def respondents_for_power(
     >>> respondents_for_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.3, 0.7])
     137
     """
+    from scipy.optimize import brentq
+
     channel = as_channel(channel)
     null = _ScoreForm.at(channel, p0)
     each = float(null.form(_marginal(channel, p1, "p1")[None])[0])

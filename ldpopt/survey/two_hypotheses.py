@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
 from ldpopt.channel import ChannelLike, as_channel
@@ -45,6 +44,8 @@ def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
     >>> round(chernoff_exponent([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1]), 6)  # -log(2 sqrt(3/16))
     0.143841
     """
+    from scipy.optimize import minimize_scalar
+
     channel = as_channel(channel)
     m0, m1 = channel.push(p0), channel.push(p1)
     both = (m0 > 0) & (m1 > 0)

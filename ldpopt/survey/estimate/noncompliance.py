@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize_scalar
 from scipy.special import chdtrc
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
@@ -272,6 +271,8 @@ def compliance_groups(
     >>> [(round(share, 2), channel.matrix.round(3).tolist()) for share, channel in compliance_groups(1.0)]
     [(0.49, [[0.731, 0.269], [0.269, 0.731]]), (0.51, [[0.269, 0.731], [0.731, 0.269]])]
     """
+    from scipy.optimize import minimize_scalar
+
     keep = 1 / (1 + math.exp(-positive_epsilon(epsilon)))
     p = distribution(pilot, "pilot", size=3)
     direct, reverse = (Channel([[a, 1 - a], [1 - a, a]], labels, labels) for a in (keep, 1 - keep))

@@ -16,7 +16,6 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from scipy.optimize import linprog
 
 from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
@@ -261,6 +260,8 @@ def _table_targets(pair: tuple[Unit, ...]) -> list[Target]:
 
 def _shared_out(booklets: Sequence[Booklet]) -> tuple[list[tuple[Booklet, float]], float]:
     """The booklets that are used, each with its respondents, and the sum of these: a linear program."""
+    from scipy.optimize import linprog
+
     keys = list(dict.fromkeys(key for booklet in booklets for key in booklet.served))
     rates = np.array([[booklet.served.get(key, 0.0) for booklet in booklets] for key in keys])
     if not (rates.max(axis=1, initial=0.0) > 0).all():
