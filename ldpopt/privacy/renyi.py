@@ -78,7 +78,7 @@ def renyi_of_pairs(p: Array, q: Array, order: float, off: Array | float = ROUNDE
 def highest_rate(loss: PrivacyLoss, low: float, high: float) -> tuple[float, float]:
     """The order a in [low, high] with the largest D_a / a of any pair, to 1e-4 of the range, and that rate.
 
-    The largest of several pairs may have several peaks: a scan tells the highest one.
+    The largest of several pairs may have several peaks, which may be steep: each peak of a scan is climbed.
     """
     from scipy.optimize import minimize_scalar
 
@@ -86,11 +86,14 @@ def highest_rate(loss: PrivacyLoss, low: float, high: float) -> tuple[float, flo
         return float(loss.renyi(order - 1)[0].max() / order)
 
     scan = np.linspace(low, high, SCANNED).tolist()
-    peak = max(range(SCANNED), key=lambda place: rate(scan[place]))
-    ends = scan[max(peak - 1, 0)], scan[min(peak + 1, SCANNED - 1)]
-    maximum = minimize_scalar(lambda a: -rate(a), bounds=ends, method="bounded", options={"xatol": 1e-4 * (high - low)})
-    order = max((float(maximum.x), scan[peak]), key=rate)
-    return order, rate(order)
+    rates, found = [-math.inf, *map(rate, scan), -math.inf], []
+    options = {"xatol": 1e-4 * (high - low)}
+    for peak in (at for at in range(SCANNED) if rates[at] <= rates[at + 1] >= rates[at + 2]):
+        ends = scan[max(peak - 1, 0)], scan[min(peak + 1, SCANNED - 1)]
+        maximum = minimize_scalar(lambda a: -rate(a), bounds=ends, method="bounded", options=options)
+        found += [(rates[peak + 1], scan[peak]), (-float(maximum.fun), float(maximum.x))]
+    most, order = max(found)
+    return order, most
 
 
 def _screen(matrix: Array, alpha: float) -> tuple[Array, Array]:

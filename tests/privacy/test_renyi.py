@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ldpopt.privacy import local_dp, pairs, renyi, total_variation
-from ldpopt.privacy.renyi import Moments, renyi_of_pairs
+from ldpopt.privacy.renyi import Moments, highest_rate, renyi_of_pairs
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "channel_measures.json").read_text())["cases"]
 
@@ -102,3 +102,19 @@ def test_moments_of_different_supports_are_infinite():
     low, high = moments.divergence(1.0)
     assert np.isinf(low).tolist() == np.isinf(high).tolist()
     assert np.isinf(high).tolist() == [[False, False, False], [False, False, False], [True, True, False]]
+
+
+@pytest.mark.parametrize("higher", [0, 1])
+def test_the_higher_of_two_steep_peaks_is_found(higher):
+    """Rates with peaks at orders 2 and 2.0475, of which a scan of 41 orders meets the first exactly: the one that is
+    higher by 1e-6 is named, whichever it is."""
+    peaks = (2.0, 2.0475)
+
+    class Loss:
+        def renyi(self, s):
+            tops = [1 + 1e-6 * (place == higher) - 10 * (s + 1 - peak) ** 2 for place, peak in enumerate(peaks)]
+            return np.array(tops) * (s + 1), None
+
+    order, rate = highest_rate(Loss(), 1.9, 2.1)
+    assert order == pytest.approx(peaks[higher], abs=3e-4)
+    assert 1 + 1e-7 <= rate <= 1 + 1e-6

@@ -76,7 +76,7 @@ class RowExchange(ABC):
         self.f, self.pair, self.asked = self.range.f, self.range.pair, problem
         self.knots = self.grid = self.range.first(GRID)
         self.champion, self.value, self.stale = np.ones((len(self.pair), 1)), 0.0, 0
-        self.least, self.why = np.inf, ""
+        self.least, self.why, self.settled = np.inf, "", True  # settled: the champion exceeds no order
         self.proof: IntervalDual | None = None
         self.known: dict[int, Array] = {}
         self.pose(problem)
@@ -102,7 +102,8 @@ class RowExchange(ABC):
         """Solve more and more programs until bound and value meet; returns their number."""
         for number in self.asked.deadline.rounds(range(1, rounds + 1)):
             self.round(number, accuracy)
-            if self.least * (1 - accuracy) <= self.value or self.stale >= MAX_STALE or self.least <= 0:
+            met = self.settled and self.least * (1 - accuracy) <= self.value
+            if met or self.stale >= MAX_STALE or self.least <= 0:
                 break
         return number
 
@@ -152,36 +153,37 @@ class FiniteExchange(RowExchange):
         return channel_of(smooth_program(gains.each, self.terms, 1e-10))
 
     def round(self, number: int, accuracy: float) -> None:
-        """Solve for the labels; add orders that the channel exceeds, or else the ratios of the columns that gain."""
+        """Solve for the labels; add orders that the channel exceeds, and the ratios of the columns that gain."""
         gains = tangents_at(self.f, self.pair, self.labels)
         scale = self.value if self.value > 0 else self.guess()
         gap = min((self.least - self.value) / scale, 1.0)
         solved = smooth_program((gains / scale).each, self.terms, float(np.clip(1e-3 * gap, 1e-10, 1e-6)))
         share = 1e-4 if number == 1 else 1e-6 if self.tv_bound > CLOSE_BOUND else 1e-5
         better = self.ascend(merge(channel_of(solved), self.f, self.pair, share), 2)
-        met, last = self.meet(better, solved)
-        if met is not better:
-            # The prices of fewer orders are of little use: those of all orders come with the next program.
-            self.champion, self.value, self.least, self.proof, self.stale = met, self.range.value(met), np.inf, None, 0
-            self.join(posteriors(self.pair, met), solved)
-            self.prune(last)
-            return
-        self.improve(better)
-        peaks = self.tried(solved, scale, accuracy / 4)
+        met, last, scale = self.meet(better, solved, scale)
+        if met is better and self.settled:
+            self.improve(better)
+        else:  # the champion was that of fewer orders
+            self.champion, self.value = met, self.range.value(met)
+        self.settled = met is better
+        peaks = self.tried(last, scale, accuracy / 4)
+        self.stale *= self.settled
         self.join(np.concatenate([posteriors(self.pair, self.champion), peaks]), solved)
-        self.prune(solved)
+        self.prune(last)
 
-    def meet(self, matrix: Array, solved: PairsPriced) -> tuple[Array, PairsPriced]:
-        """A channel that meets further orders, which are added, and its program; the given ones if none is exceeded."""
+    def meet(self, matrix: Array, solved: PairsPriced, scale: float) -> tuple[Array, PairsPriced, float]:
+        """A channel that meets further orders, which are added, its program and its unit; the given ones if none is
+        exceeded.
+        """
         for _ in self.asked.deadline.inner.rounds(range(MAX_NEW_ORDERS)):
             tighter = self.problem.tightened(matrix)
             if tighter is None:
                 break
             self.pose(tighter)
-            gains = tangent_gains(self.f, self.pair, matrix) / (self.range.value(matrix) or 1.0)
-            solved = smooth_program(gains.each, self.terms, 1e-10)
+            scale = self.range.value(matrix) or 1.0
+            solved = smooth_program((tangent_gains(self.f, self.pair, matrix) / scale).each, self.terms, 1e-10)
             matrix = merge(channel_of(solved), self.f, self.pair, 1e-10)
-        return matrix, solved
+        return matrix, solved, scale
 
     def prune(self, solved: PairsPriced) -> None:
         """Drop orders whose prices are nearly zero; they come back where a channel exceeds them."""
