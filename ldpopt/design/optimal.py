@@ -137,6 +137,7 @@ def optimal_channel(
     >>> round(design.value, 6), design.certified
     (0.029225, True)
     """
+    _methods()  # loaded before the clock runs
     with watched(time_limit, progress) as deadline:
         return designed(Problem.of(utility, constraints, deadline.part(0.0, SEARCH)), method, certify, near)
 
