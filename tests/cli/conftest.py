@@ -1,6 +1,7 @@
 """Run the program in an empty folder, inside this process or as a process of its own."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -27,7 +28,10 @@ def run(tmp_path, monkeypatch):
 
 @pytest.fixture
 def spawn(tmp_path):
-    """The program as a process in `tmp_path`, as a user starts it; gives a `Popen`."""
+    """The program as a process in `tmp_path`, as a user starts it; gives a `Popen`.
+
+    Ctrl-C reaches it also where the tests run in the background of a shell, which lets it be ignored.
+    """
 
     def start(*arguments, **options):
         return subprocess.Popen(
@@ -37,6 +41,7 @@ def spawn(tmp_path):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             **options,
         )
 

@@ -169,7 +169,8 @@ class FiniteExchange(RowExchange):
         peaks = self.tried(last, scale, accuracy / 4)
         self.stale *= self.settled
         self.join(np.concatenate([posteriors(self.pair, self.champion), peaks]), solved)
-        self.prune(last)
+        if self.settled:  # else orders that are dropped and wanted again could take turns
+            self.prune(last)
 
     def meet(self, matrix: Array, solved: PairsPriced, scale: float) -> tuple[Array, PairsPriced, float]:
         """A channel that meets further orders, which are added, its program and its unit; the given ones if none is
