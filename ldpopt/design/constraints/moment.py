@@ -20,7 +20,7 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, renyi, zcdp
 from ldpopt.privacy.loss import privacy_loss
-from ldpopt.privacy.renyi import highest_rate, renyi_order
+from ldpopt.privacy.renyi import SCANNED, highest_rate, renyi_order
 from ldpopt.tolerances import SAME_ORDER
 
 LARGE = 3.0
@@ -263,8 +263,9 @@ class RenyiLDP(ColumnConstraint, order=renyi_order, epsilon=positive_epsilon):
 
 
 GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])  # Orders at which a channel is compared first.
-SUMMIT = 0.9
-"""Peaks of the grid below this share of rho are passed over: between its orders the rate is not that much higher."""
+SUMMIT, NEAR_RHO = 0.9, 0.999
+"""Peaks of the grid, and of a scan between its orders, below these shares of rho are passed over: beside them the rate
+is not that much higher."""
 
 
 @dataclass(frozen=True)
@@ -330,17 +331,19 @@ class ConcentratedLDP(ColumnConstraint):
         usable = GRID[GRID * (GRID - 1) * self.rho <= 500]
         loss = privacy_loss(used[left], used[right])
         divergences = np.array([loss.renyi(order - 1)[0] for order in usable])
-        rates = divergences.max(axis=1) / usable
-        # Every peak of the grid is looked at, because the highest one may be at an order that is posed already.
-        beside = np.pad(rates, 1, constant_values=-np.inf)
-        summits = np.flatnonzero((rates >= beside[:-2]) & (rates >= beside[2:]) & (rates > SUMMIT * self.rho))
+        # Every peak of every pair is looked at: higher ones beside it may be at orders that are posed already.
+        rates = divergences / usable[:, None]
+        beside = np.pad(rates, ((1, 1), (0, 0)), constant_values=-np.inf)
+        peaks = (rates >= beside[:-2]) & (rates >= beside[2:]) & (rates > SUMMIT * self.rho)
         exceeded: dict[float, float] = {}
-        for peak in summits.tolist():
-            low, high = max(peak - 1, 0), min(peak + 1, len(usable) - 1)
-            # A divergence grows with its order: no other pair comes near the peak between these two (0.1 % is slack).
-            near = np.flatnonzero(divergences[high] >= 0.999 * rates[peak] * usable[low])
-            order, rate = highest_rate(loss.rows(near), float(usable[low]), float(usable[high]))
-            new = min(abs(order - known) for known in self.orders) > SAME_ORDER * (order - 1)
-            if rate > self.rho * (1 + 1e-7) and new:
-                exceeded[order] = rate
+        for peak in np.flatnonzero(peaks.any(axis=1)).tolist():
+            ends = float(usable[max(peak - 1, 0)]), float(usable[min(peak + 1, len(usable) - 1)])
+            pairs = np.flatnonzero(peaks[peak])
+            rows = loss.rows(pairs)
+            scan = np.array([rows.renyi(order - 1)[0] / order for order in np.linspace(*ends, SCANNED).tolist()])
+            for pair in pairs[scan.max(axis=0) > NEAR_RHO * self.rho].tolist():
+                order, rate = highest_rate(loss.rows(np.array([pair])), *ends)
+                new = min(abs(order - known) for known in self.orders) > SAME_ORDER * (order - 1)
+                if rate > self.rho * (1 + 1e-7) and new:
+                    exceeded[order] = rate
         return replace(self, orders=(*self.orders, max(exceeded, key=exceeded.__getitem__))) if exceeded else None

@@ -143,6 +143,8 @@ class RowExchange(ABC):
 class FiniteExchange(RowExchange):
     """The exchange for utilities that are finite at both ends, whose labels are single ratios."""
 
+    last: PairsPriced | None = None
+
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.tv_bound = max(term.tv_bound for term in self.terms if term.conic)
@@ -154,6 +156,10 @@ class FiniteExchange(RowExchange):
 
     def round(self, number: int, accuracy: float) -> None:
         """Solve for the labels; add orders that the channel exceeds, and the ratios of the columns that gain."""
+        # Not at the end of a round: the last channel is cleaned under all its orders. Nor where one was added: orders
+        # that are dropped and wanted again could take turns.
+        if self.last is not None and self.settled:
+            self.prune(self.last)
         gains = tangents_at(self.f, self.pair, self.labels)
         scale = self.value if self.value > 0 else self.guess()
         gap = min((self.least - self.value) / scale, 1.0)
@@ -169,8 +175,7 @@ class FiniteExchange(RowExchange):
         peaks = self.tried(last, scale, accuracy / 4)
         self.stale *= self.settled
         self.join(np.concatenate([posteriors(self.pair, self.champion), peaks]), solved)
-        if self.settled:  # else orders that are dropped and wanted again could take turns
-            self.prune(last)
+        self.last = last
 
     def meet(self, matrix: Array, solved: PairsPriced, scale: float) -> tuple[Array, PairsPriced, float]:
         """A channel that meets further orders, which are added, its program and its unit; the given ones if none is

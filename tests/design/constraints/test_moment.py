@@ -171,3 +171,21 @@ def test_malformed_methods(bad):
     """Rounds are a positive integer, accuracy is positive."""
     with pytest.raises(InvalidInput):
         TangentExchange(**bad)
+
+
+def test_the_peak_of_a_pair_is_seen_beside_a_higher_one_of_another():
+    """Between two orders of the grid, where the largest rate of all pairs has no peak: it was passed over, and the
+    channel, which exceeds rho by 5e-6 of itself there, lost as much when it was repaired."""
+    q = [
+        [0.272051662, 0.004665378, 0.000972288, 0.653757573, 0.031053818, 0.03749928],
+        [0.272051662, 0.004665378, 0.000972288, 0.653757573, 0.031053818, 0.03749928],
+        [0.035564745, 0.004665378, 0.000972288, 0.888047985, 0.035215846, 0.035533758],
+        [0.037319788, 0.001449854, 0.000972288, 0.679087029, 0.244176801, 0.036994239],
+        [0.037761251, 0.001093387, 0.000382252, 0.653757573, 0.035215846, 0.271789692],
+    ]
+    posed = ConcentratedLDP(0.491149505, (1.908452201, 1.922744766, 1.981460298, 2.018729389, 2.093545586, 2.28983971))
+    rows = np.array(q) / np.sum(q, axis=1, keepdims=True)
+    assert posed.measure(Channel(rows)).value > posed.rho * (1 + 5e-6)
+    tighter = posed.tightened(rows)
+    (order,) = set(tighter.orders) - set(posed.orders)
+    assert renyi(Channel(rows), order).value > order * posed.rho * (1 + 5e-6)
