@@ -86,13 +86,13 @@ def highest_rate(loss: PrivacyLoss, low: float, high: float) -> tuple[float, flo
         return float(loss.renyi(order - 1)[0].max() / order)
 
     scan = np.linspace(low, high, SCANNED).tolist()
-    rates, found = [-math.inf, *map(rate, scan), -math.inf], []
+    rates, maxima = [-math.inf, *map(rate, scan), -math.inf], []
     options = {"xatol": 1e-4 * (high - low)}
-    for peak in (at for at in range(SCANNED) if rates[at] <= rates[at + 1] >= rates[at + 2]):
+    for peak in (i for i in range(SCANNED) if rates[i] <= rates[i + 1] >= rates[i + 2]):
         ends = scan[max(peak - 1, 0)], scan[min(peak + 1, SCANNED - 1)]
         maximum = minimize_scalar(lambda a: -rate(a), bounds=ends, method="bounded", options=options)
-        found += [(rates[peak + 1], scan[peak]), (-float(maximum.fun), float(maximum.x))]
-    most, order = max(found)
+        maxima += [(rates[peak + 1], scan[peak]), (-float(maximum.fun), float(maximum.x))]
+    most, order = max(maxima)
     return order, most
 
 

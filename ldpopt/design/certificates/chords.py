@@ -79,11 +79,11 @@ def enclosed_chords(
     choices = [(on_a, together, of.zeros(()))]
     for mirrored in open_sides(f, cut):
         choices = [
-            (of.where(label, slope, slopes), of.where(label, both, two), charge + paid)
-            for slopes, two, charge in choices
+            (of.where(label, slope, slopes), of.where(label, both, sums), charge + paid)
+            for slopes, sums, charge in choices
             for label, slope, both, paid in tails(f, np.asarray(knots, dtype=np.float64), mirrored, constraints, of)
         ]
-    return [_gains(laws, *slopes) for slopes in choices]
+    return [_gains(laws, *choice) for choice in choices]
 
 
 def open_chords(f: FDivergence, laws: Laws, cut: Rays) -> Gains:

@@ -130,7 +130,7 @@ class ColumnDual(Certificate):
         for gain, multipliers in self.shared(spread, terms, arithmetic):
             paid, sums, bound = self._paid(multipliers, terms, rows, len(gain.sums))
             each.append(bound + self._unpaid(gain, paid, sums, spread))
-        return min(each, key=lambda bound_of: float(bound_of.upper))
+        return min(each, key=lambda enclosed: float(enclosed.upper))
 
     def _unpaid(self, gains: Gains, paid: Enclosure, sums: Enclosure, spread: Enclosure | None) -> float:
         """The most that channels gain beyond the prices of their columns."""
@@ -165,8 +165,8 @@ class ColumnDual(Certificate):
             return [term for c in used for term in c.columns(inputs)]
         given = expect(self.posed, tuple, "the constraints that the multipliers are for")
         posed = [c for c in given if isinstance(c, ColumnConstraint)]
-        for term in posed:
-            require(implied(used, term), f"no constraint of the design says as much as {term!r}")
+        for constraint in posed:
+            require(implied(used, constraint), f"no constraint of the design says as much as {constraint!r}")
         return [term for c in posed for term in c.columns(inputs)]
 
 

@@ -52,7 +52,7 @@ class LevelDual(ListedDual):
     def work(self) -> Work:
         """All columns of up to eight inputs, which pay each price, for each of the constraints."""
         k, prices = min(self.answers, LIMIT), (self.pairs, getattr(self, "spreads", None))
-        paid = sum(np.count_nonzero(one) if isinstance(one, np.ndarray) else k * k for one in prices if one is not None)
+        paid = sum(np.count_nonzero(own) if isinstance(own, np.ndarray) else k * k for own in prices if own is not None)
         each = 40.0 * (k + self.criteria) + 4.0 * paid
         return Work.on(COLUMNS[k] * max(len(self.constraints), 1), each, BLOCK * k * k)
 

@@ -326,7 +326,7 @@ class Search:
 
 
 def _replaced(sent: Enclosure, places: Index, new: Enclosure) -> Enclosure:
-    """`sent` with the rows `at` replaced by `new`."""
+    """`sent` with the rows `places` replaced by `new`."""
     low, high = np.array(sent.lower), np.array(sent.upper)
     low[places], high[places] = new.lower, new.upper
     return FLOAT.between(low, high)

@@ -169,9 +169,9 @@ class PaperSurvey(Result):
         >>> paper_survey(plan, DICE).table("vote", 0)
         ('A', 'A', 'A', 'A', 'B', 'B')
         """
-        sheet = self.plan.question(question)
-        weights = sheet.channel.weights[answer].tolist()
-        return tuple(letter for letter, n in zip(sheet.reports, weights, strict=True) for _ in range(n))
+        planned = self.plan.question(question)
+        weights = planned.channel.weights[answer].tolist()
+        return tuple(letter for letter, n in zip(planned.reports, weights, strict=True) for _ in range(n))
 
 
 def paper_survey(
