@@ -17,6 +17,8 @@ from ldpopt.rounding import ULP, first_largest
 from ldpopt.tolerances import TIE
 
 REFERENCE = "[GI, Def 6]"
+NEAR = 1e-6
+"""Columns whose spread, computed roughly, falls short of the largest by more than this share are not measured."""
 
 
 def local_dp(channel: ChannelLike, graph: Policy = None) -> Guarantee:
@@ -56,6 +58,12 @@ def _every_pair(channel: Channel) -> Found:
         return math.inf, math.inf, (first_largest(q[:, y]), int(q[:, y].argmin()), y)
     sums = log_sums(q)[:, None]
     q = q[:, used]
+    rough = q / q.sum(axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        rough = np.log(rough.max(axis=0) / rough.min(axis=0))
+    # The other columns cannot attain the largest spread.
+    close = rough >= rough.max() * (1 - NEAR) - NEAR**2
+    q, used = q[:, close], used[close]
     raw = log_ratios(q, np.broadcast_to(q.max(axis=0), q.shape))
     logs = raw - sums
     error = _log_error(raw) + 4 * ULP * np.abs(sums) + ULP / 2 * np.abs(logs)
