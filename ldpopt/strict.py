@@ -7,6 +7,10 @@ import math
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -66,6 +70,12 @@ def json_value(text: str | bytes, what: str = "JSON") -> Any:
         raise invalid(what, "valid JSON", Phrase("a mistake"), f"line {error.lineno}, column {error.colno}") from None
     except ValueError:  # Python's limit
         raise invalid(what, "valid JSON", Phrase("a number of too many digits")) from None
+
+
+@cache
+def shipped(package: str, place: str) -> Mapping[str, Any]:
+    """The JSON object in a file that comes with the package, such as the sentences of a language."""
+    return MappingProxyType(json_value(files(package).joinpath(place).read_bytes(), place))
 
 
 def json_text(value: Any) -> str:

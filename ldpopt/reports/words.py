@@ -10,9 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
-from functools import cache
-from importlib.resources import files
-from types import MappingProxyType
 
 import numpy as np
 
@@ -27,12 +24,9 @@ from ldpopt.rounding import ceil_digits, up
 from ldpopt.tolerances import CERTIFIED_GAP
 
 
-@cache
 def consent_texts(language: str = "en") -> Mapping[str, str]:
     """The sentences of consent forms in a language that comes with the package."""
-    name = f"consent-{language}.json"
-    content = files("ldpopt.reports").joinpath("templates", name).read_bytes()
-    return MappingProxyType(strict.json_value(content, name))
+    return strict.shipped("ldpopt.reports", f"templates/consent-{language}.json")
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,9 +123,7 @@ SECTIONS = ("paper", "consent")
 
 def shipped(language: str) -> dict[str, Any]:
     """The texts of a language that comes with the package."""
-    name = f"language-{language}.json"
-    texts: dict[str, Any] = strict.json_value(_static(name), name)
-    return texts
+    return dict(strict.shipped("ldpopt.survey.kit", f"static/language-{language}.json"))
 
 
 def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[str, Any]]:

@@ -6,8 +6,6 @@ import csv
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from itertools import combinations, islice, product
 from types import MappingProxyType
 from typing import Any
@@ -67,12 +65,9 @@ Texts = Mapping[str, str]
 """The sentences of printed sheets in one language, by key, with places in braces."""
 
 
-@cache
 def shipped_texts(language: str = "en") -> Texts:
     """The sentences of printed sheets in a language that comes with the package."""
-    name = f"sheets-{language}.json"
-    content = files("ldpopt.survey.paper").joinpath("static", name).read_bytes()
-    return MappingProxyType(strict.json_value(content, name))
+    return strict.shipped("ldpopt.survey.paper", f"static/sheets-{language}.json")
 
 
 _FACES, _DIGITS = tuple("123456"), tuple("0123456789")
