@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ldpopt.drawings import load_with as _load_with
+from ldpopt.extras import load_with as _load_with
 from ldpopt.version import __version__ as __version__
 
 _HOMES = {

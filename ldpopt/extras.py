@@ -1,10 +1,13 @@
-"""Packages that only some functions need. A missing one is reported in one line, before the work begins.
+"""What is loaded only where it is needed: packages, and the functions that draw.
+
+A package that is not installed is reported in one line, before the work begins.
 
 `pa`, `pc`, `pq` and `arrow_csv` are pyarrow and its parts, which take long to load, and load when they are first used.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -63,3 +66,23 @@ pa: Any = _Later("pyarrow")
 pc: Any = _Later("pyarrow.compute")
 pq: Any = _Later("pyarrow.parquet")
 arrow_csv: Any = _Later("pyarrow.csv")
+
+_DRAW: dict[str, Callable[..., Any]] = {}
+_LOADERS: list[Callable[[], object]] = []
+
+
+def load_with(load: Callable[[], object]) -> None:
+    """Say what is called before the first picture is drawn: it must `register` the functions."""
+    _LOADERS[:] = [load]
+
+
+def register(*functions: Callable[..., Any]) -> None:
+    """Functions that draw, each under its own name."""
+    _DRAW.update({function.__name__: function for function in functions})
+
+
+def drawing(name: str) -> Callable[..., Any]:
+    """The function that draws the pictures of this name."""
+    for load in _LOADERS:
+        load()
+    return _DRAW[name]

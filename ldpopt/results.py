@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 import numpy as np
 
 from ldpopt.by_value import ByValue, is_graph
-from ldpopt.drawings import drawing
 from ldpopt.errors import Phrase, invalid
 from ldpopt.escapes import csv_text, for_csv
+from ldpopt.extras import drawing
 from ldpopt.labels import as_text
 from ldpopt.rounding import ceil_digits, floor_digits
 

@@ -182,6 +182,10 @@ SILENT, ERASED_MASS = 1e-12, 1e-12
 NARROW_BOX, TIGHT_LIMIT = 1e-9, 1e-9
 """Narrower intervals, as a share of all log-ratios, are not split; limits nearer, as one of the largest, are equal."""
 
+SAME_ENTRY, KNOWN_ENTRY = 1e-6, 1e-3
+"""Shares of how far two entries of a column may be apart: narrower intervals are not split, and they are split at a
+value that entries have already where one is as near as the second."""
+
 WIDER_POINTS, OUTER_SHARE, POSTERIOR_ROUNDING = 1e-6, 1e-8, 1e-12
 """How far outer points stand beyond the posteriors, relative to their range; their mass; what rounding may change."""
 

@@ -362,7 +362,8 @@ def _order() -> list[Case]:
 def _boxes(boxes: Any, constraints: list[Any]) -> Any:
     classes = module("hypotheses").Classes.checked(np.arange(4), P0, P1)
     made = boxes.Boxes.of(dv.KL, classes, (P0, P1), constraints, range(4), FLOAT)
-    halves = [made.halves(made.root, output, cut) for output in (0, 2) for cut in (-0.3, 0.4, 9.0)]
+    splits = [boxes.Split(output, cut, 1, 2) for output in (0, 2) for cut in (-0.3, 0.4, 9.0)]
+    halves = [made.halves(made.root, split) for split in splits]
     planes = made.planes(np.stack([made.root, *halves[0], *halves[1]]))
     return (
         made.root,

@@ -19,7 +19,6 @@ SUBMODULES = {path.stem for path in PACKAGE.iterdir()}
 LAYERS = [
     {
         "by_value",
-        "drawings",
         "enclosures",
         "errors",
         "escapes",

@@ -114,7 +114,7 @@ def _mixed(gains: Array) -> Array:
     n, columns = gains.shape
     above = np.hstack([-gains.T / max(float(np.abs(gains).max()), 1e-300), np.ones((columns, 1))])
     wanted, total = np.append(np.zeros(n), 1.0), np.append(np.ones(n), 0.0)[None]
-    weights, _ = solve_real(wanted, total, np.ones(1), above, np.zeros(columns), "the game of hypotheses")
+    weights, *_ = solve_real(wanted, total, np.ones(1), above, np.zeros(columns), "the game of hypotheses")
     shares = np.maximum(weights[:n], 0.0)
     return np.asarray(shares / shares.sum())
 

@@ -5,6 +5,7 @@ from ldpopt.design.certificates.base import Verification as Verification
 from ldpopt.design.certificates.boxes import BranchDual as BranchDual
 from ldpopt.design.certificates.capacity import InformationCapacity as InformationCapacity
 from ldpopt.design.certificates.capacity import PairwiseInformation as PairwiseInformation
+from ldpopt.design.certificates.chambers import ChamberDual as ChamberDual
 from ldpopt.design.certificates.decisions import AlphabetLossDual as AlphabetLossDual
 from ldpopt.design.certificates.decisions import SamplingDual as SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual as EnvelopeDual
@@ -44,6 +45,7 @@ from ldpopt.design.load import load_design as load_design
 from ldpopt.design.load import load_respondents as load_respondents
 from ldpopt.design.methods.balanced import BalancedSets as BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound as BranchAndBound
+from ldpopt.design.methods.chambers import EntryBoxes as EntryBoxes
 from ldpopt.design.methods.convex_program import ConvexProgram as ConvexProgram
 from ldpopt.design.methods.convex_program import PosedProgram as PosedProgram
 from ldpopt.design.methods.convex_program import problem as problem
@@ -114,6 +116,7 @@ __all__ = [
     "COptimal",
     "CapacityBounded",
     "Certificate",
+    "ChamberDual",
     "ColumnConstraint",
     "ColumnUtility",
     "ConcentratedLDP",
@@ -128,6 +131,7 @@ __all__ = [
     "Design",
     "Divergence",
     "Dominated",
+    "EntryBoxes",
     "EnvelopeDual",
     "EquivalenceDual",
     "Erasure",

@@ -146,15 +146,19 @@ def solve_whole(
     return values, np.inf if bound is None else -float(bound), answer.status == 0
 
 
-def solve_real(gains: Array, equal: Array, right: Array, above: Array, most: Array, what: str) -> tuple[Array, Array]:
-    """The same program without integers: the solution x and its reduced costs, none below zero. The reduced cost of an
-    entry is what raising it from zero would cost per unit; it is 0 for entries above zero.
+def solve_real(
+    gains: Array, equal: Array, right: Array, above: Array, most: Array, what: str
+) -> tuple[Array, Array, Array, Array]:
+    """The same program without integers: the solution x, its reduced costs, none below zero, and the multipliers of the
+    equations and of the limits. The reduced cost of an entry is what raising it from zero would cost per unit; it is 0
+    for entries above zero.
     """
     from scipy.optimize import linprog
 
     bounds = [(0.0, None)] * (len(gains) - 1) + [(None, None)]
-    answer = linprog(-gains, above, most, equal, right, bounds, method="highs")
-    return _answered(answer, what), np.asarray(answer.lower.marginals)
+    answer = linprog(-gains, above, most, equal, right, bounds, method="highs", options=_OPTIONS["HIGHS"])
+    x = _answered(answer, what)
+    return x, answer.lower.marginals, -answer.eqlin.marginals, -answer.ineqlin.marginals
 
 
 def _answered(answer: Any, what: str) -> Array:

@@ -4,7 +4,7 @@ Matplotlib is imported when the first picture is drawn. Pyplot is never imported
 changes global state. Save a picture with ``ax.figure.savefig(path)``.
 """
 
-from ldpopt.drawings import register
+from ldpopt.extras import register
 from ldpopt.plots.channel import blocks, channel, coefficients, shares, structures
 from ldpopt.plots.figure import Axes, panels, picture
 from ldpopt.plots.frontier import bounds, frontier, gap_map, profile, sweep, trade_off

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array, Index, nonnegative, unit_interval
 from ldpopt.privacy.guarantee import Guarantee, Witness
-from ldpopt.privacy.laws import Shift, centred, scaled, shift
-from ldpopt.privacy.loss import log_ratios
+from ldpopt.privacy.loss import Shift, centred, log_ratios, scaled, shift
 from ldpopt.privacy.pairs import Policy, distances, in_blocks, named_event, normalised, ordered_pairs, worst_pair
 from ldpopt.rounding import SUBNORMAL, ULP, exact_sum, first_largest
 from ldpopt.tolerances import EXACT_GAP, TIE

@@ -17,9 +17,8 @@ from ldpopt.distribution import Array, number, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.approximate_dp import epsilon_of_pairs
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.laws import scaled, shift
 from ldpopt.privacy.local_dp import local_dp
-from ldpopt.privacy.loss import privacy_loss
+from ldpopt.privacy.loss import privacy_loss, scaled, shift
 from ldpopt.privacy.pairs import SCREENED, Policy, in_blocks, larger, worst_pair
 from ldpopt.privacy.renyi import Moments
 from ldpopt.privacy.supremum import largest_slope, largest_spread

@@ -21,10 +21,9 @@ from ldpopt.privacy.approximate_dp import total_variation as total_variation_of
 from ldpopt.privacy.concentrated import approximate_zcdp as approximate_zcdp_of
 from ldpopt.privacy.concentrated import mcdp as mcdp_of
 from ldpopt.privacy.concentrated import zcdp as zcdp_of
-from ldpopt.privacy.laws import shift
 from ldpopt.privacy.least_pair import checked, kept_mass, least_pair, pair_through
 from ldpopt.privacy.local_dp import local_dp as local_dp_of
-from ldpopt.privacy.loss import log_ratios
+from ldpopt.privacy.loss import log_ratios, shift
 from ldpopt.privacy.pairs import Policy, ordered_pairs
 from ldpopt.privacy.renyi import renyi as renyi_of
 from ldpopt.privacy.trade_off import trade_off as trade_off_of

@@ -13,8 +13,7 @@ from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, number
 from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs, positive_event
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.laws import centred, shift
-from ldpopt.privacy.loss import excess, log_ratios
+from ldpopt.privacy.loss import centred, excess, log_ratios, shift
 from ldpopt.privacy.pairs import SCREENED, Policy, larger, normalised, ordered_pairs, worst_pair
 from ldpopt.rounding import SUBNORMAL, ULP, down, up
 

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array
 from ldpopt.privacy.guarantee import Guarantee, Witness
-from ldpopt.privacy.laws import log_sums, shift
-from ldpopt.privacy.loss import log_ratios
+from ldpopt.privacy.loss import log_ratios, log_sums, shift
 from ldpopt.privacy.pairs import Policy, worst_pair
 from ldpopt.rounding import ULP, first_largest
 from ldpopt.tolerances import TIE

@@ -14,9 +14,8 @@ from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.laws import log_sums
 from ldpopt.privacy.local_dp import local_dp
-from ldpopt.privacy.loss import ROUNDED, PrivacyLoss, log_ratios, privacy_loss
+from ldpopt.privacy.loss import ROUNDED, PrivacyLoss, log_ratios, log_sums, privacy_loss
 from ldpopt.privacy.pairs import Policy, larger, worst_pair
 from ldpopt.rounding import ULP
 

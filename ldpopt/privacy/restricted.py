@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.distribution import Array
-from ldpopt.privacy.laws import shift
-from ldpopt.privacy.loss import privacy_loss
+from ldpopt.privacy.loss import privacy_loss, shift
 from ldpopt.rounding import ULP
 from ldpopt.tolerances import CLASS_RANK, FACE, MOMENTS, NULL_SPACE
 

@@ -18,7 +18,8 @@ from ldpopt.design.codec.kinds import subkinds
 
 SOME = {
     "divergence and TV", "hockey stick", "worst", "worst, approximate, TV", "outputs", "denominator", "approximate",
-    "approximate, chi", "renyi and LDP", "support, two answers", "information", "loss", "loss, support", "sampling",
+    "approximate, chi", "renyi and LDP", "support, two answers", "support, approximate",
+    "information", "loss", "loss, support", "sampling",
     "set, chi", "sum of divergences", "information along a path", "information, renyi",
     "estimation DOptimal()", "estimation AOptimal()",
 }  # fmt: skip

@@ -94,6 +94,10 @@ def simple() -> dict[str, Callable[[], Problem]]:
         "support, two answers": lambda: (
             ld.Divergence(TOTAL_VARIATION, (0.375, 0.625), (0.625, 0.375)), [ld.Support(mask[:2]), TotalVariation(0.4)]
         ),
+        "support, approximate": lambda: (
+            ld.Divergence(TOTAL_VARIATION, (0.375, 0.625), (0.625, 0.375)),
+            [ld.Support(mask[:2]), ld.ApproximateLDP(0.5, 0.25)],
+        ),
         "invariant, two answers": lambda: (
             ld.Divergence(hockey_stick(0.5), (0.375, 0.625), (0.625, 0.375)), [ld.Invariant((0.5, 0.5)), LocalDP(1.0)]
         ),
@@ -239,7 +243,7 @@ def _certificates(design: Any) -> Iterator[Any]:
             first = float(design.utility.prior[0])
             rows = 1.01 * capacity.bound * np.array([first, 1 - first])
             yield ld.InformationDual(*fields, np.array([0]), rows, np.full((2, 2), 0.01 * capacity.bound))
-    if isinstance(own, ld.BranchDual):
+    if isinstance(own, ld.BranchDual | ld.ChamberDual):
         yield _pruned(own)
     if isinstance(design.utility, ld.FisherInformation) and design.utility.criterion.additive:
         yield ld.SharedInformation(*fields)

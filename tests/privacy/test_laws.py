@@ -24,7 +24,7 @@ from ldpopt.privacy import (
     total_variation,
     zcdp,
 )
-from ldpopt.privacy.laws import centred, defects, scaled, shift
+from ldpopt.privacy.loss import centred, defects, scaled, shift
 
 OFF = np.array([[0.3, 0.7], [0.6, 0.4]]) * [[1 + 9e-10], [1 - 9e-10]]
 ULP = 2.0**-52

@@ -97,6 +97,13 @@ class Limits:
         require(allowed.any(axis=0).all(), "the constraints leave an input without any output")
         return np.asarray(allowed)
 
+    @property
+    def exchangeable(self) -> tuple[Index, ...]:
+        """The outputs that all constraints treat alike, in groups of at least two."""
+        each = np.stack([constraint.kinds(self.outputs) for constraint in self.fixed])
+        kinds = np.unique(each, axis=1, return_inverse=True)[1].reshape(-1)
+        return tuple(places for kind in range(self.outputs) if len(places := np.flatnonzero(kinds == kind)) > 1)
+
     def silent(self, inputs: int) -> bool:
         """Whether ratios are capped and a single output is allowed under all inputs, so that no other ever occurs."""
         return self.spread is not None and int(self.allowed(inputs).all(axis=1).sum()) == 1
@@ -207,31 +214,32 @@ class BranchDual(Certificate):
         inputs = utility.labels if classes.trivial else tuple(range(classes.count))
         boxes = Boxes.of(utility.f, classes, utility.pair, self.constraints, inputs, arithmetic)
         silent = boxes.limits.silent(len(inputs))
-        leaves = [] if silent else self._leaves(boxes)
+        leaves = [] if silent else leaves_of(self.nodes, boxes, Split, Leaf)
         require(silent or leaves, "no box holds a channel")
         return arithmetic.zeros(()) if silent else arithmetic.stack(boxes.bounds(leaves)).max()
 
-    def _leaves(self, boxes: Boxes) -> list[tuple[Leaf, Array]]:
-        """Every leaf with its box, except boxes that hold no channel. Raises `Unproved` for nodes that are no tree."""
-        nodes = expect(self.nodes, tuple, "the nodes of the tree")
-        leaves: list[tuple[Leaf, Array]] = []
-        visited: set[int] = set()
-        open_nodes: list[tuple[Any, Array]] = [(0, boxes.root)]
-        while open_nodes:
-            named, box = open_nodes.pop()
-            number = position(named, len(nodes), "the number of a node")
-            require(number not in visited, "the nodes are not a tree")
-            visited.add(number)
-            node = nodes[number]
-            if isinstance(node, Split):
-                output = position(node.output, box.shape[1], "the output that a box is split at")
-                low, high = boxes.halves(box, output, float(real_array(node.cut, (), "the cut of a box")))
-                open_nodes += [(node.left, low), (node.right, high)]
-            else:
-                leaf = expect(node, Leaf, "a node that is no split")
-                if not boxes.empty(box):
-                    leaves.append((leaf, box))
-        return leaves
+
+def leaves_of(nodes: Any, boxes: Any, split: type[Any], leaf: type[Any]) -> list[tuple[Any, Array]]:
+    """Every leaf of a tree with its box, except boxes that hold no channel. Raises `Unproved` for nodes that are no
+    tree. boxes : what has a `root`, the `halves` of a box at a node of the class `split`, and knows `empty` ones.
+    """
+    nodes = expect(nodes, tuple, "the nodes of the tree")
+    leaves: list[tuple[Any, Array]] = []
+    visited: set[int] = set()
+    open_nodes: list[tuple[Any, Array]] = [(0, boxes.root)]
+    while open_nodes:
+        named, box = open_nodes.pop()
+        number = position(named, len(nodes), "the number of a node")
+        require(number not in visited, "the nodes are not a tree")
+        visited.add(number)
+        node = nodes[number]
+        if isinstance(node, split):
+            open_nodes += zip((node.left, node.right), boxes.halves(box, node), strict=True)
+            continue
+        proof = expect(node, leaf, "a node that is no split")
+        if not boxes.empty(box):
+            leaves.append((proof, box))
+    return leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,14 +270,13 @@ class Boxes:
         spread = Limits.of(constraints, inputs, FLOAT).spread
         if spread is not None:
             low, high = max(low, -float(spread.upper)), min(high, float(spread.upper))
-        kinds = np.unique(np.stack([c.kinds(m) for c in limits.fixed]), axis=1, return_inverse=True)[1].reshape(-1)
-        groups = tuple(places for kind in range(m) if len(places := np.flatnonzero(kinds == kind)) > 1)
         laws = classes.laws(*pair, arithmetic)
-        return cls(f, laws, limits, np.array([[low] * m, [high] * m]), groups, arithmetic)
+        return cls(f, laws, limits, np.array([[low] * m, [high] * m]), limits.exchangeable, arithmetic)
 
-    def halves(self, box: Array, output: int, cut: float) -> tuple[Array, Array]:
-        """The parts of `box` with the log-ratio of `output` below and above `cut`."""
-        low, high = box.copy(), box.copy()
+    def halves(self, box: Array, node: Split) -> tuple[Array, Array]:
+        """The parts of `box` with the log-ratio of the node's output below and above its cut."""
+        output = position(node.output, box.shape[1], "the output that a box is split at")
+        cut, low, high = float(real_array(node.cut, (), "the cut of a box")), box.copy(), box.copy()
         low[1, output], high[0, output] = min(cut, box[1, output]), max(cut, box[0, output])
         return self._tight(low), self._tight(high)
 

@@ -12,14 +12,19 @@ import heapq
 import itertools
 import math
 import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Method, proved_by
 from ldpopt.design.certificates.boxes import Boxes, BranchDual, Leaf, Split, leaf_bound
+from ldpopt.design.certificates.chambers import ColumnLimit
 from ldpopt.design.certificates.hypotheses import Classes
 from ldpopt.design.constraints.base import outputs_of
 from ldpopt.design.methods.local_search import STARTS, Climb, too_large_to_climb, without_budget
@@ -93,7 +98,7 @@ class BranchAndBound(
         deadline = problem.deadline
         climb = replace(Climb.of(problem), deadline=deadline.part(0.0, CLIMBING))
         matrix, _ = climb.best(self.starts, generator(self.rng, 0))
-        tree = Tree(boxes, climb, matrix)
+        tree = RatioTree(boxes, climb, matrix)
         k, m = climb.program.shape
         size = m * (k + sum(len(term) for term in terms) + sum(constraint.pairs(k) for constraint in fixed))
         few = int(np.clip(WORK / size, 30, MAX_BOXES))
@@ -103,55 +108,81 @@ class BranchAndBound(
         return Candidate(tree.matrix, how, proved_by(BranchDual, classes, tuple(tree.nodes)))
 
 
-class Tree:
-    """The tree of boxes, and the best channel met on the way."""
+Cut = Callable[[int, int], Split]
+"""From the numbers of its two branches to the node that splits a box."""
 
-    def __init__(self, boxes: Boxes, climb: Climb, matrix: Array) -> None:
-        self.boxes, self.climb, self.matrix = boxes, climb, matrix
-        self.value = climb.value(matrix)
-        self.nodes: list[Split | Leaf] = []
-        self.climbs = CLIMBS
-        self.narrow = NARROW_BOX * float(np.ptp(np.clip(boxes.root, -FAR, FAR)))
+
+class Tree(ABC):
+    """The tree of boxes, and the best channel met on the way. boxes : as in `boxes.leaves_of`. nothing : a leaf.
+    met : whether the bound meets the value.
+    """
+
+    def __init__(self, boxes: Any, nothing: Any, matrix: Array, value: float) -> None:
+        self.boxes, self.nothing, self.matrix, self.value = boxes, nothing, matrix, value
+        self.nodes: list[Any] = []
+        self.met = False
+
+    @abstractmethod
+    def solve(self, box: Array, parent: Any) -> tuple[Any, float, Cut | None]:
+        """The multipliers of a box, the bound that they prove, and where to split it; None where it is too narrow."""
 
     def grow(self, budget: int, deadline: Deadline = UNLIMITED) -> int:
         """Split boxes until the bound meets the value, `budget` programs are solved, or the time is over.
 
         Returns how many were solved.
         """
-        self.nodes.append(_nothing(self.boxes))
+        self.nodes.append(self.nothing)
         order = itertools.count()
-        queue: list[tuple[float, int, int, Array, tuple[int, float] | None]] = []
-        solved = 0
+        queue: list[tuple[float, int, int, Array, Cut | None]] = []
+        solved, narrow = 0, False
 
-        def visit(index: int, box: Array, parent: Leaf) -> None:
+        def solve(box: Array, parent: Any) -> tuple[Any, float, Cut | None] | None:
+            return None if self.boxes.empty(box) else self.solve(box, parent)
+
+        def keep(index: int, box: Array, found: tuple[Any, float, Cut | None] | None) -> None:
             nonlocal solved
-            if self.boxes.empty(box):
-                self.nodes[index] = parent
-                return
-            solved += 1
-            leaf, bound, split = self._solve(box, parent)
-            self.nodes[index] = leaf
-            heapq.heappush(queue, (-bound, next(order), index, box, split))
+            if found is not None:
+                solved += 1
+                self.nodes[index], bound, split = found
+                heapq.heappush(queue, (-bound, next(order), index, box, split))
 
-        visit(0, self.boxes.root, _nothing(self.boxes))
+        keep(0, self.boxes.root, solve(self.boxes.root, self.nothing))
         while queue and solved < budget and not deadline.over():
             deadline.tell(solved / budget)
             bound, _, index, box, split = heapq.heappop(queue)
             if -bound <= self.value + CERTIFIED_GAP / 4 * abs(self.value):
+                self.met = not narrow
                 break
             if split is None:
-                continue  # too narrow to split: the gap that the solver left stays
-            parent = self.nodes[index]
-            assert isinstance(parent, Leaf)
-            left = len(self.nodes)
+                narrow = True  # the gap that the solver left stays
+                continue
+            parent, left = self.nodes[index], len(self.nodes)
+            node = split(left, left + 1)
+            halves = self.boxes.halves(box, node)
+            try:
+                found = [solve(half, parent) for half in halves]
+            except ColumnLimit:
+                break
             self.nodes += [parent, parent]
-            self.nodes[index] = Split(split[0], split[1], left, left + 1)
-            for child, half in zip((left, left + 1), self.boxes.halves(box, *split), strict=True):
-                visit(child, half, parent)
+            self.nodes[index] = node
+            for child in (0, 1):
+                keep(left + child, halves[child], found[child])
         return solved
 
-    def _solve(self, box: Array, parent: Leaf) -> tuple[Leaf, float, tuple[int, float] | None]:
-        """The multipliers of a box, the bound that they prove, and where to split it."""
+
+class RatioTree(Tree):
+    """The tree of boxes of log-ratios."""
+
+    def __init__(self, boxes: Boxes, climb: Climb, matrix: Array) -> None:
+        m, k = boxes.root.shape[1], len(boxes.laws.p0)
+        idle = tuple(constraint.idle((k, m)) for constraint in boxes.limits.fixed)
+        nothing = Leaf(np.zeros(k), (), idle, np.zeros((2, m)), np.ones(1))
+        super().__init__(boxes, nothing, matrix, climb.value(matrix))
+        self.climb, self.climbs = climb, CLIMBS
+        self.narrow = NARROW_BOX * float(np.ptp(np.clip(boxes.root, -FAR, FAR)))
+
+    def solve(self, box: Array, parent: Leaf) -> tuple[Leaf, float, Cut | None]:
+        """The same by a linear program over the channels whose ratios are in the box."""
         chords, sides = self.boxes.chords(box), self.boxes.sides(box)
         gains, walls = np.asarray(chords.midpoint), np.asarray(sides.midpoint)
 
@@ -175,7 +206,7 @@ class Tree:
             leaf, bound = parent, whole  # the multipliers of an inaccurate solution are worse than the parent's
         return leaf, bound, self._cut(q, gains, box) or cut
 
-    def _cut(self, q: Array, gains: Array, box: Array) -> tuple[int, float] | None:
+    def _cut(self, q: Array, gains: Array, box: Array) -> Cut | None:
         """The output and the log-ratio at which to split a box with the solution `q`; None where it is too narrow.
 
         It is the output that loses most against its chord.
@@ -202,21 +233,14 @@ class Tree:
         if not (math.isfinite(low) and math.isfinite(high)):
             # An end is infinite: any finite log-ratio inside is a valid cut.
             inside = low < log < high and math.isfinite(log)
-            return output, log if inside else float(np.clip(0.0, low + 1, high - 1))
+            return partial(Split, output, log if inside else float(np.clip(0.0, low + 1, high - 1)))
         margin = 0.05 * width
-        return output, float(np.clip(log, low + margin, high - margin))
+        return partial(Split, output, float(np.clip(log, low + margin, high - margin)))
 
-    def _middle(self, box: Array) -> tuple[int, float] | None:
+    def _middle(self, box: Array) -> Cut | None:
         """The middle of the widest interval of a box; None where all are narrow."""
         low, high = np.clip(box, -FAR, FAR)
         widest = int((high - low).argmax())
         if not high[widest] - low[widest] > self.narrow:
             return None
-        return widest, float((low[widest] + high[widest]) / 2)
-
-
-def _nothing(boxes: Boxes) -> Leaf:
-    """A leaf whose multipliers are all zero."""
-    m, k = boxes.root.shape[1], len(boxes.laws.p0)
-    idle = tuple(constraint.idle((k, m)) for constraint in boxes.limits.fixed)
-    return Leaf(np.zeros(k), (), idle, np.zeros((2, m)), np.ones(1))
+        return partial(Split, widest, float((low[widest] + high[widest]) / 2))

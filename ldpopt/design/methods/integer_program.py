@@ -95,7 +95,7 @@ class IntegerColumnsProgram:
     def _linear(self, gains: Array) -> tuple[Array, Array]:
         """The weights of the linear program, and the reduced cost of every column, none below zero."""
         posed = self._pose(np.arange(self.columns.shape[1]), gains)
-        values, costs = solve_real(*posed, "integer columns")
+        values, costs, *_ = solve_real(*posed, "integer columns")
         return values[:-1], costs[:-1]
 
 

@@ -145,7 +145,7 @@ def test_chords_are_above_the_divergence(f, apart):
         boxes = Boxes.of(f, merger, (p0, p1), constraints, range(4), arithmetic)
         for _ in range(10):
             cut = float(rng.uniform(*boxes.root[:, 0]))
-            for box in boxes.halves(boxes.root, 0, cut):
+            for box in boxes.halves(boxes.root, Split(0, cut, 1, 2)):
                 plane = boxes.chords(box)[0]
                 columns = arithmetic.of(rng.random((4, 8)) ** 3)
                 worth = Divergence(f, p0, p1).enclosed_columns(arithmetic.zeros(8), columns)[0]

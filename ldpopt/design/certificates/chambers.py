@@ -1,0 +1,220 @@
+"""Certificates of given outputs, for any sum over columns under a cap on total variation: a tree of boxes of entries.
+
+For row multipliers lambda, prices nu >= 0 of the pairs of inputs and weights w of the criteria, every channel within
+the constraints keeps at most
+
+    sum lambda + eta sum nu + sum_y max over c of  sum_j w_j mu_j(c) - lambda.c - sum nu[x, x'] (c_x - c_x')_+ ,
+
+where c is any column that output y may have. In a box it has entries between the ends of the box, and under the cap no
+two of them differ by more than eta. Among the columns whose entries have one order, a chamber, the prices are linear
+and the criteria convex, so that the largest is at a vertex. There, the entries that are equal, or eta apart, hang
+together, and each such group has an entry at an end of its own interval: otherwise it could be moved both ways. So
+every entry is an end of an entry's interval, which that entry takes, or this end plus or minus eta. These columns are
+listed, with a few others that are in the box and the cap as well up to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Label
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.boxes import Limits, Split, leaves_of
+from ldpopt.design.certificates.listed import finite_size
+from ldpopt.design.certificates.numbers import Unproved, mixture, pair_prices, position, real_array, require
+from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, variation_cap
+from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.work import Work, size
+from ldpopt.distribution import Array, Index
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.results import ByValue
+from ldpopt.rounding import exact_sum
+
+SLACK = 2.0**-50  # Entries are in [0, 1]: sums and differences of two are off by less.
+
+
+@dataclass(frozen=True, eq=False)
+class EntrySplit(Split):
+    """A node with two branches: the entry of an `input` and an output is below `cut` (node `left`) or above."""
+
+    input: int
+
+
+@dataclass(frozen=True, eq=False)
+class BoxPrices(ByValue):
+    """The multipliers of one box. rows : (k,) of row sums. pairs : (k, k) prices >= 0 of the cap on total variation,
+    whose diagonal is ignored. weights : (criteria,) of the criteria.
+    """
+
+    rows: Array
+    pairs: Array
+    weights: Array
+
+
+class ColumnLimit(Unproved):
+    """More columns would be looked at than were allowed."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoxColumns:
+    """The columns of one box. values : (n, k) in floats. base, rise : the columns as base (n,) + rise (k, n), enclosed.
+    worth : (criteria, n) their criteria. zero : whether the column of zeros is in the box; it is not listed.
+    """
+
+    values: Array
+    base: Enclosure
+    rise: Enclosure
+    worth: Enclosure
+    zero: bool
+
+
+@dataclass(eq=False)
+class Chambers:
+    """Boxes (2, m, k) of the entries of m columns, and the columns that decide on each. root : the box of all entries
+    that the constraints allow. groups : outputs that may be exchanged, which are taken in the order of the entries of
+    the first input. left : how many columns, begun ones included, may still be looked at.
+    """
+
+    utility: Any
+    eta: float
+    root: Array
+    groups: tuple[Index, ...]
+    arithmetic: Arithmetic
+    left: int
+    known: dict[bytes, BoxColumns] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, utility: Any, constraints: Sequence[Constraint], inputs: Sequence[Label], left: int,
+        arithmetic: Arithmetic,
+    ) -> Chambers:  # fmt: skip
+        """The boxes of a problem. Raises `Unproved` where no constraint fixes the outputs."""
+        limits = Limits.of(constraints, inputs, arithmetic)
+        allowed = limits.allowed(len(inputs))
+        # The boxes are the same in every arithmetic. Rounded up, the cap allows no fewer channels.
+        eta = float(variation_cap(constraints, FLOAT).upper)
+        root = np.stack([np.zeros(allowed.shape), allowed * 1.0])
+        return cls(utility, eta, root, limits.exchangeable, arithmetic, left)
+
+    def halves(self, box: Array, node: EntrySplit) -> tuple[Array, Array]:
+        """The parts of `box` with the node's entry below and above its cut."""
+        place = position(node.output, box.shape[1], "an output"), position(node.input, box.shape[2], "an input")
+        cut, low, high = float(real_array(node.cut, (), "the cut of a box")), box.copy(), box.copy()
+        low[1][place], high[0][place] = min(cut, box[1][place]), max(cut, box[0][place])
+        for half in (low, high):
+            for places in self.groups:
+                half[0, places, 0] = np.maximum.accumulate(half[0, places, 0])
+                half[1, places, 0] = np.minimum.accumulate(half[1, places, 0][::-1])[::-1]
+        return low, high
+
+    def empty(self, box: Array) -> bool:
+        """Whether no channel has its columns in the box."""
+        (low, high), slack = box.sum(axis=1), len(box[0]) * SLACK
+        if (box[0] > box[1]).any() or (high < 1 - slack).any() or (low > 1 + slack).any():
+            return True
+        return any(not (own := self.columns(box[:, y])).zero and not len(own.values) for y in range(box.shape[1]))
+
+    def columns(self, box: Array) -> BoxColumns:
+        """The columns of a box (2, k). Raises `ColumnLimit`."""
+        key = box.tobytes()
+        if key not in self.known:
+            values, rounded = self._vertices(*box)
+            some, of = values.any(axis=1), self.arithmetic
+            values, rounded = values[some], rounded[some]
+            low, high = (np.where(rounded, np.nextafter(values, end), values) for end in (0.0, 2.0))
+            base = low.min(axis=1, initial=1.0)
+            rise = of.between(low, high).T - base
+            worth = self.utility.enclosed_columns(of.of(base), rise)
+            self.known[key] = BoxColumns(values, of.of(base), rise, worth, not some.all())
+        return self.known[key]
+
+    def _vertices(self, low: Array, high: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """(n, k) the entries of the columns, and whether each was rounded."""
+        steps = np.array([0.0, self.eta, -self.eta] if self.eta < 1 else [0.0])
+        start, step = (part.ravel() for part in np.meshgrid(np.unique([low, high]), steps))
+        moved = start + step
+        # The sum of two floats is exact where both differences give them back.
+        rounded = moved[(moved - start != step) | (moved - step != start)]
+        values = np.unique(moved)
+        values = values[(values >= 0) & (values <= 1)]
+        columns = np.zeros((1, 0))
+        order = np.argsort(high - low, kind="stable")  # what only narrow intervals hold is left out early
+        for count, x in enumerate(order, 1):
+            choice = values[(values >= low[x] - SLACK) & (values <= high[x] + SLACK)]
+            self.looked_at(len(columns) * len(choice))
+            columns = np.column_stack([np.repeat(columns, len(choice), axis=0), np.tile(choice, len(columns))])
+            columns = columns[np.ptp(columns, axis=1) <= self.eta + SLACK]
+            # Whether each entry, or one that is eta away, is the end of an interval which this column or a later takes.
+            first, later = order[:count], order[count:]
+            held = (columns == low[first]) | (columns == high[first])
+            near = np.isin(columns, np.add.outer(np.append(low[later], high[later]), steps))
+            for away in steps:
+                near |= ((columns[:, :, None] == (columns + away)[:, None, :]) & held[:, None, :]).any(axis=2)
+            columns = columns[near.all(axis=1)]
+        columns = columns[:, np.argsort(order)]
+        return columns, np.isin(columns, rounded)
+
+    def looked_at(self, columns: int) -> None:
+        """Raises `ColumnLimit` where so many more are too many."""
+        self.left -= columns
+        if self.left < 0:
+            raise ColumnLimit("more columns would have to be looked at than the certificate says")
+
+    def bound(self, prices: BoxPrices, box: Array) -> Enclosure:
+        """The bound that the numbers of a leaf prove on its box."""
+        of, k = self.arithmetic, box.shape[2]
+        rows, pairs = real_array(prices.rows, (k,), "rows"), pair_prices(prices.pairs, k, "pairs")
+        left, right = np.nonzero(pairs)
+        charged, total = of.of(pairs[left, right]), of.of(exact_sum(rows))
+        bound = total + charged.sum() * self.eta
+        for y in range(box.shape[1]):
+            own = self.columns(box[:, y])
+            self.looked_at(len(own.values))
+            shares = mixture(prices.weights, (own.worth.shape[0],), "the weights of a box", "the criteria", of)
+            paid = own.base * total + of.of(rows) @ own.rise
+            if len(left):
+                paid = paid + charged @ (own.rise[left] - own.rise[right]).positive()
+            gains = of.concatenate([shares @ own.worth - paid, of.zeros(int(own.zero))])
+            bound = bound + gains.max()
+        return bound
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChamberDual(Certificate):
+    """Multipliers for every box of a tree of boxes, which cover all entries that the columns of given outputs can have.
+
+    nodes : the tree, from its root at number 0; a node is an `EntrySplit`, or the `BoxPrices` of a leaf. columns : how
+    many columns are looked at, each time that one is; more are not begun.
+    """
+
+    proves = ColumnUtility
+    nodes: tuple[EntrySplit | BoxPrices, ...]
+    columns: int
+
+    @property
+    def argument(self) -> str:
+        """Why the bound holds."""
+        leaves = sum(isinstance(node, BoxPrices) for node in self.nodes) if isinstance(self.nodes, tuple) else 0
+        return f"weak duality on {leaves} boxes of the channel's entries"
+
+    def work(self) -> Work:
+        """Every column, and each node of the tree."""
+        k, nodes = self.answers, len(self.nodes) if isinstance(self.nodes, tuple) else 0
+        columns = float(self.columns) if isinstance(self.columns, int) else 0.0
+        each = 40.0 * (size(self.utility) // max(k, 1)) + 4.0 * k * k
+        outputs = max([part.outputs(k) for part in self.constraints if isinstance(part, AlphabetConstraint)], default=1)
+        return Work.on(columns, each, 4 * columns) + Work.on(float(nodes) * outputs, 1e5, k)
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """The largest of the bounds of all boxes."""
+        finite_size(self.utility)
+        left = position(self.columns, 2**53 + 1, "the number of columns")
+        boxes = Chambers.of(self.utility, self.constraints, self.utility.labels, left, arithmetic)
+        leaves = leaves_of(self.nodes, boxes, EntrySplit, BoxPrices)
+        require(leaves, "no box holds a channel")
+        return arithmetic.stack([boxes.bound(prices, box) for prices, box in leaves]).max()
