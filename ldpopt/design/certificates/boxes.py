@@ -30,6 +30,7 @@ from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.numbers import (
     expect,
     expect_each,
+    leaves_of,
     mixture,
     nonnegative_array,
     position,
@@ -217,29 +218,6 @@ class BranchDual(Certificate):
         leaves = [] if silent else leaves_of(self.nodes, boxes, Split, Leaf)
         require(silent or leaves, "no box holds a channel")
         return arithmetic.zeros(()) if silent else arithmetic.stack(boxes.bounds(leaves)).max()
-
-
-def leaves_of(nodes: Any, boxes: Any, split: type[Any], leaf: type[Any]) -> list[tuple[Any, Array]]:
-    """Every leaf of a tree with its box, except boxes that hold no channel. Raises `Unproved` for nodes that are no
-    tree. boxes : what has a `root`, the `halves` of a box at a node of the class `split`, and knows `empty` ones.
-    """
-    nodes = expect(nodes, tuple, "the nodes of the tree")
-    leaves: list[tuple[Any, Array]] = []
-    visited: set[int] = set()
-    open_nodes: list[tuple[Any, Array]] = [(0, boxes.root)]
-    while open_nodes:
-        named, box = open_nodes.pop()
-        number = position(named, len(nodes), "the number of a node")
-        require(number not in visited, "the nodes are not a tree")
-        visited.add(number)
-        node = nodes[number]
-        if isinstance(node, split):
-            open_nodes += zip((node.left, node.right), boxes.halves(box, node), strict=True)
-            continue
-        proof = expect(node, leaf, "a node that is no split")
-        if not boxes.empty(box):
-            leaves.append((proof, box))
-    return leaves
 
 
 @dataclass(frozen=True, eq=False)

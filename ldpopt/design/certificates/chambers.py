@@ -24,9 +24,9 @@ import numpy.typing as npt
 
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.boxes import Limits, Split, leaves_of
+from ldpopt.design.certificates.boxes import Limits, Split
 from ldpopt.design.certificates.listed import finite_size
-from ldpopt.design.certificates.numbers import Unproved, mixture, pair_prices, position, real_array, require
+from ldpopt.design.certificates.numbers import Unproved, leaves_of, mixture, pair_prices, position, real_array, require
 from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, variation_cap
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.work import Work, size

@@ -126,3 +126,26 @@ def positions(values: Any, length: int, limit: int, what: str) -> Index:
     if given.size and not (given.min() >= 0 and given.max() < limit):
         raise Unproved(f"{what} are not all below {limit}, and none below 0")
     return given.astype(np.intp) if given.size else np.zeros(0, dtype=np.intp)
+
+
+def leaves_of(nodes: Any, boxes: Any, split: type[Any], leaf: type[Any]) -> list[tuple[Any, Array]]:
+    """Every leaf of a tree with its box, except boxes that hold no channel. Raises `Unproved` for nodes that are no
+    tree. boxes : what has a `root`, the `halves` of a box at a node of the class `split`, and knows `empty` ones.
+    """
+    nodes = expect(nodes, tuple, "the nodes of the tree")
+    leaves: list[tuple[Any, Array]] = []
+    visited: set[int] = set()
+    open_nodes: list[tuple[Any, Array]] = [(0, boxes.root)]
+    while open_nodes:
+        named, box = open_nodes.pop()
+        number = position(named, len(nodes), "the number of a node")
+        require(number not in visited, "the nodes are not a tree")
+        visited.add(number)
+        node = nodes[number]
+        if isinstance(node, split):
+            open_nodes += zip((node.left, node.right), boxes.halves(box, node), strict=True)
+            continue
+        proof = expect(node, leaf, "a node that is no split")
+        if not boxes.empty(box):
+            leaves.append((proof, box))
+    return leaves

@@ -113,7 +113,7 @@ Cut = Callable[[int, int], Split]
 
 
 class Tree(ABC):
-    """The tree of boxes, and the best channel met on the way. boxes : as in `boxes.leaves_of`. nothing : a leaf.
+    """The tree of boxes, and the best channel met on the way. boxes : as in `numbers.leaves_of`. nothing : a leaf.
     met : whether the bound meets the value.
     """
 

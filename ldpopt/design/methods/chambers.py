@@ -17,8 +17,8 @@ from operator import itemgetter
 import numpy as np
 
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns, proved_by
-from ldpopt.design.certificates.boxes import leaves_of
 from ldpopt.design.certificates.chambers import BoxPrices, ChamberDual, Chambers, EntrySplit
+from ldpopt.design.certificates.numbers import leaves_of
 from ldpopt.design.constraints.base import outputs_of
 from ldpopt.design.methods.branch_and_bound import Cut, Tree
 from ldpopt.design.methods.listed import of_classes
