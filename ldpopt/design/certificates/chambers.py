@@ -1,20 +1,23 @@
-"""Certificates of given outputs, for any sum over columns under a cap on total variation: a tree of boxes of entries.
+"""Certificates of given outputs, for any sum over columns: a tree of boxes of entries.
 
 For row multipliers lambda, prices nu >= 0 of the pairs of inputs and weights w of the criteria, every channel within
 the constraints keeps at most
 
     sum lambda + eta sum nu + sum_y max over c of  sum_j w_j mu_j(c) - lambda.c - sum nu[x, x'] (c_x - c_x')_+ ,
 
-where c is any column that output y may have. In a box it has entries between the ends of the box, and under the cap no
-two of them differ by more than eta. Among the columns whose entries have one order, a chamber, the prices are linear
-and the criteria convex, so that the largest is at a vertex. There, the entries that are equal, or eta apart, hang
-together, and each such group has an entry at an end of its own interval: otherwise it could be moved both ways. So
-every entry is an end of an entry's interval, which that entry takes, or this end plus or minus eta. These columns are
-listed, with a few others that are in the box and the cap as well up to rounding.
+where eta is the cap on total variation that the constraints imply, and c any column that output y may have. In a box it
+has entries between the ends of the box, no two of them differ by more than eta, and under pure LDP none is larger than
+e^epsilon times another. Among the columns whose entries have one order, a chamber, the prices are linear and the
+criteria convex, so that the largest is at a vertex. There, entries that are equal, or as far apart as a cap allows,
+hang together, and each such group has an entry at an end of its own interval, or meets both caps: otherwise it could be
+moved both ways. So every entry is an end of an entry's interval, which that entry takes, or tied to it by a cap, or
+eta/(e^epsilon - 1) or eta more. These columns are listed, and others that are in the box and within the caps as well,
+up to rounding.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +30,7 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import Limits, Split
 from ldpopt.design.certificates.listed import finite_size
 from ldpopt.design.certificates.numbers import Unproved, leaves_of, mixture, pair_prices, position, real_array, require
-from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, variation_cap
+from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, least_spread, variation_cap
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array, Index
@@ -35,7 +38,8 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.results import ByValue
 from ldpopt.rounding import exact_sum
 
-SLACK = 2.0**-50  # Entries are in [0, 1]: sums and differences of two are off by less.
+SLACK = 2.0**-50  # Sums, differences, products and quotients of two entries and caps are off by less, of their size
+LARGE = 1e9  # Larger caps on ratios are left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +81,13 @@ class BoxColumns:
 class Chambers:
     """Boxes (2, m, k) of the entries of m columns, and the columns that decide on each. root : the box of all entries
     that the constraints allow. groups : outputs that may be exchanged, which are taken in the order of the entries of
-    the first input. left : how many columns, begun ones included, may still be looked at.
+    the first input. eta, ratio : the most that two entries of a column differ by, and what the larger may be of the
+    smaller. left : how many columns, begun ones included, may still be looked at.
     """
 
     utility: Any
     eta: float
+    ratio: float
     root: Array
     groups: tuple[Index, ...]
     arithmetic: Arithmetic
@@ -96,10 +102,12 @@ class Chambers:
         """The boxes of a problem. Raises `Unproved` where no constraint fixes the outputs."""
         limits = Limits.of(constraints, inputs, arithmetic)
         allowed = limits.allowed(len(inputs))
-        # The boxes are the same in every arithmetic. Rounded up, the cap allows no fewer channels.
+        # The boxes are the same in every arithmetic. Rounded up, the caps allow no fewer channels.
+        spread = least_spread(constraints, inputs, FLOAT)
+        ratio = math.inf if spread is None else float(spread.exp().upper)
         eta = float(variation_cap(constraints, FLOAT).upper)
         root = np.stack([np.zeros(allowed.shape), allowed * 1.0])
-        return cls(utility, eta, root, limits.exchangeable, arithmetic, left)
+        return cls(utility, eta, ratio if ratio < LARGE else math.inf, root, limits.exchangeable, arithmetic, left)
 
     def halves(self, box: Array, node: EntrySplit) -> tuple[Array, Array]:
         """The parts of `box` with the node's entry below and above its cut."""
@@ -126,21 +134,29 @@ class Chambers:
             values, rounded = self._vertices(*box)
             some, of = values.any(axis=1), self.arithmetic
             values, rounded = values[some], rounded[some]
-            low, high = (np.where(rounded, np.nextafter(values, end), values) for end in (0.0, 2.0))
-            base = low.min(axis=1, initial=1.0)
-            rise = of.between(low, high).T - base
+            off = np.where(rounded, SLACK * values, 0.0)
+            base = (values - off).min(axis=1, initial=1.0)
+            rise = of.between(values - off, values + off).T - base
             worth = self.utility.enclosed_columns(of.of(base), rise)
             self.known[key] = BoxColumns(values, of.of(base), rise, worth, not some.all())
         return self.known[key]
 
+    def _tied(self, entries: Array) -> list[Array]:
+        """The entries, and what a cap that is met with equality may make others of the same column."""
+        tied = [entries]
+        if self.eta < 1:
+            tied += [entries + self.eta, entries - self.eta]
+        if self.ratio < math.inf:
+            tied += [entries * self.ratio, entries / self.ratio]
+        return tied
+
     def _vertices(self, low: Array, high: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
         """(n, k) the entries of the columns, and whether each was rounded."""
-        steps = np.array([0.0, self.eta, -self.eta] if self.eta < 1 else [0.0])
-        start, step = (part.ravel() for part in np.meshgrid(np.unique([low, high]), steps))
-        moved = start + step
-        # The sum of two floats is exact where both differences give them back.
-        rounded = moved[(moved - start != step) | (moved - step != start)]
-        values = np.unique(moved)
+        both = self.eta / (self.ratio - 1)  # of a column at both caps, the least entry
+        alone = np.array([both, both * self.ratio] if 0 < both < 1 and self.eta < 1 else [])
+        ends, *others = self._tied(np.unique([low, high]))
+        rounded = np.concatenate([alone, *others])
+        values = np.unique(np.append(ends, rounded))
         values = values[(values >= 0) & (values <= 1)]
         columns = np.zeros((1, 0))
         order = np.argsort(high - low, kind="stable")  # what only narrow intervals hold is left out early
@@ -148,13 +164,17 @@ class Chambers:
             choice = values[(values >= low[x] - SLACK) & (values <= high[x] + SLACK)]
             self.looked_at(len(columns) * len(choice))
             columns = np.column_stack([np.repeat(columns, len(choice), axis=0), np.tile(choice, len(columns))])
-            columns = columns[np.ptp(columns, axis=1) <= self.eta + SLACK]
-            # Whether each entry, or one that is eta away, is the end of an interval which this column or a later takes.
+            least, most = columns.min(axis=1), columns.max(axis=1)
+            within = most - least <= self.eta + SLACK
+            if self.ratio < math.inf:
+                within &= most <= least * self.ratio * (1 + SLACK)
+            columns = columns[within]
+            # Whether each entry is the end of an interval which this column or a later entry takes, or tied to one.
             first, later = order[:count], order[count:]
+            near = np.isin(columns, np.concatenate([alone, *self._tied(np.append(low[later], high[later]))]))
             held = (columns == low[first]) | (columns == high[first])
-            near = np.isin(columns, np.add.outer(np.append(low[later], high[later]), steps))
-            for away in steps:
-                near |= ((columns[:, :, None] == (columns + away)[:, None, :]) & held[:, None, :]).any(axis=2)
+            for tied in self._tied(columns):
+                near |= ((columns[:, :, None] == tied[:, None, :]) & held[:, None, :]).any(axis=2)
             columns = columns[near.all(axis=1)]
         columns = columns[:, np.argsort(order)]
         return columns, np.isin(columns, rounded)

@@ -1,4 +1,4 @@
-"""A sum over columns under a cap on total variation, with given outputs -> the best channel, by branch and bound.
+"""A sum over columns and given outputs, under LDP and total variation -> the best channel, by branch and bound.
 
 In a box of the entries, a program over the columns of `certificates.chambers` bounds what any channel keeps: a column
 of the box is a mixture of those of its chamber, which together are worth no less, and no farther apart for any pair of
@@ -22,7 +22,7 @@ from ldpopt.design.certificates.numbers import leaves_of
 from ldpopt.design.constraints.base import outputs_of
 from ldpopt.design.methods.branch_and_bound import Cut, Tree
 from ldpopt.design.methods.listed import of_classes
-from ldpopt.design.methods.local_search import Climb
+from ldpopt.design.methods.local_search import Climb, without_budget
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_real
 from ldpopt.design.utilities.base import columns_of, gradients_of
@@ -42,7 +42,8 @@ PENALTY = 1e3  # The cost, in units of the utility, of a violated equation, in a
 class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", preference=55):
     """Branch and bound on the entries of given outputs, for sums over columns of up to eight inputs, with a proof [FS].
 
-    It takes `Support` and `Outputs`, alone or under `TotalVariation`. The certificate holds whenever it stops.
+    It takes `Support` and `Outputs`, with `LocalDP` and `TotalVariation` or without. The certificate holds whenever it
+    stops.
 
     nodes : the most programs of boxes to solve. By default 400; with a `time_limit`, as many as there is time for.
 
@@ -62,10 +63,9 @@ class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", pre
             return why
         utility, k = problem.utility, problem.utility.size
         m, free = outputs_of(problem.given, k), problem.free
-        capped = free is None or (free.plain and math.isinf(free.epsilon))
-        if not capped or any(constraint.idle((k, m)) is not None for constraint in problem.given):
-            return "it takes Outputs and Support, alone or under TotalVariation, and there are other constraints"
-        if not math.isfinite(utility.unprivate):
+        if not (free is None or free.plain) or any(constraint.idle((k, m)) is not None for constraint in problem.given):
+            return "it takes Outputs and Support with LocalDP and TotalVariation, and there are other constraints"
+        if math.isinf(problem.epsilon) and not math.isfinite(utility.unprivate):
             return f"{utility.name} of full disclosure is infinite, and total variation allows for some of it"
         if k > MAX_INPUTS or m * 2 ** (k + 1) > MAX_COLUMNS:
             return Limit(f"{k} inputs and {m} outputs have too many columns to list (at most {MAX_INPUTS} inputs)")
@@ -73,6 +73,8 @@ class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", pre
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel found, and the tree of boxes as its proof."""
+        if (unlimited := without_budget(problem, ask)) is not None:
+            return unlimited
         tree, deadline = EntryTree(problem), problem.deadline
         endless = math.isinf(deadline.seconds)
         solved = tree.grow(self.nodes or (BOXES if endless else sys.maxsize), deadline.part(0.0, SEARCHING))

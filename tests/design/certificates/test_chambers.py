@@ -12,6 +12,7 @@ from ldpopt.design import (
     LocalDP,
     MutualInformation,
     Outputs,
+    RenyiLDP,
     Support,
     TotalVariation,
     WorstOf,
@@ -34,19 +35,25 @@ def utilities():
 
 
 @pytest.mark.parametrize("arithmetic", [FLOAT, EXACT], ids=["floats", "balls"])
-@pytest.mark.parametrize("eta", [1.0, 0.3, 0.05])
-def test_no_column_of_a_box_gains_more_than_the_listed_ones(eta, arithmetic):
-    """Of any prices: the largest of utility less price over a box, within the cap, is at a listed column."""
+@pytest.mark.parametrize(
+    ("eta", "epsilon"), [(1.0, 700.0), (0.3, 700.0), (0.05, 700.0), (0.3, 1.0), (0.1, 0.2), (1.0, 2.0)]
+)
+def test_no_column_of_a_box_gains_more_than_the_listed_ones(eta, epsilon, arithmetic):
+    """Of any prices: the largest of utility less price over a box, within the caps, is at a listed column."""
     rng = np.random.default_rng(7)
     for utility, _ in itertools.product(utilities(), range(6)):
-        boxes = Chambers.of(utility, [TotalVariation(eta), Outputs(2)], range(4), 10**6, arithmetic)
+        constraints = [TotalVariation(eta), LocalDP(epsilon), Outputs(2)]
+        boxes = Chambers.of(utility, constraints, range(4), 10**6, arithmetic)
         ends = np.sort(rng.choice([0.0, 0.2, eta, 0.5, 1.0, *rng.random(2)], (2, 4)), axis=0)
         rows, pairs = rng.normal(size=4), np.triu(rng.random((4, 4)), 1)
         weights = rng.random(2 if isinstance(utility, WorstOf) else 1) + 0.1
         nothing = np.zeros((2, 4))  # another output, which is always zero
         box = np.stack([ends, nothing], axis=1)
         columns = ends[0] + rng.random((4000, 4)) ** rng.choice([0.1, 1, 8], (4000, 1)) * (ends[1] - ends[0])
-        columns = columns[np.ptp(columns, axis=1) <= eta]
+        near = np.exp(rng.uniform(-min(epsilon, 3), 0, (4000, 4)) * rng.choice([0.1, 1, 1], (4000, 1)))
+        columns = np.concatenate([columns, np.clip(near * rng.random((4000, 1)), *ends)])
+        columns = columns[np.ptp(columns, axis=1) <= boxes.eta]
+        columns = columns[columns.max(axis=1) <= columns.min(axis=1) * np.exp(epsilon)]
         if not len(boxes.columns(ends).values):
             assert not len(columns)
             continue
@@ -55,7 +62,7 @@ def test_no_column_of_a_box_gains_more_than_the_listed_ones(eta, arithmetic):
         paid = columns @ rows + sum(
             pairs[x, z] * np.maximum(columns[:, x] - columns[:, z], 0) for x, z in itertools.combinations(range(4), 2)
         )
-        most = rows.sum() + eta * pairs.sum() + (worth - paid).max(initial=-np.inf)
+        most = rows.sum() + boxes.eta * pairs.sum() + (worth - paid).max(initial=-np.inf)
         if np.isfinite(most):
             assert float(bound.upper) >= most - 1e-12
 
@@ -89,22 +96,25 @@ def test_trees_that_do_not_cover_all_entries_prove_nothing():
 
 
 def test_other_constraints_are_left_out_of_the_bound():
-    """Under pure LDP too it is a bound, by the total variation that epsilon allows, not a tight one."""
-    utility = MutualInformation(PRIOR)
-    easier = optimal_channel(utility, [TotalVariation(np.tanh(0.5)), Outputs(2)])
-    channel = optimal_channel(utility, [LocalDP(1.0), Outputs(2)], certify=False)
-    proof = easier.certificate.of(utility, (LocalDP(1.0), Outputs(2)), channel.channel)
+    """Under Renyi privacy too it is a bound, by the total variation that this allows, not a tight one."""
+    utility, renyi = MutualInformation(PRIOR), RenyiLDP(2.0, 0.1)
+    easier = optimal_channel(utility, [TotalVariation(float(renyi.variation(FLOAT).upper)), Outputs(2)])
+    channel = optimal_channel(utility, [renyi, Outputs(2)], certify=False)
+    proof = easier.certificate.of(utility, (renyi, Outputs(2)), channel.channel)
     assert channel.value < proof.bound <= easier.value * (1 + 1e-6)
     with pytest.raises(Unproved, match="no constraint says what the outputs are"):
         proof.of(utility, (LocalDP(1.0),), channel.channel).proved(FLOAT)
 
 
-def test_entries_that_are_rounded_sums_are_enclosed():
-    """1 - 0.1 and 0.3 + 0.1 are no floats: the columns with them are enclosed, and the exact ones are hit exactly."""
-    boxes = Chambers.of(MutualInformation(PRIOR), [TotalVariation(0.1), Outputs(2)], range(4), 10**6, EXACT)
+def test_entries_that_are_rounded_are_enclosed():
+    """Sums with the cap and products with the ratio are no floats: they are enclosed, and other entries are exact."""
+    constraints = [TotalVariation(0.1), LocalDP(0.5), Outputs(2)]
+    boxes = Chambers.of(MutualInformation(PRIOR), constraints, range(4), 10**6, EXACT)
     columns = boxes.columns(np.stack([[0.3, 0.0, 0.0, 0.0], [0.3, 1.0, 1.0, 1.0]]))
     entries = (columns.base + columns.rise).T
-    exact = {0.3, 0.0, 1.0}
-    for lower, upper in zip(np.ravel(entries.lower), np.ravel(entries.upper), strict=True):
-        assert lower == upper if lower in exact else upper - lower <= 4e-16
-    assert {0.2, 0.4} <= {float(value) for value in np.round(np.ravel(columns.values), 9)}
+    both = 0.1 / np.expm1(0.5)
+    true = np.array([0.3, 0.4, 0.3 - 0.1, 0.3 * np.exp(0.5), 0.3 / np.exp(0.5), both, both + 0.1])
+    for lower, value, upper in zip(*map(np.ravel, (entries.lower, columns.values, entries.upper)), strict=True):
+        assert lower <= value <= upper
+        assert lower == upper if value == 0.3 else upper - lower <= 4e-15 * value
+        assert np.abs(true - value).min() <= 1e-15

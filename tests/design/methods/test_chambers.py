@@ -42,13 +42,14 @@ def problems():
         fixed = Support(mask) if number % 2 else Outputs(m)
         eta = float(rng.choice([1.0, 0.4, 0.05, 1e-4]))
         yield utility, [fixed] if eta == 1 else [fixed, TotalVariation(eta)]
+        if k < 6 and number % 2 == 0:
+            yield utility, [fixed, LocalDP(float(rng.uniform(0.3, 3))), TotalVariation(max(eta, 0.05))]
 
 
 @pytest.mark.parametrize(("utility", "constraints"), list(problems()))
 def test_the_optimum_is_certified_and_no_search_finds_more(utility, constraints):
     """Local search from ten starts is never above the bound, and the value is never below what it finds."""
     design = optimal_channel(utility, constraints)
-    assert "boxes of entries" in design.method
     assert design.certified
     assert design.verify()
     searched = optimal_channel(utility, constraints, method=LocalSearch(10), certify=False)
@@ -91,7 +92,6 @@ def test_it_stops_when_the_time_is_over_and_what_is_proved_by_then_holds():
     ("utility", "constraints", "why"),
     [
         (MutualInformation([0.5, 0.5]), [TotalVariation(0.3)], "needs a constraint on the outputs"),
-        (MutualInformation([0.5, 0.5]), [LocalDP(1.0), Outputs(2)], "there are other constraints"),
         (MutualInformation([0.5, 0.5]), [RenyiLDP(2.0, 1.0), Outputs(2)], "there are other constraints"),
         (MutualInformation([0.5, 0.5]), [Invariant([0.5, 0.5]), TotalVariation(0.3)], "there are other constraints"),
         (Divergence(KL, [1.0, 0.0], [0.5, 0.5]), [Outputs(2)], None),
