@@ -450,7 +450,7 @@ def eliminated(matrix, right):
     """(det, matrix^-1 right) by exact elimination of a symmetric positive definite matrix."""
     a, det = [[*row, *more] for row, more in zip(matrix, right, strict=True)], Fraction(1)
     for i, own in enumerate(a):
-        need(own[i] > 0, "a channel that does not tell all proportions apart is not supported")
+        need(own[i] > matrix[i][i] / 2**96, "a channel that does not tell all proportions apart is not supported")
         det *= own[i]
         own[:] = [x / own[i] for x in own]
         for row in (row for row in a if row is not own and row[i]):

@@ -133,8 +133,11 @@ class Certificate(Bounded, Kind, Result, ABC):
     edges: Array | None = field(default=None, kw_only=True)
     proves: ClassVar[Any] = Utility
     """The kind of utility that certificates of this class are about."""
-    room: ClassVar[float] = 0.0
-    """The share by which a design states the bound weaker than it was computed, so that other programs find it, too."""
+
+    @property
+    def room(self) -> float:
+        """The share by which a design states the bound weaker than it was computed, so that other programs find it."""
+        return 0.0
 
     @property
     def tight(self) -> bool:

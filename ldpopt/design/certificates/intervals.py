@@ -187,9 +187,13 @@ class IntervalDual(ColumnDual):
     """
 
     proves = Divergence
-    room = 2.0**-36  # The slopes of chords are rounded, and those of another program otherwise.
     classes: Index | None
     knots: Array
+
+    @property
+    def room(self) -> float:
+        """The slopes of chords are rounded, on narrow intervals by more, and those of another program otherwise."""
+        return 2.0**-36 + 2.0**-52 / float(np.diff(self.knots).min(initial=1.0))
 
     @property
     def argument(self) -> str:
