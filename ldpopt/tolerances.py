@@ -186,6 +186,9 @@ SAME_ENTRY, KNOWN_ENTRY = 1e-6, 1e-3
 """Shares of how far two entries of a column may be apart: narrower intervals are not split, and they are split at a
 value that entries have already where one is as near as the second."""
 
+FINEST_CAP = 1e-9
+"""Below this cap on total variation, channels of given outputs are searched without boxes of their entries."""
+
 WIDER_POINTS, OUTER_SHARE, POSTERIOR_ROUNDING = 1e-6, 1e-8, 1e-12
 """How far outer points stand beyond the posteriors, relative to their range; their mass; what rounding may change."""
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.channel import Label
+from ldpopt.channel import Channel, Label
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import Limits, Split
 from ldpopt.design.certificates.listed import finite_size
@@ -38,8 +38,8 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.results import ByValue
 from ldpopt.rounding import exact_sum
 
-SLACK = 2.0**-50  # Sums, differences, products and quotients of two entries and caps are off by less, of their size
-LARGE = 1e9  # Larger caps on ratios are left out
+SLACK = 2.0**-50  # What is computed of two entries and caps is off by less, of its size
+LARGE, SMALL = 1e9, 2.0**-500  # Larger caps on ratios are left out; smaller caps, and ends of intervals, are not used
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,14 +105,23 @@ class Chambers:
         # The boxes are the same in every arithmetic. Rounded up, the caps allow no fewer channels.
         spread = least_spread(constraints, inputs, FLOAT)
         ratio = math.inf if spread is None else float(spread.exp().upper)
-        eta = float(variation_cap(constraints, FLOAT).upper)
+        eta = max(float(variation_cap(constraints, FLOAT).upper), SMALL)
+        if spread is not None:  # where ratios are capped, an output that is impossible for one input never occurs
+            allowed = allowed * allowed.all(axis=1, keepdims=True)
         root = np.stack([np.zeros(allowed.shape), allowed * 1.0])
         return cls(utility, eta, ratio if ratio < LARGE else math.inf, root, limits.exchangeable, arithmetic, left)
+
+    @property
+    def only(self) -> Array | None:
+        """The channel (k, m) where there is one alone, as each input has a single output; else None."""
+        allowed = self.root[1]
+        return np.asarray(allowed.T) if (allowed.sum(axis=0) == 1).all() else None
 
     def halves(self, box: Array, node: EntrySplit) -> tuple[Array, Array]:
         """The parts of `box` with the node's entry below and above its cut."""
         place = position(node.output, box.shape[1], "an output"), position(node.input, box.shape[2], "an input")
         cut, low, high = float(real_array(node.cut, (), "the cut of a box")), box.copy(), box.copy()
+        cut = cut if abs(cut) >= SMALL else 0.0
         low[1][place], high[0][place] = min(cut, box[1][place]), max(cut, box[0][place])
         for half in (low, high):
             for places in self.groups:
@@ -152,12 +161,12 @@ class Chambers:
 
     def _vertices(self, low: Array, high: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
         """(n, k) the entries of the columns, and whether each was rounded."""
-        both = self.eta / (self.ratio - 1)  # of a column at both caps, the least entry
+        both = self.eta / (self.ratio - 1) if self.ratio > 1 else 0.0  # of a column at both caps, the least entry
         alone = np.array([both, both * self.ratio] if 0 < both < 1 and self.eta < 1 else [])
         ends, *others = self._tied(np.unique([low, high]))
         rounded = np.concatenate([alone, *others])
         values = np.unique(np.append(ends, rounded))
-        values = values[(values >= 0) & (values <= 1)]
+        values = values[(values >= 0) & (values <= 1 + SLACK)]
         columns = np.zeros((1, 0))
         order = np.argsort(high - low, kind="stable")  # what only narrow intervals hold is left out early
         for count, x in enumerate(order, 1):
@@ -167,7 +176,7 @@ class Chambers:
             least, most = columns.min(axis=1), columns.max(axis=1)
             within = most - least <= self.eta + SLACK
             if self.ratio < math.inf:
-                within &= most <= least * self.ratio * (1 + SLACK)
+                within &= most <= least * self.ratio * (1 + 2 * SLACK)
             columns = columns[within]
             # Whether each entry is the end of an interval which this column or a later entry takes, or tied to one.
             first, later = order[:count], order[count:]
@@ -231,10 +240,13 @@ class ChamberDual(Certificate):
         return Work.on(columns, each, 4 * columns) + Work.on(float(nodes) * outputs, 1e5, k)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The largest of the bounds of all boxes."""
+        """The largest of the bounds of all boxes; the value of the only channel, where there is no other."""
         finite_size(self.utility)
         left = position(self.columns, 2**53 + 1, "the number of columns")
         boxes = Chambers.of(self.utility, self.constraints, self.utility.labels, left, arithmetic)
+        if boxes.only is not None:
+            whole: Enclosure = self.utility.enclosed_value(Channel(boxes.only), arithmetic)
+            return whole
         leaves = leaves_of(self.nodes, boxes, EntrySplit, BoxPrices)
         require(leaves, "no box holds a channel")
         return arithmetic.stack([boxes.bound(prices, box) for prices, box in leaves]).max()

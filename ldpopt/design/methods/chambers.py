@@ -16,10 +16,11 @@ from operator import itemgetter
 
 import numpy as np
 
+from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns, proved_by
 from ldpopt.design.certificates.chambers import BoxPrices, ChamberDual, Chambers, EntrySplit
 from ldpopt.design.certificates.numbers import leaves_of
-from ldpopt.design.constraints.base import outputs_of
+from ldpopt.design.constraints.base import outputs_of, within
 from ldpopt.design.methods.branch_and_bound import Cut, Tree
 from ldpopt.design.methods.listed import of_classes
 from ldpopt.design.methods.local_search import Climb, without_budget
@@ -30,11 +31,12 @@ from ldpopt.distribution import Array, Index, optional, positive_integer
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
 from ldpopt.simulation import generator
-from ldpopt.tolerances import KNOWN_ENTRY, SAME_ENTRY
+from ldpopt.tolerances import FINEST_CAP, KNOWN_ENTRY, SAME_ENTRY
 
 MAX_INPUTS, MAX_COLUMNS = 8, 20_000  # The most inputs, and the most columns of the first program
 BOXES, LOOKED_AT = 400, 1_000_000  # The default budget of boxes, and the most columns that a search and its proof list
 STARTS, SEARCHING = 5, 0.7  # The starts of a local search where the bound is not met, and the share of time before it
+NOTHING = "boxes of entries: no channel that meets all constraints was found; relax one"
 PENALTY = 1e3  # The cost, in units of the utility, of a violated equation, in a program that must stay feasible
 
 
@@ -67,6 +69,8 @@ class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", pre
             return "it takes Outputs and Support with LocalDP and TotalVariation, and there are other constraints"
         if math.isinf(problem.epsilon) and not math.isfinite(utility.unprivate):
             return f"{utility.name} of full disclosure is infinite, and total variation allows for some of it"
+        if 0 < min(problem.eta, math.tanh(problem.epsilon / 2)) < FINEST_CAP:
+            return f"entries near one hold too few digits of a total variation below {FINEST_CAP:g}"
         if k > MAX_INPUTS or m * 2 ** (k + 1) > MAX_COLUMNS:
             return Limit(f"{k} inputs and {m} outputs have too many columns to list (at most {MAX_INPUTS} inputs)")
         return ""
@@ -76,6 +80,11 @@ class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", pre
         if (unlimited := without_budget(problem, ask)) is not None:
             return unlimited
         tree, deadline = EntryTree(problem), problem.deadline
+        if (only := tree.boxes.only) is not None:
+            if not within(Channel(only), problem.constraints):
+                raise SolverError(NOTHING)
+            matrix = only if problem.utility.pair is None else only[of_classes(problem)]
+            return Candidate(matrix, "the only channel", proved_by(ChamberDual, (tree.nothing,), 0))
         endless = math.isinf(deadline.seconds)
         solved = tree.grow(self.nodes or (BOXES if endless else sys.maxsize), deadline.part(0.0, SEARCHING))
         matrix = tree.matrix if problem.utility.pair is None else tree.matrix[of_classes(problem)]
@@ -85,7 +94,7 @@ class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", pre
                 found, value = climb.best(STARTS, generator(None, 0), (matrix,) * (tree.value > 0))
                 matrix, tree.value = max((matrix, tree.value), (found, value), key=itemgetter(1))
         if tree.value == -math.inf:
-            raise SolverError("boxes of entries: no channel was found")
+            raise SolverError(NOTHING)
         nodes, counted = tuple(tree.nodes), replace(tree.boxes, left=2**53, known={})
         for _, box in leaves_of(nodes, counted, EntrySplit, BoxPrices):
             for y in range(box.shape[1]):

@@ -6,7 +6,7 @@ import pytest
 
 from ldpopt import Divergence, InvalidInput, LocalDP, optimal_channel
 from ldpopt.channel import Channel
-from ldpopt.design import ExpectedLoss, Outputs
+from ldpopt.design import BranchAndBound, ExpectedLoss, Outputs
 from ldpopt.design.problems.problem import Expressed
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
@@ -19,10 +19,12 @@ def first(q):
     return cp.sum(q[:, 0]) <= 0.3
 
 
-@pytest.mark.parametrize("others", [[LocalDP(1.0)], [LocalDP(1.0), Outputs(2)]])
-def test_a_function_of_the_matrix_holds_for_the_very_outputs_that_it_names(others) -> None:
+@pytest.mark.parametrize(
+    ("others", "method"), [([LocalDP(1.0)], None), ([LocalDP(1.0), Outputs(2)], BranchAndBound(nodes=50))]
+)
+def test_a_function_of_the_matrix_holds_for_the_very_outputs_that_it_names(others, method) -> None:
     """Outputs are neither merged nor sorted, so that the first one of the design is the first one of the function."""
-    design = optimal_channel(QUESTION, [*others, first])
+    design = optimal_channel(QUESTION, [*others, first], method=method)
     assert design.channel.matrix[:, 0].sum() <= 0.3 + 1e-7
     assert all(g.value <= c.bound for g, c in zip(design.guarantees, design.constraints, strict=True))
     assert 0 < design.value <= design.upper_bound
