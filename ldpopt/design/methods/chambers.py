@@ -12,16 +12,16 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
+from itertools import chain
 
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, Prove, needs_columns, proved_by
 from ldpopt.design.certificates.chambers import BoxPrices, ChamberDual, Chambers, EntrySplit
 from ldpopt.design.certificates.numbers import leaves_of
 from ldpopt.design.constraints.base import outputs_of, within
-from ldpopt.design.methods.branch_and_bound import Cut, Tree
+from ldpopt.design.methods.branch_and_bound import BranchAndBound, Cut, Tree
 from ldpopt.design.methods.listed import of_classes
 from ldpopt.design.methods.local_search import Climb, without_budget
 from ldpopt.design.problems.problem import Problem
@@ -34,8 +34,12 @@ from ldpopt.simulation import generator
 from ldpopt.tolerances import FINEST_CAP, KNOWN_ENTRY, SAME_ENTRY
 
 MAX_INPUTS, MAX_COLUMNS = 8, 20_000  # The most inputs, and the most columns of the first program
-BOXES, LOOKED_AT = 400, 1_000_000  # The default budget of boxes, and the most columns that a search and its proof list
-STARTS, SEARCHING = 5, 0.7  # The starts of a local search where the bound is not met, and the share of time before it
+BOXES, PAIRED = 400, 60  # The default budget of boxes, and that for two hypotheses
+LOOKED_AT = 1_000_000  # The most columns that a search, or its proof, lists
+FIRST, STARTS = (
+    0.5,
+    5,
+)  # The share of the progress bar that boxes of entries take, and the starts of a local search where the bound is not met
 NOTHING = "boxes of entries: no channel that meets all constraints was found; relax one"
 PENALTY = 1e3  # The cost, in units of the utility, of a violated equation, in a program that must stay feasible
 
@@ -47,7 +51,8 @@ class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", pre
     It takes `Support` and `Outputs`, with `LocalDP` and `TotalVariation` or without. The certificate holds whenever it
     stops.
 
-    nodes : the most programs of boxes to solve. By default 400; with a `time_limit`, as many as there is time for.
+    nodes : the most programs of boxes to solve. By default 400; with a `time_limit`, as many as there is time for. For
+    two hypotheses 60, after which `BranchAndBound` goes on.
 
     >>> from ldpopt.design import MutualInformation, Outputs, TotalVariation, optimal_channel
     >>> design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), [TotalVariation(0.3), Outputs(2)])
@@ -76,31 +81,44 @@ class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", pre
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The best channel found, and the tree of boxes as its proof."""
+        """The best channel found, and the tree of boxes as its proof. For two hypotheses an output has one ratio: where
+        few boxes of entries do not settle them, boxes of ratios may.
+        """
         if (unlimited := without_budget(problem, ask)) is not None:
             return unlimited
-        tree, deadline = EntryTree(problem), problem.deadline
+        tree, deadline, paired = EntryTree(problem), problem.deadline, problem.utility.pair is not None
+        inputs = of_classes(problem) if paired else slice(None)
         if (only := tree.boxes.only) is not None:
             if not within(Channel(only), problem.constraints):
                 raise SolverError(NOTHING)
-            matrix = only if problem.utility.pair is None else only[of_classes(problem)]
-            return Candidate(matrix, "the only channel", proved_by(ChamberDual, (tree.nothing,), 0))
-        endless = math.isinf(deadline.seconds)
-        solved = tree.grow(self.nodes or (BOXES if endless else sys.maxsize), deadline.part(0.0, SEARCHING))
-        matrix = tree.matrix if problem.utility.pair is None else tree.matrix[of_classes(problem)]
-        if not tree.met:
-            with suppress(SolverError):
-                climb = replace(Climb.of(problem), deadline=deadline.part(SEARCHING, 1.0))
-                found, value = climb.best(STARTS, generator(None, 0), (matrix,) * (tree.value > 0))
-                matrix, tree.value = max((matrix, tree.value), (found, value), key=itemgetter(1))
+            return Candidate(only[inputs], "the only channel", proved_by(ChamberDual, (tree.nothing,), 0))
+        few = PAIRED if paired else BOXES if math.isinf(deadline.seconds) else sys.maxsize
+        first = deadline.turn(0, 3) if paired else deadline.part(0.0, 1 / 3)
+        solved = tree.grow(self.nodes or few, first)
+        own = Candidate(tree.matrix[inputs], f"branch and bound in {solved} boxes of entries", self._proof(tree))
+        rest = replace(problem, deadline=deadline.part(1 / 3, 1.0))
+        if tree.met or (paired and BranchAndBound().refuses(problem)):
+            return own
+        if paired:
+            other = BranchAndBound().find(rest, ask)
+            climb, proofs = Climb.of(problem), [each.prove for each in (other, own) if each.prove is not None]
+            better = max(own, other, key=lambda candidate: climb.value(candidate.matrix))
+            return replace(better, prove=lambda *posed: chain(*(each(*posed) for each in proofs)))
+        with suppress(SolverError):
+            found, value = Climb.of(rest).best(STARTS, generator(None, 0), (tree.matrix,) * (tree.value > 0))
+            own, tree.value = (replace(own, matrix=found), value) if value > tree.value else (own, tree.value)
         if tree.value == -math.inf:
             raise SolverError(NOTHING)
+        return own
+
+    @staticmethod
+    def _proof(tree: EntryTree) -> Prove:
+        """The tree, and how many columns its proof looks at."""
         nodes, counted = tuple(tree.nodes), replace(tree.boxes, left=2**53, known={})
         for _, box in leaves_of(nodes, counted, EntrySplit, BoxPrices):
             for y in range(box.shape[1]):
                 counted.looked_at(len(counted.columns(box[:, y]).values))
-        proof = proved_by(ChamberDual, nodes, 2**53 - counted.left)
-        return Candidate(matrix, f"branch and bound in {solved} boxes of entries", proof)
+        return proved_by(ChamberDual, nodes, 2**53 - counted.left)
 
 
 class EntryTree(Tree):
