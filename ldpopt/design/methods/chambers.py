@@ -36,10 +36,7 @@ from ldpopt.tolerances import FINEST_CAP, KNOWN_ENTRY, SAME_ENTRY
 MAX_INPUTS, MAX_COLUMNS = 8, 20_000  # The most inputs, and the most columns of the first program
 BOXES, PAIRED = 400, 60  # The default budget of boxes, and that for two hypotheses
 LOOKED_AT = 1_000_000  # The most columns that a search, or its proof, lists
-FIRST, STARTS = (
-    0.5,
-    5,
-)  # The share of the progress bar that boxes of entries take, and the starts of a local search where the bound is not met
+STARTS = 5  # The starts of a local search where the bound is not met
 NOTHING = "boxes of entries: no channel that meets all constraints was found; relax one"
 PENALTY = 1e3  # The cost, in units of the utility, of a violated equation, in a program that must stay feasible
 
