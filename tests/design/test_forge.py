@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -47,6 +48,17 @@ def test_no_forgery_proves_what_is_false(forger, kind, monkeypatch):
     assert not tally.findings
     assert tally.counts["proved"] > 0
     assert tally.counts["refused"] > 0
+
+
+def test_a_certificate_of_another_kind_of_problem_fails_in_words(forger):
+    """Each class put to the problem of each other, alone and within a `Relaxed`: refused, and nothing is raised."""
+    one_of_each = [own[0] for own in forger.bases.values()]
+    for base, other in product(one_of_each, one_of_each):
+        posed = other.certificate
+        put = base.certificate.of(posed.utility, posed.constraints, posed.channel, posed.edges)
+        for certificate in (put, ld.Relaxed(posed.utility, posed.constraints, posed.channel, base.certificate)):
+            found = certificate.verify()
+            assert found or all(found.failures)
 
 
 class Careless(ld.EnvelopeDual):

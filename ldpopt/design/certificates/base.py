@@ -164,13 +164,17 @@ class Certificate(Bounded, Kind, Result, ABC):
         """What `enclosed_bound` takes at most, in floats; by default some operations on each number."""
         return Work.on(size(self) + self.answers, 1000.0)
 
+    def begun(self) -> Work:
+        """`work`; none for a utility of another kind, of which `checked_bound` computes nothing."""
+        return self.work() if isinstance(self.utility, self.proves) else Work()
+
     def work_within(self, inner: Any, utility: Any = None, constraints: Any = None) -> Work:
         """What a certificate within this one takes, for this problem or another; nothing for what is no certificate."""
         if not isinstance(inner, Certificate):
             return Work()
         utility, edges = (self.utility, self.edges) if utility is None else (utility, None)
         asked = self.constraints if constraints is None else constraints
-        return inner.of(utility, asked, self.channel, edges).work()
+        return inner.of(utility, asked, self.channel, edges).begun()
 
     @property
     def answers(self) -> int:
@@ -182,7 +186,7 @@ class Certificate(Bounded, Kind, Result, ABC):
         """What `verify` takes at most: to measure the channel, to compute the utility, and to prove the bound."""
         channel = self.check_claim()
         checks = (constraint.work(channel) for constraint in self.constraints if isinstance(constraint, Measured))
-        own = self.utility.work(channel) + self.work()
+        own = self.utility.work(channel) + self.begun()
         laws = Work() if self.cells is None else self.cells.work()
         start = Work(0.0, PARSED * 8 * size(channel.matrix))
         return sum((*checks, laws, TotalVariation(1.0).work(channel), own.in_balls if exact else own), start)
