@@ -13,6 +13,9 @@ ROW_SUM = 1e-9
 TIE = 1e-9
 """Candidates whose values differ by no more than this share of the largest are tied: the first of them is named."""
 
+ROUGH_SPREAD = 1e-6
+"""Outputs whose ratio, computed roughly, falls short of the largest by more than this share cannot attain it."""
+
 EXACT_GAP = TIE
 """A measure is exact if no pair that it left out can exceed its value relatively by more than this."""
 

@@ -13,11 +13,9 @@ from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.loss import log_ratios, log_sums, shift
 from ldpopt.privacy.pairs import Policy, worst_pair
 from ldpopt.rounding import ULP, first_largest
-from ldpopt.tolerances import TIE
+from ldpopt.tolerances import ROUGH_SPREAD, TIE
 
 REFERENCE = "[GI, Def 6]"
-NEAR = 1e-6
-"""Columns whose spread, computed roughly, falls short of the largest by more than this share are not measured."""
 
 
 def local_dp(channel: ChannelLike, graph: Policy = None) -> Guarantee:
@@ -61,7 +59,7 @@ def _every_pair(channel: Channel) -> Found:
     with np.errstate(over="ignore"):
         rough = np.log(rough.max(axis=0) / rough.min(axis=0))
     # The other columns cannot attain the largest spread.
-    close = rough >= rough.max() * (1 - NEAR) - NEAR**2
+    close = rough >= rough.max() * (1 - ROUGH_SPREAD) - ROUGH_SPREAD**2
     q, used = q[:, close], used[close]
     raw = log_ratios(q, np.broadcast_to(q.max(axis=0), q.shape))
     logs = raw - sums

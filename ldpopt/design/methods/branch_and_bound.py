@@ -139,11 +139,11 @@ class Tree(ABC):
         def solve(box: Array, parent: Any) -> tuple[Any, float, Cut | None] | None:
             return None if self.boxes.empty(box) else self.solve(box, parent)
 
-        def keep(index: int, box: Array, found: tuple[Any, float, Cut | None] | None) -> None:
+        def keep(index: int, box: Array, solution: tuple[Any, float, Cut | None] | None) -> None:
             nonlocal solved
-            if found is not None:
+            if solution is not None:
                 solved += 1
-                self.nodes[index], bound, split = found
+                self.nodes[index], bound, split = solution
                 heapq.heappush(queue, (-bound, next(order), index, box, split))
 
         keep(0, self.boxes.root, solve(self.boxes.root, self.nothing))
@@ -160,13 +160,13 @@ class Tree(ABC):
             node = split(left, left + 1)
             halves = self.boxes.halves(box, node)
             try:
-                found = [solve(half, parent) for half in halves]
+                solutions = [solve(half, parent) for half in halves]
             except ColumnLimit:
                 break
             self.nodes += [parent, parent]
             self.nodes[index] = node
             for child in (0, 1):
-                keep(left + child, halves[child], found[child])
+                keep(left + child, halves[child], solutions[child])
         return solved
 
 

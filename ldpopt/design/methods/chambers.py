@@ -102,8 +102,8 @@ class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", pre
             better = max(own, other, key=lambda candidate: climb.value(candidate.matrix))
             return replace(better, prove=lambda *posed: chain(*(each(*posed) for each in proofs)))
         with suppress(SolverError):
-            found, value = Climb.of(rest).best(STARTS, generator(None, 0), (tree.matrix,) * (tree.value > 0))
-            own, tree.value = (replace(own, matrix=found), value) if value > tree.value else (own, tree.value)
+            climbed, value = Climb.of(rest).best(STARTS, generator(None, 0), (tree.matrix,) * (tree.value > 0))
+            own, tree.value = (replace(own, matrix=climbed), value) if value > tree.value else (own, tree.value)
         if tree.value == -math.inf:
             raise SolverError(NOTHING)
         return own
@@ -195,19 +195,19 @@ class EntryTree(Tree):
         pairs[left, right] = np.maximum(caps[count:], 0.0) / unit * scale
         return np.maximum(x[:n], 0.0), BoxPrices(multipliers, pairs, weights if weights.any() else np.ones(count))
 
-    def _cut(self, box: Array, found: Array, output: int, blame: Array) -> Cut | None:
+    def _cut(self, box: Array, entries: Array, output: int, blame: Array) -> Cut | None:
         """Where to split the box: at the value of the output's entry to blame most, of those inside their intervals."""
         low, high = box[:, output]
-        inside = np.minimum(found - low, high - found) > SAME_ENTRY * self.unit
+        inside = np.minimum(entries - low, high - entries) > SAME_ENTRY * self.unit
         if not inside.any():
             return self._middle(box, output)
         x = int(np.where(inside, blame, -np.inf).argmax())
         # Values that occur already make fewer columns.
         ends = np.unique(box)
         known = np.concatenate([ends, ends + self.unit, ends - self.unit])
-        closest = float(known[np.abs(known - found[x]).argmin()])
-        near = abs(closest - found[x]) <= KNOWN_ENTRY * self.unit and low[x] < closest < high[x]
-        cut = closest if near else float(found[x])
+        closest = float(known[np.abs(known - entries[x]).argmin()])
+        near = abs(closest - entries[x]) <= KNOWN_ENTRY * self.unit and low[x] < closest < high[x]
+        cut = closest if near else float(entries[x])
         return partial(EntrySplit, output, cut, input=x)
 
     def _middle(self, box: Array, output: int) -> Cut | None:
