@@ -7,6 +7,7 @@ import json
 import re
 from functools import cache
 
+import numpy as np
 import pytest
 
 from ldpopt.errors import InvalidInput
@@ -14,7 +15,7 @@ from ldpopt.reports.promises import words_of
 from ldpopt.reports.sheets import paper_sheets
 from ldpopt.survey import QuestionSpec, Reading, SurveySpec, paper_survey, plan_survey
 from ldpopt.survey.kit.folder import LANGUAGES, kit_files
-from ldpopt.survey.paper.design import DEVICES, device_named, shipped_texts
+from ldpopt.survey.paper.design import DEVICES, Sheet, device_named, shipped_texts
 from ldpopt.survey.plan.public_question import PublicQuestion
 
 pypdf = pytest.importorskip("pypdf")
@@ -114,11 +115,20 @@ def test_cards_cannot_be_told_apart_from_afar(language):
     assert marks[0][2] >= 2 * survey.device.denominator
 
 
-def test_a_long_table_of_integers_goes_on_on_the_next_page():
-    """Fourteen answers and as many letters: no row of the table is below the edge of a page."""
-    question = QuestionSpec("q", tuple(f"a{n:02d}" for n in range(14)), epsilon=2.0)
+def test_a_long_table_of_integers_goes_on_on_the_next_page(monkeypatch):
+    """Twenty answers and as many letters: no row of the table is below the edge of a page, and some are on another."""
+    whole = Sheet(4 + 20 * np.eye(20, dtype=np.int64), 0.0, 0.0)  # one that is not the best, and found at once
+    monkeypatch.setattr("ldpopt.survey.paper.design.design_sheet", lambda *_: whole)
+    question = QuestionSpec("q", tuple(f"a{n:02d}" for n in range(20)), epsilon=2.0)
     survey = paper_survey(plan_survey(SurveySpec("S", (question,))).plan, device_named("two-d10"), simpler=0.0)
     reader = pypdf.PdfReader(io.BytesIO(paper_sheets(survey).pdf))
-    heights = []
-    reader.pages[-1].extract_text(visitor_text=lambda text, cm, tm, *_: heights.append((tm[5], text)))
-    assert all(height > 36 for height, text in heights if text.strip())
+    places = {}
+    for number, page in enumerate(reader.pages[-2:]):
+        page.extract_text(
+            visitor_text=lambda text, cm, tm, *_, page=number: places.setdefault(text.strip(), (page, tm[5]))
+        )
+    places.pop("", None)
+    assert all(height > 36 for _, height in places.values())
+    assert any("What the sheet guarantees" in text for text in places)
+    assert next(page for text, (page, _) in places.items() if "What the sheet" in text) == 0
+    assert max(page for page, _ in places.values()) == 1
