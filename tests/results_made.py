@@ -34,6 +34,7 @@ from ldpopt.composition import GaussianLimit, PrivacyFilter, PrivacyOdometer, sh
 from ldpopt.datafiles.columns import profile
 from ldpopt.design import (
     AgainstSet,
+    BranchAndBound,
     ExpectedLoss,
     Hull,
     InformationCapacity,
@@ -185,6 +186,7 @@ def of_certificates():
         (MutualInformation(np.full(16, 1 / 16)), [one], None),
         (two, [LocalDP(1.0, graph=nx.path_graph(2))], None),
         (two, [Support(mask), TotalVariation(0.4)], None),
+        (two, [Support(mask), TotalVariation(0.4)], BranchAndBound(nodes=20)),
         (two, [one, Denominator(6)], None),
         (loss, [one], None),
         (loss, [Invariant(Q), one], None),

@@ -22,6 +22,7 @@ from ldpopt import Channel, Divergence, InvalidInput, LocalDP, MutualInformation
 from ldpopt.design import AgainstSet, ExpectedLoss, Hull, WorstOf
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import BranchDual, Leaf, Split
+from ldpopt.design.certificates.chambers import BoxPrices, EntrySplit
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.codec.kinds import UNTAGGED, fields, kinds, subkinds
 from ldpopt.design.columns.branches import Branches, Sizes
@@ -163,6 +164,7 @@ def _parts(seed):
     yield from (Relaxation(draw(2, 3), draw(2)), PolicyRelaxation(draw(4)), Branches(draw(3)))
     yield from (LowerLine(draw(3), draw(2, 3)), Sizes(), Scarf(), Thresholds(draw().item()))
     yield SymmetricScores(draw().item(), (2, 3))
+    yield from (EntrySplit(0, draw().item(), 1, 2, 3), BoxPrices(draw(3), draw(3, 3), draw(1)))
 
 
 def test_parts_of_certificates_are_equal_by_value():

@@ -145,7 +145,7 @@ def mutant(document: Document, rng: np.random.Generator) -> tuple[Document, str]
     return changed, "; ".join(told)
 
 
-def loosened(document: Document, caps: bool) -> Document:
+def loosened(document: Document, caps: bool = True) -> Document:
     """The file with claims weaker by a rounding, as docs/third-checker.md has it: if it holds, both must say so.
 
     caps : whether the caps of the constraints and the guarantees, too, are larger by a rounding.

@@ -20,7 +20,6 @@ from ldpopt.errors import invalid
 from ldpopt.escapes import csv_text
 from ldpopt.io.table import is_number, parse_table
 from ldpopt.results import Result
-from ldpopt.rounding import first_largest
 
 Cell: TypeAlias = float | str
 Row: TypeAlias = dict[str, Any]
@@ -119,9 +118,9 @@ class Table(Result):
         return Table(tuple(row | {name: float(value)} for row, value in zip(self.rows, values, strict=True)))
 
     def row(self, name: str, pick: Callable[[Array], Any]) -> Row:
-        """The row at ``pick(column)``, ``np.argmax`` or ``np.argmin``: the first of those that rounding tells apart."""
+        """The row at ``pick(column)``: ``np.argmax``, ``np.argmin``."""
         having = [row for row in self.rows if name in row]
-        return having[first_largest(-self.column(name) if pick is np.argmin else self.column(name))]
+        return having[int(pick(self.column(name)))]
 
     def best(self, by: str, column: str, pick: Callable[..., Any]) -> Table:
         """For each value in a column, the row with the least or the largest of another column (`min`, `max`)."""

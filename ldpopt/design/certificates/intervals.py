@@ -193,7 +193,7 @@ class IntervalDual(ColumnDual):
     @property
     def room(self) -> float:
         """The slopes of chords are rounded, on narrow intervals by more, and those of another program otherwise."""
-        return 2.0**-36 + 2.0**-50 * float(np.ptp(self.knots) / np.diff(self.knots).min())
+        return 2.0**-36 + min(2.0**-30, 2.0**-50 * float(np.ptp(self.knots) / np.diff(self.knots).min()))
 
     @property
     def argument(self) -> str:
