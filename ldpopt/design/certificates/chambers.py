@@ -30,7 +30,7 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import Limits, Split
 from ldpopt.design.certificates.listed import finite_size
 from ldpopt.design.certificates.numbers import Unproved, leaves_of, mixture, pair_prices, position, real_array, require
-from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, least_spread, variation_cap
+from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, variation_cap
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.work import Work, size
 from ldpopt.distribution import Array, Index
@@ -100,13 +100,12 @@ class Chambers:
         arithmetic: Arithmetic,
     ) -> Chambers:  # fmt: skip
         """The boxes of a problem. Raises `Unproved` where no constraint fixes the outputs."""
-        limits = Limits.of(constraints, inputs, arithmetic)
-        allowed = limits.allowed(len(inputs))
         # The boxes are the same in every arithmetic. Rounded up, the caps allow no fewer channels.
-        spread = least_spread(constraints, inputs, FLOAT)
-        ratio = math.inf if spread is None else float(spread.exp().upper)
+        limits = Limits.of(constraints, inputs, FLOAT)
+        allowed = limits.allowed(len(inputs))
+        ratio = math.inf if limits.spread is None else float(limits.spread.exp().upper)
         eta = max(float(variation_cap(constraints, FLOAT).upper), SMALL)
-        if spread is not None:  # where ratios are capped, an output that is impossible for one input never occurs
+        if limits.spread is not None:  # an output that is impossible for one input never occurs
             allowed = allowed * allowed.all(axis=1, keepdims=True)
         root = np.stack([np.zeros(allowed.shape), allowed * 1.0])
         return cls(utility, eta, ratio if ratio < LARGE else math.inf, root, limits.exchangeable, arithmetic, left)

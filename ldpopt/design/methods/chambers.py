@@ -71,7 +71,7 @@ class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", pre
             return "it takes Outputs and Support with LocalDP and TotalVariation, and there are other constraints"
         if math.isinf(problem.epsilon) and not math.isfinite(utility.unprivate):
             return f"{utility.name} of full disclosure is infinite, and total variation allows for some of it"
-        if 0 < min(problem.eta, math.tanh(problem.epsilon / 2)) < FINEST_CAP:
+        if min(problem.eta, math.tanh(problem.epsilon / 2)) < FINEST_CAP:
             return f"entries near one hold too few digits of a total variation below {FINEST_CAP:g}"
         if k > MAX_INPUTS or m * 2 ** (k + 1) > MAX_COLUMNS:
             return Limit(f"{k} inputs and {m} outputs have too many columns to list (at most {MAX_INPUTS} inputs)")
@@ -125,7 +125,7 @@ class EntryTree(Tree):
         self.utility = problem.utility
         boxes = Chambers.of(problem.utility, problem.constraints, problem.labels, LOOKED_AT, FLOAT)
         _, m, k = boxes.root.shape
-        self.unit = boxes.eta if 0 < boxes.eta < 1 else 1.0
+        self.unit = boxes.eta
         nothing = BoxPrices(np.zeros(k), np.zeros((k, k)), np.ones(len(columns_of(self.utility, np.ones((k, 1))))))
         super().__init__(boxes, nothing, np.full((k, m), np.nan), -math.inf)
 
@@ -174,7 +174,7 @@ class EntryTree(Tree):
         apart = np.maximum(values[:, left] - values[:, right], 0.0).T / unit
         equal = np.vstack([rows, np.arange(m)[:, None] == output])
         above = np.vstack([-worth / scale, apart])
-        most = np.concatenate([np.zeros(len(worth)), np.full(len(apart), self.boxes.eta / unit)])
+        most = np.concatenate([np.zeros(len(worth)), np.ones(len(apart))])
         gains, count = np.zeros(n), len(worth)
         if elastic:
             off = np.vstack([np.hstack([np.eye(k), -np.eye(k)]), np.zeros((m, 2 * k))])
