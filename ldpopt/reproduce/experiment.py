@@ -20,6 +20,7 @@ from ldpopt.errors import invalid
 from ldpopt.escapes import csv_text
 from ldpopt.io.table import is_number, parse_table
 from ldpopt.results import Result
+from ldpopt.tolerances import TIE
 
 Cell: TypeAlias = float | str
 Row: TypeAlias = dict[str, Any]
@@ -118,9 +119,12 @@ class Table(Result):
         return Table(tuple(row | {name: float(value)} for row, value in zip(self.rows, values, strict=True)))
 
     def row(self, name: str, pick: Callable[[Array], Any]) -> Row:
-        """The row at ``pick(column)``: ``np.argmax``, ``np.argmin``."""
+        """The row at ``pick(column)``, `np.argmax` or `np.argmin`; of rows that are tied the first, with that value."""
         having = [row for row in self.rows if name in row]
-        return having[int(pick(self.column(name)))]
+        values = self.column(name)
+        best = values[int(pick(values))]
+        near = np.isclose(values, best, rtol=TIE, atol=0.0, equal_nan=True)
+        return having[int(near.argmax())] | {name: float(best)}
 
     def best(self, by: str, column: str, pick: Callable[..., Any]) -> Table:
         """For each value in a column, the row with the least or the largest of another column (`min`, `max`)."""

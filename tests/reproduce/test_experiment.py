@@ -69,3 +69,11 @@ def test_names():
         assert set(experiment.quick) == set(experiment.full)
     with pytest.raises(InvalidInput, match="experiment: expected one of az-theorem-1, bs-appendices"):
         experiment_named("gi-theorem-99")
+
+
+def test_a_row_that_is_named_is_the_first_of_those_that_are_tied():
+    """Rounding does not decide which point a verdict names; the value is still the largest."""
+    for order in (1, -1):
+        table = Table(tuple({"x": float(x), "y": y} for x, y in enumerate([0.5, *[1.0, 1.0 + 2e-16][::order]])))
+        assert table.row("y", np.argmax) == {"x": 1.0, "y": 1.0 + 2e-16}
+        assert table.top(-table.column("y"))["x"] == 0.0

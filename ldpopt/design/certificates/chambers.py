@@ -236,7 +236,7 @@ class ChamberDual(Certificate):
         columns = float(self.columns) if isinstance(self.columns, int) else 0.0
         each = 40.0 * (size(self.utility) // max(k, 1)) + 4.0 * k * k
         outputs = max([part.outputs(k) for part in self.constraints if isinstance(part, AlphabetConstraint)], default=1)
-        return Work.on(columns, each, 4 * columns) + Work.on(float(nodes) * outputs, 1e5, k)
+        return Work.on(columns, each, 4 * columns) + Work.on(float(nodes) * outputs, 1e5, k).in_floats
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The largest of the bounds of all boxes; the value of the only channel, where there is no other."""
