@@ -54,8 +54,14 @@ def _held(value: Any) -> tuple[Any, ...]:
     return tuple((name, key(content)) for name, content in sorted(_state(value).items()) if name not in aside)
 
 
+_PLAIN = frozenset({str, int, bool, bytes, type(None)})
+"""The types whose values are keys themselves, of which labels are many."""
+
+
 def key(value: Any) -> Any:
     """A hashable key of any value: the keys of two values are equal exactly if the values hold the same."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

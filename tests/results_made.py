@@ -191,7 +191,6 @@ def of_certificates():
         (loss, [one], None),
         (loss, [Invariant(Q), one], None),
         (WorstOf(KL, P, [Q, mixed]), [ApproximateLDP(0.5, 0.1), TotalVariation(0.25)], None),
-        (WorstOf(KL, P, [Q, mixed]), [RenyiLDP(2.0, 0.5)], None),
         (WorstOf(KL, P, [Q, mixed]), [one, TotalVariation(0.2)], MarginalPatterns()),
         (information, [ApproximateLDP(1.0, 0.05), TotalVariation(0.3)], None),
         (information, [RenyiLDP(2.0, 0.5)], None),

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import chisquare
@@ -396,6 +396,7 @@ def test_channels_in_a_row_are_a_product_of_matrices():
 LABEL = st.text(max_size=4) | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans()
 
 
+@settings(max_examples=25)
 @given(channels(), st.data())
 def test_json_round_trip(q, data):
     """to_json and from_json give the same matrix to the last bit and the same labels, tuples included."""

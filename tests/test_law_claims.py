@@ -5,13 +5,11 @@ The full form is ``python experiments/trust/claims.py --kinds 3``.
 
 import law_claims
 import numpy as np
-import pytest
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_no_measure_is_understated(seed):
+def test_no_measure_is_understated():
     """Every bracket encloses the truth of the laws that rows are proportional to."""
-    assert [text for n in range(6) for text in law_claims.check(np.random.default_rng([seed, n]))] == []
+    assert [text for n in range(10) for text in law_claims.check(np.random.default_rng([1, n]))] == []
 
 
 def test_the_families_are_as_close_as_they_say():

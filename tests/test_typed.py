@@ -67,7 +67,12 @@ strict = True
 [mypy-ldpopt.*]
 ignore_errors = True
 
+# No name of the program above is typed by these, and to read what is installed of them takes longer than all else.
 [mypy-cvxpy.*,pandas.*,polars.*,networkx.*,matplotlib.*,scipy.*,pyarrow.*,joblib.*,cryptography.*,rich.*,typer.*]
+follow_imports = skip
+ignore_missing_imports = True
+
+[mypy-dask.*,distributed.*,IPython.*,narwhals.*,PIL.*,jinja2.*,fpdf.*,click.*,starlette.*,uvicorn.*,psycopg.*,filelock.*]
 follow_imports = skip
 ignore_missing_imports = True
 """

@@ -18,7 +18,7 @@ from ldpopt.composition.compose import ComposedPair, composition
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, as_pair, summed
 from ldpopt.composition.parametric import MAX_USES, ParametricPair, largest_integer, tally, total, union
 from ldpopt.composition.sums import compose_mcdp
-from ldpopt.distribution import number, positive_integer, unit_interval
+from ldpopt.distribution import Array, number, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.capacity import (
     Affine,
@@ -33,7 +33,7 @@ from ldpopt.privacy.claims import MCDP, ApproximateDP, PureDP, need
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
-from ldpopt.privacy.supremum import each, largest_slope
+from ldpopt.privacy.supremum import largest_slope
 from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.results import Result, Rows
 from ldpopt.rounding import bisected, down, toward_privacy, up
@@ -131,7 +131,7 @@ class Ledger(Rows[Entry]):
         if np.ndim(order) == 1:
             return tuple(self.renyi(own_order) for own_order in order)
         order = renyi_order(order)
-        low, high = summed(self._merged, order - 1)
+        (low,), (high,) = (side.tolist() for side in summed(self._merged, np.array([order - 1])))
         return Guarantee("renyi", up(high, 64), down(low, 64), None, True, "[M, Prop 1]", {"order": order})
 
     def zcdp(self, xi: float = 0.0) -> Guarantee:
@@ -195,18 +195,18 @@ def _zcdp(parts: Parts, xi: float) -> tuple[float, float]:
     return down(linear + low, 64), up(linear + high, 64)
 
 
-def concentrated(divergence: Callable[[float], tuple[float, float]], xi: float) -> tuple[float, float]:
-    """Bounds on sup over s > 0 of (D - xi)/(1 + s), where D = `divergence(s)` has the order 1 + s and s D is convex."""
-    mean, largest = divergence(0.0), divergence(math.inf)[1]
+def concentrated(divergence: Callable[[Array], tuple[Array, Array]], xi: float) -> tuple[float, float]:
+    """Bounds on sup over s > 0 of (D - xi)/(1 + s), where D = `divergence(s)` has orders 1 + s, (n,); s D is convex."""
+    mean, (_, largest) = zip(*(side.tolist() for side in divergence(np.array([0.0, math.inf]))), strict=True)
     if math.isinf(largest):
         return max(mean[0] - xi, 0.0), math.inf
 
-    def cumulant(_: int, s: float) -> tuple[float, float]:
+    def cumulant(_: Any, s: Array) -> tuple[Array, Array]:
         low, high = divergence(s)
-        return max(s * (low - mean[1]), 0.0), max(s * (high - mean[0]), 0.0)
+        return np.maximum(s * (low - mean[1]), 0.0), np.maximum(s * (high - mean[0]), 0.0)
 
     means = np.array(mean[:1]), np.array(mean[1:])
-    low, high = largest_slope(each(cumulant), means, np.array([largest]), xi, math.inf)
+    low, high = largest_slope(cumulant, means, np.array([largest]), xi, math.inf)
     return float(low[0]), float(high[0])
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, as_channel
 from ldpopt.composition.parametric import ParametricPair, rare_error
+from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
 from ldpopt.mechanisms.hashing import HadamardResponse, LocalHashing
@@ -29,7 +30,7 @@ from ldpopt.privacy.concentrated import mcdp
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
-from ldpopt.privacy.pairs import blocks, ordered_pairs
+from ldpopt.privacy.pairs import ENTRIES, blocks, ordered_pairs
 from ldpopt.results import ByValue
 from ldpopt.rounding import down, up
 
@@ -82,6 +83,21 @@ class Mechanism(ByValue):
     @cached_property
     def _divergences(self) -> dict[float, Interval]:
         return {}
+
+    def renyi_at(self, s: Array) -> tuple[Array, Array]:
+        """As `renyi`, at many s, (n,) each; at finite s above zero all are computed at once."""
+        if isinstance(self.own, ContinuousPair) or not (s > 0).all() or not np.isfinite(s).all():
+            low, high = np.array([self.renyi(one) for one in s.tolist()]).T
+            return low, high
+        low, high = np.zeros(len(s)), np.zeros(len(s))
+        for loss in self._losses:
+            pairs, step = np.arange(len(loss.p)), max(1, ENTRIES // loss.p.size)
+            for at in range(0, len(s), step):
+                some = s[at : at + step]
+                ends = loss.rows(np.tile(pairs, len(some))).divergence(np.repeat(some, len(pairs)))
+                for most, end in zip((low, high), ends, strict=True):
+                    np.maximum(most[at : at + step], end.reshape(len(some), -1).max(axis=1), out=most[at : at + step])
+        return np.maximum(low - self._rare, 0.0), high + self._rare
 
     def _renyi(self, s: float) -> Interval:
         if isinstance(self.own, ContinuousPair):
@@ -207,11 +223,10 @@ def _parameters_of(claim: Claim) -> tuple[float, ...]:
     raise invalid("mechanism", "a channel, a pair, or a PureDP, ApproximateDP or TV claim", type(claim).__name__)
 
 
-def summed(parts: list[tuple[Mechanism, int]], s: float) -> Interval:
-    """Bounds on the sum of count times the Rényi divergence of order 1 + s, which add up [M, Prop 1]."""
-    bounds = [(n * np.array(mechanism.renyi(s))) for mechanism, n in parts]
-    low, high = np.sum(bounds, axis=0) if bounds else (0.0, 0.0)
-    return float(low), float(high)
+def summed(parts: list[tuple[Mechanism, int]], s: Array) -> tuple[Array, Array]:
+    """Bounds on the sum of count times the Rényi divergence of orders 1 + s, (n,), which add up [M, Prop 1]."""
+    low, high = np.sum([np.zeros((2, len(s))), *(n * np.array(one.renyi_at(s)) for one, n in parts)], axis=0)
+    return low, high
 
 
 Rows = tuple[FinitePair, ...]

@@ -229,8 +229,9 @@ class ContinuousPair:
         for log_p, log_q in self._directions():
 
             def excess(x: float, log_p: Density = log_p, log_q: Density = log_q) -> float:
-                loss = float(log_p(x) - log_q(x)) - epsilon
-                return -math.exp(log_p(x)) * math.expm1(-loss) if loss > 0 else 0.0
+                own = log_p(x)
+                loss = float(own - log_q(x)) - epsilon
+                return -math.exp(own) * math.expm1(-loss) if loss > 0 else 0.0
 
             total, error = self._integral(excess, self._crossings(epsilon if log_p is self.log_p else -epsilon))
             low, high = max(low, total - error), max(high, total + error)

@@ -35,8 +35,11 @@ class _Known(ContinuousPair):
         return hash(repr(self))
 
 
+_LOG_2 = math.log(2)
+
+
 def _log_laplace(x: float, shift: float = 0.0) -> float:
-    return -abs(x - shift) - math.log(2)
+    return -abs(x - shift) - _LOG_2
 
 
 class LaplacePair(_Known):

@@ -11,7 +11,7 @@ from ldpopt import Divergence, InvalidInput, bounds, frontier
 from ldpopt.divergences import KL, TOTAL_VARIATION, FDivergence
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
 @pytest.mark.parametrize("share", [None, 0.4])
 def test_no_bound_is_on_the_wrong_side(epsilon, share):
     """Every published bound holds for the exact optimum: those above lie above it, Theorem 8 below."""

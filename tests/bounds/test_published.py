@@ -144,12 +144,12 @@ def least_share(e):
     return min(4 * e, 2 * (e + 2)) / (e + 1) ** 2
 
 
-@pytest.mark.parametrize("epsilon", [0.1, np.log(2.0), 1.5, 4.0])
+@pytest.mark.parametrize("epsilon", [0.1, np.log(2.0), 4.0])
 def test_chi_squared_never_keeps_less(epsilon):
     """BIN >= min(4e, 2(e+2))/(e+1)^2 OPT for chi-squared: random and hostile pairs, among them the limit's own kind."""
     rng = np.random.default_rng(0)
     e, shares = np.exp(epsilon), []
-    for n in range(60):
+    for n in range(40):
         k = int(rng.integers(2, 8))
         p0, p1 = rng.dirichlet(np.full(k, rng.choice([0.2, 1.0])), 2)
         if n % 2:  # two rare answers that differ, and common ones that nearly do not
@@ -312,7 +312,7 @@ def test_the_bound_under_a_cap():
     """No certified optimum of a small problem is above it, for any eta; it is the least of its parts."""
     rng = np.random.default_rng(0)
     for _ in range(2):
-        prior, epsilon = rng.dirichlet(np.ones(4)), float(rng.uniform(0.3, 4))
+        prior, epsilon = rng.dirichlet(np.ones(3)), float(rng.uniform(0.3, 4))
         for share in (1e-6, 0.5, 1.0):
             eta = share * math.tanh(epsilon / 2)
             caps = [LocalDP(epsilon), TotalVariation(eta)]

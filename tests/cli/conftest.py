@@ -1,9 +1,11 @@
 """Run the program in an empty folder, inside this process or as a process of its own."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from contextlib import chdir
 
 import pytest
 from typer.testing import CliRunner
@@ -24,6 +26,24 @@ def run(tmp_path, monkeypatch):
     """The program on a list of arguments, in this process; gives typer's result."""
     monkeypatch.chdir(tmp_path)
     return lambda *arguments, input=None: _runner().invoke(app, [str(one) for one in arguments], input=input)
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """A folder that is made once for the tests of a file: `begun(make)` calls ``make(folder, run)`` the first time.
+
+    It gives a function that copies what was made to where a test works.
+    """
+    made = {}
+
+    def copies(make):
+        if make not in made:
+            made[make] = tmp_path_factory.mktemp("begun")
+            with chdir(made[make]):
+                make(made[make], lambda *arguments: _runner().invoke(app, [str(one) for one in arguments]))
+        return lambda place: shutil.copytree(made[make], place, dirs_exist_ok=True)
+
+    return copies
 
 
 @pytest.fixture

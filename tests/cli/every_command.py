@@ -73,9 +73,7 @@ STEPS = [
     ("survey", "regress", "plan.json", "reports.csv", "drinks ~ region"),
     ("survey", "to-r", "plan.json", "reports.csv", "-o", "r", "--variance", "bootstrap", "--replications", "20"),
     ("survey", "describe", "plan.json", "reports.csv", "drinks", "--scores", "0,1", "--population", "1000"),
-    ("survey", "report", "plan.json", "counts.json"),
     ("survey", "report", "plan.json", "reports.csv", "--by", "region", "-o", "regions.html"),
-    ("survey", "report", "plan.json", "simulated.csv", "-o", "simulated.html"),
     # The server itself asks for the extra `collect` (tests/survey/server); these do without it.
     ("survey", "invitations", "plan.json", "3", "--db", "collected.db"),
     ("survey", "export", "plan.json", "collected.db", "-o", "collected.parquet"),

@@ -1,17 +1,36 @@
 """``ldpopt demo`` makes one folder, whole or not at all."""
 
+from functools import cache
+
 import pytest
 
 import ldpopt.demo
 
+RUN = ldpopt.demo.run
+
+
+@cache
+def content():
+    """What the short demonstration below makes, and how often it said how far it was."""
+    steps = []
+    return RUN(lambda *_: steps.append(1)), len(steps)
+
 
 @pytest.fixture
 def quick(monkeypatch):
-    """A demonstration of one question, one epsilon and few curves: the same code on less."""
+    """A demonstration of one question, one epsilon and few curves, made once: the same code on less."""
     monkeypatch.setattr(ldpopt.demo, "QUESTIONS", {"party": "Party identification"})
     monkeypatch.setattr(ldpopt.demo, "EPSILONS", (2.0,))
     monkeypatch.setattr(ldpopt.demo, "CURVES", (2.0,))
     monkeypatch.setattr(ldpopt.demo, "MAP_EPSILONS", (2.0,))
+
+    def run(step):
+        made, steps = content()
+        for _ in range(steps):
+            step()
+        return made
+
+    monkeypatch.setattr(ldpopt.demo, "run", run)
 
 
 @pytest.mark.usefixtures("quick")

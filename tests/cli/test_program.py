@@ -30,34 +30,23 @@ def test_unknown_commands(refused):
     assert "No such command 'desing'" in refused("desing")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["design", "--p0", "0.5,nan", "--p1", "0.5,0.5", "-e", "1"],
-            "p0: expected finite numbers, got nan at entry 1",
-        ),
-        (["check", "nowhere.csv"], "nowhere.csv: expected a readable file, got no such file or directory"),
-    ],
-)
-def test_bad_input_in_a_real_process(spawn, tmp_path, arguments, message):
+def test_bad_input_in_a_real_process(spawn, tmp_path):
     """Exit code 2, the one line, no traceback, no output, no file."""
-    process = spawn(*arguments)
+    process = spawn("check", "nowhere.csv")
     out, err = process.communicate(timeout=600)
     assert process.returncode == 2
     assert out == ""
-    assert err == f"ldpopt: error: {message}\n"
+    assert err == "ldpopt: error: nowhere.csv: expected a readable file, got no such file or directory\n"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_design_in_a_real_process(spawn, tmp_path):
+def test_a_design_in_a_real_process(run, spawn, tmp_path):
     """Exit code 0, nothing on standard error, and a channel that the next command measures."""
     process = spawn("design", *PAIR, "--epsilon", "1")
     out, err = process.communicate(timeout=600)
     assert (process.returncode, err) == (0, "")
     assert "wrote channel.json" in out
-    process = spawn("check", "channel.json")
-    assert "local dp ≤ 1 " in process.communicate(timeout=600)[0]
+    assert "local dp ≤ 1 " in run("check", "channel.json").stdout
 
 
 def test_an_interrupt_ends_cleanly(spawn, tmp_path):
@@ -117,22 +106,16 @@ def test_help_shows_no_type_beside_a_flag(run):
         assert "bool" not in run(*command, "--help").stdout
 
 
-def test_help_loads_nothing_heavy():
-    """Importing the program loads no numpy, no solver and no plotting: the help is there at once."""
-    code = (
-        "import sys; from ldpopt.cli import app; "
-        "print([m for m in ('numpy', 'scipy', 'cvxpy', 'matplotlib', 'pandas') if m in sys.modules])"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600)
-    assert run.stdout.strip() == "[]"
-
-
 @pytest.mark.parametrize("asked", [None, "3"])
 def test_a_command_takes_one_thread_a_product_unless_told_otherwise(asked):
-    """NumPy reads the number of threads when it is loaded, so it is set before; what the user says stands."""
+    """NumPy reads the number of threads when it is loaded, so it is set before; what the user says stands.
+
+    Importing the program loads no numpy, no solver and no plotting: the help is there at once.
+    """
     given = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
     code = (
-        "import os, sys; from ldpopt.cli import main; assert 'numpy' not in sys.modules; "
+        "import os, sys; from ldpopt.cli import app, main; "
+        "assert not {'numpy', 'scipy', 'cvxpy', 'matplotlib', 'pandas'} & {*sys.modules}; "
         "sys.argv = ['ldpopt', '--version']; main(); print(os.environ['OPENBLAS_NUM_THREADS'])"
     )
     said = subprocess.run(

@@ -107,17 +107,20 @@ PIPES = re.findall(
 
 
 @pytest.fixture
-def files(run, tmp_path):
+def files(begun, run, tmp_path):
     """The files that the pipes of the table begin with."""
-    (tmp_path / "people.csv").write_text(PEOPLE)
-    (tmp_path / "matrix.csv").write_text("0.75,0.25\n0.25,0.75\n")
-    (tmp_path / "answers.csv").write_text("vote\n" + "yes\nno\n" * 40)
-    (tmp_path / "survey.toml").write_text(
+    return begun(files_of_pipes)(tmp_path)
+
+
+def files_of_pipes(folder, run):
+    (folder / "people.csv").write_text(PEOPLE)
+    (folder / "matrix.csv").write_text("0.75,0.25\n0.25,0.75\n")
+    (folder / "answers.csv").write_text("vote\n" + "yes\nno\n" * 40)
+    (folder / "survey.toml").write_text(
         '[survey]\nname = "s"\n[budget]\nepsilon = 2.0\n[[questions]]\nname = "vote"\ncategories = ["no", "yes"]\n'
     )
     assert run("survey", "plan", "survey.toml", "-o", "plan.json").exit_code == 0
     assert run("survey", "privatize", "plan.json", "answers.csv", "-o", "reports.csv").exit_code == 0
-    return tmp_path
 
 
 def test_the_table_has_ten_pipes():
@@ -154,7 +157,7 @@ def test_a_pipe_of_the_table_runs(run, files, piped):
         assert b"from 80 reports" in said
 
 
-def test_reports_that_a_pipe_does_not_take_are_kept(spawn, files, tmp_path):
+def test_reports_that_a_pipe_does_not_take_are_kept(run, spawn, files, tmp_path):
     """They are not lost, since the same people's answers are not reported again; and nothing overwrites them."""
     piped = ("survey", "privatize", "plan.json", "answers.csv", "--alike", "-o", "-")
     kept = tmp_path / "plan.json.reports.parquet"
@@ -165,9 +168,9 @@ def test_reports_that_a_pipe_does_not_take_are_kept(spawn, files, tmp_path):
     assert f"the reports are in {kept.name}" in errors
     before = kept.read_bytes()
     assert before.startswith(b"PAR1")
-    refused = spawn(*piped)
-    assert "an earlier pipe did not take" in refused.communicate()[1]
-    assert (refused.returncode, kept.read_bytes()) == (2, before)
+    refused = run(*piped)
+    assert "an earlier pipe did not take" in refused.stderr
+    assert (refused.exit_code, kept.read_bytes()) == (2, before)
 
 
 def test_a_plan_from_a_pipe_is_not_privatized_with(run, files):

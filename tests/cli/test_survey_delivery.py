@@ -18,19 +18,22 @@ epsilon = {epsilon}
 
 
 @pytest.fixture
-def delivered(run, tmp_path):
+def delivered(begun, run, tmp_path):
     """Plans at epsilon 1 and 3, answers, and reports of the first plan."""
+    return begun(delivery)(tmp_path)
+
+
+def delivery(folder, run):
     for name, epsilon in (("one", 1.0), ("three", 3.0)):
-        (tmp_path / f"{name}.toml").write_text(TOML.format(epsilon=epsilon))
+        (folder / f"{name}.toml").write_text(TOML.format(epsilon=epsilon))
         assert run("survey", "plan", f"{name}.toml", "-o", f"{name}.json").exit_code == 0
-    (tmp_path / "answers.csv").write_text("drug\n" + "no\nyes\nno\nyes\nno\n" * 20)
-    (tmp_path / "raw.csv").write_text("drug\n" + "0\n1\n0\n1\n0\n" * 20)
+    (folder / "answers.csv").write_text("drug\n" + "no\nyes\nno\nyes\nno\n" * 20)
+    (folder / "raw.csv").write_text("drug\n" + "0\n1\n0\n1\n0\n" * 20)
     assert run("survey", "privatize", "one.json", "answers.csv", "-o", "r.csv").exit_code == 0
     assert run("survey", "privatize", "one.json", "answers.csv", "-o", "r.parquet", "--alike").exit_code == 0
     for name in ("r.csv", "r.csv.manifest.json"):
-        shutil.copy(tmp_path / name, tmp_path / name.replace("r.csv", "copy.csv"))
+        shutil.copy(folder / name, folder / name.replace("r.csv", "copy.csv"))
     assert run("survey", "privatize", "one.json", "answers.csv", "-o", "s.csv", "--simulate", "1").exit_code == 0
-    return tmp_path
 
 
 def test_reports_that_do_not_belong_are_one_line(delivered, refused):

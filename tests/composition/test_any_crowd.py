@@ -36,7 +36,7 @@ def mixtures(k, n, rng, count):
     """All others with one answer, halves, and random counts."""
     pure = np.eye(k, dtype=int) * (n - 1)
     random = rng.multinomial(n - 1, rng.dirichlet(np.ones(k), count))
-    halves = [pure[i] // 2 + (pure[j] - pure[j] // 2) for i in range(k) for j in range(k)]
+    halves = [pure[i] // 2 + (pure[j] - pure[j] // 2) for i in range(k) for j in range(i)]
     return [*pure.tolist(), *(half.tolist() for half in halves), *random.tolist()]
 
 
@@ -52,12 +52,12 @@ CASES = [
 def test_no_mixture_of_answers_is_above_the_bound(rows, n, epsilon, ratio):
     """delta of every mixture of the others' answers is at most the bound, and of the worst at least a part of it."""
     rng = np.random.default_rng(0)
-    worst = max(exact_delta(rows, others, epsilon) for others in mixtures(len(rows), n, rng, 6))
+    worst = max(exact_delta(rows, others, epsilon) for others in mixtures(len(rows), n, rng, 4))
     bound = AnyCrowd.of(rows, n).delta(epsilon, worst)
     assert 1e-9 < worst <= bound <= ratio * worst
 
 
-@pytest.mark.parametrize(("n", "ratio"), [(10**3, 1.05), (10**4, 1.02), (10**6, 1.02)])
+@pytest.mark.parametrize(("n", "ratio"), [(10**3, 1.05), (10**6, 1.02)])
 def test_the_ends_meet_for_subset_selection(n, ratio):
     """Reports that are subsets: the privacy blanket alone stays 1.10 apart, at every n."""
     found = shuffled(subset_selection(10, 1.0, 3), n).epsilon_at(1e-6)

@@ -52,14 +52,13 @@ TOTALS = [
 ]
 
 
-@pytest.mark.parametrize("total", TOTALS)
 @pytest.mark.parametrize("mechanism", [RR, (0.4, 0.0, 0.1), (0.4, 1e-4), FinitePair([0.5, 0.3, 0.2], [0.3, 0.4, 0.3])])
-def test_count_is_that_many_additions(total, mechanism):
+def test_count_is_that_many_additions(mechanism):
     """count = n equals n separate additions for every notion, in any order."""
     other = (0.25, 0.0, 0.05)
     counted = Ledger().add(mechanism, count=3).add(other, count=2)
     separate = Ledger().add(mechanism).add(other).add(mechanism).add(other).add(mechanism)
-    assert total(counted) == total(separate)
+    assert [total(counted) for total in TOTALS] == [total(separate) for total in TOTALS]
 
 
 def test_totals_of_randomized_response():
@@ -173,11 +172,11 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize("total", TOTALS)
 @pytest.mark.parametrize("mechanism", NAMED, ids=repr)
-def test_named_mechanisms_count_as_that_many_additions(total, mechanism):
+def test_named_mechanisms_count_as_that_many_additions(mechanism):
     """Survey designs, additive noise, frequency oracles and matrix mechanisms are entries like any other."""
-    assert total(Ledger().add(mechanism, 2).add(RR)) == total(Ledger().add(mechanism).add(RR).add(mechanism))
+    counted, separate = Ledger().add(mechanism, 2).add(RR), Ledger().add(mechanism).add(RR).add(mechanism)
+    assert [total(counted) for total in TOTALS] == [total(separate) for total in TOTALS]
 
 
 def test_additive_noise_against_its_closed_forms():
@@ -280,7 +279,7 @@ def test_a_unary_encoding_is_measured(own, other):
 @pytest.mark.parametrize("xi", [0.0, 0.3, 0.6])
 def test_bounds_on_divergences_bound_the_concentration(xi):
     """What is known of the divergences only between two ends leaves rho between two ends, on the right sides."""
-    exact = randomized_divergence(1.0)
+    exact = np.vectorize(randomized_divergence(1.0), otypes=[float])
     low, high = concentrated(lambda s: (exact(s) * 0.99, exact(s) * 1.01), xi)
     orders = np.geomspace(1e-4, 50, 5001).tolist()
     truth, most = (max((exact(s) * factor - xi) / (1 + s) for s in orders) for factor in (1.0, 1.01))

@@ -261,7 +261,7 @@ def supremum(f, s):
 @pytest.mark.parametrize("f", WELL_CONDITIONED, ids=lambda f: f.name)
 def test_the_conjugate_is_the_supremum(f):
     """f*(s) = sup over t of s t - f(t), against a numerical search; inf above the slope at infinity."""
-    for t in (0.02, 1.0, 8.0):
+    for t in (0.02, 8.0):
         s = f.derivative(t)
         assert f.conjugate(s) == pytest.approx(supremum(f, s), rel=1e-8, abs=1e-9)
         below = s - 0.3

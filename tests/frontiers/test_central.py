@@ -10,20 +10,20 @@ from ldpopt.frontiers import after_shuffling
 from ldpopt.mechanisms import randomized_response, subset_selection
 
 FEW = {
-    "kRR": lambda epsilon: randomized_response(6, epsilon),
-    "pairs": lambda epsilon: subset_selection(6, epsilon, 2),
+    "kRR": lambda epsilon: randomized_response(5, epsilon),
+    "pairs": lambda epsilon: subset_selection(5, epsilon, 2),
 }
 
 
 def test_each_family_meets_the_limit_and_no_more_would():
     """The channel returned meets (epsilon, delta) after shuffling, a little more epsilon would not."""
-    made = after_shuffling(FisherInformation([1 / 6] * 6), 0.2, 1e-5, 1000, FEW)
+    made = after_shuffling(FisherInformation([1 / 5] * 5), 0.2, 1e-5, 1000, FEW)
     assert [row.family for row in made.rows] == ["kRR", "pairs"]
     for row in made.rows:
         assert shuffled(row.channel, 1000).delta_at(0.2).value <= 1e-5
         assert shuffled(FEW[row.family](row.epsilon * 1.001), 1000).delta_at(0.2).value > 1e-5
         assert row.central.value <= 0.2
-        assert row.value == FisherInformation([1 / 6] * 6).value(row.channel)
+        assert row.value == FisherInformation([1 / 5] * 5).value(row.channel)
     assert made.rows[0].value < made.rows[1].value
     assert list(made.to_pandas().columns) == ["family", "local", "epsilon", "value"]
 

@@ -48,13 +48,13 @@ class TestWithOpenDP:
         assert set(both("yes")) <= {"yes", "no"}
 
     def test_reports_follow_the_channel(self):
-        """Two thousand reports of each answer are within five standard errors of the row."""
+        """Eight hundred reports of each answer are within five standard errors of the row."""
         channel = Channel([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], ["a", "b"], [0, "x", (1, 2)])
         measurement = to_opendp(channel)
         for answer, row in zip(channel.inputs, channel.matrix, strict=True):
-            drawn = [measurement(answer) for _ in range(2000)]
+            drawn = [measurement(answer) for _ in range(800)]
             for report, share in zip(channel.outputs, row, strict=True):
-                assert abs(drawn.count(report) / 2000 - share) < 5 * math.sqrt(share * (1 - share) / 2000)
+                assert abs(drawn.count(report) / 800 - share) < 5 * math.sqrt(share * (1 - share) / 800)
 
     def test_an_unknown_answer_is_refused_and_not_repeated(self):
         """What is none of the inputs gives no report, and does not stand in the error."""

@@ -45,7 +45,7 @@ def test_bracket(mechanism, order):
     power = order / (order - 1)
     scan = max(
         power * math.log1p(1 / c) - log_growth(mechanism.noise, c, power)[0]
-        for c in np.geomspace(1e-3, 1e3, 100) * max(mechanism.variance, 1)
+        for c in np.geomspace(1e-3, 1e3, 40) * max(mechanism.variance, 1)
     )
     assert scan <= guarantee.value * (1 + 1e-12)
     assert guarantee.lower >= scan * (1 - 1e-8)
@@ -59,8 +59,7 @@ def test_restriction_never_raises_the_divergence(order):
         assert mechanism.restricted_renyi(order).value <= mechanism.pair.renyi(order).value
 
 
-@pytest.mark.parametrize("c", [0.01, 1.0, 37.0])
-@pytest.mark.parametrize("power", [1.05, 1.5, 3.0])
+@pytest.mark.parametrize(("c", "power"), [(0.01, 1.05), (0.01, 3.0), (1.0, 1.05), (1.0, 1.5), (37.0, 1.5), (37.0, 3.0)])
 def test_moments_against_fifty_digits(c, power):
     """E|1 + Y/c|^A - 1 for Laplace and normal noise, by quadrature at 50 digits."""
     mp.dps = 50

@@ -18,9 +18,12 @@ def density_of_two(a, b):
     return lambda x: (a * mp.exp(-x / a) - b * mp.exp(-x / b)) / (2 * (a * a - b * b))
 
 
-@pytest.mark.parametrize("w", [(1.0, 1.0), (0.3, 0.2), (0.5, 0.005)])
-@pytest.mark.parametrize("b", [0.02, 0.5, 0.99])
-@pytest.mark.parametrize("power", [1.05, 1.5, 2.0, 2.9])
+WEIGHTS, OFFSETS, POWERS = [(1.0, 1.0), (0.3, 0.2), (0.5, 0.005)], [0.02, 0.5, 0.99], [1.05, 1.5, 2.9]
+
+
+@pytest.mark.parametrize(
+    ("w", "b", "power"), [(WEIGHTS[i], OFFSETS[j], POWERS[(i + j) % 3]) for i in range(3) for j in range(3)]
+)
 def test_moments_of_weighted_sums_against_thirty_digits(w, b, power):
     """E|w.Y + b|^A of two Laplace variables, by quadrature of their exact density at 30 digits."""
     mp.dps = 30
@@ -61,7 +64,7 @@ def test_all_the_shift_in_one_entry_is_the_one_dimensional_value(order):
     assert high == pytest.approx(one.value, rel=1e-7)
 
 
-@pytest.mark.parametrize("order", [1.5, 3.0, 8.0])
+@pytest.mark.parametrize("order", [1.5, 8.0])
 def test_spreading_the_shift_lowers_the_divergence(order):
     """The divergence is convex in the shift: no shift of 1-norm 0.7 exceeds the one in a single entry."""
     one = laplace(0.7).restricted_renyi(order).value
@@ -92,7 +95,7 @@ def test_features_that_do_not_see_the_shift():
 HADAMARD = np.array([[1.0, 1.0], [1.0, -1.0]])
 
 
-@pytest.mark.parametrize("order", [1.5, 2.0, 3.0, 6.0])
+@pytest.mark.parametrize("order", [1.5, 2.0, 6.0])
 def test_identity_strategy_is_the_laplace_mechanism(order):
     """With each count answered on its own, one record moves one entry: the one-dimensional value, exactly."""
     m = matrix_mechanism(np.eye(3), np.eye(3), 0.3)
@@ -146,9 +149,9 @@ def test_simulated_error():
     workload = np.tril(np.ones((4, 4)))
     strategy = np.vstack([np.eye(4), np.ones((1, 4))])
     m, x, rng = matrix_mechanism(workload, strategy, 0.5), np.array([10, 20, 30, 40]), np.random.default_rng(2)
-    errors = np.array([m.sample(x, rng) - workload @ x for _ in range(4000)])
-    assert np.square(errors).sum(axis=1).mean() == pytest.approx(m.expected_squared_error, rel=0.12)
-    assert np.all(np.abs(errors.mean(axis=0)) <= 5 * errors.std(axis=0) / math.sqrt(4000))
+    errors = np.array([m.sample(x, rng) - workload @ x for _ in range(2000)])
+    assert np.square(errors).sum(axis=1).mean() == pytest.approx(m.expected_squared_error, rel=0.17)
+    assert np.all(np.abs(errors.mean(axis=0)) <= 5 * errors.std(axis=0) / math.sqrt(2000))
 
 
 @pytest.mark.parametrize(

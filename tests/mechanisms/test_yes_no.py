@@ -216,7 +216,7 @@ def test_eta_and_epsilon_of_shares_next_to_the_ends():
     [
         (1.1e-20, 1e-20, 40),
         (0.01, 0.011, 200),
-        (0.01, 0.011, 2000),
+        (0.01, 0.011, 600),
         (0.8, 0.2, 1),
         (0.5, 1e-300, 3),
         (0.3, 0.30001, 77),
@@ -236,7 +236,7 @@ def test_epsilon_and_eta_are_those_of_the_binomials(first, second, draws):
 
 def test_reports_that_floats_cannot_hold_are_refused():
     """A report rarer than any normal float has no channel, and a ledger does not take the rest of it for the whole."""
-    for design in (Kuk(1.1e-20, 1e-20, 40), Kuk(0.01, 0.011, 200), Kuk(0.01, 0.011, 2000)):
+    for design in (Kuk(1.1e-20, 1e-20, 40), Kuk(0.01, 0.011, 200), Kuk(0.01, 0.011, 600)):
         for use in (lambda d=design: d.channel, lambda d=design: local_dp(d), lambda d=design: Ledger().add(d)):
             with pytest.raises(InvalidInput, match="reports that floats can hold"):
                 use()

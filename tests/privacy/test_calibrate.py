@@ -2,7 +2,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
@@ -59,6 +59,7 @@ def test_bad_targets():
     assert math.isinf(largest_pure(ApproximateDP(1.0, 1.0)).epsilon)
 
 
+@settings(max_examples=20)
 @given(st.floats(1e-3, 20.0), st.floats(1e-12, 0.5))
 def test_a_printed_budget_is_not_above_it(epsilon, delta):
     """What a calibration prints, read back, allows no more than what it found; the order it is for is not lowered."""

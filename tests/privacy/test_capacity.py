@@ -131,8 +131,8 @@ def test_the_alpha_divergence_has_the_corrected_conjugate(order):
     """
     scale, dual = order**2 - order, order / (order - 1)
     c = (order - 1) ** dual / order
-    s = np.linspace(0.05, 3.0, 40)
-    t = np.linspace(0, 60, 600_001)
+    s = np.linspace(0.05, 3.0, 15)
+    t = np.linspace(0, 60, 200_001)
     truth = np.array([np.max(v * t - (t**order - 1) / scale) for v in s])
     assert np.allclose(c * s**dual + 1 / scale, truth, atol=1e-4)
     assert np.allclose(alpha_divergence(order).conjugate(s), truth, atol=1e-4)

@@ -58,7 +58,7 @@ def test_the_epsilon_eta_region_has_the_known_values():
 def test_the_bounded_notion_is_the_supremum_over_its_orders():
     """A dense grid of orders below max_order comes up to the value and never above it."""
     rng = np.random.default_rng(3)
-    for _ in range(4):
+    for _ in range(2):
         q = rng.dirichlet(np.full(4, 0.7), 3)
         for top, xi in ((1.2, 0.0), (4.0, 0.1), (30.0, 0.5)):
             orders = 1 + (top - 1) * np.geomspace(1e-4, 1, 120)
@@ -72,7 +72,7 @@ def test_a_shift_between_kl_and_epsilon_needs_large_orders():
     """With xi just below epsilon, only huge orders give a positive rho; above epsilon there is none."""
     q = np.array([[0.5, 0.5 - 1e-6, 1e-6], [0.5, 0.5 - 1e-7, 1e-7]])
     epsilon = math.log(10)
-    orders = 1 + np.geomspace(1, 1e4, 1000)
+    orders = 1 + np.geomspace(1, 1e4, 500)
     grid = max((g.value - 2.0) / a for g, a in zip(renyi(q, orders), orders, strict=True))
     found = zcdp(q, 2.0)
     assert grid <= found.value <= grid * (1 + 1e-4)
@@ -91,7 +91,7 @@ def test_stacked_pairs_are_measured_one_by_one():
         assert one[0][0] == pytest.approx(lower[n], rel=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize(("xi", "top"), [(0.0, math.inf), (0.1, 8.0)])
 def test_the_screen_brackets_every_pair(seed, xi, top):
     """Whatever the screen says of a pair holds of its own bracket, so that no pair that matters is left out.
@@ -188,7 +188,7 @@ def test_ratios_beyond_the_range_of_doubles():
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize(("delta", "xi"), [(1e-6, 0.0), (0.05, 0.0), (0.01, 0.1)])
+@pytest.mark.parametrize(("delta", "xi"), [(1e-6, 0.0), (0.05, 0.1)])
 def test_the_screen_brackets_every_pair_of_approximate_zcdp(seed, delta, xi):
     """Whatever the screen says of a pair holds of its own bracket, so that no pair that matters is left out.
 
@@ -218,7 +218,7 @@ def test_a_screened_channel_has_the_value_of_its_worst_pair_of_approximate_zcdp(
 def test_a_row_stands_for_its_law(delta):
     """Rows whose sums are off by up to 1e-9, on either side, measure as the rows divided by their sums do."""
     rng = np.random.default_rng(2)
-    for _ in range(10):
+    for _ in range(4):
         q = rng.dirichlet(np.full(4, 2.0), 2)
         off = q * (1 + 9e-10 * np.array([[1.0], [-1.0]]))
         found, law = approximate_zcdp(off, delta), approximate_zcdp(q, delta)
@@ -287,7 +287,7 @@ def test_the_loss_of_a_symmetric_law_is_measured_to_the_bracket():
     assert found.tau.value >= z
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 def test_the_screen_brackets_every_pair_of_mcdp(seed):
     """Whatever the screen says of a pair holds of its own bracket, so that no pair that matters is left out.
 

@@ -101,7 +101,7 @@ def test_a_constant_channel_leaks_nothing(name):
 @pytest.mark.parametrize("name", sorted(set(MEASURES) - {"mcdp tau"}))
 def test_post_processing_never_raises_it(name):
     """Sending the report through another channel never raises the value (mCDP's tau aside: BS, Appendix A)."""
-    channels, rng = random_channels(3)
+    channels, rng = random_channels(2)
     for q in channels:
         after = Channel(q).then(rng.dirichlet(np.full(3, 0.3), q.shape[1]))
         merged = Channel(q).merge([[0, 3], [1, 4]])
@@ -112,7 +112,7 @@ def test_post_processing_never_raises_it(name):
 @every
 def test_relabelling_changes_nothing(name):
     """Permuting outputs or inputs, naming them, and splitting an output by a coin leave the value as it is."""
-    channels, rng = random_channels(2)
+    channels, rng = random_channels(1)
     for q in channels:
         found = MEASURES[name](q)
         assert close(MEASURES[name](q[:, rng.permutation(q.shape[1])]), found)
@@ -171,7 +171,7 @@ def test_the_other_notions_compose_over_a_product_as_stated():
 
 def test_each_notion_is_monotone_in_its_parameter():
     """Rényi rises with the order, delta falls with epsilon, rho falls with xi and delta and rises with max_order."""
-    channels, _ = random_channels(4)
+    channels, _ = random_channels(2)
     for q in channels:
         orders = [1, 1 + 1e-9, 1.001, 1.3, 2, 5, 40, 1e3, 1e9, math.inf]
         rising = renyi(q, orders)
@@ -194,7 +194,7 @@ def test_each_notion_is_monotone_in_its_parameter():
 
 def test_the_notions_agree_where_they_meet():
     """Order inf is pure LDP, delta at epsilon 0 is eta, epsilon at delta 0 is pure LDP, order 1 is mCDP's mu."""
-    channels, _ = random_channels(6)
+    channels, _ = random_channels(3)
     for q in channels:
         assert renyi(q, math.inf).value == local_dp(q).value
         assert renyi(q, 1e12).value == pytest.approx(local_dp(q).value, rel=1e-11)
@@ -233,7 +233,7 @@ def test_a_policy_graph_compares_its_edges_only(name):
 @pytest.mark.parametrize("name", PAIRWISE)
 def test_the_witness_attains_the_value(name):
     """Measured on the two rows of the witness alone, the value is the same."""
-    channels, _ = random_channels(4)
+    channels, _ = random_channels(2)
     for q in channels:
         found = MEASURES[name](q)
         assert close(MEASURES[name](q[list(found.witness.inputs)]), found, 1e-12)
@@ -314,7 +314,7 @@ def test_capacity_bounded_measures_keep_the_contract_inside_their_class(divergen
     channels, rng = random_channels(2, m=6)
     y = rng.standard_normal(6)
     full = np.eye(6)
-    for q in channels:
+    for q in channels[:1]:
         found = capacity_bounded(q, y, divergence)
         everyone = capacity_bounded(q, full, divergence)
         assert 0 < found.lower <= found.value

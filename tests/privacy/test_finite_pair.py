@@ -65,7 +65,7 @@ def test_renyi_is_its_definition():
     assert values[0] == pytest.approx(kl, rel=1e-9)
 
 
-@settings(deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(2, 5), st.integers(2, 6))
 def test_hull_is_the_worst_pair_at_every_epsilon(seed, inputs, outputs):
     """The dominating pair of a channel has, at every epsilon, the hockey stick of the worst pair of rows."""
@@ -81,7 +81,7 @@ def test_hull_is_the_worst_pair_at_every_epsilon(seed, inputs, outputs):
         assert pair.losses[0] == pytest.approx(largest, rel=1e-9, abs=1e-12)
 
 
-@settings(deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_hull_of_channels_with_zeros(seed):
     """Several inputs with infinite losses of different mass: the dominating pair has the largest, at every epsilon.

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 
 import networkx as nx
 import numpy as np
@@ -49,8 +51,7 @@ def test_ulps_change_no_name(name):
     for graph in (None, nx.cycle_graph(len(matrix))) if len(matrix) > 2 else (None,):
         first = named(matrix, graph=graph, **options)
         assert len(first) > 10
-        for seed in range(2):
-            assert named(perturbed(matrix, seed), graph=graph, **options) == first
+        assert named(perturbed(matrix, 0 if graph is None else 1), graph=graph, **options) == first
 
 
 def test_ulps_change_no_name_of_a_large_channel():
@@ -104,10 +105,10 @@ def test_another_processor_gives_the_same_text():
     extra = [name for name in __cpu_dispatch__ if __cpu_features__.get(name)]
     if not extra:
         pytest.skip("numpy uses no features of this processor beyond its least")
-    texts = []
-    for disabled in ("", " ".join(extra)):
-        environment = os.environ | {"NPY_DISABLE_CPU_FEATURES": disabled, "PYTHONIOENCODING": "utf-8"}
-        command = [sys.executable, "-W", "error", "-c", SCRIPT]
-        texts.append(subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=True).stdout)
-    assert texts[0] == texts[1]
-    assert "against" in texts[0]
+    with redirect_stdout(StringIO()) as here:
+        exec(SCRIPT, {})
+    environment = os.environ | {"NPY_DISABLE_CPU_FEATURES": " ".join(extra), "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "-W", "error", "-c", SCRIPT]
+    there = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=True).stdout
+    assert here.getvalue() == there
+    assert "against" in there

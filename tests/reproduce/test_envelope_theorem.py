@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ldpopt.design import optimal_channel
 from ldpopt.reproduce import EXPERIMENTS, Outcome, compute
 from ldpopt.reproduce import envelope as programs
 from ldpopt.reproduce.claims import envelope_theorem as claim
@@ -11,6 +12,22 @@ SMALL = {
     "number": 1, "size": 45, "largest_k": 4, "channel_batches": 1, "channels": 15, "channel_k": 5, "searches": 0,
     "steps": 1, "search_k": 3,
 }  # fmt: skip
+
+
+DESIGNS = {}
+
+
+@pytest.fixture(autouse=True)
+def _designs(monkeypatch):
+    """The designs of the package, which no step below changes, are made once."""
+
+    def known(utility, constraints, method):
+        at = utility, tuple(constraints)
+        if at not in DESIGNS:
+            DESIGNS[at] = optimal_channel(utility, constraints, method=method)
+        return DESIGNS[at]
+
+    monkeypatch.setattr(claim, "optimal_channel", known)
 
 
 def verdict():

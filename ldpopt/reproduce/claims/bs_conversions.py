@@ -50,7 +50,7 @@ LEAST = Part("the least ξ with ρ = 0 is ε", equal=True, cells=("seed",), tole
 
 @claim(
     "bs-lemma-3-2", "[BS, Lemma 3.2]", FORWARD, LEAST, title="Lemma 3.2: pure privacy as zCDP",
-    points=grid(seed=Axis(24, 2)),
+    points=grid(seed=Axis(24, 1)),
     caption="Bisection for the least ξ at which ρ is 0, against the channel's ε; 1 + ρ at ξ = ε against 1.",
 )  # fmt: skip
 def pure_as_zcdp(seed: float) -> list[Row]:

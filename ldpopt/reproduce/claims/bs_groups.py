@@ -166,7 +166,7 @@ def _noise(noise: str, letter: str) -> Any:
     points=grid(noise=["Laplace", "Gaussian"], scale=Axis([0.2, 1.0, 2.0], [1.0]),
                 xi_share=Axis([0.0, 0.5]), size=Axis([1, 2, 3, 4, 6, 8], [1, 3]))
     + grid(noise=["chain"], scale=Axis([2, 3, 5], [3], "chain_sizes"), xi_share="xi_share", size=[2, 3, 4],
-           seed=Axis(30, 3)),
+           seed=Axis(30, 1)),
     judge=bounded(
         "Tight for the Gaussian mechanism without ξ (to {_off:.1e}); for the Laplace mechanism up to {Laplace, ξ = "
         "0.high:.3g} times too large at ξ = 0, and up to {all.high:.3g} times with ξ > 0. Chains of random laws, "
@@ -277,7 +277,7 @@ def _answers(table: Table) -> str:
 @claim(
     "bs-open-questions", "[BS, section 8; BS, Def 8.4; BS, Prop 5.3]", BOUNDED, LINEAR, IMPLIED, ending=_answers,
     points=grid(kind=["bounded"], size=Axis([1, 2, 3, 4, 5, 6, 7, 8, 9], [2, 8]))
-    + grid(kind=["chain"], size=[2, 3, 4], xi_share=[0.5, 1.0], seed=Axis(60, 3))
+    + grid(kind=["chain"], size=[2, 3, 4], xi_share=[0.5, 1.0], seed=Axis(60, 1))
     + grid(kind=["implied"], rho=Axis([0.01, 0.1, 1.0], [0.1]), order=Axis([1.5, 2.0, 4.0, 8.0, 16.0], [2.0, 8.0])),
     subject=Subject.QUESTION,
     draw=picture(

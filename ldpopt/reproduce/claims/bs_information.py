@@ -235,7 +235,7 @@ def missing(from_rows: Array, to_rows: Array) -> float:
 @claim(
     "bs-lemma-8-6", "[BS, Lemma 8.6; BS, Lemma 8.2; BS, Lemma 8.3]", SUM, LEAST, TRADED,
     title="Lemmas 8.2, 8.3 and 8.6",
-    points=grid(seed=Axis(30, 3), delta=Axis([0.001, 0.01, 0.1], [0.01])),
+    points=grid(seed=Axis(30, 1), delta=Axis([0.001, 0.01, 0.1], [0.01])),
     caption="The exact ρ of two mechanisms against the sum; the least ε at which a post-processing T exists, by "
     "bisection over linear programs, against the least ε for which the pair is (ε, δ)-DP.",
 )  # fmt: skip

@@ -141,7 +141,7 @@ def _products(p: Array, x: Array, y: Array, tau: float, tilt: float) -> list[Row
     "dr-section-2", "[DR, Lemma 2.3; DR, Fact 2.1; DR, Fact 2.2; DR, Lemma 2.1; DR, Lemma 2.2]", TAIL, VARIANCE,
     MOMENTS, SUMS, PRODUCT, SECOND, USED, title="Section 2: subgaussian variables",
     ending="The second line of Lemma 2.3 puts E[X] for |E[X]|: it needs E[X] ≥ 0, which the paper's uses of it have.",
-    points=grid(seed=Axis(80, 6)),
+    points=grid(seed=Axis(80, 3)),
     caption="How far each inequality is from equality, for the centred privacy losses of random pairs.",
 )  # fmt: skip
 def subgaussian(seed: float) -> list[Row]:

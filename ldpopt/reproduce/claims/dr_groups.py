@@ -172,7 +172,7 @@ def _place(shift: float) -> Callable[[Table], Array]:
     + grid(game=["two noises"], size=Axis([-1.0, -0.5, 0.0, 0.5, 1.0], [0.0], "thresholds"))
     + grid(game=["response, then another"], size=Axis([0.5, 1.0, 2.0, 3.0, 4.0], [2.0], "responses"))
     + grid(game=["stop at a barrier"], size=Axis([1, 2, 5, 10], [2], "barriers"))
-    + grid(game=["random tree"], size=Axis(200, 8, "trees")),
+    + grid(game=["random tree"], size=Axis(200, 4, "trees")),
     draw=picture(
         panel("Exact τ over the printed √Στ²", "τ, or ε", "ratio: above 1 contradicts",
               *(curves("size", "exact / claimed", label, first=place, where={"game": name}, marker="o", ms=3)
@@ -257,7 +257,7 @@ def _chain_marks(ax: Any, table: Table) -> None:
 
 @claim(
     "dr-group-guess", "[DR, section 1]", PURE, CHAIN, ending=_guess_in_numbers,
-    points=grid(kind=["chain"], seed=Axis(400, 20))
+    points=grid(kind=["chain"], seed=Axis(400, 5))
     + grid(kind=["pure"], epsilon=Axis([0.1, 0.5, 1.0, 2.0, 4.0], [1.0]), size=[2.0]),
     subject=Subject.QUESTION,
     draw=picture(panel("Groups of two, mechanisms with two outcomes", "τ of the neighbours", "τ of the ends / (2 τ)",
@@ -300,7 +300,7 @@ ANY = Part("Fact 4.1 for any two reals", Subject.STEP, cells=("a", "b", "k"))
     "dr-section-4", "[DR, Lemma 4.2; DR, Lemma 4.3; DR, Claim 4.4; DR, Claim 4.5; DR, Fact 4.1]", MEAN, PROVED,
     STANDARD, SQUARE, SERIES, FACT, ANY, title="Section 4: lemmas of group privacy",
     ending="The printed 2τ₁²τ₂ is one less than what the proof ends with; no chain needs more than the printed one.",
-    points=grid(kind=["chain"], spread=Axis([0.02, 0.05, 0.1, 0.2], [0.05, 0.1]), seed=Axis(40, 5))
+    points=grid(kind=["chain"], spread=Axis([0.02, 0.05, 0.1, 0.2], [0.05, 0.1]), seed=Axis(40, 2))
     + grid(lambda row: row["k"] != 1.5 or (row["a"] > 0 and row["b"] >= 0), kind=["reals"], a=[-2.0, 0.5, 1.0, 3.0],
            b=[-1.0, 0.0, 1.0], k=[1.0, 1.5, 2.0, 3.0, 4.0]),
     caption="How far each inequality is from equality, for random chains of three laws and for pairs of reals.",

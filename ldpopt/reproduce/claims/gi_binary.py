@@ -156,7 +156,7 @@ def _share_verdict(table: Table) -> Verdict:
 @claim(
     "gi-figure-5", "[GI, Fig 5; GI, section VII-B1; KOV14, Thm 7]",
     points=grid(part=["search"], epsilon=Axis([0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0], [0.5, 3.0]), k=Axis([3, 4], [4]),
-                starts=Single(3, 2), steps=Single(1000, 300))
+                starts=Single(3, 1), steps=Single(1000, 300))
     + grid(part=["extremal"], epsilon="epsilon", t=Axis([0.1, 0.01, 0.001, 0.0001], [0.01, 0.001]))
     + grid(part=["random"], epsilon="epsilon", divergence=F, seed=Axis(30, 6)),
     judge=_share_verdict,
@@ -284,7 +284,7 @@ def _largest_losses(ax: Any, table: Table) -> None:
                 share=Axis([round(i / 20, 2) for i in range(1, 21)], [0.5, 1.0]))
     + grid(part=["worst"], divergence=list(F)[:4],
            epsilon=Axis([0.25, 0.6931471805599453, 1.0, 2.0, 3.0], [0.6931471805599453], "searched"),
-           k=Axis([3, 5], [3]), starts=Single(2), steps=Single(900, 300))
+           k=Axis([3, 5], [3]), starts=Single(2, 1), steps=Single(900, 300))
     + grid(part=["three inputs", "four inputs"], divergence=list(F)[:4], epsilon="searched"),
     judge=_erasure_verdict,
     draw=picture(

@@ -66,8 +66,8 @@ def _named(share: float) -> str:
 
 @claim(
     "gi-theorem-6", "[GI, Thm 6; DJW, Thm 1; GI, eq. 45]",
-    points=grid(epsilon=Axis([0.1, 0.3, math.log(2), 1.0, 2.0, 4.0], [0.3, 2.0]), k=Axis([2, 3], [2]), sought=PICKS,
-                starts=Single(3, 1), steps=Single(300, 50)),
+    points=grid(epsilon=Axis([0.1, 0.3, math.log(2), 1.0, 2.0, 4.0], [2.0]), k=Axis([2, 3], [2]), sought=PICKS,
+                starts=Single(3, 1), steps=Single(300, 15)),
     judge=bounded(
         "Never below the optimum: {over the optimum.low:.3f} times it at the least, {over the optimum.high:.4g} times "
         "at the most (ε = {_worst[epsilon]:g}, P0 = ({_worst[p0]}), P1 = ({_worst[p1]})). Corollary 2 is {over "
@@ -109,7 +109,7 @@ def _theorem_7_verdict(table: Table) -> Verdict:
 
 @claim(
     "gi-theorem-7", "[GI, Thm 7; GI, Cor 2]",
-    points=grid(epsilon=Axis([0.1, 0.3, 0.7, 1.0, 2.0, 4.0], [0.3, 2.0]), share=Axis([0.5, 1.0], [1.0]),
+    points=grid(epsilon=Axis([0.1, 0.3, 0.7, 1.0, 2.0, 4.0], [2.0]), share=Axis([0.5, 1.0], [1.0]),
                 k=Axis([2, 3], [2]), sought=PICKS, starts=Single(3, 1), steps=Single(300, 50)),
     judge=_theorem_7_verdict,
     draw=picture(panel("How many times too large the bound is, over all P0, P1", "ε (nats)", "bound / optimum",

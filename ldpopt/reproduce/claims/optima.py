@@ -39,8 +39,8 @@ def _contractions(ax: Any, table: Table) -> None:
 
 @claim(
     "az-theorem-1", "[AZ, Thm 1]",
-    points=grid(divergence=F, epsilon=Axis([0.1, 0.5, 1.0, 2.0, 4.0], [0.5, 2.0]), k=Axis([2, 3], [2]),
-                starts=Single(3, 1), steps=Single(300, 40))
+    points=grid(divergence=F, epsilon=Axis([0.1, 0.5, 1.0, 2.0, 4.0], [2.0]), k=Axis([2, 3], [2]),
+                starts=Single(3, 1), steps=Single(300, 15))
     + grid(divergence=F, epsilon="epsilon", k="k", pairs=Single(50, 3)),
     judge=bounded(
         "Never below the optimum, and within {_within:.2g} of it at the best populations found, for all three "
