@@ -113,13 +113,12 @@ def direct_limits(shortest: Array, room: Array | float) -> npt.NDArray[np.bool_]
     """(k, k) whether the limit between two inputs is tighter, by more than `room`, than any path through other inputs.
     shortest : (k, k) limits that are lengths of shortest paths.
     """
-    k = len(shortest)
-    through = np.full((k, k), np.inf)
-    for y in range(k):
-        others = np.arange(k) != y
-        between = shortest[:, y, None] + shortest[None, y]
-        through = np.where(others[:, None] & others, np.minimum(through, between), through)
-    return np.asarray(np.isfinite(shortest) & (through > shortest + room) & ~np.eye(k, dtype=bool))
+    own = np.eye(len(shortest), dtype=bool)
+    others = np.where(own, np.inf, shortest)  # a path through an end is none
+    through, between = np.full(shortest.shape, np.inf), np.empty(shortest.shape)
+    for to, on in zip(others.T, others, strict=True):
+        np.minimum(through, np.add(to[:, None], on, out=between), out=through)
+    return np.asarray(np.isfinite(shortest) & (through > shortest + room) & ~own)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -126,8 +126,8 @@ class _Program:
         return v**3 / 3 + 20.0 * k**3 + 10.0 * k * v**2 / 10
 
     @cached_property
-    def products(self) -> tuple[Any, Any]:
-        """(k + 1, numbers) l and m of each number, as columns."""
+    def products(self) -> tuple[Any, Any, Index]:
+        """(k + 1, numbers) l of each number, as columns, the different m, and (numbers,) which of them each has."""
         k, n = len(self.prior), len(self.first)
         x, u, every = np.arange(k), np.full(k, k), np.arange(n) + 2 * k
         last = np.full(n, k)
@@ -136,14 +136,17 @@ class _Program:
             np.concatenate([x, x, k + x, every, every]),
             np.concatenate([np.ones(k), -np.ones(k), np.ones(k), -np.ones(n), np.ones(n)]),
         )
-        law = np.tile(x, k), np.repeat(k + x, k), np.tile(self.prior, k)
+        own = np.arange(n) + k + 1
         right = (
-            np.concatenate([x, u, law[0], self.second, last]),
-            np.concatenate([x, x, law[1], every, every]),
-            np.concatenate([np.ones(k), np.full(k, -self.ratio), law[2], np.ones(n), -np.ones(n)]),
+            np.concatenate([x, u, x, self.second, last]),
+            np.concatenate([x, x, u, own, own]),
+            np.concatenate([np.ones(k), np.full(k, -self.ratio), self.prior, np.ones(n), -np.ones(n)]),
         )
-        size = (k + 1, 2 * k + n)
-        return tuple(scipy.sparse.csc_matrix((value, (i, j)), shape=size) for i, j, value in (left, right))
+        every_left, every_right = (
+            scipy.sparse.csc_matrix((value, (i, j)), shape=(k + 1, size))
+            for (i, j, value), size in ((left, 2 * k + n), (right, k + 1 + n))
+        )
+        return every_left, every_right, np.concatenate([x, u, own])
 
     def form(self, numbers: Array) -> Array:
         """Z (k + 1, k + 1)."""
@@ -269,22 +272,22 @@ class _Program:
 
     def slopes(self, point: _At) -> tuple[Array, Array]:
         """The gradient, and minus the Hessian."""
-        k, (left, right) = len(self.prior), self.products
+        k, (left, right, which) = len(self.prior), self.products
         inverse = np.linalg.inv(point.form)
         with_left, with_right = inverse @ left, inverse @ right
-        both = left.T @ with_right
-        on_left, on_right = left.T @ point.turned, right.T @ point.turned
+        both = (left.T @ with_right)[:, which]
+        on_left, on_right = left.T @ point.turned, (right.T @ point.turned)[which]
         roots = np.sqrt(point.values)
         own = point.barrier / point.numbers
         own[k : 2 * k] = 0.0
         slope = (on_left * on_right / roots).sum(axis=1) + point.barrier * np.diag(both) + own
         slope[k : 2 * k] -= 1
-        curve = point.barrier / 2 * ((left.T @ with_left) * (right.T @ with_right) + both * both.T)
+        curve = point.barrier / 2 * ((left.T @ with_left) * (right.T @ with_right)[which][:, which] + both * both.T)
         curve[np.diag_indices(len(slope))] += own**2 / point.barrier
         i, j = np.triu_indices(len(roots))
         weight = np.where(i == j, 1.0, 2.0) / (roots[i] * roots[j] * (roots[i] + roots[j]))
         moves = (on_left[:, i] * on_right[:, j] + on_left[:, j] * on_right[:, i]) * (np.sqrt(weight) / 2)
-        bent = (on_left * right[k].toarray().T + on_right * left[k].toarray().T) / (2 * np.sqrt(roots))
+        bent = (on_left * right[k].toarray()[0, which, None] + on_right * left[k].toarray().T) / (2 * np.sqrt(roots))
         return slope, curve + moves @ moves.T + 2 / point.form[k, k] * bent @ bent.T
 
     def joining(self, point: _At, count: int) -> Pairs:

@@ -32,7 +32,7 @@ def within(constraint, seed):
     """A random channel on the edge of the constraint."""
     raw = np.random.default_rng(seed).dirichlet(np.full(4, 0.4), 3)
     mean, low, high = raw.mean(axis=0), 0.0, 1.0
-    for _ in range(40):
+    for _ in range(25):
         middle = (low + high) / 2
         kept = constraint.measure(Channel(middle * raw + (1 - middle) * mean)).value <= constraint.bound
         low, high = (middle, high) if kept else (low, middle)

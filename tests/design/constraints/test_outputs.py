@@ -101,9 +101,9 @@ def test_three_outputs_against_every_vertex_of_a_grid():
 
 def test_more_outputs_keep_more_and_enough_keep_all():
     """The optimum rises with the budget, to the optimum without one, whose own certificate then serves."""
-    utility = Divergence(KL, *pair(8, 8))
+    utility = Divergence(KL, *pair(5, 0))
     free = optimal_channel(utility, LocalDP(4.0))
-    designs = [optimal_channel(utility, [LocalDP(4.0), Outputs(m)]) for m in (1, 2, 3, 8)]
+    designs = [optimal_channel(utility, [LocalDP(4.0), Outputs(m)]) for m in (1, 2, 3, 5)]
     values = [design.value for design in designs]
     assert values == sorted(values)
     assert values[0] == pytest.approx(0.0, abs=1e-12)
@@ -138,7 +138,7 @@ def test_a_conic_constraint_with_two_outputs():
     best = 0.0
     for low in np.linspace(0.002, 0.6, 1500):
         bottom, top = low, 1.0
-        for _ in range(50):
+        for _ in range(40):
             middle = (bottom + top) / 2
             inside = middle < 1 and max(spread(low, middle), spread(middle, low)) <= level
             bottom, top = (middle, top) if inside else (bottom, middle)
@@ -212,9 +212,11 @@ def test_pure_ldp_uses_only_what_all_answers_allow():
 
 def test_a_full_mask_changes_nothing():
     """With as many outputs as the free optimum has, and no zeros, the mask costs nothing."""
-    utility = Divergence(KL, P0, P1)
-    design = optimal_channel(utility, [ApproximateLDP(1.0, 0.05), Support(np.ones((3, 5), dtype=bool))])
-    assert design.value == pytest.approx(optimal_channel(utility, ApproximateLDP(1.0, 0.05)).value, rel=1e-6)
+    utility = Divergence(KL, [0.7, 0.3], [0.2, 0.8])
+    free = optimal_channel(utility, ApproximateLDP(1.0, 0.05))
+    mask = Support(np.ones(free.channel.shape, dtype=bool))
+    design = optimal_channel(utility, [ApproximateLDP(1.0, 0.05), mask])
+    assert design.value == pytest.approx(free.value, rel=1e-6)
     assert design.certified
 
 

@@ -41,18 +41,19 @@ def problems():
         ][number % 3]  # fmt: skip
         fixed = Support(mask) if number % 2 else Outputs(m)
         eta = float(rng.choice([1.0, 0.4, 0.05, 1e-4]))
-        yield utility, [fixed] if eta == 1 else [fixed, TotalVariation(eta)]
+        if k * m <= 20:
+            yield utility, [fixed] if eta == 1 else [fixed, TotalVariation(eta)]
         if k < 6 and number % 2 == 0:
             yield utility, [fixed, LocalDP(float(rng.uniform(0.3, 3))), TotalVariation(max(eta, 0.05))]
 
 
 @pytest.mark.parametrize(("utility", "constraints"), list(problems()))
 def test_the_optimum_is_certified_and_no_search_finds_more(utility, constraints):
-    """Local search from ten starts is never above the bound, and the value is never below what it finds."""
+    """Local search from five starts is never above the bound, and the value is never below what it finds."""
     design = optimal_channel(utility, constraints)
     assert design.certified
     assert design.verify()
-    searched = optimal_channel(utility, constraints, method=LocalSearch(10), certify=False)
+    searched = optimal_channel(utility, constraints, method=LocalSearch(5), certify=False)
     assert searched.value <= design.upper_bound * (1 + 1e-9)
     assert design.value >= searched.value * (1 - 1e-6)
 
@@ -74,7 +75,7 @@ def test_the_least_of_several_is_bounded():
     """The worst of several divergences is no convex function of the channel; its bound falls as boxes are split."""
     p, q, r = np.random.default_rng(3).dirichlet(np.ones(4), 3)
     utility, constraints = WorstOf(KL, p, [q, r]), [Outputs(3), TotalVariation(0.4)]
-    bounds = [optimal_channel(utility, constraints, method=EntryBoxes(nodes)) for nodes in (1, 9, 81)]
+    bounds = [optimal_channel(utility, constraints, method=EntryBoxes(nodes)) for nodes in (1, 9, 25)]
     assert all(design.verify() for design in bounds)
     assert bounds[0].upper_bound >= bounds[1].upper_bound >= bounds[2].upper_bound > 0
     assert max(design.value for design in bounds) <= bounds[2].upper_bound

@@ -29,9 +29,7 @@ def test_yes_no_questions_follow_the_rule(m, epsilon):
     assert design.lower_bound <= best * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(
-    "shape", [(2, 2, 3), (3, 3, 3), (2, 3, 4), (4, 4, 4), (8, 8), (2, 2, 2, 2, 4), (2, 2, 2, 3, 3)]
-)
+@pytest.mark.parametrize("shape", [(2, 2, 3), (3, 3, 3), (2, 3, 4), (8, 8), (2, 2, 2, 2, 4), (2, 2, 2, 3, 3)])
 def test_mixed_questions_are_certified(shape):
     """One question at random, with probabilities like the roots of the questions' errors, is optimal at epsilon = 1."""
     alone = [optimal_channel(FisherInformation([1 / k] * k), LocalDP(1.0), certify=False).value for k in shape]
