@@ -200,7 +200,7 @@ def test_moments_and_something_linear_lie_above(f, name, mirrored, order, of):
         reserved = choice.cuts[:, choice.cuts[2] == 1.0]
         assert (choice.cuts[1] == end.label).all()
         checked = 0
-        for _ in range(160):
+        for _ in range(80):
             q = 10 ** rng.uniform(-8, 0, size=4)
             q[2] = 1.0
             near, far = LAWS @ q
@@ -212,7 +212,7 @@ def test_moments_and_something_linear_lie_above(f, name, mirrored, order, of):
             linear = np.asarray(choice.values.upper) @ q
             truth = far * end_of(name, near / far)
             assert truth <= linear + moments + 1e-9 * (truth + abs(linear) + moments)
-        assert checked > 20
+        assert checked > 10
 
 
 ON_RECORD = [
