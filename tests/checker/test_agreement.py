@@ -44,15 +44,15 @@ CRITERIA = {}
 
 
 def test_they_agree_about_designs(tmp_path):
-    """Both accept 30 random designs, and their values and bounds agree to 1e-9 of themselves."""
-    for number in range(30):
+    """Both accept 16 random designs, and their values and bounds agree to 1e-9 of themselves."""
+    for number in range(16):
         _, design = agreement.designed(20, number, largest=10)
         assert agreement.disagreement(design, tmp_path) == ""
 
 
 def test_they_refuse_forgeries(tmp_path):
-    """Neither accepts one of 30 files in which something that is claimed is false."""
-    for how, document in islice(agreement.forgeries(20), 30):
+    """Neither accepts one of 18 files in which something that is claimed is false."""
+    for how, document in islice(agreement.forgeries(20), 18):
         assert agreement.accepted_by(document, tmp_path) == [], how
 
 
@@ -101,11 +101,11 @@ def test_blocks_of_large_files_are_screened_rightly(monkeypatch):
 
 @pytest.mark.parametrize("number", [0, 1, 2, 3, 5, 40, 3285])
 def test_they_agree_about_changed_files(number):
-    """The honest file holds for both, and of ten changed ones both say the same, but for less than a rounding."""
+    """The honest file holds for both, and of six changed ones both say the same, but for less than a rounding."""
     _, document = kinds.honest(number)
     assert kinds.both(document) == "accepted by both"
     rng = np.random.default_rng([kinds.SEED, number, 1])
-    for _ in range(10):
+    for _ in range(6):
         changed, how = kinds.mutant(document, rng)
         assert "alone" not in kinds.verdicts(changed), how
 
@@ -231,7 +231,7 @@ def estimated(k, p, relaxed, rows):
 def of_many(name):
     """A file whose certificate is of a kind that bounds what cannot be listed, or the bound of another problem."""
     rng = np.random.default_rng(31)
-    p, squares = rng.dirichlet(np.full(26, 9.0)), np.full((2, 26), 0.5)
+    p, squares = np.repeat([3.0, 2.0], [12, 14]) / 64, np.full((2, 26), 0.5)  # exact fractions stay short
     if name in ("Sizes", "Scarf"):
         return estimated(14, np.full(14, 1 / 14), {"Sizes": Sizes(), "Scarf": Scarf()}[name], np.full(14, 1e-3))
     if name == "Relaxation":

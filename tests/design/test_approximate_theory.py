@@ -74,11 +74,10 @@ def test_a_the_extreme_columns_are_enough(k):
     """(a) The program over 21, 138, 1055 columns meets the optimum that intervals of ratios certify."""
     for seed, f in enumerate(F):
         p0, p1 = sorted_pair(k, seed)
-        for epsilon, delta in ((1.0, 0.05), (0.3, 0.2)):
-            caps = ApproximateLDP(epsilon, delta)
-            certified = optimal_channel(Divergence(f, p0, p1), caps, method=Exchange())
-            assert certified.certified
-            assert optimum(f, p0, p1, np.exp(epsilon), delta) == pytest.approx(certified.value, rel=1e-7)
+        epsilon, delta = ((1.0, 0.05), (0.3, 0.2))[(k + seed) % 2]
+        certified = optimal_channel(Divergence(f, p0, p1), ApproximateLDP(epsilon, delta), method=Exchange())
+        assert certified.certified
+        assert optimum(f, p0, p1, np.exp(epsilon), delta) == pytest.approx(certified.value, rel=1e-7)
 
 
 @pytest.mark.parametrize("f", F)

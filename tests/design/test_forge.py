@@ -41,9 +41,9 @@ def test_every_class_of_certificates_is_forged(forger):
 
 @pytest.mark.parametrize("kind", sorted({one.__name__ for one in subkinds(Certificate)} - {"Unbounded"}))
 def test_no_forgery_proves_what_is_false(forger, kind, monkeypatch):
-    """40 forgeries of each class: numbers, parts, problems, designs and files; some hold and are true, none raises."""
-    monkeypatch.setattr(forgeries, "RANDOM", 24)
-    monkeypatch.setattr(forgeries, "CLIMB", 12)
+    """28 forgeries of each class: numbers, parts, problems, designs and files; some hold and are true, none raises."""
+    monkeypatch.setattr(forgeries, "RANDOM", 16)
+    monkeypatch.setattr(forgeries, "CLIMB", 8)
     tally = forger.block(kind, 3, 0)
     assert not tally.findings
     assert tally.counts["proved"] > 0
@@ -51,12 +51,13 @@ def test_no_forgery_proves_what_is_false(forger, kind, monkeypatch):
 
 
 def test_a_certificate_of_another_kind_of_problem_fails_in_words(forger):
-    """Each class put to the problem of each other, alone and within a `Relaxed`: refused, and nothing is raised."""
+    """Each class put to the problem of each other, each third within a `Relaxed`: refused, and nothing is raised."""
     one_of_each = [own[0] for own in forger.bases.values()]
-    for base, other in product(one_of_each, one_of_each):
-        posed = other.certificate
+    problems = {base.name: base.certificate for base in one_of_each}
+    for at, (base, posed) in enumerate(product(one_of_each, problems.values())):
         put = base.certificate.of(posed.utility, posed.constraints, posed.channel, posed.edges)
-        for certificate in (put, ld.Relaxed(posed.utility, posed.constraints, posed.channel, base.certificate)):
+        own = ld.Relaxed(posed.utility, posed.constraints, posed.channel, base.certificate)
+        for certificate in (put, own) if at % 3 == 0 else (put,):
             found = certificate.verify()
             assert found or all(found.failures)
 

@@ -76,7 +76,7 @@ def test_no_forged_certificate_proves_a_bound_beyond_what_the_channel_keeps(name
     for field in fields(certificate):
         if not field.init or field.name in ("utility", "channel"):
             continue
-        for other in islice(tampered(getattr(certificate, field.name)), 0, None, 2):
+        for other in islice(tampered(getattr(certificate, field.name)), 0, None, 3):
             tried += 1
             try:
                 forged = replace(certificate, **{field.name: other})

@@ -67,10 +67,13 @@ def test_no_forged_number_proves_too_much(case):
     certificate, value = branched(utility(k=3, f=JENSEN_SHANNON), CASES[case])
     assert certificate.verify()
     assert certificate.verify(exact=True)
-    bounds = [replace(certificate, nodes=(leaf,)).bound for leaf in forged(certificate.nodes[0], rng)]
+    bounds = [
+        replace(certificate, nodes=(leaf,)).bound
+        for leaf in itertools.islice(forged(certificate.nodes[0], rng), 0, None, 2)
+    ]
     assert min(bounds) >= value
-    assert np.isfinite(bounds).sum() >= 10
-    assert np.isinf(bounds).sum() >= 10
+    assert np.isfinite(bounds).sum() >= 5
+    assert np.isinf(bounds).sum() >= 5
     for classes in tampered(certificate.classes, rng):
         assert replace(certificate, classes=classes).bound >= value
 
@@ -143,7 +146,7 @@ def test_chords_are_above_the_divergence(f, apart):
     merger = Classes.checked(np.arange(4), p0, p1)
     for arithmetic in (FLOAT, EXACT):
         boxes = Boxes.of(f, merger, (p0, p1), constraints, range(4), arithmetic)
-        for _ in range(10):
+        for _ in range(4):
             cut = float(rng.uniform(*boxes.root[:, 0]))
             for box in boxes.halves(boxes.root, Split(0, cut, 1, 2)):
                 plane = boxes.chords(box)[0]
@@ -216,7 +219,7 @@ def test_what_is_no_tree_of_leaves_proves_nothing():
     leaf = certificate.nodes[0]
     one = TermMultiplier(0, np.array([0]), np.zeros((2, 1)))
     assert replace(certificate, nodes=(replace(leaf, terms=(one,)),)).bound == pytest.approx(certificate.bound)
-    for other in NO_RECORD:
+    for at, other in enumerate(NO_RECORD):
         assert fails_in_words(replace(certificate, nodes=other))
         assert fails_in_words(replace(certificate, nodes=(other,)))
         assert fails_in_words(replace(certificate, classes=other))
@@ -224,9 +227,9 @@ def test_what_is_no_tree_of_leaves_proves_nothing():
         assert fails_in_words(replace(certificate, nodes=(Split(0, 0.0, other, 2), leaf, leaf)))
         if not isinstance(other, float):
             assert fails_in_words(replace(certificate, nodes=(Split(0, other, 1, 2), leaf, leaf)))
-        for name in ("rows", "terms", "fixed", "sides", "weights"):
+        for name in ("rows", "terms", "fixed", "sides", "weights")[at % 2 :: 2]:
             assert honest(name, other) or fails_in_words(replace(certificate, nodes=(replace(leaf, **{name: other}),)))
-        for name in ("term", "pairs", "values"):
+        for name in ("term", "pairs", "values")[at % 2 :: 2]:
             spoiled = replace(leaf, terms=(replace(one, **{name: other}),))
             assert fails_in_words(replace(certificate, nodes=(spoiled,)))
 

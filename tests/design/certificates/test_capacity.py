@@ -120,7 +120,7 @@ def test_two_outputs_of_an_information_are_certified():
     """With two outputs the best channel is randomized response about a set: no vertex of the constraint set is better.
 
     Columns of channels with two outputs under epsilon-LDP are mixtures of constants and those of randomized response;
-    a thousand random ones keep less, and the set is the best of all, listed.
+    hundreds of random ones keep less, and the set is the best of all, listed.
     """
     rng = np.random.default_rng(4)
     for k, epsilon in ((3, 0.5), (5, 1.0), (7, 3.0)):
@@ -135,7 +135,7 @@ def test_two_outputs_of_an_information_are_certified():
             first = np.where((code >> np.arange(k)) & 1, high, 1 - high)
             best = max(best, utility.value(np.stack([first, 1 - first], axis=1)))
         assert design.value == pytest.approx(best, rel=1e-9)
-        for _ in range(300):
+        for _ in range(100):
             low = rng.uniform()
             top = min(low * math.exp(epsilon), 1 - (1 - low) * math.exp(-epsilon))
             first = rng.uniform(low, top, k)
@@ -221,7 +221,7 @@ def random_channels(count, k=4, m=3):
 
 def test_no_channel_that_meets_what_it_measures_is_above_the_bound():
     """For a channel's own Rényi divergence of orders 1, 2 and 5, its own delta at 1 and its own total variation."""
-    for channel in random_channels(4):
+    for channel in random_channels(2):
         for prior in (PRIOR, np.array([0.97, 0.01, 0.01, 0.01]), RNG.dirichlet(np.ones(4))):
             value = MutualInformation(prior).value(channel)
             for order in (1.0, 2.0, 5.0):
@@ -267,7 +267,7 @@ def test_forged_numbers_prove_nothing_below_what_is_reached():
     design = optimal_channel(MutualInformation(PRIOR), constraints, certify=False)
     tried = proved = 0
     numbers = list(certificates(PRIOR, constraints))[-1]
-    for other in islice(every_forgery(numbers, RNG, keep=("utility", "constraints", "channel")), 0, None, 3):
+    for other in islice(every_forgery(numbers, RNG, keep=("utility", "constraints", "channel")), 0, None, 5):
         tried += 1
         assert not other.bound < design.value
         proved += other.bound < np.inf

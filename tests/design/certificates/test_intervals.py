@@ -321,11 +321,14 @@ ZEROS = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.8, 0.0])
 OTHERS = {"path": LocalDP(1.0, nx.path_graph(3)), "pure": ApproximateLDP(1.0, 0.0), "Renyi": RenyiLDP(4.0, 0.5)}
 
 
-@pytest.mark.parametrize("f", [KL, REVERSE_KL, CHI_SQUARED], ids=lambda f: f.name)
-@pytest.mark.parametrize("constraint", OTHERS.values(), ids=OTHERS)
-def test_hypotheses_with_zeros_have_finite_optima(f, constraint):
+@pytest.mark.parametrize(
+    ("name", "f"),
+    [(name, f) for name in OTHERS for f in (KL, REVERSE_KL, CHI_SQUARED) if (name, f) != ("Renyi", KL)],
+    ids=lambda one: getattr(one, "name", one),
+)
+def test_hypotheses_with_zeros_have_finite_optima(name, f):
     """Where full disclosure is infinite, ratios within reach or moments between rows still bound what is kept."""
-    design = optimal_channel(Divergence(f, *(ZEROS[::-1] if f is REVERSE_KL else ZEROS)), constraint)
+    design = optimal_channel(Divergence(f, *(ZEROS[::-1] if f is REVERSE_KL else ZEROS)), OTHERS[name])
     assert math.isinf(design.utility.unprivate)
     assert design.relative_gap < 1e-3
     assert design.verify()

@@ -8,6 +8,7 @@ Saddle points: the pair is in its sets, the bound is that of the pair, and the v
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -128,11 +129,17 @@ SETS = {
 }
 
 
+@cache
+def against(kind):
+    """The design against a set under LDP, made once."""
+    return optimal_channel(AgainstSet(KL, P0, SETS[kind]), LocalDP(1.0))
+
+
 @pytest.mark.parametrize("kind", SETS)
 def test_forged_saddle_points(kind):
     """No accepted bound is below the value of a feasible channel, and no accepted value above the bound."""
     rng = np.random.default_rng(5)
-    design = optimal_channel(AgainstSet(KL, P0, SETS[kind]), LocalDP(1.0))
+    design = against(kind)
     certificate = design.certificate
     assert design.certified
     assert design.verify()
@@ -213,7 +220,7 @@ def test_small_and_large_epsilon(epsilon):
 
 def test_what_is_no_certificate_of_the_pair_proves_nothing():
     """The pair's certificate, the mixtures and the lower line are nested records: others fail in words."""
-    certificate = optimal_channel(AgainstSet(KL, P0, SETS["hull"]), LocalDP(1.0)).certificate
+    certificate = against("hull").certificate
     for other in (*NO_RECORD, certificate):
         assert fails_in_words(replace(certificate, pair=other))
         assert fails_in_words(replace(certificate, mixtures=other))
@@ -223,7 +230,7 @@ def test_what_is_no_certificate_of_the_pair_proves_nothing():
 
 def test_a_channel_for_other_answers_does_not_verify():
     """A channel with more or fewer inputs than the sets have makes the proof fail in words, not in an error."""
-    design = optimal_channel(AgainstSet(KL, P0, SETS["hull"]), LocalDP(1.0))
+    design = against("hull")
     for k in (2, 4):
         found = replace(design, channel=Channel(np.full((k, 2), 0.5))).verify()
         assert not found

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -274,6 +275,7 @@ def test_a_plan_and_the_command_say_what_is_proved(tmp_path):
     assert "not 3,600" in found.output
 
 
+@cache
 def uneven_plan():
     """Three questions of 12 cells together, with different half-widths, at epsilon 2."""
     from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
