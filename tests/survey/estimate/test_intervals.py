@@ -172,7 +172,7 @@ def test_wald_undercovers_where_the_default_does_not():
     """On rare categories Wald intervals cover less than 94 %, which is why binomial intervals are the default."""
     q, p, n = randomized_response(24, 2.0), skewed(24), 1000
     loadings = GeneralizedLeastSquares().fit(q.push(p), q)[1]
-    f = np.random.default_rng(32).multinomial(n, q.push(p), size=20_000) / n
+    f = np.random.default_rng(32).multinomial(n, q.push(p), size=8_000) / n
     m = moments(f, loadings, None, n)
     cover = {}
     for method in (Wald(), Binomial()):
@@ -280,14 +280,14 @@ def test_simultaneous_intervals_cover_together(k, power):
 def test_each_survey_has_its_own_critical_value():
     """With a critical value from each survey alone, four intervals cover at once as often as they say."""
     rng = np.random.default_rng(44)
-    q, p, rounds = plain_response(4, 1.0), np.array([0.7, 0.2, 0.08, 0.02]), 40
+    q, p, rounds = plain_response(4, 1.0), np.array([0.7, 0.2, 0.08, 0.02]), 20
     counts = rng.multinomial(1000, q.push(p), size=rounds)
     hits = [
         bool(estimate(CountTable.from_counts(row, q.outputs), q).intervals(Simultaneous()).contains(p).all())
         for row in counts
     ]
-    # Three and a half standard errors of 0.95 over 40 surveys.
-    assert np.mean(hits) > 0.95 - 0.12
+    # Three and a half standard errors of 0.95 over 20 surveys.
+    assert np.mean(hits) > 0.95 - 0.17
 
 
 def test_bonferroni_is_the_base_at_a_smaller_error():
@@ -333,14 +333,14 @@ def subsets(k, epsilon, size):
 @pytest.mark.parametrize("n", [30])
 def test_intervals_of_few_reports_over_many_outputs_cover(channel, p, n):
     """Of 30 reports over 28 outputs, binomial intervals cover each share in nearly 95 % of the surveys, not in half."""
-    rng, rounds = np.random.default_rng(33), 1000
+    rng, rounds = np.random.default_rng(33), 500
     made = [
         estimate(CountTable.from_counts(row, channel.outputs), channel)
         for row in rng.multinomial(n, channel.push(p), size=rounds)
     ]
     hits = np.mean([one.intervals().contains(p) for one in made], axis=0)
-    # Three and a half standard errors of 0.95 over 1,000 surveys, which is an asymptotic level.
-    assert hits.min() > 0.95 - 0.025
+    # Three and a half standard errors of 0.95 over 500 surveys, which is an asymptotic level.
+    assert hits.min() > 0.95 - 0.034
     assert np.mean([one.values for one in made], axis=0) == pytest.approx(p, abs=0.02)
 
 
