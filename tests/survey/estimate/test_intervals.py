@@ -154,18 +154,17 @@ def test_intervals_cover_exactly_as_often_as_they_say(k, shape, epsilon):
         assert 0.94 <= covered <= 0.965
 
 
-@pytest.mark.parametrize("shape", [flat, skewed])
-def test_intervals_cover_when_the_left_inverse_is_estimated(shape):
-    """With more outputs than inputs, over 2,000 simulated surveys, every 95 % interval covers as often as it says."""
+@pytest.mark.parametrize(("shape", "rounds"), [(flat, 500), (skewed, 2000)])
+def test_intervals_cover_when_the_left_inverse_is_estimated(shape, rounds):
+    """With more outputs than inputs every 95 % interval covers as often as it says, over simulated surveys."""
     rng = np.random.default_rng(31)
     half = np.array([[1, 1, 1, 0, 0, 0], [1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1], [0, 0, 1, 0, 1, 1]])
     raw = np.where(half == 1, np.e, 1.0) * np.array([3, 1, 1, 1, 1, 3])
     q = Channel(raw / raw.sum(axis=1, keepdims=True))
-    p, rounds = shape(4), 2000
+    p = shape(4)
     counts = rng.multinomial(1000, q.push(p), size=rounds)
     hits = np.mean([estimate(row, q).intervals().contains(p) for row in counts], axis=0)
-    # Three and a half standard errors of 0.95 over 2,000 surveys.
-    assert np.abs(hits - 0.95).max() < 0.0175
+    assert np.abs(hits - 0.95).max() < 3.58 * np.sqrt(0.05 * 0.95 / rounds)
 
 
 def test_wald_undercovers_where_the_default_does_not():
