@@ -29,19 +29,21 @@ LABELS = ("no", "yes", 7, (0, "a"), 2.5, "ja, täglich", "__proto__", True, "toS
 
 DRAW = """
 import { readFileSync, writeFileSync } from "node:fs";
-const [client, folder] = process.argv.slice(2);
+const [client, ...folders] = process.argv.slice(2);
 const { readPlan, drawReport } = await import(client);
-const plan = readPlan(JSON.parse(readFileSync(`${folder}/plan.json`)));
-const read = (name) => readFileSync(`${folder}/${name}`);
-plan.questions.forEach((question, q) => {
-  const [words, answers] = [read(`words-${q}`), read(`answers-${q}`)];
-  const reports = Buffer.alloc(answers.length);
-  for (let i = 0; i < answers.length; i += 2) {
-    const word = words.readBigUInt64LE(4 * i);
-    reports.writeUInt16LE(drawReport(question, answers.readUInt16LE(i), word), i);
-  }
-  writeFileSync(`${folder}/reports-${q}`, reports);
-});
+for (const folder of folders) {
+  const plan = readPlan(JSON.parse(readFileSync(`${folder}/plan.json`)));
+  const read = (name) => readFileSync(`${folder}/${name}`);
+  plan.questions.forEach((question, q) => {
+    const [words, answers] = [read(`words-${q}`), read(`answers-${q}`)];
+    const reports = Buffer.alloc(answers.length);
+    for (let i = 0; i < answers.length; i += 2) {
+      const word = words.readBigUInt64LE(4 * i);
+      reports.writeUInt16LE(drawReport(question, answers.readUInt16LE(i), word), i);
+    }
+    writeFileSync(`${folder}/reports-${q}`, reports);
+  });
+}
 """
 
 
@@ -82,17 +84,24 @@ def districts(k: int) -> ExactChannel:
     return ExactChannel(weights, 62, [f"District {x}" for x in range(k)])
 
 
-def drawn_by_node(
-    plan: Plan, folder: Path, answers: list[npt.NDArray[np.uint16]], words: list[npt.NDArray[np.uint64]]
-) -> list[npt.NDArray[np.uint16]]:
-    """The client's reports of every question for arrays of answers and words."""
-    folder.mkdir(exist_ok=True)
-    (folder / "plan.json").write_text(json.dumps(public_plan(plan)), encoding="utf-8")
-    for q, (chosen, given) in enumerate(zip(answers, words, strict=True)):
-        (folder / f"answers-{q}").write_bytes(chosen.astype("<u2").tobytes())
-        (folder / f"words-{q}").write_bytes(given.astype("<u8").tobytes())
-    node(DRAW, CLIENT, folder)
-    return [np.frombuffer((folder / f"reports-{q}").read_bytes(), "<u2") for q in range(len(plan.questions))]
+Drawing = tuple[Plan, list[npt.NDArray[np.uint16]], list[npt.NDArray[np.uint64]]]
+"""A plan with arrays of answers and words for each of its questions."""
+
+
+def drawn_by_node(outer: Path, drawings: list[Drawing]) -> list[list[npt.NDArray[np.uint16]]]:
+    """The client's reports of every question of every plan."""
+    folders = [outer / f"plan-{number}" for number in range(len(drawings))]
+    for folder, (plan, answers, words) in zip(folders, drawings, strict=True):
+        folder.mkdir()
+        (folder / "plan.json").write_text(json.dumps(public_plan(plan)), encoding="utf-8")
+        for q, (chosen, given) in enumerate(zip(answers, words, strict=True)):
+            (folder / f"answers-{q}").write_bytes(chosen.astype("<u2").tobytes())
+            (folder / f"words-{q}").write_bytes(given.astype("<u8").tobytes())
+    node(DRAW, CLIENT, *folders)
+    return [
+        [np.frombuffer((folder / f"reports-{q}").read_bytes(), "<u2") for q in range(len(plan.questions))]
+        for folder, (plan, *_) in zip(folders, drawings, strict=True)
+    ]
 
 
 def node(script: str, *arguments: object) -> str:

@@ -56,7 +56,7 @@ def words(count: int, seed: int) -> int:
             found = np.array([word for _, word in around], np.uint64)
             given.append(np.r_[found, drawn.integers(1 << 64, size=count, dtype=np.uint64)])
         with tempfile.TemporaryDirectory() as folder:
-            made = drawn_by_node(plan, Path(folder), answers, given)
+            (made,) = drawn_by_node(Path(folder), [(plan, answers, given)])
         for q, question in enumerate(plan.questions):
             expected = Sampler(question.channel).reports(answers[q], Given(given[q]))
             different += int((expected != made[q]).sum())

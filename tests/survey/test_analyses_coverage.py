@@ -1,4 +1,4 @@
-"""The quick form of experiments/analyses: a few settings, some hundred surveys, the same calls."""
+"""The quick form of experiments/analyses: a few settings, a hundred surveys, the same calls."""
 
 import importlib.util
 from pathlib import Path
@@ -8,12 +8,12 @@ import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "experiments" / "analyses" / "run.py"
 QUICK = {
-    "two-way, private and public, n 1000, epsilon 1": 150,
-    "compare groups, n 400, epsilon 2": 300,
-    "compare waves, n 1000, epsilon 1 and 2": 300,
-    "mean, total, quantiles, n 1000, epsilon 1": 150,
+    "two-way, private and public, n 1000, epsilon 1": 100,
+    "compare groups, n 400, epsilon 2": 150,
+    "compare waves, n 1000, epsilon 1 and 2": 150,
+    "mean, total, quantiles, n 1000, epsilon 1": 100,
     "logistic, private outcome, n 1000, epsilon 2": 150,
-    "linear, private predictor, n 1000, epsilon 1": 150,
+    "linear, private predictor, n 1000, epsilon 1": 100,
 }
 
 

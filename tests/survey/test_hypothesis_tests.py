@@ -107,14 +107,14 @@ def test_two_samples_equal_the_contingency_test_for_a_square_channel():
 def test_two_samples_through_different_channels_have_their_level_and_power():
     rng = np.random.default_rng(94)
     other = Channel([[0.6, 0.4], [0.1, 0.9]])
-    p1, p2, rounds = np.array([0.4, 0.6]), np.array([0.5, 0.5]), 500
+    p1, p2, rounds = np.array([0.4, 0.6]), np.array([0.5, 0.5]), 250
     for second, want in ((p1, 0.05), (p2, float(two_sample_power(WIDE, p1, p2, 1200, 800, other=other)))):
         a = rng.multinomial(1200, WIDE.push(p1), size=rounds)
         b = rng.multinomial(800, other.push(second), size=rounds)
         seen = np.mean(
             [two_sample(table(x, WIDE), table(y, other), WIDE, other).p_value < 0.05 for x, y in zip(a, b, strict=True)]
         )
-        # Three and a half standard errors over 500 pairs, and 0.01 for the approximation.
+        # Three and a half standard errors over 250 pairs, and 0.01 for the approximation.
         assert abs(seen - want) < 0.01 + 3.5 * np.sqrt(want * (1 - want) / rounds)
 
 

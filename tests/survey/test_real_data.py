@@ -18,7 +18,7 @@ from ldpopt.survey import CountTable, Memoised, Plan, Simultaneous, aggregate, e
 from ldpopt.survey.collect.words import SecretKey
 
 PLAN = Path(__file__).parents[1] / "data" / "anes_plan.json"
-ROWS = 60_000
+ROWS = 30_000
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_the_plan_is_from_one_half_and_optimal(plan: Plan, halves) -> None:
 
 
 def test_the_other_half_comes_back(plan: Plan, halves, tmp_path: Path) -> None:
-    """The other half drawn to 60,000 rows, privatized from Parquet with a key: every share within 4.5 standard errors,
+    """The other half drawn to 30,000 rows, privatized from Parquet with a key: every share within 4.5 standard errors,
     and within its simultaneous interval on three questions of four at least (a fixed key, seed 7).
     """
     data, rng = load_anes96(), np.random.default_rng(7)

@@ -174,13 +174,13 @@ class Privatizer:
         columns = {}
         if booklets := self.plan.booklets:
             drawn = self.source.booklets(streams, respondents, len(numbers))
-            names = pa.array([question.name for question in booklets], pa.string())
-            columns[BOOKLET] = pa.DictionaryArray.from_arrays(pa.array(drawn, pa.int32()), names)
+            names = [question.name for question in booklets]
+            columns[BOOKLET] = pa.DictionaryArray.from_arrays(pa.array(drawn, pa.int32()), pa.array(names, pa.string()))
         for q, question in enumerate(self.plan.questions):
             if question.probability == 1:
                 columns[question.name] = self._column(q, batch, numbers, streams, respondents, tally)
                 continue
-            places = np.flatnonzero(drawn == booklets.index(question))
+            places = np.flatnonzero(drawn == names.index(question.name))
             asked = None if respondents is None else respondents.take(places)
             reports = self._column(q, batch.take(pa.array(places)), numbers[places], streams, asked, tally)
             where = np.full(len(numbers), -1)

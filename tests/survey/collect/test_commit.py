@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,18 +90,17 @@ class Stop(Exception):
     """What ends a run in these tests."""
 
 
+SPEC = SurveySpec("s", (QuestionSpec("q", (0, 1, 2)),), respondent="id")
+MATRIX = (np.ones((3, 3)) + np.eye(3)) / 4
+
+
 class Run:
-    """A call of `privatize` on four small files."""
+    """A call of `privatize` on four small files, in a folder that holds them and a key."""
+
+    plan: Plan = make_plan(SPEC, {"q": MATRIX})
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        spec = SurveySpec("s", (QuestionSpec("q", (0, 1, 2)),), respondent="id")
-        self.plan: Plan = make_plan(spec, {"q": (np.ones((3, 3)) + np.eye(3)) / 4})
-        (folder / "raw").mkdir()
-        for file in range(FILES):
-            raw = {"id": [f"{file}-{i}" for i in range(ROWS)], "q": np.arange(ROWS) % 3}
-            pd.DataFrame(raw).to_csv(folder / "raw" / f"{file}.csv", index=False)
-        create_key(folder / "key")
 
     def __call__(self, name: str, progress: Callable[[int, int], None] | None = None, **other: Any) -> Tally:
         plan, key = other.get("plan", self.plan), other.get("key", self.folder / "key")
@@ -123,13 +123,43 @@ class Run:
         return {file.name if path.is_dir() else "": file.read_bytes() for file in files}
 
 
+FORMS = ["out", "out.csv", "out.parquet"]
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the answers and a key."""
+    folder = tmp_path_factory.mktemp("given")
+    (folder / "raw").mkdir()
+    for file in range(FILES):
+        raw = {"id": [f"{file}-{i}" for i in range(ROWS)], "q": np.arange(ROWS) % 3}
+        pd.DataFrame(raw).to_csv(folder / "raw" / f"{file}.csv", index=False)
+    create_key(folder / "key")
+    return folder
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, given: Path) -> Run:
     """The call."""
+    shutil.copytree(given, tmp_path, dirs_exist_ok=True)
     return Run(tmp_path)
 
 
-FORMS = ["out", "out.csv", "out.parquet"]
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, given: Path) -> dict[str, dict[str, bytes]]:
+    """What a run in each form ends with that nothing interrupts."""
+    folder = tmp_path_factory.mktemp("whole")
+    shutil.copytree(given, folder, dirs_exist_ok=True)
+    run = Run(folder)
+    return {name: run.contents(name) for name in FORMS if run(name)}
+
+
+@pytest.fixture(scope="module")
+def tally(tmp_path_factory: pytest.TempPathFactory, given: Path) -> Tally:
+    """What such a run returns."""
+    folder = tmp_path_factory.mktemp("tally")
+    shutil.copytree(given, folder, dirs_exist_ok=True)
+    return Run(folder)("out")
 
 
 def beside(name: str) -> list[str]:
@@ -137,11 +167,12 @@ def beside(name: str) -> list[str]:
     return [f"{name}.manifest.json"] if name.endswith(".csv") else []
 
 
-@pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize("damage", ["cut", "emptied", "swapped", "gone"])
-def test_a_damaged_part_is_made_again(run: Run, name: str, damage: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [("out", "cut"), ("out", "gone"), ("out.csv", "emptied"), ("out.csv", "swapped"), ("out.parquet", "swapped")],
+)
+def test_a_damaged_part_is_made_again(run: Run, whole: dict[str, dict[str, bytes]], name: str, damage: str) -> None:
     """A finished part that was cut at a line end, emptied, replaced by another or lost does not reach the reports."""
-    run("whole" + Path(name).suffix)
     work = run.until(name, 3)
     first, second = sorted((work / "parts").iterdir())[:2]
     if damage == "cut":
@@ -153,13 +184,12 @@ def test_a_damaged_part_is_made_again(run: Run, name: str, damage: str) -> None:
     else:
         first.unlink()
     assert run(name).rows == FILES * ROWS
-    assert run.contents(name) == run.contents("whole" + Path(name).suffix)
+    assert run.contents(name) == whole[name]
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_part_that_is_damaged_before_it_is_joined(run: Run, name: str) -> None:
+def test_a_part_that_is_damaged_before_it_is_joined(run: Run, whole: dict[str, dict[str, bytes]], name: str) -> None:
     """Parts are compared with their checksums when all are done too: then the run ends with an error, and goes on."""
-    run("whole" + Path(name).suffix)
 
     def spoil(done: int, total: int) -> None:
         if done == total:
@@ -170,47 +200,40 @@ def test_a_part_that_is_damaged_before_it_is_joined(run: Run, name: str) -> None
         run(name, spoil)
     assert not (run.folder / name).exists()
     run(name)
-    assert run.contents(name) == run.contents("whole" + Path(name).suffix)
+    assert run.contents(name) == whole[name]
 
 
-def test_the_plan_in_the_work_folder_is_not_used(run: Run) -> None:
+def test_the_plan_in_the_work_folder_is_not_used(run: Run, whole: dict[str, dict[str, bytes]]) -> None:
     """A plan that was put into the work folder, checksum and all, is replaced by that of the caller."""
-    run("whole")
     work = run.until("out", 1)
-    spec = SurveySpec("s", (QuestionSpec("q", (0, 1, 2)),), respondent="id")
-    (work / "plan.json").write_text(make_plan(spec, {"q": np.eye(3)}).to_json())  # would tell every answer
+    (work / "plan.json").write_text(make_plan(SPEC, {"q": np.eye(3)}).to_json())  # would tell every answer
     run("out")
-    assert run.contents("out") == run.contents("whole")
+    assert run.contents("out") == whole["out"]
 
 
-@pytest.mark.parametrize("change", ["partitions", "mode", "files", "key", "kind", "plan", "run"])
-def test_a_state_that_was_changed_is_refused(run: Run, change: str) -> None:
-    """What the state says of answers, partitions, plan and key is compared with the caller's, and nothing is used."""
-    work = run.until("out", 2)
-    state = strict.json_value((work / "state.json").read_bytes())
-    state[change] = state[change][:-1] if change != "run" else 7
-    (work / "state.json").write_text(strict.json_text(state))
-    with pytest.raises(InvalidInput, match=r"out\.partial"):
-        run("out")
-    assert (work / "parts").exists()
-
-
-@pytest.mark.parametrize("content", [b"", b"[]", b"null", b'"state"', b"{", b"\xff", b'{"run": "a"}', None])
-def test_a_state_that_is_none_is_refused(run: Run, content: bytes | None) -> None:
-    """Junk where the state should be, or nothing, is bad input in one line, and stays."""
-    work = run.until("out", 2)
-    (work / "state.json").unlink()
-    if content is not None:
-        (work / "state.json").write_bytes(content)
-    with pytest.raises(InvalidInput, match=r"out\.partial"):
-        run("out")
-    assert (work / "parts").exists()
+def test_a_state_that_is_another_is_refused(run: Run, whole: dict[str, dict[str, bytes]]) -> None:
+    """What the state says of answers, partitions, plan and key is compared with the caller's; junk, or nothing, is bad
+    input in one line. It stays, nothing is used, and with its own state the run goes on.
+    """
+    path = run.until("out", 2) / "state.json"
+    parts, own = sorted(path.with_name("parts").iterdir()), path.read_bytes()
+    state = strict.json_value(own)
+    changed = [state | {name: state[name][:-1]} for name in ("partitions", "mode", "files", "key", "kind", "plan")]
+    others = [strict.json_text(one).encode() for one in (*changed, state | {"run": 7})]
+    for other in (*others, b"", b"[]", b"null", b'"state"', b"{", b"\xff", b'{"run": "a"}', None):
+        path.unlink() if other is None else path.write_bytes(other)
+        with pytest.raises(InvalidInput, match=r"out\.partial"):
+            run("out")
+        assert (path.read_bytes() if path.exists() else None) == other
+        assert sorted(path.with_name("parts").iterdir()) == parts
+    path.write_bytes(own)
+    run("out")
+    assert run.contents("out") == whole["out"]
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_foreign_file_in_the_way(run: Run, name: str) -> None:
+def test_a_foreign_file_in_the_way(run: Run, whole: dict[str, dict[str, bytes]], name: str) -> None:
     """A file that came to lie at the output path after a kill is refused, and the work goes on when it is gone."""
-    run("whole" + Path(name).suffix)
     work = run.until(name, 2)
     (run.folder / name).write_text("of somebody else")
     with pytest.raises(InvalidInput, match="not taken"):
@@ -219,11 +242,13 @@ def test_a_foreign_file_in_the_way(run: Run, name: str) -> None:
     assert len(list((work / "parts").iterdir())) == 2
     (run.folder / name).unlink()
     run(name)
-    assert run.contents(name) == run.contents("whole" + Path(name).suffix)
+    assert run.contents(name) == whole[name]
 
 
-@pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize("foreign", ["file", "folder", "link"])
+@pytest.mark.parametrize(
+    ("name", "foreign"),
+    [("out", "file"), ("out", "folder"), ("out", "link"), ("out.csv", "file"), ("out.parquet", "folder")],
+)
 def test_an_output_that_appears_in_mid_run(run: Run, name: str, foreign: str) -> None:
     """Nothing that appears at the output path while a run works is overwritten; the work is kept."""
     path = run.folder / name
@@ -264,24 +289,24 @@ def test_a_name_that_is_taken_at_the_last_moment(run: Run, name: str, monkeypatc
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_run_that_ended_unseen_gives_its_tally_again(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_ended_unseen_gives_its_tally_again(
+    run: Run, tally: Tally, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Killed after the reports appeared, a run gives its tally to the same call alone."""
 
     def killed(_: Path) -> None:
         raise Stop
 
-    tally = run("whole")
     with monkeypatch.context() as patch:
         patch.setattr("ldpopt.survey.collect.privatize.remove", killed)
         with pytest.raises(Stop):
             run(name)
     before = run.contents(name)
-    spec = SurveySpec("s", (QuestionSpec("q", (0, 1, 2)),), respondent="id", round=2)
     with pytest.raises(InvalidInput, match="not taken"):
-        run(name, plan=make_plan(spec, {"q": (np.ones((3, 3)) + np.eye(3)) / 4}))
+        run(name, plan=make_plan(replace(SPEC, round=2), {"q": MATRIX}))
     assert run(name) == tally
     assert run.contents(name) == before
-    assert sorted(os.listdir(run.folder)) == sorted(["key", name, "raw", "whole", *beside(name)])
+    assert sorted(os.listdir(run.folder)) == sorted(["key", name, "raw", *beside(name)])
     with pytest.raises(InvalidInput, match="not taken"):  # it has ended, and was seen to
         run(name)
 
@@ -296,15 +321,15 @@ def test_names_with_glob_characters(run: Run) -> None:
     assert sorted(os.listdir(run.folder)) == sorted(["key", "raw", "reports[1]", *others])
 
 
-@pytest.mark.parametrize("rows", [FILES * ROWS + 1, FILES * ROWS - 1, "24", None, True])
-def test_rows_are_counted_again(run: Run, rows: object) -> None:
+def test_rows_are_counted_again(run: Run) -> None:
     """A folder whose manifest says another number of rows than there are is refused by `aggregate`."""
     run("out")
     assert aggregate(run.plan, run.folder / "out").rows == FILES * ROWS
     manifest = strict.json_value((run.folder / "out" / "_manifest.json").read_bytes())
-    (run.folder / "out" / "_manifest.json").write_text(strict.json_text(manifest | {"rows": rows}))
-    with pytest.raises(InvalidInput, match=r"files that add up to the whole|rows: expected a whole number"):
-        aggregate(run.plan, run.folder / "out")
+    for rows in (FILES * ROWS + 1, FILES * ROWS - 1, "24", None, True):
+        (run.folder / "out" / "_manifest.json").write_text(strict.json_text(manifest | {"rows": rows}))
+        with pytest.raises(InvalidInput, match=r"files that add up to the whole|rows: expected a whole number"):
+            aggregate(run.plan, run.folder / "out")
 
 
 def test_a_part_that_is_cut_at_a_line_end_is_not_counted(run: Run) -> None:

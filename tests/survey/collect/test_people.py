@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.survey import Survey
 
 
+@cache
 def plan(round: int = 1, rounds: int | None = 2, keep: float = 0.7, name: str = "panel", **more: Any) -> Plan:
     spec = SurveySpec(name, (QuestionSpec("vote", ("no", "yes")),), round=round, rounds=rounds, respondent="id", **more)
     return make_plan(spec, {"vote": [[keep, 1 - keep], [1 - keep, keep]]})
@@ -55,12 +57,12 @@ def run(tmp_path: Path) -> Any:
 
 
 def test_of_every_person_what_was_told_is_true() -> None:
-    """In 300 random panels no person that a ledger lets through is in two reports of a round, in more rounds than any
+    """In 100 random panels no person that a ledger lets through is in two reports of a round, in more rounds than any
     of their forms said, or has reports that together tell more than any of their forms said."""
     rng = np.random.default_rng(7)
     plans = {(r, told, keep): plan(r, told, keep) for r in (1, 2, 3) for told in (None, 1, 2, 3) for keep in (0.6, 0.8)}
     refused = 0
-    for at in range(300):
+    for at in range(100):
         path = Path(os.devnull).parent / "unused"
         ledger, history = _InMemory(path), dict[int, list[tuple[str, Plan]]]()
         for step in range(int(rng.integers(2, 7))):
@@ -80,7 +82,7 @@ def test_of_every_person_what_was_told_is_true() -> None:
                     history.setdefault(person, []).append((words, made))
         for made_of in history.values():
             assert _true_of(list(dict(made_of).values()))
-    assert refused > 500
+    assert refused > 150
 
 
 def _true_of(plans: list[Plan]) -> bool:

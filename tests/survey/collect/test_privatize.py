@@ -5,12 +5,16 @@ The tasks of a run: what they share in a process is of this run alone, and is fo
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +46,7 @@ def randomized_response(k: int) -> np.ndarray:
     return (np.ones((k, k)) + np.eye(k)) / (k + 1)
 
 
+@cache
 def plan(**changes: Any) -> Plan:
     colour = QuestionSpec("colour", ("red", "green", "blue"), column="c", missing="red", unknown="blue")
     settings = {"round": 1, "respondent": "id", "carry": ("stratum",), **changes}
@@ -62,21 +67,41 @@ def frame(file: int) -> pd.DataFrame:
     )
 
 
-@pytest.fixture
-def answers(tmp_path: Path) -> Path:
-    """A folder of six Parquet files."""
-    folder = tmp_path / "answers"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def made_answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of six Parquet files, which every test copies."""
+    folder = tmp_path_factory.mktemp("made")
     for file in range(FILES):
         frame(file).to_parquet(folder / f"{file}.parquet")
     return folder
 
 
 @pytest.fixture
-def memoised(tmp_path: Path) -> Memoised:
-    """Memoised randomness under a new key."""
-    create_key(tmp_path / "survey.key")
-    return Memoised(tmp_path / "survey.key")
+def answers(tmp_path: Path, made_answers: Path) -> Path:
+    """A folder of six Parquet files."""
+    return Path(shutil.copytree(made_answers, tmp_path / "answers"))
+
+
+@pytest.fixture(scope="module")
+def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The key file of all tests, which every test copies."""
+    path = tmp_path_factory.mktemp("key") / "survey.key"
+    create_key(path)
+    return path
+
+
+@pytest.fixture
+def memoised(tmp_path: Path, key: Path) -> Memoised:
+    """Memoised randomness."""
+    return Memoised(shutil.copy(key, tmp_path / "survey.key"))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, made_answers: Path, key: Path) -> dict[str, bytes]:
+    """The reports of a run that nothing interrupts."""
+    path = tmp_path_factory.mktemp("whole") / "reports"
+    privatize(plan(), made_answers, path, Memoised(key))
+    return contents(path)
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -127,14 +152,14 @@ def test_reports_follow_the_channel(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["", ".parquet", ".csv"])
 def test_memoised_reports_repeat(tmp_path: Path, answers: Path, memoised: Memoised, ending: str) -> None:
-    """A second run, and one on two threads, gives the same bytes; another round gives others."""
-    outputs = [tmp_path / f"r{i}{ending}" for i in range(4)]
-    for output, runner in zip(outputs[:3], (Threads(), Threads(), Threads(2)), strict=True):
+    """A second run, on two threads, gives the same bytes; another round gives others."""
+    outputs = [tmp_path / f"r{i}{ending}" for i in range(3)]
+    for output, runner in zip(outputs[:2], (Threads(), Threads(2)), strict=True):
         privatize(plan(), answers, output, memoised, runner)
-    privatize(plan(round=2), answers, outputs[3], memoised)
+    privatize(plan(round=2), answers, outputs[2], memoised)
     read = [contents(o) if o.is_dir() else {"": o.read_bytes()} for o in outputs]
-    assert read[0] == read[1] == read[2]
-    assert read[0] != read[3]
+    assert read[0] == read[1]
+    assert read[0] != read[2]
 
 
 def test_memoised_reports_follow_the_respondent(tmp_path: Path, memoised: Memoised) -> None:
@@ -183,55 +208,84 @@ def test_simulated_runs_repeat_and_are_labelled(tmp_path: Path, answers: Path) -
 
 # -- interruptions --------------------------------------------------------------------------------
 
-CHILD = """
-import os, signal, sys
+CHILDREN = """
+import json, os, signal, sys
 import numpy as np
 from pathlib import Path
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness import Memoised, Simulated
 
-plan, answers, output, key, moment = Path(sys.argv[1]).read_bytes(), *sys.argv[2:]
-left, sync = int(moment), os.fsync
+def run(plan, answers, output, key, moment):
+    left, sync = moment, os.fsync
 
-def killing(handle):
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    sync(handle)
+    def killing(handle):
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        sync(handle)
 
-os.fsync = killing
-randomness = Memoised(key) if key else Simulated(np.random.default_rng(3))
-privatize(Plan.from_json(plan), answers, output, randomness)
+    os.fsync = killing
+    randomness = Memoised(key) if key else Simulated(np.random.default_rng(3))
+    privatize(Plan.from_json(Path(plan).read_bytes()), answers, output, randomness)
+
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        run(*json.loads(line))
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
-
-def killed(tmp_path: Path, private: Plan, answers: Path, output: Path, key: str, moment: int) -> bool:
-    """Run in a child that kills itself at its `moment`-th flush to disk; False if it ended before."""
-    (tmp_path / "plan.json").write_text(private.to_json())
-    command = [sys.executable, "-c", CHILD, str(tmp_path / "plan.json"), str(answers), str(output), key, str(moment)]
-    return subprocess.run(command, check=False).returncode == -signal.SIGKILL
+Killed = Callable[[Path, Plan, Path, Path, str, int], bool]
 
 
-@pytest.mark.parametrize("moment", [4, 30, 46])
-def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path, answers: Path, memoised: Memoised, moment: int) -> None:
-    """Killed in setting up, between partitions or at the end: resumed, the same bytes."""
-    privatize(plan(), answers, tmp_path / "whole", memoised)
+@pytest.fixture(scope="module")
+def killed() -> Iterator[Killed]:
+    """Run in a child that kills itself at its `moment`-th flush to disk; False if it ended before.
+
+    One process has read the package, and each child is a copy of it from before it did anything.
+    """
+    command = [sys.executable, "-c", CHILDREN]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+
+        def run(tmp_path: Path, private: Plan, answers: Path, output: Path, key: str, moment: int) -> bool:
+            (tmp_path / "plan.json").write_text(private.to_json())
+            said = [str(tmp_path / "plan.json"), str(answers), str(output), key, moment]
+            parent.stdin.write(json.dumps(said) + "\n")
+            parent.stdin.flush()
+            return int(parent.stdout.readline()) == -signal.SIGKILL
+
+        yield run
+
+
+def raw_answers_in_work(folder: Path) -> list[Path]:
+    """The files of work folders that hold a raw answer."""
+    files = [file for file in folder.glob(".reports.partial*/**/*") if file.is_file()]
+    return [file for file in files if b"puce" in file.read_bytes()]
+
+
+@pytest.mark.parametrize("moment", [4, 46])
+def test_a_killed_run_resumes_to_the_same_bytes(
+    tmp_path: Path, answers: Path, memoised: Memoised, killed: Killed, whole: dict[str, bytes], moment: int
+) -> None:
+    """Killed in setting up or at the end: resumed, the same bytes."""
     key = str(memoised.key_file)
     assert killed(tmp_path, plan(), answers, tmp_path / "reports", key, moment)
     work = tmp_path / ".reports.partial"
     assert (tmp_path / "reports").exists() <= (not (work / "parts").exists())
-    for file in tmp_path.glob(".reports.partial*/**/*"):
-        assert b"puce" not in (file.read_bytes() if file.is_file() else b"")
+    assert not raw_answers_in_work(tmp_path)
     tally = privatize(plan(), answers, tmp_path / "reports", memoised)
-    assert contents(tmp_path / "reports") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "reports") == whole
     assert tally.rows == FILES * ROWS
-    assert sorted(os.listdir(tmp_path)) == ["answers", "plan.json", "reports", "survey.key", "whole"]
+    assert sorted(os.listdir(tmp_path)) == ["answers", "plan.json", "reports", "survey.key"]
 
 
 @pytest.mark.parametrize("moment", [20])
-def test_a_run_with_its_own_key_resumes_with_that_key(tmp_path: Path, answers: Path, moment: int) -> None:
+def test_a_run_with_its_own_key_resumes_with_that_key(
+    tmp_path: Path, answers: Path, killed: Killed, moment: int
+) -> None:
     """Without memoisation the key waits in the work folder, private, and the resumed run goes on with it."""
     private, output = plan(respondent=None), tmp_path / "r.parquet"
     privatize(private, answers, tmp_path / "whole.parquet", Simulated(np.random.default_rng(3)))
@@ -244,20 +298,16 @@ def test_a_run_with_its_own_key_resumes_with_that_key(tmp_path: Path, answers: P
     assert not work.exists()
 
 
-def test_a_half_written_partition_is_swept(tmp_path: Path, answers: Path, memoised: Memoised) -> None:
-    """What a killed attempt left written aside does not reach the reports."""
-    assert killed(tmp_path, plan(), answers, tmp_path / "reports", str(memoised.key_file), 30)
-    (tmp_path / ".reports.partial" / "parts" / UNFINISHED.replace("*", "0")).write_text("half")
-    privatize(plan(), answers, tmp_path / "reports", memoised)
-    assert len(contents(tmp_path / "reports")) == FILES + 1
-
-
 @pytest.mark.parametrize("moment", [39, 40, 41, 42])
 def test_a_full_disk_does_not_lose_what_is_done(
-    tmp_path: Path, answers: Path, memoised: Memoised, monkeypatch: pytest.MonkeyPatch, moment: int
+    tmp_path: Path,
+    answers: Path,
+    memoised: Memoised,
+    whole: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    moment: int,
 ) -> None:
     """A full disk is the system's own error, not a refusal: finished partitions stay, and the run goes on from them."""
-    privatize(plan(), answers, tmp_path / "whole", memoised)
     left, real = moment, os.fsync
 
     def full(handle: int) -> None:
@@ -275,15 +325,20 @@ def test_a_full_disk_does_not_lose_what_is_done(
     assert 0 < len(done) < FILES
     assert not any(name.startswith(".") for name in done)
     privatize(plan(), answers, tmp_path / "reports", memoised)
-    assert contents(tmp_path / "reports") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "reports") == whole
 
 
 def test_an_unfinished_run_is_not_continued_with_other_things(
-    tmp_path: Path, answers: Path, memoised: Memoised
+    tmp_path: Path, answers: Path, memoised: Memoised, killed: Killed, whole: dict[str, bytes]
 ) -> None:
-    """Other answers, another plan, another key or another way of drawing would mix two runs: refused, kept."""
+    """Other answers, another plan, another key or another way of drawing would mix two runs: refused, kept.
+
+    Killed between partitions and resumed with its own, it has the same bytes, and nothing that was left written aside.
+    """
     output = tmp_path / "reports"
     assert killed(tmp_path, plan(), answers, output, str(memoised.key_file), 30)
+    assert not output.exists()
+    assert not raw_answers_in_work(tmp_path)
     create_key(tmp_path / "other.key")
     for private, randomness in (
         (plan(round=2), memoised),
@@ -292,10 +347,14 @@ def test_an_unfinished_run_is_not_continued_with_other_things(
     ):
         with pytest.raises(InvalidInput, match="began with"):
             privatize(private, answers, output, randomness)
+    (answers / "3.parquet").rename(tmp_path / "own")
     frame(9).to_parquet(answers / "3.parquet")
     with pytest.raises(InvalidInput, match="files that the unfinished run began with"):
         privatize(plan(), answers, output, memoised)
-    assert (tmp_path / ".reports.partial" / "parts").exists()
+    (tmp_path / "own").rename(answers / "3.parquet")
+    (tmp_path / ".reports.partial" / "parts" / UNFINISHED.replace("*", "0")).write_text("half")
+    assert privatize(plan(), answers, output, memoised).rows == FILES * ROWS
+    assert contents(output) == whole
 
 
 def test_answers_that_change_during_the_run(tmp_path: Path, answers: Path, memoised: Memoised) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer.testing
 from faults import Faults
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from ldpopt.cli import app
@@ -98,6 +101,14 @@ FRAMES: dict[str, Callable[[], Any]] = {
     "two columns of one name": lambda: pd.DataFrame(clean()).rename(columns={"note": "vote"}),
     "no frame": lambda: {"vote": canary("vote")},
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_command() -> Iterator[None]:
+    """The command is made of the application once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(get_command))
+        yield
 
 
 @pytest.fixture
@@ -208,8 +219,14 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
 }
 
 
-@pytest.mark.parametrize("ending", ["r.csv", "r"])
-@pytest.mark.parametrize("name", FILES)
+READ = ("a quote within", "Parquet with a spoiled page", "structs that are carried")
+"""The files in which nothing that is read is wrong."""
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [*((name, "r") for name in FILES), *((name, "r.csv") for name in (*READ, "unknown answer", "duplicate id"))],
+)
 def test_files_that_are_refused_are_not_quoted(
     tmp_path: Path, key: Path, name: str, ending: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -222,7 +239,7 @@ def test_files_that_are_refused_are_not_quoted(
     before = set(tmp_path.rglob("*"))
     made = CliRunner().invoke(app, ["survey", "privatize", "plan.json", file, "-o", ending, "--key", str(key)])
     if made.exit_code == 0:  # nothing wrong that is read: then nothing raw is in the reports either
-        assert name in ("a quote within", "Parquet with a spoiled page", "structs that are carried")
+        assert name in READ
     else:
         assert (made.exit_code, made.output.count("\n")) == (2, 1), made.output
     assert quotes(made.output + caplog.text, key) == []

@@ -50,7 +50,7 @@ def test_intervals_of_a_difference_are_newcombes_square_and_add():
 def test_groups_that_share_clusters_are_not_independent():
     """A cluster effect common to both groups cancels in their difference, and the variance knows it."""
     rng = np.random.default_rng(81)
-    rounds, inside, spread = 300, 0, []
+    rounds, inside, spread = 150, 0, []
     for _ in range(rounds):
         rate = np.clip(rng.normal(0.5, 0.2, 40), 0, 1)
         clusters = np.repeat(np.arange(40), 20)
@@ -60,8 +60,8 @@ def test_groups_that_share_clusters_are_not_independent():
         d = difference(estimate(made["f"], Q), estimate(made["m"], Q))
         inside += bool(d.intervals(Wald()).contains(0.0)[0])
         spread.append(d.standard_errors[0] / np.sqrt(np.sum([e.covariance[0, 0] for e in (d.first, d.second)])))
-    # Three and a half standard errors of 0.95 over 300 surveys.
-    assert abs(inside / rounds - 0.95) < 0.045
+    # Three and a half standard errors of 0.95 over 150 surveys.
+    assert abs(inside / rounds - 0.95) < 0.063
     assert np.mean(spread) < 0.95
 
 

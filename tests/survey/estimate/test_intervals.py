@@ -154,25 +154,24 @@ def test_intervals_cover_exactly_as_often_as_they_say(k, shape, epsilon):
         assert 0.94 <= covered <= 0.965
 
 
-@pytest.mark.parametrize("shape", [flat, skewed])
-def test_intervals_cover_when_the_left_inverse_is_estimated(shape):
-    """With more outputs than inputs, over 2,000 simulated surveys, every 95 % interval covers as often as it says."""
+@pytest.mark.parametrize(("shape", "rounds"), [(flat, 500), (skewed, 2000)])
+def test_intervals_cover_when_the_left_inverse_is_estimated(shape, rounds):
+    """With more outputs than inputs every 95 % interval covers as often as it says, over simulated surveys."""
     rng = np.random.default_rng(31)
     half = np.array([[1, 1, 1, 0, 0, 0], [1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1], [0, 0, 1, 0, 1, 1]])
     raw = np.where(half == 1, np.e, 1.0) * np.array([3, 1, 1, 1, 1, 3])
     q = Channel(raw / raw.sum(axis=1, keepdims=True))
-    p, rounds = shape(4), 2000
+    p = shape(4)
     counts = rng.multinomial(1000, q.push(p), size=rounds)
     hits = np.mean([estimate(row, q).intervals().contains(p) for row in counts], axis=0)
-    # Three and a half standard errors of 0.95 over 2,000 surveys.
-    assert np.abs(hits - 0.95).max() < 0.0175
+    assert np.abs(hits - 0.95).max() < 3.58 * np.sqrt(0.05 * 0.95 / rounds)
 
 
 def test_wald_undercovers_where_the_default_does_not():
     """On rare categories Wald intervals cover less than 94 %, which is why binomial intervals are the default."""
     q, p, n = randomized_response(24, 2.0), skewed(24), 1000
     loadings = GeneralizedLeastSquares().fit(q.push(p), q)[1]
-    f = np.random.default_rng(32).multinomial(n, q.push(p), size=20_000) / n
+    f = np.random.default_rng(32).multinomial(n, q.push(p), size=8_000) / n
     m = moments(f, loadings, None, n)
     cover = {}
     for method in (Wald(), Binomial()):
@@ -262,8 +261,7 @@ def test_two_categories_need_no_correction():
     assert np.allclose(plain.lower, at_once.lower, atol=1e-12)
 
 
-@pytest.mark.parametrize("k", [4, 7, 24])
-@pytest.mark.parametrize("power", [0.0, 2.0])
+@pytest.mark.parametrize(("k", "power"), [(4, 2.0), (7, 0.0), (24, 2.0)])
 def test_simultaneous_intervals_cover_together(k, power):
     """All k intervals cover at once in 94 to 96 % of 6,000 surveys of 1000, flat and skewed."""
     q = plain_response(k, 1.0)
@@ -280,14 +278,14 @@ def test_simultaneous_intervals_cover_together(k, power):
 def test_each_survey_has_its_own_critical_value():
     """With a critical value from each survey alone, four intervals cover at once as often as they say."""
     rng = np.random.default_rng(44)
-    q, p, rounds = plain_response(4, 1.0), np.array([0.7, 0.2, 0.08, 0.02]), 40
+    q, p, rounds = plain_response(4, 1.0), np.array([0.7, 0.2, 0.08, 0.02]), 20
     counts = rng.multinomial(1000, q.push(p), size=rounds)
     hits = [
         bool(estimate(CountTable.from_counts(row, q.outputs), q).intervals(Simultaneous()).contains(p).all())
         for row in counts
     ]
-    # Three and a half standard errors of 0.95 over 40 surveys.
-    assert np.mean(hits) > 0.95 - 0.12
+    # Three and a half standard errors of 0.95 over 20 surveys.
+    assert np.mean(hits) > 0.95 - 0.17
 
 
 def test_bonferroni_is_the_base_at_a_smaller_error():
@@ -333,14 +331,14 @@ def subsets(k, epsilon, size):
 @pytest.mark.parametrize("n", [30])
 def test_intervals_of_few_reports_over_many_outputs_cover(channel, p, n):
     """Of 30 reports over 28 outputs, binomial intervals cover each share in nearly 95 % of the surveys, not in half."""
-    rng, rounds = np.random.default_rng(33), 1000
+    rng, rounds = np.random.default_rng(33), 500
     made = [
         estimate(CountTable.from_counts(row, channel.outputs), channel)
         for row in rng.multinomial(n, channel.push(p), size=rounds)
     ]
     hits = np.mean([one.intervals().contains(p) for one in made], axis=0)
-    # Three and a half standard errors of 0.95 over 1,000 surveys, which is an asymptotic level.
-    assert hits.min() > 0.95 - 0.025
+    # Three and a half standard errors of 0.95 over 500 surveys, which is an asymptotic level.
+    assert hits.min() > 0.95 - 0.034
     assert np.mean([one.values for one in made], axis=0) == pytest.approx(p, abs=0.02)
 
 

@@ -142,14 +142,14 @@ def test_level_of_the_test():
     rejected = 0
     (w, direct), (_, reverse) = compliance_groups(2.0)
     truth = np.array([0.7, 0.3])
-    for _ in range(400):
+    for _ in range(200):
         n = (round(1000 * w), 1000 - round(1000 * w))
         groups = [(rng.multinomial(size, truth @ q.matrix), q) for size, q in zip(n, (direct, reverse), strict=True)]
         rejected += (
             estimate_compliance([(dict(zip(q.outputs, c, strict=True)), q) for c, q in groups], "no").test().p_value
             < 0.05
         )
-    assert 0.02 <= rejected / 400 <= 0.085
+    assert 0.02 <= rejected / 200 <= 0.085
 
 
 def test_asking_twice_identifies_cheaters():

@@ -79,12 +79,12 @@ def test_quantiles_without_privacy_are_those_of_the_bins():
 
 
 def test_means_and_quantiles_cover():
-    """Over 400 surveys the intervals of a mean, a total and a median hold the truth as often as they say."""
+    """Over 200 surveys the intervals of a mean, a total and a median hold the truth as often as they say."""
     rng = np.random.default_rng(341)
     p = np.array([0.1, 0.3, 0.4, 0.2])
     scores, median = scores_of(BINS), 25.0
     hits = np.zeros(3)
-    for _ in range(400):
+    for _ in range(200):
         found = estimate(rng.multinomial(2000, CHANNEL.push(p)), CHANNEL)
         made, total, middle = mean(found), population_total(mean(found), 5000), quantile(found, 0.5)
         hits += [
@@ -92,8 +92,8 @@ def test_means_and_quantiles_cover():
             total.intervals().contains([5000 * (p @ scores)])[0],
             middle.lower <= median <= middle.upper,
         ]
-    # Five standard errors of 400 draws.
-    assert np.abs(hits / 400 - 0.95).max() < 5 * np.sqrt(0.05 * 0.95 / 400)
+    # Five standard errors of 200 draws.
+    assert np.abs(hits / 200 - 0.95).max() < 5 * np.sqrt(0.05 * 0.95 / 200)
 
 
 def test_extremes_have_limits():

@@ -60,7 +60,7 @@ def test_intervals_cover_in_a_clustered_sample():
     """With a cluster effect, linearised 95 % intervals cover as often as they say, and simple ones do not."""
     rng = np.random.default_rng(22)
     q = Channel([[0.8, 0.2], [0.2, 0.8]])
-    hits, naive, rounds, size = 0, 0, 800, 25
+    hits, naive, rounds, size = 0, 0, 400, 15
     for _ in range(rounds):
         rate = np.clip(rng.normal(0.4, 0.15, 60), 0, 1)
         clusters = np.repeat(np.arange(60), size)
@@ -70,8 +70,8 @@ def test_intervals_cover_in_a_clustered_sample():
         made = estimate(SampledReports.of(reports, q, SampleDesign(clusters=clusters)), q).intervals()
         hits += bool(made.contains(truth)[0])
         naive += bool(estimate(reports, q).intervals().contains(truth)[0])
-    # Three standard errors of a proportion of 0.95 over 800 surveys are 0.023.
-    assert 0.927 < hits / rounds < 0.973
+    # Three standard errors of a proportion of 0.95 over 400 surveys are 0.033.
+    assert 0.917 < hits / rounds < 0.983
     assert naive / rounds < 0.9
 
 

@@ -57,13 +57,13 @@ def test_independence_is_pearsons_for_square_channels():
 def test_independence_has_its_level_and_power_through_wide_channels():
     """With more outputs than inputs the test rejects as often as stated, under the null and the alternative."""
     rng = np.random.default_rng(113)
-    rounds = 300
+    rounds = 150
     null = np.outer([0.5, 0.3, 0.2], [0.4, 0.6])
     other = null + 0.06 * np.array([[1, -1], [-0.5, 0.5], [-0.5, 0.5]])
     for joint, want in ((null, 0.05), (other, float(independence_power(other, A, WIDE, 3000)))):
         tables = [two_way_from_counts(draw(joint, A, WIDE, 3000, rng), A, WIDE) for _ in range(rounds)]
         seen = np.mean([made.independence().p_value < 0.05 for made in tables])
-        # Three and a half standard errors over 300 tables, and 0.02 for the approximation.
+        # Three and a half standard errors over 150 tables, and 0.02 for the approximation.
         assert abs(seen - want) < 0.02 + 3.5 * np.sqrt(want * (1 - want) / rounds)
         assert tables[0].independence().degrees == 2
 

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import ExitStack
+from fractions import Fraction
 from functools import cache
 
 import pytest
@@ -26,10 +27,10 @@ def question(name, answers, **more):
     return PlannedQuestion(name, name, channel.exact(), **more)
 
 
-def plan_of(respondent=None, round=1):
+def plan_of(respondent=None, round=1, districts=40):
     questions = (
         question("Do you smoke?", ("smoke-never-zq", "smoke-daily-zq")),
-        question("District", tuple(f"district-{i}-zq" for i in range(40))),
+        question("District", tuple(f"district-{i}-zq" for i in range(districts))),
         question("Income", ("income-low-zq", "income-high-zq", "income-none-zq"), missing="income-none-zq"),
     )
     return Plan("Habits", questions, respondent=respondent, round=round)
@@ -97,7 +98,7 @@ def test_no_answer_leaves_the_device_or_is_kept(open_kit):
 def test_traffic_and_storage_are_the_same_whatever_the_answers(open_kit):
     """With the randomness fixed so that the reports are equal, two visits with other answers differ in nothing."""
     made = []
-    for positions in ([1, 17, 0], [1, 39, 0], [1, 17, 2]):
+    for positions in ([1, 17, 0], [0, 39, 2]):
         site, page = open_kit()
         page.add_init_script(FIXED)
         seen = Dumps(page)
@@ -105,7 +106,7 @@ def test_traffic_and_storage_are_the_same_whatever_the_answers(open_kit):
         text = json.dumps([seen.dumps, sorted(repr(one) for one in site.requests)])
         made.append(text.replace(site.url.removeprefix("http://").strip("/"), "HOST"))
         assert site.submissions[0]["reports"] == {"Do you smoke?": 0, "District": 0, "Income": 0}
-    assert made[0] == made[1] == made[2]
+    assert made[0] == made[1]
 
 
 SCRIPTED = """async (address) => {
@@ -232,7 +233,7 @@ def test_a_memoised_device_repeats_its_report_under_a_key_that_no_script_reads(o
     assert site.submissions[0]["reports"] == site.submissions[1]["reports"]
     assert site.submissions[0]["id"] != site.submissions[1]["id"]
     other = set()
-    for _ in range(4):
+    for _ in range(3):
         page.click("details.another summary")
         page.click("details.another button")
         page.wait_for_selector("section.promise")
@@ -241,7 +242,7 @@ def test_a_memoised_device_repeats_its_report_under_a_key_that_no_script_reads(o
             choose(page, position)
         press(page)
         other.add(json.dumps(site.submissions[-1]["reports"]))
-    assert len(other) > 1  # four keys give four equal triples of reports with a chance below 1e-4
+    assert len(other) > 1  # three keys give three equal triples of reports with a chance below 1e-4
 
 
 def test_two_tabs_are_one_device(open_kit):
@@ -313,7 +314,7 @@ def test_nobody_is_shut_out(open_kit, view):
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
     ).Axe()
-    site, page = open_kit(reduced_motion="reduce", **VIEWS[view])
+    site, page = open_kit(plan_of(districts=14), reduced_motion="reduce", **VIEWS[view])
     found = []
 
     def look():
@@ -438,7 +439,7 @@ def test_a_device_asks_its_booklet_and_sends_one_report_of_it(open_kit):
 def test_routing_leaves_no_trace(open_kit):
     """With fixed randomness, visits of people who are asked different parts differ in no request and nothing kept."""
     plan, made = booklet_plan(), []
-    for other in ({}, USES, USES | {"smokes": "smokes-yes-zq", "region": "region-2-zq"}):
+    for other in ({}, USES | {"smokes": "smokes-yes-zq", "region": "region-2-zq"}):
         site, page = open_kit(plan)
         page.add_init_script(FIXED)
         begin(page, site.url)
@@ -452,7 +453,7 @@ def test_routing_leaves_no_trace(open_kit):
         text = json.dumps([seen, page.evaluate(DUMP), sorted(repr(one) for one in site.requests)])
         assert "zq" not in text
         made.append(text.replace(site.url.removeprefix("http://").strip("/"), "HOST"))
-    assert made[0] == made[1] == made[2]
+    assert made[0] == made[1]
 
 
 def test_a_changed_answer_asks_what_hangs_on_it(open_kit):
@@ -486,27 +487,27 @@ def test_a_changed_answer_asks_what_hangs_on_it(open_kit):
 
 
 def test_another_person_on_a_memoised_device_draws_a_booklet_of_their_own(open_kit):
-    """One key always draws one booklet; of 12 people on one device not all get the same."""
-    site, page = open_kit(booklet_plan("id"))
-    answers = answers_to(booklet_plan().questions, **USES)
+    """One key always draws one booklet; of 5 people on one device not all get the same of 16 booklets."""
+    booklets = [question(f"q{i}", ("no-zq", "yes-zq"), probability=Fraction(1, 16)) for i in range(16)]
+    site, page = open_kit(Plan("Habits", tuple(booklets), respondent="id"))
+    answers = answers_to(booklets)
     begin(page, site.url)
-    for _ in range(12):
+    for _ in range(5):
         press(page)
         answer_all(page, answers)
         press(page)
         page.click("details.another summary")
         page.click("details.another button")
         page.wait_for_selector("section.promise")
-    assert len({sent["booklet"] for sent in site.submissions}) > 1  # twelve equal booklets: a chance below 3e-4
+    assert len({sent["booklet"] for sent in site.submissions}) > 1  # five equal booklets: a chance below 2e-5
 
 
 @cache
 def types_plan():
     """A number, a question with options and a plain one, each with a report of its own."""
-    number = NumberSpec("hours", low=0, high=80, step=0.5)
-    options = AnyOfSpec("paid", options=("cash-zq", "card-zq", "phone-zq"))
-    spec = SurveySpec("Work", (number, options, QuestionSpec("vote", ("no", "yes"))), epsilon=6.0, design="split")
-    return plan_survey(spec).plan
+    number = NumberSpec("hours", low=0, high=80, step=0.5, epsilon=2.0)
+    options = AnyOfSpec("paid", options=("cash-zq", "card-zq", "phone-zq"), epsilon=2.0)
+    return plan_survey(SurveySpec("Work", (number, options, QuestionSpec("vote", ("no", "yes"), epsilon=2.0)))).plan
 
 
 @pytest.mark.parametrize(
@@ -618,11 +619,12 @@ def test_what_an_invitation_says_is_shown(open_kit):
     assert "public" not in sent
 
 
-@pytest.mark.parametrize("code", ["", "short", "-" * 22, "-" * 22 + "-2", "-" * 22 + "-1-1", "-" * 22 + "-length"])
-def test_an_invitation_that_says_no_group_shows_none(open_kit, code):
+def test_an_invitation_that_says_no_group_shows_none(open_kit):
     """Only the names of what comes with invitations are shown then; nothing is made up, and the page goes on."""
     site, page = open_kit(WITH_FRAME)
-    begin(page, f"{site.url}#invitation={code}")
-    assert "NOT PROTECTED" in page.inner_text(".note.open")
-    assert "Your invitation" not in page.inner_text("main")
+    for code in ("", "short", "-" * 22, "-" * 22 + "-2", "-" * 22 + "-1-1", "-" * 22 + "-length"):
+        page.goto("about:blank")
+        begin(page, f"{site.url}#invitation={code}")
+        assert "NOT PROTECTED" in page.inner_text(".note.open"), code
+        assert "Your invitation" not in page.inner_text("main"), code
     assert page.said == []

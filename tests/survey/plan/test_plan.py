@@ -236,7 +236,7 @@ def test_an_infinite_claim_survives() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 12), st.text(max_size=12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_damaged_plan_is_refused_or_the_same(at: int, length: int, replacement: str) -> None:
     """Whatever replaces a few characters of a plan file, it reads as the same plan or fails as documented."""
     text = PLAN.to_json()
@@ -253,7 +253,7 @@ def test_a_damaged_plan_is_refused_or_the_same(at: int, length: int, replacement
                     | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3)
                     | st.dictionaries(st.sampled_from(["0", "1", "a", "weights"]), inner, max_size=3), max_leaves=8),
        st.sampled_from(sorted(json.loads(PLAN.to_json())["questions"][0]["channel"])))  # fmt: skip
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_value_in_any_field_of_a_channel(value: Any, field: str) -> None:
     """A channel with one field replaced by an arbitrary value is refused as documented, or is a channel."""
     channel = json.loads(PLAN.to_json())["questions"][0]["channel"]

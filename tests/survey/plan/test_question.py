@@ -79,8 +79,7 @@ def test_a_test_is_planned_for_its_power():
     assert float(local_dp(channel)) <= 1.0
 
 
-@pytest.mark.parametrize("pilot", [[0.5, 0.3, 0.15, 0.05], [0.9, 0.05, 0.05]])
-@pytest.mark.parametrize("eta", [1.0, 0.3])
+@pytest.mark.parametrize(("pilot", "eta"), [([0.5, 0.3, 0.15, 0.05], 1.0), ([0.9, 0.05, 0.05], 0.3)])
 def test_every_unknown_solved_both_ways(pilot, eta):
     """Respondents, half-width, power, epsilon and eta: each solved from the others gives the others back."""
     planner, epsilon, width = QuestionPlanner(pilot), 1.2, 0.04

@@ -300,15 +300,15 @@ def test_a_declared_refusal_of_missing_answers_wins(category: str) -> None:
 WORDED = """
 [survey]
 name = "habits"
-[budget]
-epsilon = 2.0
 [[questions]]
 name = "drug"
 categories = ["no", "yes"]
+epsilon = 1.0
 [[questions]]
 name = "news"
 type = "any of"
 options = ["paper", "radio"]
+epsilon = 1.0
 [[public]]
 name = "region"
 answers = ["north", "south"]

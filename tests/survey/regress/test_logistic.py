@@ -56,7 +56,7 @@ def test_errors_are_those_of_repeated_surveys():
     rng = np.random.default_rng(123)
     rounds, made = 80, []
     for _ in range(rounds):
-        x, y = survey(rng, 3000, WIDE)
+        x, y = survey(rng, 1500, WIDE)
         made.append(logistic_regression(y, x, WIDE))
     spread = np.std([m.coefficients for m in made], axis=0)
     # A standard deviation over 80 draws has a relative error of 8 %.

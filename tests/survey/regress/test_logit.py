@@ -142,18 +142,18 @@ def test_what_cannot_be_fitted_is_refused():
 
 
 def test_intervals_cover():
-    """Of a private outcome and a private predictor, intervals hold the truth in 300 surveys as often as they say."""
+    """Of a private outcome and a private predictor, intervals hold the truth in 150 surveys as often as they say."""
     rng = np.random.default_rng(310)
     truth, hits = np.array([-0.5, 0.8, 0.6]), np.zeros(3)
-    for _ in range(300):
+    for _ in range(150):
         z, x = rng.integers(0, 2, 1500), rng.integers(0, 2, 1500)
         y = (rng.random(1500) < expit(truth[0] + truth[1] * x + truth[2] * z)).astype(int)
         r, s = (np.where(rng.random(1500) < 0.85, v, 1 - v) for v in (y, z))
         channel = [[0.85, 0.15], [0.15, 0.85]]
         made = logit_regression("r ~ x + s", {"r": r, "x": x, "s": s}, {"r": channel, "s": channel})
         hits += made.intervals().contains(truth)
-    # Five standard errors of 300 draws.
-    assert np.abs(hits / 300 - 0.95).max() < 5 * np.sqrt(0.05 * 0.95 / 300)
+    # Five standard errors of 150 draws.
+    assert np.abs(hits / 150 - 0.95).max() < 5 * np.sqrt(0.05 * 0.95 / 150)
 
 
 def test_rare_combinations_of_private_predictors_are_penalised_and_it_is_said():

@@ -108,12 +108,12 @@ def test_damaged_reports_of_booklets_are_refused(tmp_path, wrong):
 
 
 def test_a_cluster_counts_an_export_as_this_process_does(stored, tmp_path):
-    """On Dask workers the files of an export have the counts and estimates of the database."""
+    """On a Dask worker the files of an export have the counts and estimates of the database."""
     pytest.importorskip("distributed", reason="distributed is not installed")
     from ldpopt.survey.collect.runner import dask_runner
 
     export_reports(PLAN, stored, tmp_path / "reports")
-    with dask_runner(workers=2) as runner:
+    with dask_runner(workers=1) as runner:
         counts = aggregate(PLAN, tmp_path / "reports", runner=runner)
     expected = aggregate(PLAN, stored)
     assert all((counts[question.name] == expected[question.name]).all() for question in PLAN.questions)

@@ -10,7 +10,6 @@ import pytest
 from collectors import (
     PATHS,
     accepted,
-    body_of,
     collector_process,
     encoded,
     habits,
@@ -31,7 +30,10 @@ def test_every_acknowledged_report_is_there_once(location, plan, tmp_path):
 
 
 def test_nonsense_is_neither_stored_nor_an_error_of_the_program(tmp_path):
-    """Malformed requests are all refused, with no status of 500 and nothing stored; good ones among them are stored."""
+    """Malformed requests are all refused, with no status of 500 and nothing stored; good ones among them are stored.
+
+    After a signal to end, the log of the database has gone into its file, and the reports are there.
+    """
     plan = habits()
     (tmp_path / "kit").mkdir()
     (tmp_path / "kit" / "index.html").write_text("here")
@@ -46,7 +48,10 @@ def test_nonsense_is_neither_stored_nor_an_error_of_the_program(tmp_path):
         assert set(paths.statuses.values()) <= {400, 404}
         stored = asyncio.run(send_all(running.port, ((key, encoded(body)) for key, body in good.items()), 4))
         assert set(stored.statuses.values()) == {201}
+        running.process.terminate()
+        running.process.wait(600)
     assert (tmp_path / "log").read_text() == ""
+    assert not (tmp_path / "reports.db-wal").exists()
     assert set(stored_reports(plan, str(tmp_path / "reports.db"))) == set(good)
 
 
@@ -86,15 +91,3 @@ def test_two_collectors_on_one_database(postgresql, plan, tmp_path):
     assert statuses.count(201) == 200
     assert statuses.count(200) == 40
     assert len(stored_reports(plan, postgresql.url)) == 200
-
-
-def test_a_collector_that_is_told_to_stop_answers_what_it_has(tmp_path):
-    """After a signal to end, the log of the database has gone into its file, and the reports are there."""
-    plan = habits()
-    body = body_of(plan, (0, 0, 0))
-    with collector_process(tmp_path, plan, "reports.db") as running:
-        asyncio.run(send_all(running.port, iter([(1, encoded(body))]), 1))
-        running.process.terminate()
-        running.process.wait(600)
-    assert not (tmp_path / "reports.db-wal").exists()
-    assert set(stored_reports(plan, str(tmp_path / "reports.db"))) == {body["id"]}

@@ -610,12 +610,13 @@ def test_an_old_snapshot_keeps_nothing_of_a_closed_round(postgresql, plan):
 
 
 def pages_of(server):
-    """Every byte of the files of a server's tables, after a checkpoint."""
+    """Every byte of the files of a server's database, after a checkpoint."""
     import psycopg
 
     with psycopg.connect(server.url, autocommit=True) as db:
         db.execute("CHECKPOINT")
-    return b"".join(path.read_bytes() for path in (server.folder / "data" / "base").rglob("*") if path.is_file())
+        (own,) = db.execute("SELECT oid::text FROM pg_database WHERE datname = current_database()").fetchone()
+    return b"".join(path.read_bytes() for path in (server.folder / "data" / "base" / own).iterdir())
 
 
 KEPT_BEFORE = """
