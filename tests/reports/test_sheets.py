@@ -7,6 +7,7 @@ from collections import Counter
 from functools import cache
 
 import pytest
+from plain_sheets import plain_sheet
 
 from ldpopt.errors import InvalidInput
 from ldpopt.reports import sheet_drawing
@@ -156,8 +157,9 @@ def drawn_marks(page):
 
 
 @pytest.mark.parametrize("device", ["two-dice", "cards", "spinner"])
-def test_cards_of_a_question_cannot_be_told_apart_from_afar(device):
+def test_cards_of_a_question_cannot_be_told_apart_from_afar(device, monkeypatch):
     """All cards have the same colours, lines and number of letters; only which letter stands where differs."""
+    monkeypatch.setattr("ldpopt.survey.paper.design.design_sheet", plain_sheet)
     survey = survey_of(("a", "b", "c", "d"), device=device)
     pages = [page for page in pypdf.PdfReader(io.BytesIO(paper_sheets(survey).pdf)).pages]
     first, second = (page for page in pages if "My answer:" in page.extract_text())
