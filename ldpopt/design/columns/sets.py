@@ -40,7 +40,7 @@ def different(sets: Members) -> Members:
     """The different rows, in lexicographic order."""
     order = np.lexsort(np.packbits(sets, axis=1).T[::-1])
     ordered = sets[order]
-    return ordered[np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))]
+    return np.asarray(ordered[np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))])
 
 
 LISTED = 12  # Up to this many masses, all subsets are listed.
