@@ -176,7 +176,7 @@ def _source(value: Any) -> list[str]:
         return []
     path = Path(file).relative_to(Path(ldpopt.__file__).parents[1]).as_posix()
     build = _build()
-    address = build.file_address(path, inspect.getsourcelines(written)[1]) if build else None
+    address = build.file_address(path, inspect.findsource(written)[1] + 1) if build else None
     return [f"Source: [`{path}`]({address})" if address else f"Source: `{path}`", ""]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
+import itertools
 import re
 import sys
 import textwrap
@@ -29,12 +31,10 @@ def refusals(value: Any) -> list[str]:
     made = [f"`{name}`: {VALIDATORS[check.__name__].format(minimum=1)}" for name, check in _declared(value).items()]
     names = set(inspect.signature(value).parameters)
     known = vars(sys.modules[value.__module__])
-    for source in _sources(value):
-        for call in ast.walk(ast.parse(textwrap.dedent(source))):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-                found = _refusal(call, names, known)
-                if found and found not in made:
-                    made.append(found)
+    for call in itertools.chain(*map(_calls, _checking(value))):
+        found = _refusal(call, names, known)
+        if found and found not in made:
+            made.append(found)
     return made
 
 
@@ -45,14 +45,22 @@ def _declared(value: Any) -> dict[str, Any]:
     return {name: read for name, read in named.items() if getattr(read, "__name__", "") in VALIDATORS}
 
 
-def _sources(value: Any) -> list[str]:
+def _checking(value: Any) -> list[Any]:
+    """The functions in which the arguments are checked."""
     if inspect.isclass(value):
         checks = [vars(base)["__post_init__"] for base in value.__mro__ if "__post_init__" in vars(base)]
-        return [inspect.getsource(check) for check in checks if check.__module__.startswith("ldpopt")]
+        return [check for check in checks if check.__module__.startswith("ldpopt")]
+    return [inspect.unwrap(value)]
+
+
+@functools.cache
+def _calls(function: Any) -> list[ast.Call]:
+    """The calls by name in a function, read once for all classes that inherit it."""
     try:
-        return [inspect.getsource(inspect.unwrap(value))]
+        code = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError):
         return []
+    return [call for call in ast.walk(code) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)]
 
 
 def _refusal(call: ast.Call, names: set[str], known: dict[str, Any]) -> str | None:

@@ -12,6 +12,7 @@ from ldpopt.divergences import KL
 P0 = np.array([0.40, 0.30, 0.20, 0.10])
 UTILITY = Divergence(KL, P0, np.array([0.10, 0.15, 0.25, 0.50]))
 EPSILON = 2.6
+POINTS = 120
 
 
 def shares(limits: list[Any]) -> dict[str, float]:
@@ -41,10 +42,10 @@ def stacked(ax: Any, x: Any, rows: list[dict[str, float]]) -> None:
 def draw() -> Any:
     """Left without a cap over epsilon, right under a cap at one epsilon."""
     left, right = panels((4.6, 4.6), 3.7)
-    levels = np.linspace(0.2, 7, 120)
+    levels = np.linspace(0.2, 7, POINTS)
     stacked(left, levels, [shares([LocalDP(epsilon)]) for epsilon in levels])
     frame(left, "Without a cap: more blocks as ε grows", "ε in nats", "share of the reports")
-    caps = np.linspace(0.02, 1, 120)
+    caps = np.linspace(0.02, 1, POINTS)
     stacked(right, caps, [shares([LocalDP(EPSILON), TotalVariation(eta)]) for eta in caps])
     frame(right, "At ε = 2.6: more erasure as η falls", "cap η on total variation")
     return left

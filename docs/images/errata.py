@@ -8,11 +8,13 @@ from drawn import FIRST, GREEN, SECOND, beside, frame, panels, save
 from ldpopt.mechanisms import laplace
 from ldpopt.reproduce.claims.cim_noise import laplace_bound
 
+POINTS = 40
+
 
 def draw() -> Any:
     """What linear adversaries find under Laplace noise, exactly and by the printed bound, for three orders."""
     (ax,) = panels((5.6,), 4.9)
-    epsilons = np.geomspace(0.02, 2, 40)
+    epsilons = np.geomspace(0.02, 2, POINTS)
     for order, colour in ((2.0, GREEN), (3.0, FIRST), (6.0, SECOND)):
         exact = [laplace(epsilon).restricted_renyi(order).value for epsilon in epsilons]
         ax.loglog(epsilons, exact, color=colour, lw=1.8, label=f"order {order:g}, exact")

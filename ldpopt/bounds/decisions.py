@@ -94,7 +94,7 @@ def chernoff(
     It is the maximum over s of -log(1 - OPT_s). For a fixed channel this is concave in s and zero at 0 and 1, so that
     between orders a < b, at which it is at most A and B, it is at most min(s A / a, (1 - s) B / (1 - b)).
 
-    >>> found = chernoff([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 2.0, 0.5)
+    >>> found = chernoff([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 2.0, 0.5, tolerance=0.01)
     >>> round(found.lower, 6), round(found.order, 6)
     (0.068274, 0.5)
     """

@@ -70,9 +70,9 @@ def after_shuffling(
 
     >>> from ldpopt import FisherInformation
     >>> family = {"kRR": lambda epsilon: randomized_response(5, epsilon)}
-    >>> made = after_shuffling(FisherInformation([0.2] * 5), 0.1, 1e-6, 10_000, family)
+    >>> made = after_shuffling(FisherInformation([0.2] * 5), 0.1, 1e-6, 1_000, family)
     >>> round(made.rows[0].epsilon, 2), made.rows[0].central.value <= 0.1
-    (2.03, True)
+    (0.95, True)
     """
     limit, n = positive_epsilon(epsilon), positive_integer(respondents, "respondents")
     level = unit_interval(delta, "delta")

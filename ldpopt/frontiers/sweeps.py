@@ -159,9 +159,9 @@ def sweep(
 
     >>> from ldpopt import Divergence, RenyiLDP
     >>> from ldpopt.divergences import KL
-    >>> utility = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    >>> utility = Divergence(KL, [0.7, 0.3], [0.4, 0.6])
     >>> sweep(utility, lambda epsilon: RenyiLDP(2.0, epsilon), [0.2, 0.4]).value.round(4)
-    array([0.0101, 0.0216])
+    array([0.0095, 0.0198])
     """
     if not callable(family):
         raise invalid("family", "a function from a parameter to constraints (frontier takes epsilons and etas)", family)

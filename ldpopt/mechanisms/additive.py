@@ -144,14 +144,15 @@ def _rule(nodes: int) -> tuple[Array, Array]:
 def pair_growth(t: Array, power: float) -> Array:
     """|1 + t|^power + |1 - t|^power - 2 for t >= 0, to full relative accuracy at small t."""
     small = t < 0.03
-    s = np.where(small, t, 0.0) ** 2
+    s, u = t[small] ** 2, t[~small]
     series, coefficient, term = np.zeros_like(s), 1.0, np.ones_like(s)
     for j in range(1, 7):
         coefficient *= (power - 2 * j + 2) * (power - 2 * j + 1) / ((2 * j) * (2 * j - 1))
         term = term * s
         series += 2 * coefficient * term
-    u = np.where(small, 0.5, t)
-    return np.where(small, series, (1 + u) ** power + np.abs(1 - u) ** power - 2)
+    found = np.empty_like(t)
+    found[small], found[~small] = series, (1 + u) ** power + np.abs(1 - u) ** power - 2
+    return found
 
 
 def _scaled_growth(t: Array, power: float, top: float) -> Array:

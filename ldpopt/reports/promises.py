@@ -9,12 +9,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from ldpopt.composition import shuffled
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import Phrase, invalid
 from ldpopt.escapes import for_markdown
+from ldpopt.exact import ExactChannel
 from ldpopt.labels import Label, as_text
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.reports.page import render
@@ -113,16 +115,21 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
     delta, people = unit_interval(delta, "delta"), positive_integer(respondents, "respondents")
     parts = len(plan.everyone) + bool(plan.booklets)
     each = math.nextafter(delta / parts, 0.0) if parts > 1 else delta
-    values = [shuffled(question.channel, people).epsilon_at(each).value for question in plan.everyone]
+
+    @cache  # many questions have one channel
+    def kept(channel: ExactChannel, people: int, delta: float) -> Guarantee:
+        return shuffled(channel, people).epsilon_at(delta)
+
+    values = [kept(question.channel, people, each).value for question in plan.everyone]
     if plan.booklets:
         values.append(max(
-            shuffled(question.channel, fewest(people, question.probability, each / 2)).epsilon_at(each / 2).value
+            kept(question.channel, fewest(people, question.probability, each / 2), each / 2).value
             for question in plan.booklets
         ))  # fmt: skip
     value = math.inf if math.inf in values else float_up(sum(map(Fraction, values), Fraction(0)))
     # If all others were asked the same, a booklet would cost a person its probability times what it tells.
     lower = max(
-        shuffled(question.channel, people).epsilon_at(min(1.0, float_up(Fraction(delta) / question.probability))).lower
+        kept(question.channel, people, min(1.0, float_up(Fraction(delta) / question.probability))).lower
         for question in plan.questions
     )
     parameters = {"delta": delta, "respondents": people}

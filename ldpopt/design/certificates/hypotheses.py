@@ -46,12 +46,13 @@ def _sorted(p0: Array, p1: Array) -> bool:
 
 
 def _compare(p0: Array, p1: Array, x: int, y: int) -> int:
-    """The sign of p0[x]/p1[x] - p0[y]/p1[y]: by fractions, unless floats in their normal range are clearly apart."""
-    a, b, c, d = (float(mass) for mass in (p0[x], p1[y], p0[y], p1[x]))
+    """The sign of p0[x]/p1[x] - p0[y]/p1[y]: in integers, unless floats in their normal range are clearly apart."""
+    a, b, c, d = p0.item(x), p1.item(y), p0.item(y), p1.item(x)
     left, right = a * b, c * d
     if min(left, right) > 1e-290 and abs(left - right) > 2.0**-50 * max(left, right):
         return 1 if left > right else -1
-    exact_left, exact_right = Fraction(a) * Fraction(b), Fraction(c) * Fraction(d)
+    (a0, a1), (b0, b1), (c0, c1), (d0, d1) = (mass.as_integer_ratio() for mass in (a, b, c, d))
+    exact_left, exact_right = a0 * b0 * c1 * d1, c0 * d0 * a1 * b1
     return (exact_left > exact_right) - (exact_left < exact_right)
 
 

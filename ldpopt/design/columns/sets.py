@@ -36,6 +36,13 @@ def members(masks: Masks, k: int) -> npt.NDArray[np.bool_]:
     return np.asarray((masks[:, None] >> np.arange(k)) & 1 == 1)
 
 
+def different(sets: Members) -> Members:
+    """The different rows, in lexicographic order."""
+    order = np.lexsort(np.packbits(sets, axis=1).T[::-1])
+    ordered = sets[order]
+    return np.asarray(ordered[np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))])
+
+
 LISTED = 12  # Up to this many masses, all subsets are listed.
 HALF = 4096  # The number of subsets of one half of the masses with which subsets of the other half are combined.
 
@@ -63,7 +70,7 @@ def subsets_near(masses: Array, target: float, count: int, rng: np.random.Genera
         subset = np.zeros((count, n), dtype=bool)
         subset[:, left], subset[:, right] = first, second[by[place]]
         subsets.append(subset)
-    both = rng.permutation(np.unique(np.vstack(subsets), axis=0))  # no preference among equally near ones
+    both = rng.permutation(different(np.vstack(subsets)))  # no preference among equally near ones
     return both[np.argsort(np.abs(both @ masses - target), kind="stable")[:count]]
 
 

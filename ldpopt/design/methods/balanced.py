@@ -46,7 +46,7 @@ class BalancedSets(Method, reference="[KOV14]", preference=190, by_cvxpy=True):
     groups.
 
     >>> from ldpopt.design import LocalDP, MutualInformation, optimal_channel
-    >>> prior = [(x + 1) / 5050 for x in range(100)]
+    >>> prior = [(x + 1) / 20100 for x in range(200)]
     >>> design = optimal_channel(MutualInformation(prior), LocalDP(1.0), method=BalancedSets())
     >>> round(design.value, 6), design.certified
     (0.123302, True)
